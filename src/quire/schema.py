@@ -19,6 +19,7 @@ from msgspec import Struct
 
 from quire.source import NOWHERE, Span
 from quire.values import Value, encode
+from quire.wording import cut
 
 __all__ = [
     "MAX_VIOLATIONS",
@@ -206,7 +207,7 @@ def _is(kind: Kind, value: Value) -> bool:
 def shown(value: Value) -> str:
     """Return a value for a message: short values as they are, others only by their kind."""
     if isinstance(value, str):
-        return encode(value if len(value) <= _SHOWN_TEXT else f"{value[: _SHOWN_TEXT - 1]}…")
+        return encode(cut(value, _SHOWN_TEXT))
     if value is None or isinstance(value, bool):
         return encode(value)
     if isinstance(value, float):

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import stat
 from bisect import bisect_right
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import BinaryIO
@@ -21,6 +23,10 @@ from quire.errors import Unreadable
 
 MAX_DOCUMENT_BYTES = 200_000
 MAX_FILE_BYTES = 100_000_000
+
+# Every repetition is over a class that excludes the character after it, so matching is linear.
+PLACEHOLDER = re.compile(r"\{\{([A-Za-z0-9_]+)(?::([A-Za-z0-9_]+)(?::([^{}\n]*))?)?\}\}")
+"""`{{name}}`, `{{name:type}}` or `{{name:type:default}}`: the place in a text that a value is put in."""
 
 
 class Span(Struct, frozen=True):
@@ -165,24 +171,40 @@ def replace_file(path: Path, data: bytes, before: tuple[int, ...], doing: str) -
     A reader sees either the old file or the new one. If the file was edited in the meantime, it is not replaced, so the
     edit is not lost.
     """
+    try:
+        with written_beside(path, data) as new:
+            new.chmod(before[-1])
+            if file_identity(path) != before:
+                raise Unreadable(path, f"was changed while it was {doing}")
+            new.replace(path)
+    except OSError as error:
+        raise Unreadable(path, f"cannot be written: {error.strerror or error}") from None
+
+
+@contextmanager
+def written_beside(path: Path, data: bytes, mode: int = 0o600) -> Iterator[Path]:
+    """Write a new file beside `path`, for the caller to move there: so a reader sees the old file or the whole new one.
+
+    A file that is not moved is removed. Nobody but the user can read it, unless `mode` says more. Raises `OSError`.
+    """
     import secrets
 
-    temporary = path.with_name(f".{path.name[:100]}.{secrets.token_hex(4)}")
+    new = path.with_name(f".{path.name[:100]}.{secrets.token_hex(4)}")
     try:
-        handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        with os.fdopen(handle, "wb") as file:
+        with os.fdopen(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode), "wb") as file:
             file.write(data)
             file.flush()
             os.fsync(file.fileno())
-        temporary.chmod(before[-1])
-        if file_identity(path) != before:
-            raise Unreadable(path, f"was changed while it was {doing}")
-        temporary.replace(path)
-    except OSError as error:
-        raise Unreadable(path, f"cannot be written: {error.strerror or error}") from None
+        yield new
     finally:
         with suppress(OSError):
-            temporary.unlink()
+            new.unlink()
+
+
+def relative_to_here(path: Path | str) -> str | None:
+    """Return a path as people type it in the current folder; None if it is not below. Links are not followed."""
+    here, whole = Path.cwd(), Path(os.path.abspath(path))  # noqa: PTH100
+    return str(whole.relative_to(here)) if whole.is_relative_to(here) else None
 
 
 def real_path(path: Path) -> Path:

@@ -1,43 +1,88 @@
-"""Suggest which known name was probably meant by a misspelled one."""
+"""Words that all messages share: suggestions for misspelled names, cut texts, plurals."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 
 LONGEST_SLIP = 200
 """Longer texts are not compared: no name is that long, and comparing takes time."""
 
-_LONGEST_NAME = 60
-_COMPARISONS = 5_000
+LONGEST_QUOTED = 60
+"""The longest name in a document that is compared or quoted whole."""
 
 
-def nearest(name: str, known: Iterable[str]) -> str | None:
+def nearest(name: str, known: Iterable[str], cutoff: float = 0.75) -> str | None:
     """Return the known name that `name` is probably a misspelling of, if one is close enough."""
     import difflib  # Only a wrong document needs it.
 
     if len(name) > LONGEST_SLIP:
         return None
-    matches = difflib.get_close_matches(name, list(known), n=1, cutoff=0.75)
+    matches = difflib.get_close_matches(name, list(known), n=1, cutoff=cutoff)
     return matches[0] if matches else None
 
 
 def nearest_word(word: str, known: tuple[str, ...]) -> str | None:
     """Return the nearest of the few words of a format itself, if one is close enough."""
-    return nearest(word, known) if len(word) <= _LONGEST_NAME else None
+    return nearest(word, known) if len(word) <= LONGEST_QUOTED else None
 
 
 class Suggestions:
-    """Suggests names while one document is read, within a budget of comparisons.
+    """Suggests names while one document is read, within a budget.
 
     Comparing is slow, and a hostile document has thousands of long names. When the budget is used up, nothing more is
     suggested.
     """
 
-    def __init__(self) -> None:
-        self._left = _COMPARISONS
+    def __init__(self, names: int = 50, choices: int = 200, comparisons: int = 10_000) -> None:
+        """`names` is the number of names that are looked up, `choices` the most known names to compare one with."""
+        self._names = names
+        self._choices = choices
+        self._comparisons = comparisons
+
+    @classmethod
+    def wide(cls) -> Suggestions:
+        """Return one that limits the comparisons alone, for documents with many names of their own."""
+        return cls(5_000, 5_000, 5_000)
+
+    @property
+    def are_left(self) -> bool:
+        return self._names > 0
 
     def nearest(self, name: str, known: Collection[str]) -> str | None:
-        self._left -= len(known)
-        if self._left < 0 or len(name) > _LONGEST_NAME:
+        if len(name) > LONGEST_QUOTED or len(known) > min(self._choices, self._comparisons) or not self.are_left:
             return None
-        return nearest(name, [candidate for candidate in known if len(candidate) <= _LONGEST_NAME])
+        self._names -= 1
+        self._comparisons -= len(known)
+        return nearest(name, [candidate for candidate in known if len(candidate) <= LONGEST_QUOTED])
+
+
+def did_you_mean(name: str | None, otherwise: str = "", *, lead: str = "", form: str = "{}") -> str:
+    """Ask whether a name was meant, or return the other text if there is none.
+
+    `lead` joins the question to a sentence: `"; "`, or `" ("` for one in brackets. `form` is how a name is written.
+    """
+    if not name:
+        return otherwise
+    return f"{lead}did you mean {form.format(name)}?{')' if lead == ' (' else ''}"
+
+
+def cut(text: str, most: int, kept: int | None = None) -> str:
+    """Return a text of at most `most` characters as it is, a longer one with an ellipsis after the first ones.
+
+    `kept` is how many of these stay, one less than `most` unless it is given.
+    """
+    return text if len(text) <= most else f"{text[: most - 1 if kept is None else kept]}…"
+
+
+def cut_off(text: str, most: int) -> str:
+    """Return a long text without its end, and with a line that says how long it was."""
+    return text if len(text) <= most else f"{text[:most]}\n[cut: {len(text):,} characters in all]"
+
+
+def first_of(names: Sequence[str], most: int) -> list[str]:
+    """Return the first names, with an ellipsis in place of the others."""
+    return [*names[:most], "…"] if len(names) > most else [*names]
+
+
+def pluralize(noun: str, count: int) -> str:
+    return noun if count == 1 else f"{noun}s"

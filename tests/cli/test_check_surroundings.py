@@ -15,7 +15,7 @@ from quire.cli.show import command as show
 from quire.formats import all_codes
 from quire.library.called_names import called, is_built_in
 from quire.library.document import load
-from quire.trust.capabilities import ALIASES
+from quire.plan.built_in_tools import ALIASES
 
 METADATA = """<description>Greets</description><category>team</category><author>me</author><model tier="low" />
 <permissions><execute><tool>rye.file-system.write</tool><pipeline>*</pipeline><playbook>*</playbook>

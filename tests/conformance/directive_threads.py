@@ -14,7 +14,7 @@ from tests.conformance.directive_items import house
 
 from quire.engine.conversation import ToolUse
 from quire.engine.interpreter.thread.child_threads import Children
-from quire.engine.interpreter.thread.setup import FORK, ORCHESTRATE, Setup
+from quire.engine.interpreter.thread.setup import ORCHESTRATE, Setup
 from quire.engine.interpreter.thread.tool_calls import Calls
 from quire.engine.interpreter.thread.tool_results import at_once, went_well
 from quire.engine.ports import ModelCall, ModelReply
@@ -24,14 +24,15 @@ from quire.errors import ModelFailed, QuireError
 from quire.library.document import load
 from quire.library.item_tools.connection import ItemsConnection
 from quire.models.retry import Retrying
+from quire.plan.built_in_tools import FORK
 from quire.runs.options import RunOptions
 from quire.runs.runtime import Runtime
 from quire.stores import open_store
 from quire.tools.builtin.connection import BuiltInConnection
 from quire.tools.gate import Gate
-from quire.tools.redact import Redactor
 from quire.tools.registry import Connection, Connections, ToolSpec
 from quire.trust.capabilities import Grants
+from quire.trust.secrets import Redactor
 from quire.values import Value
 from quire.workspace.consent import confirm
 from quire.workspace.mcp_config import BUILT_IN, ITEMS

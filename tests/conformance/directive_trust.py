@@ -9,7 +9,7 @@ from typing import Any
 from quire.errors import Denied
 from quire.trust.capabilities import Grants
 from quire.trust.keys import SigningKey
-from quire.trust.risk import NOTHING, ProjectRisk, Rule, Tier, assess, read_risk
+from quire.trust.risk import NO_RULES, ProjectRisk, Rule, Tier, assess, read_risk
 from quire.trust.signatures import Outcome, sign_text, verify_text
 from quire.trust.trusted_keys import TrustedKey, TrustedKeys
 
@@ -45,7 +45,7 @@ def check_risk(given: dict[str, Any]) -> dict[str, Any]:
     elif table:
         project = ProjectRisk(tuple(Rule(one["pattern"], Tier(one["tier"])) for one in table))
     else:
-        project = NOTHING
+        project = NO_RULES
     found = assess(given["capabilities"], given["acknowledged"], project)
     tiers = {capability: tier.value if tier else None for capability, tier in found.tiers.items()}
     return {"outcome": found.outcome, "tiers": tiers, "error": "\n".join(found.messages)}

@@ -11,7 +11,7 @@ from tests.docs.pages import blocks, text_of
 import quire
 from quire.library.check import DocumentCheck
 from quire.source import read_source
-from quire.tools.builtin.specs import SPECS
+from quire.tools.builtin import SPECS
 from quire.trust.capabilities import canonical, capability, flat_name
 
 PAGE = "docs/choosing.md"

@@ -13,7 +13,7 @@ import pytest
 from tests.docs.pages import PAGES, ROOT, Block, blocks, commands, text_of
 
 from quire.cli.app import group
-from quire.models.choose import DEFAULTS
+from quire.models.choose import MODEL_BY_KEY
 from quire.workspace.configuration import load_settings
 from quire.workspace.locate import Workspace
 
@@ -141,5 +141,5 @@ def _problem_of(key: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> str:
 
 def test_every_provider_key_is_documented() -> None:
     page = text_of("docs/models.md")
-    places = [page.index(f"`{variable}`") for variable in DEFAULTS]
+    places = [page.index(f"`{variable}`") for variable in MODEL_BY_KEY]
     assert places == sorted(places)

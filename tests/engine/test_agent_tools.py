@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from quire.engine.interpreter.environment import Environment, Profile
-from quire.engine.interpreter.pipeline.agent import narrowed
+from quire.engine.interpreter.pipeline.agent import narrowed_tools
 from quire.engine.interpreter.pipeline.steps import PipelineScope, run_step
 from quire.engine.requests import Offer
 from quire.formats.pipeline.lower import lower
@@ -39,7 +39,7 @@ from quire.source import Source
     ],
 )
 def test_never_more_than_either(step: list[str], profile: list[str], left: list[str]) -> None:
-    assert list(narrowed(step, profile)) == left
+    assert list(narrowed_tools(step, profile)) == left
 
 
 def test_what_is_left_is_what_is_offered() -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from quire.engine.progress import Progress
 from quire.engine.records import EffectRecord, Event, Usage
-from quire.engine.thread_progress import in_order, thread_of, turn_of
+from quire.engine.thread_progress import path_order, thread_of, turn_of
 from quire.library.document import read
 from quire.source import Source
 from quire.values import Value
@@ -47,7 +47,7 @@ def test_where_a_path_belongs(path: str, turn: str, thread: str) -> None:
 
 def test_numbers_are_sorted_by_their_size() -> None:
     paths = [f"thread/turn[{number}]" for number in (1, 2, 10, 11)]
-    assert sorted([*paths[2:], *paths[:2]], key=in_order) == paths
+    assert sorted([*paths[2:], *paths[:2]], key=path_order) == paths
 
 
 def test_turns_of_children_stand_below_the_call_that_started_them() -> None:

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 import pytest
 
 from quire.engine.interpreter.call_document import call_document
+from quire.engine.interpreter.callee_walks import below
 from quire.engine.interpreter.environment import Environment
 from quire.engine.interpreter.pipeline.interpret import interpret_pipeline
-from quire.engine.interpreter.ways import below
 from quire.engine.request_hashes import request_hash
 from quire.engine.requests import Boundary, Emit, Fan, HumanRequest, Metering, ModelRequest, Outcome, Walk
 from quire.errors import StepFailed

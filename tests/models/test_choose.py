@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from quire.errors import CannotStart, NoModel
-from quire.models.choose import DEFAULTS, ModelSettings, ProviderSettings, choose_model, ollama_models, ollama_url
+from quire.models.choose import MODEL_BY_KEY, ModelSettings, ProviderSettings, choose_model, ollama_models, ollama_url
 from quire.models.open import open_model
 
 if TYPE_CHECKING:
@@ -27,16 +27,16 @@ CONFIG = ModelSettings(default="mine:big", tiers={"low": "mine:small"})
         ("low", None, CONFIG, {}, "mine:small", "--model, tier low"),
         (None, "low", CONFIG, {}, "mine:small", "the document, tier low"),
         (None, None, CONFIG, {"OPENAI_API_KEY": "k"}, "mine:big", "[models] default"),
-        (None, None, ModelSettings(), {"OPENAI_API_KEY": "k"}, DEFAULTS["OPENAI_API_KEY"], "OPENAI_API_KEY is set"),
+        (None, None, ModelSettings(), {"OPENAI_API_KEY": "k"}, MODEL_BY_KEY["OPENAI_API_KEY"], "OPENAI_API_KEY is set"),
         (
             None,
             None,
             ModelSettings(),
             {"OPENAI_API_KEY": "k", "ANTHROPIC_API_KEY": "k"},
-            DEFAULTS["ANTHROPIC_API_KEY"],
+            MODEL_BY_KEY["ANTHROPIC_API_KEY"],
             "ANTHROPIC_API_KEY is set",
         ),
-        (None, "", ModelSettings(), {"GEMINI_API_KEY": "k"}, DEFAULTS["GEMINI_API_KEY"], "GEMINI_API_KEY is set"),
+        (None, "", ModelSettings(), {"GEMINI_API_KEY": "k"}, MODEL_BY_KEY["GEMINI_API_KEY"], "GEMINI_API_KEY is set"),
     ],
 )
 def test_the_order(
@@ -152,7 +152,7 @@ def test_a_missing_extra_is_named(spec: str, missing: str, says: str, tmp_path: 
 
 def test_the_defaults_are_models_that_exist() -> None:
     models = pytest.importorskip("pydantic_ai.models", reason='needs the extra "llm"')
-    assert set(DEFAULTS.values()) <= set(models.known_model_names())
+    assert set(MODEL_BY_KEY.values()) <= set(models.known_model_names())
 
 
 def test_importing_is_light() -> None:

@@ -239,13 +239,13 @@ async def test_events_that_cannot_be_read(service: Service, event: str) -> None:
 
 
 async def test_a_line_without_an_end(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(providers, "LIMITS", Limits(line=10_000, body=10_000, stream=20_000))
+    monkeypatch.setattr(providers, "REPLY_LIMITS", Limits(line=10_000, body=10_000, stream=20_000))
     error = await service.fails(sending("data: " + "x" * 20_000))
     assert (error.kind, "sent a line of more than 10,000 bytes" in error.message) == ("bad_reply", True)
 
 
 async def test_a_stream_without_an_end(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(providers, "LIMITS", Limits(line=10_000, body=10_000, stream=20_000))
+    monkeypatch.setattr(providers, "REPLY_LIMITS", Limits(line=10_000, body=10_000, stream=20_000))
     error = await service.fails(service.dialect.say(*["x" * 1000] * 30))
     assert (error.kind, "sent more than 20,000 bytes" in error.message) == ("bad_reply", True)
 

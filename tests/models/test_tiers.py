@@ -3,8 +3,8 @@ from __future__ import annotations
 import pytest
 
 from quire.errors import CannotStart, NoModel
-from quire.models.choose import DEFAULTS, ModelSettings, ProviderSettings
-from quire.models.tiers import TIERS, choose, thread_model
+from quire.models.choose import MODEL_BY_KEY, ModelSettings, ProviderSettings
+from quire.models.tiers import TIER_MODELS, choose, thread_model
 
 NOWHERE = {"OLLAMA_HOST": "127.0.0.1:9", "QUIRE_MODELS": "/nonexistent"}
 FOUR = {"fast": "m-fast", "general": "m-general", "high": "m-high", "max": "m-max"}
@@ -118,7 +118,7 @@ HAIKU = "claude-3-5-haiku-20241022"
             {"tier": "sonnet"},
             ModelSettings(),
             OPENAI,
-            DEFAULTS["OPENAI_API_KEY"],
+            MODEL_BY_KEY["OPENAI_API_KEY"],
             "the directive's tier sonnet: OPENAI_API_KEY is set",
         ),
         (
@@ -161,4 +161,4 @@ def test_nothing_at_all_is_no_model() -> None:
 def test_every_model_of_the_table_exists() -> None:
     models = pytest.importorskip("pydantic_ai.models")
     known = set(models.known_model_names())
-    assert {f"{provider}:{name}" for provider, sizes in TIERS.items() for name in sizes.values()} <= known
+    assert {f"{provider}:{name}" for provider, sizes in TIER_MODELS.items() for name in sizes.values()} <= known

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from quire.plain_schema import plainly_fits
-from quire.tools.builtin.specs import SPECS
+from quire.tools.builtin import SPECS
 from quire.values import Value
 
 RIGHT: list[tuple[str, Value]] = [

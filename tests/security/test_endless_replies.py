@@ -110,7 +110,7 @@ def served() -> Iterator[Callable[[Behaviour], str]]:
 
 @pytest.fixture(autouse=True)
 def impatient(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setattr(providers, "LIMITS", Limits(line=1_000_000, body=1_000_000, stream=20_000_000))
+    monkeypatch.setattr(providers, "REPLY_LIMITS", Limits(line=1_000_000, body=1_000_000, stream=20_000_000))
     monkeypatch.setattr(providers, "REPLY_SECONDS", 20.0)
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     yield

@@ -28,9 +28,9 @@ from quire.runs.adapters import Nobody, WallClock
 from quire.source import Source
 from quire.stores import open_store
 from quire.tools.gate import Gate
-from quire.tools.redact import Redactor
 from quire.tools.registry import Connections
 from quire.trust.capabilities import Grants
+from quire.trust.secrets import Redactor
 
 SLACK = 3.2
 """A square gives 4; what is linear gives 2, and garbage collection and other processes add to it."""

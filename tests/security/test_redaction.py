@@ -22,8 +22,8 @@ from quire.models.redaction import Redacted
 from quire.models.scripted import Entry, ScriptedModel
 from quire.runs.options import RunOptions
 from quire.tools.mcp_session import SHOWN, Tail
-from quire.tools.redact import find_secrets
 from quire.trust.secrets import Redactor, looks_secret, secrets_of
+from quire.workspace.secrets import find_secrets
 
 KEY = "sk-live-0123456789abcdefghijklmnopqrstuvwxyzABCDE"
 LINES = ("MIIEvQIBADANBgkqhkiG9w0BAQEFAASC", "BKcwggSjAgEAAoIBAQDkZmFrZWZha2U")

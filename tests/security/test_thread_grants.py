@@ -10,9 +10,9 @@ from tests.security.stage import Call, Stage, completed, execute
 from quire.engine.requests import ToolRequest
 from quire.errors import Denied, ToolFailed
 from quire.tools.gate import Gate
-from quire.tools.redact import Redactor
 from quire.tools.registry import Connections, ToolSpec
 from quire.trust.capabilities import Grants
+from quire.trust.secrets import Redactor
 from quire.values import Value
 
 READ = "<execute><tool>rye.file-system.read</tool></execute>"

@@ -10,14 +10,12 @@ import pytest
 from quire.engine.requests import ToolRequest
 from quire.errors import Denied, ToolFailed
 from quire.tools.builtin.connection import BuiltInConnection
-from quire.tools.builtin.specs import SPECS
 from quire.tools.gate import Gate
-from quire.tools.redact import Redactor
 from quire.tools.registry import Connection, Connections, ToolSpec
 from quire.tools.tool_names import Names
 from quire.trust.capabilities import Grants, mcp_tool, python_tool
+from quire.trust.secrets import Redactor
 from quire.values import Value
-from quire.workspace.grants import BUILT_IN_IDS
 
 EVERYTHING = Grants.of(["*"])
 
@@ -200,8 +198,3 @@ async def test_offers_by_pattern(pattern: str, offered: list[str]) -> None:
 async def test_a_question_is_not_called(tmp_path: Path) -> None:
     with pytest.raises(ToolFailed, match="a question to a person"):
         await gate(EVERYTHING).call(ToolRequest("1", "1", "", "ask", {"prompt": "?"}), "e")
-
-
-def test_grants_know_every_built_in_tool() -> None:
-    """`--allow` and `[tools] deny` would take a tool that is missing there for one of Python or of a server."""
-    assert {spec.id for spec in SPECS.values()} == BUILT_IN_IDS

@@ -13,9 +13,9 @@ from quire.errors import Denied, ToolFailed, Untrusted
 from quire.runs.gate import open_gate
 from quire.tools.gate import Gate
 from quire.tools.python import PythonConnection, tool
-from quire.tools.redact import Redactor
 from quire.tools.registry import Connections
 from quire.trust.capabilities import Grants
+from quire.trust.secrets import Redactor
 from quire.values import Value
 from quire.workspace.configuration import load_settings
 from quire.workspace.consent import confirm

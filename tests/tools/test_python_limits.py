@@ -14,9 +14,9 @@ from quire.errors import ToolFailed
 from quire.tools import python
 from quire.tools.gate import Gate
 from quire.tools.python import PythonConnection, tool
-from quire.tools.redact import Redactor
 from quire.tools.registry import Connections
 from quire.trust.capabilities import Grants
+from quire.trust.secrets import Redactor
 from quire.values import Value
 
 never = threading.Event()

@@ -22,9 +22,9 @@ from quire.engine.requests import ToolRequest
 from quire.errors import ToolFailed
 from quire.tools.gate import Gate
 from quire.tools.python import PythonConnection, tool
-from quire.tools.redact import Redactor
 from quire.tools.registry import Connections
 from quire.trust.capabilities import Grants
+from quire.trust.secrets import Redactor
 from quire.values import Value
 from quire.workspace.configuration import load_settings
 from quire.workspace.consent import confirm

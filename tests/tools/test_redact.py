@@ -2,9 +2,10 @@ from __future__ import annotations
 
 import pytest
 
-from quire.tools.redact import Redactor, find_secrets, looks_secret
+from quire.trust.secrets import Redactor, looks_secret
 from quire.values import Value
 from quire.workspace.mcp_config import McpServer
+from quire.workspace.secrets import find_secrets
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from quire.trust.risk import NOTHING, ProjectRisk, Rule, Tier, assess, project_risk, read_risk, tier_of
+from quire.trust.risk import NO_RULES, ProjectRisk, Rule, Tier, assess, project_risk, read_risk, tier_of
 
 BASH = "rye.execute.tool.rye.bash"
 SECRET = "rye.fetch.knowledge.secret.*"
@@ -137,7 +137,7 @@ def test_a_table_that_is_not_understood_blocks_everything(text: str) -> None:
 
 
 def test_the_file_of_a_project(tmp_path: Path) -> None:
-    assert project_risk(tmp_path) == NOTHING
+    assert project_risk(tmp_path) == NO_RULES
     file = tmp_path / ".ai" / "config" / "capability_risk.yaml"
     file.parent.mkdir(parents=True)
     file.write_text(f"patterns:\n  - {{pattern: {SECRET}, tier: elevated}}\n")

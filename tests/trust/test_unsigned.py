@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from quire.trust.capabilities import Grants, grant_for
-from quire.trust.risk import NOTHING, ProjectRisk, Rule, Tier, Ungranted, require_granted
+from quire.trust.risk import NO_RULES, ProjectRisk, Rule, Tier, Ungranted, require_granted
 
 BASH = "rye.execute.tool.rye.bash"
 WEB = "rye.execute.tool.rye.web.*"
@@ -30,10 +30,10 @@ FILES = "rye.execute.tool.rye.file-system.*"
 def test_all_that_is_missing_is_said_at_once(asked: list[str], allow: list[str], missing: list[str]) -> None:
     granted = Grants.of(grant_for(name) for name in allow)
     if not missing:
-        require_granted("demo/d", asked, granted, NOTHING, {})
+        require_granted("demo/d", asked, granted, NO_RULES, {})
         return
     with pytest.raises(Ungranted) as caught:
-        require_granted("demo/d", asked, granted, NOTHING, {"elevated": "why"})
+        require_granted("demo/d", asked, granted, NO_RULES, {"elevated": "why"})
     assert list(caught.value.missing) == missing
     assert str(caught.value).endswith("allow it with " + " ".join(f"--allow {one}" for one in missing))
     assert (caught.value.item_id, caught.value.reasons, caught.value.exit_code) == ("demo/d", {"elevated": "why"}, 6)

@@ -10,10 +10,11 @@ from quire.cli.can import ACTIONS, TYPES
 from quire.display.text import one_line
 from quire.errors import BadInputs
 from quire.formats.pipeline.inline import LAUNCH_PREFIX, LAUNCHING
-from quire.tools.builtin.specs import NAMES, SPECS
-from quire.trust.capabilities import ALIASES, canonical, glob
-from quire.wording import nearest
-from quire.workspace.mcp_config import RESERVED
+from quire.plan.built_in_tools import ALIASES
+from quire.tools.builtin import NAMES, SPECS
+from quire.trust.capabilities import canonical, glob
+from quire.wording import did_you_mean, nearest
+from quire.workspace.mcp_config import PYTHON
 
 if TYPE_CHECKING:
     from quire.workspace.settings import Settings
@@ -59,16 +60,16 @@ def _is_known(tool: str, settings: Settings) -> bool:
     places = [tool, *(tool.partition(mark)[0] for mark in ("/", "__"))]
     if tool.startswith("mcp/"):
         places.append(tool.split("/")[1])
-    known = {*settings.servers, *settings.disabled_servers, RESERVED}
+    known = {*settings.servers, *settings.disabled_servers, PYTHON}
     return any(place in known for place in places)
 
 
 def _hint(tool: str, settings: Settings) -> str:
     close = _corrected(tool) or nearest(tool, [*KNOWN, *settings.servers])
     if close:
-        return f"; did you mean {close}?"
+        return did_you_mean(close, lead="; ")
     if settings.servers or settings.tools.modules:
-        return f"; the tool of a server is SERVER/TOOL, a Python function {RESERVED}/NAME"
+        return f"; the tool of a server is SERVER/TOOL, a Python function {PYTHON}/NAME"
     return ""
 
 

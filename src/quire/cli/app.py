@@ -14,7 +14,7 @@ import click
 from quire.cli import BROKEN_PIPE, INTERRUPTED, VERBS
 from quire.display.visible import PLAINER, visible
 from quire.errors import QuireError
-from quire.wording import nearest
+from quire.wording import did_you_mean, nearest
 
 USAGE = 2
 CLOSED: set[int] = set()
@@ -44,7 +44,7 @@ class Verbs(click.Group):
             from quire.cli.suggestions import verb
 
             close = verb(name, self.list_commands(ctx))
-            raise click.UsageError(f"there is no verb {name!r}" + (f"; did you mean {close!r}?" if close else ""), ctx)
+            raise click.UsageError(f"there is no verb {name!r}" + did_you_mean(close, lead="; ", form="{!r}"), ctx)
         return (name, command, args[1:]) if command else super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -145,7 +145,7 @@ def _usage(error: click.ClickException) -> str:
     if isinstance(error, click.NoSuchOption):
         known = [name for param in error.ctx.command.params for name in param.opts] if error.ctx else []
         close = nearest(error.option_name, known)
-        message = f"there is no option {error.option_name}" + (f"; did you mean {close}?" if close else "")
+        message = f"there is no option {error.option_name}" + did_you_mean(close, lead="; ")
     else:
         text = " ".join(error.format_message().split()).rstrip(".")
         message = text[:1].lower() + text[1:] + _instead(error, text)
@@ -161,4 +161,4 @@ def _instead(error: click.ClickException, text: str) -> str:
     from quire.cli.suggestions import argument
 
     meant = argument(text, context.command_path, [name for param in context.command.params for name in param.opts])
-    return f"; did you mean {meant}?" if meant else ""
+    return did_you_mean(meant, lead="; ")

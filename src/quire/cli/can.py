@@ -141,7 +141,7 @@ def command(
 def _directive(document: Document, settings: Settings, asked: Asked) -> Ruling:
     from quire.display.turns import element_for
     from quire.library.survey import survey
-    from quire.trust.sign_file import shown_path
+    from quire.trust.sign_file import typed_path
 
     seen = survey(settings, os.environ, document, {})
     needed = asked.needed
@@ -150,16 +150,16 @@ def _directive(document: Document, settings: Settings, asked: Asked) -> Ruling:
         return Ruling(True, f"{needed} is always allowed to a thread", notes=notes)
     for one in seen.capabilities:
         if asked.allowed_by(Grants.of([one.capability])):
-            origin = f"{shown_path(Path(one.path))}:{one.line}"
+            origin = f"{typed_path(Path(one.path))}:{one.line}"
             if one.tier == "unrestricted" and not one.acknowledged:
                 why = f"{needed} is covered by {one.capability} at {origin}, but nobody has acknowledged that risk"
                 return Ruling(False, f"{why}, so the directive does not start", one.capability, origin, notes)
             return Ruling(True, f"{needed} is covered by {one.capability} at {origin}", one.capability, origin, notes)
-    file = shown_path(Path(document.name))
+    file = typed_path(Path(document.name))
     place = f"{file}, which has no permissions"
     if seen.capabilities:
         first = seen.capabilities[0]
-        file = shown_path(Path(first.path))
+        file = typed_path(Path(first.path))
         place = f"the permissions at {file}:{first.line}"
     place += asked.granted_of(Grants.of(one.capability for one in seen.capabilities))
     how = f"write {element_for(needed)} there and sign it: quire sign {file}"

@@ -19,7 +19,7 @@ from quire.display.visible import visible
 from quire.errors import CannotStart, Unreadable
 from quire.library.collect import collect, has_file_beside
 from quire.source import Source, read_source
-from quire.wording import nearest
+from quire.wording import did_you_mean, nearest, pluralize
 
 if TYPE_CHECKING:
     from quire.library.check import DocumentCheck
@@ -146,7 +146,7 @@ def _page(id: str) -> str:
     code = codes.get(id.upper()) or next((code for code in codes.values() if code.name == id.lower()), None)
     if code is None:
         close = nearest(id.upper(), codes) or nearest(id.lower(), [code.name for code in codes.values()])
-        raise CannotStart(f"there is no code {id}" + (f"; did you mean {close}?" if close else ""))
+        raise CannotStart(f"there is no code {id}" + did_you_mean(close, lead="; "))
     return f"{code.id} {code.name} ({code.severity.value})\n\n{code.explanation}"
 
 
@@ -164,6 +164,6 @@ def _first_code(checked: Sequence[Findings]) -> str:
 
 def _summary(checked: Sequence[Findings]) -> str:
     count = Counter(found.severity for file in checked for found in file.diagnostics)
-    parts = [f"{count[one]} {one.value}{'s' * (count[one] != 1)}" for one in Severity if count[one]]
-    files = f"{len(checked)} file{'s' * (len(checked) != 1)}"
+    parts = [f"{count[one]} {pluralize(one.value, count[one])}" for one in Severity if count[one]]
+    files = f"{len(checked)} {pluralize('file', len(checked))}"
     return f"{', '.join(parts) or 'nothing found'} in {files}"

@@ -152,7 +152,7 @@ def complete_model(context: click.Context, parameter: click.Parameter, incomplet
 def _models(incomplete: str) -> Items:
     import os
 
-    from quire.models.choose import DEFAULTS
+    from quire.models.choose import MODEL_BY_KEY
     from quire.models.downloads import pulled_models
 
     config = _settings().models
@@ -160,7 +160,7 @@ def _models(incomplete: str) -> Items:
     if config.default:
         found.setdefault(config.default, "[models] default")
     found |= {f"local:{one.name}": "here" for one in pulled_models()}
-    found |= {spec: variable for variable, spec in DEFAULTS.items() if os.environ.get(variable)}
+    found |= {spec: variable for variable, spec in MODEL_BY_KEY.items() if os.environ.get(variable)}
     items = [CompletionItem(name, help=about) for name, about in found.items() if name.startswith(incomplete)]
     providers = [f"{name}:" for name in config.providers]
     return items + [CompletionItem(name, type=PART) for name in providers if name.startswith(incomplete)]

@@ -20,6 +20,7 @@ from quire.cli.stdio import put_lines
 from quire.display.text import one_line
 from quire.display.visible import escaped
 from quire.errors import BadConfiguration, QuireError
+from quire.wording import pluralize
 from quire.workspace.locate import Workspace, find_workspace, user_space
 
 if TYPE_CHECKING:
@@ -259,7 +260,7 @@ def _trust(settings: Settings) -> Finding:
     except BadConfiguration as error:
         return Finding("trust", "problem", str(error))
     if trusted:
-        return Finding("trust", "ok", f"you agreed to its {asked} request{'' if asked == 1 else 's'}")
+        return Finding("trust", "ok", f"you agreed to its {asked} {pluralize('request', asked)}")
     return Finding("trust", "missing", f"{_requests(asked)} for you: quire trust workspace")
 
 
@@ -336,11 +337,11 @@ def _not_writable(path: Path) -> Path | None:
 
 
 def _models() -> Iterator[Finding]:
-    from quire.models.choose import DEFAULTS
+    from quire.models.choose import MODEL_BY_KEY
     from quire.models.downloads import models_folder, pulled_models
 
     # Names only: a value of the environment is never printed.
-    present = [name for name in DEFAULTS if os.environ.get(name)]
+    present = [name for name in MODEL_BY_KEY if os.environ.get(name)]
     yield Finding("provider keys", "ok" if present else "missing", ", ".join(present) or "none in the environment")
     pulled = [one.name for one in pulled_models()]
     if pulled:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Literal
 
 from quire.errors import QuireError
+from quire.wording import pluralize
 
 if TYPE_CHECKING:
     from quire.tools.mcp import McpConnection
@@ -96,5 +97,5 @@ async def _server(name: str, connection: McpConnection) -> Answer:
         return what, "problem", f"no answer in {PATIENCE:.0f} seconds"
     finally:
         await connection.close()
-    count = f"{len(tools)} tool{'' if len(tools) == 1 else 's'}"
+    count = f"{len(tools)} {pluralize('tool', len(tools))}"
     return what, "ok", f"answers after {duration(time.monotonic() - since)} with {count}"

@@ -20,6 +20,7 @@ from quire.display.text import one_line, place
 from quire.errors import RunState
 from quire.runs.runtime import Runtime
 from quire.values import value_of
+from quire.wording import pluralize
 
 if TYPE_CHECKING:
     from quire.runs.fork import Changes
@@ -129,6 +130,6 @@ async def _fork(runtime: Runtime, run: str, step: str, changes: Changes, manner:
     if detach:
         return leave_to_itself(made.run)
     if not manner.quiet and not manner.json:
-        effects = f"{made.kept} recorded effect{'' if made.kept == 1 else 's'}"
+        effects = f"{made.kept} recorded {pluralize('effect', made.kept)}"
         click.echo(f"run {made.run}: from {one_line(place(made.label))} of {run}, with {effects} of it", err=True)
     return await drive(runtime, made.run, manner, why=made.reason)

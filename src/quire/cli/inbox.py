@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from quire.cli.stdio import look_at_runs, put_json, put_lines
+from quire.wording import cut
 
 if TYPE_CHECKING:
     from quire.engine.records import Letter
@@ -74,7 +75,7 @@ async def _titles(stored: StoredRuns, runs: Set[str]) -> dict[str, str]:
 
 def _clipped(line: str) -> str:
     """Cut a line. A letter contains the whole output of its run; its beginning is enough to recognise it."""
-    return line if len(line) <= LETTER_WIDTH else line[: LETTER_WIDTH - 1] + "…"
+    return cut(line, LETTER_WIDTH)
 
 
 def _data(letter: Letter) -> dict[str, Value]:

@@ -18,7 +18,7 @@ from quire.engine.inputs import checked_input, complete_inputs, describe, missin
 from quire.errors import BadInputs, CannotStart
 from quire.source import read_bytes, read_to_end
 from quire.values import InvalidValue, Value, decode, value_of
-from quire.wording import nearest
+from quire.wording import did_you_mean, nearest
 
 if TYPE_CHECKING:
     from quire.cli.line_editor import Field
@@ -65,7 +65,7 @@ def warn_of_missing(names: Sequence[str], given: Mapping[str, Value]) -> str:
 def warn_of_unread(names: Sequence[str], known: Sequence[str]) -> list[str]:
     """Return a line for each given input that no step reads."""
     hints = [(one_line(name), nearest(name, known)) for name in names]
-    return [f"warning: no step reads {name}" + (f"; did you mean {hint}?" if hint else "") for name, hint in hints]
+    return [f"warning: no step reads {name}" + did_you_mean(hint, lead="; ") for name, hint in hints]
 
 
 def split_pairs(pairs: Sequence[str], option: str) -> dict[str, str]:

@@ -3,15 +3,14 @@ the run."""
 
 from __future__ import annotations
 
-import contextlib
 import os
-import secrets
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
 from quire.errors import CannotStart
+from quire.source import written_beside
 
 if TYPE_CHECKING:
     from quire.engine.records import RunRow
@@ -120,19 +119,11 @@ def write(to: Target, output: str, artifact_type: str) -> tuple[Path, list[str]]
 
 
 def _replace(path: Path, text: str) -> None:
-    temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
-    try:
-        with temporary.open("x", encoding="utf-8") as file:
-            if path.exists():
-                temporary.chmod(path.stat().st_mode & 0o7777)
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.replace(path)
-    except BaseException:
-        with contextlib.suppress(OSError):
-            temporary.unlink()
-        raise
+    mode = path.stat().st_mode & 0o7777 if path.exists() else None
+    with written_beside(path, text.encode(), 0o666 if mode is None else 0o600) as new:
+        if mode is not None:
+            new.chmod(mode)
+        new.replace(path)
 
 
 def _special(path: Path) -> bool:

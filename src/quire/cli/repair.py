@@ -10,6 +10,7 @@ import click
 from quire.cli.detach import leave_to_itself, say_warnings
 from quire.cli.session import SessionOptions, drive
 from quire.display.text import one_line, place
+from quire.wording import pluralize
 
 if TYPE_CHECKING:
     from quire.runs.fork import Changes
@@ -61,7 +62,7 @@ async def repair_and_drive(
 
 
 def _lines(made: Repaired, run: str) -> list[str]:
-    effects = f"{made.kept} of {made.recorded} recorded effect{'' if made.recorded == 1 else 's'}"
+    effects = f"{made.kept} of {made.recorded} recorded {pluralize('effect', made.recorded)}"
     lines = [f"run {made.run}: the edited document, with {effects} of {run}"]
     label, path = made.misfit
     if path:

@@ -24,6 +24,7 @@ from quire.display.turns import denied_capability, element_for, error_text
 from quire.engine.records import Question, RunRow, Status
 from quire.plan.ways import JOINT, last_label
 from quire.values import Value, as_texts
+from quire.wording import cut
 
 if TYPE_CHECKING:
     from quire.engine.driver.drive import DriveResult
@@ -216,7 +217,7 @@ def tell(end: RunReport) -> None:
             _say(f"paused after {where}")
             for name, value in {**end.progress.named, **as_texts(end.progress.stores)}.items():
                 short = one_line(value)
-                _say(f"  {name} = {short if len(short) <= _SHOWN_VALUE else short[:_SHOWN_VALUE] + '…'}")
+                _say(f"  {name} = {cut(short, _SHOWN_VALUE, _SHOWN_VALUE)}")
             _say(f"to go on: quire resume {run} [--set NAME=VALUE]")
         case _:
             _say(f"paused at {where}: quire resume {run}")

@@ -20,6 +20,7 @@ from quire.source import Source, read_source
 from quire.trust.sign_file import Signable, warnings
 from quire.trust.signature_line import digest_of
 from quire.trust.signatures import Outcome
+from quire.wording import first_of, pluralize
 
 if TYPE_CHECKING:
     from quire.library.lookup import Found
@@ -68,7 +69,7 @@ def require_consent(fresh: Sequence[Fresh], *, yes: bool, ask: bool) -> None:
     """Raise `Refused` unless there is nothing new, or the user agrees: on a terminal, otherwise with `--yes`."""
     if not fresh or yes:
         return
-    counted = "1 document" if len(fresh) == 1 else f"{len(fresh)} documents"
+    counted = f"{len(fresh)} {pluralize('document', len(fresh))}"
     if not ask:
         raise Refused(
             f"{counted} here would be signed for the first time, or changed since: {_names(fresh)}; nothing is signed. "
@@ -94,8 +95,7 @@ def _show(fresh: Sequence[Fresh]) -> None:
 
 
 def _names(fresh: Sequence[Fresh]) -> str:
-    names = [one_line(str(one.item.path)) for one in fresh[:3]]
-    return ", ".join(names) + (", …" if len(fresh) > 3 else "")
+    return ", ".join(first_of([one_line(str(one.item.path)) for one in fresh], 3))
 
 
 def _authority(item: Signable, source: Source) -> Iterator[str]:

@@ -31,6 +31,7 @@ from quire.errors import BadDocument, NoModel, QuireError
 from quire.library.lookup import document_of, tree_of
 from quire.runs.options import RunOptions
 from quire.runs.runtime import Runtime
+from quire.wording import pluralize
 
 if TYPE_CHECKING:
     from quire.library.document import Document
@@ -225,7 +226,7 @@ def _findings(read: Document) -> tuple[Diagnostic, ...]:
 
 
 def _counted(count: int, what: str) -> str:
-    return f"{count} {what}{'' if count == 1 else 's'}"
+    return f"{count} {pluralize(what, count)}"
 
 
 def _print_diagnostics(read: Document) -> None:

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from quire.errors import CannotStart
+from quire.wording import cut
 
 if TYPE_CHECKING:
     from temporalio.service import TLSConfig
@@ -180,4 +181,4 @@ def reason(error: BaseException) -> str:
     text = str(error).strip()
     messages = _MESSAGE.findall(text)
     first = messages[-1] if messages else text.split("\n")[0]
-    return first if len(first) <= _LONGEST else first[:_LONGEST] + "…"
+    return cut(first, _LONGEST, _LONGEST)

@@ -18,7 +18,8 @@ from quire.display.text import fan_words, numbers, one_line, visible
 from quire.display.turns import answered, called, hook_words, is_of_turn, placed_hooks, turn_title, used_of
 from quire.display.visible import in_encoding
 from quire.engine.thread_progress import HookView, thread_of
-from quire.trust.capabilities import RETURN
+from quire.plan.built_in_tools import RETURN
+from quire.wording import pluralize
 
 if TYPE_CHECKING:
     from quire.engine.progress import FanView, Progress, StepView
@@ -238,7 +239,7 @@ def totals(progress: Progress, seconds: float) -> str:
 
 
 def _steps(count: int) -> str:
-    return f"{count} step{'' if count == 1 else 's'}"
+    return f"{count} {pluralize('step', count)}"
 
 
 def _glyph(status: str, moment: FrameState) -> str:

@@ -15,6 +15,7 @@ from quire.plan.flowchart import condition
 from quire.plan.nodes import Ask, Capture, Input, Plan, PromptSource, Step, Template, Think, UseTool
 from quire.plan.nodes import Sequence as Steps
 from quire.plan.thread import Thread
+from quire.wording import pluralize
 
 if TYPE_CHECKING:
     from quire.plan.envelope import CapabilityEnvelope
@@ -115,7 +116,7 @@ def _does(step: Step) -> Iterator[str]:
         case UseTool(connection=connection, tool=tool, problem=problem):
             yield f"calls the tool {connection}/{tool}" + (f" (cannot work: {problem})" if problem else "")
         case Thread(extends=extends, limits=limits, permissions=permissions):
-            yield f"runs as a thread under {len(permissions)} permission{'' if len(permissions) == 1 else 's'}"
+            yield f"runs as a thread under {len(permissions)} {pluralize('permission', len(permissions))}"
             if extends:
                 yield f"goes on from {extends}"
             if limits:
@@ -139,7 +140,7 @@ def _kept(capture: Capture) -> str:
 
 
 def used(uses: dict[str, list[str]]) -> list[str]:
-    return [f"{one_line(name)} (step{'' if len(at) == 1 else 's'} {', '.join(at)})" for name, at in uses.items()]
+    return [f"{one_line(name)} ({pluralize('step', len(at))} {', '.join(at)})" for name, at in uses.items()]
 
 
 def _steps_data(sequence: Steps) -> list[Value]:
@@ -216,4 +217,4 @@ def _range(count: Range) -> Value:
 
 
 def _step_count(labels: tuple[str, ...]) -> str:
-    return f"step{'' if len(labels) == 1 else 's'} {', '.join(labels)}"
+    return f"{pluralize('step', len(labels))} {', '.join(labels)}"

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -12,6 +10,7 @@ import click
 from quire.display.tables import paragraph, short, table
 from quire.display.text import one_line, visible
 from quire.engine.interpreter.thread.limits import DEFAULTS
+from quire.source import relative_to_here
 from quire.values import Value, encode
 
 if TYPE_CHECKING:
@@ -247,6 +246,4 @@ def _hook_data(one: Placed) -> Value:
 
 def _shown(path: str) -> str:
     """Return the path relative to the current folder, if it is below that."""
-    here = Path.cwd()
-    whole = Path(os.path.abspath(path)) if path else Path()  # noqa: PTH100  # links stay as they are
-    return str(whole.relative_to(here)) if path and whole.is_relative_to(here) else path
+    return (relative_to_here(path) or path) if path else ""

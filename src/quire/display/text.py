@@ -19,6 +19,7 @@ from quire.display.visible import in_encoding, width
 from quire.display.visible import visible as shown
 from quire.plan.ways import JOINT
 from quire.values import Value, clean
+from quire.wording import pluralize
 
 if TYPE_CHECKING:
     from quire.engine.progress import FanView
@@ -126,12 +127,12 @@ def duration(seconds: float) -> str:
 def fan_words(fan: FanView) -> str:
     """Summarise a fan: `20 items`, `19 of 20, 1 failed`."""
     if not fan.failed and fan.done == fan.total:
-        return f"{fan.total} item{'' if fan.total == 1 else 's'}"
+        return f"{fan.total} {pluralize('item', fan.total)}"
     return f"{fan.done} of {fan.total}" + (f", {fan.failed} failed" if fan.failed else "")
 
 
 def tokens(count: int) -> str:
-    return f"{count:,} token{'' if count == 1 else 's'}"
+    return f"{count:,} {pluralize('token', count)}"
 
 
 def money(cost: float | None) -> str:

@@ -25,6 +25,7 @@ from quire.engine.inputs import is_number
 from quire.formats import markdown
 from quire.plan.nodes import SEMANTICS_VERSION, Capture
 from quire.values import InvalidValue, Value, decode, decode_object, encode
+from quire.wording import cut
 
 _TOKEN = re.compile(
     r"""[ \t\r\n]*+(?:
@@ -295,7 +296,7 @@ def _json_in_fence(text: str) -> str:
     """Return the last fenced block that is JSON, or the text unchanged if there is none."""
     lines = text.split("\n")
     marks = [line.lstrip() for line in lines]
-    found = markdown.find(marks)
+    found = markdown.find_fences(marks)
     for opening, closing in reversed(found.pairs):
         inside = "\n".join(lines[opening + 1 : closing]).strip()
         if _is_json(inside):
@@ -312,5 +313,4 @@ def _is_json(text: str) -> bool:
 
 
 def _short(text: str) -> str:
-    line = " ".join(text[:200].split())
-    return repr(line if len(line) <= 60 else line[:57] + "…")
+    return repr(cut(" ".join(text[:200].split()), 60, 57))

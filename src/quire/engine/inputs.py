@@ -10,12 +10,12 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from quire.errors import BadInputs
 from quire.values import InvalidValue, Value, clean, decode, encode
-from quire.wording import nearest
+from quire.wording import cut, did_you_mean, nearest
 
 if TYPE_CHECKING:
     from quire.plan.nodes import Input, Plan
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 _NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 _LINE_END = re.compile(r"\r\n|\r|\n")
-_BOOLEANS = dict.fromkeys(("true", "yes", "on", "1"), "true") | dict.fromkeys(("false", "no", "off", "0"), "false")
+_BOOLEANS = dict.fromkeys(("true", "yes", "on", "1"), True) | dict.fromkeys(("false", "no", "off", "0"), False)
 
 
 def complete_inputs(plan: Plan, given: Mapping[str, Value], *, one_line: bool = True) -> dict[str, str]:
@@ -33,10 +33,11 @@ def complete_inputs(plan: Plan, given: Mapping[str, Value], *, one_line: bool = 
     computed, it may have several.
     """
     declared = {wanted.name: wanted for wanted in plan.inputs}
-    problems = [_unknown(name, declared) for name in given if name not in declared]
+    listed = f": the document declares {', '.join(declared) or 'none'}"
+    problems = [_unknown("input", name, declared, listed) for name in given if name not in declared]
     values: dict[str, str] = {}
     for name, wanted in declared.items():
-        if wanted.required and wanted.default is None and not _as_text(given.get(name)).strip():
+        if _is_missing(wanted, given):
             problems.append(f"missing input {describe(wanted)}")
             continue
         try:
@@ -63,11 +64,11 @@ def input_value(wanted: Input, given: Value, *, one_line: bool = True) -> str:
 
 def missing_inputs(plan: Plan, given: Mapping[str, Value]) -> list[Input]:
     """Return the required inputs that were not given, in document order, so that a terminal can ask for them."""
-    return [
-        wanted
-        for wanted in plan.inputs
-        if wanted.required and wanted.default is None and not _as_text(given.get(wanted.name)).strip()
-    ]
+    return [wanted for wanted in plan.inputs if _is_missing(wanted, given)]
+
+
+def _is_missing(wanted: Input, given: Mapping[str, Value]) -> bool:
+    return wanted.required and wanted.default is None and not _as_text(given.get(wanted.name)).strip()
 
 
 def checked_input(wanted: Input, text: str, *, one_line: bool = True) -> str:
@@ -80,11 +81,10 @@ def checked_input(wanted: Input, text: str, *, one_line: bool = True) -> str:
         case "boolean":
             if text.strip().lower() not in _BOOLEANS:
                 raise ValueError(f"{_quoted(text)} is not true or false")
-            return _BOOLEANS[text.strip().lower()]
+            return "true" if _BOOLEANS[text.strip().lower()] else "false"
         case "enum" if wanted.options:
             if text.strip() not in wanted.options:
-                close = nearest(text.strip(), wanted.options)
-                hint = f" (did you mean {close}?)" if close else ""
+                hint = did_you_mean(nearest(text.strip(), wanted.options), lead=" (")
                 raise ValueError(f"{_quoted(text)} is not one of {', '.join(wanted.options)}{hint}")
             return text.strip()
         case "string" if one_line:
@@ -104,11 +104,8 @@ def describe(wanted: Input) -> str:
     return f"{wanted.name} ({kind})" + (f": {wanted.description}" if wanted.description else "")
 
 
-def _unknown(name: str, declared: Mapping[str, Input]) -> str:
-    close = nearest(name, declared)
-    if close:
-        return f"unknown input {name} (did you mean {close}?)"
-    return f"unknown input {name}: the document declares " + (", ".join(declared) or "none")
+def _unknown(what: str, name: str, names: Iterable[str], listed: str) -> str:
+    return f"unknown {what} {name}" + did_you_mean(nearest(name, names), listed, lead=" (")
 
 
 def _as_text(value: Value) -> str:
@@ -118,15 +115,11 @@ def _as_text(value: Value) -> str:
 
 
 def _quoted(text: str) -> str:
-    short = " ".join(text.split())
-    return f'"{short if len(short) <= 60 else short[:57] + "…"}"'
+    return f'"{cut(" ".join(text.split()), 60, 57)}"'
 
 
 _INTEGER = re.compile(r"[+-]?[0-9]{1,4000}")
 _PARAMETER_NUMBER = re.compile(r"[+-]?(?:[0-9]{1,4000}(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]{1,9})?")
-_PARAMETER_BOOLEANS = dict.fromkeys(("true", "yes", "on", "1"), True) | dict.fromkeys(
-    ("false", "no", "off", "0"), False
-)
 _MOST_SHOWN = 60
 
 
@@ -138,7 +131,8 @@ def resolve_inputs(parameters: Sequence[Parameter], given: Mapping[str, Value]) 
     if not parameters:
         return dict(given)
     names = [parameter.name for parameter in parameters]
-    problems = [_unknown_parameter(name, names) for name in given if name not in names]
+    listed = f": the directive's inputs are {', '.join(names)}"
+    problems = [_unknown("parameter", name, names, listed) for name in given if name not in names]
     values: dict[str, Value] = {}
     for parameter in parameters:
         name = parameter.name
@@ -211,8 +205,8 @@ def _number(value: Value) -> Value:
 
 
 def _boolean(value: Value) -> Value:
-    if isinstance(value, str) and value.strip().lower() in _PARAMETER_BOOLEANS:
-        return _PARAMETER_BOOLEANS[value.strip().lower()]
+    if isinstance(value, str) and value.strip().lower() in _BOOLEANS:
+        return _BOOLEANS[value.strip().lower()]
     if isinstance(value, bool):
         return value
     raise ValueError(f"{shown(value)} is not a boolean: true or false")
@@ -264,17 +258,10 @@ _KINDS = {kind: kind for kind in _CONVERSIONS} | {
 def shown(value: Value) -> str:
     """Format a value for a message: short, on one line, text in quotes."""
     text = " ".join((value if isinstance(value, str) else encode(value)).split())
-    short = text if len(text) <= _MOST_SHOWN else f"{text[: _MOST_SHOWN - 1]}…"
+    short = cut(text, _MOST_SHOWN)
     return f'"{short}"' if isinstance(value, str) else short
 
 
 def _described(parameter: Parameter) -> str:
     about = " ".join(parameter.description.split())
     return f"{parameter.name} ({parameter.type})" + (f": {about}" if about else "")
-
-
-def _unknown_parameter(name: str, names: Sequence[str]) -> str:
-    close = nearest(name, names)
-    if close:
-        return f"unknown parameter {name} (did you mean {close}?)"
-    return f"unknown parameter {name}: the directive's inputs are {', '.join(names)}"

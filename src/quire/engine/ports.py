@@ -7,9 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from msgspec import Struct
+
+from quire.plan.built_in_tools import EffectClass as EffectClass  # noqa: TC001  the port of tools names it
 
 if TYPE_CHECKING:
     from quire.engine.conversation import Message, Offered, ToolUse
@@ -36,10 +38,11 @@ LONGEST_REPLY = 4096
 MAX_REPLY_CHARACTERS = 4_000_000
 """A longer reply means that the server is broken."""
 
+LONGEST_ERROR = 8_000
+"""Characters of an error message that are recorded and sent to a model. It may quote texts of any length."""
+
 MAX_PROMPT_CHARACTERS = 8_000_000
 """About two million tokens: more than models read. A longer call is not made, so nothing is paid for it."""
-
-EffectClass = Literal["read", "idempotent", "write"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from quire.engine.thread_progress import (
     HookView,
     ThreadView,
     call_number,
-    in_order,
+    path_order,
     thread_of,
     threads_above,
     turn_number,
@@ -28,7 +28,7 @@ from quire.values import Value, encode
 if TYPE_CHECKING:
     from quire.engine.records import EffectRecord, Event, Status
 
-MOST_CALLS = 6
+SHOWN_CALLS = 6
 """Agent calls of one step that are kept; a fan may make thousands of them."""
 
 STREAM_TAIL = 10_000
@@ -250,7 +250,7 @@ class Progress(Struct):
         way = f"{above.way}{JOINT}{label}" if above else label
         self.steps[turn] = StepView(turn, label, "", depth, thread=turn.rpartition("/")[0], way=way)
         if depth:
-            self.steps = dict(sorted(self.steps.items(), key=lambda item: in_order(item[0])))
+            self.steps = dict(sorted(self.steps.items(), key=lambda item: path_order(item[0])))
 
     def depth_of(self, path: str) -> int | None:
         """Return the depth of a path in the document and in threads; None in a fan, whose threads are not shown."""
@@ -305,7 +305,7 @@ class Progress(Struct):
             number = self._numbers[event.path] = len(self._numbers) + 1
             given = cast("Mapping[str, Value]", data.get("arguments") or {})
             step.calls[number] = CallView("", given, str(data.get("tool", "")))
-            if len(step.calls) > MOST_CALLS:
+            if len(step.calls) > SHOWN_CALLS:
                 del step.calls[next(iter(step.calls))]
         elif call := step.calls.get(self._numbers.get(event.path, 0)):
             call.result, call.kind = str(data.get("result", "")), str(data.get("kind", ""))

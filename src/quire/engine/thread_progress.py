@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, cast
 from msgspec import Struct, field
 
 from quire.engine.conversation import ToolUse
-from quire.trust.capabilities import RETURN
+from quire.plan.built_in_tools import RETURN
 
 if TYPE_CHECKING:
     from quire.engine.records import EffectRecord
@@ -85,7 +85,7 @@ def thread_of(path: str) -> str:
     return f"{before}/thread".lstrip("/")
 
 
-def in_order(path: str) -> tuple[tuple[str, int], ...]:
+def path_order(path: str) -> tuple[tuple[str, int], ...]:
     """Return a sort key that puts paths in document order: numbers in brackets are compared as numbers."""
     parts = []
     for part in path.split("/"):

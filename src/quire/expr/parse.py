@@ -38,7 +38,7 @@ from quire.expr.syntax import (
     walk,
 )
 from quire.source import Span
-from quire.wording import nearest
+from quire.wording import cut, did_you_mean, nearest
 
 Kind = Literal["number", "text", "name", "mark", "end"]
 
@@ -321,7 +321,7 @@ class _Parser:
         usage = _SIGNATURES.get(name)
         if usage is None:
             close = nearest(name, _SIGNATURES)
-            help = f"did you mean {close}?" if close else _AFTER_VALUE["("]
+            help = did_you_mean(close, _AFTER_VALUE["("])
             raise ExprSyntaxError(f"there is no function {name}", token.span, help)
         self._expect("(")
         source = self._expression(_OR)
@@ -374,7 +374,7 @@ def _across(first: Node, last: Node) -> Span:
 def _shown(token: Token) -> str:
     if token.kind == "end":
         return "the end"
-    return token.text if len(token.text) <= 30 else f"{token.text[:30]}…"
+    return cut(token.text, 30, 30)
 
 
 def _number(token: Token) -> int | float:

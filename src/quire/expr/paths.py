@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from quire.expr.errors import EvalError
 from quire.expr.kinds import is_list, is_map, kind
 from quire.expr.syntax import RESERVED, Path
-from quire.wording import nearest
+from quire.wording import did_you_mean, nearest
 
 if TYPE_CHECKING:
     from quire.expr.limits import Code, Run
@@ -113,8 +113,7 @@ def _unbound(path: Path, run: Run) -> EvalError:
     about = f"{whole} is absent: " if len(path.segments) > 1 else ""
     if root in RESERVED:
         return EvalError(f"{about}there is no {root} here", path.places[0], _WHERE[root])
-    close = nearest(root, [*_some(run.names), *_some(run.stores)])
-    help = f"did you mean {close}?" if close else ""
+    help = did_you_mean(nearest(root, [*_some(run.names), *_some(run.stores)]))
     return EvalError(f"{about}nothing is called {root}", path.places[0], help)
 
 
@@ -129,7 +128,7 @@ def _absent(path: Path, at: int, value: Mapping[str, Value]) -> EvalError:
     holder, segment = ".".join(path.segments[:at]), path.segments[at]
     close = nearest(segment, _some(value))
     rest = ".".join(path.segments[at:])
-    help = f"did you mean {holder}.{close}?" if close else f"get({holder}, '{rest}') gives null instead of failing"
+    help = did_you_mean(close and f"{holder}.{close}", f"get({holder}, '{rest}') gives null instead of failing")
     return EvalError(f"{'.'.join(path.segments)} is absent: {holder} has no {segment}", path.places[at], help)
 
 

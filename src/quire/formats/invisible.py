@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator
 
 from quire.diagnostics import Code, Diagnostic, Severity, make
 from quire.source import Source, Span
+from quire.wording import first_of
 
 INVISIBLE = make(
     Severity.WARNING,
@@ -74,7 +75,7 @@ def _finding(letters: str, span: Span) -> Diagnostic:
     import unicodedata
 
     names = [f"U+{ord(one):04X} {unicodedata.name(one, 'a control character')}" for one in dict.fromkeys(letters)]
-    shown = ", ".join(names[:NAMED]) + (", …" if len(names) > NAMED else "")
+    shown = ", ".join(first_of(names, NAMED))
     counted = "a letter that is not seen" if len(letters) == 1 else f"{len(letters):,} letters that are not seen"
     spelled = "".join(chr(ord(one) - 0xE0000) for one in letters if 0xE0020 <= ord(one) <= 0xE007E)
     label = f"spells: {spelled[:80]}" if spelled else "here"

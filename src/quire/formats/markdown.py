@@ -7,10 +7,9 @@ fence. It opens with exactly three backticks and its word at the start of a line
 backticks. Any other fence hides its content, by the rules of CommonMark: it has at least three backticks or tildes with
 up to three spaces before them, and extends to a line of at least as many, or to the end of the text.
 
-`find` pairs all fences of a text by the rules of CommonMark. An opening fence has up to three spaces before it and at
-least three backticks or tildes. The rest of a line of backticks contains no backtick, so the one-line markers of
-branches are not fences. A fence is closed by a line of the same character that is at least as long and has nothing
-after it. A fence that is never closed counts as text.
+`find_fences` pairs all fences of a text by the rules of CommonMark. The rest of an opening line of backticks contains
+no backtick, so the one-line markers of branches are not fences. A fence is closed by a line of the same character that
+is at least as long and has nothing after it. A fence that is never closed counts as text.
 """
 
 from __future__ import annotations
@@ -71,7 +70,7 @@ def find_fence(text: str, word: str) -> Fence | Missing:
                 hiding = None
         elif mark[0].rstrip(" \t") == opener:
             opened = at.end + 1, at
-        elif run[0] == "~" or "`" not in rest:
+        elif _opens(mark):
             hiding = run[0], len(run), at
             if meant is None and rest.strip().lower().startswith(word):
                 meant = at
@@ -82,7 +81,9 @@ def find_fence(text: str, word: str) -> Fence | Missing:
     return Missing("hidden", hiding[2]) if hiding is not None else Missing("none")
 
 
-_FENCE = re.compile(r" {0,3}(?:(`{3,}+)([^`]*+)|(~{3,}+)(.*+))", re.DOTALL)
+def _opens(mark: re.Match[str]) -> bool:
+    """Tell whether a line can open a fence: there are no more backticks after those that it begins with."""
+    return mark[1][0] == "~" or "`" not in mark[2]
 
 
 class Fences(Struct, frozen=True):
@@ -94,7 +95,7 @@ class Fences(Struct, frozen=True):
     """Opening lines without a closing line; they count as text."""
 
 
-def find(lines: Sequence[str]) -> Fences:
+def find_fences(lines: Sequence[str]) -> Fences:
     """Pair the fences among these lines, which must be all lines that begin with a backtick or a tilde.
 
     The nearest closing line of each opening line is found from the end backwards, with a stack of the closing lines
@@ -102,10 +103,9 @@ def find(lines: Sequence[str]) -> Fences:
     """
     marks: list[tuple[int, str, int, bool]] = []
     for at, line in enumerate(lines):
-        match = _FENCE.fullmatch(line)
-        if match:
-            run, rest = (match[1], match[2]) if match[1] else (match[3], match[4])
-            marks.append((at, run[0], len(run), not rest.strip()))
+        mark = _MARK.fullmatch(line)
+        if mark and _opens(mark):
+            marks.append((at, mark[1][0], len(mark[1]), not mark[2].strip()))
     if not marks:
         return Fences()
     nearest: dict[int, int] = {}

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 from msgspec import Struct
 
-from quire.wording import nearest
+from quire.wording import did_you_mean, first_of, nearest
 
 if TYPE_CHECKING:
     from quire.schema import FieldType
@@ -58,10 +58,7 @@ class Called(Struct, frozen=True):
         return [(name, self._hint(name, known)) for name in names if name not in known]
 
     def _hint(self, name: str, known: tuple[str, ...]) -> str:
-        close = nearest(name, known)
-        if close:
-            return f"did you mean {close}?"
-        return f"it takes {', '.join(known[:_SHOWN])}" if known else "it takes none"
+        return did_you_mean(nearest(name, known), f"it takes {', '.join(known[:_SHOWN]) or 'none'}")
 
 
 MAX_DOCUMENTS = 1_000
@@ -100,7 +97,7 @@ class Circle(Struct, frozen=True):
 
     def __str__(self) -> str:
         first = self.names[0]
-        way = " → ".join([*self.names[:_CALLS_SHOWN], *(["…"] if len(self.names) > _CALLS_SHOWN else []), first])
+        way = " → ".join([*first_of(self.names, _CALLS_SHOWN), first])
         return f"{first} can reach itself: {way}"
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from quire.plan.built_in_tools import ALIASES
 from quire.plan.nodes import Plan, UseTool
 from quire.plan.uses import OWN, OWN_TOOLS
-from quire.trust.capabilities import ALIASES
 
 _BUILT_IN = {*ALIASES, *ALIASES.values(), *OWN_TOOLS}
 

@@ -98,7 +98,7 @@ class Callees:
 
 def no_such(name: str, spaces: Spaces) -> str:
     """Return the message about a name that is neither a built-in tool nor a document."""
-    from quire.tools.builtin.specs import SPECS
+    from quire.tools.builtin import SPECS
     from quire.tools.registry import unknown
 
     entries = [entry for kind in _KINDS for entry in spaces.entries(kind) if entry.space != "system"]

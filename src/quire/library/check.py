@@ -70,14 +70,14 @@ class WorkspaceResolver:
         """Return the known tools, or None if there are servers or modules: they are not started to list their tools."""
         if self._settings.servers or self._settings.tools.modules:
             return None
-        from quire.tools.builtin.specs import NAMES, SPECS
+        from quire.tools.builtin import NAMES, SPECS
 
         return {*SPECS, *NAMES}
 
     def parameters(self, tool: str) -> Mapping[str, Value] | None:
         """Return the parameters of a built-in tool. Built-in names take precedence over all others, so the name cannot
         mean another tool."""
-        from quire.tools.builtin.specs import NAMES, SPECS
+        from quire.tools.builtin import NAMES, SPECS
         from quire.trust.capabilities import canonical
 
         name = NAMES.get(canonical(tool))
@@ -145,7 +145,7 @@ class PlaybookResolver:
         call = PlannedCall.of_tool(UseTool(connection, tool, given))
         if connection != BUILT_IN:
             return self._workspace.python_tools.problems(call)
-        from quire.tools.builtin.specs import NAMES, SPECS
+        from quire.tools.builtin import NAMES, SPECS
         from quire.trust.capabilities import canonical
 
         spec = SPECS.get(NAMES.get(canonical(tool), ""))

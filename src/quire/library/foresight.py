@@ -16,12 +16,12 @@ from quire.library.document import load
 from quire.library.pipelines import load_registry
 from quire.library.playbooks import load_playbooks
 from quire.plan.bounds import Allowance, PlanBounds, bounds
-from quire.plan.envelope import CapabilityEnvelope, called, envelope
-from quire.tools.builtin.specs import NAMES, SPECS
+from quire.plan.envelope import CapabilityEnvelope, callees_of, envelope
+from quire.tools.builtin import NAMES, SPECS
 from quire.trust.capabilities import canonical, capability, grant_for, mcp_tool, python_tool
 from quire.workspace.configuration import load_settings
 from quire.workspace.locate import find_workspace
-from quire.workspace.mcp_config import BUILT_IN, RESERVED
+from quire.workspace.mcp_config import BUILT_IN, PYTHON
 from quire.workspace.settings import AgentSettings, Settings
 
 if TYPE_CHECKING:
@@ -31,20 +31,20 @@ if TYPE_CHECKING:
 def foreseen(plan: Plan) -> tuple[PlanBounds, CapabilityEnvelope]:
     """Return bounds and permissions of a plan in the workspace around the current folder. Broken settings count as
     none."""
-    from quire.engine.interpreter.pipeline.agent import narrowed
+    from quire.engine.interpreter.pipeline.agent import narrowed_tools
 
     try:
         settings: Settings | None = load_settings(find_workspace(Path.cwd()))
     except BadConfiguration:
         settings = None
     documents: dict[str, Plan] = {}
-    if settings is not None and any(called(step) for _, step in plan.steps()):
+    if settings is not None and any(callees_of(step) for _, step in plan.steps()):
         documents = _documents(settings)
     profiles = {"default": AgentSettings(), **(settings.agents if settings else {})}
 
     def tools_of(agent: Agent) -> tuple[str, ...]:
         profile = profiles.get(agent.identity or "default", AgentSettings())
-        return profile.tools if agent.tools is None else narrowed(agent.tools, profile.tools)
+        return profile.tools if agent.tools is None else narrowed_tools(agent.tools, profile.tools)
 
     words = Words(settings.servers if settings else {})
     counted = bounds(plan, documents, tools_of, Allowance(turns=max(one.turns for one in profiles.values())))
@@ -74,7 +74,7 @@ class Words:
 
     def tool(self, connection: str, name: str) -> tuple[str, ...]:
         if connection not in ("", BUILT_IN):
-            identity = python_tool(name) if connection == RESERVED else mcp_tool(connection, name)
+            identity = python_tool(name) if connection == PYTHON else mcp_tool(connection, name)
             return (capability("execute", "tool", identity),)
         if "*" in name and not connection:
             fitting = [spec.id for one, spec in SPECS.items() if fnmatchcase(one, name)]
@@ -90,7 +90,7 @@ class Words:
             return canonical(name)
         for mark in ("__", "/"):
             server, found, tool = name.partition(mark)
-            if found and tool and server == RESERVED:
+            if found and tool and server == PYTHON:
                 return python_tool(tool)
             if found and tool and server in self._servers:
                 return f"{mcp_tool(server, '')}{tool}" if tool == "*" else mcp_tool(server, tool)

@@ -18,8 +18,8 @@ from msgspec.structs import replace
 
 from quire.errors import CannotStart, Unreadable
 from quire.library.document import Document, load, read
-from quire.source import Source
-from quire.wording import nearest
+from quire.source import Source, relative_to_here
+from quire.wording import did_you_mean, nearest
 from quire.workspace.locate import find_workspace
 
 if TYPE_CHECKING:
@@ -103,7 +103,7 @@ def _nothing(name: str, known: dict[str, list[str]], problems: tuple[str, ...]) 
     close = nearest(name, names) or last_parts.get(nearest(name, list(last_parts)) or "")
     own = [one for one in names if not one.startswith("rye/")]
     if close:
-        hint = f"did you mean {close}?"
+        hint = did_you_mean(close)
     elif own:
         hint = f"known here are {', '.join(own[:_SHOWN])}" + (" and more" if len(own) > _SHOWN else "")
     else:
@@ -113,8 +113,7 @@ def _nothing(name: str, known: dict[str, list[str]], problems: tuple[str, ...]) 
 
 def _shown(entry: Entry) -> str:
     """Return the path as people would type it: relative, if it is below the current folder."""
-    path = entry.path.absolute()
-    return str(path.relative_to(Path.cwd())) if path.is_relative_to(Path.cwd()) else str(path)
+    return relative_to_here(entry.path) or str(entry.path.absolute())
 
 
 _DOCUMENT = (".md", ".markdown", ".yaml", ".yml")
@@ -135,7 +134,7 @@ def near_file(wanted: Path) -> str:
 def with_near_file(error: Unreadable) -> Unreadable:
     """Return the same error; for a missing file, with the name that was probably meant."""
     near = "" if os.path.lexists(error.path) else near_file(error.path)
-    return Unreadable(error.path, f"{error.reason}; did you mean {near}?") if near else error
+    return Unreadable(error.path, f"{error.reason}{did_you_mean(near, lead='; ')}") if near else error
 
 
 class Found(Struct, frozen=True):

@@ -12,8 +12,6 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
-import os
-import secrets
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -24,6 +22,7 @@ from quire.engine.interpreter.thread.compose import Resolver, read_chain
 from quire.engine.interpreter.thread.limits import Limits, resolve_limits
 from quire.errors import CannotStart, QuireError
 from quire.library.verify import Library, VerifiedItems, read_thread
+from quire.source import written_beside
 from quire.trust.capabilities import Grants
 from quire.trust.private_files import make_folder
 from quire.trust.risk import ProjectRisk, Tier, tier_of
@@ -168,13 +167,8 @@ def _read(file: Path) -> tuple[str, Authority] | None:
 
 def _write(file: Path, noted: dict[str, object]) -> None:
     make_folder(file.parent)
-    beside = file.with_name(f".{secrets.token_hex(8)}")
     try:
-        with os.fdopen(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as new:
-            json.dump(noted, new)
-        beside.replace(file)
+        with written_beside(file, json.dumps(noted).encode()) as new:
+            new.replace(file)
     except OSError as error:
         raise CannotStart(f"{file} cannot be written: {error.strerror or error}") from None
-    finally:
-        with contextlib.suppress(OSError):
-            beside.unlink()

@@ -19,7 +19,7 @@ from quire.errors import CannotStart
 from quire.library.directives import BundleBuilder, Directives
 from quire.library.spaces import Spaces
 from quire.library.verify import VerifiedItems
-from quire.models.choose import DEFAULTS, Choice
+from quire.models.choose import MODEL_BY_KEY, Choice
 from quire.models.downloads import preferred_model
 from quire.models.tiers import thread_model
 from quire.plan.vocabulary import POSITIONS
@@ -222,7 +222,7 @@ class _Looking:
     def _model(self) -> Choice:
         """Return the model that would be used. Ollama is not looked for, because that would open a connection."""
         models = self._settings.models
-        if models.default is None and not any(self._environ.get(name) for name in DEFAULTS):
+        if models.default is None and not any(self._environ.get(name) for name in MODEL_BY_KEY):
             models = replace(models, default=_LATER)
         choice = thread_model(self._chain[0][1].model, models, self._environ)
         if choice.spec != _LATER:

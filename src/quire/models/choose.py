@@ -135,7 +135,7 @@ class Choice(Struct, frozen=True):
     """Where the name came from, for people."""
 
 
-DEFAULTS: Mapping[str, str] = {
+MODEL_BY_KEY: Mapping[str, str] = {
     "ANTHROPIC_API_KEY": "anthropic:claude-sonnet-5-5",
     "OPENAI_API_KEY": "openai:gpt-6.1-terra",
     "GOOGLE_API_KEY": "google:gemini-flash-latest",
@@ -163,7 +163,7 @@ def choose_model(asked: str | None, document: str | None, config: ModelSettings,
     for named, reason in ((asked, "--model"), (document, "the document"), (config.default, "[models] default")):
         if named:
             return _resolved(named, reason, config)
-    for variable, spec in DEFAULTS.items():
+    for variable, spec in MODEL_BY_KEY.items():
         if environ.get(variable):
             return Choice(spec, f"{variable} is set")
     running = ollama_models(environ)

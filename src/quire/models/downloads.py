@@ -10,7 +10,6 @@ import hashlib
 import os
 import re
 from collections.abc import Callable, Mapping
-from difflib import get_close_matches
 from pathlib import Path
 from typing import IO
 from urllib.parse import unquote, urlsplit
@@ -18,6 +17,7 @@ from urllib.parse import unquote, urlsplit
 from msgspec import Struct
 
 from quire.errors import CannotStart
+from quire.wording import did_you_mean, nearest
 
 Report = Callable[[int, int | None], None]
 """Called with the bytes so far and the total bytes, if known."""
@@ -232,7 +232,5 @@ def _last_error(text: str) -> str:
 
 
 def _nearest(name: str, names: Mapping[str, object] | list[str]) -> str:
-    close = get_close_matches(name, list(names), n=1, cutoff=0.4)
-    if close:
-        return f" (did you mean {close[0]}?)"
-    return f" (there is {', '.join(names)})" if names else ""
+    known = f" (there is {', '.join(names)})" if names else ""
+    return did_you_mean(nearest(name, names, 0.4), known, lead=" (")

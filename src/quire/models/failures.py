@@ -21,6 +21,7 @@ from quire.models.choose import TIMEOUT
 from quire.models.http_limits import NotEvents, TooMuch, cause_of
 from quire.models.retry import TransportFailed
 from quire.trust.secrets import SHORTEST, Redactor, secrets_of
+from quire.wording import did_you_mean
 
 SHOWN = 300
 """Characters of a foreign text that are shown; it is cut after secrets are removed."""
@@ -73,7 +74,7 @@ def failure_of(error: Exception, model: str, service: Service, seconds: float = 
             return ModelFailed(f"{model}: the provider refused the key{status}: check that it is right", kind="auth")
         case pai.ModelNotFoundError():
             near = getattr(error, "suggested_model_id", None)
-            help_ = f" (did you mean {near}?)" if near else " (or the base_url is wrong)"
+            help_ = did_you_mean(near, " (or the base_url is wrong)", lead=" (")
             return ModelFailed(f"{model}: the provider does not know this model{status}{help_}", kind="unknown_model")
         case pai.ModelContextWindowExceededError():
             return ModelFailed(f"{model}: the prompt is longer than the model's context{said}", kind="too_long")

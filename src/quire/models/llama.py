@@ -23,7 +23,7 @@ from typing import Any, Protocol
 from quire.errors import CannotStart, ModelFailed
 from quire.values import Value, encode
 
-CONTEXT = 8192
+CONTEXT_TOKENS = 8192
 """Tokens of context. The runtime lowers it by itself for a model that was trained for less."""
 
 PROMPT_BATCH = 256
@@ -96,7 +96,7 @@ def _load(path: Path) -> Server:
     runtime = _xllamacpp()
     params = runtime.CommonParams()
     params.model.path = str(path)
-    params.n_ctx = CONTEXT
+    params.n_ctx = CONTEXT_TOKENS
     params.n_parallel = 1
     params.n_batch = PROMPT_BATCH
     params.verbosity = -1

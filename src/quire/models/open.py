@@ -17,7 +17,6 @@ import inspect
 import os
 import re
 from collections.abc import Mapping
-from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urldefrag, urlsplit
@@ -25,6 +24,7 @@ from urllib.parse import urldefrag, urlsplit
 from quire.errors import CannotStart
 from quire.models.choose import ModelSettings, ProviderSettings, ollama_url, price_key
 from quire.models.downloads import pulled_model, pulled_models
+from quire.wording import did_you_mean, nearest
 
 if TYPE_CHECKING:
     import httpx2
@@ -80,8 +80,7 @@ def _local(name: str, environ: Mapping[str, str]) -> Model:
     if path.suffix == ".gguf" or "/" in name or os.path.exists(path):  # noqa: PTH110  # nor is a long name
         return LocalModel(path, name=path.name)
     here = [one.name for one in pulled_models(environ)]
-    close = get_close_matches(name, here, n=1, cutoff=0.4)
-    help_ = f"did you mean local:{close[0]}?" if close else f"`quire model pull {name}` may fetch it"
+    help_ = did_you_mean(nearest(name, here, 0.4), f"`quire model pull {name}` may fetch it", form="local:{}")
     raise CannotStart(f"no model named {name} is here: {help_}")
 
 
@@ -195,9 +194,9 @@ def _nearest(spec: str, config: ModelSettings, environ: Mapping[str, str]) -> st
     else:
         names += [name for name in known_model_names() if not name.startswith("gateway/")]
     if ":" in spec:
-        close = get_close_matches(spec, names, n=1, cutoff=0.6)
+        close = nearest(spec, names, 0.6)
     else:
         # A name without its provider: use the first provider that has it, in the order of the list.
         bare = {name.partition(":")[2] or name: name for name in reversed(names)}
-        close = [bare[one] for one in get_close_matches(spec, bare, n=1, cutoff=0.6)]
-    return f" (did you mean {close[0]}?)" if close else ""
+        close = bare.get(nearest(spec, bare, 0.6) or "")
+    return did_you_mean(close, lead=" (")

@@ -33,7 +33,7 @@ from pydantic_ai.usage import RequestUsage
 from quire.engine.ports import LONGEST_REPLY, MAX_REPLY_CHARACTERS, ModelCall, ModelReply
 from quire.engine.records import Usage
 from quire.errors import ModelFailed
-from quire.models.choose import TIMEOUT
+from quire.models.choose import CHARACTERS_A_TOKEN, TIMEOUT
 from quire.models.failures import Service, failure_of, refuses_request
 from quire.models.grammar import forcible
 from quire.models.http_limits import Limits, limit_responses
@@ -49,10 +49,8 @@ REPLY_SECONDS = 3600.0
 EMPTY_PART = 100
 """Characters that a part counts in addition to its text: a reply may consist of nothing but parts."""
 
-LIMITS = Limits(line=16_000_000, body=16_000_000, stream=200_000_000)
+REPLY_LIMITS = Limits(line=16_000_000, body=16_000_000, stream=200_000_000)
 """A token is one line of some hundred bytes; some services send the whole of a long call as one line."""
-
-CHARACTERS_A_TOKEN = 3
 
 UNSAID = ((UsageExtractionFailedWarning, ""), (UserWarning, r"[A-Z_]+ is not a valid FinishReason$"))
 """Warnings of the libraries about a service's numbers and words, which are not for the user's terminal."""
@@ -248,7 +246,7 @@ class HostedModel:
     def _built(self) -> ProviderModel:
         timeout = httpx2.Timeout(self._read_seconds, connect=min(CONNECT_SECONDS, self._read_seconds))
         client = create_async_httpx2_client(timeout=timeout)
-        limit_responses(client, LIMITS, needs_events=True)
+        limit_responses(client, REPLY_LIMITS, needs_events=True)
         return self._build(client)
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from quire.errors import CannotStart
-from quire.models.choose import DEFAULTS, Choice, ModelSettings, choose_model
+from quire.models.choose import MODEL_BY_KEY, Choice, ModelSettings, choose_model
 
 _LOW = ("low", "haiku", "fast", "cheap", "small", "mini")
 _GENERAL = ("general", "sonnet", "medium", "balanced", "standard")
@@ -25,7 +25,7 @@ _INSTEAD: Mapping[tuple[str, ...], tuple[str, ...]] = {
     _HIGH: (*reversed(_HIGH), *_GENERAL, *_LOW),
 }
 
-TIERS: Mapping[str, Mapping[str, str]] = {
+TIER_MODELS: Mapping[str, Mapping[str, str]] = {
     "anthropic": {"low": "claude-haiku-5-5", "high": "claude-opus-5-5"},
     "openai": {"low": "gpt-5.4-mini", "high": "gpt-6.1-sol"},
     "google": {"low": "gemini-flash-lite-latest"},
@@ -150,7 +150,7 @@ def _by_id(named: str, provider: str, models: ModelSettings, environ: Mapping[st
         return (spec, "") if reached else ("", f"model {named} needs {variable}")
     if maker in _HERE:
         return spec, ""
-    keys = [variable for variable, default in DEFAULTS.items() if default.partition(":")[0] == maker]
+    keys = [variable for variable, default in MODEL_BY_KEY.items() if default.partition(":")[0] == maker]
     if any(environ.get(variable) for variable in keys):
         return spec, ""
     return "", f"model {named} needs {' or '.join(keys)}" if keys else f"no provider {maker} is configured for {named}"
@@ -169,7 +169,7 @@ def _by_tier(tier: str, models: ModelSettings, environ: Mapping[str, str]) -> Ch
     if models.default is not None:
         spec = models.tiers.get(models.default, models.default)
         return Choice(_sized(spec, family, models), "[models] default")
-    for variable, spec in DEFAULTS.items():
+    for variable, spec in MODEL_BY_KEY.items():
         if environ.get(variable):
             return Choice(_sized(spec, family, models), f"{variable} is set")
     return None
@@ -180,7 +180,7 @@ def _sized(spec: str, family: tuple[str, ...], models: ModelSettings) -> str:
     provider = spec.partition(":")[0]
     if family == _GENERAL or provider in models.providers:
         return spec
-    name = TIERS.get(provider, {}).get(family[0])
+    name = TIER_MODELS.get(provider, {}).get(family[0])
     return f"{provider}:{name}" if name else spec
 
 

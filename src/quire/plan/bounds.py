@@ -114,7 +114,7 @@ class Allowance(Struct, frozen=True):
 
 USUAL = Allowance()
 
-MAX_CALLS = 100
+MAX_NESTED_CALLS = 100
 """How many levels of nested calls are followed. A run does not go deeper."""
 
 
@@ -218,7 +218,7 @@ class _Counting(Struct):
         """Count a callee once, however many steps call it. Loading refuses documents that call themselves."""
         name = call.document
         plan = self.documents.get(name)
-        if plan is None or name in self.way or len(self.way) == MAX_CALLS:
+        if plan is None or name in self.way or len(self.way) == MAX_NESTED_CALLS:
             return PlanBounds(_ANY, _ANY, _ANY, _ANY, (name,))
         if name not in self.done:
             self.way.append(name)

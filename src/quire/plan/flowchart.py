@@ -35,6 +35,7 @@ from quire.plan.nodes import (
     UseTool,
 )
 from quire.plan.thread import Thread
+from quire.wording import pluralize
 
 Shape = typing.Literal["model", "tool", "ask", "choice", "pure", "call", "end"]
 LABEL_LIMIT = 80
@@ -276,7 +277,7 @@ def source_text(source: Formula | Literal | None) -> str:
             return text
         case Literal(value=value):
             count = len(value) if isinstance(value, list | tuple) else 0
-            return f"{count} given item{'' if count == 1 else 's'}"
+            return f"{count} {pluralize('given item', count)}"
     return "the value before"
 
 

@@ -29,7 +29,7 @@ from quire.plan.thread import Thread
 from quire.plan.uses import OWN
 from quire.plan.ways import JOINT, short_way
 
-MAX_CALLS = 110
+MAX_FOLLOWED_CALLS = 110
 """How many levels of nested calls are followed: a few more than a run may make, so that the first excess is found."""
 
 
@@ -117,7 +117,7 @@ class _Walk:
 
     def _callee(self, name: str, label: str, at: _Place) -> Iterator[Reached]:
         plan = self._documents.get(name)
-        if plan is None or name in self._callers or len(self._callers) == MAX_CALLS:
+        if plan is None or name in self._callers or len(self._callers) == MAX_FOLLOWED_CALLS:
             return
         # Fans around a call count only if a pipeline calls a pipeline.
         fans = at.fans if at.plan.format == plan.format == "pipeline" else 0

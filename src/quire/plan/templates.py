@@ -16,14 +16,10 @@ from msgspec import Struct
 
 from quire.plan.nodes import Reference, Template
 from quire.plan.thread import THREAD_RULES
-from quire.source import Span
+from quire.source import PLACEHOLDER, Span
 from quire.values import Value, clean
 
 __all__ = ["InputReference", "as_text", "fill", "input_text", "references"]
-
-
-# Every repetition is over a class that excludes the character after it, so matching is linear.
-PLACEHOLDER = re.compile(r"\{\{([A-Za-z0-9_]+)(?::([A-Za-z0-9_]+)(?::([^{}\n]*))?)?\}\}")
 
 
 def template(text: str) -> Template:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from quire.plan.built_in_tools import BUILT_IN_TOOLS, SHELL
 from quire.plan.nodes import Agent, Arguments, Hole, Plan, Template, Think, UseTool
 from quire.plan.thread import Thread
 
@@ -13,11 +14,10 @@ OWN = "quire"
 LAUNCHES = "quire/launch"
 """The connection of the launch tools. They check the grant of each pipeline themselves. No server has this name."""
 
-OWN_TOOLS = ("ask",)
+OWN_TOOLS = tuple(tool.name for tool in BUILT_IN_TOOLS if not tool.function)
 """Tools that the engine itself answers."""
 
-
-SHELLS = ("shell", "rye/bash")
+SHELLS = ("shell", SHELL)
 """Names of the tool that runs commands."""
 
 

@@ -26,7 +26,7 @@ from quire.runs.start import check_labels, new_run_id
 from quire.stores.contract import History, restore
 from quire.trust.capabilities import Grants
 from quire.values import Value, copy
-from quire.wording import nearest
+from quire.wording import did_you_mean, nearest
 from quire.workspace.grants import default_grants, reaching
 
 if TYPE_CHECKING:
@@ -121,7 +121,7 @@ def _refuse(plan: Plan, named: str, steps: Mapping[str, str]) -> None:
             top = inside.partition("/")[0]
             raise CannotStart(f"step {named} is inside of step {top}: a pipeline is forked between its own steps")
     close = nearest(named, labels)
-    known = f"did you mean {close}?" if close else f"the steps are {', '.join(labels)}"
+    known = did_you_mean(close, f"the steps are {', '.join(labels)}")
     raise CannotStart(f"there is no step {named}: {known}")
 
 

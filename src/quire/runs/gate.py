@@ -7,14 +7,14 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from quire.models.choose import DEFAULTS
+from quire.models.choose import MODEL_BY_KEY
 from quire.source import real_path
 from quire.tools.gate import Gate
-from quire.tools.redact import PUBLIC, Redactor, find_secrets
 from quire.tools.registry import Connection, Connections
-from quire.tools.tool_names import ACTIONS
+from quire.trust.secrets import Redactor
 from quire.workspace.grants import denied_tools, reach_of
-from quire.workspace.mcp_config import BUILT_IN, RESERVED
+from quire.workspace.mcp_config import BUILT_IN, ITEMS, PYTHON
+from quire.workspace.secrets import PUBLIC, find_secrets
 
 if TYPE_CHECKING:
     from quire.engine.interpreter.thread.limits import Limits
@@ -51,7 +51,7 @@ def open_gate(
 
         files = code.servers[name].files if server.command else None
         connections[name] = McpConnection(server, folder, environ, notice, files, redactor.text)
-    connections[RESERVED] = PythonConnection(settings.tools.modules, folder, installed=True, files=code.module_files)
+    connections[PYTHON] = PythonConnection(settings.tools.modules, folder, installed=True, files=code.module_files)
     closed = sorted(loaded_files(settings, code))
 
     def scoped(grants: Grants, limits: Limits | None = None) -> dict[str, Connection]:
@@ -68,7 +68,7 @@ def open_gate(
             redact=redactor.text,
             withheld=_keys(settings),
         )
-        return {BUILT_IN: built_in, ACTIONS: items, **others(grants)}
+        return {BUILT_IN: built_in, ITEMS: items, **others(grants)}
 
     if grants.has_any("sign"):
         # A server's tool can overwrite a directive as well, and Quire would not notice.
@@ -89,7 +89,7 @@ def redactor_of(settings: Settings, environ: Mapping[str, str] | None = None, gr
 def _keys(settings: Settings, *, own: bool = False) -> frozenset[str]:
     """Return the variables that hold keys of models and of the cluster; with `own` only those named in the settings."""
     named = [settings.cluster.access.api_key_env, *(one.api_key_env for one in settings.models.providers.values())]
-    return frozenset(name for name in (*named, *(() if own else DEFAULTS)) if name)
+    return frozenset(name for name in (*named, *(() if own else MODEL_BY_KEY)) if name)
 
 
 def _documents(settings: Settings) -> list[str]:

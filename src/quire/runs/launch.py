@@ -32,7 +32,7 @@ from quire.library.document import Document
 from quire.runs.gate import open_gate
 from quire.runs.options import RunOptions
 from quire.tools.registry import ToolSpec
-from quire.wording import nearest
+from quire.wording import did_you_mean, nearest
 
 if TYPE_CHECKING:
     from quire.engine.events import Listener
@@ -247,9 +247,9 @@ def unknown_argument(
     lost silently."""
     for name in arguments:
         if name not in known and name not in ignored:
-            close = nearest(name, list(known))
-            meant = f"did you mean {close}? " if close else ""
-            return f"{tool} has no argument {name!r}: {meant}it takes {' and '.join(known)}"
+            takes = f"it takes {' and '.join(known)}"
+            meant = did_you_mean(nearest(name, known))
+            return f"{tool} has no argument {name!r}: {f'{meant} ' if meant else ''}{takes}"
     return ""
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from quire.errors import QuireError
 from quire.library.spaces import Spaces
 from quire.source import Source
-from quire.trust.sign_file import shown_path
+from quire.trust.sign_file import typed_path
 
 if TYPE_CHECKING:
     from quire.engine.interpreter.thread.compose import Bundle, Granted
@@ -35,4 +35,4 @@ def file_of(item_id: str, settings: Settings) -> str:
         item = Spaces(settings).find("directive", item_id)
     except QuireError:
         item = None
-    return shown_path(item.path) if item else item_id
+    return typed_path(item.path) if item else item_id

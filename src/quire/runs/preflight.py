@@ -17,6 +17,7 @@ from quire.errors import BadInputs, Denied, ToolFailed
 from quire.library.called_names import is_built_in
 from quire.library.callees import Callee, no_such
 from quire.library.prompts import leads_out
+from quire.plan.built_in_tools import SHELL
 from quire.plan.limits import nesting_problems
 from quire.plan.nodes import (
     Agent,
@@ -37,12 +38,12 @@ from quire.plan.thread import Parameter, Thread
 from quire.plan.uses import OWN, OWN_TOOLS
 from quire.runs.preflight_limits import check_cap
 from quire.runs.static_failures import certain_failures, server_prompts
-from quire.tools.builtin.specs import NAMES, SPECS
+from quire.tools.builtin import NAMES, SPECS
 from quire.tools.gate import Gate
 from quire.tools.planned_calls import PlannedBuiltIns, PlannedCall
-from quire.tools.redact import Redactor
 from quire.tools.registry import Connections
-from quire.trust.capabilities import SHELL, Grants, canonical
+from quire.trust.capabilities import Grants, canonical
+from quire.trust.secrets import Redactor
 from quire.workspace.grants import denied_tools, reach_of
 from quire.workspace.mcp_config import BUILT_IN
 from quire.workspace.settings import AgentSettings, Settings
@@ -228,11 +229,11 @@ def _not_given(at: Reached, documents: Mapping[str, Plan]) -> str:
 
 
 def _tools_of(agent: Agent, settings: Settings) -> Sequence[str]:
-    """Return the tools offered to an agent: those of its profile, narrowed by its step."""
-    from quire.engine.interpreter.pipeline.agent import narrowed
+    """Return the tools offered to an agent: those of its profile, narrowed_tools by its step."""
+    from quire.engine.interpreter.pipeline.agent import narrowed_tools
 
     profile = settings.agents.get(agent.identity or "default", AgentSettings())
-    return profile.tools if agent.tools is None else narrowed(agent.tools, profile.tools)
+    return profile.tools if agent.tools is None else narrowed_tools(agent.tools, profile.tools)
 
 
 def _missing_prompt(at: Reached, folder: Path | None) -> str:

@@ -12,10 +12,11 @@ from msgspec import Struct, field
 from quire.engine.interpreter.thread.compose import Bundle, BundleResolver, read_chain
 from quire.engine.interpreter.thread.limits import Cost, Limits, exceeded, resolve_limits
 from quire.errors import CannotStart, Denied, QuireError, ToolFailed
+from quire.plan.built_in_tools import SHELL
 from quire.runs.preflight_limits import has_price
 from quire.source import Source
 from quire.tools.registry import is_disabled
-from quire.trust.capabilities import SHELL, Grants, capability, fixed_head
+from quire.trust.capabilities import Grants, capability, fixed_head
 from quire.workspace.grants import denied_tools, reach_of, reaching
 
 if TYPE_CHECKING:

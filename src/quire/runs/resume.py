@@ -28,7 +28,7 @@ from quire.plan.ways import JOINT
 from quire.runs.options import checked_budget
 from quire.runs.pins import SHAPES, PinnedState
 from quire.values import InvalidValue, Value, copy
-from quire.wording import nearest
+from quire.wording import did_you_mean, nearest
 
 if TYPE_CHECKING:
     from quire.library.document import Document
@@ -149,8 +149,7 @@ def checked_overrides(document: Document, given: Mapping[str, Value], *, way: st
 
 
 def unknown(name: str, known: Sequence[str], problem: str) -> str:
-    close = nearest(name, known)
-    return f"--set {name}: {problem} {name}" + (f" (did you mean {close}?)" if close else "")
+    return f"--set {name}: {problem} {name}" + did_you_mean(nearest(name, known), lead=" (")
 
 
 def reads_any(format: str, text: str) -> bool:

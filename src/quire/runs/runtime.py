@@ -31,11 +31,11 @@ from quire.runs.resume import Given, agreed
 from quire.runs.start import new_run_id, prepare
 from quire.runs.stored import StoredRuns, settings_of, shared_store_of, store_of
 from quire.runs.view import RunView
-from quire.tools.builtin.specs import NAMES
+from quire.tools.builtin import NAMES
 from quire.tools.gate import Gate
-from quire.tools.redact import Redactor
 from quire.tools.registry import Connection, Connections
 from quire.trust.capabilities import Grants, canonical
+from quire.trust.secrets import Redactor
 from quire.workspace.grants import default_grants
 from quire.workspace.mcp_config import BUILT_IN
 from quire.workspace.settings import AgentSettings, Settings

@@ -29,7 +29,7 @@ from quire.runs.preflight import Start
 from quire.runs.preflight_limits import check_prices
 from quire.source import Source
 from quire.values import InvalidValue, Value, encode
-from quire.wording import nearest
+from quire.wording import did_you_mean, first_of, nearest
 from quire.workspace.grants import default_grants
 
 if TYPE_CHECKING:
@@ -137,9 +137,9 @@ def _stops(plan: Plan) -> list[str]:
 
 def _instead(label: str, known: Collection[str], above: str = "") -> str:
     if close := nearest(label, known):
-        return f": did you mean {above}{close}?"
-    listed = ", ".join(f"{above}{one}" for one in list(known)[:_MOST_NAMED])
-    return f": the steps are {listed}{', …' if len(known) > _MOST_NAMED else ''}" if listed else ""
+        return did_you_mean(f"{above}{close}", lead=": ")
+    listed = ", ".join(first_of([f"{above}{one}" for one in known], _MOST_NAMED))
+    return f": the steps are {listed}" if listed else ""
 
 
 def _own(plan: Plan, label: str, answer: str, documents: Documents | None) -> Iterator[str]:

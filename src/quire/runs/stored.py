@@ -11,7 +11,7 @@ from quire.errors import BrokenSeal, NoSuchRun
 from quire.stores import DEFAULT_PATH, open_store
 from quire.trust.seal import seal_source, user_seal
 from quire.values import clean
-from quire.wording import nearest
+from quire.wording import did_you_mean, nearest
 from quire.workspace.configuration import load_settings
 from quire.workspace.locate import current_folder, find_workspace
 
@@ -63,7 +63,7 @@ class StoredRuns:
         found = await self.store.find(prefix)
         if not found:
             close = nearest(prefix, [row.id for row in await self.store.list(limit=200)])
-            raise NoSuchRun(f"there is no run {prefix}" + (f": did you mean {close}?" if close else ""))
+            raise NoSuchRun(f"there is no run {prefix}" + did_you_mean(close, lead=": "))
         if len(found) > 1 and prefix not in found:
             raise NoSuchRun(f"{prefix} stands for several runs: {', '.join(found[:5])}")
         return prefix if prefix in found else found[0]

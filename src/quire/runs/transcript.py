@@ -15,7 +15,7 @@ from msgspec import Struct
 from quire.engine.conversation import Message, ToolUse
 from quire.engine.requests import ModelRequest
 from quire.engine.thread_progress import HookView, ThreadView, turn_number, turn_of, wanted_in
-from quire.trust.capabilities import RETURN
+from quire.plan.built_in_tools import RETURN
 
 if TYPE_CHECKING:
     from quire.runs.view import RunView

@@ -12,7 +12,7 @@ from quire.engine.requests import Boundary, Effect
 from quire.errors import CannotStart, RunState
 from quire.plan.ways import JOINT, last_label, typed_way
 from quire.runs.provenance import Origin, Tracing, origins
-from quire.wording import nearest
+from quire.wording import did_you_mean, nearest
 
 if TYPE_CHECKING:
     from quire.engine.records import EffectRecord
@@ -187,5 +187,5 @@ def _find(view: RunView, named: str) -> str:
     labels = list(dict.fromkeys([*(step.label for step in steps.values()), *(label for _, label in plan)]))
     ways = dict.fromkeys(one.label for one in asked.values() if JOINT in one.label)
     close = nearest(typed_way(named), [*labels, *ways, *asked])
-    known = f"did you mean {close}?" if close else f"there are {', '.join([*labels, *ways][:20])}"
+    known = did_you_mean(close, f"there are {', '.join([*labels, *ways][:20])}")
     raise CannotStart(f"run {view.row.id} has no step {named}: {known}")

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NoReturn
 
 from quire.plain_schema import plainly_fits
 from quire.schema_limits import Measured, TooCostly, measured, parts_of
-from quire.tools.builtin.specs import NAMES
+from quire.tools.builtin import NAMES
 from quire.values import Value
 
 if TYPE_CHECKING:

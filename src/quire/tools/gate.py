@@ -14,12 +14,15 @@ from typing import TYPE_CHECKING
 
 from quire import values
 from quire.engine.conversation import Offered
+from quire.engine.ports import LONGEST_ERROR
 from quire.errors import BadInputs, Denied, StepFailed, ToolFailed
+from quire.plan.built_in_tools import SHELL
 from quire.tools.arguments import Arguments, Unusable
-from quire.tools.builtin.specs import NAMES
+from quire.tools.builtin import NAMES
 from quire.tools.registry import Answer, Connection, Connections, Describing, ToolSpec
 from quire.tools.tool_names import SELF_CHECKING, Names, Target, may_use
-from quire.trust.capabilities import SHELL, Grants, capability, flat_name, mcp_tool
+from quire.trust.capabilities import Grants, capability, flat_name, mcp_tool
+from quire.wording import cut_off
 from quire.workspace.grants import reaching
 from quire.workspace.mcp_config import BUILT_IN
 
@@ -28,13 +31,12 @@ if TYPE_CHECKING:
     from quire.engine.ports import EffectClass
     from quire.engine.requests import ToolRequest
     from quire.tools.planned_calls import PlannedCall
-    from quire.tools.redact import Redactor
+    from quire.trust.secrets import Redactor
     from quire.values import Value
 
 MAX_RESULT_BYTES = 1_000_000
-LONGEST_NAME = 64
-LONGEST_ERROR = 8_000
-NOTHING = Grants()
+LONGEST_TOOL_NAME = 64
+NO_GRANTS = Grants()
 
 
 class Gate:
@@ -52,7 +54,7 @@ class Gate:
         *,
         max_result: int = MAX_RESULT_BYTES,
         scoped: Callable[[Grants, Limits | None], Mapping[str, Connection]] = lambda grants, limits: {},
-        denied: Grants = NOTHING,
+        denied: Grants = NO_GRANTS,
     ) -> None:
         self._registry = registry
         self._grants = grants
@@ -244,7 +246,7 @@ class Gate:
 
     def _told(self, error: StepFailed) -> str:
         """Return an error message for the record, redacted before it is cut, since half a secret would not be found."""
-        return _cut(self._redactor.text(error.message))
+        return cut_off(self._redactor.text(error.message), LONGEST_ERROR)
 
     def _denies(self, tool_id: str) -> bool:
         return self._denied.covers(capability("execute", "tool", tool_id))
@@ -298,13 +300,6 @@ class Gate:
         return None
 
 
-def _cut(message: str) -> str:
-    """Cut an error message, which is recorded and sent to a model and may quote texts of any length."""
-    if len(message) <= LONGEST_ERROR:
-        return message
-    return f"{message[:LONGEST_ERROR]}\n[cut: {len(message):,} characters in all]"
-
-
 def _apart(specs: Iterable[ToolSpec]) -> Iterator[tuple[str, ToolSpec]]:
     """Yield the tools under unique flat names: all tools that would share a name get a mark from their id."""
     listed = list(specs)
@@ -316,11 +311,11 @@ def _apart(specs: Iterable[ToolSpec]) -> Iterator[tuple[str, ToolSpec]]:
 
 def _short(name: str) -> str:
     """Shorten a name to the length that providers accept."""
-    return name if len(name) <= LONGEST_NAME else _marked(name)
+    return name if len(name) <= LONGEST_TOOL_NAME else _marked(name)
 
 
 def _marked(tool_id: str) -> str:
-    return f"{flat_name(tool_id)[: LONGEST_NAME - 9]}_{hashlib.sha256(tool_id.encode()).hexdigest()[:8]}"
+    return f"{flat_name(tool_id)[: LONGEST_TOOL_NAME - 9]}_{hashlib.sha256(tool_id.encode()).hexdigest()[:8]}"
 
 
 def _copied(tool: str, arguments: Mapping[str, Value]) -> dict[str, Value]:

@@ -10,9 +10,9 @@ from msgspec import Struct, field
 from quire.errors import ToolFailed
 from quire.plain_schema import plainly_fits
 from quire.plan.nodes import Arguments, Formula, Hole, Invoke, Literal, Template, UseTool
-from quire.tools.builtin.specs import SPECS
+from quire.tools.builtin import SPECS
 from quire.trust.capabilities import canonical
-from quire.wording import nearest
+from quire.wording import did_you_mean, nearest
 
 if TYPE_CHECKING:
     from quire.tools.registry import ToolSpec
@@ -55,8 +55,7 @@ class PlannedCall(Struct, frozen=True):
         if spec.schema.get("additionalProperties") is False:
             for name in self.names:
                 if name not in properties:
-                    close = nearest(name, properties)
-                    problems.append(f"there is no argument {name}" + (f"; did you mean {close}?" if close else ""))
+                    problems.append(f"there is no argument {name}" + did_you_mean(nearest(name, properties), lead="; "))
         return problems
 
     def wrong_values(self, spec: ToolSpec) -> list[str]:

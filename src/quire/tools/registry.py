@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Protocol, runtime_checkable
 from msgspec import Struct
 
 from quire.errors import ToolFailed
-from quire.wording import nearest
+from quire.wording import did_you_mean, nearest
 
 if TYPE_CHECKING:
     from quire.engine.ports import EffectClass
@@ -120,11 +120,6 @@ def is_disabled(server: str) -> str:
 
 def unknown(what: str, name: str, names: Mapping[str, object], where: str = "") -> str:
     """Return the message about an unknown name."""
-    close = nearest(name, names)
-    if close:
-        hint = f'did you mean "{close}"?'
-    elif names:
-        hint = f"there are: {', '.join(sorted(names)[:20])}"
-    else:
-        hint = "there are none"
+    known = f"there are: {', '.join(sorted(names)[:20])}" if names else "there are none"
+    hint = did_you_mean(nearest(name, names), known, form='"{}"')
     return f'there is no {what} "{name}"{where}; {hint}'

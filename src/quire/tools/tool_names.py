@@ -11,17 +11,16 @@ from typing import TypeAlias
 from urllib.parse import unquote
 
 from quire.errors import ToolFailed
+from quire.plan.built_in_tools import FETCH
 from quire.plan.uses import LAUNCHES
-from quire.tools.builtin.specs import NAMES, SPECS
+from quire.tools.builtin import NAMES, SPECS
 from quire.tools.registry import Connections, ToolSpec, is_disabled, unknown
 from quire.trust.capabilities import Grants, canonical, capability, grant_for
-from quire.workspace.grants import FETCH, reach_of
-from quire.workspace.mcp_config import BUILT_IN, ITEMS, RESERVED
+from quire.workspace.grants import reach_of
+from quire.workspace.mcp_config import BUILT_IN, ITEMS, PYTHON
 
-ACTIONS = ITEMS
-"""The connection of `rye/fetch`, `rye/execute` and `rye/sign`, which check the grants for each item themselves."""
-
-SELF_CHECKING = (ACTIONS, LAUNCHES)
+SELF_CHECKING = (ITEMS, LAUNCHES)
+"""Connections whose tools (`rye/fetch`, `rye/execute`, `rye/sign`, launching) check the grants for each item."""
 
 Target: TypeAlias = tuple[str, str]
 """A connection and a tool at it."""
@@ -48,9 +47,9 @@ class Names:
         if len(targets) == 1:
             return targets[0]
         if not targets:
-            targets = [(place, name) for place in (RESERVED, *self._servers()) if self._may(place, name)]
+            targets = [(place, name) for place in (PYTHON, *self._servers()) if self._may(place, name)]
         fitting = [target for target in targets if self._registry.known(*target)]
-        return fitting[0] if fitting and (fitting[0][0] == RESERVED or len(fitting) == 1) else None
+        return fitting[0] if fitting and (fitting[0][0] == PYTHON or len(fitting) == 1) else None
 
     async def resolve(self, name: str) -> Target:
         """Resolve a name. Raises `ToolFailed` if it means no tool, or more than one."""
@@ -66,7 +65,7 @@ class Names:
             if place in SELF_CHECKING or not self._reaches(place):
                 continue
             for tool, spec in sorted((await self._registry.connection(place).tools()).items()):
-                name = tool if place in (BUILT_IN, RESERVED) else f"{place}__{tool}"
+                name = tool if place in (BUILT_IN, PYTHON) else f"{place}__{tool}"
                 fits = fnmatchcase(name, pattern) or wanted.covers(capability("execute", "tool", spec.id))
                 if fits and may_use(self._grants, spec.id):
                     found.append((name, spec))
@@ -77,7 +76,7 @@ class Names:
         if place in SELF_CHECKING:
             specs = (await self._registry.connection(place).tools()).values()
             launches = place == LAUNCHES and self._grants.has_any("execute.pipeline")
-            return [spec for spec in specs if launches or (place == ACTIONS and self._grants.has_any(spec.name))]
+            return [spec for spec in specs if launches or (place == ITEMS and self._grants.has_any(spec.name))]
         if not self._reaches(place):
             return []
         found = sorted((await self._registry.connection(place).tools()).items())
@@ -90,8 +89,8 @@ class Names:
         if targets:
             asked = [target for target in targets if self._may(*target)]
             return await self._one(name, asked) or (asked or targets)[0]
-        if self._may(RESERVED, name) and name in await self._registry.connection(RESERVED).tools():
-            return RESERVED, name
+        if self._may(PYTHON, name) and name in await self._registry.connection(PYTHON).tools():
+            return PYTHON, name
         found = await self._one(name, [(server, name) for server in self._servers() if self._may(server, name)])
         if found is None:
             raise ToolFailed(await self._unknown(name), kind="unknown_tool")
@@ -118,8 +117,8 @@ class Names:
             return [(server, tool)] if server in self._servers() else []
         for mark in ("/", "__"):
             head, _, tool = name.partition(mark)
-            if head == RESERVED and tool and self._registry.has(RESERVED):
-                return [(RESERVED, unquote(tool) if mark == "/" else tool)]
+            if head == PYTHON and tool and self._registry.has(PYTHON):
+                return [(PYTHON, unquote(tool) if mark == "/" else tool)]
         # The name of a server may contain the mark itself, so there may be more than one way to read it.
         return [
             (server, name[len(server) + len(mark) :])
@@ -129,7 +128,7 @@ class Names:
         ]
 
     def _servers(self) -> list[str]:
-        return [name for name in self._registry.names() if name not in (BUILT_IN, RESERVED, *SELF_CHECKING)]
+        return [name for name in self._registry.names() if name not in (BUILT_IN, PYTHON, *SELF_CHECKING)]
 
     def _may(self, place: str, tool: str) -> bool:
         return self._registry.has(place) and may_use(self._grants, self._registry.connection(place).tool_id(tool))
@@ -160,7 +159,7 @@ class Names:
                 continue
             tools = await self._registry.connection(place).tools()
             names.update(dict.fromkeys(tools))
-            if place != RESERVED:
+            if place != PYTHON:
                 names.update((f"{place}__{tool}", None) for tool in tools)
         said = unknown("tool", name, names)
         return said + (f" (not asked, because it is not granted there: {', '.join(left_out)})" if left_out else "")

@@ -19,6 +19,7 @@ from functools import lru_cache
 from typing import Literal
 
 from quire.errors import Denied
+from quire.plan.built_in_tools import ALIASES, RETURN
 
 _WILD = re.compile(r"[*?\[]")
 _PIECE = re.compile(r"\[(!?+)(\]?+[^\]]*+)\]|(.)", re.DOTALL)
@@ -114,33 +115,6 @@ def _members(inside: str) -> frozenset[str]:
 
 
 Primary = Literal["execute", "fetch", "sign"]
-
-SHELL = "rye/bash"
-RETURN = "directive_return"
-
-ALIASES = {
-    "file__read": "rye/file-system/read",
-    "file__write": "rye/file-system/write",
-    "file__edit": "rye/file-system/edit",
-    "file__edit_lines": "rye/file-system/edit_lines",
-    "file__list": "rye/file-system/ls",
-    "file__glob": "rye/file-system/glob",
-    "file__grep": "rye/file-system/grep",
-    "rye/file-system/fs_read": "rye/file-system/read",
-    "rye/file-system/fs_write": "rye/file-system/write",
-    "rye/file-system/list": "rye/file-system/ls",
-    "http__get": "rye/web/fetch",
-    "rye/web/fetch/fetch": "rye/web/fetch",
-    "rye_execute": "rye/execute",
-    "rye_fetch": "rye/fetch",
-    "rye_sign": "rye/sign",
-    "shell": SHELL,
-    "thread_directive": "rye/agent/threads/thread_directive",
-    "spawn_thread": "rye/agent/threads/thread_directive",
-    "rye/agent/threads/spawn_thread": "rye/agent/threads/thread_directive",
-    "rye/agent/threads/directive_return": RETURN,
-}
-"""Other names of a tool and the one id it is known by."""
 
 _FRIENDLY = {identity: name for name, identity in ALIASES.items() if "/" not in name and name != "spawn_thread"}
 """The name that people know a tool by."""
@@ -361,14 +335,7 @@ _OLD_GRANTS = {
     for old, new in ALIASES.items()
 }
 
-_FLAT = {
-    flat_name(identity): identity
-    for identity in (
-        *ALIASES.values(),
-        "rye/fetch",
-        "rye/execute",
-        "rye/sign",
-        "rye/agent/threads/orchestrator",
-    )
-} | {flat_name(old): new for old, new in ALIASES.items() if "/" in old}
+_FLAT = {flat_name(identity): identity for identity in (*ALIASES.values(), "rye/agent/threads/orchestrator")} | {
+    flat_name(old): new for old, new in ALIASES.items() if "/" in old
+}
 """Ids by their flat names, including ids that a thread is not offered, so that a denial can name the denied tool."""

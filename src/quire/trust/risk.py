@@ -14,7 +14,7 @@ In warn mode, the user has to allow the dangerous capabilities of an unsigned di
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
 from pathlib import Path
 from typing import Literal
@@ -22,11 +22,12 @@ from typing import Literal
 from msgspec import Struct
 
 from quire.errors import Refused, Unreadable
+from quire.plan.built_in_tools import BUILT_IN_TOOLS
 from quire.source import Source, read_source
-from quire.trust.capabilities import Grants, fixed_head, glob
+from quire.trust.capabilities import Grants, fixed_head, glob, grant_for
 
-FILE = (".ai", "config", "capability_risk.yaml")
-Decision = Literal["allow", "warn", "block"]
+RISK_FILE = (".ai", "config", "capability_risk.yaml")
+RiskDecision = Literal["allow", "warn", "block"]
 
 
 class Tier(StrEnum):
@@ -61,14 +62,25 @@ class Rule(Struct, frozen=True):
     tier: Tier
 
 
-BUILT_IN = (
+def _tool_rules() -> Iterator[Rule]:
+    """Yield the rules of the built-in tools. Those below a folder of `rye/` share one rule.
+
+    An elevated tool outside such a folder has none: `rye.execute.*` covers it, and so does a project's rule for that.
+    """
+    for tool in BUILT_IN_TOOLS:
+        folder = tool.id.rpartition("/")[0]
+        if "/" in folder:
+            yield Rule(grant_for(f"{folder}/*"), Tier(tool.risk))
+        elif tool.risk != "elevated":
+            yield Rule(grant_for(tool.id), Tier(tool.risk))
+
+
+_BUILT_IN_RULES = (
     Rule("rye.*", Tier.UNRESTRICTED),
     Rule("rye.execute.*", Tier.ELEVATED),
     Rule("rye.execute.tool.rye.bash.*", Tier.ELEVATED),
     Rule("rye.execute.tool.rye.shell.*", Tier.ELEVATED),
-    Rule("rye.execute.tool.rye.web.*", Tier.ELEVATED),
-    Rule("rye.execute.tool.rye.file-system.*", Tier.WRITE),
-    Rule("rye.execute.tool.ask", Tier.SAFE),
+    *dict.fromkeys(_tool_rules()),
     Rule("rye.fetch.*", Tier.SAFE),
     Rule("rye.sign.*", Tier.SAFE),
 )
@@ -85,27 +97,27 @@ class ProjectRisk(Struct, frozen=True):
 class Assessment(Struct, frozen=True):
     """The result of assessing capabilities."""
 
-    outcome: Decision
+    outcome: RiskDecision
     tiers: dict[str, Tier | None]
     """Every assessed capability; None for one that is in no tier."""
     messages: tuple[str, ...] = ()
 
 
-NOTHING = ProjectRisk()
+NO_RULES = ProjectRisk()
 
 
-def tier_of(capability: str, project: ProjectRisk = NOTHING) -> Tier | None:
+def tier_of(capability: str, project: ProjectRisk = NO_RULES) -> Tier | None:
     capability = capability.strip().replace("/", ".")
-    own = _classed(capability, BUILT_IN)
+    own = _classed(capability, _BUILT_IN_RULES)
     fixed = fixed_head(capability)
     if own is None and fixed != capability and "rye.".startswith(fixed):
         # `*` or `r*` matches no pattern of the table because it is wider than each of them.
         own = Tier.UNRESTRICTED
-    with_project = _classed(capability, (*BUILT_IN, *project.rules))
+    with_project = _classed(capability, (*_BUILT_IN_RULES, *project.rules))
     return max((tier for tier in (own, with_project) if tier), key=lambda tier: tier.rank, default=None)
 
 
-def assess(capabilities: Iterable[str], acknowledged: Iterable[str], project: ProjectRisk = NOTHING) -> Assessment:
+def assess(capabilities: Iterable[str], acknowledged: Iterable[str], project: ProjectRisk = NO_RULES) -> Assessment:
     """Decide whether a thread with these capabilities may start. Acknowledging a tier counts for that tier alone."""
     known = set(acknowledged)
     tiers = {capability: tier_of(capability, project) for capability in capabilities}
@@ -116,7 +128,7 @@ def assess(capabilities: Iterable[str], acknowledged: Iterable[str], project: Pr
     open_questions = [(capability, tier) for capability, tier in tiers.items() if tier and tier.value not in known]
     blocked = [(capability, tier) for capability, tier in open_questions if tier is Tier.UNRESTRICTED]
     warned = [(capability, tier) for capability, tier in open_questions if tier is Tier.ELEVATED]
-    outcome: Decision = "block" if blocked else "warn" if warned else "allow"
+    outcome: RiskDecision = "block" if blocked else "warn" if warned else "allow"
     return Assessment(outcome, tiers, tuple(_message(capability, tier) for capability, tier in (*blocked, *warned)))
 
 
@@ -133,21 +145,21 @@ def read_risk(text: str, where: str) -> ProjectRisk:
         line = reading.source.position(found.span.start).line
         return ProjectRisk(problem=f"{where}:{line}: the table of risks cannot be read: {found.message}")
     if not reading.documents:
-        return NOTHING
+        return NO_RULES
     return _rules(reading.documents, where)
 
 
 def project_risk(workspace: Path) -> ProjectRisk:
-    """Return the table of the project in this folder; `NOTHING` if it has none."""
-    file = workspace.joinpath(*FILE)
+    """Return the table of the project in this folder; `NO_RULES` if it has none."""
+    file = workspace.joinpath(*RISK_FILE)
     # A dangling link is not the same as a missing table.
     if not file.exists() and not file.is_symlink():
-        return NOTHING
+        return NO_RULES
     try:
         text = read_source(file).text
     except Unreadable as error:
         return ProjectRisk(problem=f"the table of risks {error}")
-    return read_risk(text, "/".join(FILE))
+    return read_risk(text, "/".join(RISK_FILE))
 
 
 def _rules(documents: Sequence[object], where: str) -> ProjectRisk:

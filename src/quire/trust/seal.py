@@ -16,11 +16,11 @@ import json
 import os
 import secrets
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
 
 from quire.errors import CannotStart
+from quire.source import written_beside
 from quire.trust.private_files import make_folder, read_private, read_small
 
 VARIABLE = "QUIRE_SEAL_KEY"
@@ -148,11 +148,8 @@ def _make(file: Path, text: str) -> None:
     """Write the key if there is none. If two processes do so at once, both then read the same one."""
     try:
         make_folder(file.parent)
-        beside = _beside(file, text)
-        try:
-            os.link(beside, file)
-        finally:
-            beside.unlink()
+        with written_beside(file, f"{text}\n".encode()) as new:
+            os.link(new, file)
     except FileExistsError:
         return
     except OSError as error:
@@ -164,21 +161,7 @@ def _make(file: Path, text: str) -> None:
 
 def _replace(file: Path, text: str) -> None:
     try:
-        _beside(file, text).replace(file)
+        with written_beside(file, f"{text}\n".encode()) as new:
+            new.replace(file)
     except OSError as error:
         raise CannotStart(f"{file} cannot be written: {error.strerror or error}") from None
-
-
-def _beside(file: Path, text: str) -> Path:
-    beside = file.with_name(f".{file.name}.{secrets.token_hex(4)}")
-    handle = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as out:
-            out.write(f"{text}\n")
-            out.flush()
-            os.fsync(out.fileno())
-    except BaseException:
-        with suppress(OSError):
-            beside.unlink()
-        raise
-    return beside

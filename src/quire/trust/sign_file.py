@@ -18,7 +18,15 @@ from msgspec import Struct
 from quire.diagnostics import Severity
 from quire.errors import CannotStart, Refused, Unreadable
 from quire.formats import MARKDOWN, YAML
-from quire.source import MAX_DOCUMENT_BYTES, Source, file_identity, normalise, read_source, replace_file
+from quire.source import (
+    MAX_DOCUMENT_BYTES,
+    Source,
+    file_identity,
+    normalise,
+    read_source,
+    relative_to_here,
+    replace_file,
+)
 from quire.trust.signature_line import Syntax, digest_of
 from quire.trust.signatures import Kind, Verdict, sign_text, verify_text
 from quire.trust.trusted_keys import TrustedKey, TrustedKeys
@@ -48,7 +56,7 @@ class Signable(Struct, frozen=True):
         return self.kind in ("directive", "knowledge")
 
     def verify(self, text: str, trusted: TrustedKeys) -> Verdict:
-        return verify_text(text, self.kind, self.id, trusted, syntax=self.syntax, path=shown_path(self.path))
+        return verify_text(text, self.kind, self.id, trusted, syntax=self.syntax, path=typed_path(self.path))
 
 
 def signable(path: Path, workspace: Path) -> Signable:
@@ -76,16 +84,15 @@ def signable(path: Path, workspace: Path) -> Signable:
     return Signable(path, "pipeline" if syntax == "yaml" else "playbook", below.as_posix(), syntax, below)
 
 
-def shown_path(path: Path) -> str:
+def typed_path(path: Path) -> str:
     """Return a path as a user would type it: relative to the current folder, if it is in there or in the `.ai` of the
     project around it; otherwise the absolute one."""
     try:
-        # Links are not followed: the place where an item is found is its name.
+        if below := relative_to_here(path):
+            return below
         here, whole = Path.cwd(), Path(os.path.abspath(path))  # noqa: PTH100
     except OSError:
         return str(path)
-    if whole.is_relative_to(here):
-        return str(whole.relative_to(here))
     at = max((at for at, part in enumerate(whole.parts) if part == ".ai"), default=0)
     return os.path.relpath(whole, here) if at and here.is_relative_to(Path(*whole.parts[:at])) else str(whole)
 

@@ -9,19 +9,18 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
 from quire.errors import BadConfiguration, Untrusted
-from quire.source import read_bytes, real_path
+from quire.source import read_bytes, real_path, written_beside
 from quire.values import Value, fingerprint
+from quire.wording import pluralize
 from quire.workspace.code import is_hash
-from quire.workspace.masking import masked, masked_command, masked_value
+from quire.workspace.secrets import masked, masked_command, masked_value
 from quire.workspace.server_code import LoadedCode, read_code
 
 if TYPE_CHECKING:
@@ -69,21 +68,11 @@ class ConfirmedWorkspaces(Struct, frozen=True):
 
     def _write(self, entries: dict[str, str]) -> None:
         """Write the file atomically, so that readers see the old or the new one; only the user can read it."""
-        import tempfile
-
+        text = json.dumps({"version": _VERSION, "workspaces": entries}, indent=2, sort_keys=True)
         try:
             self.file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            # mkstemp makes the file 0600 from the start; a chmod afterwards would leave a gap.
-            handle, name = tempfile.mkstemp(dir=self.file.parent, prefix=".workspaces-")
-            try:
-                with os.fdopen(handle, "w", encoding="utf-8") as file:
-                    json.dump({"version": _VERSION, "workspaces": entries}, file, indent=2, sort_keys=True)
-                    file.write("\n")
-                Path(name).replace(self.file)
-            except BaseException:
-                with suppress(OSError):
-                    Path(name).unlink()
-                raise
+            with written_beside(self.file, f"{text}\n".encode()) as new:
+                new.replace(self.file)
         except OSError as error:
             raise BadConfiguration(f"{self.file} cannot be written: {error.strerror or error}") from None
 
@@ -249,7 +238,7 @@ def _server(name: str, server: McpServer, files: Mapping[str, str]) -> tuple[str
 def _counted(files: Mapping[str, str]) -> str:
     """Return the number of loaded files, with those that cannot be loaded."""
     refused = [f"{name} is {why} and does not load" for name, why in sorted(files.items()) if not is_hash(why)]
-    return "; ".join([f"{len(files)} file{'s' * (len(files) != 1)}", *refused[:3]])
+    return "; ".join([f"{len(files)} {pluralize('file', len(files))}", *refused[:3]])
 
 
 def _table(data: Mapping[str, object], key: str) -> Mapping[str, object]:

@@ -22,17 +22,13 @@ from urllib.parse import unquote
 from msgspec import Struct
 
 from quire.errors import BadConfiguration
-from quire.trust.capabilities import SHELL, Grants, canonical, capability, escape, grant_for, mcp_tool
+from quire.plan.built_in_tools import BUILT_IN_TOOLS
+from quire.trust.capabilities import Grants, canonical, capability, escape, grant_for, mcp_tool
 
 if TYPE_CHECKING:
     from quire.workspace.settings import Settings
 
-FILE_TOOLS = tuple(f"rye/file-system/{name}" for name in ("read", "write", "edit", "edit_lines", "ls", "glob", "grep"))
-FETCH = "rye/web/fetch"
-ASK = "ask"
-BUILT_IN_IDS = frozenset({*FILE_TOOLS, FETCH, SHELL, ASK})
-
-_WRITING = ("rye/file-system/write", "rye/file-system/edit", "rye/file-system/edit_lines")
+_DETAILS = {tool.id: tool.detail for tool in BUILT_IN_TOOLS}
 _HOST = "rye.reach.host."
 _FOLDER = "rye.reach.folder."
 _UNSANDBOXED = "rye.reach.shell.unsandboxed"
@@ -76,9 +72,9 @@ def reaching(grants: Grants) -> frozenset[str]:
 def default_grants(settings: Settings, allow: Sequence[str] = ()) -> Grants:
     """Return the grants of a new run; `allow` are the values of `--allow`. Files of a workspace count only once they
     are confirmed."""
-    patterns = [capability("execute", "tool", ASK)]
-    if not is_everything(settings.workspace.folder):
-        patterns += [capability("execute", "tool", name) for name in FILE_TOOLS]
+    bounded = not is_everything(settings.workspace.folder)
+    granted = ("always", "in a workspace") if bounded else ("always",)
+    patterns = [capability("execute", "tool", tool.id) for tool in BUILT_IN_TOOLS if tool.granted in granted]
     for name in (*settings.granted, *allow):
         patterns += _grants(settings, name)
     patterns += [_VARIABLE + name for name in settings.shell_env]
@@ -116,20 +112,21 @@ def is_everything(folder: Path) -> bool:
 def _grants(settings: Settings, name: str) -> Iterator[str]:
     tool, equals, detail = name.partition("=")
     identity = canonical(tool)
-    if identity not in BUILT_IN_IDS:
+    if identity not in _DETAILS:
         yield _grant(settings, name)
         return
+    kind = _DETAILS[identity]
     if not equals:
         yield grant_for(tool)
-    elif identity == FETCH and detail and not set(detail) & set("/*@ "):
+    elif kind == "host" and detail and not set(detail) & set("/*@ "):
         yield _HOST + escape(detail.lower())
-    elif identity in _WRITING and detail.strip("/") and "*" not in detail and ".." not in detail.split("/"):
-        yield from (capability("execute", "tool", one) for one in _WRITING)
+    elif kind == "place" and detail.strip("/") and "*" not in detail and ".." not in detail.split("/"):
+        yield from (capability("execute", "tool", one) for one in _DETAILS if _DETAILS[one] == kind)
         yield _FOLDER + escape(detail.strip("/"))
-    elif identity == SHELL and detail in ("unsandboxed", "network"):
+    elif kind == "sandbox" and detail in ("unsandboxed", "network"):
         yield grant_for(tool)
         yield _UNSANDBOXED if detail == "unsandboxed" else _NETWORK
-    elif identity == SHELL and _NAMES.fullmatch(detail):
+    elif kind == "sandbox" and _NAMES.fullmatch(detail):
         yield grant_for(tool)
         yield from (_VARIABLE + one for one in detail.removeprefix("env:").split(","))
     else:

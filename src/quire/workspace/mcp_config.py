@@ -15,10 +15,10 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from quire.source import read_bytes
-from quire.wording import nearest
+from quire.wording import did_you_mean, nearest
 
-FILE = ".mcp.json"
-RESERVED = "python"
+CONFIG_FILE = ".mcp.json"
+PYTHON = "python"
 BUILT_IN = "quire"
 ITEMS = "rye"
 DEFAULT_TIMEOUT = 120.0
@@ -125,16 +125,15 @@ class _Entry(Struct, frozen=True):
             return None
         if not self.name.strip():
             self._problem("a server needs a name")
-        if self.name == RESERVED:
-            self._problem(f'"{RESERVED}" stands for Python functions; give the server another name')
+        if self.name == PYTHON:
+            self._problem(f'"{PYTHON}" stands for Python functions; give the server another name')
         if self.name == BUILT_IN:
             self._problem(f'"{BUILT_IN}" stands for the built-in tools; give the server another name')
         if self.name == ITEMS:
             self._problem(f'"{ITEMS}" stands for directives and knowledge; give the server another name')
         for key in data:
             if key not in _KEYS:
-                close = nearest(key, _KEYS)
-                hint = f'; did you mean "{close}"?' if close else ""
+                hint = did_you_mean(nearest(key, _KEYS), lead="; ", form='"{}"')
                 self.warnings.append(f'{self.file}: server "{self.name}": "{key}" is not known and ignored{hint}')
         server = McpServer(
             name=self.name,

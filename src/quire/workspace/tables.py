@@ -14,7 +14,7 @@ from typing import TypeVar
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from quire.wording import nearest
+from quire.wording import did_you_mean, nearest
 from quire.workspace.settings import ClusterSettings, TemporalAccess
 
 T = TypeVar("T")
@@ -85,7 +85,7 @@ class Table(Struct):
         for key in self.data:
             if key not in self._known:
                 close = nearest(key, self._known)
-                meant = f'did you mean "{close}"?' if close else f"known are: {', '.join(sorted(self._known))}"
+                meant = did_you_mean(close, f"known are: {', '.join(sorted(self._known))}", form='"{}"')
                 self.problems.append(f"{self.file}: {self._place(key)} is not a setting; {meant}")
 
     def _take(self, key: str, wanted: str, read: Callable[[object], T | None]) -> T | None:

@@ -120,6 +120,8 @@ def test_a_closing_message_is_blamed_where_it_stands() -> None:
         (WRITE + ' `rye_fetch(item_type="tool", item_id="a")`', ["DR302", "DR202"]),
         ('knowledge `rye_execute(item_type="tool", item_id="rye/bash")`', ["DR302", "DR202"]),
         ('knowledge file-system `rye_execute(item_type="tool", item_id="rye/agent/threads/internal/x")`', []),
+        ('knowledge <execute item_type="tool" item_id="file__write" />', []),
+        ('knowledge `rye_execute(item_type="tool", item_id="directive_return")` <execute item_id="file__write" />', []),
         ('knowledge <execute item_type="tool" item_id="rye/file-system/fs_write" />', []),
         ('knowledge <execute item_type="tool" item_id="rye/web/fetch" />', ["DR302", "DR202"]),
         (f"```xml\n<directive />\n```\n{STEPS}\nsuccess_criteria", ["DR203"]),

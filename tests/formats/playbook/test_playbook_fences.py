@@ -29,7 +29,7 @@ from quire.source import Source
     ],
 )
 def test_pairs(lines: list[str], pairs: tuple[tuple[int, int], ...], unclosed: tuple[int, ...]) -> None:
-    assert markdown.find(lines) == markdown.Fences(pairs, unclosed)
+    assert markdown.find_fences(lines) == markdown.Fences(pairs, unclosed)
 
 
 FENCE = '```markdown\n## STEP 9: Not\n@output(no)\n```if a == "b"```\n### STEP 1x: no\n```'

@@ -6,11 +6,9 @@ import pytest
 from tests.formats.trees import without_spans
 
 from quire.diagnostics import Severity
-from quire.formats.playbook import syntax
 from quire.formats.playbook.parse import parse
 from quire.formats.playbook.parse_result import ParseResult
 from quire.formats.playbook.syntax import Playbook, Step
-from quire.plan import templates
 from quire.source import Source
 
 
@@ -480,10 +478,6 @@ def test_the_last_system_prompt_counts_and_is_not_scanned() -> None:
     text = "# T\n## SYSTEM\none\n## system  prompt\ntwo {{x}}\n@output( y )\n## STEP 1: A\nx\n"
     assert tree(text).system == "two {{x}}\n@output( y )"
     assert codes(text) == [("PB305", 2)]
-
-
-def test_reading_and_rendering_have_one_grammar_of_placeholders() -> None:
-    assert syntax.PLACEHOLDER.pattern == templates.PLACEHOLDER.pattern
 
 
 def test_placeholders_know_their_places() -> None:

@@ -14,7 +14,8 @@ from tests.simulator.generate.pipeline import Pipelines
 from tests.simulator.generate.playbook import UNCERTAIN
 from tests.simulator.scenario import Scenario
 
-from quire.engine.interpreter.thread.setup import FORK, ORCHESTRATE
+from quire.engine.interpreter.thread.setup import ORCHESTRATE
+from quire.plan.built_in_tools import FORK
 from quire.plan.vocabulary import CONTROL
 from quire.trust.capabilities import flat_name
 from quire.values import Value

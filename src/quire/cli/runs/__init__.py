@@ -20,7 +20,7 @@ from quire.cli.options import filled
 from quire.cli.stdio import look, look_at_runs, put, put_json, put_lines
 from quire.engine.records import Status
 from quire.errors import BrokenSeal, JournalMismatch, NoSuchRun, RunState
-from quire.wording import nearest
+from quire.wording import did_you_mean, nearest
 
 if TYPE_CHECKING:
     from quire.engine.records import Event, RunRow
@@ -221,7 +221,7 @@ async def _found(runtime: Runtime, name: str) -> str:
         close = nearest(name, VERBS)
         if close is None:
             raise
-        raise NoSuchRun(f"{error}; did you mean quire runs {close}?") from None
+        raise NoSuchRun(f"{error}" + did_you_mean(close, lead="; ", form="quire runs {}")) from None
 
 
 async def _print_page(runtime: Runtime, run: str, as_json: bool) -> None:

@@ -9,6 +9,7 @@ import click
 
 from quire.cli.stdio import look, put_json, put_lines
 from quire.engine.records import Status
+from quire.wording import pluralize
 
 if TYPE_CHECKING:
     from quire.runs.runtime import Runtime
@@ -101,4 +102,4 @@ def _said(pruned: Pruned, dry_run: bool, vacuum: bool) -> str:
 
 
 def _counted(count: int, what: str) -> str:
-    return f"{count:,} {what}{'' if count == 1 else 's'}"
+    return f"{count:,} {pluralize(what, count)}"

@@ -10,6 +10,7 @@ import click
 from quire.cli.completion import complete_run
 from quire.cli.stdio import look, put_json
 from quire.errors import BrokenSeal, Refused
+from quire.wording import pluralize
 
 if TYPE_CHECKING:
     from quire.engine.records import RunRow
@@ -44,7 +45,7 @@ def command(context: click.Context, asked: tuple[str, ...], every: bool, yes: bo
     if as_json:
         put_json({"sealed": [*sealed]})
     else:
-        click.echo(f"sealed {len(sealed)} run{'s' * (len(sealed) != 1)}", err=True)
+        click.echo(f"sealed {len(sealed)} {pluralize('run', len(sealed))}", err=True)
 
 
 def seal_old_runs() -> bool:

@@ -14,7 +14,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from quire.engine.inputs import complete_inputs
-from quire.engine.interpreter.nesting import check_nesting
+from quire.engine.interpreter.callee_walks import check_nesting
 from quire.engine.requests import Load, Walk
 from quire.errors import CannotStart, Refused, StepFailed
 

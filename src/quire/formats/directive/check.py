@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from quire.diagnostics import Code, Diagnostic
 from quire.formats.directive.check_references import Surroundings, check_signing, check_surroundings
 from quire.formats.directive.codes import errors, lints, warnings
-from quire.formats.directive.findings import Suggestions, shown
+from quire.formats.directive.findings import shown
 from quire.formats.directive.limits import conflicting_limits, cost_values, leaves_no_room, limit_problem
 from quire.formats.directive.lint import practice
 from quire.formats.directive.validate import missing_fields
@@ -20,6 +20,7 @@ from quire.formats.near_names import name_fix, word_fix
 from quire.plan.templates import InputReference, references
 from quire.plan.vocabulary import EVERYTHING, LIMIT_ALIASES, LIMITS
 from quire.source import Span
+from quire.wording import Suggestions, did_you_mean
 
 if TYPE_CHECKING:
     from quire.formats.directive.parse_result import ParseResult
@@ -47,8 +48,8 @@ def fatal(directive: Directive) -> Iterator[Diagnostic]:
         yield Diagnostic(errors.NAME, "the directive has no name", directive.root, "", 'write <directive name="…">')
     for name, value in directive.limits or ():
         if LIMIT_ALIASES.get(name, name) not in LIMITS:
-            close = suggestions.meant(name, LIMITS)
-            help = f"did you mean {close}?" if close else f"limits are {', '.join(LIMITS)}"
+            close = suggestions.nearest(name, LIMITS)
+            help = did_you_mean(close, f"limits are {', '.join(LIMITS)}")
             written = Span(value.span.start - len(f'{name}="'), value.span.start - len('="'))
             fix = word_fix(name, LIMITS, written) if close else ()
             yield Diagnostic(errors.UNKNOWN_LIMIT, f"{shown(name)} is not a limit", value.span, "", help, fix)
@@ -131,8 +132,8 @@ def _inputs(directive: Directive) -> Iterator[Diagnostic]:
     for reference, span in _references(directive):
         used.add(reference.name)
         if reference.name not in declared and not reference.optional:
-            close = suggestions.meant(reference.name, declared)
-            help = f"did you mean {close}?" if close else "declare it in <inputs>, or give it a default"
+            close = suggestions.nearest(reference.name, declared)
+            help = did_you_mean(close, "declare it in <inputs>, or give it a default")
             written = Span(span.start + len("{input:"), span.start + len("{input:") + len(reference.name))
             message = f"no input is called {shown(reference.name)}"
             fix = name_fix(reference.name, declared, written) if close else ()

@@ -15,12 +15,13 @@ from msgspec import Struct
 from quire.diagnostics import Code, Diagnostic
 from quire.errors import BadConfiguration, QuireError
 from quire.formats.directive.codes import errors, lints, warnings
-from quire.formats.directive.findings import Suggestions, shown
+from quire.formats.directive.findings import shown
 from quire.formats.directive.item_references import documents_called
 from quire.formats.directive.syntax import Directive, Text
 from quire.formats.directive.validate import identity_problems, parallel_problem
 from quire.formats.resolver import Reach, Wanted
 from quire.plan.vocabulary import adds_context, judges
+from quire.wording import Suggestions, did_you_mean
 
 if TYPE_CHECKING:
     from quire.source import Span
@@ -139,10 +140,8 @@ class _Items:
         known = {*self._layers, *self._around.project_layers()} if wanted else ()
         for item in wanted:
             if item.text not in known:
-                close = self._suggestions.meant(item.text, known)
-                help = (
-                    f"did you mean {close}?" if close else f"there are: {', '.join(sorted(known)[:_POINTED]) or 'none'}"
-                )
+                close = self._suggestions.nearest(item.text, known)
+                help = did_you_mean(close, f"there are: {', '.join(sorted(known)[:_POINTED]) or 'none'}")
                 message = f"nothing brings the layer {shown(item.text)}, so nothing is suppressed"
                 yield Diagnostic(warnings.SUPPRESSES_NOTHING, message, item.span, "", help)
 
@@ -245,8 +244,8 @@ class _Items:
         return missing, message, self._hint("knowledge", item_id, self._around.ids("knowledge"))
 
     def _hint(self, folder: str, name: str, known: Collection[str]) -> str:
-        close = self._suggestions.meant(name, known)
-        return f"did you mean {close}?" if close else f"spaces have it at .ai/{folder}/{shown(name)}.md"
+        close = self._suggestions.nearest(name, known)
+        return did_you_mean(close, f"spaces have it at .ai/{folder}/{shown(name)}.md")
 
 
 def layers(directive: Directive) -> Iterator[str]:

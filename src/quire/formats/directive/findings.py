@@ -9,28 +9,10 @@ from quire.diagnostics import Code, Diagnostic, Edit, Fix
 from quire.formats.directive.codes import warnings
 from quire.formats.near_names import word_fix
 from quire.source import Source, Span
-from quire.wording import nearest
+from quire.wording import LONGEST_QUOTED, Suggestions, cut, did_you_mean
 
 if TYPE_CHECKING:
     from quire.formats.directive.xml import Element
-
-_LONGEST = 60
-_SUGGESTIONS = 50
-_CHOICES = 200
-
-
-class Suggestions:
-    """A limited number of `did you mean`: comparing names is slow, and a hostile file has thousands of them."""
-
-    def __init__(self) -> None:
-        self._left = _SUGGESTIONS
-
-    def meant(self, name: str, known: Collection[str]) -> str | None:
-        """Return the known name that this one is probably a misspelling of."""
-        if len(name) > _LONGEST or len(known) > _CHOICES or self._left <= 0:
-            return None
-        self._left -= 1
-        return nearest(name, [one for one in known if len(one) <= _LONGEST])
 
 
 class Findings:
@@ -45,12 +27,12 @@ class Findings:
         self.diagnostics.append(Diagnostic(code, message, span, "", help, fix))
 
     def meant(self, name: str, known: Collection[str]) -> str | None:
-        return self._suggestions.meant(name, known)
+        return self._suggestions.nearest(name, known)
 
     def stray(self, element: Element, parent: str, known: Collection[str]) -> None:
         """Report an element in a place where it has no meaning."""
         meant = self.meant(element.tag, known)
-        help = f"did you mean <{meant}>?" if meant else f"known there: {', '.join(known)}"
+        help = did_you_mean(meant, f"known there: {', '.join(known)}", form="<{}>")
         message = f"<{shown(element.tag)}> has no meaning in <{parent}>"
         self.report(warnings.STRAY, message, element.opening, help, self.tag_fix(element, known) if meant else ())
 
@@ -73,4 +55,4 @@ class Findings:
 
 
 def shown(text: str) -> str:
-    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
+    return cut(text, LONGEST_QUOTED)

@@ -32,6 +32,7 @@ from quire.plan.vocabulary import (
 )
 from quire.safe_regex import can_match
 from quire.values import InvalidValue, Value, decode
+from quire.wording import did_you_mean
 
 if TYPE_CHECKING:
     from quire.formats.directive.xml import Element
@@ -131,7 +132,7 @@ def _control(element: Element, action: Action, found: Findings) -> None:
                 else last.text_span(found.source)
             )
         meant = found.meant(given, DECISIONS)
-        help = f"did you mean {meant}?" if meant else f"known: {', '.join(DECISIONS)}"
+        help = did_you_mean(meant, f"known: {', '.join(DECISIONS)}")
         message = f'the control action "{shown(given)}" is not known, so the hook decides nothing'
         found.report(warnings.HOOK_WORD, message, span, help, word_fix(given, DECISIONS, span) if meant else ())
 
@@ -171,7 +172,7 @@ def _known(word: str, known: tuple[str, ...], what: str, element: Element, found
     if word in known:
         return
     meant = found.meant(word, known)
-    help = f"did you mean {meant}?" if meant else f"known: {', '.join(known)}"
+    help = did_you_mean(meant, f"known: {', '.join(known)}")
     span = element.attribute_span(found.source, what)
     message = f'the {what} "{shown(word)}" is not known, so the hook never acts'
     found.report(warnings.HOOK_WORD, message, span, help, word_fix(word, known, span) if meant else ())

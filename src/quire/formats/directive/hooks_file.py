@@ -10,7 +10,7 @@ from quire.plan.templates import as_text
 from quire.plan.thread import Hook, HookAction
 from quire.plan.vocabulary import OPERATORS, POSITIONS, PRIMARIES, SENT_EVENTS, judges
 from quire.safe_regex import compiled
-from quire.wording import nearest
+from quire.wording import did_you_mean, nearest
 
 if TYPE_CHECKING:
     from quire.diagnostics import Diagnostic
@@ -194,5 +194,4 @@ def _parts(value: Value) -> Sequence[Value]:
 
 
 def _hint(name: str, known: Sequence[str]) -> str:
-    close = nearest(name, known)
-    return f"did you mean {close}?" if close else f"there are {', '.join(known)}"
+    return did_you_mean(nearest(name, known), f"there are {', '.join(known)}")

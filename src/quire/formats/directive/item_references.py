@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from quire.formats.resolver import Wanted
+from quire.plan.built_in_tools import ALIASES, FORK, RETURN
 from quire.plan.vocabulary import PRIMARIES, adds_context
 from quire.source import Span
 
@@ -24,14 +25,10 @@ _ELEMENT = re.compile(r"<(execute|fetch|sign)\s([^<>]{0,600}+)>")
 _ARGUMENT = re.compile(r"""\b(item_type|item_id|scope|query)\s{0,3}=\s{0,3}["']([^"'\n]*+)["']""")
 _STARTED = re.compile(r"""["']?directive_id["']?\s{0,3}[:=]\s{0,3}["']([^"'\n]*+)["']""")
 _ANY = re.compile(r"[{}$<>*]|\.\.\.|…")
-_ALIASES = {
-    "rye.file-system.fs_write": "rye.file-system.write",
-    "rye.file-system.fs_read": "rye.file-system.read",
-    "rye.agent.threads.spawn_thread": "rye.agent.threads.thread_directive",
-}
+_ALIASES = {alias.replace("/", "."): tool.replace("/", ".") for alias, tool in ALIASES.items()}
 _DOCUMENTS = ("pipeline", "playbook", "directive")
-_FORK = "rye.execute.tool.rye.agent.threads.thread_directive"
-_ALWAYS = ("rye.execute.tool.rye.agent.threads.internal.", "rye.execute.tool.rye.agent.threads.directive_return")
+_FORK = f"rye.execute.tool.{FORK.replace('/', '.')}"
+_ALWAYS = ("rye.execute.tool.rye.agent.threads.internal.", f"rye.execute.tool.{RETURN}")
 
 
 class Call(Struct, frozen=True):

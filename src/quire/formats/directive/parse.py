@@ -20,6 +20,7 @@ from quire.formats.markdown import Fence, Missing, find_fence, signature_line
 from quire.formats.near_names import word_fix
 from quire.plan.vocabulary import CONTEXT, OPAQUE, PARAMETER_TYPES
 from quire.source import MAX_DOCUMENT_BYTES, NOWHERE, Source, Span
+from quire.wording import did_you_mean
 
 
 def read_text(element: Element, found: Findings) -> Text:
@@ -91,7 +92,7 @@ def _parameter(element: Element, found: Findings) -> Parameter:
     type = given.get("type", "").strip() or "string"
     if type not in PARAMETER_TYPES:
         meant = found.meant(type, PARAMETER_TYPES)
-        help = f"did you mean {meant}?" if meant else f"types are {', '.join(PARAMETER_TYPES[:6])}"
+        help = did_you_mean(meant, f"types are {', '.join(PARAMETER_TYPES[:6])}")
         span = element.attribute_span(found.source, "type")
         message = f'values of the type "{shown(type)}" are not checked'
         found.report(
@@ -246,7 +247,7 @@ class _RootReader:
             message = f"<{shown(element.tag)}> is not metadata that has an effect"
             # Only the author grants permissions; a fix must not guess them.
             fix = () if meant == "permissions" else found.tag_fix(element, _METADATA)
-            found.report(warnings.STRAY, message, element.opening, f"did you mean <{meant}>?", fix)
+            found.report(warnings.STRAY, message, element.opening, did_you_mean(meant, form="<{}>"), fix)
         else:
             message = f"<{shown(element.tag)}> has no effect: it is kept as text"
             found.report(notes.EXTRA, message, element.opening)
@@ -271,5 +272,5 @@ class _RootReader:
 
     def _unknown_attribute(self, name: str, span: Span) -> None:
         meant = self._found.meant(name, _ATTRIBUTES)
-        help = f"did you mean {meant}?" if meant else "known there: name, version, extends"
+        help = did_you_mean(meant, "known there: name, version, extends")
         self._found.report(warnings.STRAY, f"the attribute {shown(name)} of <directive> has no effect", span, help)

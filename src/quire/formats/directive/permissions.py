@@ -12,6 +12,7 @@ from quire.formats.directive.codes import errors, warnings
 from quire.formats.directive.findings import Findings, shown
 from quire.formats.directive.syntax import Acknowledge, Grant, Permissions
 from quire.plan.vocabulary import ITEM_TYPES, PRIMARIES, TIERS
+from quire.wording import did_you_mean
 
 if TYPE_CHECKING:
     from quire.formats.directive.xml import Element
@@ -52,7 +53,7 @@ class _Reader:
                 continue
             if part.tag not in ITEM_TYPES:
                 meant = self._found.meant(part.tag, ITEM_TYPES)
-                help = f"did you mean <{meant}>?" if meant else f"item types are {', '.join(ITEM_TYPES)}"
+                help = did_you_mean(meant, f"item types are {', '.join(ITEM_TYPES)}", form="<{}>")
                 message = f"<{shown(part.tag)}> in <{element.tag}> is not a type of item, so this grants nothing useful"
                 self._found.report(warnings.ITEM_TYPE, message, part.opening, help)
             for child in part.children:
@@ -90,7 +91,7 @@ class _Reader:
             self._acknowledged.append(Acknowledge(risk, element.all_text, element.opening))
             return
         meant = self._found.meant(risk, TIERS) if risk else None
-        help = f"did you mean {meant}?" if meant else f"the risks are {', '.join(TIERS)}"
+        help = did_you_mean(meant, f"the risks are {', '.join(TIERS)}")
         if "risk" not in element.attributes:
             self._found.report(errors.RISK, "<acknowledge> does not say which risk it means", element.opening, help)
             return
@@ -99,7 +100,7 @@ class _Reader:
 
     def _unknown(self, element: Element) -> None:
         meant = self._found.meant(element.tag, _TAGS)
-        help = f"did you mean <{meant}>?" if meant else f"known there: {', '.join(_TAGS)}"
+        help = did_you_mean(meant, f"known there: {', '.join(_TAGS)}", form="<{}>")
         if element.tag in ("search", "load"):
             help = "it is called fetch now"
         message = f"<{shown(element.tag)}> is not known inside <permissions>"

@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from quire.diagnostics import Severity
-from quire.formats.directive.findings import Suggestions, shown
+from quire.formats.directive.findings import shown
 from quire.formats.directive.limits import conflicting_limits, cost_values, limit_problem
 from quire.formats.directive.parse import parse
 from quire.formats.directive.syntax import Directive, Parameter, text_of
 from quire.plan.vocabulary import LIMIT_ALIASES, LIMITS
+from quire.wording import Suggestions, did_you_mean
 
 if TYPE_CHECKING:
     from quire.source import Source, Span
@@ -103,8 +104,8 @@ def _values(directive: Directive) -> Iterator[str]:
     suggestions = Suggestions()
     for name, value in directive.limits or ():
         if LIMIT_ALIASES.get(name, name) not in LIMITS:
-            close = suggestions.meant(name, LIMITS)
-            yield f"limits.{shown(name)} is not a limit" + (f": did you mean {close}?" if close else "")
+            close = suggestions.nearest(name, LIMITS)
+            yield f"limits.{shown(name)} is not a limit" + did_you_mean(close, lead=": ")
         elif problem := limit_problem(name, value.text):
             yield f"limits.{name} {problem}"
     yield from (f"limits: {message}" for message, _ in conflicting_limits(directive))

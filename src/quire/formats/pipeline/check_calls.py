@@ -12,6 +12,7 @@ from quire.formats.pipeline.codes import errors, lints, warnings
 from quire.formats.pipeline.inputs import Use, inferred_inputs, uses
 from quire.formats.pipeline.syntax import Pipeline, Target, holes, targets, walk
 from quire.formats.resolver import Called, Reach, Wanted
+from quire.wording import first_of
 
 if TYPE_CHECKING:
     from quire.formats.pipeline.fields import Fields
@@ -81,7 +82,7 @@ class CallChecker:
     def check(self, pipeline: Pipeline) -> None:
         fields = self._fields
         for names, target in call_cycles(pipeline, self._find, self._done):
-            way = " → ".join([*names[:8], *(["…"] if len(names) > 8 else []), names[0]])
+            way = " → ".join([*first_of(names, 8), names[0]])
             fields.report(errors.CYCLE, f"the pipeline {names[0]} can reach itself: {way}", target.pipeline.span)
         self._check_circles(pipeline)
         for _, step in walk(pipeline):

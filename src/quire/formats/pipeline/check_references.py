@@ -308,7 +308,7 @@ def _check_read(name: str, use: Use, inner: set[str], fields: Fields) -> None:
         message = f"{name} is written only inside of another step, which is not seen here"
         help = "give the whole step an output, or read it with get(ctx, …)"
         fields.report(warnings.UNWRITTEN, message, _place(use, fields), help)
-    elif at is None and fields.suggests:
+    elif at is None and fields.suggestions.are_left:
         help = fields.suggestion(name, [one for one in use.first if use.written(one)])
         if help and use.in_prompt and use.path[0] != "ctx":
             message = (

@@ -19,13 +19,7 @@ from quire.formats.pipeline.syntax import Argument, ExpressionText, Literal, Nam
 from quire.formats.yaml import Entry, Mapping, Node, Scalar, describe, literal, place
 from quire.formats.yaml.codes import MISPLACED_TAG
 from quire.source import Source, Span
-from quire.wording import nearest
-
-LONGEST = 60
-"""Maximum length of a name for which a correction is suggested, and of a text that is quoted."""
-
-_MAX_SUGGESTIONS = 50
-_MAX_KNOWN = 200
+from quire.wording import LONGEST_QUOTED, Suggestions, cut, did_you_mean
 
 
 class Findings:
@@ -33,33 +27,21 @@ class Findings:
 
     def __init__(self) -> None:
         self.found: list[Diagnostic] = []
-        self._suggested = 0
+        self.suggestions = Suggestions()
 
     def report(self, code: Code, message: str, span: Span, help: str = "", fix: Fix = ()) -> None:
         self.found.append(Diagnostic(code, message, span, "", help, fix))
 
-    @property
-    def suggests(self) -> bool:
-        """True if suggestions may still be made."""
-        return self._suggested < _MAX_SUGGESTIONS
-
     def suggestion(self, name: str, known: Collection[str]) -> str:
-        """Return a `did you mean`, else an empty text.
-
-        The number of suggestions is limited, because comparing names is slow.
-        """
-        if len(name) > LONGEST or len(known) > _MAX_KNOWN or not self.suggests:
-            return ""
-        self._suggested += 1
-        meant = nearest(name, known)
-        return f"did you mean {meant}?" if meant else ""
+        """Return a `did you mean`, else an empty text."""
+        return did_you_mean(self.suggestions.nearest(name, known))
 
     def visible(self, entry: Entry) -> Span:
         """Return where to point for a value: at its key if the value is empty."""
         return entry.value.span if entry.value.span.start < entry.value.span.end else entry.key.span
 
     def shown(self, text: str) -> str:
-        return f'"{text}"' if len(text) <= LONGEST else f'"{text[: LONGEST - 3]}…"'
+        return f'"{cut(text, LONGEST_QUOTED, LONGEST_QUOTED - 3)}"'
 
 
 _MAX_PLACING = 3_000_000

@@ -10,10 +10,11 @@ from msgspec import Struct
 from quire.diagnostics import Code, Diagnostic, Edit, Fix, Severity
 from quire.formats.near_names import name_fix, word_fix
 from quire.formats.pipeline.codes import schemas as codes
-from quire.formats.pipeline.fields import LONGEST, Findings
+from quire.formats.pipeline.fields import Findings
 from quire.formats.pipeline.names import RULE, is_name
 from quire.formats.yaml import Entry, Mapping, Node, Scalar, Sequence, describe, literal, named, text_of
 from quire.schema import Enum, Field, FieldType, Kind, ListOf, Object, Ref, Schema, Simple, cycles, refs
+from quire.wording import LONGEST_QUOTED, did_you_mean, first_of
 
 if TYPE_CHECKING:
     from quire.source import Span
@@ -69,7 +70,7 @@ def read_schemas(documents: Iterable[Node]) -> SchemaReading:
         declared.add(name)
     closed = cycles(good)
     for names, ref in closed[:_MAX_CYCLES]:
-        way = " → ".join([*names[:8], *(["…"] if len(names) > 8 else []), names[0]])
+        way = " → ".join([*first_of(names, 8), names[0]])
         reader.report(codes.CYCLE, f"the schema {reader.shown(names[0])} contains itself: {way}", ref.span)
     for schema in good.values():
         for ref in refs(schema):
@@ -213,8 +214,8 @@ class _Reader(Findings):
             return
         text = text_of(entry.value)
         shown = self.shown(text) if text is not None else describe(entry.value)
-        meant = _MEANT.get(text.lower()) if text and len(text) <= LONGEST else None
-        help = f"did you mean {meant}?" if meant else self.suggestion(text or "", _PARTS)
+        meant = _MEANT.get(text.lower()) if text and len(text) <= LONGEST_QUOTED else None
+        help = did_you_mean(meant) or self.suggestion(text or "", _PARTS)
         message = f"{what} has the type {shown}; the types are {', '.join(_PARTS)}"
         place = self.visible(entry)
         fix: Fix = ()

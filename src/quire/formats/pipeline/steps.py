@@ -29,6 +29,7 @@ from quire.formats.pipeline.syntax import (
 from quire.formats.pipeline.targets import TargetReader
 from quire.formats.yaml import Entry, Mapping, Node, Scalar, Sequence, describe, label_of, named, text_of
 from quire.plan.nodes import OnError
+from quire.wording import did_you_mean
 
 if TYPE_CHECKING:
     from quire.formats.pipeline.fields import Fields
@@ -154,7 +155,7 @@ class StepReader:
         first = node.entries[0].key
         named_kind = text_of(node.get("kind") or node.get("type"))
         meant = _MEANT.get(first.text.lower())
-        help = f"did you mean {meant}?" if meant else self._fields.suggestion(first.text, KEYS)
+        help = did_you_mean(meant) or self._fields.suggestion(first.text, KEYS)
         if named_kind in KEYS:
             help = f"the kind is the key itself: write {named_kind}: {{{_NEEDED[named_kind][0]}: …}}"
         message = f"{self._fields.shown(first.text)} is not a kind of step"

@@ -18,7 +18,7 @@ from quire.formats.near_names import word_fix
 from quire.formats.playbook.codes import errors, warnings
 from quire.formats.playbook.syntax import DIRECTIVES, ELICIT_KINDS, Elicitation, PromptReference, ToolCall
 from quire.source import Span
-from quire.wording import nearest_word
+from quire.wording import cut, did_you_mean, nearest_word
 
 _INSIDE = r'[^"\\]*+(?:\\.[^"\\]*+)*'
 _ROW = re.compile(rf'((?:\s*+"{_INSIDE}"\s*+(?:,(?!\s*+\Z)|\Z))*)(?:\s*+default:"({_INSIDE})"\s*+)?', re.DOTALL)
@@ -115,7 +115,7 @@ def _unknown_kind(kind: str, at: int, found: list[Diagnostic]) -> Ignored:
             f'Invalid elicit type: "{kind}"',
             Span(at, at + len(kind)),
             "nobody is asked here",
-            f'did you mean "{known}"?' if known else "the types are input, confirm and select",
+            did_you_mean(known, "the types are input, confirm and select", form='"{}"'),
             word_fix(kind, tuple(ELICIT_KINDS), Span(at, at + len(kind))),
         )
     )
@@ -156,7 +156,7 @@ def _prompt(text: str, at: int, found: list[Diagnostic]) -> PromptReference | Ig
             f'Unknown prompt scheme: "{scheme[1]}"',
             Span(start, at + len(text) - 1),
             "this reference is ignored",
-            f'did you mean "{known}:"?' if known else "the schemes are library:, file: and mcp:, or one {{variable}}",
+            did_you_mean(known, "the schemes are library:, file: and mcp:, or one {{variable}}", form='"{}:"'),
             word_fix(scheme[1], _SCHEMES, Span(start, start + len(scheme[1]))),
         )
     )
@@ -206,7 +206,7 @@ def _look_alike(text: str, at: int, found: list[Diagnostic]) -> None:
 
     kind = looks_like(text)
     if kind:
-        shown = text if len(text) <= 60 else f"{text[:60]}…"
+        shown = cut(text, 60, 60)
         found.append(
             Diagnostic(
                 warnings.DIRECTIVE,

@@ -14,7 +14,6 @@ from quire.formats.playbook.names import Facts, asked_names, family, gather
 from quire.formats.playbook.syntax import (
     INPUT_TYPES,
     OUTPUT_TYPES,
-    PLACEHOLDER,
     ArtifactDeclaration,
     Condition,
     InputDeclaration,
@@ -22,8 +21,8 @@ from quire.formats.playbook.syntax import (
     Playbook,
     Step,
 )
-from quire.source import Source, Span
-from quire.wording import Suggestions
+from quire.source import PLACEHOLDER, Source, Span
+from quire.wording import Suggestions, did_you_mean
 
 if TYPE_CHECKING:
     from quire.formats.playbook.check_calls import Resolver
@@ -58,7 +57,7 @@ class _Lint:
         self._playbook = playbook
         self._source = source
         self._facts: Facts = gather(playbook)
-        self._suggestions = Suggestions()
+        self._suggestions = Suggestions.wide()
         self._names = self._facts.names
         self._read: set[str] = set()
         self._listed: dict[str, tuple[dict[str, str], str]] = {}
@@ -99,7 +98,7 @@ class _Lint:
             return Diagnostic(lints.READ_EARLY, message, span, "nothing is there yet", help)
         close = self._suggestions.nearest(name, self._names)
         message = f"Nothing sets {{{{{name}}}}}"
-        help = f"did you mean {{{{{close}}}}}?" if close else "declare an input, or capture it with @output before"
+        help = did_you_mean(close, "declare an input, or capture it with @output before", form="{{{{{}}}}}")
         inner = Span(span.start + 2, span.end - 2)
         fix = name_fix(name, self._names, inner) if close in available else ()
         return Diagnostic(lints.UNRESOLVED, message, span, "sent as it stands", help, fix)
@@ -122,7 +121,7 @@ class _Lint:
             spellings, options = self._known(name, values)
             close = spellings.get(condition.value.lower()) or self._suggestions.nearest(condition.value, values)
             message = f'This condition {always} holds: "{name}" is never "{condition.value}"'
-            help = f'did you mean "{close}"?' if close else f"it can be {options}"
+            help = did_you_mean(close, f"it can be {options}", form='"{}"')
             at = self._source.text.rfind(f'"{condition.value}"', condition.start, condition.end) + 1
             fix = name_fix(condition.value, values, Span(at, at + len(condition.value))) if at and close else ()
             yield Diagnostic(lints.IMPOSSIBLE, message, condition.span, "", help, fix)
@@ -199,7 +198,7 @@ class _Lint:
         if first in known and first != kind.lower():
             help = f"write ({first}), or ({first}: VALUE) for a default"
         else:
-            help = f"did you mean {close}?" if close else f"the types are {', '.join(dict.fromkeys(known.values()))}"
+            help = did_you_mean(close, f"the types are {', '.join(dict.fromkeys(known.values()))}")
         message = f'"{kind}" is not a type: "{named.name}" is read as a string'
         start = found.start(1) + found[1].index(kind)
         place = Span(start, start + len(kind))

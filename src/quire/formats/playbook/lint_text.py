@@ -14,12 +14,12 @@ from quire.formats.near_names import word_fix
 from quire.formats.playbook.codes import lints
 from quire.formats.playbook.names import gather
 from quire.formats.playbook.scan import HASH, SECTION, SUBSTEP, TITLE, Scan, is_section, line_span, scan, step_number
-from quire.formats.playbook.syntax import PLACEHOLDER, Step
-from quire.source import Span
+from quire.source import PLACEHOLDER, Span
 from quire.wording import nearest_word
 
 if TYPE_CHECKING:
     from quire.formats.playbook.parse_result import ParseResult
+    from quire.formats.playbook.syntax import Step
 
 _STEP_LIKE = re.compile(r"\s*+#++\s*+step\s*+(?:[0-9]|:)", re.IGNORECASE)
 _NEARLY = re.compile(r"\{\{([^\S\n]*+)([A-Za-z0-9_-]++)([^\S\n]*+)(?::[^{}\n]*+)?\}\}")

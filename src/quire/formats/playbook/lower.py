@@ -31,7 +31,8 @@ from quire.plan.nodes import (
     Think,
     UseTool,
 )
-from quire.plan.templates import PLACEHOLDER, reference, template
+from quire.plan.templates import reference, template
+from quire.source import PLACEHOLDER
 from quire.values import MAX_DEPTH
 
 if TYPE_CHECKING:

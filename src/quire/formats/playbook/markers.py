@@ -27,6 +27,7 @@ from quire.formats.playbook.scan import (
 )
 from quire.formats.playbook.syntax import Arm, Step
 from quire.source import Source, Span
+from quire.wording import cut
 
 _WORD = re.compile(r"(`++|~~~++)\s*+(if|elif|else\s*+if|elseif|elsif|else|endif|end\s++if|fi)\b", re.IGNORECASE)
 _COMPARISON = re.compile(
@@ -55,7 +56,7 @@ def marker_look_alike(text: str, word: str, at: int) -> Diagnostic:
     """Return the finding about a line that `marker_word` recognizes as a marker."""
     from quire.formats.playbook.fixes import marker_fix
 
-    shown = text if len(text) <= 60 else f"{text[:60]}…"
+    shown = cut(text, 60, 60)
     code: Code = warnings.MARKER
     message = f"Looks like a branch marker but is not one: {shown}"
     help = f"write ```{word}``` and nothing else on the line"
@@ -89,7 +90,7 @@ def note_fences(source: Source, result: Scan, found: list[Diagnostic]) -> None:
         if meant:
             more = f" (and {len(meant) - 1} more like it)" if len(meant) > 1 else ""
             text = meant[0][0].strip()
-            shown = text if len(text) <= 60 else f"{text[:60]}…"
+            shown = cut(text, 60, 60)
             message = f"Inside a code fence, so content: {shown}{more}"
             label = f"the fence begins on line {source.position(start).line}"
             found.append(Diagnostic(notes.FENCED, message, line_span(meant[0]), label))

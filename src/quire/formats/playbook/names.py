@@ -13,7 +13,7 @@ from msgspec import Struct, field
 from quire.diagnostics import Diagnostic
 from quire.formats.near_names import name_fix
 from quire.formats.playbook.codes import warnings
-from quire.wording import Suggestions
+from quire.wording import Suggestions, did_you_mean
 
 if TYPE_CHECKING:
     from quire.formats.playbook.syntax import Condition, InputDeclaration, Playbook, Step
@@ -37,7 +37,7 @@ class _Names:
         self._known = set(inputs)
         self._asked: set[str] = set()
         self._captured_by: dict[str, str] = {}
-        self._suggestions = Suggestions()
+        self._suggestions = Suggestions.wide()
         for parent in steps:
             for step in family(parent):
                 self._asked |= asked_names(step)
@@ -57,7 +57,7 @@ class _Names:
     def _warn(self, condition: Condition) -> None:
         name = condition.variable
         close = self._suggestions.nearest(name, self._known)
-        help = f'did you mean "{close}"?' if close else "declare it in ## INPUTS or capture it with @output before"
+        help = did_you_mean(close, "declare it in ## INPUTS or capture it with @output before", form='"{}"')
         if name in self._captured_by:
             help = f"step {self._captured_by[name]} captures it, which comes later or is an arm of this step"
         self._found.append(

@@ -2,10 +2,6 @@
 
 The work is linear in the length of the text: each line is looked at a fixed number of times, by patterns that do not
 backtrack.
-
-`read_body` goes over the special lines one by one. The text between those of a step is kept as positions in the
-document and joined when the step ends. This is the inner loop of parsing and therefore one function: split into methods
-of a reader, a page takes an eighth longer. Rare cases are handled elsewhere.
 """
 
 from __future__ import annotations
@@ -73,182 +69,212 @@ from quire.source import MAX_DOCUMENT_BYTES, NOWHERE, Source, Span
 
 NO_STEPS = "No steps found: document must contain at least one ## STEP heading"
 
-Arms = list[tuple[Arm, list[Step]]]
-
 # Distance from the first group of a line to its beginning: the opening of the directive or the ticks of the marker, and
 # the line end that the scan puts before the text.
 _DIRECTIVE = 1 + len("@output(")
 _TICKS = 1 + len("```")
 
 
-def read_body(source: Source, scan: Scan, found: list[Diagnostic]) -> Playbook | None:
-    """Return the tree as far as it can be read; None if there is no title or no step."""
-    text = source.text
-    sections = Sections(source, scan.blocks, found)
-    steps: list[Step] = []
-    heading: Match[str] | None = None
-    first = len(text)
-    conditions: list[Condition] = []
-    # `parent` is the step of the current section; `step` owns its text: the parent, a sub-step, or None at the start of
-    # an arm.
-    parent: Step | None = None
-    step: Step | None = None
-    begin = 0
-    arms: Arms = []
-    leads: list[Step] = []
-    opened: Match[str] | None = None
-    nested = 0
-    otherwise = False
-    for kind, line in zip(scan.kinds, scan.lines, strict=True):
+class _BodyReader:
+    """Reads the special lines of one document into steps.
+
+    The text between the special lines of a step is kept as positions in the document and joined when the step ends.
+    """
+
+    def __init__(self, source: Source, scan: Scan, found: list[Diagnostic]) -> None:
+        self._text = source.text
+        self._scan = scan
+        self._found = found
+        self._sections = Sections(source, scan.blocks, found)
+        self._steps: list[Step] = []
+        self._conditions: list[Condition] = []
+        self._heading: Match[str] | None = None
+        self._first_section = len(source.text)
+        self._parent: Step | None = None
+        """The step of the current section."""
+        self._step: Step | None = None
+        """The step that owns the text: the parent, a sub-step, or None at the start of an arm."""
+        self._text_start = 0
+        """Where the text begins that no step has yet."""
+        self._clear_branches()
+
+    def _clear_branches(self) -> None:
+        self._arms: list[tuple[Arm, list[Step]]] = []
+        self._leads: list[Step] = []
+        self._opened: Match[str] | None = None
+        self._nested = 0
+        self._has_else = False
+
+    def read(self) -> Playbook | None:
+        """Return the tree as far as it can be read; None if there is no title or no step."""
+        for kind, line in zip(self._scan.kinds, self._scan.lines, strict=True):
+            if kind <= SECTION:
+                self._begin_section(kind, line)
+            elif self._parent is not None:
+                self._read_line(kind, line, self._parent)
+        self._end_section(len(self._text))
+        sections, steps = self._sections, self._steps
+        if any(condition.variable not in sections.inputs for condition in self._conditions):
+            settle_conditions(steps, sections.inputs, self._found)
+        if not steps:
+            _miss_steps(sections, self._found)
+        elif sections.near_steps:
+            _warn_of_headings(sections.near_steps, steps, self._found)
+        return self._playbook(self._scan.title) if self._scan.title else None
+
+    def _playbook(self, line: Match[str]) -> Playbook:
+        title = line[TITLE].rstrip()
+        return Playbook(
+            title,
+            self._text[line.end() : self._first_section].strip(),
+            self._sections.system,
+            tuple(self._sections.inputs.values()),
+            tuple(self._steps),
+            self._sections.artifact,
+            line.start(),
+            line.start(TITLE) - 1 + len(title),
+        )
+
+    def _begin_section(self, kind: int, line: Match[str]) -> None:
+        """End the section before this one, and begin a step if it is one."""
         start = line.start()
-        if kind <= SECTION:
-            # A section ends where the next begins.
-            if parent is not None:
-                _end(parent, step, begin, start, arms, leads, opened, found)
-                parent = None
-                if arms:
-                    arms, leads, opened, nested, otherwise = [], [], None, 0, False
-            elif heading is not None:
-                sections.read(heading, start)
-            else:
-                first = start
-            heading = line
-            if kind == STEP:
-                label, title = line[NUMBER] or "0", line[STEP].rstrip()
-                parent = step = Step(int(label), label, title, start, line.start(STEP) - 1 + len(title), text, [])
-                if parent.number != (steps[-1].number + 1 if steps else 1):
-                    _warn_of_number(parent, steps, found)
-                steps.append(parent)
-                begin = line.end()
-            continue
-        if parent is None:
-            continue
+        if self._heading is None:
+            self._first_section = start
+        self._end_section(start)
+        self._heading = line
+        if kind == STEP:
+            label, title = line[NUMBER] or "0", line[STEP].rstrip()
+            end = line.start(STEP) - 1 + len(title)
+            step = self._parent = self._step = Step(int(label), label, title, start, end, self._text, [])
+            if step.number != (self._steps[-1].number + 1 if self._steps else 1):
+                _warn_of_number(step, self._steps, self._found)
+            self._steps.append(step)
+            self._text_start = line.end()
 
-        # First decide whether the line is more than text.
-        directive: Elicitation | PromptReference | ToolCall | Ignored | None = None
-        if kind >= CONDITION:
-            if kind > MARKER:
-                nested = ticks_as_text(line, opened is not None, nested, found)
-                continue
-            word = line[WORD] or line[MARKER]
-            if nested or (word == "if") is (opened is not None):
-                nested = marker_as_text(line, word, nested, found)
-                continue
-        elif nested:
-            continue
-        elif kind == AT:
-            directive = read_directive(line[0].strip(), line.start(AT) - 1 - len("@"), found)
-            if directive is None:
-                continue
-        elif kind == ELICIT:
-            texts = line[TEXTS].split('"')[1::2] if line[TEXTS] else []
-            end = line.start(ELICIT) - 1
-            directive = elicitation(line[KIND], texts, line[DEFAULT], line.start(KIND) - _DIRECTIVE, end, found)
-        elif kind != OUTPUT and (kind != SUBSTEP or opened is None):
-            continue
+    def _end_section(self, stop: int) -> None:
+        if self._parent is not None:
+            self._end_step(self._parent, stop)
+            self._parent = None
+        elif self._heading is not None:
+            self._sections.read(self._heading, stop)
 
-        # If so, the lines before it are text of the current step.
-        if begin < start:
-            if step is None and not text[begin:start].isspace():
-                step = lead(parent, *arms[-1], leads)
-            if step is not None:
-                step.pieces.append((begin, start))
-        begin = line.end()
-
-        if kind == OUTPUT:
-            step = step or lead(parent, *arms[-1], leads)
-            if step.output:
-                _note_replaced(step.output, line, found)
-            options, at, end = line[OPTIONS], line.start(NAME) - _DIRECTIVE, line.start(OUTPUT) - 1
-            options = tuple(options.split('"')[1::2]) if options else ()
-            step.output = OutputCapture(line[NAME], _type(line[TYPE]), options, line[FIELD], at, end)
-        elif directive is not None:
-            if not isinstance(directive, Ignored):
-                step = step or lead(parent, *arms[-1], leads)
-                _give(step, directive, line, found)
-        elif kind == SUBSTEP:
-            title = line[SUBSTEP].rstrip()
-            at = start + line[0].index("#") - 1
-            step = Step(parent.number, line[LABEL], title, at, line.start(SUBSTEP) - 1 + len(title), text, [])
-            arms[-1][1].append(step)
-        elif kind == CONDITION:
-            if arms:
-                warn_of_arm(line, word, otherwise, found)
-            opened = opened or line
-            step = None
-            at, end = line.start(WORD) - _TICKS, line.start(CONDITION) - 1
-            operator: Operator = "!=" if line[OPERATOR] == "!=" else "=="
-            condition = Condition(line[VARIABLE], operator, line[VALUE], "input", at, end, line.start(VARIABLE) - 1)
-            conditions.append(condition)
-            arms.append((Arm(condition, (), at, end), []))
-        elif word == "else":
-            warn_of_arm(line, word, otherwise, found)
-            otherwise, step = True, None
-            at = line.start(MARKER) - _TICKS
-            arms.append((Arm(None, (), at, at + len("```else```")), []))
-        else:
-            step, opened = parent, None
-
-    if parent is not None:
-        _end(parent, step, begin, len(text), arms, leads, opened, found)
-    elif heading is not None:
-        sections.read(heading, len(text))
-    for condition in conditions:
-        if condition.variable not in sections.inputs:
-            settle_conditions(steps, sections.inputs, found)
-            break
-    if not steps:
-        _miss_steps(sections, found)
-    elif sections.near_steps:
-        _warn_of_headings(sections.near_steps, steps, found)
-    title_line = scan.title
-    if title_line is None:
-        return None
-    title = title_line[TITLE].rstrip()
-    return Playbook(
-        title,
-        text[title_line.end() : first].strip(),
-        sections.system,
-        tuple(sections.inputs.values()),
-        tuple(steps),
-        sections.artifact,
-        title_line.start(),
-        title_line.start(TITLE) - 1 + len(title),
-    )
-
-
-def _end(
-    parent: Step,
-    step: Step | None,
-    begin: int,
-    stop: int,
-    arms: Arms,
-    leads: list[Step],
-    opened: Match[str] | None,
-    found: list[Diagnostic],
-) -> None:
-    """End the step at `stop`. The text from `begin` to there belongs to it, or to its current sub-step."""
-    text = parent.document
-    if begin < stop:
+    def _end_step(self, parent: Step, stop: int) -> None:
         # Blank lines after a directive are not text; without them most steps are one piece.
-        if step is None:
-            if not text[begin:stop].isspace():
-                lead(parent, *arms[-1], leads).pieces.append((begin, stop))
-        elif not step.pieces or not text[begin:stop].isspace():
-            step.pieces.append((begin, stop))
-    if arms:
-        if opened:
-            warn_of_no_end(opened, found)
-        for arm, substeps in arms:
+        step = self._step
+        if step is None or step.pieces:
+            if not self._text[self._text_start : stop].isspace():
+                self._take_text(parent, stop)
+        elif self._text_start < stop:
+            step.pieces.append((self._text_start, stop))
+        if self._arms:
+            self._end_branches(parent)
+            self._clear_branches()
+        _fill(parent, self._found)
+
+    def _end_branches(self, parent: Step) -> None:
+        if self._opened:
+            warn_of_no_end(self._opened, self._found)
+        for arm, substeps in self._arms:
             arm.steps = tuple(substeps)
-        parent.arms = tuple([arm for arm, _ in arms])
-        warn_of_late_text(parent, found)
-        if leads:
-            name_leads(parent, leads, found)
+        parent.arms = tuple([arm for arm, _ in self._arms])
+        warn_of_late_text(parent, self._found)
+        if self._leads:
+            name_leads(parent, self._leads, self._found)
         for arm in parent.arms:
             for substep in arm.steps:
-                _fill(substep, found)
-    _fill(parent, found)
+                _fill(substep, self._found)
+
+    def _read_line(self, kind: int, line: Match[str], parent: Step) -> None:
+        """Read a special line of a step. A line without a meaning there stays in its text."""
+        if kind > MARKER:
+            self._nested = ticks_as_text(line, self._opened is not None, self._nested, self._found)
+        elif kind >= CONDITION:
+            self._read_marker(kind, line, parent)
+        elif self._nested:
+            pass
+        elif kind == OUTPUT:
+            self._read_output(line, parent)
+        elif kind == ELICIT:
+            texts = line[TEXTS].split('"')[1::2] if line[TEXTS] else []
+            at, end = line.start(KIND) - _DIRECTIVE, line.start(ELICIT) - 1
+            self._give(elicitation(line[KIND], texts, line[DEFAULT], at, end, self._found), line, parent)
+        elif kind == AT:
+            self._give(read_directive(line[0].strip(), line.start(AT) - 1 - len("@"), self._found), line, parent)
+        elif kind == SUBSTEP and self._opened is not None:
+            self._take_text(parent, line.start(), line.end())
+            title = line[SUBSTEP].rstrip()
+            at, end = line.start() + line[0].index("#") - 1, line.start(SUBSTEP) - 1 + len(title)
+            self._step = Step(parent.number, line[LABEL], title, at, end, self._text, [])
+            self._arms[-1][1].append(self._step)
+
+    def _read_marker(self, kind: int, line: Match[str], parent: Step) -> None:
+        """Read a marker that begins an arm or ends the branches."""
+        word = line[WORD] or line[MARKER]
+        if self._nested or (word == "if") is (self._opened is not None):
+            self._nested = marker_as_text(line, word, self._nested, self._found)
+            return
+        self._take_text(parent, line.start(), line.end())
+        if word == "endif":
+            self._step, self._opened = parent, None
+            return
+        if self._arms:
+            warn_of_arm(line, word, self._has_else, self._found)
+        self._arms.append((self._read_arm(kind, line), []))
+        self._opened = self._opened or line
+        self._step = None
+
+    def _read_arm(self, kind: int, line: Match[str]) -> Arm:
+        if kind == MARKER:
+            self._has_else = True
+            at = line.start(MARKER) - _TICKS
+            return Arm(None, (), at, at + len("```else```"))
+        at, end = line.start(WORD) - _TICKS, line.start(CONDITION) - 1
+        operator: Operator = "!=" if line[OPERATOR] == "!=" else "=="
+        condition = Condition(line[VARIABLE], operator, line[VALUE], "input", at, end, line.start(VARIABLE) - 1)
+        self._conditions.append(condition)
+        return Arm(condition, (), at, end)
+
+    def _read_output(self, line: Match[str], parent: Step) -> None:
+        self._take_text(parent, line.start(), line.end())
+        step = self._owner(parent)
+        if step.output:
+            _note_replaced(step.output, line, self._found)
+        options = tuple(line[OPTIONS].split('"')[1::2]) if line[OPTIONS] else ()
+        at, end = line.start(NAME) - _DIRECTIVE, line.start(OUTPUT) - 1
+        step.output = OutputCapture(line[NAME], _type(line[TYPE]), options, line[FIELD], at, end)
+
+    def _give(
+        self, directive: Elicitation | PromptReference | ToolCall | Ignored | None, line: Match[str], parent: Step
+    ) -> None:
+        """Give a directive to the current step. None means that the line is text."""
+        if directive is None:
+            return
+        self._take_text(parent, line.start(), line.end())
+        if isinstance(directive, Ignored):
+            return
+        step = self._owner(parent)
+        replaced: Directive | None
+        if isinstance(directive, Elicitation):
+            replaced, step.elicitation = step.elicitation, directive
+        elif isinstance(directive, PromptReference):
+            replaced, step.prompt = step.prompt, directive
+        else:
+            replaced, step.tool = step.tool, directive
+        if replaced:
+            _note_replaced(replaced, line, self._found)
+
+    def _take_text(self, parent: Step, stop: int, after: int = 0) -> None:
+        """Give the lines up to `stop` to the current step. Its text goes on at `after`."""
+        start = self._text_start
+        if start < stop and (self._step is not None or not self._text[start:stop].isspace()):
+            self._owner(parent).pieces.append((start, stop))
+        self._text_start = after
+
+    def _owner(self, parent: Step) -> Step:
+        """Return the step that owns the text: in an arm before its first sub-step, a new one."""
+        if self._step is None:
+            self._step = lead(parent, *self._arms[-1], self._leads)
+        return self._step
 
 
 def _fill(step: Step, found: list[Diagnostic]) -> None:
@@ -259,20 +285,6 @@ def _fill(step: Step, found: list[Diagnostic]) -> None:
 
 def _type(written: str | None) -> str | None:
     return OUTPUT_TYPES.get(written.lower(), "string") if written else None
-
-
-def _give(
-    step: Step, directive: Elicitation | PromptReference | ToolCall, line: Match[str], found: list[Diagnostic]
-) -> None:
-    replaced: Directive | None
-    if isinstance(directive, Elicitation):
-        replaced, step.elicitation = step.elicitation, directive
-    elif isinstance(directive, PromptReference):
-        replaced, step.prompt = step.prompt, directive
-    else:
-        replaced, step.tool = step.tool, directive
-    if replaced:
-        _note_replaced(replaced, line, found)
 
 
 def _note_replaced(replaced: Directive, line: Match[str], found: list[Diagnostic]) -> None:
@@ -341,7 +353,7 @@ def parse(source: Source) -> ParseResult:
     found: list[Diagnostic] = []
     if not result.title or result.title.start():
         _check_title(text, result, found)
-    playbook = read_body(source, result, found)
+    playbook = _BodyReader(source, result, found).read()
     if result.blocks or result.unclosed:
         note_fences(source, result, found)
     if not found:

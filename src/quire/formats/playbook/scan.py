@@ -139,7 +139,7 @@ def _settle_title(result: Scan, title: Match[str], lines: list[Match[str]]) -> N
 def _fence(result: Scan, lines: list[Match[str]]) -> None:
     """Remove the content of fences from the lines."""
     ticks = [line for line in lines if line.lastindex in (BACKTICK_FENCE, TILDE_FENCE)]
-    found = markdown.find([line[0][1:] for line in ticks])
+    found = markdown.find_fences([line[0][1:] for line in ticks])
     result.lines, result.kinds = lines, list(map(_kind, lines))
     result.blocks, result.fenced, result.unclosed = [], [], [ticks[at] for at in found.unclosed]
     if found.pairs:

@@ -14,12 +14,11 @@ from quire.formats.playbook.scan import SECTION, line_span
 from quire.formats.playbook.syntax import (
     ARTIFACT_TYPES,
     INPUT_TYPES,
-    PLACEHOLDER,
     ArtifactDeclaration,
     InputDeclaration,
 )
-from quire.source import Source, Span
-from quire.wording import nearest_word
+from quire.source import PLACEHOLDER, Source, Span
+from quire.wording import did_you_mean, nearest_word
 
 
 def content(text: str, pieces: Sequence[tuple[int, int]]) -> str:
@@ -201,7 +200,7 @@ class Sections:
                 f'Unknown artifact type: "{artifact.type}"',
                 artifact.span,
                 "",
-                f'did you mean "{close}"?' if close else f"the types are {', '.join(ARTIFACT_TYPES)}",
+                did_you_mean(close, f"the types are {', '.join(ARTIFACT_TYPES)}", form='"{}"'),
                 word_fix(self._source.text[artifact.start : artifact.end], ARTIFACT_TYPES, artifact.span),
             )
         )

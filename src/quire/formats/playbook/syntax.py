@@ -9,17 +9,13 @@ check` builds no plan, and importing the plan would take a tenth of its time.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
 from msgspec import Struct
 
-from quire.source import Span
-
-# Every repetition is over a class that excludes the character after it, so matching is linear.
-PLACEHOLDER = re.compile(r"\{\{([A-Za-z0-9_]+)(?::([A-Za-z0-9_]+)(?::([^{}\n]*))?)?\}\}")
+from quire.source import PLACEHOLDER, Span
 
 
 class Placeholder(Struct, frozen=True):

@@ -30,6 +30,7 @@ from quire.formats.yaml.nodes import EXPR, Entry, Mapping, Node, Scalar, Sequenc
 from quire.formats.yaml.parser_events import Events
 from quire.formats.yaml.scalars import TAGS, Mismatch, NotJson, resolve, tagged
 from quire.source import MAX_DOCUMENT_BYTES, NOWHERE, Source, Span
+from quire.wording import cut
 
 MAX_DEPTH = 100
 """Maximum depth of nested lists and mappings."""
@@ -120,7 +121,7 @@ def _stand_in(name: str, span: Span) -> Scalar:
 
 
 def _short_name(name: str) -> str:
-    return name if len(name) <= 60 else f"{name[:57]}…"
+    return cut(name, 60, 57)
 
 
 _OWN = "tag:yaml.org,2002:"
@@ -380,4 +381,4 @@ class _Builder:
 
 
 def _short(text: str) -> str:
-    return f'"{text}"' if len(text) <= 60 else f'"{text[:57]}…"'
+    return f'"{cut(text, 60, 57)}"'

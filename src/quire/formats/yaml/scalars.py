@@ -17,6 +17,7 @@ from collections.abc import Iterator
 
 from quire.formats.yaml.nodes import Scalar, Style
 from quire.source import Source, Span
+from quire.wording import cut
 
 WORDS: dict[str, bool | None] = {
     **dict.fromkeys(("", "~", "null", "Null", "NULL")),
@@ -92,7 +93,7 @@ def _based(text: str) -> int:
 
 
 def _short(text: str) -> str:
-    return text if len(text) <= 20 else f"{text[:17]}…"
+    return cut(text, 20, 17)
 
 
 _ESCAPE = re.compile(r"\\(?:x..|u.{4}|U.{8}|.)|.", re.DOTALL)

@@ -115,7 +115,7 @@ def _now() -> datetime:
 
 
 def built_in_tools() -> list[ToolSpec]:
-    from quire.tools.builtin.specs import SPECS
+    from quire.tools.builtin import SPECS
 
     return [*sorted(SPECS.values(), key=lambda spec: spec.id), *ACTIONS.values()]
 

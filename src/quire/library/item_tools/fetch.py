@@ -12,6 +12,7 @@ from quire.errors import ToolFailed
 from quire.library.item_tools.answers import error, item_type_of, missing, shown_path, space_of, unknown_type
 from quire.library.items import FOLDERS, ITEM_TYPES, Entry, Item, ItemType, SpaceName
 from quire.library.search import LIMIT, Hit, Scope, score_of, search, summary, words_of
+from quire.plan.built_in_tools import WRITE
 from quire.values import Value, encode
 
 if TYPE_CHECKING:
@@ -19,8 +20,6 @@ if TYPE_CHECKING:
     from quire.tools.builtin.files import Files
     from quire.tools.registry import ToolSpec
     from quire.trust.capabilities import Grants
-
-WRITE = "rye/file-system/write"
 
 
 class Fetch(Struct, frozen=True):

@@ -5,14 +5,16 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
+from operator import attrgetter
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from quire.errors import ToolFailed
+from quire.plan.built_in_tools import BUILT_IN_TOOLS, FETCH
 from quire.tools.blocking import OutOfTime, in_thread
-from quire.tools.builtin.specs import NAMES, SPECS
+from quire.tools.builtin import NAMES, SPECS
 from quire.trust.capabilities import Grants, canonical, capability
-from quire.workspace.grants import FETCH, reach_of
+from quire.workspace.grants import reach_of
 from quire.workspace.settings import SandboxSettings
 
 if TYPE_CHECKING:
@@ -24,6 +26,8 @@ if TYPE_CHECKING:
     from quire.tools.builtin.shell import Shell
     from quire.tools.registry import ToolSpec
     from quire.values import Value
+
+_FUNCTIONS = {tool.name: tool.function for tool in BUILT_IN_TOOLS}
 
 
 class BuiltInConnection:
@@ -73,22 +77,13 @@ class BuiltInConnection:
         return SPECS
 
     async def call(self, tool: ToolSpec, arguments: dict[str, Value], effect_id: str) -> Value:
-        if tool.name == "shell":
-            return await self._run(arguments)
-        if tool.name == "http__get":
-            return await self._fetch(arguments)
-        work: Mapping[str, Callable[[], Callable[[Mapping[str, Value]], Value]]] = {
-            "file__read": lambda: self._reading.read,
-            "file__write": lambda: self._writing().write,
-            "file__edit": lambda: self._writing().edit,
-            "file__edit_lines": lambda: self._writing().edit_lines,
-            "file__list": lambda: self._finder.list,
-            "file__glob": lambda: self._finder.glob,
-            "file__grep": lambda: self._finder.grep,
-        }
-        if tool.name not in work:
+        function = _FUNCTIONS[tool.name]
+        if not function:
             raise ToolFailed(f"{tool.name} is a question to a person; only an agent can ask it", kind="ask")
-        return await in_thread(lambda: work[tool.name]()(arguments))
+        find = attrgetter(function)
+        if "." not in function:
+            return cast("Value", await find(self)(arguments))
+        return await in_thread(lambda: cast("Value", find(self)(arguments)))
 
     async def prompt(self, name: str) -> str:
         raise ToolFailed("the built-in tools have no prompts")
@@ -96,12 +91,12 @@ class BuiltInConnection:
     async def close(self) -> None:
         pass
 
-    async def _run(self, arguments: Mapping[str, Value]) -> Value:
+    async def run_command(self, arguments: Mapping[str, Value]) -> Value:
         folder = arguments.get("working_dir")
-        inside = await in_thread(lambda: self._finder.folder(str(folder))) if folder is not None else ""
+        inside = await in_thread(lambda: self.finder.folder(str(folder))) if folder is not None else ""
         return await self._shell.run(arguments, inside)
 
-    async def _fetch(self, arguments: Mapping[str, Value]) -> Value:
+    async def fetch(self, arguments: Mapping[str, Value]) -> Value:
         from quire.tools.builtin.http import SECONDS, Fetch
 
         fetch = Fetch(self._hosts)
@@ -137,12 +132,13 @@ class BuiltInConnection:
         return Places(self._folder, self._private)
 
     @cached_property
-    def _reading(self) -> Files:
+    def reader(self) -> Files:
         from quire.tools.builtin.files import Files
 
         return Files(self._places, self._protection, self._redact)
 
-    def _writing(self) -> Files:
+    @property
+    def writer(self) -> Files:
         """Return the files with all paths that protected names lead to, found by a survey of the workspace at the first
         write.
 
@@ -159,7 +155,7 @@ class BuiltInConnection:
         return Files(self._places, Survey.of(self._places.root, self._protection).protection)
 
     @cached_property
-    def _finder(self) -> Finder:
+    def finder(self) -> Finder:
         from quire.tools.builtin.search import Finder
 
         return Finder(self._places, self._redact)

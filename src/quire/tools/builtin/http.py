@@ -24,7 +24,7 @@ from msgspec import Struct, field
 
 from quire import __version__
 from quire.errors import Denied, ToolFailed
-from quire.tools.redact import looks_secret
+from quire.trust.secrets import looks_secret
 from quire.values import InvalidValue, Value, decode
 
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address

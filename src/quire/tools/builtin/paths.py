@@ -18,7 +18,8 @@ from pathlib import Path
 from msgspec import Struct
 
 from quire.errors import Denied, ToolFailed
-from quire.tools.builtin.protected import Protection, shown_path
+from quire.tools.builtin.protected import Protection, printable_path
+from quire.wording import cut
 
 MAX_PATH = 4096
 MAX_LINKS = 40
@@ -185,8 +186,8 @@ def require_regular(found: os.stat_result, path: str) -> None:
 
 
 def _shown(path: str) -> str:
-    text = shown_path(path)
-    return text if len(text) <= 200 else f"{text[:200]}…"
+    text = printable_path(path)
+    return cut(text, 200, 200)
 
 
 def _reason(error: OSError) -> str:

@@ -43,14 +43,14 @@ class Protection(Struct, frozen=True):
 
     def require(self, parts: Sequence[str]) -> None:
         """Raise `Denied` unless a tool may write there. `parts` are the real names, links resolved."""
-        path = shown_path("/".join(parts))
+        path = printable_path("/".join(parts))
         if self.is_closed(parts):
             via = next((self.led_to[one] for one in _prefixes(parts) if one in self.led_to), "")
             reason = f" ({via} leads to it)" if via else self._loaded_reason(parts)
             raise Denied(f"permission denied: {path} is protected{reason}; no tool may write it")
         place = self._asking(parts)
         if place and not self._may_sign(parts):
-            what = path if place == "/".join(parts) else f"the folder {shown_path(place)}"
+            what = path if place == "/".join(parts) else f"the folder {printable_path(place)}"
             raise Denied(f"permission denied: writing {path} needs a grant for {what}; " + self._advice(parts, place))
         if directive := _directive(parts):
             self.replacing(directive)
@@ -129,14 +129,14 @@ class Protection(Struct, frozen=True):
         return bool(directive) and self.signs(directive)
 
 
-def shown_path(path: str) -> str:
+def printable_path(path: str) -> str:
     """Return a path that is safe to show in a message: its names may be chosen to deceive a terminal."""
     return "".join(letter if letter.isprintable() else "?" for letter in path)
 
 
 def _grant(place: str) -> str:
     """Return the option, quoted so that it can be copied into a shell."""
-    return f"--allow {shlex.quote(f'file__write={shown_path(place)}')}"
+    return f"--allow {shlex.quote(f'file__write={printable_path(place)}')}"
 
 
 def new_run_with(grant: str) -> str:

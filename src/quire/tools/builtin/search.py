@@ -16,6 +16,7 @@ from quire.tools.builtin.paths import Place, Places, open_file, require_regular
 from quire.tools.builtin.protected import KEPT_OUT
 from quire.tools.builtin.protected_names import fold
 from quire.tools.builtin.regex import Pattern, Regex, States, compile_pattern
+from quire.wording import cut
 
 if TYPE_CHECKING:
     from quire.values import Value
@@ -162,7 +163,7 @@ def _search(place: Place, regex: Regex, matches: _Matches, until: float) -> None
         _check_time(until)
         if regex.search(line) is not None:
             text = matches.redact(line.removesuffix(b"\r").decode("utf-8", "replace"))
-            shown = text if len(text) <= MAX_LINE else f"{text[:MAX_LINE]}…"
+            shown = cut(text, MAX_LINE, MAX_LINE)
             matches.found.append({"path": place.path, "line": number, "text": shown})
             if matches.full:
                 return

@@ -13,11 +13,12 @@ from msgspec import Struct, field
 
 from quire.errors import Denied, ToolFailed
 from quire.tools.blocking import in_thread
-from quire.tools.builtin.protected import Protection, shown_path
+from quire.tools.builtin.protected import Protection, printable_path
 from quire.tools.builtin.protected_survey import Survey, put_aside
 from quire.tools.sandbox import sandboxed, scrubbed
 from quire.tools.sandbox_watch import Watch
 from quire.values import Value, encode
+from quire.wording import first_of
 from quire.workspace.settings import SandboxSettings
 
 if TYPE_CHECKING:
@@ -135,8 +136,7 @@ class Shell(Struct, frozen=True):
 def _refused(protection: Protection, changes: Sequence[str], moved: Sequence[str]) -> Denied:
     """Return the error about new protected places. Existing ones are bound read-only; new ones can only be found
     afterwards."""
-    shown = [shown_path(path) for path in moved[:_SHOWN]]
-    listed = ", ".join([*shown, *(["…"] if len(moved) > _SHOWN else [])]) or "(it cannot be renamed)"
+    listed = ", ".join(first_of([printable_path(path) for path in moved], _SHOWN)) or "(it cannot be renamed)"
     grants = list(dict.fromkeys(filter(None, map(protection.grant_for, changes[:_SHOWN]))))
     advice = f"; {' '.join(grants)} opens the place" if grants else ""
     return Denied(f"permission denied: the command made what no tool may make; it was put aside as {listed}{advice}")

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any, cast
 
 from quire.engine.capture import json_objects
 from quire.engine.conversation import MOST_CALLS, Message, Offered, ToolUse, early_end, too_many_calls
-from quire.engine.interpreter.pipeline.simple import ASK, question
-from quire.engine.requests import Emit, ModelRequest, Offer, Request, ToolRequest
+from quire.engine.interpreter.pipeline.simple import question
+from quire.engine.requests import Emit, ModelRequest, Offer, Request, ToolRequest, Walk
 from quire.errors import StepFailed
-from quire.trust.capabilities import ALIASES, canonical
+from quire.plan.built_in_tools import ALIASES, ASK
+from quire.trust.capabilities import canonical
 from quire.values import Value, encode
 
 if TYPE_CHECKING:
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
     from quire.plan.nodes import Agent, Step
     from quire.schema import Schema
 
-Steps = Generator[Request, Any, Value]
 TOLD = 1000
 """Characters of a tool result that listeners are shown."""
 
@@ -28,7 +28,7 @@ SAME_FAILURES = 3
 """Identical failing calls in a row after which the model is warned; one more ends the step."""
 
 
-def run_agent(step: Step, work: Agent, path: str, frame: PipelineScope) -> Steps:
+def run_agent(step: Step, work: Agent, path: str, frame: PipelineScope) -> Walk:
     identity = work.identity or frame.setting.identity
     profile = frame.setting.profiles.get(identity)
     if profile is None:
@@ -60,7 +60,7 @@ class _Turn:
         self._offered: tuple[Offered, ...] = ()
         self._failing: tuple[object, int] = ((), 0)
 
-    def run(self, prompt: str) -> Steps:
+    def run(self, prompt: str) -> Walk:
         self._offered = yield from self._offers()
         messages = [Message("user", prompt)]
         last = f"{self._path}/model"
@@ -117,7 +117,7 @@ class _Turn:
         if warning := early_end(reply):
             yield Emit("warning", path, self._step.label, {"message": warning})
 
-    def _shaped(self, schema: Schema, reply: Mapping[str, Value], messages: list[Message], last: str) -> Steps:
+    def _shaped(self, schema: Schema, reply: Mapping[str, Value], messages: list[Message], last: str) -> Walk:
         """Return the reply as its schema requires; one that does not fit, or was cut off, is sent back with the
         problem."""
         for repair in range(self._frame.setting.repairs + 1):
@@ -147,10 +147,10 @@ class _Turn:
         return value, "; ".join(f"{one.path or 'the reply'}: {one.message}" for one in violations[:20])
 
     def _offers(self) -> Generator[Request, Any, tuple[Offered, ...]]:
-        """Offer the tools of the profile, narrowed by what the step allows: never more than either."""
+        """Offer the tools of the profile, narrowed_tools by what the step allows: never more than either."""
         names = self._profile.tools
         if self._work.tools is not None:
-            names = narrowed(self._work.tools, names)
+            names = narrowed_tools(self._work.tools, names)
         if not names:
             return ()
         found: list[list[Any]] = yield Offer(f"{self._path}/offer", self._step.label, names)
@@ -199,7 +199,7 @@ class _Turn:
         return told
 
 
-def narrowed(wanted: Sequence[str], held: Sequence[str]) -> tuple[str, ...]:
+def narrowed_tools(wanted: Sequence[str], held: Sequence[str]) -> tuple[str, ...]:
     """Return the intersection of two lists of tools, each made of names and patterns with `*`.
 
     If a name fits a pattern, or one pattern includes another, the narrower one is kept. Two patterns that only overlap

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from quire.engine.interpreter.pipeline.steps import PipelineScope, Steps, run_step
+from quire.engine.interpreter.pipeline.steps import PipelineScope, run_step
 from quire.engine.requests import Emit, Fan, Outcome, Request, Walk
 from quire.errors import StepFailed
 from quire.plan.limits import MAX_ITEMS
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from quire.values import Value
 
 
-def run_for_each(step: Step, work: ForEach, path: str, frame: PipelineScope) -> Steps:
+def run_for_each(step: Step, work: ForEach, path: str, frame: PipelineScope) -> Walk:
     items = frame.items(work.source, path)
     _check_count(len(items), work.max_items, path)
     _check_depth(frame, path)
@@ -41,7 +41,7 @@ def run_for_each(step: Step, work: ForEach, path: str, frame: PipelineScope) -> 
     return (yield from run_step(work.collect, f"{path}/for_each/collect", inner))
 
 
-def run_parallel(step: Step, work: Parallel, path: str, frame: PipelineScope) -> Steps:
+def run_parallel(step: Step, work: Parallel, path: str, frame: PipelineScope) -> Walk:
     _check_depth(frame, path)
     walks = (
         _told(

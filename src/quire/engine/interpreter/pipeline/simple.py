@@ -3,32 +3,31 @@ steps made of other steps in sequence: a call, a call that a value selects, a fo
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping
-from typing import Any, cast
+from collections.abc import Mapping
+from typing import cast
 
-from quire.engine.interpreter.nesting import check_nesting
-from quire.engine.interpreter.pipeline.steps import PipelineScope, Steps, check_work, run_step, run_steps
+from quire.engine.interpreter.callee_walks import below, check_nesting
+from quire.engine.interpreter.pipeline.steps import PipelineScope, check_work, run_step, run_steps
 from quire.engine.interpreter.playbook.steps import WrongAnswer, checked_answer
-from quire.engine.interpreter.ways import below
 from quire.engine.pure_work import WORK
-from quire.engine.requests import Emit, HumanRequest, Request, ToolRequest
+from quire.engine.requests import Emit, HumanRequest, ToolRequest, Walk
 from quire.errors import StepFailed
 from quire.expr import python_text
+from quire.plan.built_in_tools import ASK
 from quire.plan.nodes import AskKind, Call, Fold, Invoke, Literal, Select, Step, Transform
 from quire.values import InvalidValue, Value, encode
 
-ASK = "ask"
-SHELL = "shell"
+_SHELL_STEP = "shell"
 _KINDS = ("input", "confirm", "select")
 
 
-def run_transform(step: Step, work: Transform, path: str, frame: PipelineScope) -> Generator[Request, Any, Value]:
+def run_transform(step: Step, work: Transform, path: str, frame: PipelineScope) -> Walk:
     """Compute an expression. It is pure: every replay computes it again, and it is never recorded."""
     return frame.value(work.value, path)
     yield  # makes this a generator, like all runners
 
 
-def run_invoke(step: Step, work: Invoke, path: str, frame: PipelineScope) -> Generator[Request, Any, Value]:
+def run_invoke(step: Step, work: Invoke, path: str, frame: PipelineScope) -> Walk:
     arguments: dict[str, Value] = {}
     for number, (name, value) in enumerate(work.arguments):
         yield from check_work(f"{path}{WORK}[{number}]", step.label, frame)
@@ -36,11 +35,11 @@ def run_invoke(step: Step, work: Invoke, path: str, frame: PipelineScope) -> Gen
     effect = f"{path}/{'ask' if work.tool == ASK else 'tool'}"
     if work.tool == ASK:
         result: Value = yield question(arguments, effect, step.label, path)
-    elif work.tool == SHELL:
+    elif work.tool == _SHELL_STEP:
         if frame.setting.rules > 1 and "command" in arguments:
             arguments["command"] = _words(arguments["command"])
         _check_command(work, arguments, path)
-        result = yield ToolRequest(effect, step.label, "", SHELL, arguments, stdin=_stdin(frame.pipe, path))
+        result = yield ToolRequest(effect, step.label, "", _SHELL_STEP, arguments, stdin=_stdin(frame.pipe, path))
     else:
         result = yield ToolRequest(effect, step.label, "", work.tool, arguments, form="data")
     if work.schema is not None:
@@ -117,11 +116,11 @@ def _check_command(work: Invoke, arguments: Mapping[str, Value], path: str) -> N
     raise StepFailed(message, kind="arguments", path=path)
 
 
-def run_call(step: Step, work: Call, path: str, frame: PipelineScope) -> Steps:
+def run_call(step: Step, work: Call, path: str, frame: PipelineScope) -> Walk:
     return (yield from below(step.label, _run_document(work, f"{path}/call/", path, frame)))
 
 
-def run_select(step: Step, work: Select, path: str, frame: PipelineScope) -> Steps:
+def run_select(step: Step, work: Select, path: str, frame: PipelineScope) -> Walk:
     value = frame.value(work.on, path)
     try:
         label = python_text(value)
@@ -138,7 +137,7 @@ def run_select(step: Step, work: Select, path: str, frame: PipelineScope) -> Ste
     return (yield from below(step.label, _run_document(work.default, f"{path}/match/", path, frame)))
 
 
-def run_fold(step: Step, work: Fold, path: str, frame: PipelineScope) -> Steps:
+def run_fold(step: Step, work: Fold, path: str, frame: PipelineScope) -> Walk:
     """Run `do` for one item after the other.
 
     Stores that `do` writes stay inside the fold, from one item to the next.
@@ -161,7 +160,7 @@ def run_fold(step: Step, work: Fold, path: str, frame: PipelineScope) -> Steps:
     return accumulated
 
 
-def _run_document(work: Call, prefix: str, path: str, frame: PipelineScope) -> Steps:
+def _run_document(work: Call, prefix: str, path: str, frame: PipelineScope) -> Walk:
     """Run another document on the passed values alone; it sees the schemas of its own file."""
     callee = frame.setting.documents.get(work.document)
     if callee is None:

@@ -8,21 +8,22 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Generator, Mapping
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct, field
 
 from quire.engine.pure_work import STEP, WORK
-from quire.engine.requests import Boundary, Emit, Request, WorkCheck
+from quire.engine.requests import Boundary, Emit, Request, Walk, WorkCheck
 from quire.errors import StepFailed
 from quire.expr import RESERVED, EvalError
 from quire.expr.limits import MAX_TEXT
 from quire.plan.nodes import Formula, Literal, Plan, Reference, Sequence, Step, Template
-from quire.values import Value
+from quire.wording import cut
 
 if TYPE_CHECKING:
     from quire.engine.interpreter.environment import Environment
     from quire.schema import Schema
+    from quire.values import Value
 
 _prompt_json = json.JSONEncoder(ensure_ascii=False, allow_nan=False).encode
 
@@ -143,18 +144,15 @@ def _kind(value: Value) -> str:
 
 
 def _quoted(text: str) -> str:
-    line = " ".join(text.split())
-    return f"`{line if len(line) <= 80 else line[:77] + '…'}`"
+    return f"`{cut(' '.join(text.split()), 80, 77)}`"
 
 
-Steps: TypeAlias = Generator[Request, Any, Value]
-
-RUNNERS: dict[type, Callable[[Step, Any, str, PipelineScope], Steps]] = {}
+RUNNERS: dict[type, Callable[[Step, Any, str, PipelineScope], Walk]] = {}
 """Functions that do a step's work, by the kind of the work. Arguments: the step, the work, the step's path and its
 frame."""
 
 
-def run_steps(body: Sequence, prefix: str, frame: PipelineScope, *, top: bool = False) -> Steps:
+def run_steps(body: Sequence, prefix: str, frame: PipelineScope, *, top: bool = False) -> Walk:
     """Run steps in sequence; each step's value goes on to the next.
 
     Only the steps of the run's own document emit events.
@@ -168,7 +166,7 @@ def run_steps(body: Sequence, prefix: str, frame: PipelineScope, *, top: bool = 
     return frame.pipe
 
 
-def _called(step: Step, path: str, frame: PipelineScope) -> Steps:
+def _called(step: Step, path: str, frame: PipelineScope) -> Walk:
     """Run a step of a callee. A run can stop after it, but values that are set there are not visible to the caller."""
     try:
         value = yield from run_step(step, path, frame)
@@ -181,7 +179,7 @@ def _called(step: Step, path: str, frame: PipelineScope) -> Steps:
     return value
 
 
-def _told(step: Step, path: str, frame: PipelineScope, total: int) -> Steps:
+def _told(step: Step, path: str, frame: PipelineScope, total: int) -> Walk:
     head: dict[str, Value] = {"title": step.title, "total": total}
     yield Emit("step_started", path, step.label, head)
     try:
@@ -204,7 +202,7 @@ def check_work(path: str, label: str, frame: PipelineScope) -> Generator[Request
         yield WorkCheck(path, label, frame.setting.work)
 
 
-def run_step(step: Step, path: str, frame: PipelineScope) -> Steps:
+def run_step(step: Step, path: str, frame: PipelineScope) -> Walk:
     """Run one step in its frame and return its value, which also goes to its store."""
     work = frame.setting.work
     work.used += STEP

@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 from quire.engine.conversation import CUT_OFF, Message, early_end
 from quire.engine.earlier_results import Entry
-from quire.engine.interpreter.ways import below
+from quire.engine.interpreter.callee_walks import below
 from quire.engine.requests import Emit, HumanRequest, Load, ModelRequest, Request, ToolRequest
 from quire.errors import StepFailed
+from quire.plan.built_in_tools import WRITE
 from quire.plan.nodes import (
     SEMANTICS_VERSION,
     Arguments,
@@ -30,6 +31,7 @@ from quire.plan.templates import template
 from quire.plan.uses import OWN, problem_of
 from quire.trust.capabilities import canonical
 from quire.values import InvalidValue, Value, decode, encode
+from quire.wording import pluralize
 
 if TYPE_CHECKING:
     from quire.engine.interpreter.playbook.scope import PlaybookScope
@@ -95,7 +97,7 @@ def closing_instruction(captures: tuple[Capture, ...], rules: int = SEMANTICS_VE
         return ""
     fields = ", ".join(f'"{capture.field}"{_hint(capture)}' for capture in captures)
     example = ", ".join(f'"{capture.field}": …' for capture in captures)
-    noun = "field" if len(captures) == 1 else "fields"
+    noun = pluralize("field", len(captures))
     before = "First do all that is asked above, in full." if rules > 1 else "Write the answer freely."
     return (
         f"{before} Then end the reply with one JSON object on a line of its own that holds the {noun} "
@@ -180,9 +182,6 @@ def unattended_answer(kind: str, options: Sequence[str], default: str | None) ->
     if kind == "confirm":
         return "yes"
     return options[0] if kind == "select" and options else ""
-
-
-WRITE = "rye/file-system/write"
 
 
 def use_tool(

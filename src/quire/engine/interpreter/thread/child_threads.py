@@ -12,13 +12,14 @@ from typing import TYPE_CHECKING, Any, cast
 from msgspec import Struct
 from msgspec.structs import replace
 
+from quire.engine.interpreter.callee_walks import below
 from quire.engine.interpreter.thread.compose import Bundle
 from quire.engine.interpreter.thread.limits import Cost, spawn_refused
-from quire.engine.interpreter.thread.setup import FORK, ParentContext, Setup, set_up
+from quire.engine.interpreter.thread.setup import ParentContext, Setup, set_up
 from quire.engine.interpreter.thread.tool_results import at_once, went_well
-from quire.engine.interpreter.ways import below
 from quire.engine.requests import Halt, Join, Load, Meter, Metering, Request, Spawn, Steps, Walk
 from quire.errors import Denied, QuireError, StepFailed
+from quire.plan.built_in_tools import FORK
 from quire.trust.capabilities import Grants
 from quire.trust.risk import assess
 
@@ -73,7 +74,7 @@ class Children:
         """Return the costs of the children that the calls of this turn found ended, in the order of the calls: sums of
         floats must not depend on which call was answered first."""
         costs = []
-        for path in in_order(self._seen_to_end):
+        for path in in_call_order(self._seen_to_end):
             for child, cost in self._seen_to_end[path]:
                 if not child.counted:
                     child.counted = True
@@ -268,6 +269,6 @@ class Children:
         return {"status": "running"}
 
 
-def in_order(paths: Iterable[str]) -> list[str]:
+def in_call_order(paths: Iterable[str]) -> list[str]:
     """Sort the paths of the calls of one turn in the order of the calls: `tool[9]` before `tool[10]`."""
     return sorted(paths, key=lambda path: (len(path), path))

@@ -20,10 +20,10 @@ from quire.engine.inputs import resolve_inputs
 from quire.engine.interpreter.thread.hooks import filled_action, holds, injects, ordered, read_hooks_yaml
 from quire.engine.interpreter.thread.own_tools import escaped, returns_block
 from quire.errors import BadDocument, CannotStart
+from quire.plan.built_in_tools import RETURN
 from quire.plan.templates import fill
 from quire.plan.thread import THREAD_RULES, Acknowledgement, Hook, Parameter, Thread
 from quire.source import NOWHERE, Source, Span
-from quire.trust.capabilities import RETURN
 from quire.values import Value, decode, encode
 
 START = "Carry out the directive above now: work through it step by step, with the tools that you are offered."
@@ -70,6 +70,10 @@ class Resolver(Protocol):
     def knowledge(self, item_id: str) -> str | None:
         """Return the body alone, without metadata and signature."""
         ...
+
+
+Chain = tuple[tuple[str, Thread], ...]
+"""A directive and its ancestors with their ids, leaf first."""
 
 
 class Granted(Struct, frozen=True):
@@ -125,49 +129,23 @@ def compose(
     if leaf.problems and rules > 1:
         raise CannotStart("\n".join(f"{item_id}: {problem}" for problem in leaf.problems))
     inputs = resolve_inputs(leaf.inputs, given)
-    granting_id, granting = next(((one, thread) for one, thread in chain if thread.grants_itself(rules)), chain[0])
-    acknowledged = leaf.acknowledged if granting is leaf else (*granting.acknowledged, *leaf.acknowledged)
     hooks = ordered(*(thread.hooks for _, thread in reversed(chain)), project_hooks)
-    facts: dict[str, Value] = {
-        "directive": item_id,
-        "name": leaf.name,
-        "category": leaf.category,
-        "inputs": inputs,
-        "model": dict(leaf.model),
-        "limits": dict(leaf.limits),
-        "chain": [one for one, _ in chain],
-    }
+    granting_id, granting = next(((one, thread) for one, thread in chain if thread.grants_itself(rules)), chain[0])
     context = _Context(resolver, frozenset(one for _, thread in chain for one in thread.context.suppress), rules)
+    facts = _facts(chain, inputs)
     for hook in hooks:
         context.bring(hook, facts)
     for one, thread in reversed(chain):
         context.declare(one, thread)
-    element = directive_element(
-        leaf.name,
-        leaf.description,
-        granting.permissions_text,
-        (fill(leaf.body, inputs, rules), fill(leaf.inside, inputs, rules)),
-        returns_block(leaf.outputs),
-    )
     if not leaf.model:
         context.warnings.append(f"{item_id} has no <model>: the default model is used")
-    texts = context.texts
     return Composed(
         item_id=item_id,
         name=leaf.name,
-        system=joined([*texts("hooks", "system"), *texts("chain", "system")]),
-        message=joined(
-            [
-                *texts("hooks", "before"),
-                *texts("chain", "before"),
-                element,
-                *texts("chain", "after"),
-                *texts("hooks", "after"),
-                closing_words(leaf.outputs),
-            ]
-        ),
+        system=context.system(),
+        message=context.message(_element(leaf, granting, inputs, rules), closing_words(leaf.outputs)),
         capabilities=tuple(Granted(one.capability, granting_id, one.span) for one in granting.permissions),
-        acknowledged=acknowledged,
+        acknowledged=leaf.acknowledged if granting is leaf else (*granting.acknowledged, *leaf.acknowledged),
         limits_declared=leaf.limits,
         hooks=hooks,
         outputs=leaf.outputs,
@@ -182,7 +160,26 @@ def compose(
     )
 
 
-def read_chain(item_id: str, resolver: Resolver) -> tuple[tuple[str, Thread], ...]:
+def _facts(chain: Chain, inputs: Mapping[str, Value]) -> Mapping[str, Value]:
+    """Return what the conditions of hooks can read before the first turn."""
+    item_id, leaf = chain[0]
+    return {
+        "directive": item_id,
+        "name": leaf.name,
+        "category": leaf.category,
+        "inputs": dict(inputs),
+        "model": dict(leaf.model),
+        "limits": dict(leaf.limits),
+        "chain": [one for one, _ in chain],
+    }
+
+
+def _element(leaf: Thread, granting: Thread, inputs: Mapping[str, Value], rules: int) -> str:
+    parts = fill(leaf.body, inputs, rules), fill(leaf.inside, inputs, rules)
+    return directive_element(leaf.name, leaf.description, granting.permissions_text, parts, returns_block(leaf.outputs))
+
+
+def read_chain(item_id: str, resolver: Resolver) -> Chain:
     """Return the directive and its ancestors, leaf first. Raises `CannotStart`."""
     chain: dict[str, Thread] = {}
     wanted, child = item_id, ""
@@ -232,7 +229,16 @@ class _Context:
             for one in ids:
                 self._want("chain", position, one, f"<{position}> of {item_id}")
 
-    def texts(self, layer: str, position: str) -> list[str]:
+    def system(self) -> str:
+        return joined([*self._texts("hooks", "system"), *self._texts("chain", "system")])
+
+    def message(self, element: str, closing: str) -> str:
+        """Return the first message: the directive with the texts around it."""
+        before = [*self._texts("hooks", "before"), *self._texts("chain", "before")]
+        after = [*self._texts("chain", "after"), *self._texts("hooks", "after")]
+        return joined([*before, element, *after, closing])
+
+    def _texts(self, layer: str, position: str) -> list[str]:
         wanted = self._wanted.get((layer, position), {})
         other = self._wanted.get(("hooks" if layer == "chain" else "chain", position), {})
         comes_second = layer == ("hooks" if position == "after" else "chain")

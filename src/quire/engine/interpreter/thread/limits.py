@@ -18,7 +18,7 @@ from quire.engine.inputs import converted, shown
 from quire.errors import BadInputs, LimitReached
 from quire.plan.thread import THREAD_RULES
 from quire.plan.vocabulary import CURRENCY, INTEGER_LIMITS, LARGEST_LIMIT, LIMIT_ALIASES
-from quire.wording import nearest
+from quire.wording import did_you_mean, nearest
 
 if TYPE_CHECKING:
     from quire.values import Value
@@ -237,7 +237,7 @@ def _canonical(given: Mapping[str, Value], whose: str, problems: list[str], rule
         name = LIMIT_ALIASES.get(written, written)
         if name not in DEFAULTS:
             close = nearest(written, [*DEFAULTS, *LIMIT_ALIASES])
-            hint = f"did you mean {close}?" if close else f"the limits are {', '.join(DEFAULTS)}"
+            hint = did_you_mean(close, f"the limits are {', '.join(DEFAULTS)}")
             problems.append(f"unknown limit {written} in {whose}: {hint}")
             continue
         try:

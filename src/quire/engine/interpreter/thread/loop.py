@@ -36,7 +36,7 @@ from quire.engine.requests import (
 )
 from quire.engine.thread_progress import END, START
 from quire.errors import StepFailed
-from quire.trust.capabilities import RETURN
+from quire.plan.built_in_tools import RETURN
 from quire.values import Value, encode
 
 NUDGES = 2

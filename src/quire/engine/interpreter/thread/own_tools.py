@@ -9,8 +9,9 @@ from msgspec import Struct
 
 from quire.engine.conversation import Offered, ToolUse
 from quire.engine.inputs import converted, kind_of
-from quire.trust.capabilities import RETURN, canonical
-from quire.wording import nearest
+from quire.plan.built_in_tools import RETURN
+from quire.trust.capabilities import canonical
+from quire.wording import did_you_mean, nearest
 
 if TYPE_CHECKING:
     from quire.plan.thread import Parameter
@@ -140,5 +141,4 @@ def _own_names(outputs: Sequence[Parameter]) -> tuple[str, str]:
 
 
 def _unknown(name: str, known: Sequence[str]) -> str:
-    close = nearest(name, known)
-    return f"unknown output {name}" + (f" (did you mean {close}?)" if close else f": there are {', '.join(known)}")
+    return f"unknown output {name}" + did_you_mean(nearest(name, known), f": there are {', '.join(known)}", lead=" (")

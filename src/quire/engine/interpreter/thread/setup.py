@@ -17,8 +17,9 @@ from quire.engine.interpreter.thread.budget import Purse
 from quire.engine.interpreter.thread.compose import Bundle, BundleResolver, Composed, compose
 from quire.engine.interpreter.thread.limits import Cost, Limits, resolve_limits
 from quire.errors import Denied, Refused, StepFailed
+from quire.plan.built_in_tools import FORK
 from quire.trust.capabilities import Grants, flat_name
-from quire.trust.risk import NOTHING, ProjectRisk, assess
+from quire.trust.risk import NO_RULES, ProjectRisk, assess
 
 if TYPE_CHECKING:
     from quire.engine.interpreter.call_document import Opened
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
     from quire.values import Value
 
 
-FORK = "rye/agent/threads/thread_directive"
 ORCHESTRATE = "rye/agent/threads/orchestrator"
 NO_COST = Cost()
 
@@ -178,7 +178,7 @@ def set_up(
 ) -> Setup:
     """Set up a thread. Raises `CannotStart` for wrong inputs and broken chains, `Refused` if it must not run."""
     composed = compose(bundle.item_id, BundleResolver(bundle), given, bundle.project_hooks(), bundle.rules)
-    grants = narrowed(composed, above.grants)
+    grants = narrowed_grants(composed, above.grants)
     bounds = above.limits.with_room() if above.limits else None
     limits = resolve_limits(composed.limits_declared, overrides or {}, bounds, bundle.rules)
     purse = Purse(math.inf if limits.spend is None else limits.spend, above.purse, above.share)
@@ -197,8 +197,8 @@ def set_up(
     )
 
 
-def narrowed(composed: Composed, bounding: Grants | None) -> Grants:
-    """Return the capabilities that a directive asks for, narrowed by those that bound it.
+def narrowed_grants(composed: Composed, bounding: Grants | None) -> Grants:
+    """Return the capabilities that a directive asks for, narrowed_grants by those that bound it.
 
     Raises `Denied` if none are left.
     """
@@ -217,7 +217,7 @@ def narrowed(composed: Composed, bounding: Grants | None) -> Grants:
 def check_risk(
     capabilities: Iterable[str],
     acknowledged: Iterable[Acknowledgement],
-    project: ProjectRisk = NOTHING,
+    project: ProjectRisk = NO_RULES,
     place: str = "",
 ) -> Sequence[str]:
     """Return warnings about capabilities that are not acknowledged. Raises `Refused` if one of them blocks.

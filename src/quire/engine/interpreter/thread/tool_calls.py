@@ -11,18 +11,18 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from quire.engine.interpreter.call_document import Opened, call_document
-from quire.engine.interpreter.confinement import confined
-from quire.engine.interpreter.pipeline.simple import ASK, question
+from quire.engine.interpreter.callee_walks import below, confined
+from quire.engine.interpreter.pipeline.simple import question
 from quire.engine.interpreter.thread.budget import Purse, SharedPurse
-from quire.engine.interpreter.thread.child_threads import About, Children, in_order
-from quire.engine.interpreter.thread.setup import FORK, FORKING, ORCHESTRATE, ORCHESTRATING, ParentContext, Setup
+from quire.engine.interpreter.thread.child_threads import About, Children, in_call_order
+from quire.engine.interpreter.thread.setup import FORKING, ORCHESTRATE, ORCHESTRATING, ParentContext, Setup
 from quire.engine.interpreter.thread.tool_results import ToolResult, at_once, failed, guarded
-from quire.engine.interpreter.ways import below
 from quire.engine.requests import Emit, Load, Meter, Metering, Request, Steps, ToolRequest, Walk
 from quire.errors import Refused, StepFailed
 from quire.formats.pipeline.inline import LAUNCH_PREFIX, LAUNCHING
+from quire.plan.built_in_tools import ASK, BUILT_IN_TOOLS, FORK, SHELL
 from quire.plan.uses import LAUNCHES, has_agents, prompt_schemes, tool_calls
-from quire.trust.capabilities import SHELL, Grants, Primary, canonical, capability, from_flat_name
+from quire.trust.capabilities import Grants, Primary, canonical, capability, from_flat_name
 
 if TYPE_CHECKING:
     from quire.engine.conversation import Offered, ToolUse
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 EXECUTE = "rye/execute"
 ACTIONS = {"rye/fetch": "fetch", "rye/sign": "sign", EXECUTE: "execute"}
 HERE = ("rye/", "python/")
-OUTSIDE = ("rye/web/", "mcp/")
+OUTSIDE = ("rye/web/", "mcp/", *(tool.id for tool in BUILT_IN_TOOLS if tool.from_outside))
 """Tools that bring content from outside: a thread that has read such content must not launch pipelines."""
 
 
@@ -55,7 +55,7 @@ class Calls:
     def uncounted(self) -> float:
         """Return the cost of the documents called in this turn, added up in the order of the calls."""
         total = 0.0
-        for path in in_order(self._spent):
+        for path in in_call_order(self._spent):
             total += self._spent[path]
         self._spent.clear()
         return total

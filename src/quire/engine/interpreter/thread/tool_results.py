@@ -5,17 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, TypedDict, cast
 
+from quire.engine.ports import LONGEST_ERROR
 from quire.errors import Refused, StepFailed
 from quire.values import Value, encode
+from quire.wording import cut_off
 
 if TYPE_CHECKING:
     from quire.engine.requests import Steps, Walk
 
 LONGEST_RESULT = 60_000
 """Characters of a result that the model gets."""
-
-LONGEST_ERROR = 8_000
-"""Characters of an error message that the model gets: it may quote the model's own text, however long that is."""
 
 
 class ToolResult(TypedDict):
@@ -39,18 +38,14 @@ class ToolResult(TypedDict):
 
 
 def went_well(tool: str, result: Value, paths: list[str] | None = None) -> ToolResult:
-    content = encode(result)
-    if len(content) > LONGEST_RESULT:
-        content = f"{content[:LONGEST_RESULT]}\n[cut: {len(content):,} characters in all]"
+    content = cut_off(encode(result), LONGEST_RESULT)
     return ToolResult(
         content=content, tool=tool, kind="", message="", paths=paths or [], cost=None, ended={}, outside=False
     )
 
 
 def failed(tool: str, error: StepFailed, paths: list[str] | None = None) -> ToolResult:
-    message = error.message
-    if len(message) > LONGEST_ERROR:
-        message = f"{message[:LONGEST_ERROR]}\n[cut: {len(message):,} characters in all]"
+    message = cut_off(error.message, LONGEST_ERROR)
     content = encode({"error": message})
     return ToolResult(
         content=content,

@@ -1,15 +1,24 @@
-"""Show the requests of a workspace without its secrets: in lists, in JSON and on terminals that others may see.
+"""Secrets of a workspace: find them, so that results are recorded without them, and mask them in what users read.
 
-A value that changes the behaviour of a program (`LD_PRELOAD`, `PYTHONPATH`) must be shown, so that the user can agree
-to it; one that only gives access is masked. References (`${VAR}`) are shown as they are written.
+Requests of a workspace are shown in lists, in JSON and on terminals that others may see. A value that changes the
+behaviour of a program (`LD_PRELOAD`, `PYTHONPATH`) must be shown, so that the user can agree to it; one that only gives
+access is masked. References (`${VAR}`) are shown as they are written.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from quire.trust.secrets import looks_secret, secrets_of
+
+if TYPE_CHECKING:
+    from quire.workspace.mcp_config import McpServer
 
 MASK = "***"
+PUBLIC = frozenset({"HOME", "PATH", "PWD", "OLDPWD", "USER", "LOGNAME", "SHELL", "TERM", "LANG", "TMPDIR", "HOSTNAME"})
+"""Variables that are not secrets, although a server's settings refer to them."""
 
 _NAME = re.compile(
     r"(?:^|_)(?:api_?)?(?:keys?|tokens?|secrets?|passw(?:or)?d|pass|passphrase|pwd|creds?|credentials?|auth|"
@@ -21,10 +30,27 @@ _REFERENCE = re.compile(r"(\$\{[A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")
 _USER = re.compile(r"(\b[a-z][a-z0-9+.-]*://)[^/?#\s@]*@", re.IGNORECASE)
 _QUERY = re.compile(r"([?&;][^=&;#\s]*)=[^&;#\s]*")
 _SCHEME = re.compile(r"\s*(?:Bearer|Basic|Token|ApiKey)?\s*", re.IGNORECASE)
+_GIVEN_SCHEME = re.compile(r"^(Bearer|Basic|Token) +", re.IGNORECASE)
 _KEY = re.compile(
     r"\b(?:sk|pk|rk|ghp|gho|ghs|github_pat|glpat|xox[a-z]|hf|npm|pypi)[-_][\w-]{8,}|\bAKIA[A-Z0-9]{12,}|\beyJ[\w-]{8,}[\w.-]*"
 )
 _RANDOM = re.compile(r"(?<![\w/.@-])(?=[\w+-]*\d)(?=[\w+-]*[A-Za-z])[A-Za-z0-9_+-]{28,}={0,2}(?![\w/.@-])")
+
+
+def find_secrets(
+    environ: Mapping[str, str], servers: Iterable[McpServer] = (), named: Iterable[str] = ()
+) -> dict[str, str]:
+    """Return the secrets by name: of the environment, of the servers' settings, and the variables that are `named`."""
+    secrets = secrets_of(environ, named)
+    for server in servers:
+        for name in server.variables():
+            if name in environ and name not in PUBLIC:
+                secrets[name] = environ[name]
+        for name, value in (*server.env.items(), *server.headers.items()):
+            if looks_secret(name) and "${" not in value:
+                # The part after the scheme of a header is the secret; tools quote it without the scheme too.
+                secrets[name] = _GIVEN_SCHEME.sub("", value)
+    return secrets
 
 
 def masked(text: str) -> str:

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from quire.cli import main
-from quire.workspace.masking import masked, masked_command, masked_value
+from quire.workspace.secrets import masked, masked_command, masked_value
 
 
 @pytest.mark.parametrize(

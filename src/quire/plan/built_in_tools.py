@@ -1,0 +1,281 @@
+"""The built-in tools: one row for each, read by capabilities, grants, risks, specs and the connection."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Literal
+
+from msgspec import Struct
+
+if TYPE_CHECKING:
+    from quire.values import Value
+
+EffectClass = Literal["read", "idempotent", "write"]
+GrantedWhen = Literal["always", "in a workspace", "on request"]
+Detail = Literal["", "host", "place", "sandbox"]
+
+ASK = "ask"
+FETCH = "rye/web/fetch"
+SHELL = "rye/bash"
+WRITE = "rye/file-system/write"
+RETURN = "directive_return"
+FORK = "rye/agent/threads/thread_directive"
+
+_TEXT: Value = {"type": "string"}
+_PATH: Value = {"type": "string", "description": "relative to the workspace"}
+
+
+class BuiltInTool(Struct, frozen=True, kw_only=True):
+    """One built-in tool: its names, and how it is described, called, granted and classified."""
+
+    name: str
+    id: str
+    """The canonical id."""
+    aliases: tuple[str, ...] = ()
+    """Older ids that mean the same tool."""
+    description: str
+    schema: Mapping[str, Value]
+    """The schema of the arguments."""
+    effect: EffectClass
+    function: str
+    """`PART.METHOD` of `BuiltInConnection`, called in a thread, or the name of one of its coroutines. Empty for a tool
+    that the engine itself answers."""
+    risk: Literal["safe", "write", "elevated"] = "elevated"
+    """The tier. All tools below one folder of `rye/` count as the most dangerous of them."""
+    granted: GrantedWhen = "on request"
+    """Whether a run may use it without a grant of the user: "in a workspace" excludes the home folder."""
+    detail: Detail = ""
+    """What may follow the name in `--allow NAME=DETAIL`; `workspace/grants.py` reads it."""
+    from_outside: bool = False
+    """True if it brings in content from outside: a thread that has read some must not launch pipelines."""
+
+
+def _integer(least: int, most: int, description: str) -> Value:
+    return {"type": "integer", "minimum": least, "maximum": most, "description": description}
+
+
+def _schema(*required: str, unless: str = "", **properties: Value) -> Mapping[str, Value]:
+    """Return the schema of arguments. `unless` is a property that replaces all the required ones."""
+    schema: dict[str, Value] = {"type": "object", "properties": properties, "additionalProperties": False}
+    if unless:
+        # Not a top-level `anyOf`, which some providers refuse in the schema of a tool.
+        return schema | {"if": {"required": [unless]}, "else": {"required": list(required)}}
+    return schema | {"required": list(required)}
+
+
+BUILT_IN_TOOLS = (
+    BuiltInTool(
+        name="file__read",
+        id="rye/file-system/read",
+        aliases=("rye/file-system/fs_read",),
+        description="Reads a text file of the workspace. The result is its text, at most 1 MB.",
+        schema=_schema(
+            "path",
+            path=_PATH,
+            offset=_integer(1, 1_000_000_000, "the first line to read, from 1"),
+            limit=_integer(1, 1_000_000_000, "how many lines to read"),
+            line_ids={"type": "boolean", "description": "put an id before each line, for file__edit_lines"},
+        ),
+        effect="read",
+        function="reader.read",
+        risk="write",
+        granted="in a workspace",
+    ),
+    BuiltInTool(
+        name="file__write",
+        id=WRITE,
+        aliases=("rye/file-system/fs_write",),
+        description=(
+            "Writes a text file of the workspace, in place of what was there; or several, under files. Makes the "
+            "folders above."
+        ),
+        schema=_schema(
+            "path",
+            "content",
+            unless="files",
+            path=_PATH,
+            content=_TEXT,
+            files={
+                "type": "array",
+                "minItems": 1,
+                "maxItems": 100,
+                "items": {
+                    "type": "object",
+                    "properties": {"path": _PATH, "content": _TEXT},
+                    "required": ["path", "content"],
+                    "additionalProperties": False,
+                },
+            },
+        ),
+        effect="idempotent",
+        function="writer.write",
+        risk="write",
+        granted="in a workspace",
+        detail="place",
+    ),
+    BuiltInTool(
+        name="file__edit",
+        id="rye/file-system/edit",
+        description=(
+            "Replaces a text in a file of the workspace. The old text must be there exactly once, unless all is true."
+        ),
+        schema=_schema(
+            "path",
+            "old",
+            "new",
+            path=_PATH,
+            old={"type": "string", "minLength": 1},
+            new=_TEXT,
+            all={"type": "boolean", "description": "replace every occurrence"},
+        ),
+        effect="write",
+        function="writer.edit",
+        risk="write",
+        granted="in a workspace",
+        detail="place",
+    ),
+    BuiltInTool(
+        name="file__edit_lines",
+        id="rye/file-system/edit_lines",
+        description=(
+            "Replaces lines of a file of the workspace by their ids, which file__read shows with line_ids: true. "
+            "All changes are made, or none."
+        ),
+        schema=_schema(
+            "path",
+            "changes",
+            path=_PATH,
+            changes={
+                "type": "array",
+                "minItems": 1,
+                "maxItems": 1000,
+                "items": {
+                    "type": "object",
+                    "properties": {
+                        "line_id": {"type": "string", "description": "the line to replace"},
+                        "start_line_id": {"type": "string", "description": "or the first of several lines"},
+                        "end_line_id": {"type": "string", "description": "and the last of them"},
+                        "new_content": {"type": "string", "description": "the new lines; empty takes them away"},
+                    },
+                    "required": ["new_content"],
+                    "additionalProperties": False,
+                },
+            },
+        ),
+        effect="write",
+        function="writer.edit_lines",
+        risk="write",
+        granted="in a workspace",
+        detail="place",
+    ),
+    BuiltInTool(
+        name="file__list",
+        id="rye/file-system/ls",
+        aliases=("rye/file-system/list",),
+        description="Lists a folder of the workspace: the name and the type (file, folder, link, other) of each entry.",
+        schema=_schema(path=_PATH),
+        effect="read",
+        function="finder.list",
+        risk="write",
+        granted="in a workspace",
+    ),
+    BuiltInTool(
+        name="file__glob",
+        id="rye/file-system/glob",
+        description=(
+            "Finds files of the workspace by a pattern such as src/**/*.py; ** stands for any number of folders. "
+            "Does not look into .git, .venv and .quire unless they are named."
+        ),
+        schema=_schema(
+            "pattern",
+            pattern=_TEXT,
+            path={"type": "string", "description": "the folder to look in; the whole workspace by default"},
+        ),
+        effect="read",
+        function="finder.glob",
+        risk="write",
+        granted="in a workspace",
+    ),
+    BuiltInTool(
+        name="file__grep",
+        id="rye/file-system/grep",
+        description="Searches the text files of the workspace line by line with a regular expression (RE2 syntax).",
+        schema=_schema(
+            "pattern",
+            pattern=_TEXT,
+            path={"type": "string", "description": "a file or a folder of the workspace; all of it by default"},
+            glob={"type": "string", "description": "only files whose path in that folder fits, such as *.md"},
+            include={"type": "string", "description": "the same as glob"},
+            ignore_case={"type": "boolean"},
+            limit=_integer(1, 1000, "how many matches to return at most; 200 by default"),
+        ),
+        effect="read",
+        function="finder.grep",
+        risk="write",
+        granted="in a workspace",
+    ),
+    BuiltInTool(
+        name="http__get",
+        id=FETCH,
+        aliases=("rye/web/fetch/fetch",),
+        description=(
+            "Fetches an http or https address. The result has status, url, headers, and text or json, at most 1 MB."
+        ),
+        schema=_schema(
+            "url",
+            url=_TEXT,
+            headers={"type": "object", "additionalProperties": {"type": "string"}},
+            format={"enum": ["text", "markdown", "html"], "description": "how to give a page; html by default"},
+            timeout=_integer(1, 120, "seconds to wait at most; 30 by default"),
+        ),
+        effect="read",
+        function="fetch",
+        detail="host",
+        from_outside=True,
+    ),
+    BuiltInTool(
+        name="shell",
+        id=SHELL,
+        description=(
+            "Runs a command in the workspace, sandboxed, for at most 60 seconds unless timeout says more: a text by "
+            "/bin/sh, a list of texts without a shell. The result is what it prints, decoded if that is JSON."
+        ),
+        schema=_schema(
+            "command",
+            command={"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}, "minItems": 1}]},
+            stdin={"description": "what the command reads: a text as it is, any other value as JSON"},
+            timeout=_integer(1, 600, "seconds to run at most; 60 by default"),
+            working_dir={"type": "string", "description": "the folder of the workspace to run it in"},
+        ),
+        effect="write",
+        function="run_command",
+        detail="sandbox",
+    ),
+    BuiltInTool(
+        name="ask",
+        id=ASK,
+        description="Asks a person and waits for the answer.",
+        schema=_schema(
+            "prompt",
+            prompt=_TEXT,
+            type={"enum": ["input", "confirm", "select"]},
+            options={"type": "array", "items": {"type": "string"}},
+            default={"type": "string", "description": "the answer where nobody can be asked"},
+        ),
+        effect="read",
+        function="",
+        risk="safe",
+        granted="always",
+    ),
+)
+
+ALIASES = {alias: tool.id for tool in BUILT_IN_TOOLS for alias in (tool.name, *tool.aliases) if alias != tool.id} | {
+    "rye_execute": "rye/execute",
+    "rye_fetch": "rye/fetch",
+    "rye_sign": "rye/sign",
+    "thread_directive": FORK,
+    "spawn_thread": FORK,
+    "rye/agent/threads/spawn_thread": FORK,
+    "rye/agent/threads/directive_return": RETURN,
+}
+"""Other names of a tool and the one id it is known by, also for the tools of threads."""
