@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Mapping
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -82,8 +83,14 @@ def redactor_of(settings: Settings, environ: Mapping[str, str] | None = None, gr
     """Return a redactor for all secrets of a workspace, its servers and its environment. `granted` are variables passed
     to commands, whose output is recorded."""
     environ = os.environ if environ is None else environ
-    named = [*_keys(settings, own=True), *(name for name in granted if name not in PUBLIC)]
-    return Redactor(find_secrets(environ, settings.servers.values(), named))
+    named = {*_keys(settings, own=True), *(name for name in granted if name not in PUBLIC)}
+    secrets = find_secrets(environ, settings.servers.values(), named)
+    return _redactor(tuple(secrets.items()))
+
+
+@lru_cache(maxsize=4)
+def _redactor(secrets: tuple[tuple[str, str], ...]) -> Redactor:
+    return Redactor(dict(secrets))
 
 
 def _keys(settings: Settings, *, own: bool = False) -> frozenset[str]:

@@ -10,6 +10,7 @@ import base64
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from functools import lru_cache
 from typing import TYPE_CHECKING
 from urllib.parse import parse_qsl, quote, quote_plus, unquote, urlsplit
 
@@ -57,6 +58,7 @@ _TRIVIAL = frozenset(
 )
 
 
+@lru_cache(maxsize=1024)
 def looks_secret(name: str) -> bool:
     """Tell whether a variable, or a header, of this name holds a secret."""
     if name in _PUBLIC:

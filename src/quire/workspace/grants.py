@@ -22,6 +22,7 @@ from urllib.parse import unquote
 from msgspec import Struct
 
 from quire.errors import BadConfiguration
+from quire.source import real_path
 from quire.trust.capabilities import SHELL, Grants, canonical, capability, escape, grant_for, mcp_tool
 
 if TYPE_CHECKING:
@@ -107,10 +108,10 @@ def denied_tools(settings: Settings) -> Grants:
 def is_everything(folder: Path) -> bool:
     """Tell whether a folder is the home folder or one above it, so that it sets no limit for tools."""
     try:
-        home = Path.home().resolve()
+        home = real_path(Path.home())
     except (RuntimeError, OSError):
         return folder == Path(folder.anchor)
-    return home.is_relative_to(folder.resolve())
+    return home.is_relative_to(real_path(folder))
 
 
 def _grants(settings: Settings, name: str) -> Iterator[str]:
