@@ -15,6 +15,7 @@ from quire.runs.options import RunOptions, name_list
 from quire.runs.runtime import Runtime
 
 if TYPE_CHECKING:
+    from quire.engine.driver.drive import Drive
     from quire.engine.events import Listener
     from quire.engine.ports import Model, People
     from quire.engine.records import Event
@@ -153,8 +154,9 @@ class Running:
         runtime = Runtime.open(self._workspace, model=self._model, shared=True)
         try:
             self._id = await runtime.start(self._document, self._inputs, self._options)
-            ended = await runtime.drive(self._id, people=self._people, listen=listen)
-            self.result = await result_of(runtime, self._id, ended)
+            drives: list[Drive] = []
+            ended = await runtime.drive(self._id, people=self._people, listen=listen, began=drives.append)
+            self.result = await result_of(runtime, self._id, drives[0], ended)
             return self.result
         finally:
             await runtime.close()

@@ -160,6 +160,8 @@ class Stream:
     def add(self, piece: str) -> str:
         """Return as much of the text as can be shown now."""
         redactor, text = self._redactor, self._held + piece
+        if not redactor._names:
+            return text
         present = [needle for needle in redactor._names if needle in text]
         cut = self._open_end(text)
         # Searched in the whole text: the following characters decide whether a word ends.
