@@ -11,6 +11,7 @@ BENCHES = (
     "parse",
     "startup",
     "preflight",
+    "many",
     "engine",
     "store",
     "waiting",

@@ -17,6 +17,9 @@ from typing import Any, NoReturn, TypeAlias
 Value: TypeAlias = "None | bool | int | float | str | Sequence[Value] | Mapping[str, Value]"
 
 MAX_DEPTH = 200
+# Tuples and not unions, which Python would build anew each time that they are asked for.
+_PLAIN = (str, int, float)
+_NESTED = (dict, list, tuple)
 _SURROGATES = re.compile("[\ud800-\udfff]")
 _ESCAPED_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 
@@ -66,7 +69,8 @@ def decode(text: str) -> Value:
         raise
     except ValueError as error:
         raise InvalidValue(str(error)) from None
-    _check(value)
+    if text.count("{") + text.count("[") > MAX_DEPTH:  # otherwise it cannot be nested too deep
+        _check(value)
     return _mended(value) if _ESCAPED_SURROGATE.search(text) else value
 
 
@@ -144,7 +148,7 @@ def _check(value: Value) -> None:
 
     Does not recurse, so too much depth gives an error and not a crash.
     """
-    if isinstance(value, str | int | float) or value is None:
+    if isinstance(value, _PLAIN) or value is None:
         return
     level: list[object] = [value]
     for _ in range(MAX_DEPTH):
@@ -154,9 +158,9 @@ def _check(value: Value) -> None:
                 for key in item:
                     if not isinstance(key, str):
                         raise InvalidValue(f"the key {key!r} is not text")
-                deeper.extend(part for part in item.values() if isinstance(part, dict | list | tuple))
-            elif isinstance(item, list | tuple):
-                deeper.extend(part for part in item if isinstance(part, dict | list | tuple))
+                deeper += [part for part in item.values() if isinstance(part, _NESTED)]
+            elif isinstance(item, _NESTED):
+                deeper += [part for part in item if isinstance(part, _NESTED)]
             else:
                 raise InvalidValue(f"{type(item).__name__} is not a JSON value")
         if not deeper:

@@ -13,7 +13,7 @@ def read(tmp_path: Path, entry: object, name: str = "s") -> tuple[McpServer | No
     file.write_text(json.dumps({"mcpServers": {name: entry}}))
     problems: list[str] = []
     warnings: list[str] = []
-    return read_servers(file, problems, warnings).get(name), problems, warnings
+    return read_servers(file, file.read_bytes(), problems, warnings).get(name), problems, warnings
 
 
 @pytest.mark.parametrize(
@@ -76,13 +76,13 @@ def test_what_is_no_list_of_servers(tmp_path: Path, text: str) -> None:
     file = tmp_path / ".mcp.json"
     file.write_text(text)
     problems: list[str] = []
-    assert read_servers(file, problems, []) == {}
+    assert read_servers(file, file.read_bytes(), problems, []) == {}
     assert len(problems) == 1
 
 
 def test_no_file_is_no_servers(tmp_path: Path) -> None:
     problems: list[str] = []
-    assert read_servers(tmp_path / ".mcp.json", problems, []) == {}
+    assert read_servers(tmp_path / ".mcp.json", None, problems, []) == {}
     assert problems == []
 
 
@@ -123,7 +123,7 @@ def test_servers_under_another_name(tmp_path: Path, data: object, problem: str |
     file = tmp_path / ".mcp.json"
     file.write_text(json.dumps(data))
     problems: list[str] = []
-    assert read_servers(file, problems, []) == {}
+    assert read_servers(file, file.read_bytes(), problems, []) == {}
     assert problems == ([f"{file}: {problem}"] if problem else [])
 
 
@@ -131,5 +131,5 @@ def test_disabled_servers_are_known_by_name(tmp_path: Path) -> None:
     file = tmp_path / ".mcp.json"
     file.write_text(json.dumps({"mcpServers": {"a": {"command": "x", "disabled": True}, "b": {"command": "x"}}}))
     disabled: list[str] = []
-    assert list(read_servers(file, [], [], disabled)) == ["b"]
+    assert list(read_servers(file, file.read_bytes(), [], [], disabled)) == ["b"]
     assert disabled == ["a"]

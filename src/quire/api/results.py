@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct, field
 
 if TYPE_CHECKING:
-    from quire.engine.driver.drive import DriveResult
+    from quire.engine.driver.drive import Drive, DriveResult
     from quire.engine.records import Status
     from quire.runs.runtime import Runtime
     from quire.values import Value
@@ -45,8 +45,8 @@ class Result(Struct, frozen=True):
     """Problems found before the start that may affect the run, and warnings of the run itself."""
 
 
-async def result_of(runtime: Runtime, run: str, ended: DriveResult) -> Result:
-    view = await runtime.view(run)
+async def result_of(runtime: Runtime, run: str, drive: Drive, ended: DriveResult) -> Result:
+    view = await runtime.view_after(drive, run, ended)
     value = view.value
     return Result(
         run=run,

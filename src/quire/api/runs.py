@@ -15,6 +15,7 @@ from quire.runs.options import RunOptions, name_list
 from quire.runs.runtime import Runtime
 
 if TYPE_CHECKING:
+    from quire.engine.driver.drive import Drive
     from quire.engine.events import Listener
     from quire.engine.ports import Model, People
     from quire.engine.records import Event
@@ -115,9 +116,12 @@ class Running:
         queue: asyncio.Queue[Event | None] = asyncio.Queue()
         task = self._begin(queue.put_nowait)
         task.add_done_callback(lambda done: queue.put_nowait(None))
-        async with self._holding(task):
+        self._attached += 1
+        try:
             while (event := await queue.get()) is not None:
                 yield event
+        finally:
+            await self._let_go(task)
         task.result()
 
     def _begin(self, listen: Listener) -> asyncio.Task[Result]:
@@ -126,35 +130,36 @@ class Running:
 
     async def _ended(self) -> Result:
         task = self._task or self._begin(lambda event: None)
-        async with self._holding(task):
+        self._attached += 1
+        try:
             # Unlike awaiting the task itself, this can be cancelled for one of several waiting callers.
             if not task.done():
                 await asyncio.wait([task])
+        finally:
+            await self._let_go(task)
         if task.cancelled():
             further = f"quire resume {self._id}" if self._id else "nothing has run"
             raise RunState(f"the run was stopped before its end: {further}")
         return task.result()
 
-    @contextlib.asynccontextmanager
-    async def _holding(self, task: asyncio.Task[Result]) -> AsyncIterator[None]:
+    async def _let_go(self, task: asyncio.Task[Result]) -> None:
         """Stop a run when the last caller that waits for it is cancelled."""
-        self._attached += 1
-        try:
-            yield
-        finally:
-            self._attached -= 1
-            if not self._attached:
-                if not task.done():
-                    task.cancel()
-                # Also for a task that has just failed: no other caller will retrieve its exception.
-                await asyncio.gather(task, return_exceptions=True)
+        self._attached -= 1
+        if self._attached:
+            return
+        if not task.done():
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
+        elif not task.cancelled():
+            task.exception()  # no other caller will retrieve it
 
     async def _run(self, listen: Listener) -> Result:
         runtime = Runtime.open(self._workspace, model=self._model, shared=True)
         try:
             self._id = await runtime.start(self._document, self._inputs, self._options)
-            ended = await runtime.drive(self._id, people=self._people, listen=listen)
-            self.result = await result_of(runtime, self._id, ended)
+            drives: list[Drive] = []
+            ended = await runtime.drive(self._id, people=self._people, listen=listen, began=drives.append)
+            self.result = await result_of(runtime, self._id, drives[0], ended)
             return self.result
         finally:
             await runtime.close()

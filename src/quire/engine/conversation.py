@@ -56,7 +56,7 @@ class ToolUse(Struct, frozen=True):
         return [*whole, self.problem] if self.problem else whole
 
 
-class Message(Struct, frozen=True):
+class Message(Struct, frozen=True, gc=False):
     """One message of a conversation with a model."""
 
     role: Literal["user", "assistant", "tool"]

@@ -20,7 +20,7 @@ _BETWEEN_ESCAPED = rb"\n\n"
 _OPENING = "Results of the earlier steps, oldest first:\n\n"
 
 
-class Entry(Struct, frozen=True):
+class Entry(Struct, frozen=True, gc=False):
     """One earlier result as the model reads it."""
 
     label: str
@@ -112,7 +112,7 @@ class Hashed(Protocol):
     def update(self, data: bytes | memoryview, /) -> None: ...
 
 
-class SystemText(Struct, frozen=True):
+class SystemText(Struct, frozen=True, gc=False):
     """A system message that holds earlier results: those from index `first` up to the offsets `ends`."""
 
     before: str

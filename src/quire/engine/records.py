@@ -1,7 +1,8 @@
 """Records that a store keeps of a run: its row, its effects, its events and its questions.
 
 Records are never changed after they are created. The types that every step creates are not frozen all the same: a
-frozen value costs five times as much to create, and a journaled step should cost little more than its commit.
+frozen value costs five times as much to create, and a journaled step should cost little more than its commit. None of
+them can be part of a circle, so the collector of garbage does not look at them (`gc=False`).
 
 `has_shape` checks the value of a recorded effect against the shape that its kind requires. A journal may come from a
 file or a store that other people wrote, and the interpreter trusts its records to hold what the effects returned.
@@ -50,7 +51,7 @@ WAITING = (Status.PAUSED, Status.AWAITING_INPUT)
 FINAL = (Status.COMPLETED, Status.EXPIRED)
 
 
-class Usage(Struct, frozen=True):
+class Usage(Struct, frozen=True, gc=False):
     """Tokens and money that one effect used."""
 
     input_tokens: int = 0
@@ -59,7 +60,7 @@ class Usage(Struct, frozen=True):
     """In US dollars. None means that the price is unknown, never that the effect was free."""
 
 
-class EffectRecord(Struct):
+class EffectRecord(Struct, gc=False):
     """The journal's entry for one path. The state `intent` says that a tool which changes the world was started."""
 
     path: str
@@ -97,7 +98,7 @@ class EffectRecord(Struct):
         return data
 
 
-class Event(Struct):
+class Event(Struct, gc=False):
     """One entry of a run's feed.
 
     An event with a `record` carries `record.told()` as data and `record.ended_at` as time, so a store that has the
@@ -212,7 +213,7 @@ class RunRow(Struct, frozen=True):
     pins: Mapping[str, Value]
 
 
-class RunUpdate(Struct):
+class RunUpdate(Struct, gc=False):
     """The columns of the run's row that change with a write.
 
     `status` and `position` stay as they are if they are None. Whenever `status` is given, `failure`, `ended_by` and
@@ -237,7 +238,7 @@ class Letter(Struct, frozen=True):
     """False for a letter that was not sent by a run of this user."""
 
 
-class Batch(Struct):
+class Batch(Struct, gc=False):
     """Everything that one transaction writes.
 
     The usage of the effects is added to the run's totals in the same transaction.
@@ -258,7 +259,7 @@ class Batch(Struct):
     update: RunUpdate | None = None
 
 
-class WriteResult(Struct):
+class WriteResult(Struct, gc=False):
     """Notices that a writer receives with a write: the run is to be cancelled, or an answer waits to be taken."""
 
     cancel_requested: bool = False

@@ -55,7 +55,7 @@ class Bounds(Struct, frozen=True):
     """Longest reply in tokens."""
 
 
-class ModelRequest(Struct, frozen=True):
+class ModelRequest(Struct, frozen=True, gc=False):
     """One model call.
 
     The answer is a mapping with at least `text`; it has `uses` if the model wants tools called, and `cut` if the reply
@@ -111,7 +111,7 @@ class ModelRequest(Struct, frozen=True):
         return content
 
 
-class ToolRequest(Struct):
+class ToolRequest(Struct, gc=False):
     """One tool call. The answer is the tool's result.
 
     `form`, `grants`, `declared` and `limits` are not hashed: the document's format determines the form, and the others
@@ -215,7 +215,7 @@ BREAK = "/break"
 """The last segment of a boundary's path."""
 
 
-class Boundary(Struct):
+class Boundary(Struct, gc=False):
     """The end of a step, where a run may stop for a breakpoint or an interrupt.
 
     The answer maps names to the values that a person overrode there. A record is written only if the run stopped.
@@ -239,7 +239,7 @@ class Boundary(Struct):
         return {"boundary": last_label(self.label)}
 
 
-class Emit(Struct):
+class Emit(Struct, gc=False):
     """An event for the readers of the run."""
 
     type: str

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import typing
 from collections.abc import Iterator, Mapping
+from functools import cached_property
 from typing import TypeAlias
 
 from msgspec import Struct, field
@@ -303,7 +304,7 @@ class Artifact(Struct, frozen=True):
     type: Template
 
 
-class Plan(Struct, frozen=True):
+class Plan(Struct, frozen=True, dict=True):
     """A document, ready to run."""
 
     title: str
@@ -317,7 +318,12 @@ class Plan(Struct, frozen=True):
 
     def steps(self) -> Iterator[tuple[str, Step]]:
         """Yield every step with its path, parents before their sub-steps."""
-        return walk(self.body)
+        return iter(self._steps)
+
+    @cached_property
+    def _steps(self) -> tuple[tuple[str, Step], ...]:
+        """Walked through once: a start alone asks some twenty questions about the steps."""
+        return tuple(walk(self.body))
 
 
 def walk(sequence: Sequence, prefix: str = "") -> Iterator[tuple[str, Step]]:

@@ -50,7 +50,7 @@ async def drive_run(
     """Take the run over and drive it until it ends or waits. See `Runtime.drive` for the parameters."""
     row = await runtime.row(run)
     await runtime.store.check_seal(run, whole=False)
-    held = await runtime.pinned(row, runtime.store.text)
+    held = await runtime.stored(row)
     if held.pins.imported:
         raise RunState(f"run {run} is imported and only to be looked at: `quire fork {run} --from STEP` goes on")
     pins = held.pins

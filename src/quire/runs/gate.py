@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Mapping
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -82,8 +83,15 @@ def redactor_of(settings: Settings, environ: Mapping[str, str] | None = None, gr
     """Return a redactor for all secrets of a workspace, its servers and its environment. `granted` are variables passed
     to commands, whose output is recorded."""
     environ = os.environ if environ is None else environ
-    named = [*_keys(settings, own=True), *(name for name in granted if name not in PUBLIC)]
-    return Redactor(find_secrets(environ, settings.servers.values(), named))
+    named = frozenset((*_keys(settings, own=True), *(name for name in granted if name not in PUBLIC)))
+    if settings.servers:
+        return Redactor(find_secrets(environ, settings.servers.values(), named))
+    return _redactor(tuple(environ.items()), named)
+
+
+@lru_cache(maxsize=2)
+def _redactor(environ: tuple[tuple[str, str], ...], named: frozenset[str]) -> Redactor:
+    return Redactor(find_secrets(dict(environ), (), named))
 
 
 def _keys(settings: Settings, *, own: bool = False) -> frozenset[str]:

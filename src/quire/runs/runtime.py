@@ -43,6 +43,7 @@ from quire.workspace.settings import AgentSettings, Settings
 if TYPE_CHECKING:
     from quire.engine.driver.drive import Drive, DriveResult
     from quire.engine.events import Listener
+    from quire.engine.interpreter.thread.compose import Bundle
     from quire.engine.ports import Clock, Model, People, Store, Tools
     from quire.library.directives import Directives
     from quire.library.document import Document
@@ -91,6 +92,7 @@ class Runtime(StoredRuns):
         self.environ = os.environ if environ is None else environ
         self.models = Models(settings, self.environ, model)
         self._tools = tools
+        self._last: tuple[tuple[object, ...], PinnedRun] | None = None
 
     @classmethod
     def open(
@@ -200,6 +202,12 @@ class Runtime(StoredRuns):
         row = await self.row(run)
         return await self.view_of(row, await self.store.effects(run), await self.store.questions(run))
 
+    async def view_after(self, drive: Drive, run: str, ended: DriveResult) -> RunView:
+        """Return the view of a run that this process has just driven. The records of one that is over are at hand."""
+        if ended.status is not Status.COMPLETED:
+            return await self.view(run)
+        return await self.view_of(await self.row(run), drive.records)
+
     async def view_of(
         self,
         row: RunRow,
@@ -208,7 +216,7 @@ class Runtime(StoredRuns):
         progress: Callable[[Plan], Progress] = Progress.of,
     ) -> RunView:
         """Return the view of a run with these records. `progress` makes the listener of the replay."""
-        held = await self.pinned(row, self.store.text)
+        held = await self.stored(row)
         held = replace(held, pins=agreed(held.pins, effects))
         stands = row.ended_by if row.status is Status.PAUSED else ()
         breakpoints = frozenset(map(typed_way, held.pins.breakpoints))
@@ -240,6 +248,13 @@ class Runtime(StoredRuns):
         documents = held.setting.documents
         return RunView(row, held.pins, held.document, replayed, effects, questions, thread, held.bundle, documents)
 
+    async def stored(self, row: RunRow) -> PinnedRun:
+        """Read a run from the store. The last one is kept, because a run is looked at after it was driven."""
+        key = (row.id, row.format, row.document, row.pins)
+        if self._last is None or self._last[0] != key:
+            self._last = key, await self.pinned(row, self.store.text)
+        return self._last[1]
+
     async def pinned(self, row: RunRow, text: Texts) -> PinnedRun:
         """Read a run from the pins of its row; `text` returns its texts by their hashes."""
         depth = self.settings.spawn.max_pipeline_fan_out_depth
@@ -264,11 +279,14 @@ class Runtime(StoredRuns):
         """
         from quire.library.verify import require_signed
 
-        granted = None if allow is None else default_grants(self.settings, allow)
+        def directive(name: str) -> Bundle | None:
+            granted = None if allow is None else default_grants(self.settings, allow)
+            return self.directives.gathering(one_model=one_model, granted=granted).called(name)
+
         return Callees(
             self.registry,
             lambda: load_playbooks(self.settings),
-            lambda name: self.directives.gathering(one_model=one_model, granted=granted).called(name),
+            directive,
             lambda source, format: require_signed(self.settings, source, format),
         )
 

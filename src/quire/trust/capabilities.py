@@ -208,7 +208,7 @@ class Grants:
 
     @classmethod
     def of(cls, patterns: Iterable[str], declared: str = "") -> Grants:
-        return cls(frozenset(_normal(pattern) for pattern in patterns), declared)
+        return _grants(frozenset(patterns), declared)
 
     def covers(self, needed: str) -> bool:
         if needed in self._exact or needed.startswith(self._prefixes):
@@ -284,6 +284,11 @@ class Grants:
             f"permission denied: {why}; grant it with --allow {name_to_allow}, "
             "or under [tools] allow in the quire.toml of your own space"
         )
+
+
+@lru_cache(maxsize=64)
+def _grants(patterns: frozenset[str], declared: str) -> Grants:
+    return Grants(frozenset(map(_normal, patterns)), declared)
 
 
 def grant_for(name: str) -> str:

@@ -10,6 +10,7 @@ import base64
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from functools import lru_cache
 from typing import TYPE_CHECKING
 from urllib.parse import parse_qsl, quote, quote_plus, unquote, urlsplit
 
@@ -57,6 +58,7 @@ _TRIVIAL = frozenset(
 )
 
 
+@lru_cache(maxsize=1024)
 def looks_secret(name: str) -> bool:
     """Tell whether a variable, or a header, of this name holds a secret."""
     if name in _PUBLIC:
@@ -158,6 +160,8 @@ class Stream:
     def add(self, piece: str) -> str:
         """Return as much of the text as can be shown now."""
         redactor, text = self._redactor, self._held + piece
+        if not redactor._names:
+            return text
         present = [needle for needle in redactor._names if needle in text]
         cut = self._open_end(text)
         # Searched in the whole text: the following characters decide whether a word ends.

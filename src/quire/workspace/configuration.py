@@ -1,15 +1,17 @@
 """Load the settings of a workspace: `quire.toml` of the user, overridden by that of the workspace, and `.mcp.json`.
 
-They are read once, when a verb starts. Everything has a default; the problems of all files are reported together, each
-with its file, its key and the key that was probably meant.
+They are read once, when a verb or a run starts. Everything has a default; the problems of all files are reported
+together, each with its file, its key and the key that was probably meant.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from functools import lru_cache
 from pathlib import Path
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from quire.errors import BadConfiguration
@@ -17,7 +19,7 @@ from quire.models.choose import TIMEOUT, ModelSettings, Price, ProviderSettings
 from quire.source import read_bytes, real_path
 from quire.workspace.locate import Workspace, has_table, user_space
 from quire.workspace.mcp_config import CONFIG_FILE as MCP_FILE
-from quire.workspace.mcp_config import read_servers
+from quire.workspace.mcp_config import McpServer, read_servers
 from quire.workspace.owner import KEY as SAFE_FOLDERS
 from quire.workspace.requested_settings import find_excess, without_excess
 from quire.workspace.settings import (
@@ -41,35 +43,45 @@ NEVER = "never"
 """In place of a time: a run may wait for ever."""
 
 
+class _File(Struct, frozen=True):
+    """A file as it was read; without content if it does not exist, or if a problem says why it cannot be read."""
+
+    path: Path
+    content: bytes | None = None
+    problem: str = ""
+
+    @classmethod
+    def read(cls, path: Path) -> _File:
+        try:
+            return cls(path, read_bytes(path))
+        except FileNotFoundError:
+            return cls(path)
+        except OSError as error:
+            return cls(path, problem=f"{path}: cannot be read: {error.strerror or error}")
+
+
+class _Contents(Struct, frozen=True):
+    """The three files of a workspace as settings, before anything outside of them is looked at."""
+
+    own: Mapping[str, object]
+    theirs: Mapping[str, object]
+    merged: Settings
+    users: Settings
+    requests: Settings
+    servers: Mapping[str, McpServer]
+    disabled: tuple[str, ...]
+    warnings: tuple[str, ...]
+
+
 def load_settings(workspace: Workspace, environ: Mapping[str, str] | None = None) -> Settings:
-    """Load the settings. Raises `BadConfiguration` with all problems of all files, one a line."""
+    """Load the settings. Raises `BadConfiguration` with all problems of all files, one a line.
+
+    The files are read each time, and parsed only if their bytes have changed: a process may start many runs."""
     user = user_space(environ)
-    problems: list[str] = []
-    warnings: list[str] = []
-    own_file, own = _read_toml(user / "quire.toml", problems)
-    file, theirs = _read_toml(_settings_file(workspace), problems)
-    _settings(workspace, user, own, own_file, problems)
-    _settings(workspace, user, theirs, file, problems)
-    if (table := own.get("tools")) and isinstance(table, dict) and "modules" in table:
-        problems.append(f"{own_file}: [tools] modules are read from a workspace's quire.toml, not from here")
-    if (table := theirs.get("models")) and isinstance(table, dict) and "prices" in table:
-        problems.append(f"{file}: [models.prices] is read from the quire.toml of your own space, not from a workspace")
-    if (table := theirs.get("tools")) and isinstance(table, dict) and "shell_env" in table:
-        problems.append(
-            f"{file}: [tools] shell_env is read from the quire.toml of your own space, not from a workspace"
-        )
-    if "sandbox" in theirs:
-        problems.append(f"{file}: [sandbox] is read from the quire.toml of your own space, not from a workspace")
-    if (table := theirs.get("trust")) and isinstance(table, dict) and SAFE_FOLDERS in table:
-        problems.append(f"{file}: [trust] {SAFE_FOLDERS} is read from the quire.toml of your own space, not from here")
-    disabled: list[str] = []
-    servers = read_servers(workspace.folder / MCP_FILE, problems, warnings, disabled)
-    if problems:
-        raise BadConfiguration("\n".join(problems))
-    merged = _settings(workspace, user, _merge(own, theirs), file, [])
-    users = _settings(workspace, user, own, own_file, [])
-    requests = _settings(workspace, user, theirs, file, [])
-    read = [path for path in (own_file, file, workspace.folder / MCP_FILE) if path.is_file()]
+    paths = (user / "quire.toml", _settings_file(workspace), workspace.folder / MCP_FILE)
+    files = tuple(map(_File.read, paths))
+    read = _contents(workspace, user, *files)
+    own, theirs, merged, users, requests = read.own, read.theirs, read.merged, read.users, read.requests
     prompts, knowledge = (_folders(workspace.folder, theirs, name) for name in ("prompts", "knowledge"))
     settings = Settings(
         workspace=workspace,
@@ -90,15 +102,53 @@ def load_settings(workspace: Workspace, environ: Mapping[str, str] | None = None
         pipelines=requests.pipelines,
         cluster=server_of_one_file(merged.cluster, theirs, requests.cluster, users.cluster),
         sandbox=users.sandbox,
-        servers=servers,
-        disabled_servers=tuple(disabled),
-        files=tuple(read),
-        warnings=tuple(warnings),
+        servers=read.servers,
+        disabled_servers=read.disabled,
+        files=tuple(file.path for file in files if file.content is not None),
+        warnings=read.warnings,
         requested=theirs,
         outside=tuple(one for one in (*prompts, *knowledge) if not one.is_relative_to(workspace.folder)),
     )
     excess = find_excess(settings, users, replace(requests, requested=theirs), own, theirs)
     return _until_confirmed(replace(settings, excess=excess), users)
+
+
+@lru_cache(maxsize=8)
+def _contents(workspace: Workspace, user: Path, own_file: _File, file: _File, mcp_file: _File) -> _Contents:
+    problems: list[str] = []
+    warnings: list[str] = []
+    disabled: list[str] = []
+    own, theirs = _tables(own_file, problems), _tables(file, problems)
+    users = _settings(workspace, user, own, own_file.path, problems)
+    requests = _settings(workspace, user, theirs, file.path, problems)
+    problems += _misplaced(own_file.path, own, file.path, theirs)
+    if mcp_file.problem:
+        problems.append(mcp_file.problem)
+    servers = read_servers(mcp_file.path, mcp_file.content, problems, warnings, disabled)
+    if problems:
+        raise BadConfiguration("\n".join(problems))
+    merged = _settings(workspace, user, _merge(own, theirs), file.path, [])
+    return _Contents(own, theirs, merged, users, requests, servers, tuple(disabled), tuple(warnings))
+
+
+def _misplaced(own_file: Path, own: Mapping[str, object], file: Path, theirs: Mapping[str, object]) -> Iterator[str]:
+    """Yield the problems of settings that stand in the wrong one of the two files."""
+    if "modules" in _table(own, "tools"):
+        yield f"{own_file}: [tools] modules are read from a workspace's quire.toml, not from here"
+    elsewhere = "is read from the quire.toml of your own space, not from"
+    if "prices" in _table(theirs, "models"):
+        yield f"{file}: [models.prices] {elsewhere} a workspace"
+    if "shell_env" in _table(theirs, "tools"):
+        yield f"{file}: [tools] shell_env {elsewhere} a workspace"
+    if "sandbox" in theirs:
+        yield f"{file}: [sandbox] {elsewhere} a workspace"
+    if SAFE_FOLDERS in _table(theirs, "trust"):
+        yield f"{file}: [trust] {SAFE_FOLDERS} {elsewhere} here"
+
+
+def _table(data: Mapping[str, object], name: str) -> Mapping[str, object]:
+    table = data.get(name)
+    return table if isinstance(table, dict) else {}
 
 
 def _until_confirmed(settings: Settings, own: Settings) -> Settings:
@@ -117,27 +167,25 @@ def _settings_file(workspace: Workspace) -> Path:
     return pyproject if not file.is_file() and has_table(pyproject) else file
 
 
-def _read_toml(file: Path, problems: list[str]) -> tuple[Path, dict[str, object]]:
-    try:
-        content = read_bytes(file)
-        import tomllib  # most folders have no such file
+def _tables(file: _File, problems: list[str]) -> dict[str, object]:
+    if file.problem:
+        problems.append(file.problem)
+    if not file.content:
+        return {}
+    import tomllib  # most folders have no such file
 
-        data: dict[str, object] = tomllib.loads(content.decode("utf-8"))
-    except FileNotFoundError:
-        return file, {}
-    except OSError as error:
-        problems.append(f"{file}: cannot be read: {error.strerror or error}")
-        return file, {}
+    try:
+        data: dict[str, object] = tomllib.loads(file.content.decode("utf-8"))
     except (ValueError, RecursionError) as error:
-        problems.append(f"{file}: is not TOML: {error}")
-        return file, {}
-    if file.name == "pyproject.toml":
+        problems.append(f"{file.path}: is not TOML: {error}")
+        return {}
+    if file.path.name == "pyproject.toml":
         tool = data.get("tool")
         data = tool.get("quire", {}) if isinstance(tool, dict) else {}
         if not isinstance(data, dict):
-            problems.append(f"{file}: [tool.quire] must be a table")
+            problems.append(f"{file.path}: [tool.quire] must be a table")
             data = {}
-    return file, data
+    return data
 
 
 def _merge(under: Mapping[str, object], over: Mapping[str, object], depth: int = 2) -> dict[str, object]:

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import unquote
@@ -23,6 +24,7 @@ from msgspec import Struct
 
 from quire.errors import BadConfiguration
 from quire.plan.built_in_tools import BUILT_IN_TOOLS
+from quire.source import real_path
 from quire.trust.capabilities import Grants, canonical, capability, escape, grant_for, mcp_tool
 
 if TYPE_CHECKING:
@@ -103,10 +105,24 @@ def denied_tools(settings: Settings) -> Grants:
 def is_everything(folder: Path) -> bool:
     """Tell whether a folder is the home folder or one above it, so that it sets no limit for tools."""
     try:
-        home = Path.home().resolve()
+        home = Path.home()
+        return _is_around(folder, _identity(folder), home, _identity(home))
     except (RuntimeError, OSError):
         return folder == Path(folder.anchor)
-    return home.is_relative_to(folder.resolve())
+
+
+@lru_cache(maxsize=8)
+def _is_around(folder: Path, folder_now: object, home: Path, home_now: object) -> bool:
+    """Tell whether a folder is the other one or above it. A link that leads elsewhere now has another identity."""
+    return real_path(home).is_relative_to(real_path(folder))
+
+
+def _identity(folder: Path) -> tuple[int, int] | None:
+    try:
+        found = folder.stat()
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
 
 
 def _grants(settings: Settings, name: str) -> Iterator[str]:

@@ -53,11 +53,10 @@ def _owned(workspace: Workspace, environ: Mapping[str, str] | None) -> Workspace
     any account, but the store in it may not."""
     from quire.workspace.owner import require_own
 
-    folder = workspace.folder
-    paths = [folder / ".quire"]
-    if workspace.marker is not None:
-        paths = [workspace.marker, folder, *(folder / name for name in MARKERS), *paths]
-    require_own(folder, paths, lambda: user_space(environ), os.environ if environ is None else environ)
+    folder = str(workspace.folder)
+    names = (".quire",) if workspace.marker is None else (workspace.marker.name, "", *MARKERS, ".quire")
+    paths = [os.path.join(folder, name) if name else folder for name in names]  # noqa: PTH118  # for every run
+    require_own(workspace.folder, paths, lambda: user_space(environ), os.environ if environ is None else environ)
     return workspace
 
 

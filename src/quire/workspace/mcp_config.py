@@ -14,7 +14,6 @@ from pathlib import Path
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from quire.source import read_bytes
 from quire.wording import did_you_mean, nearest
 
 CONFIG_FILE = ".mcp.json"
@@ -75,16 +74,11 @@ class McpServer(Struct, frozen=True):
 
 
 def read_servers(
-    file: Path, problems: list[str], warnings: list[str], disabled: list[str] | None = None
+    file: Path, text: bytes | None, problems: list[str], warnings: list[str], disabled: list[str] | None = None
 ) -> dict[str, McpServer]:
-    """Read the servers of a file; none if it does not exist. Adds errors to `problems`, oddities to `warnings`, and the
-    names of disabled servers to `disabled`."""
-    try:
-        text = read_bytes(file)
-    except FileNotFoundError:
-        return {}
-    except OSError as error:
-        problems.append(f"{file}: cannot be read: {error.strerror or error}")
+    """Read the servers of a file from its text; none without one. Adds errors to `problems`, oddities to `warnings`,
+    and the names of disabled servers to `disabled`."""
+    if text is None:
         return {}
     try:
         data = json.loads(text)

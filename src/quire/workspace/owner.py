@@ -17,9 +17,7 @@ KEY = "safe_folders"
 EVERY = "*"
 
 
-def require_own(
-    folder: Path, paths: Iterable[Path], user_space: Callable[[], Path], environ: Mapping[str, str]
-) -> None:
+def require_own(folder: Path, paths: Iterable[str], user_space: Callable[[], Path], environ: Mapping[str, str]) -> None:
     """Raise `Refused` if one of the paths belongs to another account and the folder is not listed as safe."""
     if not hasattr(os, "geteuid"):
         return

@@ -16,13 +16,13 @@ if TYPE_CHECKING:
 
 
 class Budget:
-    """The money of one run. `most` is None if there is no budget.
+    """The money of one run that has a budget.
 
     If the price of a call is not known beforehand, the cost of the dearest call so far is used for it; before there is
     one, such calls are made one after the other.
     """
 
-    def __init__(self, most: float | None, ledger: Ledger) -> None:
+    def __init__(self, most: float, ledger: Ledger) -> None:
         self._most = most
         self._ledger = ledger
         self._held = 0.0
@@ -35,9 +35,6 @@ class Budget:
 
         Raises `LimitReached`.
         """
-        if self._most is None:
-            yield
-            return
         amount = await self._room(self._most, estimate)
         self._held += amount
         self._calls += 1

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
@@ -36,6 +36,10 @@ class Journal:
     def __len__(self) -> int:
         return len(self._records)
 
+    @property
+    def records(self) -> Sequence[EffectRecord]:
+        return tuple(self._records.values())
+
     def claim(self, path: str) -> None:
         """Mark a path as requested.
 
@@ -44,6 +48,13 @@ class Journal:
         if path in self._claimed:
             raise AssertionError(f"the walk asked for {path} twice")
         self._claimed.add(path)
+
+    def passes(self, path: str) -> bool:
+        """Mark the path of a boundary as requested if it has no record, as nearly all have none."""
+        if path in self._records:
+            return False
+        self.claim(path)
+        return True
 
     def find(self, request: Recorded) -> EffectRecord | None:
         record = self._records.get(request.path)
@@ -157,6 +168,8 @@ class Ledger:
         self.position = ""
         self.closed = False
         self.cost = lease.cost
+        self.learnt_at = 0.0
+        """When a write last told whether the run is to be cancelled, in the time of the event loop."""
         self._clock = clock
         self._withdraw: list[str] = []
 
@@ -185,6 +198,7 @@ class Ledger:
             update=RunUpdate(position=self.position),
         )
         written = await self._stored(batch, record)
+        self.learnt_at = asyncio.get_running_loop().time()
         self._keep(record)
         if written.cancel_requested:
             raise CancelRequested

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
@@ -52,6 +53,10 @@ REPLAY_TURNS = 5
 """Turns of the event loop without any progress after which a replay counts as finished."""
 
 
+_NOTHING_SET: Mapping[str, Value] = {}
+"""The answer to a boundary where no person has set a value."""
+
+
 class DriveLimits(Struct, frozen=True):
     """The conditions of a drive; limits are those of now, not those of the start."""
 
@@ -80,7 +85,7 @@ class Walker:
         self.children = Children(ledger.journal, self._performer, self.resting, self.walk, self._write)
         self._terms = terms
         self._answers = answers
-        self._budget = Budget(terms.budget, ledger)
+        self._budget = None if terms.budget is None else Budget(terms.budget, ledger)
         self._model_calls = ledger.journal.model_calls()
         self._resumed = bool(ledger.journal)
         self._replayed = 0
@@ -96,10 +101,13 @@ class Walker:
                 if type(request) is Emit:
                     self._ledger.feed.emit(request, live=branch.live)
                     continue
+                if type(request) is Boundary and not self._stops(request) and self._ledger.journal.passes(request.path):
+                    answer = _NOTHING_SET
+                    continue
                 try:
                     if isinstance(request, WorkCheck):
                         await self._check_work(request, branch)
-                    elif isinstance(request, Fan | Metering | Spawn | Halt):
+                    elif isinstance(request, (Fan, Metering, Spawn, Halt)):
                         answer = await self._answer(request, branch)
                     elif not isinstance(request, Emit):
                         answer = await self._effect(request, branch)
@@ -134,7 +142,9 @@ class Walker:
         if record is not None and record.failure is not None:
             raise record.failure.raised(request.path)
         if isinstance(request, Boundary):
-            return await self._boundary(request, branch)
+            if self._stops(request):
+                await self._stop_at(request, branch)
+            return {}
         self._ledger.position = request.label
         if self.stopping:
             await self._rest_for_good(request.path, branch)
@@ -145,9 +155,9 @@ class Walker:
             case HumanRequest():
                 return await self._ask(request, branch)
             case ModelRequest():
-                async with self._budget.reserved(self._estimate(request)):
-                    if (refused := self._refused(request)) is not None:
-                        return await self._finish(refused)
+                if self._budget is None:
+                    return await self._ask_model(request)
+                async with self._budget.reserved(self._performer.estimate(request)):
                     return await self._ask_model(request)
             case Load(refuse=refuse) if refuse is not None:
                 return await self._finish(self._performer.refused(request, refuse[1], refuse[0]))
@@ -190,6 +200,8 @@ class Walker:
 
         Its estimated cost is held back while it runs, so that concurrent calls do not count on that money.
         """
+        if (refused := self._refused(request)) is not None:
+            return await self._finish(refused)
         money = request.bounds.money if request.bounds is not None else None
         held = 0.0 if money is None else self._performer.estimate(request) or 0.0
         if money is not None:
@@ -223,12 +235,14 @@ class Walker:
             raise record.failure.raised(record.path)
         return record.value
 
-    async def _boundary(self, boundary: Boundary, branch: Branch) -> Value:
-        if (self.stopping and not boundary.inner) or boundary.stops_at(self._terms.breakpoints):
-            self._ledger.position = boundary.label
-            self.stopped_at, self.stopped_label = boundary.path, boundary.label
-            await self._rest_for_good(boundary.path, branch)
-        return {}
+    def _stops(self, boundary: Boundary) -> bool:
+        breakpoints = self._terms.breakpoints
+        return (self.stopping and not boundary.inner) or (bool(breakpoints) and boundary.stops_at(breakpoints))
+
+    async def _stop_at(self, boundary: Boundary, branch: Branch) -> None:
+        self._ledger.position = boundary.label
+        self.stopped_at, self.stopped_label = boundary.path, boundary.label
+        await self._rest_for_good(boundary.path, branch)
 
     async def _with_grace(self, request: ToolRequest) -> EffectRecord:
         """Perform a tool that changes the world.
@@ -269,9 +283,6 @@ class Walker:
         prompt = f"{name} was under way when the run was interrupted: it may have finished. Call it again?"
         question = HumanRequest(_uncertain(request), request.label, name, "confirm", prompt)
         return await self._effect(question, branch) == "yes"
-
-    def _estimate(self, request: ModelRequest) -> float | None:
-        return None if self._terms.budget is None else self._performer.estimate(request)
 
     def _refused(self, request: ModelRequest) -> EffectRecord | None:
         """Return the refusal of a call that the run, or its thread, must not make.
