@@ -17,7 +17,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from quire.errors import CannotStart, Unreadable
-from quire.library.document import Document, load, read
+from quire.library.document import Document, load, parse_pipelines, read, unnamed
 from quire.source import Source
 from quire.wording import nearest
 from quire.workspace.locate import find_workspace
@@ -72,9 +72,7 @@ def document_of(argument: str, start: Path | None = None) -> Document:
 
 def tree_of(document: Document) -> Pipeline:
     """Return the syntax tree of a pipeline that can run."""
-    from quire.formats.pipeline.parse import parse
-
-    file = parse(document.source, registered=bool(document.declared)).file
+    file = parse_pipelines(unnamed(document.source), bool(document.declared)).file
     assert file is not None  # noqa: S101  # it has a plan
     return next(one for one in file.pipelines if document.declared in ("", one.name.text))
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,7 +15,7 @@ from msgspec import Struct, field
 
 from quire.diagnostics import Severity
 from quire.errors import QuireError
-from quire.library.document import Document
+from quire.library.document import Document, parse_pipelines, unnamed
 from quire.source import Source, read_source, real_path
 
 if TYPE_CHECKING:
@@ -76,28 +77,27 @@ def load_registry(settings: Settings) -> RegisteredPipelines:
 
 def read_pipelines(key: str, source: Source, description: str = "") -> tuple[list[Registered], list[str]]:
     """Return the pipelines of one text, and the errors that prevent loading."""
-    from quire.formats.pipeline.parse import parse
+    text = unnamed(source)
+    wrong = parse_pipelines(text, True).of(Severity.ERROR)
+    if wrong:
+        return [], [f"{source.name}:{source.position(found.span.start).line}: {found.message}" for found in wrong]
+    return [
+        Registered(name, tree.name.text, plan, tree, source, description or tree.description)
+        for name, tree, plan in _lowered(key, text)
+    ], []
 
-    reading = parse(source, registered=True)
-    if reading.file is None:
-        lines = [
-            f"{source.name}:{source.position(found.span.start).line}: {found.message}"
-            for found in reading.of(Severity.ERROR)
-        ]
-        return [], lines
+
+@lru_cache(maxsize=1_000)
+def _lowered(key: str, text: Source) -> tuple[tuple[str, Pipeline, Plan], ...]:
+    """Return the pipelines of a text without errors, each with its name and its plan. Cached with the parse."""
     from quire.formats.pipeline.lower import lower
 
-    trees = reading.file.pipelines
-    single = len(trees) == 1
-    names = {} if single else {tree.name.text: f"{key}.{tree.name.text}" for tree in trees}
-    registered = []
-    for tree in trees:
-        declared = tree.name.text
-        plan = lower(reading.file, tree, names)
-        registered.append(
-            Registered(names.get(declared, declared), declared, plan, tree, source, description or tree.description)
-        )
-    return registered, []
+    file = parse_pipelines(text, True).file
+    assert file is not None  # noqa: S101  # it has no errors
+    several = len(file.pipelines) > 1
+    names = {tree.name.text: f"{key}.{tree.name.text}" for tree in file.pipelines} if several else {}
+    trees = ((names.get(tree.name.text, tree.name.text), tree) for tree in file.pipelines)
+    return tuple((name, tree, lower(file, tree, names)) for name, tree in trees)
 
 
 def _load(key: str, file: Path, description: str, problems: list[str]) -> list[Registered]:
