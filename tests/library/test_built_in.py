@@ -10,7 +10,7 @@ from quire.engine.interpreter.thread.compose import compose
 from quire.library import built_in
 from quire.library.items import Item, ItemType
 from quire.library.spaces import Spaces
-from quire.library.verify import Library, VerifiedItems, as_signable
+from quire.library.verify import VerifiedItems, as_signable
 from quire.source import Source, normalise
 from quire.trust.sign_file import issues
 from quire.trust.signature_line import digest_of
@@ -64,7 +64,7 @@ def test_a_changed_one_is_refused(items: VerifiedItems) -> None:
 
 
 def test_base_composes(items: VerifiedItems) -> None:
-    composed = compose("rye/agent/core/base", Library(items), {})
+    composed = compose("rye/agent/core/base", items, {})
     assert "carries out one written document" in composed.system and "Begin with the first step" in composed.system
     assert composed.warnings == ()
     assert all("write" not in one.capability and "bash" not in one.capability for one in composed.capabilities)

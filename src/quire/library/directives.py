@@ -148,12 +148,7 @@ class BundleBuilder:
         return read_body(verified.item)
 
     def _find(self, item_type: ItemType, item_id: str) -> Item | None:
-        """Find an item. Raises `Refused` for a link: it would put one signed file in the place of another, which moving
-        a file cannot do."""
-        item = self._items.spaces.find(item_type, item_id)
-        if item is not None and item.id != item_id and not item.id.endswith(f"/{item_id}"):
-            raise Refused(f"the {item_type} {item_id} is a link to {item.id}; put a file of its own there, and sign it")
-        return item
+        return self._items.spaces.find_file(item_type, item_id, ", and sign it")
 
     def _hooks(self) -> tuple[tuple[Hook, ...], str, tuple[str, ...]]:
         """Read the hooks of the project. The user has confirmed them with the other requests of the workspace."""

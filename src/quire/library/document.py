@@ -15,7 +15,7 @@ from quire.formats import invisible
 from quire.source import MAX_DOCUMENT_BYTES, Source, read_source
 
 if TYPE_CHECKING:
-    from quire.formats.pipeline.parse_result import ParseResult as PipelineParseResult
+    from quire.formats.pipeline.syntax import ParseResult as PipelineParseResult
     from quire.plan.nodes import Plan
 
 
@@ -31,6 +31,8 @@ class Document(Struct, frozen=True):
     """The name of the pipeline, in a file of several."""
     key: str = ""
     """The name under which the file is registered."""
+    id: str = ""
+    """The whole name by which the library has found it; empty for a document that was read from a file or a text."""
 
     @property
     def name(self) -> str:

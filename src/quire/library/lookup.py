@@ -46,13 +46,11 @@ def document_of(argument: str, start: Path | None = None) -> Document:
             return load(argument)
         except Unreadable as error:
             raise with_near_file(error) from None
-    from quire.library.pipelines import load_registry
-    from quire.library.spaces import Spaces
+    from quire.library.library import Library
     from quire.workspace.configuration import load_settings
-    from quire.workspace.locate import find_workspace
 
-    settings = load_settings(find_workspace(start or Path.cwd()))
-    registry, spaces = load_registry(settings), Spaces(settings)
+    library = Library(load_settings(find_workspace(start or Path.cwd())))
+    registry, spaces = library.registry(), library.spaces
     meant = list(_meant(argument, registry, spaces))
     if len(meant) > 1:
         listed = ", ".join(f"the {entry.type} {entry.id} ({_shown(entry)})" for entry in meant)

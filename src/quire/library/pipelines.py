@@ -47,7 +47,7 @@ class Registered(Struct, frozen=True):
 
     @property
     def document(self) -> Document:
-        return Document(self.source, "pipeline", self.plan, (), self.declared, self.key)
+        return Document(self.source, "pipeline", self.plan, (), self.declared, self.key, self.name)
 
 
 class RegisteredPipelines(Struct, frozen=True):

@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, TypeAlias, assert_never
 from msgspec import Struct, field
 
 from quire.errors import BadInputs, Denied, ToolFailed
-from quire.library.called_names import is_built_in
-from quire.library.callees import Callee, no_such
+from quire.library.callees import Callee, is_built_in, no_such
 from quire.library.prompts import leads_out
 from quire.plan.limits import nesting_problems
 from quire.plan.nodes import (

@@ -17,8 +17,7 @@ from quire.engine.progress import Progress
 from quire.engine.records import EffectRecord, NewRun, Question, RunRow, Status
 from quire.errors import BadInputs, LimitReached, RunState
 from quire.library.callees import Callees
-from quire.library.pipelines import load_registry
-from quire.library.playbooks import load_playbooks
+from quire.library.library import Library
 from quire.library.prompts import PromptLoader
 from quire.library.texts import ItemLoader
 from quire.plan.uses import LAUNCHES, has_agents, has_threads, prompt_schemes, tool_calls
@@ -91,6 +90,7 @@ class Runtime(StoredRuns):
         self.environ = os.environ if environ is None else environ
         self.models = Models(settings, self.environ, model)
         self._tools = tools
+        self.library = Library(settings)
 
     @classmethod
     def open(
@@ -255,7 +255,7 @@ class Runtime(StoredRuns):
 
     def registry(self) -> Pipelines:
         """Return the registered pipelines of the workspace, as its files are now."""
-        return load_registry(self.settings)
+        return self.library.registry()
 
     def callees(self, *, one_model: bool = True, allow: Sequence[str] | None = None) -> Callees:
         """Return the documents that others of the workspace can call, by name.
@@ -266,8 +266,7 @@ class Runtime(StoredRuns):
 
         granted = None if allow is None else default_grants(self.settings, allow)
         return Callees(
-            self.registry,
-            lambda: load_playbooks(self.settings),
+            self.library,
             lambda name: self.directives.gathering(one_model=one_model, granted=granted).called(name),
             lambda source, format: require_signed(self.settings, source, format),
         )

@@ -14,9 +14,18 @@ from typing import TYPE_CHECKING
 from quire.formats.directive.codes import errors, notes, warnings
 from quire.formats.directive.findings import Findings, shown
 from quire.formats.directive.hooks import read_actions, read_hooks, readable
-from quire.formats.directive.parse_result import ParseResult
 from quire.formats.directive.permissions import read_permissions
-from quire.formats.directive.syntax import Attributes, Context, Cost, Directive, Extra, Parameter, Section, Text
+from quire.formats.directive.syntax import (
+    Attributes,
+    Context,
+    Cost,
+    Directive,
+    Extra,
+    Parameter,
+    ParseResult,
+    Section,
+    Text,
+)
 from quire.formats.directive.xml import Element, read_xml
 from quire.formats.markdown import Fence, Missing, find_fence, signature_line
 from quire.formats.near_names import word_fix

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, assert_never
 
 from quire.formats.pipeline.codes import warnings
 from quire.formats.pipeline.lower import lower
-from quire.formats.pipeline.resolver import Resolver, Settled
 from quire.formats.pipeline.syntax import (
     AgentBody,
     CallBody,
@@ -31,6 +30,7 @@ from quire.plan.reach import reach
 
 if TYPE_CHECKING:
     from quire.formats.pipeline.fields import Fields
+    from quire.formats.resolver import DocumentResolver
     from quire.plan.nodes import Plan
 
 MOST_PIPELINES = 100
@@ -38,15 +38,15 @@ MOST_STEPS = 5_000
 """The rest of a bigger file, or of one that calls more, is not checked here but when a run of it starts."""
 
 
-def check_limits(file: PipelineFile, resolver: Resolver | None, fields: Fields) -> None:
-    """Report exceeded limits. Without settings only the lists in the file are checked."""
+def check_limits(file: PipelineFile, resolver: DocumentResolver | None, fields: Fields) -> None:
+    """Report exceeded limits. Without a resolver only the lists in the file are checked."""
     for pipeline in file.pipelines:
         for _, step in walk(pipeline):
             match step.body:
                 case ForEachBody(source=Literal(value=value, span=span), max_items=most):
                     if problem := too_many_items(value, most):
                         fields.report(warnings.TOO_MANY_ITEMS, problem, span)
-    if not isinstance(resolver, Settled) or len(file.pipelines) > MOST_PIPELINES:
+    if resolver is None or len(file.pipelines) > MOST_PIPELINES:
         return
     callees = resolver.plans()
     known = {*callees, *(pipeline.name.text for pipeline in file.pipelines)}

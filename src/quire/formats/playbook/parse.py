@@ -27,7 +27,6 @@ from quire.formats.playbook.markers import (
     warn_of_no_end,
 )
 from quire.formats.playbook.names import settle_conditions
-from quire.formats.playbook.parse_result import ParseResult
 from quire.formats.playbook.scan import (
     AT,
     CONDITION,
@@ -64,6 +63,7 @@ from quire.formats.playbook.syntax import (
     Elicitation,
     Operator,
     OutputCapture,
+    ParseResult,
     Playbook,
     PromptReference,
     Step,

@@ -12,11 +12,14 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from msgspec import Struct
 
-from quire.source import Span
+from quire.source import Source, Span
+
+if TYPE_CHECKING:
+    from quire.diagnostics import Diagnostic, Severity
 
 # Every repetition is over a class that excludes the character after it, so matching is linear.
 PLACEHOLDER = re.compile(r"\{\{([A-Za-z0-9_]+)(?::([A-Za-z0-9_]+)(?::([^{}\n]*))?)?\}\}")
@@ -250,3 +253,15 @@ OUTPUT_TYPES = {**INPUT_TYPES, "json": "json"}
 ARTIFACT_TYPES = ("markdown", "json", "mermaid", "chartjs", "html_css", "javascript", "typescript")
 ELICIT_KINDS: dict[str, ElicitKind] = {"input": "input", "confirm": "confirm", "select": "select"}
 DIRECTIVES = ("output", "elicit", "prompt", "tool")
+
+
+class ParseResult(Struct, frozen=True):
+    """The result of parsing one document. Diagnostics are in the order of the text."""
+
+    source: Source
+    playbook: Playbook | None
+    """None exactly if there is an error."""
+    diagnostics: tuple[Diagnostic, ...]
+
+    def of(self, severity: Severity) -> tuple[Diagnostic, ...]:
+        return tuple(found for found in self.diagnostics if found.severity is severity)
