@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from quire.engine.interpreter.thread.compose import compose
-from quire.library import built_in
+from quire.library import items as built_in
 from quire.library.items import Item, ItemType
 from quire.library.spaces import Spaces
 from quire.library.verify import VerifiedItems, as_signable
@@ -35,8 +35,8 @@ def items(tmp_path: Path) -> VerifiedItems:
 
 def test_hashes() -> None:
     due = {
-        file.relative_to(built_in.FOLDER).as_posix(): digest_of(normalise(file.read_text(encoding="utf-8")))
-        for file in sorted(built_in.FOLDER.rglob("*.*"))
+        file.relative_to(built_in.BUILT_IN_FOLDER).as_posix(): digest_of(normalise(file.read_text(encoding="utf-8")))
+        for file in sorted(built_in.BUILT_IN_FOLDER.rglob("*.*"))
     }
     assert due == built_in.HASHES, "a built-in item was changed: these are the hashes that are due"
 

@@ -17,7 +17,7 @@ from quire.library.check import place_of
 from quire.library.library import KINDS, Library
 
 if TYPE_CHECKING:
-    from quire.library.pipelines import Registered
+    from quire.library.registered import Registered
     from quire.source import Source
 
 

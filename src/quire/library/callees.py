@@ -140,7 +140,7 @@ def pinned(callees: Mapping[str, Callee]) -> dict[str, Value]:
 
 def unpinned(declared: str, key: str, source: Source) -> Plan:
     """Return the plan of a registered pipeline from its pinned text."""
-    from quire.library.pipelines import read_pipelines
+    from quire.library.registered import read_pipelines
 
     found, _ = read_pipelines(key, source)
     return next(one.plan for one in found if one.declared == declared)

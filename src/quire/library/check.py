@@ -109,7 +109,7 @@ def _settings(folder: Path) -> Settings:
 
 def _is_registered(source: Source, library: Snapshot) -> bool:
     """Tell whether a file may hold several pipelines. An unregistered file is only run by itself, and holds one."""
-    from quire.library.pipelines import in_folder
+    from quire.library.registered import in_folder
 
     settings = library.settings
     folder, at = settings.workspace.folder, real_path(Path(source.name))

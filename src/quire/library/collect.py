@@ -107,7 +107,7 @@ def _is_registered(path: Path) -> bool:
     one."""
     if "pipelines" not in path.absolute().parts:
         return False
-    from quire.library.pipelines import in_folder
+    from quire.library.registered import in_folder
     from quire.workspace.locate import find_workspace
 
     return in_folder(real_path(path), find_workspace(path.absolute().parent).folder)

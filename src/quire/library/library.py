@@ -13,8 +13,7 @@ from quire.source import Source
 
 if TYPE_CHECKING:
     from quire.library.items import Item, ItemType
-    from quire.library.pipelines import RegisteredPipelines
-    from quire.library.playbooks import Playbooks
+    from quire.library.registered import Playbooks, RegisteredPipelines
     from quire.library.snapshot import Snapshot
     from quire.library.spaces import Spaces
     from quire.plan.nodes import Plan
@@ -52,12 +51,12 @@ class Library:
         return Snapshot(self._given)
 
     def registry(self) -> RegisteredPipelines:
-        from quire.library.pipelines import load_registry
+        from quire.library.registered import load_registry
 
         return load_registry(self.settings)
 
     def playbooks(self) -> Playbooks:
-        from quire.library.playbooks import load_playbooks
+        from quire.library.registered import load_playbooks
 
         return load_playbooks(self.settings)
 

@@ -25,7 +25,7 @@ from quire.workspace.locate import find_workspace
 if TYPE_CHECKING:
     from quire.formats.pipeline.syntax import Pipeline
     from quire.library.items import Entry
-    from quire.library.pipelines import RegisteredPipelines
+    from quire.library.registered import RegisteredPipelines
     from quire.library.spaces import Spaces
     from quire.trust.sign_file import Signable
 

@@ -19,8 +19,7 @@ if TYPE_CHECKING:
     from quire.formats.pipeline.syntax import Pipeline
     from quire.library.call_graph import CallGraph
     from quire.library.items import Item
-    from quire.library.pipelines import RegisteredPipelines
-    from quire.library.playbooks import Playbooks
+    from quire.library.registered import Playbooks, RegisteredPipelines
     from quire.library.spaces import DirectiveIndex
     from quire.library.verify import VerifiedItems
     from quire.workspace.settings import Settings

@@ -17,9 +17,8 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from quire.errors import CannotStart, QuireError, Refused, Unreadable
-from quire.library import built_in
-from quire.library.items import FOLDERS, Entry, Item, ItemType, SpaceName, checked_id
-from quire.library.playbooks import load_playbooks
+from quire.library.items import BUILT_IN_FOLDER, FOLDERS, Entry, Item, ItemType, SpaceName, checked_id
+from quire.library.registered import load_playbooks
 from quire.source import MAX_DOCUMENT_BYTES, normalise
 
 if TYPE_CHECKING:
@@ -108,7 +107,7 @@ class Spaces:
         if source in (None, "user"):
             yield Root(item_type, "user", user / ".ai" / name, endings)
         if source in (None, "system"):
-            yield Root(item_type, "system", built_in.FOLDER / name, endings)
+            yield Root(item_type, "system", BUILT_IN_FOLDER / name, endings)
 
     def _bare(self, item_type: ItemType, name: str, source: SpaceName | None) -> Item | None:
         fitting = [entry for entry in self.entries(item_type, source) if entry.name == name]
@@ -142,7 +141,7 @@ class Spaces:
 
     def _pipelines(self) -> Iterator[Entry]:
         # Reads and parses all pipelines, so it is imported only for them.
-        from quire.library.pipelines import load_registry
+        from quire.library.registered import load_registry
 
         for name, registered in sorted(load_registry(self.settings).pipelines.items()):
             yield Entry(name, "pipeline", "project", Path(registered.source.name))

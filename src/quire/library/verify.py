@@ -107,9 +107,9 @@ class VerifiedItems(Struct):
         from quire.trust.signatures import Outcome, Verdict, is_signed
 
         if item.space == "system":
-            from quire.library import built_in
+            from quire.library.items import is_genuine
 
-            if built_in.is_genuine(item.path, item.text):
+            if is_genuine(item.path, item.text):
                 return Verdict(Outcome.OK)
             return Verdict(
                 Outcome.MODIFIED,

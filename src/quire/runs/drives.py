@@ -99,7 +99,7 @@ async def _look_here(runtime: Runtime, row: RunRow, held: PinnedRun, gate: Tools
     if not pins.queue:
         return pins.warnings
     from quire.runs.preflight import Start, look_ahead
-    from quire.runs.preflight_limits import check_prices
+    from quire.runs.static_failures import check_prices
 
     folder = Path(pins.folder) if pins.folder else None
     documents, bundles = held.setting.documents, held.setting.bundles

@@ -15,7 +15,7 @@ from msgspec import Struct, field
 
 from quire.errors import BadInputs, Denied, ToolFailed
 from quire.library.callees import Callee, is_built_in, no_such
-from quire.library.prompts import leads_out
+from quire.library.texts import leads_out
 from quire.plan.limits import nesting_problems
 from quire.plan.nodes import (
     Agent,
@@ -34,8 +34,7 @@ from quire.plan.nodes import (
 from quire.plan.reach import Reached, reach
 from quire.plan.thread import Parameter, Thread
 from quire.plan.uses import OWN, OWN_TOOLS
-from quire.runs.preflight_limits import check_cap
-from quire.runs.static_failures import certain_failures, server_prompts
+from quire.runs.static_failures import certain_failures, check_cap, server_prompts
 from quire.tools.builtin.specs import NAMES, SPECS
 from quire.tools.gate import Gate
 from quire.tools.planned_calls import PlannedBuiltIns, PlannedCall
@@ -196,7 +195,7 @@ def _unknown_name(settings: Settings, at: Reached, plan: Plan, documents: Mappin
     """Return the problem if a step names a pipeline, a schema or an identity that does not exist."""
     work = at.step.work
     if isinstance(work, Call) and work.document not in documents:
-        from quire.library.pipelines import load_registry
+        from quire.library.registered import load_registry
 
         broken = load_registry(settings).problems
         return f"there is no pipeline {work.document}" + (f"; not loaded: {'; '.join(broken[:3])}" if broken else "")

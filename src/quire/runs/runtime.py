@@ -18,8 +18,7 @@ from quire.engine.records import EffectRecord, NewRun, Question, RunRow, Status
 from quire.errors import BadInputs, LimitReached, RunState
 from quire.library.callees import Callees
 from quire.library.library import Library
-from quire.library.prompts import PromptLoader
-from quire.library.texts import ItemLoader
+from quire.library.texts import ItemLoader, PromptLoader
 from quire.plan.uses import LAUNCHES, has_agents, has_threads, prompt_schemes, tool_calls
 from quire.plan.ways import typed_way
 from quire.runs.adapters import PROGRAM, Models, WallClock, one_name
@@ -45,7 +44,7 @@ if TYPE_CHECKING:
     from quire.engine.ports import Clock, Model, People, Store, Tools
     from quire.library.directives import Directives
     from quire.library.document import Document
-    from quire.library.pipelines import RegisteredPipelines as Pipelines
+    from quire.library.registered import RegisteredPipelines as Pipelines
     from quire.models.choose import Choice
     from quire.plan.nodes import Plan
     from quire.runs.options import RunOptions

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from quire.errors import Denied, QuireError, ToolFailed
-from quire.library.item_tools.answers import (
+from quire.library.item_tools import (
     error,
     item_type_of,
     missing,
