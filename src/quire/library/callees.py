@@ -18,7 +18,6 @@ from quire.trust.capabilities import ALIASES
 
 if TYPE_CHECKING:
     from quire.engine.interpreter.thread.compose import Bundle
-    from quire.library.spaces import Spaces
     from quire.values import Value
 
 
@@ -59,24 +58,20 @@ def called(plan: Plan) -> Iterator[str]:
 class Callees:
     """Finds callees by name, in the library as it is at the first question."""
 
-    def __init__(
-        self,
-        library: Library,
-        directive: Callable[[str], Bundle | None],
-        verify: Callable[[Source, str], None] = lambda source, format: None,
-    ) -> None:
-        """`directive` gathers a directive. `verify` raises `Refused` for a playbook or a pipeline whose signature does
-        not hold."""
+    def __init__(self, library: Library, directive: Callable[[str], Bundle | None]) -> None:
+        """`directive` gathers and verifies a directive."""
+        self._settings = library.settings
         self._snapshot = cache(library.snapshot)
         self._directive = directive
-        self._verify = verify
 
     def find(self, name: str, kind: str = "") -> Callee | None:
         """Find a callee, or return None. Raises `Refused` and `BadDocument` for one that exists but cannot be used."""
         kinds = (kind,) if kind else KINDS
         document = self._snapshot().find(name, [one for one in kinds if one != "directive"])
         if document is not None:
-            self._verify(document.source, document.format)
+            from quire.library.verify import require_signed
+
+            require_signed(self._settings, document.source, document.format)
             return Callee(name, document.runnable(), document.source, document.declared, document.key)
         bundle = self._directive(name) if "directive" in kinds else None
         if bundle is None:
@@ -104,12 +99,12 @@ class Callees:
                 self._follow(callee.plan, found, (*way, name))
 
 
-def no_such(name: str, spaces: Spaces) -> str:
+def no_such(name: str, library: Library) -> str:
     """Return the message about a name that is neither a built-in tool nor a document."""
     from quire.tools.builtin.specs import SPECS
     from quire.tools.registry import unknown
 
-    entries = [entry for kind in KINDS for entry in spaces.entries(kind) if entry.space != "system"]
+    entries = [entry for several in library.entries().values() for entry in several if entry.space != "system"]
     names = [name for entry in entries for name in (entry.id, entry.name)]
     return unknown("built-in tool and no document", name, dict.fromkeys([*SPECS, *names]))
 

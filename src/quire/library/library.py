@@ -12,7 +12,7 @@ from quire.library.document import Document, load, read
 from quire.source import Source
 
 if TYPE_CHECKING:
-    from quire.library.items import Item, ItemType
+    from quire.library.items import Entry, Item, ItemType
     from quire.library.registered import Playbooks, RegisteredPipelines
     from quire.library.snapshot import Snapshot
     from quire.library.spaces import Spaces
@@ -75,6 +75,19 @@ class Library:
             return replace(load(playbook[1]), id=playbook[0])
         item = self.named_directive(name) if "directive" in kinds else None
         return replace(read(Source.of(item.text, str(item.path))), id=item.id) if item else None
+
+    def meanings(self, name: str) -> list[Entry]:
+        """Return all documents that a person may mean by a name. A full match wins over the last part of another name,
+        within each kind."""
+        found: list[Entry] = []
+        for kind, entries in self.entries().items():
+            whole = [entry for entry in entries if entry.id == name]
+            found += whole or [entry for entry in entries if entry.name == name and kind != "pipeline"]
+        return found
+
+    def entries(self) -> dict[str, list[Entry]]:
+        """Return all documents that have a name, by their kinds."""
+        return {kind: self.spaces.entries(kind) for kind in KINDS}
 
     def plans(self) -> dict[str, Plan]:
         """Return the registered pipelines by name."""

@@ -47,6 +47,7 @@ from quire.workspace.settings import AgentSettings, Settings
 
 if TYPE_CHECKING:
     from quire.engine.interpreter.thread.compose import Bundle
+    from quire.library.library import Library
     from quire.runs.adapters import Models
     from quire.values import Value
 
@@ -100,7 +101,7 @@ class Start(Struct, frozen=True):
 
 
 async def look_ahead(
-    settings: Settings, start: Start, gate: object, models: Models | None, find: Find | None = None
+    library: Library, start: Start, gate: object, models: Models | None, find: Find | None = None
 ) -> Findings:
     """Check a run before its start. Raises `LimitReached`.
 
@@ -109,7 +110,7 @@ async def look_ahead(
     which has its own keys, servers and modules: only built-in tools are checked. `find` looks up the documents that
     directives name.
     """
-    plan, documents = start.plan, start.documents
+    plan, documents, settings = start.plan, start.documents, library.settings
     found = Findings(wrong=dict.fromkeys(certain_failures(plan)))
     reached = list(reach(plan, documents))
     for at in reached:
@@ -122,10 +123,10 @@ async def look_ahead(
         for problem in nesting_problems(at, documents, settings.spawn.max_pipeline_fan_out_depth):
             found.add(problem, at)
         own = documents.get(at.document, plan)
-        if problem := _unknown_name(settings, at, own, documents) or _not_given(at, documents):
+        if problem := _unknown_name(library, at, own, documents) or _not_given(at, documents):
             found.add(f"step {at.place}: {problem}", at)
         if models is not None or _is_built_in(at):
-            await _look_at_tool(settings, at, documents, gate, found)
+            await _look_at_tool(library, at, documents, gate, found)
     if models is None:
         return found
     for label, failed in await gate.missing_prompts(server_prompts(plan)):
@@ -158,14 +159,12 @@ def _is_built_in(at: Reached) -> bool:
 
 
 async def _look_at_tool(
-    settings: Settings, at: Reached, documents: Mapping[str, Plan], gate: Gate, found: Findings
+    library: Library, at: Reached, documents: Mapping[str, Plan], gate: Gate, found: Findings
 ) -> None:
-    from quire.library.spaces import Spaces
-
     match at.step.work:
         case UseTool(connection=place, tool=tool, problem="") as work if tool not in documents:
             if place == BUILT_IN and not is_built_in(tool):
-                found.add(no_such(tool, Spaces(settings)), at, document=True)
+                found.add(no_such(tool, library), at, document=True)
             elif problem := await gate.problem_with(PlannedCall.of_tool(work)):
                 found.add(problem, at, document=True)
         case Invoke(tool="ask") as work:
@@ -175,7 +174,7 @@ async def _look_at_tool(
             if problem := await gate.problem_with(PlannedCall.of_invoke(work)):
                 found.add(problem, at)
         case Agent() as work:
-            for name in _tools_of(work, settings):
+            for name in _tools_of(work, library.settings):
                 if "*" in name or name in OWN_TOOLS:
                     continue
                 problem = await gate.problem_with(PlannedCall("", name))
@@ -191,17 +190,15 @@ async def _look_at_tool(
             assert_never(at.step.work)
 
 
-def _unknown_name(settings: Settings, at: Reached, plan: Plan, documents: Mapping[str, Plan]) -> str:
+def _unknown_name(library: Library, at: Reached, plan: Plan, documents: Mapping[str, Plan]) -> str:
     """Return the problem if a step names a pipeline, a schema or an identity that does not exist."""
     work = at.step.work
     if isinstance(work, Call) and work.document not in documents:
-        from quire.library.registered import load_registry
-
-        broken = load_registry(settings).problems
+        broken = library.registry().problems
         return f"there is no pipeline {work.document}" + (f"; not loaded: {'; '.join(broken[:3])}" if broken else "")
     if isinstance(work, Agent | Invoke) and work.schema is not None and work.schema not in plan.schemas:
         return f"there is no schema {work.schema} in this file"
-    known = {"default", *settings.agents}
+    known = {"default", *library.settings.agents}
     if isinstance(work, Agent) and work.identity and work.identity not in known:
         return f"there is no identity {work.identity} (known: {', '.join(sorted(known))})"
     return ""

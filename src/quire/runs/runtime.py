@@ -261,13 +261,9 @@ class Runtime(StoredRuns):
 
         `allow` are the additional grants of a run; None for callers that only look.
         """
-        from quire.library.verify import require_signed
-
         granted = None if allow is None else default_grants(self.settings, allow)
         return Callees(
-            self.library,
-            lambda name: self.directives.gathering(one_model=one_model, granted=granted).called(name),
-            lambda source, format: require_signed(self.settings, source, format),
+            self.library, lambda name: self.directives.gathering(one_model=one_model, granted=granted).called(name)
         )
 
     def loader(self, run: str, pins: PinnedState, gate: Tools) -> ItemLoader:
@@ -325,14 +321,14 @@ class Runtime(StoredRuns):
 
         plans = (start.plan, *start.documents.values())
         if self.queue:
-            found = await look_ahead(self.settings, start, built_in_gate(self.settings, start.grants), None)
+            found = await look_ahead(self.library, start, built_in_gate(self.settings, start.grants), None)
         else:
             gate = self.gate(plans, start.grants) if self._tools or self._reaches_out(plans) else None
             gate = gate or built_in_gate(self.settings, start.grants)
             async with contextlib.AsyncExitStack() as stack:
                 if isinstance(gate, Gate):
                     await stack.enter_async_context(gate)
-                found = await look_ahead(self.settings, start, gate, self.models, self.callees().find)
+                found = await look_ahead(self.library, start, gate, self.models, self.callees().find)
         found.raise_if_any()
         for notice in found.notices:
             self.notice(f"warning: {notice}")
