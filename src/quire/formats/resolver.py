@@ -140,7 +140,7 @@ class DocumentResolver(Protocol):
         """Return the registered pipeline that a target means inside `caller`: the same object each time."""
         return None
 
-    def plans(self) -> Mapping[str, Plan]:
+    def plans(self) -> dict[str, Plan]:
         """Return the registered pipelines by name."""
         return {}
 

@@ -11,13 +11,15 @@ from collections.abc import Mapping
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING
 
+from msgspec.structs import replace
+
 from quire import formats
 from quire.diagnostics import Diagnostic
 from quire.library.collect import has_file_beside
 from quire.source import Source, real_path
 
 if TYPE_CHECKING:
-    from quire.formats.pipeline.syntax import ParseResult
+    from quire.formats.pipeline.syntax import ParseResult, PipelineFile
     from quire.library.snapshot import Snapshot
     from quire.workspace.locate import Workspace
     from quire.workspace.settings import Settings
@@ -33,6 +35,7 @@ class DocumentCheck:
 
     def __init__(self) -> None:
         self._libraries: dict[Path, Snapshot] = {}
+        self._workspaces: dict[Path, Path] = {}
 
     def of(self, source: Source) -> tuple[Diagnostic, ...]:
         """Return all findings about a document of any format."""
@@ -57,11 +60,9 @@ class DocumentCheck:
 
     def pipeline(self, source: Source) -> tuple[Diagnostic, ...]:
         from quire.formats.pipeline.check import check_reading
-        from quire.formats.pipeline.parse import parse
 
         library = self._around(source)
-        # The reader of registered files is not asked: circles are found by comparing this tree with theirs.
-        reading = parse(source, registered=_is_registered(source, library))
+        reading = _reading(source, registered=_is_registered(source, library))
         return (*_claimed_twice(source, library), *check_reading(reading, library), *_refused_headers(reading))
 
     def directive(self, source: Source) -> tuple[Diagnostic, ...]:
@@ -78,13 +79,18 @@ class DocumentCheck:
 
     def _around(self, source: Source) -> Snapshot:
         """Return the library of the workspace that a run of a playbook or a pipeline would have."""
-        return self._library(_workspace(Path(source.name)).folder)
+        folder = Path(source.name).parent
+        if folder not in self._workspaces:
+            self._workspaces[folder] = _workspace(folder).folder
+        return self._library(self._workspaces[folder])
 
     def _library(self, folder: Path) -> Snapshot:
         """Return the library of the workspace around a folder. Its settings are read when something is looked up."""
-        from quire.library.snapshot import Snapshot
+        if folder not in self._libraries:
+            from quire.library.snapshot import Snapshot
 
-        return self._libraries.setdefault(folder, Snapshot(lambda: _settings(folder)))
+            self._libraries[folder] = Snapshot(lambda: _settings(folder))
+        return self._libraries[folder]
 
 
 def place_of(path: Path, folder: str) -> tuple[Path, PurePath] | None:
@@ -107,6 +113,19 @@ def _settings(folder: Path) -> Settings:
     return load_settings(find_workspace(folder))
 
 
+def _reading(source: Source, *, registered: bool) -> ParseResult:
+    """Parse a file of pipelines. Its trees are copies: circles are found by comparing them with those of registered
+    files."""
+    from quire.library.document import parse_pipelines, unnamed
+
+    found = parse_pipelines(unnamed(source), registered)
+    return replace(found, source=source, file=_copied(found.file), partial=_copied(found.partial))
+
+
+def _copied(file: PipelineFile | None) -> PipelineFile | None:
+    return file and replace(file, pipelines=tuple(replace(one) for one in file.pipelines))
+
+
 def _is_registered(source: Source, library: Snapshot) -> bool:
     """Tell whether a file may hold several pipelines. An unregistered file is only run by itself, and holds one."""
     from quire.library.registered import in_folder
@@ -122,8 +141,9 @@ def _claimed_twice(source: Source, library: Snapshot) -> list[Diagnostic]:
     from quire.formats.pipeline.codes.errors import CLAIMED_TWICE
 
     found = []
-    at = real_path(Path(source.name))
-    for name, several in library.registry().claimed.items():
+    claimed = library.registry().claimed
+    at = real_path(Path(source.name)) if claimed else Path()
+    for name, several in claimed.items():
         others = [one.source.name for one in several if real_path(Path(one.source.name)) != at]
         for one in several if len(others) < len(several) else ():
             if one.source.name not in others:
@@ -153,12 +173,12 @@ def _refused_headers(reading: ParseResult) -> list[Diagnostic]:
     return found
 
 
-def _workspace(path: Path) -> Workspace:
-    """Return the workspace that a run of the document would have. If no folder around it is marked, that is the current
-    folder."""
+def _workspace(folder: Path) -> Workspace:
+    """Return the workspace that a run of a document of the folder would have. If no folder around it is marked, that is
+    the current folder."""
     from quire.workspace.locate import find_workspace
 
-    found = find_workspace(path.parent)
+    found = find_workspace(folder)
     if found.marker is None and found.folder.is_relative_to(current := Path.cwd().resolve()):
         return find_workspace(current)
     return found

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from quire.library.registered import Playbooks, RegisteredPipelines
     from quire.library.spaces import DirectiveIndex
     from quire.library.verify import VerifiedItems
+    from quire.plan.nodes import Plan
     from quire.workspace.settings import Settings
 
 
@@ -46,6 +47,13 @@ class Snapshot(KnownTools):
         from quire.library.spaces import DirectiveIndex
 
         return DirectiveIndex(self.spaces)
+
+    @cached_property
+    def _plans(self) -> dict[str, Plan]:
+        return super().plans()
+
+    def plans(self) -> dict[str, Plan]:
+        return self._plans
 
     def registry(self) -> RegisteredPipelines:
         return self._registry

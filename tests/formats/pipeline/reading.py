@@ -82,7 +82,7 @@ class Workspace(DocumentResolver):
     def parameters(self, tool: str) -> Mapping[str, Value] | None:
         return self._parameters.get(tool)
 
-    def plans(self) -> Mapping[str, Plan]:
+    def plans(self) -> dict[str, Plan]:
         return self._plans
 
     def caps(self) -> tuple[int, int]:

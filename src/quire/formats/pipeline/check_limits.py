@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import ChainMap
 from collections.abc import Collection, Mapping
 from itertools import islice
 from typing import TYPE_CHECKING, assert_never
@@ -49,12 +50,12 @@ def check_limits(file: PipelineFile, resolver: DocumentResolver | None, fields: 
     if resolver is None or len(file.pipelines) > MOST_PIPELINES:
         return
     callees = resolver.plans()
-    known = {*callees, *(pipeline.name.text for pipeline in file.pipelines)}
-    if not any(_can_reach_a_limit(step, known) for pipeline in file.pipelines for _, step in walk(pipeline)):
+    names = {pipeline.name.text for pipeline in file.pipelines}
+    if not any(_can_reach_a_limit(step, names, callees) for pipeline in file.pipelines for _, step in walk(pipeline)):
         return
     calls, fans = resolver.caps()
     own = {pipeline.name.text: lower(file, pipeline) for pipeline in file.pipelines}
-    documents = {**callees, **own}
+    documents = ChainMap(own, callees)
     for pipeline in file.pipelines:
         plan = own[pipeline.name.text]
         if problem := cap_problem(plan, documents, calls):
@@ -62,13 +63,13 @@ def check_limits(file: PipelineFile, resolver: DocumentResolver | None, fields: 
         _check_depth(pipeline, plan, documents, fans, fields)
 
 
-def _can_reach_a_limit(step: Step, known: Collection[str]) -> bool:
+def _can_reach_a_limit(step: Step, own: Collection[str], callees: Collection[str]) -> bool:
     """Tell without lowering whether a step can call a model, fan out, or call a known document."""
     match step.body:
         case AgentBody() | FoldBody() | ForEachBody() | ParallelBody():
             return True
         case TransformBody() | ToolBody() | ShellBody() | CallBody() | MatchBody():
-            return any(target.pipeline.text in known for target in targets(step))
+            return any(one.pipeline.text in own or one.pipeline.text in callees for one in targets(step))
         case _:
             assert_never(step.body)
 
