@@ -49,7 +49,7 @@ class Called(Struct, frozen=True):
     wrong: Callable[[str, Value], str] = _fine
     """Returns what is wrong with a value for an input, else an empty text."""
 
-    def missing(self, names: Mapping[str, object]) -> str:
+    def missing(self, names: Collection[str]) -> str:
         """Return a sentence that lists the required inputs that are not among the names; empty if none is missing."""
         owed = [name for name in self.required if name not in names]
         more = len(owed) - _SHOWN

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, cast
 from msgspec import Struct
 
 from quire.errors import BadDocument
-from quire.library.document import read
+from quire.formats.resolver import Circle, Wanted
+from quire.library.document import Document, read
 from quire.library.library import KINDS, Library
 from quire.plan.nodes import Plan, UseTool, calls_of
 from quire.plan.uses import OWN, OWN_TOOLS
@@ -89,8 +90,7 @@ class Callees:
     def _follow(self, plan: Plan, found: dict[str, Callee], way: tuple[str, ...]) -> None:
         for name in called(plan):
             if name in way:
-                circle = " → ".join((*way[way.index(name) :], name))
-                raise BadDocument(f"{name} can reach itself: {circle}")
+                raise BadDocument(str(Circle(Wanted(name), way[way.index(name) :], decided=False)))
             if name in found:
                 continue
             callee = self.find(name)
@@ -133,12 +133,17 @@ def pinned(callees: Mapping[str, Callee]) -> dict[str, Value]:
     }
 
 
-def unpinned(declared: str, key: str, source: Source) -> Plan:
-    """Return the plan of a registered pipeline from its pinned text."""
+def unpinned(source: Source, format: str, declared: str, key: str) -> Document:
+    """Read a document again from its pinned text. Raises `StopIteration` if a file of pipelines has none of the
+    name."""
+    if format == "directive":
+        return Document(source, format, read_directive(source), ())
+    if not declared:
+        return read(source)
     from quire.library.registered import read_pipelines
 
-    found, _ = read_pipelines(key, source)
-    return next(one.plan for one in found if one.declared == declared)
+    plan = next(one.plan for one in read_pipelines(key, source)[0] if one.declared == declared)
+    return Document(source, format, plan, (), declared, key)
 
 
 def opened(stored: Mapping[str, Value], text: str) -> tuple[Plan, Bundle | None]:
@@ -146,10 +151,7 @@ def opened(stored: Mapping[str, Value], text: str) -> tuple[Plan, Bundle | None]
     from quire.engine.interpreter.thread.compose import Bundle
 
     entry = cast("Mapping[str, str]", stored)
-    if entry.get("format") == "directive":
-        bundle = Bundle.of(text)
-        return read_directive(Source.of(bundle.directives[bundle.item_id], entry["document"])), bundle
-    source = Source.of(text, entry["document"])
-    if entry.get("format", "pipeline") == "pipeline":
-        return unpinned(entry["declared"], entry["key"], source), None
-    return read(source).runnable(), None
+    format = entry.get("format", "pipeline")
+    bundle = Bundle.of(text) if format == "directive" else None
+    source = Source.of(bundle.directives[bundle.item_id] if bundle else text, entry["document"])
+    return unpinned(source, format, entry["declared"], entry["key"]).runnable(), bundle

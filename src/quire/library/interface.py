@@ -45,7 +45,12 @@ def interface_of(name: str, library: Library) -> Called | None:
         return None
     if document.plan is None:
         return Called(document.format, name)
-    return (_directive if document.format == "directive" else _playbook)(name, document.plan)
+    return interface_of_plan(name, document.plan)
+
+
+def interface_of_plan(name: str, plan: Plan) -> Called:
+    """Describe a playbook or a directive."""
+    return _directive(name, plan) if plan.format == "directive" else _playbook(name, plan)
 
 
 def _playbook(name: str, plan: Plan) -> Called:

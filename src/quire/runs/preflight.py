@@ -7,7 +7,7 @@ way.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias, assert_never
 
@@ -22,7 +22,6 @@ from quire.plan.nodes import (
     Call,
     Fold,
     ForEach,
-    Input,
     Invoke,
     Parallel,
     Plan,
@@ -32,7 +31,7 @@ from quire.plan.nodes import (
     UseTool,
 )
 from quire.plan.reach import Reached, reach
-from quire.plan.thread import Parameter, Thread
+from quire.plan.thread import Thread
 from quire.plan.uses import OWN, OWN_TOOLS
 from quire.runs.static_failures import certain_failures, check_cap, server_prompts
 from quire.tools.builtin.specs import NAMES, SPECS
@@ -208,18 +207,17 @@ def _not_given(at: Reached, documents: Mapping[str, Plan]) -> str:
     """Return the problem if a caller does not pass all inputs that a playbook or a directive needs."""
     match at.step.work:
         case Call(document=name, passes=passes):
-            given = [passed for passed, _ in passes]
+            given: Collection[str] = [passed for passed, _ in passes]
         case UseTool(connection=place, tool=name, arguments=dict() as arguments) if place == OWN:
-            given = list(arguments)
+            given = arguments
         case _:
             return ""
     callee = documents.get(name)
     if callee is None or callee.format == "pipeline":
         return ""
-    work = callee.body.steps[0].work if callee.format == "directive" else None
-    wanted: Sequence[Input | Parameter] = work.inputs if isinstance(work, Thread) else callee.inputs
-    missing = [one.name for one in wanted if one.required and one.default is None and one.name not in given]
-    return f"the {callee.format} {name} needs {', '.join(missing)}, which it is not given" if missing else ""
+    from quire.library.interface import interface_of_plan
+
+    return interface_of_plan(name, callee).missing(given)
 
 
 def _tools_of(agent: Agent, settings: Settings) -> Sequence[str]:

@@ -11,7 +11,7 @@ from quire.expr.syntax import Constant
 from quire.formats.pipeline.codes import errors, lints, warnings
 from quire.formats.pipeline.inputs import Use, inferred_inputs, uses
 from quire.formats.pipeline.syntax import Pipeline, PipelineFile, Target, holes, targets, walk
-from quire.formats.resolver import Called, DocumentResolver, Wanted
+from quire.formats.resolver import Called, Circle, DocumentResolver, Wanted
 
 if TYPE_CHECKING:
     from quire.formats.pipeline.fields import Fields
@@ -92,8 +92,8 @@ class CallChecker:
     def check(self, pipeline: Pipeline) -> None:
         fields = self._fields
         for names, target in call_cycles(pipeline, self._find, self._done):
-            way = " → ".join([*names[:8], *(["…"] if len(names) > 8 else []), names[0]])
-            fields.report(errors.CYCLE, f"the pipeline {names[0]} can reach itself: {way}", target.pipeline.span)
+            circle = Circle(Wanted(target.pipeline.text), names, decided=False)
+            fields.report(errors.CYCLE, f"the pipeline {circle}", target.pipeline.span)
         self._check_circles(pipeline)
         for _, step in walk(pipeline):
             for target in targets(step):
