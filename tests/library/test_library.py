@@ -55,7 +55,7 @@ class House:
         return file
 
     def callees(self) -> Callees:
-        directives = Directives(self.settings, self.environ)
+        directives = Directives(self.library, self.environ)
         return Callees(self.library, lambda name: directives.gathering(one_model=True).called(name))
 
 

@@ -88,13 +88,14 @@ def _show_directive(document: Document, prompt_inputs: Sequence[str] | None, as_
     from quire.display.outline import foreseen_data
     from quire.display.outline_directive import directive_data, directive_outline
     from quire.library.foresight import foreseen
+    from quire.library.library import Library
     from quire.library.survey import survey
     from quire.workspace.configuration import load_settings
     from quire.workspace.locate import find_workspace
 
-    settings = load_settings(find_workspace(Path.cwd()))
+    library = Library(load_settings(find_workspace(Path.cwd())))
     given = given_inputs(prompt_inputs or (), None)
-    seen = survey(settings, os.environ, document, given)
+    seen = survey(library, os.environ, document, given)
     if prompt_inputs is None:
         if as_json:
             put_json(

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
+from quire.errors import CannotStart
 from quire.library.document import Document, load, read
 from quire.source import Source
 
@@ -63,6 +65,19 @@ class Library:
     def named_directive(self, name: str) -> Item | None:
         """Find a directive by its id, or by its bare name. Raises what `Spaces.find` raises."""
         return self.spaces.find("directive", name)
+
+    def directive_at(self, file: str) -> Item:
+        """Return the directive in a file. Raises `CannotStart` for a file that is not in a space: it could be neither
+        referenced nor signed."""
+        path = Path(file).resolve()
+        for root in self.spaces.roots("directive"):
+            folder = root.real()
+            if folder is not None and path.is_relative_to(folder):
+                item_id = path.relative_to(folder).with_suffix("").as_posix()
+                found = self.spaces.find("directive", item_id, root.space)
+                if found is not None:
+                    return found
+        raise CannotStart(f"{file} is in no space: directives live below .ai/directives of a workspace")
 
     def find(self, name: str, kinds: Collection[str] = KINDS) -> Document | None:
         """Return the document that a name means: a registered pipeline, else a playbook, else a directive.

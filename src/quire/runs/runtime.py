@@ -282,7 +282,7 @@ class Runtime(StoredRuns):
     def directives(self) -> Directives:
         from quire.library.directives import Directives
 
-        return Directives(self.settings, self.environ)
+        return Directives(self.library, self.environ)
 
     def gate(self, plans: Sequence[Plan], grants: Grants, run: str = "") -> Tools:
         """Return the tools that a run with these plans can call under its grants. A `Gate` has to be entered first."""
