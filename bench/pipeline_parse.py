@@ -16,7 +16,7 @@ from functools import partial
 import yaml
 
 from bench.rows import Row, show
-from quire.formats.pipeline.document import check
+from quire.formats.pipeline.check import check
 from quire.formats.pipeline.parse import parse
 from quire.source import Source
 

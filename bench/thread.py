@@ -29,6 +29,7 @@ from quire.engine.records import Batch, NewRun, RunUpdate, Status, Usage
 from quire.engine.requests import Load, ToolRequest, Walk
 from quire.library.directives import Directives
 from quire.library.document import load
+from quire.library.library import Library
 from quire.plan.thread import THREAD_PATH
 from quire.runs.adapters import Nobody, WallClock
 from quire.stores import open_store
@@ -164,7 +165,7 @@ def _composing(folder: Path) -> float:
     times = []
     for _ in range(ROUNDS):
         started = time.perf_counter()
-        _, setup = Directives(settings, environ).compose(document, {})
+        _, setup = Directives(Library(settings), environ).compose(document, {})
         times.append(time.perf_counter() - started)
     assert "Knows 19." in setup.composed.message
     return min(times)

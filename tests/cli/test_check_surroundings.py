@@ -13,7 +13,7 @@ from tests.cli.conftest import Invoke
 from quire.cli.check import command
 from quire.cli.show import command as show
 from quire.formats import all_codes
-from quire.library.called_names import called, is_built_in
+from quire.library.callees import called, is_built_in
 from quire.library.document import load
 from quire.plan.built_in_tools import ALIASES
 
@@ -246,13 +246,13 @@ def test_every_new_code_has_a_page(invoke: Invoke) -> None:
         (
             "page.playbook.md",
             "# T\n\n## STEP 1: A\n\nHello.\n",
-            ("quire.workspace", "quire.library.check_items", "lxml"),
+            ("quire.workspace", "quire.library.snapshot", "lxml"),
         ),
-        (GREET, directive("greet"), ("quire.library.spaces", "quire.library.check", "yaml")),
+        (GREET, directive("greet"), ("quire.library.spaces", "quire.formats.pipeline", "yaml")),
         (
             GREET,
             directive("greet", ' extends="rye/agent/core/base"'),
-            ("quire.library.check", "quire.runs", "asyncio", "sqlite3", "rich"),
+            ("quire.formats.pipeline", "quire.runs", "asyncio", "sqlite3", "rich"),
         ),
     ],
 )

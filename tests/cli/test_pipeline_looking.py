@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from quire.cli import main
-from quire.library.pipelines import load_registry
+from quire.library.registered import load_registry
 from quire.workspace.configuration import load_settings
 from quire.workspace.locate import find_workspace
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
 from typing import Any
 
 from quire.diagnostics import Severity
@@ -10,13 +9,12 @@ from quire.formats.pipeline.check import call_cycles, finder
 from quire.formats.pipeline.inline import gate
 from quire.formats.pipeline.inputs import inferred_inputs
 from quire.formats.pipeline.parse import parse
-from quire.formats.pipeline.parse_result import ParseResult
-from quire.formats.pipeline.syntax import Pipeline, PipelineFile
+from quire.formats.pipeline.syntax import ParseResult, Pipeline, PipelineFile
+from quire.formats.resolver import DocumentResolver
 from quire.source import Source
-from quire.values import Value
 
 
-class Loaded:
+class Loaded(DocumentResolver):
     """Definitions that were loaded together, each from a text of its own."""
 
     def __init__(self, files: list[PipelineFile]) -> None:
@@ -24,18 +22,6 @@ class Loaded:
 
     def pipeline(self, name: str, caller: Pipeline) -> Pipeline | None:
         return self._pipelines.get(name)
-
-    def document(self, name: str) -> None:
-        return None
-
-    def tools(self) -> Collection[str] | None:
-        return None
-
-    def parameters(self, tool: str) -> Mapping[str, Value] | None:
-        return None
-
-    def identities(self) -> Collection[str] | None:
-        return None
 
 
 def parse_pipelines(given: dict[str, Any]) -> dict[str, Any]:

@@ -6,7 +6,7 @@ from pathlib import PurePath
 
 from tests.docs.pages import blocks
 
-from quire.formats.directive.document import check
+from quire.formats.directive.check import check
 from quire.formats.directive.knowledge import check_knowledge, knowledge_issues
 from quire.formats.directive.parse import parse
 from quire.formats.directive.validate import issues

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from quire.engine.interpreter.thread.compose import compose
-from quire.library import built_in
+from quire.library import items as built_in
 from quire.library.items import Item, ItemType
 from quire.library.spaces import Spaces
-from quire.library.verify import Library, VerifiedItems, as_signable
+from quire.library.verify import VerifiedItems, as_signable
 from quire.source import Source, normalise
 from quire.trust.sign_file import issues
 from quire.trust.signature_line import digest_of
@@ -35,8 +35,8 @@ def items(tmp_path: Path) -> VerifiedItems:
 
 def test_hashes() -> None:
     due = {
-        file.relative_to(built_in.FOLDER).as_posix(): digest_of(normalise(file.read_text(encoding="utf-8")))
-        for file in sorted(built_in.FOLDER.rglob("*.*"))
+        file.relative_to(built_in.BUILT_IN_FOLDER).as_posix(): digest_of(normalise(file.read_text(encoding="utf-8")))
+        for file in sorted(built_in.BUILT_IN_FOLDER.rglob("*.*"))
     }
     assert due == built_in.HASHES, "a built-in item was changed: these are the hashes that are due"
 
@@ -64,7 +64,7 @@ def test_a_changed_one_is_refused(items: VerifiedItems) -> None:
 
 
 def test_base_composes(items: VerifiedItems) -> None:
-    composed = compose("rye/agent/core/base", Library(items), {})
+    composed = compose("rye/agent/core/base", items, {})
     assert "carries out one written document" in composed.system and "Begin with the first step" in composed.system
     assert composed.warnings == ()
     assert all("write" not in one.capability and "bash" not in one.capability for one in composed.capabilities)

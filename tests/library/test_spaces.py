@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from quire.errors import CannotStart, QuireError, Refused, Unreadable
 from quire.library.items import Entry
-from quire.library.playbooks import load_playbooks
+from quire.library.registered import load_playbooks
 from quire.library.search import Scope, search, summary
 from quire.library.spaces import Spaces
 from quire.source import MAX_DOCUMENT_BYTES

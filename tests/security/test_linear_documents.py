@@ -13,7 +13,6 @@ from pathlib import Path
 
 import pytest
 
-from quire.cli.check import _Checks
 from quire.display.diagnostics import Findings, printer
 from quire.engine.driver.drive import Drive
 from quire.engine.driver.journal import Journal
@@ -23,6 +22,7 @@ from quire.engine.ports import Ports
 from quire.engine.records import Batch, NewRun, RunUpdate, Status
 from quire.engine.requests import Walk
 from quire.formats import check
+from quire.library.check import DocumentCheck
 from quire.models.scripted import ScriptedModel
 from quire.runs.adapters import Nobody, WallClock
 from quire.source import Source
@@ -82,7 +82,7 @@ def test_a_check_takes_twice_as_long_for_twice_as_much(
 
     def checked(size: int) -> float:
         source = Source.of(make(size), name)
-        return took(lambda: _Checks().of(source))
+        return took(lambda: DocumentCheck().of(source))
 
     checked(10)  # imports
     once, twice = checked(700), checked(1400)
@@ -108,7 +108,7 @@ def test_a_check_lists_the_folders_of_directives_once(tmp_path: Path, monkeypatc
         return walk(top)
 
     monkeypatch.setattr(os, "walk", counted)
-    _Checks().of(Source.of(steps("  - call: {pipeline: nope@}\n")(300), "x.yaml"))
+    DocumentCheck().of(Source.of(steps("  - call: {pipeline: nope@}\n")(300), "x.yaml"))
     assert len(walks) < 20
 
 

@@ -8,7 +8,7 @@ MODULES = (
     "quire.trust.capabilities",
     "quire.workspace.configuration",
     "quire.workspace.grants",
-    "quire.library.prompts",
+    "quire.library.texts",
     "quire.tools.builtin.connection",
     "quire.tools.gate",
     "quire.tools.mcp",

@@ -7,7 +7,7 @@ import pytest
 
 from quire.engine.requests import Load
 from quire.errors import StepFailed
-from quire.library.prompts import PromptLoader
+from quire.library.texts import PromptLoader
 from quire.source import MAX_DOCUMENT_BYTES
 from quire.workspace.configuration import load_settings
 from quire.workspace.locate import Workspace

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from quire.engine.interpreter.thread.compose import compose
 from quire.errors import BadDocument, Refused
 from quire.library.items import ItemType
-from quire.library.verify import Library, VerifiedItems
+from quire.library.verify import VerifiedItems
 from quire.trust.keys import SigningKey
 from quire.trust.own_keys import keep
 from quire.trust.sign_file import sign_file, signable
@@ -103,20 +103,20 @@ def test_documents_are_verified_where_they_are_signed_or_asked_for(house: House)
 def test_the_library_reads_what_is_verified(house: House) -> None:
     house.put(".ai/knowledge/demo/k.md", KNOWLEDGE)
     house.put(".ai/directives/demo/d.md", directive("d", "rye/agent/core/base"))
-    library = Library(house.items())
+    library = house.items()
     assert library.knowledge("demo/k") == "BODY"
     assert library.knowledge("demo/none") is None and library.directive("demo/none") is None
     composed = compose("demo/d", library, {})
     assert composed.system.endswith("BODY") and composed.chain == ("demo/d", "rye/agent/core/base")
     house.put(".ai/knowledge/demo/k.md", KNOWLEDGE + "changed", sign=False)
     with pytest.raises(Refused, match="demo/k is unsigned"):
-        compose("demo/d", Library(house.items()), {})
+        compose("demo/d", house.items(), {})
 
 
 def test_what_cannot_be_read_says_where(house: House) -> None:
     house.put(".ai/directives/demo/d.md", "# T\n\n```xml\n<directive>\n```\n", sign=False)
     house.put(".ai/knowledge/demo/k.md", "---\nname: k\n---\n", sign=False)
-    library = Library(house.items(mode="warn"))
+    library = house.items(mode="warn")
     with pytest.raises(BadDocument, match=r"the directive demo/d cannot be read: line \d+"):
         library.directive("demo/d")
     with pytest.raises(BadDocument, match=r"the knowledge demo/k cannot be read: line 1: .*frontmatter"):

@@ -140,10 +140,11 @@ def command(
 
 def _directive(document: Document, settings: Settings, asked: Asked) -> Ruling:
     from quire.display.turns import element_for
+    from quire.library.library import Library
     from quire.library.survey import survey
     from quire.trust.sign_file import typed_path
 
-    seen = survey(settings, os.environ, document, {})
+    seen = survey(Library(settings), os.environ, document, {})
     needed = asked.needed
     notes = tuple(_notes(seen, settings))
     if asked.allowed_by(Grants()):

@@ -2,35 +2,23 @@
 
 from __future__ import annotations
 
-import re
 import sys
 from collections import Counter
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import click
 
 from quire import formats
 from quire.cli.options import filled
 from quire.cli.stdio import wants_colour
-from quire.diagnostics import Diagnostic, Severity, edits_of
+from quire.diagnostics import Severity, edits_of
 from quire.display.diagnostics import FORMATS, Findings, FormatName, printer
 from quire.display.visible import visible
 from quire.errors import CannotStart, Unreadable
-from quire.library.collect import collect, has_file_beside
-from quire.source import Source, read_source
+from quire.library.check import DocumentCheck
+from quire.library.collect import collect
+from quire.source import read_source
 from quire.wording import did_you_mean, nearest, pluralize
-
-if TYPE_CHECKING:
-    from quire.library.check import DocumentCheck
-    from quire.library.check_items import ItemCheck
-
-
-_CALL = re.compile(r"""@tool\(\s*["']?(?:quire|python)\b""")
-"""Matches playbooks that call another document, a built-in tool or a Python tool."""
-
-
-_PROMPT_FILE = "@prompt(file:"
 
 
 @click.command("check")
@@ -70,9 +58,9 @@ def command(
     if fix:
         from quire.cli.fixes import fix_files
 
-        problems += fix_files([one.path for one in wanted], _Checks().of)
+        problems += fix_files([one.path for one in wanted], DocumentCheck().of)
     checked: list[Findings] = []
-    checks = _Checks()
+    checks = DocumentCheck()
     for one in wanted:
         try:
             source = read_source(one.path)
@@ -98,47 +86,6 @@ def command(
             if not fix and any(edits_of(file.source, one) for file in checked for one in file.diagnostics):
                 click.echo("some of this can be mended: quire check --fix", err=True)
     context.exit(2 if problems else _status(checked, strict))
-
-
-class _Checks:
-    """The checks by format. Documents that may name other documents are checked against their workspace, which is
-    loaded only for them."""
-
-    def __init__(self) -> None:
-        self._calling: DocumentCheck | None = None
-        self._items: ItemCheck | None = None
-
-    def of(self, source: Source) -> tuple[Diagnostic, ...]:
-        match formats.format_of(source):
-            case "directive":
-                found = self._item_check().directive(source)
-            case "knowledge":
-                found = self._item_check().knowledge(source)
-            case "pipeline":
-                found = self._documents().pipeline(source)
-            case "playbook" if _CALL.search(source.text):
-                found = self._documents().playbook(source)
-            case "playbook" if _PROMPT_FILE in source.text:
-                from quire.formats.playbook.document import check as check_playbook
-
-                found = check_playbook(source, has_file=has_file_beside(source))
-            case _:
-                return formats.check(source)
-        return formats.invisible.added(source, found)
-
-    def _documents(self) -> DocumentCheck:
-        if self._calling is None:
-            from quire.library.check import DocumentCheck
-
-            self._calling = DocumentCheck()
-        return self._calling
-
-    def _item_check(self) -> ItemCheck:
-        if self._items is None:
-            from quire.library.check_items import ItemCheck
-
-            self._items = ItemCheck()
-        return self._items
 
 
 def _page(id: str) -> str:

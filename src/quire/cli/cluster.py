@@ -17,8 +17,8 @@ from quire.display.visible import visible
 from quire.engine.progress import Progress
 from quire.engine.records import Event, RunRow, Status
 from quire.errors import CannotStart, RunState, Untrusted
-from quire.runs.permission_origins import permissions_of
 from quire.runs.pins import PinnedState
+from quire.runs.provenance import permissions_of
 
 if TYPE_CHECKING:
     from quire.library.document import Document

@@ -71,7 +71,7 @@ def complete_document(context: click.Context, parameter: click.Parameter, incomp
 
 
 def _documents(incomplete: str) -> Iterator[CompletionItem[str]]:
-    from quire.library.pipelines import load_registry
+    from quire.library.registered import load_registry
     from quire.library.spaces import Spaces
 
     settings = _settings()

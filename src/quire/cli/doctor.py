@@ -221,7 +221,7 @@ def _python_tools(settings: Settings) -> Iterator[Finding]:
 
 
 def _pipelines(settings: Settings) -> Iterator[Finding]:
-    from quire.library.pipelines import load_registry
+    from quire.library.registered import load_registry
 
     registry = load_registry(settings)
     if registry.pipelines:

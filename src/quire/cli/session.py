@@ -166,7 +166,7 @@ def _permissions(known: RunView, settings: Settings) -> str:
     """Return `FILE:LINE` of the first permission of a directive; empty for other formats."""
     if known.thread is None:
         return ""
-    from quire.runs.permission_origins import permissions_of
+    from quire.runs.provenance import permissions_of
 
     return permissions_of(known, settings)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,7 +15,7 @@ from quire.cli.stdio import put, put_json, put_lines
 from quire.errors import BadDocument
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from quire.library.document import Document
     from quire.plan.nodes import Plan
@@ -62,9 +63,7 @@ def command(file: str, graph: str | None, prompt: str | None, inputs: tuple[str,
         raise BadDocument(f"{document.name} cannot be shown: see what is wrong with it above")
     plan = document.plan
     if plan.format == "directive" and not graph:
-        from quire.cli.show_directive import show_directive
-
-        show_directive(document, inputs if prompt is not None else None, as_json)
+        _show_directive(document, inputs if prompt is not None else None, as_json)
     elif prompt == "":
         raise click.UsageError("--prompt needs the STEP of a playbook or a pipeline")
     elif prompt is not None:
@@ -81,6 +80,41 @@ def command(file: str, graph: str | None, prompt: str | None, inputs: tuple[str,
         put_json({"graph": graph, "text": text}) if as_json else put(text)
     else:
         _outline(document, plan, as_json)
+
+
+def _show_directive(document: Document, prompt_inputs: Sequence[str] | None, as_json: bool) -> None:
+    """Print the outline, or the messages if `prompt_inputs`, the values of `-i`, is not None."""
+    from quire.cli.inputs import given_inputs
+    from quire.display.outline import foreseen_data
+    from quire.display.outline_directive import directive_data, directive_outline
+    from quire.library.foresight import foreseen
+    from quire.library.library import Library
+    from quire.library.survey import survey
+    from quire.workspace.configuration import load_settings
+    from quire.workspace.locate import find_workspace
+
+    library = Library(load_settings(find_workspace(Path.cwd())))
+    given = given_inputs(prompt_inputs or (), None)
+    seen = survey(library, os.environ, document, given)
+    if prompt_inputs is None:
+        if as_json:
+            put_json(
+                {"document": document.name, **directive_data(seen), **foreseen_data(*foreseen(document.runnable()))}
+            )
+        else:
+            put_lines(directive_outline(seen))
+        return
+    from quire.cli.show_prompt import print_prompt
+    from quire.engine.conversation import Message
+    from quire.engine.interpreter.preview import Preview
+    from quire.engine.requests import ModelRequest
+
+    notes = [f"no value for {name}: its name in brackets stands for it (-i {name}=…)" for name in seen.missing]
+    notes += seen.composed.warnings
+    request = ModelRequest(
+        "thread/turn[1]/model", "turn 1", seen.composed.system, (Message("user", seen.composed.message),)
+    )
+    print_prompt(Preview(request, tuple(notes)), as_json)
 
 
 def _drawn(plan: Plan, form: str) -> str:

@@ -147,7 +147,7 @@ def print_prompt(preview: Preview, as_json: bool) -> None:
 def texts_of(settings: Settings, folder: Path | None) -> LoadText:
     """Return a function that loads library and file prompts. They never wait, so no event loop (and no socket) is
     needed."""
-    from quire.library.prompts import PromptLoader
+    from quire.library.texts import PromptLoader
 
     loader = PromptLoader(settings, folder)
 

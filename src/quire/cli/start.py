@@ -211,16 +211,13 @@ def _show_findings(read: Document, quiet: bool) -> None:
 def _findings(read: Document) -> tuple[Diagnostic, ...]:
     """Return the findings of `quire check`. Most findings of a pipeline, and some of a directive, need the
     workspace."""
-    try:
-        if read.format == "directive":
-            from quire.library.check_items import ItemCheck
-
-            return ItemCheck().directive(read.source)
-        if read.format == "pipeline":
-            from quire.library.check import DocumentCheck
-
-            return DocumentCheck().pipeline(read.source)
+    if read.format == "playbook":
         return read.diagnostics
+    from quire.library.check import DocumentCheck
+
+    try:
+        check = DocumentCheck()
+        return check.directive(read.source) if read.format == "directive" else check.pipeline(read.source)
     except QuireError:
         return read.diagnostics
 

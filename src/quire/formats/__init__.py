@@ -19,7 +19,7 @@ from quire.source import Source
 
 if TYPE_CHECKING:
     from quire.diagnostics import Code, Diagnostic
-    from quire.formats.playbook.parse_result import ParseResult
+    from quire.formats.playbook.syntax import ParseResult
 
 __all__ = ["FORMATS", "Format", "FormatModule", "all_codes", "check", "format_of", "read", "sniff", "unread"]
 
@@ -47,10 +47,10 @@ class Format(Struct, frozen=True):
 
 
 FORMATS = {
-    "playbook": Format("playbook", "quire.formats.playbook.document"),
-    "directive": Format("directive", "quire.formats.directive.document"),
-    "knowledge": Format("knowledge", "quire.formats.directive.knowledge_document"),
-    "pipeline": Format("pipeline", "quire.formats.pipeline.document"),
+    "playbook": Format("playbook", "quire.formats.playbook.check"),
+    "directive": Format("directive", "quire.formats.directive.check"),
+    "knowledge": Format("knowledge", "quire.formats.directive.knowledge"),
+    "pipeline": Format("pipeline", "quire.formats.pipeline.check"),
 }
 
 

@@ -1,6 +1,7 @@
-"""Follow calls between documents of any format: the inputs and result of a callee, and circles of calls.
+"""Documents as other documents see them: the port through which checks ask about the workspace, and circles of calls.
 
-`Called` is all that `check` needs to know about a callee; the part of Quire that knows the workspace creates it.
+`DocumentResolver` is that port, for all formats; `quire.library.library.Library` is behind it. `Called` is all that a
+check needs to know about a callee.
 
 `circles` finds documents that can reach themselves by calling each other. The calls of playbooks and pipelines are
 known before they run, so a run with such a circle never starts. The calls of a directive are decided by a model: a run
@@ -11,16 +12,21 @@ are not reported: their `depth` limits that.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Protocol, TypeAlias
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
 
 from msgspec import Struct
 
 from quire.wording import did_you_mean, first_of, nearest
 
 if TYPE_CHECKING:
+    from quire.formats.pipeline.syntax import Pipeline
+    from quire.plan.nodes import Arguments, Plan
     from quire.schema import FieldType
+    from quire.source import Source
     from quire.values import Value
+
+Kind: TypeAlias = Literal["directive", "knowledge"]
 
 _SHOWN = 8
 
@@ -43,7 +49,7 @@ class Called(Struct, frozen=True):
     wrong: Callable[[str, Value], str] = _fine
     """Returns what is wrong with a value for an input, else an empty text."""
 
-    def missing(self, names: Mapping[str, object]) -> str:
+    def missing(self, names: Collection[str]) -> str:
         """Return a sentence that lists the required inputs that are not among the names; empty if none is missing."""
         owed = [name for name in self.required if name not in names]
         more = len(owed) - _SHOWN
@@ -101,15 +107,87 @@ class Circle(Struct, frozen=True):
         return f"{first} can reach itself: {way}"
 
 
-class Reach(Protocol):
-    """Knowledge about other documents that a check needs to follow the calls of a file."""
+class Parent(Struct, frozen=True):
+    """A directive that another one extends."""
 
-    def circles(self, declared: str, calls: Sequence[Wanted]) -> Sequence[Circle]:
-        """Return the circles that the calls of a document lead into.
+    id: str
+    extends: str
+    """The id of the directive that it extends itself."""
+    suppress: tuple[str, ...] = ()
+    """Ids that it keeps out of prompts."""
+    layers: tuple[str, ...] = ()
+    """Layers that it adds to prompts: ids of knowledge items, and of hooks that add some."""
 
-        `declared` names the document in a file of several.
-        """
-        ...
+
+class DocumentResolver(Protocol):
+    """The workspace around a document: its documents, items, tools and settings.
+
+    A resolver that inherits from this class knows nothing about the questions that it does not answer itself.
+    """
+
+    def document(self, name: str) -> Called | None:
+        """Return the document of a name, of any format."""
+        return None
+
+    def circles(self, source: Source, calls: Sequence[Wanted], declared: str = "") -> Sequence[Circle]:
+        """Return the circles that the calls of a document lead into; `declared` names it in a file of several."""
+        return ()
+
+    def pipeline(self, name: str, caller: Pipeline) -> Pipeline | None:
+        """Return the registered pipeline that a target means inside `caller`: the same object each time."""
+        return None
+
+    def plans(self) -> dict[str, Plan]:
+        """Return the registered pipelines by name."""
+        return {}
+
+    def directive(self, item_id: str) -> Parent | None:
+        """Return a directive; None if it is in no space. Raises `QuireError` if it exists but cannot be used."""
+        return None
+
+    def has_knowledge(self, item_id: str) -> bool:
+        """Tell whether an item exists. Raises `QuireError` if it exists but cannot be used."""
+        return False
+
+    def ids(self, kind: Kind) -> Collection[str]:
+        """Return the ids of all items of a kind, for suggestions."""
+        return ()
+
+    def project_layers(self) -> Collection[str]:
+        """Return the layers that the project's own hooks add to prompts."""
+        return ()
+
+    def distrust(self, item_id: str) -> str:
+        """Return the problem with the signature of a directive; empty if it has none or if it is valid."""
+        return ""
+
+    def is_built_in(self, name: str) -> bool:
+        """Tell whether `@tool(quire, NAME)` is a tool of Quire's own."""
+        return False
+
+    def tools(self) -> Collection[str] | None:
+        """Return all names by which a tool can be called; None if that takes starting a server or a module."""
+        return None
+
+    def parameters(self, tool: str) -> Mapping[str, Value] | None:
+        """Return the JSON Schema of the arguments of a built-in tool; None for every other name."""
+        return None
+
+    def tool_problems(self, connection: str, tool: str, given: Arguments) -> Sequence[str]:
+        """Return the problems of a call of a built-in or Python tool of the workspace; empty for other tools."""
+        return ()
+
+    def python_problem(self, tool: str) -> str:
+        """Return why a Python tool of the workspace cannot be used; empty for every other name."""
+        return ""
+
+    def identities(self) -> Collection[str] | None:
+        """Return all identities that an agent can run under; None if they are not known."""
+        return None
+
+    def caps(self) -> tuple[int, int]:
+        """Return how many model calls a run may make, and how deep fans may be nested; 0 means no limit."""
+        return 0, 0
 
 
 FindTarget: TypeAlias = Callable[[Caller, Wanted], Caller | None]

@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 from typing import TYPE_CHECKING, cast
 
 from msgspec import Struct
 
 from quire.errors import BadDocument
-from quire.library.called_names import called
-from quire.library.document import read
-from quire.source import Source, read_source
+from quire.formats.resolver import Circle, Wanted
+from quire.library.document import Document, read
+from quire.library.library import KINDS, Library
+from quire.plan.built_in_tools import ALIASES
+from quire.plan.nodes import Plan, UseTool
+from quire.plan.uses import OWN, OWN_TOOLS
+from quire.source import Source
 
 if TYPE_CHECKING:
     from quire.engine.interpreter.thread.compose import Bundle
-    from quire.library.items import ItemType
-    from quire.library.pipelines import RegisteredPipelines
-    from quire.library.playbooks import Playbooks
-    from quire.library.spaces import Spaces
-    from quire.plan.nodes import Plan
     from quire.values import Value
 
 
@@ -40,37 +39,42 @@ class Callee(Struct, frozen=True):
         return self.bundle.encoded() if self.bundle else self.source.text
 
 
-class Callees:
-    """Finds callees by name: a registered pipeline, else a playbook, else a directive. Reads nothing before the first
-    call."""
+_BUILT_IN = {*ALIASES, *ALIASES.values(), *OWN_TOOLS}
 
-    def __init__(
-        self,
-        pipelines: Callable[[], RegisteredPipelines],
-        playbooks: Callable[[], Playbooks],
-        directive: Callable[[str], Bundle | None],
-        verify: Callable[[Source, str], None] = lambda source, format: None,
-    ) -> None:
-        """`verify` raises `Refused` for a playbook or a pipeline whose signature does not hold."""
-        self._pipelines = cache(pipelines)
-        self._playbooks = cache(playbooks)
+
+def is_built_in(name: str) -> bool:
+    """Tell whether `@tool(quire, NAME)` is a tool of Quire's own, whatever documents exist."""
+    return name in _BUILT_IN
+
+
+def called(plan: Plan) -> Iterator[str]:
+    """Yield the names of the documents that the steps of a plan call."""
+    for _, step in plan.steps():
+        yield from (call.document for call in step.calls())
+        match step.work:
+            case UseTool(connection=place, tool=tool) if place == OWN and not is_built_in(tool):
+                yield tool
+
+
+class Callees:
+    """Finds callees by name, in the library as it is at the first question."""
+
+    def __init__(self, library: Library, directive: Callable[[str], Bundle | None]) -> None:
+        """`directive` gathers and verifies a directive."""
+        self._settings = library.settings
+        self._snapshot = cache(library.snapshot)
         self._directive = directive
-        self._verify = verify
 
     def find(self, name: str, kind: str = "") -> Callee | None:
         """Find a callee, or return None. Raises `Refused` and `BadDocument` for one that exists but cannot be used."""
-        if kind in ("", "pipeline"):
-            registered = self._pipelines().pipelines.get(name)
-            if registered is not None:
-                self._verify(registered.source, "pipeline")
-                return Callee(name, registered.plan, registered.source, registered.declared, registered.key)
-        if kind in ("", "playbook"):
-            found = self._playbooks().find(name)
-            if found is not None:
-                document = read(read_source(found[1]))
-                self._verify(document.source, document.format)
-                return Callee(name, document.runnable(), document.source)
-        bundle = self._directive(name) if kind in ("", "directive") else None
+        kinds = (kind,) if kind else KINDS
+        document = self._snapshot().find(name, [one for one in kinds if one != "directive"])
+        if document is not None:
+            from quire.library.verify import require_signed
+
+            require_signed(self._settings, document.source, document.format)
+            return Callee(name, document.runnable(), document.source, document.declared, document.key)
+        bundle = self._directive(name) if "directive" in kinds else None
         if bundle is None:
             return None
         source = Source.of(bundle.directives[bundle.item_id], f"{bundle.item_id}.md")
@@ -86,8 +90,7 @@ class Callees:
     def _follow(self, plan: Plan, found: dict[str, Callee], way: tuple[str, ...]) -> None:
         for name in called(plan):
             if name in way:
-                circle = " → ".join((*way[way.index(name) :], name))
-                raise BadDocument(f"{name} can reach itself: {circle}")
+                raise BadDocument(str(Circle(Wanted(name), way[way.index(name) :], decided=False)))
             if name in found:
                 continue
             callee = self.find(name)
@@ -96,12 +99,12 @@ class Callees:
                 self._follow(callee.plan, found, (*way, name))
 
 
-def no_such(name: str, spaces: Spaces) -> str:
+def no_such(name: str, library: Library) -> str:
     """Return the message about a name that is neither a built-in tool nor a document."""
     from quire.tools.builtin import SPECS
     from quire.tools.registry import unknown
 
-    entries = [entry for kind in _KINDS for entry in spaces.entries(kind) if entry.space != "system"]
+    entries = [entry for several in library.entries().values() for entry in several if entry.space != "system"]
     names = [name for entry in entries for name in (entry.id, entry.name)]
     return unknown("built-in tool and no document", name, dict.fromkeys([*SPECS, *names]))
 
@@ -130,12 +133,17 @@ def pinned(callees: Mapping[str, Callee]) -> dict[str, Value]:
     }
 
 
-def unpinned(declared: str, key: str, source: Source) -> Plan:
-    """Return the plan of a registered pipeline from its pinned text."""
-    from quire.library.pipelines import read_pipelines
+def unpinned(source: Source, format: str, declared: str, key: str) -> Document:
+    """Read a document again from its pinned text. Raises `StopIteration` if a file of pipelines has none of the
+    name."""
+    if format == "directive":
+        return Document(source, format, read_directive(source), ())
+    if not declared:
+        return read(source)
+    from quire.library.registered import read_pipelines
 
-    found, _ = read_pipelines(key, source)
-    return next(one.plan for one in found if one.declared == declared)
+    plan = next(one.plan for one in read_pipelines(key, source)[0] if one.declared == declared)
+    return Document(source, format, plan, (), declared, key)
 
 
 def opened(stored: Mapping[str, Value], text: str) -> tuple[Plan, Bundle | None]:
@@ -143,13 +151,7 @@ def opened(stored: Mapping[str, Value], text: str) -> tuple[Plan, Bundle | None]
     from quire.engine.interpreter.thread.compose import Bundle
 
     entry = cast("Mapping[str, str]", stored)
-    if entry.get("format") == "directive":
-        bundle = Bundle.of(text)
-        return read_directive(Source.of(bundle.directives[bundle.item_id], entry["document"])), bundle
-    source = Source.of(text, entry["document"])
-    if entry.get("format", "pipeline") == "pipeline":
-        return unpinned(entry["declared"], entry["key"], source), None
-    return read(source).runnable(), None
-
-
-_KINDS: tuple[ItemType, ...] = ("pipeline", "playbook", "directive")
+    format = entry.get("format", "pipeline")
+    bundle = Bundle.of(text) if format == "directive" else None
+    source = Source.of(bundle.directives[bundle.item_id] if bundle else text, entry["document"])
+    return unpinned(source, format, entry["declared"], entry["key"]).runnable(), bundle

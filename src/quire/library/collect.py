@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Iterator, Sequence
+from functools import cache, partial
 from pathlib import Path
 
 from msgspec import Struct
@@ -86,6 +87,7 @@ def _search(folder: Path) -> Iterator[Wanted]:
     for here, folders, files in os.walk(folder, followlinks=False):
         folders[:] = sorted(name for name in folders if _entered(here, name))
         in_space = _in_space(Path(here))
+        registers = cache(partial(_pipelines_around, Path(here)))
         for name in sorted(files):
             path = Path(here, name)
             if in_space:
@@ -96,21 +98,27 @@ def _search(folder: Path) -> Iterator[Wanted]:
             elif name.lower().endswith(".md") and _has_steps(path):
                 yield Wanted(path, named=False)
             elif name.lower().endswith((".yaml", ".yml")):
-                if _is_registered(path):
+                if (workspace := registers()) and _is_registered(path, workspace):
                     yield Wanted(path, named=True)
                 elif _has_pipeline(path):
                     yield Wanted(path, named=False)
 
 
-def _is_registered(path: Path) -> bool:
-    """Tell whether a file is in the workspace's folder of pipelines, where every file counts as one, even a broken
-    one."""
-    if "pipelines" not in path.absolute().parts:
-        return False
-    from quire.library.pipelines import in_folder
+def _pipelines_around(folder: Path) -> Path | None:
+    """Return the workspace around a folder that may be in its folder of pipelines; None for any other folder."""
+    if "pipelines" not in folder.absolute().parts:
+        return None
     from quire.workspace.locate import find_workspace
 
-    return in_folder(real_path(path), find_workspace(path.absolute().parent).folder)
+    return find_workspace(folder.absolute()).folder
+
+
+def _is_registered(path: Path, workspace: Path) -> bool:
+    """Tell whether a file is in the workspace's folder of pipelines, where every file counts as one, even a broken
+    one."""
+    from quire.library.registered import in_folder
+
+    return in_folder(real_path(path), workspace)
 
 
 def _has_pipeline(path: Path) -> bool:

@@ -7,7 +7,6 @@ A directive is composed from itself, its ancestors, and the knowledge that they 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
@@ -18,7 +17,6 @@ from quire.engine.interpreter.thread.hooks import injects, loses_a_gate, read_ho
 from quire.engine.interpreter.thread.setup import Setup, check_risk, set_up
 from quire.errors import CannotStart, Refused
 from quire.library.hook_targets import hook_targets
-from quire.library.spaces import Spaces
 from quire.library.verify import VerifiedItems, read_body, read_thread
 from quire.models.tiers import thread_model
 from quire.plan.thread import THREAD_PATH, Hook, Thread
@@ -33,6 +31,7 @@ from quire.workspace.grants import reaching
 if TYPE_CHECKING:
     from quire.library.document import Document
     from quire.library.items import Item, ItemType
+    from quire.library.library import Library
     from quire.models.choose import Choice
     from quire.plan.nodes import Plan
     from quire.values import Value
@@ -148,12 +147,7 @@ class BundleBuilder:
         return read_body(verified.item)
 
     def _find(self, item_type: ItemType, item_id: str) -> Item | None:
-        """Find an item. Raises `Refused` for a link: it would put one signed file in the place of another, which moving
-        a file cannot do."""
-        item = self._items.spaces.find(item_type, item_id)
-        if item is not None and item.id != item_id and not item.id.endswith(f"/{item_id}"):
-            raise Refused(f"the {item_type} {item_id} is a link to {item.id}; put a file of its own there, and sign it")
-        return item
+        return self._items.spaces.find_file(item_type, item_id, ", and sign it")
 
     def _hooks(self) -> tuple[tuple[Hook, ...], str, tuple[str, ...]]:
         """Read the hooks of the project. The user has confirmed them with the other requests of the workspace."""
@@ -187,8 +181,9 @@ class Started(Struct, frozen=True):
 class Directives:
     """The directives of one workspace."""
 
-    def __init__(self, settings: Settings, environ: Mapping[str, str]) -> None:
-        self._settings = settings
+    def __init__(self, library: Library, environ: Mapping[str, str]) -> None:
+        self._library = library
+        self._settings = library.settings
         self._environ = environ
 
     def model_of(self, plan: Plan) -> Choice:
@@ -216,7 +211,7 @@ class Directives:
         """Prepare a directive to run. `granted` are the user's grants, which count for unsigned directives. Raises
         `CannotStart` and `Refused`."""
         gathering = self.gathering(one_model=one_model)
-        bundle = gathering.gather("", self.item(document))
+        bundle = gathering.gather("", self._library.directive_at(document.name))
         if bundle is None:
             raise CannotStart(f"there is no directive {document.name}")
         return self._started(bundle, given, limits, granted, gathering)
@@ -260,23 +255,10 @@ class Directives:
 
     def compose(self, document: Document, given: Mapping[str, Value]) -> tuple[Bundle, Setup]:
         """Compose a directive only to look at it: raises as `start` does, but does not check risks."""
-        bundle = self.gathering(one_model=True).gather("", self.item(document))
+        bundle = self.gathering(one_model=True).gather("", self._library.directive_at(document.name))
         if bundle is None:
             raise CannotStart(f"there is no directive {document.name}")
         return bundle, set_up(bundle, given, THREAD_PATH)
-
-    def item(self, document: Document) -> Item:
-        """Return the item of a file. Raises `CannotStart` for a file that is not in a space: it could be neither
-        referenced nor signed."""
-        path = Path(document.name).resolve()
-        spaces = Spaces(self._settings)
-        for root in spaces.roots("directive"):
-            folder = root.real()
-            if folder is not None and path.is_relative_to(folder):
-                found = spaces.find("directive", path.relative_to(folder).with_suffix("").as_posix(), root.space)
-                if found is not None:
-                    return found
-        raise CannotStart(f"{document.name} is in no space: directives live below .ai/directives of a workspace")
 
     def granted_now(self, grants: Iterable[str], keys: Iterable[str], now: Grants) -> Grants:
         """Return the grants of the start, without those that reach further than the user allows now.
@@ -299,12 +281,12 @@ class Directives:
         """
         if not self._requires_signatures():
             return
-        trusted, spaces = TrustedKeys.load(self._settings), Spaces(self._settings)
+        trusted = TrustedKeys.load(self._settings)
         for item_id, text in (pair for bundle in bundles for pair in bundle.directives.items()):
             verdict = verify_text(text, "directive", item_id, trusted)
             if verdict.ok or verdict.outcome is Outcome.MISPLACED:
                 continue
-            built_in = spaces.find("directive", item_id, "system")
+            built_in = self._library.spaces.find("directive", item_id, "system")
             if built_in is None or built_in.text != text:
                 raise Refused(f"{verdict.message} (the run pinned it so: it does not go on)")
 

@@ -15,6 +15,7 @@ from quire.formats import invisible
 from quire.source import MAX_DOCUMENT_BYTES, Source, read_source
 
 if TYPE_CHECKING:
+    from quire.formats.pipeline.syntax import ParseResult as PipelineParseResult
     from quire.plan.nodes import Plan
 
 
@@ -30,6 +31,8 @@ class Document(Struct, frozen=True):
     """The name of the pipeline, in a file of several."""
     key: str = ""
     """The name under which the file is registered."""
+    id: str = ""
+    """The whole name by which the library has found it; empty for a document that was read from a file or a text."""
 
     @property
     def name(self) -> str:
@@ -64,13 +67,17 @@ def read(source: Source) -> Document:
     name = formats.format_of(source)
     if name == "knowledge":
         raise CannotStart(f"{source.name} is knowledge: directives read it, nothing runs it")
-    # The number of stored bytes matters only if there are too many.
-    stored = source.stored if source.exceeds(MAX_DOCUMENT_BYTES) else None
-    plan, diagnostics = _contents(name, Source("", source.text, stored))
+    plan, diagnostics = _contents(name, unnamed(source))
     return Document(source, name, plan, diagnostics)
 
 
-@lru_cache(maxsize=4)
+def unnamed(source: Source) -> Source:
+    """Return the part of a source that decides how it is read: one text may be read under several names."""
+    # The number of stored bytes matters only if there are too many.
+    return Source("", source.text, source.stored if source.exceeds(MAX_DOCUMENT_BYTES) else None)
+
+
+@lru_cache(maxsize=64)
 def _contents(name: str, source: Source) -> tuple[Plan | None, tuple[Diagnostic, ...]]:
     """Read a text. Cached, because a run reads its document when it is checked, started and driven, under two names."""
     match name:
@@ -87,11 +94,26 @@ def _contents(name: str, source: Source) -> tuple[Plan | None, tuple[Diagnostic,
 
 def _pipeline(source: Source) -> tuple[Plan | None, tuple[Diagnostic, ...]]:
     from quire.formats.pipeline.lower import lower
-    from quire.formats.pipeline.parse import parse
 
-    reading = parse(source)
+    reading = parse_pipelines(source, False)
     file = reading.file
     return lower(file, file.pipelines[0]) if file else None, reading.diagnostics
+
+
+def parse_pipelines(source: Source, registered: bool) -> PipelineParseResult:
+    """Parse a file of pipelines. `source` is `unnamed`, so that its text is parsed once for all its names."""
+    found = _parse_pipelines(source, True)
+    if registered or (found.file and len(found.file.pipelines) == 1):
+        return found
+    return _parse_pipelines(source, False)
+
+
+@lru_cache(maxsize=1_000)
+def _parse_pipelines(source: Source, registered: bool) -> PipelineParseResult:
+    """Parse a text. Cached like `_contents`, for a whole folder of registered files."""
+    from quire.formats.pipeline.parse import parse
+
+    return parse(source, registered=registered)
 
 
 def _directive(source: Source) -> tuple[Plan | None, tuple[Diagnostic, ...]]:

@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING
 
 from quire.errors import BadConfiguration, CannotStart
 from quire.library.document import load
-from quire.library.pipelines import load_registry
-from quire.library.playbooks import load_playbooks
+from quire.library.library import Library
 from quire.plan.bounds import Allowance, PlanBounds, bounds
 from quire.plan.envelope import CapabilityEnvelope, callees_of, envelope
 from quire.tools.builtin import NAMES, SPECS
@@ -39,7 +38,7 @@ def foreseen(plan: Plan) -> tuple[PlanBounds, CapabilityEnvelope]:
         settings = None
     documents: dict[str, Plan] = {}
     if settings is not None and any(callees_of(step) for _, step in plan.steps()):
-        documents = _documents(settings)
+        documents = _documents(Library(settings))
     profiles = {"default": AgentSettings(), **(settings.agents if settings else {})}
 
     def tools_of(agent: Agent) -> tuple[str, ...]:
@@ -51,11 +50,11 @@ def foreseen(plan: Plan) -> tuple[PlanBounds, CapabilityEnvelope]:
     return counted, envelope(plan, words, documents, tools_of)
 
 
-def _documents(settings: Settings) -> dict[str, Plan]:
+def _documents(library: Library) -> dict[str, Plan]:
     """Return registered pipelines and readable playbooks. Directives are left out, because they are composed when they
     run."""
     found: dict[str, Plan] = {}
-    playbooks = load_playbooks(settings).paths
+    playbooks = library.playbooks().paths
     for name, path in playbooks.items():
         try:
             plan = load(path).plan
@@ -63,7 +62,7 @@ def _documents(settings: Settings) -> dict[str, Plan]:
             continue
         if plan is not None:
             found[name] = found[name.rpartition("/")[2]] = plan
-    return found | {name: one.plan for name, one in load_registry(settings).pipelines.items()}
+    return found | library.plans()
 
 
 class Words:

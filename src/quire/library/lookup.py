@@ -17,7 +17,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from quire.errors import CannotStart, Unreadable
-from quire.library.document import Document, load, read
+from quire.library.document import Document, load, parse_pipelines, read, unnamed
 from quire.source import Source, relative_to_here
 from quire.wording import did_you_mean, nearest
 from quire.workspace.locate import find_workspace
@@ -25,8 +25,7 @@ from quire.workspace.locate import find_workspace
 if TYPE_CHECKING:
     from quire.formats.pipeline.syntax import Pipeline
     from quire.library.items import Entry
-    from quire.library.pipelines import RegisteredPipelines
-    from quire.library.spaces import Spaces
+    from quire.library.library import Library
     from quire.trust.sign_file import Signable
 
 
@@ -46,59 +45,37 @@ def document_of(argument: str, start: Path | None = None) -> Document:
             return load(argument)
         except Unreadable as error:
             raise with_near_file(error) from None
-    from quire.library.pipelines import load_registry
-    from quire.library.spaces import Spaces
+    from quire.library.library import Library
     from quire.workspace.configuration import load_settings
-    from quire.workspace.locate import find_workspace
 
-    settings = load_settings(find_workspace(start or Path.cwd()))
-    registry, spaces = load_registry(settings), Spaces(settings)
-    meant = list(_meant(argument, registry, spaces))
+    library = Library(load_settings(find_workspace(start or Path.cwd())))
+    meant = library.meanings(argument)
     if len(meant) > 1:
         listed = ", ".join(f"the {entry.type} {entry.id} ({_shown(entry)})" for entry in meant)
         raise CannotStart(f"{argument} means several things: {listed}; say which by its file, or by its whole id")
     if not meant:
-        raise CannotStart(_nothing(argument, _known(registry, spaces), registry.problems))
+        raise CannotStart(_nothing(argument, library))
     (entry,) = meant
     if entry.type == "pipeline":
-        found = registry.pipelines[entry.id]
-        return found.document
+        return library.registry().pipelines[entry.id].document
     if entry.type == "playbook":
         return load(_shown(entry))
-    item = spaces.read(entry)
+    item = library.spaces.read(entry)
     # Its whole path determines the format; messages about it use the path that people would type.
     return replace(read(Source.of(item.text, str(entry.path))), source=Source.of(item.text, _shown(entry)))
 
 
 def tree_of(document: Document) -> Pipeline:
     """Return the syntax tree of a pipeline that can run."""
-    from quire.formats.pipeline.parse import parse
-
-    file = parse(document.source, registered=bool(document.declared)).file
+    file = parse_pipelines(unnamed(document.source), bool(document.declared)).file
     assert file is not None  # noqa: S101  # it has a plan
     return next(one for one in file.pipelines if document.declared in ("", one.name.text))
 
 
-def _meant(name: str, registry: RegisteredPipelines, spaces: Spaces) -> Iterator[Entry]:
-    """Yield all documents with this name. A full match wins over the last part of another name, within each kind."""
-    from quire.library.items import Entry
-
-    if name in registry.pipelines:
-        yield Entry(name, "pipeline", "project", Path(registry.pipelines[name].source.name))
-    for kind in ("playbook", "directive"):
-        entries = [entry for entry in spaces.entries(kind) if name in (entry.id, entry.name)]
-        yield from [entry for entry in entries if entry.id == name] or entries
-
-
-def _known(registry: RegisteredPipelines, spaces: Spaces) -> dict[str, list[str]]:
-    found = {"pipeline": list(registry.pipelines)}
-    for kind in ("playbook", "directive"):
-        found[kind] = [entry.id for entry in spaces.entries(kind)]
-    return found
-
-
-def _nothing(name: str, known: dict[str, list[str]], problems: tuple[str, ...]) -> str:
-    names = [one for ids in known.values() for one in ids]
+def _nothing(name: str, library: Library) -> str:
+    registry = library.registry()
+    others = [entry.id for kind, entries in library.entries().items() if kind != "pipeline" for entry in entries]
+    names = [*registry.pipelines, *others]
     last_parts = {one.rpartition("/")[2]: one for one in names}
     close = nearest(name, names) or last_parts.get(nearest(name, list(last_parts)) or "")
     own = [one for one in names if not one.startswith("rye/")]
@@ -108,7 +85,9 @@ def _nothing(name: str, known: dict[str, list[str]], problems: tuple[str, ...]) 
         hint = f"known here are {', '.join(own[:_SHOWN])}" + (" and more" if len(own) > _SHOWN else "")
     else:
         hint = "no document here has a name"
-    return "\n".join([f"there is no file, no pipeline, playbook or directive {name}; {hint}", *problems])
+    return "\n".join(
+        [f"there is no file, no pipeline, playbook or directive {name}; {hint}", *library.registry().problems]
+    )
 
 
 def _shown(entry: Entry) -> str:

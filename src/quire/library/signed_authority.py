@@ -21,7 +21,7 @@ from msgspec import Struct
 from quire.engine.interpreter.thread.compose import Resolver, read_chain
 from quire.engine.interpreter.thread.limits import Limits, resolve_limits
 from quire.errors import CannotStart, QuireError
-from quire.library.verify import Library, VerifiedItems, read_thread
+from quire.library.verify import VerifiedItems, read_thread
 from quire.source import written_beside
 from quire.trust.capabilities import Grants
 from quire.trust.private_files import make_folder
@@ -109,7 +109,7 @@ class SignedAuthority(Struct, frozen=True):
         if (noted := _read(file)) is not None and noted[0] == digest:
             return
         try:
-            authority = authority_of(read_thread(item), Library(self.items))
+            authority = authority_of(read_thread(item), self.items)
         except QuireError:
             return  # It cannot run either: one of its ancestors is missing or refused.
         _write(

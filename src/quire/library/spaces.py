@@ -10,15 +10,15 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Iterator, Sequence
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from quire.errors import CannotStart, Refused, Unreadable
-from quire.library import built_in
-from quire.library.items import FOLDERS, Entry, Item, ItemType, SpaceName, checked_id
-from quire.library.playbooks import load_playbooks
+from quire.errors import CannotStart, QuireError, Refused, Unreadable
+from quire.library.items import BUILT_IN_FOLDER, FOLDERS, Entry, Item, ItemType, SpaceName, checked_id
+from quire.library.registered import load_playbooks
 from quire.source import MAX_DOCUMENT_BYTES, normalise
 
 if TYPE_CHECKING:
@@ -71,6 +71,14 @@ class Spaces:
                 return found
         return self._bare(item_type, item_id, source) if len(parts) == 1 else None
 
+    def find_file(self, item_type: ItemType, item_id: str, then: str = "") -> Item | None:
+        """Find an item like `find`. Raises `Refused` for a link: it would put one signed file in the place of another,
+        which moving a file cannot do. `then` completes the advice."""
+        item = self.find(item_type, item_id)
+        if item is not None and item.id != item_id and not item.id.endswith(f"/{item_id}"):
+            raise Refused(f"the {item_type} {item_id} is a link to {item.id}; put a file of its own there{then}")
+        return item
+
     def entries(self, item_type: ItemType, source: SpaceName | None = None) -> list[Entry]:
         """Return all items of a type in the order of spaces and ids, without those hidden by an earlier space."""
         found: dict[str, Entry] = {}
@@ -99,7 +107,7 @@ class Spaces:
         if source in (None, "user"):
             yield Root(item_type, "user", user / ".ai" / name, endings)
         if source in (None, "system"):
-            yield Root(item_type, "system", built_in.FOLDER / name, endings)
+            yield Root(item_type, "system", BUILT_IN_FOLDER / name, endings)
 
     def _bare(self, item_type: ItemType, name: str, source: SpaceName | None) -> Item | None:
         fitting = [entry for entry in self.entries(item_type, source) if entry.name == name]
@@ -133,10 +141,49 @@ class Spaces:
 
     def _pipelines(self) -> Iterator[Entry]:
         # Reads and parses all pipelines, so it is imported only for them.
-        from quire.library.pipelines import load_registry
+        from quire.library.registered import load_registry
 
         for name, registered in sorted(load_registry(self.settings).pipelines.items()):
             yield Entry(name, "pipeline", "project", Path(registered.source.name))
+
+
+class DirectiveIndex:
+    """Finds directives when many names are checked: the folders are listed once, and an unknown name costs no access to
+    the disk. Finds what `Spaces.find` finds, as long as the files do not change after the first use."""
+
+    def __init__(self, spaces: Spaces) -> None:
+        self._spaces = spaces
+        self.find = lru_cache(maxsize=None)(self._find)
+
+    def _find(self, name: str) -> Item | None:
+        """Find a directive by its name. Raises what `Spaces.find` raises."""
+        parts = checked_id(name)
+        here = parts[0] in self._top
+        if not here:
+            if isinstance(self._bare_names, QuireError):
+                raise self._bare_names
+            here = name in self._bare_names
+        return self._spaces.find("directive", name) if here else None
+
+    @cached_property
+    def _top(self) -> frozenset[str]:
+        """All names directly below the folders of directives, files with and without their endings."""
+        found: set[str] = set()
+        for root in self._spaces.roots("directive"):
+            try:
+                names = [path.name for path in root.folder.iterdir()]
+            except OSError:
+                continue  # `Spaces.find` cannot find anything there either
+            found.update(names)
+            found.update(name.removesuffix(ending) for name in names for ending in root.endings)
+        return frozenset(found)
+
+    @cached_property
+    def _bare_names(self) -> frozenset[str] | QuireError:
+        try:
+            return frozenset(entry.name for entry in self._spaces.entries("directive"))
+        except QuireError as error:
+            return error
 
 
 def plural(item_type: str) -> str:

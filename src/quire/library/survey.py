@@ -16,8 +16,7 @@ from quire.engine.interpreter.thread.compose import Bundle, BundleResolver, Comp
 from quire.engine.interpreter.thread.hooks import injects
 from quire.engine.interpreter.thread.limits import Limits, resolve_limits
 from quire.errors import CannotStart
-from quire.library.directives import BundleBuilder, Directives
-from quire.library.spaces import Spaces
+from quire.library.directives import BundleBuilder
 from quire.library.verify import VerifiedItems
 from quire.models.choose import MODEL_BY_KEY, Choice
 from quire.models.downloads import preferred_model
@@ -26,12 +25,12 @@ from quire.plan.vocabulary import POSITIONS
 from quire.source import Source
 from quire.trust.risk import Tier, project_risk, tier_of
 from quire.trust.signatures import Outcome
-from quire.trust.trusted_keys import TrustedKeys
 from quire.workspace.consent import HOOKS
 
 if TYPE_CHECKING:
     from quire.library.document import Document
     from quire.library.items import Item, ItemType
+    from quire.library.library import Library
     from quire.plan.thread import Hook, Thread
     from quire.values import Value
     from quire.workspace.settings import Settings
@@ -100,11 +99,12 @@ class Survey(Struct, frozen=True):
     risk_problem: str
 
 
-def survey(settings: Settings, environ: Mapping[str, str], document: Document, given: Mapping[str, Value]) -> Survey:
+def survey(library: Library, environ: Mapping[str, str], document: Document, given: Mapping[str, Value]) -> Survey:
     """Survey a directive. Raises `CannotStart` for one that cannot be composed: a circular chain, wrong inputs, a
     missing item."""
-    items = VerifiedItems(Spaces(settings), TrustedKeys.load(settings), "warn", settings.trust.documents)
-    item = Directives(settings, environ).item(document)
+    settings = library.settings
+    items = replace(VerifiedItems.of(settings), mode="warn")
+    item = library.directive_at(document.name)
     bundle = BundleBuilder(settings, items, environ, model=False).gather("", item)
     if bundle is None:
         raise CannotStart(f"there is no directive {document.name}")

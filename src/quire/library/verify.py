@@ -5,7 +5,7 @@ verified if they carry a signature, because an unchecked signature line is worse
 of them are. Items that come with Quire are verified by hash. In `require` mode an item that does not verify is refused,
 with the way to fix it; in `warn` mode it is used, with a warning.
 
-`Library` is the `Resolver` that `quire.engine.interpreter.thread.compose` asks.
+`VerifiedItems` is a `Resolver` that `quire.engine.interpreter.thread.compose` can ask.
 """
 
 from __future__ import annotations
@@ -81,6 +81,16 @@ class VerifiedItems(Struct):
         item = self.spaces.find(item_type, item_id, source)
         return None if item is None else self.require(item)
 
+    def directive(self, item_id: str) -> Thread | None:
+        """Read a directive. Raises what `find` raises, and `BadDocument` for one that cannot be read."""
+        found = self.find("directive", item_id)
+        return None if found is None else read_thread(found.item)
+
+    def knowledge(self, item_id: str) -> str | None:
+        """Return the body of a knowledge item. Raises as `directive` does."""
+        found = self.find("knowledge", item_id)
+        return None if found is None else read_body(found.item)
+
     def require(self, item: Item) -> Verified:
         """Return the item with its verdict. If it is not ok, raises `Refused` in require mode, and otherwise remembers
         a warning."""
@@ -97,9 +107,9 @@ class VerifiedItems(Struct):
         from quire.trust.signatures import Outcome, Verdict, is_signed
 
         if item.space == "system":
-            from quire.library import built_in
+            from quire.library.items import is_genuine
 
-            if built_in.is_genuine(item.path, item.text):
+            if is_genuine(item.path, item.text):
                 return Verdict(Outcome.OK)
             return Verdict(
                 Outcome.MODIFIED,
@@ -122,23 +132,6 @@ def as_signable(item: Item, workspace: Path) -> Signable:
         return signable(item.path, workspace)
     syntax: Syntax = "yaml" if item.path.suffix == ".yaml" else "markdown"
     return Signable(item.path, item.type, item.id, syntax, PurePosixPath(item.id + item.path.suffix))
-
-
-class Library(Struct, frozen=True):
-    """Reads verified directives and knowledge. Both methods raise `Refused` for an item that is not trusted, and what
-    `Spaces.find` raises."""
-
-    items: VerifiedItems
-
-    def directive(self, item_id: str) -> Thread | None:
-        """Read a directive. Raises `BadDocument` for one that cannot be read."""
-        found = self.items.find("directive", item_id)
-        return None if found is None else read_thread(found.item)
-
-    def knowledge(self, item_id: str) -> str | None:
-        """Return the body of a knowledge item. Raises `BadDocument` for one that cannot be read."""
-        found = self.items.find("knowledge", item_id)
-        return None if found is None else read_body(found.item)
 
 
 def read_thread(item: Item) -> Thread:

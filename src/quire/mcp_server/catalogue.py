@@ -21,9 +21,15 @@ from quire.errors import QuireError
 from quire.formats import format_of
 from quire.formats.pipeline.inputs import inferred_inputs, optional_inputs
 from quire.library.document import Document, read
-from quire.library.pipelines import PIPELINES_FOLDER as PIPELINES
-from quire.library.pipelines import Registered, RegisteredPipelines, files_below, load_registry, read_pipelines
-from quire.library.playbooks import SUFFIX, load_playbooks
+from quire.library.library import Library
+from quire.library.registered import (
+    PIPELINES_FOLDER,
+    SUFFIX,
+    Registered,
+    RegisteredPipelines,
+    files_below,
+    read_pipelines,
+)
 from quire.plan.thread import Parameter, Thread
 from quire.source import Source, read_source
 
@@ -63,7 +69,7 @@ class Catalogue:
     each problem once."""
 
     def __init__(self, settings: Settings, named: Sequence[Path] = (), report: Callable[[str], None] = print) -> None:
-        self._settings = settings
+        self._library = Library(settings)
         self._named = tuple(named)
         self._report = report
         self._reported: tuple[str, ...] = ()
@@ -89,7 +95,7 @@ class Catalogue:
         return tuple(found)
 
     def _read(self) -> Listing:
-        registry = load_registry(self._settings)
+        registry = self._library.registry()
         problems = list(registry.problems)
         tools: dict[str, Offered] = {}
         offers = (*self._pipelines(registry), *self._documents(registry, problems), *self._directives(problems))
@@ -106,7 +112,7 @@ class Catalogue:
 
     def _documents(self, registry: RegisteredPipelines, problems: list[str]) -> Iterator[Offered]:
         taken = {Path(one.source.name).resolve() for one in registry.pipelines.values()}
-        playbooks = load_playbooks(self._settings)
+        playbooks = self._library.playbooks()
         problems += playbooks.problems
         for name, path in (*playbooks.paths.items(), *((_stem(path), path) for path in self._named)):
             if path.resolve() in taken:
@@ -131,13 +137,12 @@ class Catalogue:
         warned.
         """
         from quire.library.directives import BundleBuilder
-        from quire.library.spaces import Spaces
         from quire.library.verify import VerifiedItems
 
-        spaces = Spaces(self._settings)
+        settings, spaces = self._library.settings, self._library.spaces
         try:
             entries = [one for one in spaces.entries("directive") if one.space != "system"]
-            items = replace(VerifiedItems.of(self._settings), mode="require")
+            items = replace(VerifiedItems.of(settings), mode="require")
         except QuireError as error:
             problems.append(str(error))
             return
@@ -145,19 +150,20 @@ class Catalogue:
         for entry in entries:
             try:
                 item = spaces.read(entry)
-                BundleBuilder(self._settings, items, {}, model=False).gather("", item)
+                BundleBuilder(settings, items, {}, model=False).gather("", item)
                 name = entry.name if names.count(entry.name) == 1 else entry.id
                 yield _directive(name, read(Source.of(item.text, str(entry.path))))
             except QuireError as error:
                 problems.append(str(error))
 
     def _files(self) -> Iterator[Path]:
-        folder = self._settings.workspace.folder
-        yield from (folder / entry.path for entry in self._settings.pipelines.values())
-        yield from files_below(folder / PIPELINES)
-        yield from load_playbooks(self._settings).paths.values()
+        settings = self._library.settings
+        folder = settings.workspace.folder
+        yield from (folder / entry.path for entry in settings.pipelines.values())
+        yield from files_below(folder / PIPELINES_FOLDER)
+        yield from self._library.playbooks().paths.values()
         yield from (folder / ".ai" / "directives").rglob("*.md")
-        yield from (self._settings.user / ".ai" / "directives").rglob("*.md")
+        yield from (settings.user / ".ai" / "directives").rglob("*.md")
 
 
 def tool_name(kind: str, name: str) -> str:

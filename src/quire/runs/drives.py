@@ -99,12 +99,12 @@ async def _look_here(runtime: Runtime, row: RunRow, held: PinnedRun, gate: Tools
     if not pins.queue:
         return pins.warnings
     from quire.runs.preflight import Start, look_ahead
-    from quire.runs.preflight_limits import check_prices
+    from quire.runs.static_failures import check_prices
 
     folder = Path(pins.folder) if pins.folder else None
     documents, bundles = held.setting.documents, held.setting.bundles
     start = Start(held.plan, documents, bundles, _grants(runtime, held.plan, pins), folder, pins.model, pins.limits)
-    found = await look_ahead(runtime.settings, start, gate, runtime.models, runtime.callees().find)
+    found = await look_ahead(runtime.library, start, gate, runtime.models, runtime.callees().find)
     found.raise_if_any()
     check_prices(runtime.models, asked_models(runtime, pins.model, held.plans, bundles), pins.budget)
     return tuple(dict.fromkeys((*pins.warnings, *found.warnings)))

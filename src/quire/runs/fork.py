@@ -20,9 +20,9 @@ from quire.errors import BadInputs, CannotStart, RunState
 from quire.plan.thread import THREAD_PATH
 from quire.plan.uses import asks_a_model
 from quire.runs.options import checked_budget
-from quire.runs.preflight_limits import check_prices
 from quire.runs.resume import checked_overrides, passed, unknown
 from quire.runs.start import check_labels, new_run_id
+from quire.runs.static_failures import check_prices
 from quire.stores.contract import History, restore
 from quire.trust.capabilities import Grants
 from quire.values import Value, copy

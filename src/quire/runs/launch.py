@@ -37,7 +37,7 @@ from quire.wording import did_you_mean, nearest
 if TYPE_CHECKING:
     from quire.engine.events import Listener
     from quire.engine.ports import People
-    from quire.library.pipelines import Registered
+    from quire.library.registered import Registered
     from quire.runs.runtime import Runtime
     from quire.trust.capabilities import Grants
     from quire.values import Value

@@ -20,8 +20,7 @@ from msgspec.structs import asdict
 from quire.engine.interpreter.call_document import opener
 from quire.engine.interpreter.environment import Environment, Profile
 from quire.errors import RunState
-from quire.library.callees import opened, read_directive, unpinned
-from quire.library.document import Document, read
+from quire.library.callees import opened, unpinned
 from quire.library.texts import open_document
 from quire.plan.nodes import KNOWN_VERSIONS, SEMANTICS_VERSION, Plan
 from quire.source import Source
@@ -34,6 +33,7 @@ if TYPE_CHECKING:
     from quire.engine.pure_work import PureWork
     from quire.engine.records import RunRow
     from quire.engine.requests import Walk
+    from quire.library.document import Document
     from quire.workspace.settings import AgentSettings
 
 
@@ -265,7 +265,8 @@ async def read_pinned(text: Texts, row: RunRow, *, repairs: int, fan_out_depth: 
     documents: dict[str, Plan] = {}
     bundles: dict[str, Bundle] = {}
     try:
-        document = _document(row, pins, await text(pins.document))
+        source = Source.of(await text(pins.document), row.document)
+        document = unpinned(source, row.format, pins.declared, pins.key)
         for name, stored in pins.callees.items():
             callee = cast("Mapping[str, str]", stored)
             documents[name], bundle = opened(callee, await text(callee["sha256"]))
@@ -313,13 +314,3 @@ def _profile(model: str, system: str, tools: list[str], turns: int | None = None
     if turns is None:
         return Profile(model, system, tuple(tools), stops_repetition=False)
     return Profile(model, system, tuple(tools), turns)
-
-
-def _document(row: RunRow, pins: PinnedState, text: str) -> Document:
-    source = Source.of(text, row.document)
-    if row.format == "directive":
-        return Document(source, "directive", read_directive(source), ())
-    if pins.declared:
-        plan = unpinned(pins.declared, pins.key, source)
-        return Document(source, "pipeline", plan, (), pins.declared, pins.key)
-    return read(source)

@@ -7,16 +7,15 @@ way.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias, assert_never
 
 from msgspec import Struct, field
 
 from quire.errors import BadInputs, Denied, ToolFailed
-from quire.library.called_names import is_built_in
-from quire.library.callees import Callee, no_such
-from quire.library.prompts import leads_out
+from quire.library.callees import Callee, is_built_in, no_such
+from quire.library.texts import leads_out
 from quire.plan.built_in_tools import SHELL
 from quire.plan.limits import nesting_problems
 from quire.plan.nodes import (
@@ -24,7 +23,6 @@ from quire.plan.nodes import (
     Call,
     Fold,
     ForEach,
-    Input,
     Invoke,
     Parallel,
     Plan,
@@ -34,10 +32,9 @@ from quire.plan.nodes import (
     UseTool,
 )
 from quire.plan.reach import Reached, reach
-from quire.plan.thread import Parameter, Thread
+from quire.plan.thread import Thread
 from quire.plan.uses import OWN, OWN_TOOLS
-from quire.runs.preflight_limits import check_cap
-from quire.runs.static_failures import certain_failures, server_prompts
+from quire.runs.static_failures import certain_failures, check_cap, server_prompts
 from quire.tools.builtin import NAMES, SPECS
 from quire.tools.gate import Gate
 from quire.tools.planned_calls import PlannedBuiltIns, PlannedCall
@@ -50,6 +47,7 @@ from quire.workspace.settings import AgentSettings, Settings
 
 if TYPE_CHECKING:
     from quire.engine.interpreter.thread.compose import Bundle
+    from quire.library.library import Library
     from quire.runs.adapters import Models
     from quire.values import Value
 
@@ -103,7 +101,7 @@ class Start(Struct, frozen=True):
 
 
 async def look_ahead(
-    settings: Settings, start: Start, gate: object, models: Models | None, find: Find | None = None
+    library: Library, start: Start, gate: object, models: Models | None, find: Find | None = None
 ) -> Findings:
     """Check a run before its start. Raises `LimitReached`.
 
@@ -112,7 +110,7 @@ async def look_ahead(
     which has its own keys, servers and modules: only built-in tools are checked. `find` looks up the documents that
     directives name.
     """
-    plan, documents = start.plan, start.documents
+    plan, documents, settings = start.plan, start.documents, library.settings
     found = Findings(wrong=dict.fromkeys(certain_failures(plan)))
     reached = list(reach(plan, documents))
     for at in reached:
@@ -125,10 +123,10 @@ async def look_ahead(
         for problem in nesting_problems(at, documents, settings.spawn.max_pipeline_fan_out_depth):
             found.add(problem, at)
         own = documents.get(at.document, plan)
-        if problem := _unknown_name(settings, at, own, documents) or _not_given(at, documents):
+        if problem := _unknown_name(library, at, own, documents) or _not_given(at, documents):
             found.add(f"step {at.place}: {problem}", at)
         if models is not None or _is_built_in(at):
-            await _look_at_tool(settings, at, documents, gate, found)
+            await _look_at_tool(library, at, documents, gate, found)
     if models is None:
         return found
     for label, failed in await gate.missing_prompts(server_prompts(plan)):
@@ -161,14 +159,12 @@ def _is_built_in(at: Reached) -> bool:
 
 
 async def _look_at_tool(
-    settings: Settings, at: Reached, documents: Mapping[str, Plan], gate: Gate, found: Findings
+    library: Library, at: Reached, documents: Mapping[str, Plan], gate: Gate, found: Findings
 ) -> None:
-    from quire.library.spaces import Spaces
-
     match at.step.work:
         case UseTool(connection=place, tool=tool, problem="") as work if tool not in documents:
             if place == BUILT_IN and not is_built_in(tool):
-                found.add(no_such(tool, Spaces(settings)), at, document=True)
+                found.add(no_such(tool, library), at, document=True)
             elif problem := await gate.problem_with(PlannedCall.of_tool(work)):
                 found.add(problem, at, document=True)
         case Invoke(tool="ask") as work:
@@ -178,7 +174,7 @@ async def _look_at_tool(
             if problem := await gate.problem_with(PlannedCall.of_invoke(work)):
                 found.add(problem, at)
         case Agent() as work:
-            for name in _tools_of(work, settings):
+            for name in _tools_of(work, library.settings):
                 if "*" in name or name in OWN_TOOLS:
                     continue
                 problem = await gate.problem_with(PlannedCall("", name))
@@ -194,17 +190,15 @@ async def _look_at_tool(
             assert_never(at.step.work)
 
 
-def _unknown_name(settings: Settings, at: Reached, plan: Plan, documents: Mapping[str, Plan]) -> str:
+def _unknown_name(library: Library, at: Reached, plan: Plan, documents: Mapping[str, Plan]) -> str:
     """Return the problem if a step names a pipeline, a schema or an identity that does not exist."""
     work = at.step.work
     if isinstance(work, Call) and work.document not in documents:
-        from quire.library.pipelines import load_registry
-
-        broken = load_registry(settings).problems
+        broken = library.registry().problems
         return f"there is no pipeline {work.document}" + (f"; not loaded: {'; '.join(broken[:3])}" if broken else "")
     if isinstance(work, Agent | Invoke) and work.schema is not None and work.schema not in plan.schemas:
         return f"there is no schema {work.schema} in this file"
-    known = {"default", *settings.agents}
+    known = {"default", *library.settings.agents}
     if isinstance(work, Agent) and work.identity and work.identity not in known:
         return f"there is no identity {work.identity} (known: {', '.join(sorted(known))})"
     return ""
@@ -214,18 +208,17 @@ def _not_given(at: Reached, documents: Mapping[str, Plan]) -> str:
     """Return the problem if a caller does not pass all inputs that a playbook or a directive needs."""
     match at.step.work:
         case Call(document=name, passes=passes):
-            given = [passed for passed, _ in passes]
+            given: Collection[str] = [passed for passed, _ in passes]
         case UseTool(connection=place, tool=name, arguments=dict() as arguments) if place == OWN:
-            given = list(arguments)
+            given = arguments
         case _:
             return ""
     callee = documents.get(name)
     if callee is None or callee.format == "pipeline":
         return ""
-    work = callee.body.steps[0].work if callee.format == "directive" else None
-    wanted: Sequence[Input | Parameter] = work.inputs if isinstance(work, Thread) else callee.inputs
-    missing = [one.name for one in wanted if one.required and one.default is None and one.name not in given]
-    return f"the {callee.format} {name} needs {', '.join(missing)}, which it is not given" if missing else ""
+    from quire.library.interface import interface_of_plan
+
+    return interface_of_plan(name, callee).missing(given)
 
 
 def _tools_of(agent: Agent, settings: Settings) -> Sequence[str]:

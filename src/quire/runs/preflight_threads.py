@@ -13,7 +13,7 @@ from quire.engine.interpreter.thread.compose import Bundle, BundleResolver, read
 from quire.engine.interpreter.thread.limits import Cost, Limits, exceeded, resolve_limits
 from quire.errors import CannotStart, Denied, QuireError, ToolFailed
 from quire.plan.built_in_tools import SHELL
-from quire.runs.preflight_limits import has_price
+from quire.runs.static_failures import has_price
 from quire.source import Source
 from quire.tools.registry import is_disabled
 from quire.trust.capabilities import Grants, capability, fixed_head

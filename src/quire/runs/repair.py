@@ -117,10 +117,9 @@ def _document(old: _Old, file: str) -> Document:
     source = read_source(path)
     if old.row.format == "pipeline" and old.pins.declared:
         try:
-            plan = unpinned(old.pins.declared, old.pins.key, source)
+            return unpinned(source, "pipeline", old.pins.declared, old.pins.key)
         except StopIteration:
             raise CannotStart(f"{source.name} has no pipeline {old.pins.declared}, which the run is of") from None
-        return Document(source, "pipeline", plan, (), old.pins.declared, old.pins.key)
     document = read(source)
     if document.format != old.row.format:
         raise CannotStart(f"{source.name} is a {document.format}, and run {old.row.id} is of a {old.row.format}")

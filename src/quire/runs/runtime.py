@@ -17,10 +17,8 @@ from quire.engine.progress import Progress
 from quire.engine.records import EffectRecord, NewRun, Question, RunRow, Status
 from quire.errors import BadInputs, LimitReached, RunState
 from quire.library.callees import Callees
-from quire.library.pipelines import load_registry
-from quire.library.playbooks import load_playbooks
-from quire.library.prompts import PromptLoader
-from quire.library.texts import ItemLoader
+from quire.library.library import Library
+from quire.library.texts import ItemLoader, PromptLoader
 from quire.plan.uses import LAUNCHES, has_agents, has_threads, prompt_schemes, tool_calls
 from quire.plan.ways import typed_way
 from quire.runs.adapters import PROGRAM, Models, WallClock, one_name
@@ -43,11 +41,10 @@ from quire.workspace.settings import AgentSettings, Settings
 if TYPE_CHECKING:
     from quire.engine.driver.drive import Drive, DriveResult
     from quire.engine.events import Listener
-    from quire.engine.interpreter.thread.compose import Bundle
     from quire.engine.ports import Clock, Model, People, Store, Tools
     from quire.library.directives import Directives
     from quire.library.document import Document
-    from quire.library.pipelines import RegisteredPipelines as Pipelines
+    from quire.library.registered import RegisteredPipelines as Pipelines
     from quire.models.choose import Choice
     from quire.plan.nodes import Plan
     from quire.runs.options import RunOptions
@@ -93,6 +90,7 @@ class Runtime(StoredRuns):
         self.models = Models(settings, self.environ, model)
         self._tools = tools
         self._last: tuple[tuple[object, ...], PinnedRun] | None = None
+        self.library = Library(settings)
 
     @classmethod
     def open(
@@ -270,24 +268,16 @@ class Runtime(StoredRuns):
 
     def registry(self) -> Pipelines:
         """Return the registered pipelines of the workspace, as its files are now."""
-        return load_registry(self.settings)
+        return self.library.registry()
 
     def callees(self, *, one_model: bool = True, allow: Sequence[str] | None = None) -> Callees:
         """Return the documents that others of the workspace can call, by name.
 
         `allow` are the additional grants of a run; None for callers that only look.
         """
-        from quire.library.verify import require_signed
-
-        def directive(name: str) -> Bundle | None:
-            granted = None if allow is None else default_grants(self.settings, allow)
-            return self.directives.gathering(one_model=one_model, granted=granted).called(name)
-
+        granted = None if allow is None else default_grants(self.settings, allow)
         return Callees(
-            self.registry,
-            lambda: load_playbooks(self.settings),
-            directive,
-            lambda source, format: require_signed(self.settings, source, format),
+            self.library, lambda name: self.directives.gathering(one_model=one_model, granted=granted).called(name)
         )
 
     def loader(self, run: str, pins: PinnedState, gate: Tools) -> ItemLoader:
@@ -306,7 +296,7 @@ class Runtime(StoredRuns):
     def directives(self) -> Directives:
         from quire.library.directives import Directives
 
-        return Directives(self.settings, self.environ)
+        return Directives(self.library, self.environ)
 
     def gate(self, plans: Sequence[Plan], grants: Grants, run: str = "") -> Tools:
         """Return the tools that a run with these plans can call under its grants. A `Gate` has to be entered first."""
@@ -345,14 +335,14 @@ class Runtime(StoredRuns):
 
         plans = (start.plan, *start.documents.values())
         if self.queue:
-            found = await look_ahead(self.settings, start, built_in_gate(self.settings, start.grants), None)
+            found = await look_ahead(self.library, start, built_in_gate(self.settings, start.grants), None)
         else:
             gate = self.gate(plans, start.grants) if self._tools or self._reaches_out(plans) else None
             gate = gate or built_in_gate(self.settings, start.grants)
             async with contextlib.AsyncExitStack() as stack:
                 if isinstance(gate, Gate):
                     await stack.enter_async_context(gate)
-                found = await look_ahead(self.settings, start, gate, self.models, self.callees().find)
+                found = await look_ahead(self.library, start, gate, self.models, self.callees().find)
         found.raise_if_any()
         for notice in found.notices:
             self.notice(f"warning: {notice}")

@@ -26,7 +26,7 @@ from quire.plan.ways import JOINT, typed_way
 from quire.runs.adapters import option_by_number
 from quire.runs.pins import PinnedState, pinned_profiles
 from quire.runs.preflight import Start
-from quire.runs.preflight_limits import check_prices
+from quire.runs.static_failures import check_prices
 from quire.source import Source
 from quire.values import InvalidValue, Value, encode
 from quire.wording import did_you_mean, first_of, nearest

@@ -1,16 +1,24 @@
-"""Find steps that fail whatever the model says, before anything is paid for.
+"""Find steps that fail whatever the model says, and caps and budgets that cannot be kept, before anything is paid for.
 
 A step in an arm counts as well, like a tool that does not exist: the document is wrong either way.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
-from quire.library.prompts import leads_out
+from quire.engine.ports import ModelCall, Priced
+from quire.errors import CannotStart, LimitReached
+from quire.library.texts import leads_out
+from quire.models.choose import price_key
+from quire.plan.limits import cap_problem
 from quire.plan.nodes import Invoke, Literal, Plan, PromptSource, Think, UseTool
 from quire.plan.uses import OWN, problem_of
 from quire.trust.capabilities import canonical
+
+if TYPE_CHECKING:
+    from quire.runs.adapters import Models
 
 
 def certain_failures(plan: Plan) -> list[str]:
@@ -70,3 +78,28 @@ def _prompts(plan: Plan, scheme: str) -> list[tuple[str, PromptSource]]:
         for _, step in plan.steps()
         if isinstance(step.work, Think) and step.work.preamble is not None and step.work.preamble.scheme == scheme
     ]
+
+
+def check_cap(plan: Plan, documents: Mapping[str, Plan], most: int) -> None:
+    """Raise `LimitReached` if a run needs more model calls than it may make, even at the fewest. 0 means no limit."""
+    if problem := cap_problem(plan, documents, most):
+        raise LimitReached(problem)
+
+
+def check_prices(models: Models, specs: Sequence[str], budget: float | None) -> None:
+    """Raise `CannotStart` if there is a budget and the price of a model is unknown."""
+    if budget is None:
+        return
+    for spec in dict.fromkeys(filter(None, specs)):
+        if not has_price(models, spec):
+            key = price_key(spec, models.settings.models)
+            raise CannotStart(
+                f"the price of {key} is not known, so a budget cannot be kept; two ways on:\n"
+                f"--budget none, or its prices in the quire.toml of your space:\n"
+                f'[models.prices."{key}"] with input and output, in dollars per million tokens'
+            )
+
+
+def has_price(models: Models, spec: str) -> bool:
+    model = models.open(spec)
+    return not isinstance(model, Priced) or model.estimate(ModelCall("", ())) is not None

@@ -6,11 +6,10 @@ from collections.abc import Collection, Sequence
 from pathlib import PurePath
 
 from quire.errors import Refused
-from quire.formats.directive.check_references import Kind, Parent, Surroundings
-from quire.formats.directive.document import check
+from quire.formats.directive.check import check
 from quire.formats.directive.parse import parse
-from quire.formats.directive.parse_result import ParseResult
-from quire.formats.resolver import Circle, Wanted
+from quire.formats.directive.syntax import ParseResult
+from quire.formats.resolver import Circle, DocumentResolver, Kind, Parent, Wanted
 from quire.source import Source
 
 METADATA = """\
@@ -32,13 +31,16 @@ def read(metadata: str = "", root: str = "", body: str = "Do it.") -> ParseResul
     return parse(Source.of(document(metadata, root, body)))
 
 
-def codes_in(text: str, around: Surroundings | None = None) -> list[tuple[str, int]]:
+def codes_in(text: str, around: Around | None = None) -> list[tuple[str, int]]:
     """Code and line of everything that `check` says."""
     source = Source.of(text, ".ai/directives/greet.md")
-    return [(found.code.id, source.position(found.span.start).line) for found in check(source, around)]
+    return [
+        (found.code.id, source.position(found.span.start).line)
+        for found in check(source, around, around.place if around else None)
+    ]
 
 
-class Around:
+class Around(DocumentResolver):
     """A space with `team/greet` in it, some parents, and the knowledge `team/names`; ids with dots are refused."""
 
     def __init__(self, *parents: Parent, place: str = "team/greet.md") -> None:
@@ -46,7 +48,7 @@ class Around:
         self._parents = {one.id: one for one in (*parents, Parent("team/base", ""), Parent("team/greet", "team/greet"))}
         self._parents["team/changed"] = Parent("team/changed", "")
 
-    def parent(self, item_id: str) -> Parent | None:
+    def directive(self, item_id: str) -> Parent | None:
         return self._parents.get(_refused(item_id))
 
     def has_knowledge(self, item_id: str) -> bool:
@@ -61,7 +63,7 @@ class Around:
     def distrust(self, item_id: str) -> str:
         return f"the directive {item_id} was changed since it was signed" if item_id == "team/changed" else ""
 
-    def circles(self, declared: str, calls: Sequence[Wanted]) -> Sequence[Circle]:
+    def circles(self, source: Source, calls: Sequence[Wanted], declared: str = "") -> Sequence[Circle]:
         way = ("team/greet", "lead_back")
         return [Circle(call, way, decided=True) for call in calls if call == Wanted("lead_back", "pipeline")]
 

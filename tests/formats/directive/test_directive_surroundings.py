@@ -8,12 +8,11 @@ import pytest
 from tests.formats.directive.directives import METADATA, Around, codes_in, document
 
 from quire.engine.interpreter.thread import hooks
-from quire.formats.directive.check_references import Parent
-from quire.formats.directive.document import check
+from quire.formats.directive.check import check
 from quire.formats.directive.item_references import documents_called
 from quire.formats.directive.knowledge import check_knowledge
 from quire.formats.directive.parse import parse
-from quire.formats.resolver import Wanted
+from quire.formats.resolver import Parent, Wanted
 from quire.plan.vocabulary import CONTROL, DECISIONS, HOOK_EVENTS, OPERATORS, SENT_EVENTS
 from quire.source import Source
 
@@ -23,10 +22,10 @@ CONTROLLING = f'primary="execute" item_type="tool" item_id="{CONTROL}"'
 
 def said(text: str, around: Around | None = None) -> list[tuple[str, str, str, str]]:
     """Code, message, the text that it points at, and help."""
-    source = Source.of(text, "greet.md")
+    source, around = Source.of(text, "greet.md"), around or Around()
     return [
         (one.code.id, one.message, source.text[one.span.start : one.span.end], one.help)
-        for one in check(source, around or Around())
+        for one in check(source, around, around.place)
     ]
 
 

@@ -8,7 +8,7 @@ import time
 import pytest
 from tests.formats.directive.directives import document
 
-from quire.formats.directive.document import check
+from quire.formats.directive.check import check
 from quire.formats.directive.parse import parse
 from quire.source import Source
 

@@ -9,7 +9,7 @@ from quire.formats.pipeline.check import check_reading
 from quire.formats.pipeline.lower import lower
 from quire.formats.pipeline.parse import parse
 from quire.formats.pipeline.syntax import Pipeline, PipelineFile, Step
-from quire.formats.resolver import Called, Reach
+from quire.formats.resolver import Called, DocumentResolver
 from quire.plan.nodes import Plan
 from quire.source import Source
 from quire.values import Value
@@ -45,7 +45,7 @@ def steps(*texts: str) -> str:
     return "pipeline: p\nsteps:\n" + "".join(f"- {text}\n" for text in texts)
 
 
-class Workspace:
+class Workspace(DocumentResolver):
     """Registered pipelines, one a text, and the other documents, the tools and the identities there are."""
 
     def __init__(
@@ -82,7 +82,7 @@ class Workspace:
     def parameters(self, tool: str) -> Mapping[str, Value] | None:
         return self._parameters.get(tool)
 
-    def plans(self) -> Mapping[str, Plan]:
+    def plans(self) -> dict[str, Plan]:
         return self._plans
 
     def caps(self) -> tuple[int, int]:
@@ -95,5 +95,5 @@ class Workspace:
         return self._identities
 
 
-def checked(text: str, workspace: Workspace | None = None, reach: Reach | None = None) -> list[tuple[str, str]]:
-    return shown(text, check_reading(parse(Source.of(text)), workspace, reach))
+def checked(text: str, workspace: DocumentResolver | None = None) -> list[tuple[str, str]]:
+    return shown(text, check_reading(parse(Source.of(text)), workspace))

@@ -12,7 +12,7 @@ from tests.depth import depth
 from tests.formats.trees import without_spans
 
 from quire.diagnostics import Severity
-from quire.formats.pipeline.document import check
+from quire.formats.pipeline.check import check
 from quire.formats.pipeline.inline import gate
 from quire.formats.pipeline.inputs import inferred_inputs
 from quire.formats.pipeline.lower import lower

@@ -10,7 +10,7 @@ from tests.formats.pipeline.reading import Workspace, checked, steps
 
 from quire.formats.pipeline.check import check_reading
 from quire.formats.pipeline.parse import parse
-from quire.formats.resolver import Circle, Wanted
+from quire.formats.resolver import Called, Circle, DocumentResolver, Wanted
 from quire.source import Source
 from quire.values import Value
 
@@ -335,25 +335,28 @@ def test_hostile_files_are_checked_quickly(text: str) -> None:
     assert time.process_time() - started < 3
 
 
-class Rings:
+class Rings(DocumentResolver):
     """Circles by the name of the call that leads into them."""
 
     def __init__(self, **decided: bool) -> None:
         self._decided = decided
 
-    def circles(self, declared: str, calls: Sequence[Wanted]) -> Sequence[Circle]:
+    def document(self, name: str) -> Called:
+        return Called("directive", name)
+
+    def circles(self, source: Source, calls: Sequence[Wanted], declared: str = "") -> Sequence[Circle]:
         known = [call for call in calls if call.name in self._decided]
         return [Circle(call, (declared, call.name), self._decided[call.name]) for call in known]
 
 
 def test_circles_through_documents_of_other_formats() -> None:
     text = steps("call: {pipeline: a}", "match: {on: x, cases: {y: {pipeline: b}}, default: {pipeline: a}}")
-    found = check_reading(parse(Source.of(text)), None, Rings(a=False, b=True))
+    found = check_reading(parse(Source.of(text)), Rings(a=False, b=True))
     assert [(one.code.id, one.message, text[one.span.start : one.span.end]) for one in found] == [
         ("PL020", "p can reach itself: p → a → p", "a"),
         ("PL115", "p can reach itself: p → b → p", "b"),
     ]
-    assert checked(steps("transform: {value: '1'}"), None, Rings(a=False)) == []
+    assert checked(steps("transform: {value: '1'}"), Rings(a=False)) == []
 
 
 def test_slips_in_expressions_are_lints() -> None:

@@ -29,10 +29,10 @@ TYPED = REVIEW + "pipeline: p\nsteps:\n- agent: {prompt: hi, schema: Review, out
 REPORT = "pipeline: report\nsteps:\n- transform: {value: review}\n"
 
 
-class LeadingBack:
+class LeadingBack(Workspace):
     """A directive `lead_back` calls for whoever calls it."""
 
-    def circles(self, declared: str, calls: Sequence[Wanted]) -> Sequence[Circle]:
+    def circles(self, source: Source, calls: Sequence[Wanted], declared: str = "") -> Sequence[Circle]:
         return [Circle(call, (declared, call.name), decided=True) for call in calls if call.name == "lead_back"]
 
 
@@ -65,7 +65,7 @@ def test_ids_and_names_are_unique_and_say_how_severe() -> None:
 @pytest.mark.parametrize("code", [one for one in OURS if one.id not in BETWEEN_FILES], ids=lambda code: code.id)
 def test_examples_of_pages_are_true(code: Code) -> None:
     wrong, right = code.explanation.split("Wrong:\n\n")[1].split("\n\nRight:\n\n")
-    workspace = Workspace(
+    workspace = LeadingBack(
         REPORT,
         tools=["file__read", "file__write"],
         parameters={"file__read": {"properties": {"path": {}}, "required": ["path"], "additionalProperties": False}},
@@ -80,7 +80,7 @@ def test_examples_of_pages_are_true(code: Code) -> None:
         # Only registered files have several pipelines, and only they can have two of one name.
         if code is errors.DUPLICATE:
             return {one.code.id for one in parse(Source.of(text), registered=True).diagnostics}
-        return {one for one, _ in checked(whole(text), workspace, LeadingBack())}
+        return {one for one, _ in checked(whole(text), workspace)}
 
     assert code.id in found(wrong)
     assert not {one for one in found(right) if one == code.id or one[:3] in ("PL0", "YM0", "EX0")}

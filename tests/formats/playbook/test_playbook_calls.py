@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import pytest
 
-from quire.formats.playbook.document import check
-from quire.formats.resolver import Called, Circle, Wanted
+from quire.formats.playbook.check import check
+from quire.formats.resolver import Called, Circle, DocumentResolver, Wanted
 from quire.plan.nodes import Arguments
 from quire.source import Source
 from quire.values import Value
@@ -17,7 +17,7 @@ def _wrong(name: str, value: Value) -> str:
     return "it is not a number" if name == "nights" and not isinstance(value, int) else ""
 
 
-class Workspace:
+class Workspace(DocumentResolver):
     def is_built_in(self, name: str) -> bool:
         return name == "file__read"
 
@@ -90,14 +90,14 @@ def test_calls_of_sub_steps_are_looked_at() -> None:
     assert (one.code.id, text[one.span.start : one.span.end]) == ("PB225", "@tool(quire, nobody)")
 
 
-class Circles:
+class Circles(Workspace):
     """What was asked for, and one circle for each call that has an answer."""
 
     def __init__(self, **decided: bool) -> None:
         self._decided = decided
         self.asked: list[str] = []
 
-    def circles(self, declared: str, calls: Sequence[Wanted]) -> Sequence[Circle]:
+    def circles(self, source: Source, calls: Sequence[Wanted], declared: str = "") -> Sequence[Circle]:
         self.asked += [call.name for call in calls]
         known = [call for call in calls if call.name in self._decided]
         return [Circle(call, ("a", call.name), self._decided[call.name]) for call in known]
@@ -108,7 +108,7 @@ def test_a_circle_is_shown_at_the_first_call_that_enters_it(decided: bool, code:
     text = "# T\n\n## STEP 1: A\n\n@tool(quire, file__read)\n\n## STEP 2: B\n\n@tool(quire, say)\n\n"
     text += "## STEP 3: C\n\n@tool(quire, say)\n"
     reach = Circles(say=decided)
-    (one,) = check(Source.of(text, "a.playbook.md"), Workspace(), reach)
+    (one,) = check(Source.of(text, "a.playbook.md"), reach)
     assert (one.code.id, one.severity, one.message) == (code, severity, "a can reach itself: a → say → a")
     assert one.span.start == text.index("@tool(quire, say)")
     assert reach.asked == ["say"]
@@ -116,7 +116,5 @@ def test_a_circle_is_shown_at_the_first_call_that_enters_it(decided: bool, code:
 
 def test_where_calls_lead_is_not_asked_without_calls() -> None:
     reach = Circles()
-    assert (
-        check(Source.of("# T\n\n## STEP 1: A\n\n@tool(quire, file__read)\n", "a.playbook.md"), Workspace(), reach) == ()
-    )
+    assert check(Source.of("# T\n\n## STEP 1: A\n\n@tool(quire, file__read)\n", "a.playbook.md"), reach) == ()
     assert reach.asked == []

@@ -7,8 +7,7 @@ from tests.formats.trees import without_spans
 
 from quire.diagnostics import Severity
 from quire.formats.playbook.parse import parse
-from quire.formats.playbook.parse_result import ParseResult
-from quire.formats.playbook.syntax import Playbook, Step
+from quire.formats.playbook.syntax import ParseResult, Playbook, Step
 from quire.source import Source
 
 

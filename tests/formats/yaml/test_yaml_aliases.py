@@ -13,7 +13,7 @@ from tests.formats.trees import without_spans
 from quire.diagnostics import Diagnostic
 from quire.engine.interpreter.thread.hooks import read_hooks_yaml
 from quire.formats.directive.knowledge import read_knowledge
-from quire.formats.pipeline.document import check
+from quire.formats.pipeline.check import check
 from quire.formats.pipeline.parse import parse
 from quire.formats.pipeline.write import write
 from quire.formats.yaml import Mapping, Node, Scalar, Sequence, YamlReading, literal, read_yaml

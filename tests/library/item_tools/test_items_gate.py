@@ -9,7 +9,7 @@ from tests.library.item_tools.shelf import Shelf, directive
 
 from quire.engine.requests import ToolRequest
 from quire.errors import Denied, ToolFailed
-from quire.library.verify import Library, VerifiedItems
+from quire.library.verify import VerifiedItems
 from quire.runs.gate import open_gate
 from quire.tools.gate import Gate
 from quire.trust.capabilities import Grants
@@ -23,7 +23,7 @@ def shelf(tmp_path: Path) -> Shelf:
 
 def opened(shelf: Shelf) -> Gate:
     """With just the permissions of the built-in directive."""
-    thread = Library(VerifiedItems.of(shelf.settings)).directive("rye/core/create_directive")
+    thread = VerifiedItems.of(shelf.settings).directive("rye/core/create_directive")
     assert thread
     grants = Grants.of(one.capability for one in thread.permissions)
     return open_gate(shelf.settings, grants, {"PATH": "/usr/bin:/bin"}, run="run-7")

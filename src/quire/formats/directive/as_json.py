@@ -13,7 +13,7 @@ from quire.plan.vocabulary import CONTEXT, number_or_text
 
 if TYPE_CHECKING:
     from quire.formats.directive import syntax
-    from quire.formats.directive.parse_result import ParseResult
+    from quire.formats.directive.syntax import ParseResult
     from quire.source import Source
     from quire.values import Value
 

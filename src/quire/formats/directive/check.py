@@ -1,6 +1,6 @@
 """Run all checks of a directive that go beyond reading it.
 
-Without surroundings only the file itself is checked. Trust is checked elsewhere.
+Without a resolver only the file itself is checked. Trust is checked elsewhere.
 """
 
 from __future__ import annotations
@@ -10,11 +10,12 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from quire.diagnostics import Code, Diagnostic
-from quire.formats.directive.check_references import Surroundings, check_signing, check_surroundings
-from quire.formats.directive.codes import errors, lints, warnings
+from quire.formats.directive.check_references import check_items, check_signing
+from quire.formats.directive.codes import codes, errors, lints, warnings
 from quire.formats.directive.findings import shown
 from quire.formats.directive.limits import conflicting_limits, cost_values, leaves_no_room, limit_problem
 from quire.formats.directive.lint import practice
+from quire.formats.directive.parse import parse
 from quire.formats.directive.validate import missing_fields
 from quire.formats.near_names import name_fix, word_fix
 from quire.plan.templates import InputReference, references
@@ -23,21 +24,35 @@ from quire.source import Span
 from quire.wording import Suggestions, did_you_mean
 
 if TYPE_CHECKING:
-    from quire.formats.directive.parse_result import ParseResult
-    from quire.formats.directive.syntax import Directive, Parameter
+    from pathlib import PurePath
+
+    from quire.formats.directive.syntax import Directive, Parameter, ParseResult
+    from quire.formats.resolver import DocumentResolver
+    from quire.source import Source
+
+__all__ = ["check", "check_reading", "codes", "errors_of", "fatal"]
 
 _SPLIT = re.compile(r"[^\w-]++")
 
 
-def check_reading(reading: ParseResult, around: Surroundings | None = None) -> tuple[Diagnostic, ...]:
+def check(
+    source: Source, resolver: DocumentResolver | None = None, place: PurePath | None = None
+) -> tuple[Diagnostic, ...]:
+    """Return all findings about a directive. `place` is the path of its file below `.ai/directives`."""
+    return check_reading(parse(source), resolver, place)
+
+
+def check_reading(
+    reading: ParseResult, resolver: DocumentResolver | None = None, place: PurePath | None = None
+) -> tuple[Diagnostic, ...]:
     """Return the findings of a reading and of all checks, in the order of the text."""
     if not reading.whole:
         return reading.diagnostics
     directive = reading.partial
     found = [*reading.diagnostics, *fatal(directive), *_warnings(directive), *_no_room(directive), *practice(directive)]
-    found += check_signing(directive, around.place if around else None)
-    if around is not None:
-        found += check_surroundings(directive, around)
+    found += check_signing(directive, place)
+    if resolver is not None and place is not None:
+        found += check_items(directive, reading.source, resolver, place)
     return tuple(sorted(found, key=lambda one: (one.span.start, one.span.end)))
 
 

@@ -1,6 +1,6 @@
 """Check a directive against its place and the files around it: parents, knowledge, and circles of calls.
 
-The part of Quire that knows the workspace creates the `Surroundings`. Trust is not checked here, except that the
+Trust is not checked here, except that the
 directives a hook runs must have a valid signature if they have one.
 """
 
@@ -8,9 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 from pathlib import PurePath
-from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
-
-from msgspec import Struct
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from quire.diagnostics import Code, Diagnostic
 from quire.errors import BadConfiguration, QuireError
@@ -19,14 +17,13 @@ from quire.formats.directive.findings import shown
 from quire.formats.directive.item_references import documents_called
 from quire.formats.directive.syntax import Directive, Text
 from quire.formats.directive.validate import identity_problems, parallel_problem
-from quire.formats.resolver import Reach, Wanted
 from quire.plan.vocabulary import adds_context, judges
 from quire.wording import Suggestions, did_you_mean
 
 if TYPE_CHECKING:
-    from quire.source import Span
+    from quire.formats.resolver import DocumentResolver
+    from quire.source import Source
 
-Kind: TypeAlias = Literal["directive", "knowledge"]
 When: TypeAlias = Literal["start", "return", "event"]
 """When an item is needed: before the thread starts, when its outputs are judged, or at another event."""
 
@@ -41,47 +38,6 @@ _LOOKED = 200
 """Maximum number of items that are looked up: each takes time, and a hostile file names thousands."""
 
 
-class Parent(Struct, frozen=True):
-    """A directive that another one extends."""
-
-    id: str
-    extends: str
-    """The id of the directive that it extends itself."""
-    suppress: tuple[str, ...] = ()
-    """Ids that it keeps out of prompts."""
-    layers: tuple[str, ...] = ()
-    """Layers that it adds to prompts: ids of knowledge items, and of hooks that add some."""
-
-
-class Surroundings(Reach, Protocol):
-    """The items of all spaces as a directive sees them from its place."""
-
-    @property
-    def place(self) -> PurePath:
-        """Path of the file below `.ai/directives`."""
-        ...
-
-    def parent(self, item_id: str) -> Parent | None:
-        """Return a directive; None if it is in no space. Raises `QuireError` if it exists but cannot be used."""
-        ...
-
-    def has_knowledge(self, item_id: str) -> bool:
-        """Tell whether an item exists. Raises `QuireError` if it exists but cannot be used."""
-        ...
-
-    def ids(self, kind: Kind) -> Collection[str]:
-        """Return the ids of all items of a kind, for suggestions."""
-        ...
-
-    def project_layers(self) -> Collection[str]:
-        """Return the layers that the project's own hooks add."""
-        ...
-
-    def distrust(self, item_id: str) -> str:
-        """Return what is wrong with the signature of a directive; empty if it has none or if it is valid."""
-        ...
-
-
 def check_signing(directive: Directive, place: PurePath | None) -> Iterator[Diagnostic]:
     """Report what signing refuses besides missing fields; without a place only problems that do not depend on it."""
     found = [*identity_problems(directive, place)]
@@ -91,17 +47,14 @@ def check_signing(directive: Directive, place: PurePath | None) -> Iterator[Diag
         yield Diagnostic(_SIGNING[one.kind], one.message, one.span, "", one.help)
 
 
-def check_surroundings(directive: Directive, around: Surroundings) -> Iterator[Diagnostic]:
+def check_items(
+    directive: Directive, source: Source, resolver: DocumentResolver, place: PurePath
+) -> Iterator[Diagnostic]:
     """Check the items that a directive refers to, and the circles that its calls lead into."""
-    yield from _Items(directive, around).all()
+    yield from _Items(directive, resolver, place).all()
     calls = documents_called(directive)
-    if calls:
-        yield from _circles(calls, around)
-
-
-def _circles(calls: Sequence[tuple[Wanted, Span]], around: Surroundings) -> Iterator[Diagnostic]:
     spans = dict(reversed(calls))
-    for circle in around.circles("", list(dict.fromkeys(wanted for wanted, _ in calls))):
+    for circle in resolver.circles(source, list(dict.fromkeys(wanted for wanted, _ in calls))) if calls else ():
         help = "the call that closes it would fail; leave one of them out"
         yield Diagnostic(warnings.CIRCLE, str(circle), spans[circle.call], "", help)
 
@@ -109,9 +62,10 @@ def _circles(calls: Sequence[tuple[Wanted, Span]], around: Surroundings) -> Iter
 class _Items:
     """Checks the chain of parents, and the knowledge that goes into the prompt."""
 
-    def __init__(self, directive: Directive, around: Surroundings) -> None:
+    def __init__(self, directive: Directive, resolver: DocumentResolver, place: PurePath) -> None:
         self._directive = directive
-        self._around = around
+        self._resolver = resolver
+        self._place = place
         self._suggestions = Suggestions()
         self._suppressed: set[str] = set()
         self._layers = set(layers(directive))
@@ -137,7 +91,7 @@ class _Items:
 
     def _suppressing(self, context: Sequence[tuple[str, Text]]) -> Iterator[Diagnostic]:
         wanted = [item for position, item in context if position == "suppress" and item.text not in self._layers]
-        known = {*self._layers, *self._around.project_layers()} if wanted else ()
+        known = {*self._layers, *self._resolver.project_layers()} if wanted else ()
         for item in wanted:
             if item.text not in known:
                 close = self._suggestions.nearest(item.text, known)
@@ -168,10 +122,10 @@ class _Items:
 
     def _hook_directive(self, item_id: str) -> tuple[str, str] | None:
         try:
-            if self._around.parent(item_id) is None:
-                known = self._around.ids("directive")
+            if self._resolver.directive(item_id) is None:
+                known = self._resolver.ids("directive")
                 return f"there is no directive {shown(item_id)}", self._hint("directives", item_id, known)
-            problem = self._around.distrust(item_id)
+            problem = self._resolver.distrust(item_id)
         except BadConfiguration:
             raise
         except QuireError as error:
@@ -179,12 +133,12 @@ class _Items:
         return (problem, "look at it, then sign it again") if problem else None
 
     def _parents(self, extends: Text) -> Iterator[Diagnostic]:
-        own = self._around.place.with_suffix("").as_posix()
+        own = self._place.with_suffix("").as_posix()
         chain = [own]
         wanted = extends.text
         while wanted:
             try:
-                parent = self._around.parent(wanted)
+                parent = self._resolver.directive(wanted)
             except BadConfiguration:
                 raise  # not a problem of this file
             except QuireError as error:
@@ -195,7 +149,7 @@ class _Items:
                 self._whole_chain = False
                 through = f", which {chain[-1]} extends" if len(chain) > 1 else ""
                 message = f"there is no directive {shown(wanted)}{through}"
-                known = [one for one in self._around.ids("directive") if one not in chain]
+                known = [one for one in self._resolver.ids("directive") if one not in chain]
                 yield Diagnostic(errors.PARENT, message, extends.span, "", self._hint("directives", wanted, known))
                 return
             if parent.id in chain:
@@ -234,14 +188,14 @@ class _Items:
         """
         missing: Code = errors.CHECKER if when == "return" else warnings.UNKNOWN_KNOWLEDGE
         try:
-            if self._around.has_knowledge(item_id):
+            if self._resolver.has_knowledge(item_id):
                 return None
         except BadConfiguration:
             raise
         except QuireError as error:
             return errors.KNOWLEDGE if when == "start" else missing, str(error), _MEND
         message = f"there is no knowledge {shown(item_id)} in any space"
-        return missing, message, self._hint("knowledge", item_id, self._around.ids("knowledge"))
+        return missing, message, self._hint("knowledge", item_id, self._resolver.ids("knowledge"))
 
     def _hint(self, folder: str, name: str, known: Collection[str]) -> str:
         close = self._suggestions.nearest(name, known)

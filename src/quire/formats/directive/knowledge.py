@@ -13,12 +13,15 @@ from msgspec import Struct
 
 from quire.diagnostics import Code, Diagnostic, Severity
 from quire.formats import YAML
-from quire.formats.directive.codes import knowledge as codes
+from quire.formats.directive.codes import knowledge as kinds
+from quire.formats.directive.codes import knowledge_codes as codes
 from quire.formats.directive.findings import shown
 from quire.formats.directive.validate import VERSION
 from quire.formats.markdown import Missing, find_fence, signature_line
 from quire.source import MAX_DOCUMENT_BYTES, NOWHERE, Source, Span
 from quire.values import Value, clean
+
+__all__ = ["check", "check_knowledge", "codes", "knowledge_issues", "read_knowledge"]
 
 REQUIRED = ("name", "title", "version", "entry_type")
 
@@ -44,7 +47,7 @@ def read_knowledge(source: Source, *, limit: int = MAX_DOCUMENT_BYTES) -> Knowle
     Never raises because of its content. A source whose name ends in `.yaml` is YAML as a whole.
     """
     if source.exceeds(limit):
-        return _refused(source, codes.TOO_LARGE, f"the file is larger than {limit:,} bytes", NOWHERE)
+        return _refused(source, kinds.TOO_LARGE, f"the file is larger than {limit:,} bytes", NOWHERE)
     if PurePath(source.name).suffix.lower() in YAML:
         return _yaml_file(source)
     text = source.text
@@ -54,26 +57,26 @@ def read_knowledge(source: Source, *, limit: int = MAX_DOCUMENT_BYTES) -> Knowle
         at = len(text) - len(head)
         message = "the metadata stands in --- frontmatter, which is not read"
         return _refused(
-            source, codes.FRONT_MATTER, message, Span(at, at + 3), "put it between a line ```yaml and a line ```"
+            source, kinds.FRONT_MATTER, message, Span(at, at + 3), "put it between a line ```yaml and a line ```"
         )
     fence = find_fence(text, "yaml")
     if isinstance(fence, Missing):
         if fence.reason == "unclosed":
             near = fence.near or NOWHERE
             return _refused(
-                source, codes.UNCLOSED, "the yaml fence is never closed", near, "close it with a line of ```"
+                source, kinds.UNCLOSED, "the yaml fence is never closed", near, "close it with a line of ```"
             )
         if _is_plain_yaml(text[begin:]):
             return _yaml_file(source)
         message = "there is no yaml fence in this file, and so no metadata and no body"
-        return Knowledge(source, {}, "", (Diagnostic(codes.NO_METADATA, message, NOWHERE, "", _SHAPE),))
+        return Knowledge(source, {}, "", (Diagnostic(kinds.NO_METADATA, message, NOWHERE, "", _SHAPE),))
     metadata, found = _metadata(source, fence.content)
     before = text[begin : fence.whole.start]
     if before.strip():
         start = begin + len(before) - len(before.lstrip())
         message = "what stands before the yaml fence is not part of the body"
         found.append(
-            Diagnostic(codes.BEFORE, message, Span(start, begin + len(before.rstrip())), "", "move it below the fence")
+            Diagnostic(kinds.BEFORE, message, Span(start, begin + len(before.rstrip())), "", "move it below the fence")
         )
     return Knowledge(source, metadata, clean(text[fence.whole.end :].strip()), tuple(found))
 
@@ -124,12 +127,16 @@ def check_knowledge(source: Source, place: PurePath | None = None) -> tuple[Diag
         fence = find_fence(source.text, "yaml")
         fenced = not isinstance(fence, Missing) and PurePath(source.name).suffix.lower() not in YAML
         span = Span(fence.whole.start, fence.content.start - 1) if not isinstance(fence, Missing) else NOWHERE
-        found += [Diagnostic(codes.FIELD, problem, span) for problem in field_problems(knowledge.metadata)]
+        found += [Diagnostic(kinds.FIELD, problem, span) for problem in field_problems(knowledge.metadata)]
         content = fence.content if fenced and not isinstance(fence, Missing) else Span(0, len(source.text))
         for key, problem in place_problems(knowledge.metadata, place).items() if place else ():
             at = _value_span(source.text, key, content) or span
-            found.append(Diagnostic(codes.PLACE, problem, at, "", "change it, or move the file"))
+            found.append(Diagnostic(kinds.PLACE, problem, at, "", "change it, or move the file"))
     return tuple(sorted(found, key=lambda one: one.span.start))
+
+
+check = check_knowledge
+"""The check of this format, by the name that all formats give it."""
 
 
 def _value_span(text: str, key: str, content: Span) -> Span | None:
@@ -179,7 +186,7 @@ def _metadata(source: Source, content: Span) -> tuple[dict[str, Value], list[Dia
     if len(yaml.documents) > 1 or not isinstance(node, YamlMapping):
         message = "the metadata is not a list of keys and values"
         span = Span(content.start, content.end)
-        return {}, [Diagnostic(codes.METADATA, message, span, "", "write one key: value a line")]
+        return {}, [Diagnostic(kinds.METADATA, message, span, "", "write one key: value a line")]
     problems: list[Diagnostic] = []
     value = literal(node, problems)
     found += [_moved(one, shift) for one in problems]

@@ -8,19 +8,33 @@ their own.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import lru_cache
+from typing import TYPE_CHECKING
 
 from quire.formats.directive.codes import errors, notes, warnings
 from quire.formats.directive.findings import Findings, shown
 from quire.formats.directive.hooks import read_actions, read_hooks, readable
-from quire.formats.directive.parse_result import ParseResult
 from quire.formats.directive.permissions import read_permissions
-from quire.formats.directive.syntax import Attributes, Context, Cost, Directive, Extra, Parameter, Section, Text
+from quire.formats.directive.syntax import (
+    Attributes,
+    Context,
+    Cost,
+    Directive,
+    Extra,
+    Parameter,
+    ParseResult,
+    Section,
+    Text,
+)
 from quire.formats.directive.xml import Element, read_xml
 from quire.formats.markdown import Fence, Missing, find_fence, signature_line
 from quire.formats.near_names import word_fix
 from quire.plan.vocabulary import CONTEXT, OPAQUE, PARAMETER_TYPES
 from quire.source import MAX_DOCUMENT_BYTES, NOWHERE, Source, Span
 from quire.wording import did_you_mean
+
+if TYPE_CHECKING:
+    from quire.diagnostics import Diagnostic
 
 
 def read_text(element: Element, found: Findings) -> Text:
@@ -123,15 +137,22 @@ _ATTRIBUTES = ("name", "version", "extends")
 
 def parse(source: Source, *, limit: int = MAX_DOCUMENT_BYTES) -> ParseResult:
     """Parse the text of a directive."""
-    found = Findings(source)
-    directive = Directive()
     if source.exceeds(limit):
-        found.report(
-            errors.TOO_LARGE, f"the file is larger than {limit:,} bytes", NOWHERE, "move texts to knowledge files"
-        )
-    else:
-        _read(directive, found)
-    return ParseResult(source, directive, tuple(sorted(found.diagnostics, key=lambda one: one.span.start)))
+        found = Findings(source)
+        message = f"the file is larger than {limit:,} bytes"
+        found.report(errors.TOO_LARGE, message, NOWHERE, "move texts to knowledge files")
+        return ParseResult(source, Directive(), tuple(found.diagnostics))
+    return ParseResult(source, *_parsed(source.text))
+
+
+@lru_cache(maxsize=64)
+def _parsed(text: str) -> tuple[Directive, tuple[Diagnostic, ...]]:
+    """Parse a text. Cached, because a run asks for its directives when they are found, verified, started and driven.
+    Only the parse is cached: each of these decides anew whether it trusts the text."""
+    found = Findings(Source("", text))
+    directive = Directive()
+    _read(directive, found)
+    return directive, tuple(sorted(found.diagnostics, key=lambda one: one.span.start))
 
 
 def _read(directive: Directive, found: Findings) -> None:

@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from msgspec import Struct
 
-from quire.source import NOWHERE, Span
+from quire.diagnostics import Diagnostic, Severity
+from quire.formats.directive.codes import errors
+from quire.source import NOWHERE, Source, Span
 
 if TYPE_CHECKING:
     from quire.values import Value
@@ -192,3 +194,28 @@ class Directive(Struct):
     success_span: Span = NOWHERE
     failure_span: Span = NOWHERE
     fence: Span = NOWHERE
+
+
+_READABLE = (errors.PERMISSION_TAG, errors.RISK)
+
+
+class ParseResult(Struct):
+    """The result of parsing one file. Diagnostics are in the order of the text."""
+
+    source: Source
+    partial: Directive
+    """The parts that could be read, even if there are errors."""
+    diagnostics: tuple[Diagnostic, ...]
+
+    def of(self, severity: Severity) -> tuple[Diagnostic, ...]:
+        return tuple(found for found in self.diagnostics if found.severity is severity)
+
+    @property
+    def whole(self) -> bool:
+        """True if the whole file could be read, so that checks can find more: errors are only about its meaning."""
+        return all(found.code in _READABLE for found in self.of(Severity.ERROR))
+
+    @property
+    def directive(self) -> Directive | None:
+        """The tree, or None if there is an error."""
+        return None if self.of(Severity.ERROR) else self.partial

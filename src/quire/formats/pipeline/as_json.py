@@ -26,7 +26,7 @@ from quire.schema import Enum, Field, FieldType, ListOf, Object, Ref, Schema
 from quire.values import Value
 
 if TYPE_CHECKING:
-    from quire.formats.pipeline.parse_result import ParseResult
+    from quire.formats.pipeline.syntax import ParseResult
     from quire.source import Source
 
 Tree = dict[str, Value]

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from operator import attrgetter
 from typing import TYPE_CHECKING
 
-from quire.formats.pipeline.check_calls import CallChecker, call_cycles
+from quire.formats.pipeline.check_calls import CallChecker, Find, call_cycles, finder
 from quire.formats.pipeline.check_limits import check_limits
 from quire.formats.pipeline.check_references import (
     check_arguments,
@@ -21,22 +21,25 @@ from quire.formats.pipeline.check_references import (
     check_tool_names,
 )
 from quire.formats.pipeline.check_types import check_types
+from quire.formats.pipeline.codes import codes
 from quire.formats.pipeline.fields import Fields
-from quire.formats.pipeline.resolver import Document, Find, Resolver, Settled, finder
-from quire.formats.pipeline.syntax import Pipeline, targets, walk
+from quire.formats.pipeline.parse import parse
+from quire.formats.pipeline.syntax import ParseResult, Pipeline, targets, walk
 
 if TYPE_CHECKING:
     from quire.diagnostics import Diagnostic
-    from quire.formats.pipeline.parse_result import ParseResult
-    from quire.formats.resolver import Reach
+    from quire.formats.resolver import DocumentResolver
     from quire.schema import FieldType
+    from quire.source import Source
 
-__all__ = ["Find", "Resolver", "call_cycles", "check_reading", "finder"]
+__all__ = ["call_cycles", "check", "check_reading", "codes", "finder"]
 
 
-def check_reading(
-    reading: ParseResult, resolver: Resolver | None = None, reach: Reach | None = None
-) -> tuple[Diagnostic, ...]:
+def check(source: Source) -> tuple[Diagnostic, ...]:
+    return check_reading(parse(source))
+
+
+def check_reading(reading: ParseResult, resolver: DocumentResolver | None = None) -> tuple[Diagnostic, ...]:
     """Return the findings of a reading and of all checks, in the order of the text.
 
     If there are errors, the rest of the file is checked all the same; the findings then hold whatever the unread parts
@@ -48,23 +51,21 @@ def check_reading(
     fields = Fields(reading.source)
     find = finder(file, resolver)
     tools = resolver.tools() if resolver else None
-    document = resolver.document if resolver else None
-    calls = CallChecker(find, fields, document, unread=file.unread, reach=reach)
+    calls = CallChecker(find, fields, resolver, unread=file.unread)
     check_schema_names(file, fields)
     if tools is not None:
         check_tool_names(file, tools, fields)
     if resolver is not None:
         check_identities(file, resolver.identities(), fields)
         check_arguments(file, resolver, fields)
-        if isinstance(resolver, Settled):
-            check_python_tools(file, resolver, fields)
+        check_python_tools(file, resolver, fields)
     if reading.file is not None:
         check_limits(reading.file, resolver, fields)
     for pipeline in file.pipelines:
         calls.check(pipeline)
         check_stores(pipeline, fields)
         check_texts(pipeline, fields)
-        gives = _results(pipeline, find, document)
+        gives = _results(pipeline, find, resolver)
         check_types(pipeline, file.schemas, fields, gives)
     known = {one.span.start for one in reading.diagnostics}
     fresh = (one for one in dict.fromkeys(fields.found) if reading.file or one.span.start not in known)
@@ -72,10 +73,10 @@ def check_reading(
     return tuple(sorted(found, key=attrgetter("span.start", "span.end")))
 
 
-def _results(pipeline: Pipeline, find: Find, document: Document | None) -> Mapping[str, FieldType]:
+def _results(pipeline: Pipeline, find: Find, resolver: DocumentResolver | None) -> Mapping[str, FieldType]:
     """Return the known result types of the documents that a pipeline calls, by name."""
-    if document is None:
+    if resolver is None:
         return {}
     names = {target.pipeline.text for _, step in walk(pipeline) for target in targets(step)}
-    called = {name: document(name) for name in names if find(name, pipeline) is None}
+    called = {name: resolver.document(name) for name in names if find(name, pipeline) is None}
     return {name: one.gives for name, one in called.items() if one and one.gives is not None}

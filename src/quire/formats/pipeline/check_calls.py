@@ -2,24 +2,41 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, TypeAlias
 
 from msgspec import Struct
 
 from quire.expr.syntax import Constant
 from quire.formats.pipeline.codes import errors, lints, warnings
 from quire.formats.pipeline.inputs import Use, inferred_inputs, uses
-from quire.formats.pipeline.syntax import Pipeline, Target, holes, targets, walk
-from quire.formats.resolver import Called, Reach, Wanted
-from quire.wording import first_of
+from quire.formats.pipeline.syntax import Pipeline, PipelineFile, Target, holes, targets, walk
+from quire.formats.resolver import Called, Circle, DocumentResolver, Wanted
 
 if TYPE_CHECKING:
     from quire.formats.pipeline.fields import Fields
-    from quire.formats.pipeline.resolver import Document, Find
+
+Find: TypeAlias = Callable[[str, Pipeline], Pipeline | None]
 
 _MAX_CYCLES = 20
 _SHOWN = 8
+
+
+def finder(file: PipelineFile, resolver: DocumentResolver | None) -> Find:
+    """Return a function that finds the pipeline of a name.
+
+    The pipelines of the file itself come first: siblings call each other by their bare names. A name that is not
+    registered means the checked pipeline itself, as in a run of its file.
+    """
+    siblings = {pipeline.name.text: pipeline for pipeline in file.pipelines}
+
+    def find(name: str, caller: Pipeline) -> Pipeline | None:
+        if name in siblings and siblings.get(caller.name.text) is caller:
+            return siblings[name]
+        found = resolver.pipeline(name, caller) if resolver else None
+        return found or (siblings.get(name) if len(siblings) == 1 else None)
+
+    return find
 
 
 def call_cycles(pipeline: Pipeline, find: Find, done: set[int] | None = None) -> list[tuple[tuple[str, ...], Target]]:
@@ -58,23 +75,16 @@ def call_cycles(pipeline: Pipeline, find: Find, done: set[int] | None = None) ->
 class CallChecker:
     """Checks the calls of one file.
 
-    With `document`, which finds playbooks and directives, every target that is not found does not exist, except for
-    `unread`. With `reach`, circles through documents of other formats are found as well.
+    With a resolver, every target that is not found does not exist, except for `unread`; and circles through documents
+    of other formats are found as well.
     """
 
     def __init__(
-        self,
-        find: Find,
-        fields: Fields,
-        document: Document | None,
-        *,
-        unread: frozenset[str] = frozenset(),
-        reach: Reach | None = None,
+        self, find: Find, fields: Fields, resolver: DocumentResolver | None, *, unread: frozenset[str] = frozenset()
     ) -> None:
         self._find = find
-        self._document = document
+        self._resolver = resolver
         self._unread = unread
-        self._reach = reach
         self._fields = fields
         self._done: set[int] = set()
         self._known: dict[int, _Needs] = {}
@@ -82,16 +92,16 @@ class CallChecker:
     def check(self, pipeline: Pipeline) -> None:
         fields = self._fields
         for names, target in call_cycles(pipeline, self._find, self._done):
-            way = " → ".join([*first_of(names, 8), names[0]])
-            fields.report(errors.CYCLE, f"the pipeline {names[0]} can reach itself: {way}", target.pipeline.span)
+            circle = Circle(Wanted(target.pipeline.text), names, decided=False)
+            fields.report(errors.CYCLE, f"the pipeline {circle}", target.pipeline.span)
         self._check_circles(pipeline)
         for _, step in walk(pipeline):
             for target in targets(step):
                 callee = self._find(target.pipeline.text, pipeline)
                 if callee is not None:
                     self._check_passes(target, callee)
-                elif self._document is not None and target.pipeline.text not in self._unread:
-                    document = self._document(target.pipeline.text)
+                elif self._resolver is not None and target.pipeline.text not in self._unread:
+                    document = self._resolver.document(target.pipeline.text)
                     if document is not None:
                         self._check_inputs(target, document)
                     else:
@@ -108,9 +118,10 @@ class CallChecker:
         first: dict[str, Target] = {}
         for target in _targets(pipeline):
             first.setdefault(target.pipeline.text, target)
-        if self._reach is None or not first:
+        if self._resolver is None or not first:
             return
-        for circle in self._reach.circles(pipeline.name.text, [Wanted(name) for name in first]):
+        calls = [Wanted(name) for name in first]
+        for circle in self._resolver.circles(self._fields.source, calls, pipeline.name.text):
             span = first[circle.call.name].pipeline.span
             if circle.decided:
                 help = "the call that closes it would fail; leave one of them out"

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from collections import ChainMap
 from collections.abc import Collection, Mapping
 from itertools import islice
 from typing import TYPE_CHECKING, assert_never
 
 from quire.formats.pipeline.codes import warnings
 from quire.formats.pipeline.lower import lower
-from quire.formats.pipeline.resolver import Resolver, Settled
 from quire.formats.pipeline.syntax import (
     AgentBody,
     CallBody,
@@ -31,6 +31,7 @@ from quire.plan.reach import reach
 
 if TYPE_CHECKING:
     from quire.formats.pipeline.fields import Fields
+    from quire.formats.resolver import DocumentResolver
     from quire.plan.nodes import Plan
 
 MOST_PIPELINES = 100
@@ -38,23 +39,23 @@ MOST_STEPS = 5_000
 """The rest of a bigger file, or of one that calls more, is not checked here but when a run of it starts."""
 
 
-def check_limits(file: PipelineFile, resolver: Resolver | None, fields: Fields) -> None:
-    """Report exceeded limits. Without settings only the lists in the file are checked."""
+def check_limits(file: PipelineFile, resolver: DocumentResolver | None, fields: Fields) -> None:
+    """Report exceeded limits. Without a resolver only the lists in the file are checked."""
     for pipeline in file.pipelines:
         for _, step in walk(pipeline):
             match step.body:
                 case ForEachBody(source=Literal(value=value, span=span), max_items=most):
                     if problem := too_many_items(value, most):
                         fields.report(warnings.TOO_MANY_ITEMS, problem, span)
-    if not isinstance(resolver, Settled) or len(file.pipelines) > MOST_PIPELINES:
+    if resolver is None or len(file.pipelines) > MOST_PIPELINES:
         return
     callees = resolver.plans()
-    known = {*callees, *(pipeline.name.text for pipeline in file.pipelines)}
-    if not any(_can_reach_a_limit(step, known) for pipeline in file.pipelines for _, step in walk(pipeline)):
+    names = {pipeline.name.text for pipeline in file.pipelines}
+    if not any(_can_reach_a_limit(step, names, callees) for pipeline in file.pipelines for _, step in walk(pipeline)):
         return
     calls, fans = resolver.caps()
     own = {pipeline.name.text: lower(file, pipeline) for pipeline in file.pipelines}
-    documents = {**callees, **own}
+    documents = ChainMap(own, callees)
     for pipeline in file.pipelines:
         plan = own[pipeline.name.text]
         if problem := cap_problem(plan, documents, calls):
@@ -62,13 +63,13 @@ def check_limits(file: PipelineFile, resolver: Resolver | None, fields: Fields) 
         _check_depth(pipeline, plan, documents, fans, fields)
 
 
-def _can_reach_a_limit(step: Step, known: Collection[str]) -> bool:
+def _can_reach_a_limit(step: Step, own: Collection[str], callees: Collection[str]) -> bool:
     """Tell without lowering whether a step can call a model, fan out, or call a known document."""
     match step.body:
         case AgentBody() | FoldBody() | ForEachBody() | ParallelBody():
             return True
         case TransformBody() | ToolBody() | ShellBody() | CallBody() | MatchBody():
-            return any(target.pipeline.text in known for target in targets(step))
+            return any(one.pipeline.text in own or one.pipeline.text in callees for one in targets(step))
         case _:
             assert_never(step.body)
 

@@ -47,7 +47,7 @@ from quire.schema import refs
 
 if TYPE_CHECKING:
     from quire.formats.pipeline.fields import Fields
-    from quire.formats.pipeline.resolver import Resolver, Settled
+    from quire.formats.resolver import DocumentResolver
     from quire.source import Span
     from quire.values import Value
 
@@ -192,7 +192,7 @@ def check_tool_names(file: PipelineFile, known: Collection[str], fields: Fields)
                     fields.report(warnings.UNKNOWN_TOOL, message, name.span, help)
 
 
-def check_python_tools(file: PipelineFile, resolver: Settled, fields: Fields) -> None:
+def check_python_tools(file: PipelineFile, resolver: DocumentResolver, fields: Fields) -> None:
     for pipeline in file.pipelines:
         for _, step in walk(pipeline):
             if isinstance(step.body, ToolBody) and (problem := resolver.python_problem(step.body.name.text)):
@@ -223,7 +223,7 @@ _COMMAND = ("shell", "command")
 """The argument that PL111 checks."""
 
 
-def check_arguments(file: PipelineFile, resolver: Resolver, fields: Fields) -> None:
+def check_arguments(file: PipelineFile, resolver: DocumentResolver, fields: Fields) -> None:
     for pipeline in file.pipelines:
         for _, step in walk(pipeline):
             if isinstance(step.body, ToolBody):

@@ -9,7 +9,7 @@ from quire.diagnostics import Severity
 from quire.source import Source
 
 if TYPE_CHECKING:
-    from quire.formats.pipeline.parse_result import ParseResult
+    from quire.formats.pipeline.syntax import ParseResult
 
 GRAMMAR = """\
 A definition is YAML: documents between lines of ---, exactly one of them a pipeline, the others schemas.

@@ -14,8 +14,7 @@ from quire.expr import parse as parse_expression
 from quire.expr.errors import EXPRESSION_SYNTAX
 from quire.formats.near_names import word_fix
 from quire.formats.pipeline.codes import errors as codes
-from quire.formats.pipeline.names import RULE, is_name
-from quire.formats.pipeline.syntax import Argument, ExpressionText, Literal, Name, Text
+from quire.formats.pipeline.syntax import RULE, Argument, ExpressionText, Literal, Name, Text, is_name
 from quire.formats.yaml import Entry, Mapping, Node, Scalar, describe, literal, place
 from quire.formats.yaml.codes import MISPLACED_TAG
 from quire.source import Source, Span

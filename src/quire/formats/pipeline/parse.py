@@ -9,10 +9,9 @@ from __future__ import annotations
 from quire.diagnostics import Severity
 from quire.formats.pipeline.codes import errors as codes
 from quire.formats.pipeline.fields import Fields
-from quire.formats.pipeline.parse_result import ParseResult
 from quire.formats.pipeline.schemas import read_schemas
 from quire.formats.pipeline.steps import StepReader
-from quire.formats.pipeline.syntax import Name, Pipeline, PipelineFile, Step
+from quire.formats.pipeline.syntax import Name, ParseResult, Pipeline, PipelineFile, Step
 from quire.formats.yaml import Entry, Mapping, Node, Sequence, YamlReading, describe, read_yaml, text_of
 from quire.formats.yaml import codes as yaml_codes
 from quire.source import MAX_DOCUMENT_BYTES, NOWHERE, Source

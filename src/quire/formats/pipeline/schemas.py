@@ -11,7 +11,7 @@ from quire.diagnostics import Code, Diagnostic, Edit, Fix, Severity
 from quire.formats.near_names import name_fix, word_fix
 from quire.formats.pipeline.codes import schemas as codes
 from quire.formats.pipeline.fields import Findings
-from quire.formats.pipeline.names import RULE, is_name
+from quire.formats.pipeline.syntax import RULE, is_name
 from quire.formats.yaml import Entry, Mapping, Node, Scalar, Sequence, describe, literal, named, text_of
 from quire.schema import Enum, Field, FieldType, Kind, ListOf, Object, Ref, Schema, Simple, cycles, refs
 from quire.wording import LONGEST_QUOTED, did_you_mean, first_of

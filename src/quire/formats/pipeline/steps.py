@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 from quire.formats.near_names import word_fix
 from quire.formats.pipeline.codes import errors as codes
-from quire.formats.pipeline.names import is_name
 from quire.formats.pipeline.syntax import (
     HOLE,
     AgentBody,
@@ -25,6 +24,7 @@ from quire.formats.pipeline.syntax import (
     Step,
     ToolBody,
     TransformBody,
+    is_name,
 )
 from quire.formats.pipeline.targets import TargetReader
 from quire.formats.yaml import Entry, Mapping, Node, Scalar, Sequence, describe, label_of, named, text_of

@@ -6,6 +6,7 @@ Nodes are not frozen, but never changed once they are made. `walk` yields every 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeAlias, assert_never
@@ -17,9 +18,18 @@ from quire.formats.yaml import Scalar, place
 from quire.source import NOWHERE, Source, Span
 
 if TYPE_CHECKING:
+    from quire.diagnostics import Diagnostic, Severity
     from quire.plan.nodes import OnError
     from quire.schema import Schema
     from quire.values import Value
+
+NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*+")
+RULE = "a name begins with a letter or _ and goes on with letters, digits, _ and -, all of them ASCII"
+
+
+def is_name(text: str) -> bool:
+    """Tell whether a text can name a pipeline, schema, field, store, branch or identity."""
+    return NAME.fullmatch(text) is not None
 
 
 @dataclass(slots=True)
@@ -254,3 +264,17 @@ def expressions(step: Step) -> Iterator[ExpressionText]:
             assert_never(step.body)
     for target in targets(step):
         yield from (one.value for one in target.passes if one.value)
+
+
+class ParseResult(Struct, frozen=True):
+    """The result of parsing one file. Diagnostics are in the order of the text."""
+
+    source: Source
+    file: PipelineFile | None
+    """None exactly if there is an error."""
+    diagnostics: tuple[Diagnostic, ...]
+    partial: PipelineFile | None = None
+    """The readable parts of a file with errors, with holes for the rest: only for more findings, never to be run."""
+
+    def of(self, severity: Severity) -> tuple[Diagnostic, ...]:
+        return tuple(found for found in self.diagnostics if found.severity is severity)

@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from quire.formats.pipeline.codes import errors as codes
-from quire.formats.pipeline.names import RULE, is_name
-from quire.formats.pipeline.syntax import Name, Pass, Target
+from quire.formats.pipeline.syntax import RULE, Name, Pass, Target, is_name
 from quire.formats.yaml import Entry, Mapping, Scalar, Sequence, describe, named, text_of
 
 if TYPE_CHECKING:

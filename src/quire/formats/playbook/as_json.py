@@ -8,8 +8,7 @@ from quire.diagnostics import Diagnostic, Severity
 from quire.values import Value
 
 if TYPE_CHECKING:
-    from quire.formats.playbook.parse_result import ParseResult
-    from quire.formats.playbook.syntax import InputDeclaration, Playbook, Step
+    from quire.formats.playbook.syntax import InputDeclaration, ParseResult, Playbook, Step
     from quire.source import Source
 
 Object = dict[str, Value]

@@ -2,64 +2,45 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Protocol, runtime_checkable
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from quire.diagnostics import Diagnostic
 from quire.formats.playbook.codes import errors, lints
 from quire.formats.playbook.lower import arguments
 from quire.formats.playbook.names import family
-from quire.formats.resolver import Called, Reach, Wanted
+from quire.formats.resolver import DocumentResolver, Wanted
 from quire.plan.nodes import Arguments, Hole, Template
 from quire.plan.uses import OWN
 
 if TYPE_CHECKING:
     from quire.formats.playbook.syntax import Playbook, ToolCall
+    from quire.source import Source
     from quire.values import Value
 
 PYTHON = "python"
 """The connection of the Python tools of a workspace."""
 
 
-class Resolver(Protocol):
-    """Port through which the check of calls learns about the workspace."""
-
-    def is_built_in(self, name: str) -> bool: ...
-
-    def document(self, name: str) -> Called | None:
-        """Return the document of a name, of any format."""
-        ...
-
-
-@runtime_checkable
-class ToolResolver(Protocol):
-    """A resolver that knows the built-in tools, and the Python tools of the workspace."""
-
-    def tool_problems(self, connection: str, tool: str, given: Arguments) -> Sequence[str]:
-        """Return the problems of a call of a built-in or Python tool of the workspace; empty for other tools."""
-        ...
-
-
-def check_calls(playbook: Playbook, resolver: Resolver, reach: Reach | None = None) -> Iterator[Diagnostic]:
-    """Check the calls of a playbook; with `reach`, also whether they lead back to it."""
+def check_calls(playbook: Playbook, resolver: DocumentResolver, source: Source) -> Iterator[Diagnostic]:
+    """Check the calls of a playbook, and whether they lead back to it."""
     tools = [step.tool for parent in playbook.steps for step in family(parent) if step.tool]
-    if isinstance(resolver, ToolResolver):
-        for tool in tools:
-            yield from _tool(tool, resolver)
+    for tool in tools:
+        yield from _tool(tool, resolver)
     calls = [one for one in tools if one.connection == OWN and not resolver.is_built_in(one.tool)]
     for call in calls:
         yield from _call(call, resolver)
-    if reach is None or not calls:
+    if not calls:
         return
     first = {call.tool: call for call in reversed(calls)}
-    for circle in reach.circles("", [Wanted(name) for name in dict.fromkeys(call.tool for call in calls)]):
+    for circle in resolver.circles(source, [Wanted(name) for name in dict.fromkeys(call.tool for call in calls)]):
         code = lints.DECIDED_CIRCLE if circle.decided else errors.CIRCLE
         label = "" if circle.decided else "the run is refused"
         help = "the call that closes it would fail; leave one of them out" if circle.decided else _BREAK
         yield Diagnostic(code, str(circle), first[circle.call.name].span, label, help)
 
 
-def _tool(call: ToolCall, resolver: ToolResolver) -> Iterator[Diagnostic]:
+def _tool(call: ToolCall, resolver: DocumentResolver) -> Iterator[Diagnostic]:
     if call.connection not in (OWN, PYTHON):
         return
     try:
@@ -71,7 +52,7 @@ def _tool(call: ToolCall, resolver: ToolResolver) -> Iterator[Diagnostic]:
         yield Diagnostic(code, f"{call.tool}: {problem}", call.span, "the run could not start")
 
 
-def _call(call: ToolCall, resolver: Resolver) -> Iterator[Diagnostic]:
+def _call(call: ToolCall, resolver: DocumentResolver) -> Iterator[Diagnostic]:
     callee = resolver.document(call.tool)
     if callee is None:
         message = f"There is no built-in tool and no document {call.tool}"

@@ -25,9 +25,8 @@ from quire.source import PLACEHOLDER, Source, Span
 from quire.wording import Suggestions, did_you_mean
 
 if TYPE_CHECKING:
-    from quire.formats.playbook.check_calls import Resolver
-    from quire.formats.playbook.parse_result import ParseResult
-    from quire.formats.resolver import Reach
+    from quire.formats.playbook.syntax import ParseResult
+    from quire.formats.resolver import DocumentResolver
 
 _INPUT_TYPE = re.compile(r"-[^\S\n]++`[A-Za-z0-9_]++`[^\S\n]++\(([^):\n]*+)")
 _OUTPUT_TYPE = re.compile(r"@output\([A-Za-z0-9_]++[^\S\n]*+(?::[^\S\n]*+([A-Za-z0-9_]++))?")
@@ -37,10 +36,10 @@ _NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?", re.ASCII)
 HasFile = Callable[[str], bool]
 
 
-def lint(reading: ParseResult, resolver: Resolver | None = None, reach: Reach | None = None) -> tuple[Diagnostic, ...]:
+def lint(reading: ParseResult, resolver: DocumentResolver | None = None) -> tuple[Diagnostic, ...]:
     """Return the lints of a document; if it cannot be read, only those about its text.
 
-    With a resolver, calls of other documents are checked too, and with `reach` the circles that they lead into.
+    With a resolver, calls of other documents are checked too, and the circles that they lead into.
     """
     found = list(lint_text(reading))
     if reading.playbook:
@@ -48,7 +47,7 @@ def lint(reading: ParseResult, resolver: Resolver | None = None, reach: Reach | 
         if resolver is not None:
             from quire.formats.playbook.check_calls import check_calls
 
-            found += check_calls(reading.playbook, resolver, reach)
+            found += check_calls(reading.playbook, resolver, reading.source)
     return tuple(sorted(found, key=lambda one: one.span.start))
 
 

@@ -18,8 +18,7 @@ from quire.source import PLACEHOLDER, Span
 from quire.wording import nearest_word
 
 if TYPE_CHECKING:
-    from quire.formats.playbook.parse_result import ParseResult
-    from quire.formats.playbook.syntax import Step
+    from quire.formats.playbook.syntax import ParseResult, Step
 
 _STEP_LIKE = re.compile(r"\s*+#++\s*+step\s*+(?:[0-9]|:)", re.IGNORECASE)
 _NEARLY = re.compile(r"\{\{([^\S\n]*+)([A-Za-z0-9_-]++)([^\S\n]*+)(?::[^{}\n]*+)?\}\}")

@@ -23,7 +23,6 @@ from quire.formats.playbook.markers import (
     warn_of_no_end,
 )
 from quire.formats.playbook.names import settle_conditions
-from quire.formats.playbook.parse_result import ParseResult
 from quire.formats.playbook.scan import (
     AT,
     CONDITION,
@@ -60,6 +59,7 @@ from quire.formats.playbook.syntax import (
     Elicitation,
     Operator,
     OutputCapture,
+    ParseResult,
     Playbook,
     PromptReference,
     Step,

@@ -11,11 +11,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from msgspec import Struct
 
-from quire.source import PLACEHOLDER, Span
+from quire.source import PLACEHOLDER, Source, Span
+
+if TYPE_CHECKING:
+    from quire.diagnostics import Diagnostic, Severity
 
 
 class Placeholder(Struct, frozen=True):
@@ -246,3 +249,15 @@ OUTPUT_TYPES = {**INPUT_TYPES, "json": "json"}
 ARTIFACT_TYPES = ("markdown", "json", "mermaid", "chartjs", "html_css", "javascript", "typescript")
 ELICIT_KINDS: dict[str, ElicitKind] = {"input": "input", "confirm": "confirm", "select": "select"}
 DIRECTIVES = ("output", "elicit", "prompt", "tool")
+
+
+class ParseResult(Struct, frozen=True):
+    """The result of parsing one document. Diagnostics are in the order of the text."""
+
+    source: Source
+    playbook: Playbook | None
+    """None exactly if there is an error."""
+    diagnostics: tuple[Diagnostic, ...]
+
+    def of(self, severity: Severity) -> tuple[Diagnostic, ...]:
+        return tuple(found for found in self.diagnostics if found.severity is severity)

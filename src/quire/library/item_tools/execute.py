@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from quire.engine.inputs import resolve_inputs
 from quire.errors import BadInputs, ToolFailed
-from quire.library.item_tools.answers import error, item_type_of, missing
+from quire.library.item_tools import error, item_type_of, missing
 from quire.library.items import ITEM_TYPES, ItemType
 from quire.library.verify import VerifiedItems, read_body, read_thread
 from quire.tools.arguments import Arguments, Unusable

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from quire.errors import ToolFailed
-from quire.library.item_tools.answers import error, item_type_of, missing, shown_path, space_of, unknown_type
+from quire.library.item_tools import error, item_type_of, missing, shown_path, space_of, unknown_type
 from quire.library.items import FOLDERS, ITEM_TYPES, Entry, Item, ItemType, SpaceName
 from quire.library.search import LIMIT, Hit, Scope, score_of, search, summary, words_of
 from quire.plan.built_in_tools import WRITE

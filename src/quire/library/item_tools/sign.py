@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from quire.errors import Denied, QuireError, ToolFailed
-from quire.library.item_tools.answers import (
+from quire.library.item_tools import (
     error,
     item_type_of,
     missing,
@@ -24,7 +24,7 @@ from quire.library.item_tools.answers import (
 from quire.library.items import FOLDERS, Entry, Item, ItemType, SpaceName
 from quire.library.signed_authority import Authority, SignedAuthority, authority_of, authority_of_run
 from quire.library.spaces import plural
-from quire.library.verify import Library, VerifiedItems, as_signable, read_thread
+from quire.library.verify import VerifiedItems, as_signable, read_thread
 from quire.source import MAX_DOCUMENT_BYTES, Source
 from quire.tools.builtin.regex import Pattern
 from quire.trust.own_keys import own_key
@@ -141,7 +141,7 @@ class Sign(Struct, frozen=True):
     def _require_less(self, item: Item, path: str) -> None:
         """Raise `Denied` for a directive with more authority than this run, or more than when it was last signed."""
         settings = self.items.spaces.settings
-        wanted = authority_of(read_thread(item), Library(self.items))
+        wanted = authority_of(read_thread(item), self.items)
         held = authority_of_run(self.grants, self.limits, project_risk(settings.workspace.folder))
         bounds = [("it may do what this run may not", held)]
         if before := SignedAuthority(self.items).find(item):
@@ -162,7 +162,7 @@ class Sign(Struct, frozen=True):
             hidden = self.items.spaces.find("directive", item.id, space)
             if hidden is not None and hidden.id == item.id and self.items.verdict(hidden).ok:
                 why = f"it may do more than the one of that id in the {space}'s space, which it would hide"
-                yield why, authority_of(read_thread(hidden), Library(self.items))
+                yield why, authority_of(read_thread(hidden), self.items)
 
 
 def _fitting(pattern: str, entries: list[Entry]) -> list[Entry]:

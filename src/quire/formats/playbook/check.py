@@ -1,4 +1,4 @@
-"""The `FormatModule` of playbooks."""
+"""Run all checks of a playbook that go beyond reading it."""
 
 from __future__ import annotations
 
@@ -10,23 +10,19 @@ from quire.formats.playbook.parse import parse
 
 if TYPE_CHECKING:
     from quire.diagnostics import Diagnostic
-    from quire.formats.playbook.check_calls import Resolver
     from quire.formats.playbook.lint import HasFile
-    from quire.formats.resolver import Reach
+    from quire.formats.resolver import DocumentResolver
     from quire.source import Source
 
 __all__ = ["check", "codes"]
 
 
 def check(
-    source: Source,
-    resolver: Resolver | None = None,
-    reach: Reach | None = None,
-    has_file: HasFile | None = None,
+    source: Source, resolver: DocumentResolver | None = None, has_file: HasFile | None = None
 ) -> tuple[Diagnostic, ...]:
     """Return all findings about a playbook. `has_file` tells whether a file exists beside the playbook."""
     reading = parse(source)
-    found = [*reading.diagnostics, *lint(reading, resolver, reach)]
+    found = [*reading.diagnostics, *lint(reading, resolver)]
     if has_file is not None and reading.playbook is not None:
         found += missing_prompt_files(reading.playbook, has_file)
     return tuple(sorted(found, key=lambda found: found.span.start))

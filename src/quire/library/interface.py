@@ -1,0 +1,108 @@
+"""The inputs and the result of a document, as its callers see them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING
+
+from quire.errors import QuireError
+from quire.formats.resolver import Called
+from quire.schema import Field, FieldType, Kind, Object, Ref, Simple
+from quire.values import Value, encode
+
+if TYPE_CHECKING:
+    from quire.library.library import Library
+    from quire.plan.nodes import Plan
+    from quire.plan.thread import Parameter
+
+
+_ANY = Ref("")
+"""The type of an unknown value: a schema that no file has."""
+
+_TEXT = Simple(Kind.STRING)
+_KINDS = {
+    "string": _TEXT,
+    "integer": Simple(Kind.NUMBER),
+    "number": Simple(Kind.NUMBER),
+    "boolean": Simple(Kind.BOOL),
+}
+
+
+def interface_of(name: str, library: Library) -> Called | None:
+    """Describe the document that a name means; None if there is none."""
+    registered = library.registry().pipelines.get(name)
+    if registered is not None:
+        # A pipeline declares no inputs: the values that it reads are needed.
+        from quire.formats.pipeline.check_calls import needs_of
+
+        needed, read = needs_of(registered.tree)
+        return Called("pipeline", name, needed, None if read is None else tuple(sorted(read)))
+    try:
+        document = library.find(name)
+    except QuireError:
+        return Called("document", name)  # it exists but cannot be read; the run reports why
+    if document is None:
+        return None
+    if document.plan is None:
+        return Called(document.format, name)
+    return interface_of_plan(name, document.plan)
+
+
+def interface_of_plan(name: str, plan: Plan) -> Called:
+    """Describe a playbook or a directive."""
+    return _directive(name, plan) if plan.format == "directive" else _playbook(name, plan)
+
+
+def _playbook(name: str, plan: Plan) -> Called:
+    """Describe a playbook for its callers. Its captures are texts; without a capture its result is a text."""
+    from quire.engine.inputs import checked_input
+
+    inputs = {one.name: one for one in plan.inputs}
+
+    def wrong(given: str, value: Value) -> str:
+        text = "" if value is None else value if isinstance(value, str) else encode(value)
+        if given not in inputs or not text.strip():
+            return ""  # a blank means the default
+        return _said(lambda: checked_input(inputs[given], text, one_line=False))
+
+    required = tuple(one.name for one in plan.inputs if one.required and one.default is None)
+    captured = dict.fromkeys(step.capture.name for _, step in plan.steps() if step.capture)
+    gives: FieldType = _TEXT
+    if captured:
+        gives = Object(tuple(Field(one, _TEXT) for one in {**captured, "output": None}))
+    return Called("playbook", name, required, tuple(inputs), gives, wrong)
+
+
+def _directive(name: str, plan: Plan) -> Called:
+    from quire.engine.inputs import converted
+    from quire.plan.thread import Thread
+
+    (step,) = plan.body.steps
+    assert isinstance(step.work, Thread)  # noqa: S101  # a directive is one thread
+    thread = step.work
+    inputs = {one.name: one for one in thread.inputs}
+
+    def wrong(given: str, value: Value) -> str:
+        if given not in inputs or value is None:
+            return ""
+        return _said(lambda: converted(inputs[given].type, value))
+
+    required = tuple(one.name for one in thread.inputs if one.required and one.default is None)
+    return Called("directive", name, required, tuple(inputs) if inputs else None, _outputs(thread.outputs), wrong)
+
+
+def _outputs(outputs: tuple[Parameter, ...]) -> FieldType:
+    """Return the type of the outputs. An output declared as `string` takes any value: only other types are checked."""
+    if not outputs:
+        return _TEXT
+    kinds: Mapping[str, FieldType] = {name: kind for name, kind in _KINDS.items() if kind != _TEXT}
+    return Object(tuple(Field(one.name, kinds.get(one.type, _ANY), required=one.required) for one in outputs))
+
+
+def _said(check: Callable[[], object]) -> str:
+    """Run a check and return the message of its error, or an empty text."""
+    try:
+        check()
+    except ValueError as error:
+        return str(error)
+    return ""

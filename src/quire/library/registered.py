@@ -1,0 +1,231 @@
+"""The pipelines and playbooks of a workspace that have a name.
+
+Registered pipelines are those in its `pipelines/` folder with all below it, and the entries of its settings. A file
+that cannot be read, or a name that two files declare, is reported and left out; the others are loaded.
+
+Playbooks that other documents can name are those at the top of a workspace and in its `playbooks/` folder. A name is
+the path below that folder without `.playbook.md`; the last part is enough if it is unique. Two files with the same name
+are reported, and neither gets it.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from msgspec import Struct, field
+
+from quire.diagnostics import Severity
+from quire.errors import CannotStart, QuireError
+from quire.library.document import Document, parse_pipelines, unnamed
+from quire.source import Source, read_source, real_path
+
+if TYPE_CHECKING:
+    from quire.formats.pipeline.syntax import Pipeline
+    from quire.plan.nodes import Plan
+    from quire.workspace.settings import Settings
+
+PIPELINES_FOLDER = "pipelines"
+ENDINGS = (".yaml", ".yml")
+MAX_PIPELINES = 10_000
+
+
+class Registered(Struct, frozen=True):
+    """A pipeline under its name. `declared` is the name in its file; in a file of several it is only the last part of
+    the name."""
+
+    name: str
+    declared: str
+    plan: Plan
+    tree: Pipeline
+    source: Source
+    description: str
+
+    @property
+    def key(self) -> str:
+        """The name of its file: that of the pipeline without the part after the dot, which selects one in a file of
+        several."""
+        return self.name.rpartition(".")[0] or self.name
+
+    @property
+    def document(self) -> Document:
+        return Document(self.source, "pipeline", self.plan, (), self.declared, self.key, self.name)
+
+
+class RegisteredPipelines(Struct, frozen=True):
+    """The registered pipelines. `problems` has a line for each problem of a file that was not loaded; `claimed` are
+    names in several files."""
+
+    pipelines: Mapping[str, Registered] = field(default_factory=dict)
+    problems: tuple[str, ...] = ()
+    claimed: Mapping[str, tuple[Registered, ...]] = field(default_factory=dict)
+
+
+def load_registry(settings: Settings) -> RegisteredPipelines:
+    """Read all files again; a registry that was loaded before does not change."""
+    problems: list[str] = []
+    found: dict[str, list[Registered]] = {}
+    for key, file, description in _pipeline_files(settings):
+        for registered in _load(key, file, description, problems):
+            found.setdefault(registered.name, []).append(registered)
+    claimed = {name: tuple(several) for name, several in found.items() if len(several) > 1}
+    for name, all in claimed.items():
+        files = " and ".join(one.source.name for one in all)
+        problems.append(f"the pipeline {name} is declared by {files}: neither is loaded")
+    return RegisteredPipelines(
+        {name: one for name, (one, *rest) in found.items() if not rest}, tuple(problems), claimed
+    )
+
+
+def read_pipelines(key: str, source: Source, description: str = "") -> tuple[list[Registered], list[str]]:
+    """Return the pipelines of one text, and the errors that prevent loading."""
+    text = unnamed(source)
+    wrong = parse_pipelines(text, True).of(Severity.ERROR)
+    if wrong:
+        return [], [f"{source.name}:{source.position(found.span.start).line}: {found.message}" for found in wrong]
+    return [
+        Registered(name, tree.name.text, plan, tree, source, description or tree.description)
+        for name, tree, plan in _lowered(key, text)
+    ], []
+
+
+@lru_cache(maxsize=1_000)
+def _lowered(key: str, text: Source) -> tuple[tuple[str, Pipeline, Plan], ...]:
+    """Return the pipelines of a text without errors, each with its name and its plan. Cached with the parse."""
+    from quire.formats.pipeline.lower import lower
+
+    file = parse_pipelines(text, True).file
+    assert file is not None  # noqa: S101  # it has no errors
+    several = len(file.pipelines) > 1
+    names = {tree.name.text: f"{key}.{tree.name.text}" for tree in file.pipelines} if several else {}
+    trees = ((names.get(tree.name.text, tree.name.text), tree) for tree in file.pipelines)
+    return tuple((name, tree, lower(file, tree, names)) for name, tree in trees)
+
+
+def _load(key: str, file: Path, description: str, problems: list[str]) -> list[Registered]:
+    try:
+        source = read_source(file)
+    except QuireError as error:
+        problems.append(str(error))
+        return []
+    registered, wrong = read_pipelines(key, source, description)
+    problems += wrong
+    return registered
+
+
+def _pipeline_files(settings: Settings) -> Iterator[tuple[str, Path, str]]:
+    folder = settings.workspace.folder
+    seen: set[Path] = set()
+    for key, entry in settings.pipelines.items():
+        path = folder / entry.path
+        seen.add(real_path(path))
+        if entry.enabled:
+            yield key, path, entry.description
+    for path in files_below(folder / PIPELINES_FOLDER):
+        if real_path(path) not in seen:
+            yield path.relative_to(folder / PIPELINES_FOLDER).with_suffix("").as_posix(), path, ""
+
+
+def in_folder(path: Path, workspace: Path) -> bool:
+    """Tell whether a file is registered because of its place."""
+    folder = real_path(workspace / PIPELINES_FOLDER)
+    if path.suffix not in ENDINGS or not path.is_relative_to(folder):
+        return False
+    return not any(part.startswith(".") for part in path.relative_to(folder).parts)
+
+
+def files_below(folder: Path) -> Iterator[Path]:
+    """Yield the pipeline files of a folder and those below it. Names that begin with a dot and linked folders are left
+    out."""
+    count = 0
+    for here, folders, files in os.walk(folder):
+        folders[:] = sorted(name for name in folders if not name.startswith("."))
+        for name in sorted(files):
+            if name.endswith(ENDINGS) and not name.startswith("."):
+                count += 1
+                if count > MAX_PIPELINES:
+                    return
+                yield Path(here, name)
+
+
+PLAYBOOKS_FOLDER = "playbooks"
+SUFFIX = ".playbook.md"
+MAX_PLAYBOOKS = 10_000
+
+
+@dataclass(frozen=True)
+class Playbooks:
+    """The playbooks of a workspace by name. `problems` has a line for each name that two files claim."""
+
+    paths: Mapping[str, Path]
+    problems: tuple[str, ...] = ()
+
+    @cached_property
+    def _by_last_part(self) -> Mapping[str, list[str]]:
+        found: dict[str, list[str]] = {}
+        for name in self.paths:
+            found.setdefault(name.rpartition("/")[2], []).append(name)
+        return found
+
+    def find(self, name: str) -> tuple[str, Path] | None:
+        """Return the full name and the file, or None. Raises `CannotStart` for a last part that several playbooks
+        have."""
+        if name in self.paths:
+            return name, self.paths[name]
+        fitting = self._by_last_part.get(name, [])
+        if len(fitting) > 1:
+            raise CannotStart(f"{name} means several playbooks: {', '.join(sorted(fitting))}; say which")
+        return (fitting[0], self.paths[fitting[0]]) if fitting else None
+
+
+def load_playbooks(settings: Settings) -> Playbooks:
+    """List the playbooks by their names; no file is read."""
+    folder = settings.workspace.folder
+    found: dict[str, list[Path]] = {}
+    for path in _playbook_files(folder):
+        below = path.relative_to(folder)
+        if below.parts[0] == PLAYBOOKS_FOLDER and len(below.parts) > 1:
+            below = below.relative_to(PLAYBOOKS_FOLDER)
+        found.setdefault(below.as_posix().removesuffix(SUFFIX), []).append(path)
+    problems = [
+        f"the playbook {name} is in {' and in '.join(path.relative_to(folder).as_posix() for path in several)}: "
+        "rename one of them"
+        for name, several in sorted(found.items())
+        if len(several) > 1
+    ]
+    return Playbooks({name: paths[0] for name, paths in sorted(found.items()) if len(paths) == 1}, tuple(problems))
+
+
+def _playbook_files(folder: Path) -> Iterator[Path]:
+    """Yield the files of playbooks. Links are left out: a name must mean a file of the workspace."""
+    yield from _named(folder)
+    top = folder / PLAYBOOKS_FOLDER
+    if top.is_symlink() or not top.is_dir():
+        return
+    count = 0
+    for here, folders, _ in os.walk(top):
+        folders[:] = sorted(name for name in folders if not name.startswith("."))
+        for path in _named(Path(here)):
+            count += 1
+            if count > MAX_PLAYBOOKS:
+                return
+            yield path
+
+
+def _named(folder: Path) -> list[Path]:
+    try:
+        with os.scandir(folder) as entries:
+            names = [
+                entry.name
+                for entry in entries
+                if entry.name.endswith(SUFFIX)
+                and not entry.name.startswith(".")
+                and entry.is_file(follow_symlinks=False)
+            ]
+    except OSError:
+        return []
+    return [folder / name for name in sorted(names)]
