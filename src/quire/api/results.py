@@ -63,6 +63,6 @@ async def result_of(runtime: Runtime, run: str, ended: DriveResult) -> Result:
         cost=view.row.cost,
         value=value,
         stores=dict(view.stores),
-        outputs=dict(value) if view.row.format == "directive" and isinstance(value, Mapping) else {},
+        outputs=dict(value) if view.thread and isinstance(value, Mapping) else {},
         warnings=tuple(f"step {label}: {text}" if label else text for label, text in view.warnings),
     )

@@ -34,6 +34,7 @@ from quire.cli.terminal import Terminal
 from quire.cli.trust_prompt import somebody_is_here
 from quire.display.text import one_line, visible
 from quire.display.views import JsonLines, PlainView, QuietView, View
+from quire.engine.driver.drive import DriveResult
 from quire.engine.progress import Progress
 from quire.engine.records import Event, Status
 from quire.errors import Fenced, QuireError, StoreError
@@ -42,7 +43,7 @@ from quire.runs.resume import Given
 
 if TYPE_CHECKING:
     from quire.cli.output import Target
-    from quire.engine.driver.drive import Drive, DriveResult
+    from quire.engine.driver.drive import Drive
     from quire.runs.runtime import Runtime
     from quire.runs.view import RunView
     from quire.values import Value
@@ -158,7 +159,8 @@ async def drive(
     # A store that cannot be read now does not change how the run ended.
     with contextlib.suppress(StoreError):
         row, questions = await runtime.row(run), await runtime.store.questions(run)
-    end = RunReport(row, progress, questions, ended, interrupts.count > 0, _permissions(known, runtime.settings))
+    rest = ended or DriveResult(Status.PAUSED)
+    end = RunReport(row, progress, rest, questions, interrupts.count > 0, _permissions(known, runtime.settings))
     return conclude(end, view, manner)
 
 

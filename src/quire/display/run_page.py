@@ -63,8 +63,8 @@ def run_page(view: RunView, now: float) -> Iterator[str]:
     if view.questions:
         lines = [line for question in view.questions for line in question_lines(question, now)]
         yield from paragraph("waiting for an answer", lines)
-    if view.closing:
-        yield from paragraph("closing message", visible(view.closing).split("\n"))
+    if closing := str(view.ending.get("closing_message") or ""):
+        yield from paragraph("closing message", visible(closing).split("\n"))
     if view.replay.finished:
         yield from paragraph(f"output ({view.artifact_type})" if view.artifact_type else "output", _output(view))
 

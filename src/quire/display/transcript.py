@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from quire.display.text import duration, one_line, output_text
-from quire.values import InvalidValue, Value, decode
+from quire.display.text import duration, one_line
+from quire.values import InvalidValue, Value, decode, pretty
 
 if TYPE_CHECKING:
     from quire.engine.thread_progress import HookView
@@ -67,7 +67,7 @@ def _turn(turn: Turn, level: int) -> Iterator[str]:
 
 def _call(call: Called, level: int) -> Iterator[str]:
     yield f"**calls** `{one_line(call.name)}`"
-    yield from ("", *_fenced(output_text(dict(call.arguments)), "json"))
+    yield from ("", *_fenced(pretty(dict(call.arguments)), "json"))
     for thread in call.threads:
         yield from ("", *_thread(thread, level + 1))
     if call.result is not None:
@@ -78,7 +78,7 @@ def _call(call: Called, level: int) -> Iterator[str]:
 def _hook(hook: HookView) -> Iterator[str]:
     yield f"**hook** {one_line(hook.hook) or 'without a name'} on {one_line(hook.event)}: `{one_line(hook.item_id)}`"
     if hook.parameters:
-        yield from ("", *_fenced(output_text(dict(hook.parameters)), "json"))
+        yield from ("", *_fenced(pretty(dict(hook.parameters)), "json"))
 
 
 def _end(ended: Mapping[str, Value]) -> Iterator[str]:
@@ -96,7 +96,7 @@ def _end(ended: Mapping[str, Value]) -> Iterator[str]:
         took = duration(elapsed) if isinstance(elapsed, int | float) else ""
         yield f"- used: {cost.get('turns')} turns, {cost.get('tokens')} tokens, {money}, {took}"
     if ended.get("outputs"):
-        yield from ("", "**outputs**", "", *_fenced(output_text(ended["outputs"]), "json"))
+        yield from ("", "**outputs**", "", *_fenced(pretty(ended["outputs"]), "json"))
 
 
 def _heading(level: int, text: str) -> str:
@@ -117,7 +117,7 @@ def _quoted(text: str) -> list[str]:
 
 def _pretty(text: str) -> str:
     try:
-        return output_text(decode(text))
+        return pretty(decode(text))
     except InvalidValue:
         return text
 
