@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING
 import click
 
 from quire.cli import INTERRUPTED
-from quire.cli.detach import say_warnings
-from quire.cli.report import RunReport
-from quire.cli.session import SessionOptions, choose_view, conclude
+from quire.cli.report import RunReport, conclude
+from quire.cli.session import SessionOptions, choose_view, say_warnings
 from quire.cluster.client import Cluster, connect, require_cluster
 from quire.cluster.dispatch import follow
 from quire.display.visible import visible

@@ -19,11 +19,13 @@ from quire.cli.terminal import answer_text, question_text
 from quire.display.tables import short
 from quire.display.text import one_line, place, visible
 from quire.display.turns import denied_capability, element_for, error_text
+from quire.display.views import JsonLines, View
 from quire.engine.records import Status
 from quire.runs.outcome import RunOutcome, by_label
 from quire.values import Value, as_texts
 
 if TYPE_CHECKING:
+    from quire.cli.session import SessionOptions
     from quire.engine.requests import Failure
 
 EXIT_FAILED, EXIT_WAITING = 3, 4
@@ -52,6 +54,27 @@ class RunReport(RunOutcome, frozen=True):
         return INTERRUPTED if self.interrupted else EXIT_FAILED
 
 
+def conclude(end: RunReport, view: View, manner: SessionOptions) -> int:
+    """Report the end of a drive, write its output, and return the exit code."""
+    tell(end)
+    code = end.exit_code
+    if isinstance(view, JsonLines):
+        view.line(result_line(end))
+        if view.broken is not None:
+            nobody_reads()
+            code = unread(end, view.broken)
+        closed_stdout(end, "--json")
+    if end.status is not Status.COMPLETED:
+        return code
+    # A result is never lost because a disk is full; with --json it is in the last line already.
+    written = manner.to is not None and write_output(end, manner.to, manner.quiet)
+    if not written and not manner.json:
+        code = print_output(end)
+    if manner.to is not None and not written:
+        code = EXIT_FAILED
+    return code
+
+
 def _failed(kind: str) -> int:
     if kind == "denied":
         return EXIT_REFUSED
@@ -60,7 +83,7 @@ def _failed(kind: str) -> int:
 
 def result_line(end: RunReport) -> dict[str, Value]:
     """Return the last line of `--json`."""
-    result, details = end.result, end.details
+    result = end.result
     return {
         "type": "result",
         "run": end.row.id,
@@ -74,8 +97,7 @@ def result_line(end: RunReport) -> dict[str, Value]:
         "input_tokens": end.row.input_tokens,
         "output_tokens": end.row.output_tokens,
         "error": _error(end, end.rest.failure) if end.rest.failure else None,
-        **details,
-        **({"stores": result["stores"]} if "stores" in result else {}),
+        **end.details,
     }
 
 

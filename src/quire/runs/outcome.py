@@ -70,9 +70,11 @@ class RunOutcome(Struct, frozen=True):
     @property
     def stores(self) -> Mapping[str, Value]:
         """The named stores of a pipeline so far: its inputs, and the values that its steps have written."""
-        inputs = self.row.pins.get("inputs")
-        known = {**(inputs if isinstance(inputs, Mapping) else {}), **self.progress.stores}
-        return known if self.row.format == "pipeline" else {}
+        if self.row.format != "pipeline":
+            return {}
+        final, inputs = self.result.get("stores"), self.row.pins.get("inputs")
+        so_far = {**(inputs if isinstance(inputs, Mapping) else {}), **self.progress.stores}
+        return final if isinstance(final, Mapping) else so_far
 
     @property
     def ending(self) -> Mapping[str, Value]:
