@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from quire.cli import INTERRUPTED
+from quire.cli.advice import permissions_of
 from quire.cli.report import RunReport, conclude
 from quire.cli.session import SessionOptions, choose_view, say_warnings
 from quire.cluster.client import Cluster, connect, require_cluster
@@ -16,7 +17,6 @@ from quire.display.visible import visible
 from quire.engine.progress import Progress
 from quire.engine.records import Event, RunRow, Status
 from quire.errors import CannotStart, RunState, Untrusted
-from quire.runs.permission_origins import permissions_of
 from quire.runs.pins import PinnedState
 
 if TYPE_CHECKING:

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from quire.display.prompt import prompt_data, prompt_text
 from quire.display.tables import short
 from quire.display.text import duration, money, one_line, place, visible
 from quire.display.text import tokens as counted
+from quire.display.transcript import prompt_data, prompt_text
 from quire.engine.requests import Boundary, HumanRequest, Load, ModelRequest, ToolRequest
 from quire.runs.diff import Change, RunDiff, StepDiff, answered_by
 from quire.values import Value, pretty
