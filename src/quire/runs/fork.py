@@ -19,6 +19,7 @@ from quire.engine.requests import BREAK
 from quire.errors import BadInputs, CannotStart, RunState
 from quire.plan.thread import THREAD_PATH
 from quire.plan.uses import asks_a_model
+from quire.plan.ways import path_named
 from quire.runs.options import checked_budget
 from quire.runs.preflight_limits import check_prices
 from quire.runs.resume import checked_overrides, passed, unknown
@@ -90,12 +91,9 @@ def find_place(plan: Plan, named: str) -> Place:
     if plan.format == "directive":
         return _turn(wanted)
     steps = dict(_top(plan) if plan.format == "pipeline" else _all(plan))
-    found = [path for path, label in steps.items() if label.lower() == wanted.lower()] or [wanted] * (wanted in steps)
-    if not found:
-        _refuse(plan, wanted, steps)
-    if len(found) > 1:
-        raise CannotStart(f"several steps are called {wanted}: say which by its place ({', '.join(found)})")
-    (path,) = found
+    path = path_named(wanted, steps)
+    if path is None:
+        raise _no_step(plan, wanted, steps)
     order = {one: number for number, one in enumerate(steps)}
     above, _, _ = path.rpartition("/")
     siblings = [one for one in steps if one.rpartition("/")[0] == above]
@@ -113,16 +111,16 @@ def _turn(named: str) -> Place:
     return Place(f"{THREAD_PATH}/turn[{number}]", f"turn {number}", before, {}, first=number == 1)
 
 
-def _refuse(plan: Plan, named: str, steps: Mapping[str, str]) -> None:
+def _no_step(plan: Plan, named: str, steps: Mapping[str, str]) -> CannotStart:
     labels = list(dict.fromkeys(steps.values()))
     if plan.format == "pipeline":
         inside = next((path for path, step in plan.steps() if named in (path, step.label)), None)
         if inside is not None:
             top = inside.partition("/")[0]
-            raise CannotStart(f"step {named} is inside of step {top}: a pipeline is forked between its own steps")
+            return CannotStart(f"step {named} is inside of step {top}: a pipeline is forked between its own steps")
     close = nearest(named, labels)
     known = f"did you mean {close}?" if close else f"the steps are {', '.join(labels)}"
-    raise CannotStart(f"there is no step {named}: {known}")
+    return CannotStart(f"there is no step {named}: {known}")
 
 
 def _top(plan: Plan) -> Iterator[tuple[str, str]]:
