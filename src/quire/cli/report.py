@@ -26,7 +26,6 @@ from quire.values import Value, as_texts
 
 if TYPE_CHECKING:
     from quire.cli.session import SessionOptions
-    from quire.engine.requests import Failure
 
 EXIT_FAILED, EXIT_WAITING = 3, 4
 EXIT_LIMIT, EXIT_REFUSED = 5, 6
@@ -96,14 +95,9 @@ def result_line(end: RunReport) -> dict[str, Value]:
         "cost": end.row.cost,
         "input_tokens": end.row.input_tokens,
         "output_tokens": end.row.output_tokens,
-        "error": _error(end, end.rest.failure) if end.rest.failure else None,
+        "error": end.error,
         **end.details,
     }
-
-
-def _error(end: RunReport, failure: Failure) -> dict[str, Value]:
-    at: dict[str, Value] = {"path": end.failed_at} if end.row.format == "pipeline" else {}
-    return {"kind": failure.kind, "message": failure.message, "step": end.position, "way": end.way, **at}
 
 
 def tell(end: RunReport) -> None:
@@ -134,7 +128,7 @@ def _tell_of_failure(end: RunReport) -> None:
     message = visible(failure.message if failure else "").strip().replace("\n", "\n  ")
     if end.row.format == "directive":
         message = error_text(message).removesuffix("; resume with a higher limit")
-    deeper = f" ({end.failed_at})" if end.row.format == "pipeline" and "/" in end.failed_at else ""
+    deeper = f" ({end.row.failed_at})" if "/" in end.row.failed_at else ""
     _say(f"failed at {place(end.way)}{deeper}: {message}" if end.way else f"failed: {message}")
     for line in after_failure(end.row, end.progress) if failure else ():
         _say(line)

@@ -23,7 +23,8 @@ from quire.plan.ways import path_named
 from quire.runs.options import checked_budget
 from quire.runs.preflight_limits import check_prices
 from quire.runs.resume import checked_overrides, passed, unknown
-from quire.runs.start import check_labels, new_run_id
+from quire.runs.start import new_run_id
+from quire.runs.step_names import check_labels
 from quire.stores.contract import History, restore
 from quire.trust.capabilities import Grants
 from quire.values import Value, copy

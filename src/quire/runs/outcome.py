@@ -100,9 +100,13 @@ class RunOutcome(Struct, frozen=True):
         return {}
 
     @property
-    def failed_at(self) -> str:
-        """The path of the effect or step that failed; empty if it is not known."""
-        return self.row.ended_by[0] if self.row.failure and self.row.ended_by else ""
+    def error(self) -> dict[str, Value] | None:
+        """The failure as JSON; for a pipeline with its path."""
+        failure = self.rest.failure
+        if failure is None:
+            return None
+        error = {"kind": failure.kind, "message": failure.message, "step": self.position, "way": self.way}
+        return {**error, "path": self.row.failed_at} if self.row.format == "pipeline" else {**error}
 
     @property
     def position(self) -> str:
@@ -118,8 +122,7 @@ class RunOutcome(Struct, frozen=True):
 
     @property
     def _failed(self) -> StepView | None:
-        located = self.row.format == "pipeline" and self.failed_at
-        return self.progress.step_of(self.failed_at) if located else None
+        return self.progress.step_of(self.row.failed_at) if self.row.failed_at else None
 
     @property
     def _stands(self) -> str:
