@@ -1,5 +1,4 @@
-"""Check the steps that breakpoints, answers and scripts name, by label or by the way into a callee: each name must match
-a possible step."""
+"""Check the names of steps in breakpoints, answers and scripts: labels, or ways into callees."""
 
 from __future__ import annotations
 
