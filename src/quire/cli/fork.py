@@ -8,7 +8,7 @@ import click
 
 from quire.cli.completion import complete_run
 from quire.cli.inputs import split_pairs
-from quire.cli.options import driving_options, filled
+from quire.cli.options import check_exclusive, driving_options, filled
 from quire.cli.output import target
 from quire.cli.repair import NewRunOptions, document_option, repair_and_drive
 from quire.cli.session import SessionOptions, drive, leave_to_itself, with_workspace
@@ -62,10 +62,7 @@ def command(
     """
     if step is None and document is None:
         raise click.UsageError("say what is new: --from STEP, or --document for an edited document")
-    if model and script:
-        raise click.UsageError("--model and --script exclude each other")
-    if detach and (out or as_json):
-        raise click.UsageError("--detach has no output of its own: see `quire runs RUN --output`")
+    check_exclusive(context)
     given, beforehand = split_pairs(sets, "--set"), split_pairs(answers, "--answer")
     changed = NewRunOptions(given, model, script, beforehand, unattended, budget, limits)
     manner = SessionOptions(as_json, quiet, unattended)

@@ -14,7 +14,7 @@ import click
 from quire.cli import INTERRUPTED
 from quire.cli.app import say
 from quire.cli.completers import complete_document
-from quire.cli.options import Amount, filled
+from quire.cli.options import Amount, check_exclusive, filled
 from quire.errors import CannotStart
 
 if TYPE_CHECKING:
@@ -56,8 +56,7 @@ def command(
     QUIRE_MCP_TOKEN sets the token. stdout carries the protocol and nothing else. Where the workspace has a [cluster],
     its workers drive the runs.
     """
-    if model and script:
-        raise click.UsageError("--model and --script exclude each other")
+    check_exclusive(context)
     if find_spec("mcp") is None:
         raise CannotStart("quire mcp needs the package mcp: pip install 'quire[mcp]'")
     from quire.library.document import load

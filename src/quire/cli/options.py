@@ -59,6 +59,15 @@ def filled(context: click.Context, parameter: click.Parameter, value: T) -> T:
     return value
 
 
+def check_exclusive(context: click.Context) -> None:
+    """Raise a usage error for options of a verb that drives runs which exclude each other."""
+    given = context.params
+    if given.get("model") and given.get("script"):
+        raise click.UsageError("--model and --script exclude each other")
+    if given.get("detach") and (given.get("out") or given.get("as_json")):
+        raise click.UsageError("--detach has no output of its own: see `quire runs RUN --output`")
+
+
 Verb = TypeVar("Verb", bound=Callable[..., object])
 
 

@@ -9,7 +9,7 @@ import click
 
 from quire.cli.completion import complete_run
 from quire.cli.inputs import split_pairs
-from quire.cli.options import NO_BUDGET, driving_options, filled
+from quire.cli.options import NO_BUDGET, check_exclusive, driving_options, filled
 from quire.cli.output import target_again
 from quire.cli.repair import NewRunOptions, document_option, repair_and_drive, require_limits_fit, values_for
 from quire.cli.session import SessionOptions, drive, given_now, leave_to_itself, with_workspace
@@ -88,10 +88,7 @@ def command(
 
 def _check_usage(context: click.Context, cluster: bool, repairs: bool) -> None:
     given = {name for name, value in context.params.items() if value not in (None, (), False)}
-    if context.params["model"] and context.params["script"]:
-        raise click.UsageError("--model and --script exclude each other")
-    if "detach" in given and given & {"out", "as_json"}:
-        raise click.UsageError("--detach has no output of its own: see `quire runs RUN --output`")
+    check_exclusive(context)
     if cluster and (given & _HERE or repairs):
         raise click.UsageError("--cluster goes on as the run is: other options are for a run that is driven here")
     if not repairs and given & {"step", "allow"}:
