@@ -51,3 +51,18 @@ def test_a_verb_opens_the_workspace_once(workspace: Path, opened: Counter[str], 
     opened.clear()
     assert main(VERBS[verb]) == 0
     assert opened == {"runtime": 1, "settings": 1}
+
+
+@pytest.mark.parametrize("verb", [["answer", "last", "Ann"], ["resume", "last", "--answer", "1=Ann"]])
+def test_a_detached_run_gets_the_options_again(
+    workspace: Path, monkeypatch: pytest.MonkeyPatch, verb: list[str]
+) -> None:
+    started: list[str] = []
+    monkeypatch.setattr("quire.cli.session.start_module", lambda *arguments: started.extend(arguments))
+    Path("page.playbook.md").write_text(PAGE)
+    Path("script.json").write_text(json.dumps([{"default": "Hello."}]))
+    assert main(["run", "page.playbook.md", "--script", "script.json"]) == 4
+    assert main([*verb, "--detach", "--quiet", "--budget", "0", "--script", "script.json"]) == 0
+    assert started[:2] == ["quire", "resume"] and started[3] == "--quiet"
+    given = ["--budget", "0.0", "--script", "script.json"]
+    assert sorted(started[4:]) == sorted([*given, *(verb[2:] if verb[0] == "resume" else [])])

@@ -9,7 +9,7 @@ import click
 
 from quire.cli.completion import complete_run
 from quire.cli.inputs import stdin_bytes
-from quire.cli.options import NO_BUDGET, driving_options, filled
+from quire.cli.options import driving_options, filled, options_again
 from quire.cli.output import target_again
 from quire.cli.session import SessionOptions, drive, given_now, leave_to_itself, with_workspace
 from quire.engine.records import RunRow, Status
@@ -77,7 +77,7 @@ def command(
             click.echo(f"stored; to go on: quire resume {found}", err=True)
             return 0
         if detach and row.status is not Status.RUNNING:
-            return leave_to_itself(found, *_options(script, budget, limits))
+            return leave_to_itself(found, *options_again(context))
         if not detach:
             with contextlib.suppress(RunBusy):
                 return await drive(runtime, found, manner.writing_to(to), script=script)
@@ -85,14 +85,6 @@ def command(
         return 0
 
     context.exit(with_workspace(answer, ask=manner.interactive))
-
-
-def _options(script: str | None, budget: float | None, limits: tuple[str, ...]) -> list[str]:
-    """Return the options in the form that `quire resume` takes them."""
-    given = ["--script", script] if script else []
-    if budget is not None:
-        given += ["--budget", "none" if budget == NO_BUDGET else str(budget)]
-    return [*given, *(part for limit in limits for part in ("--limit", limit))]
 
 
 async def _check_drivable(runtime: Runtime, row: RunRow, script: str | None) -> None:

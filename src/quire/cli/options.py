@@ -85,3 +85,19 @@ def driving_options(verb: Verb) -> Verb:
     ):
         verb = option(verb)
     return verb
+
+
+_HERE_ALONE = ("detach", "hold", "quiet", "out", "as_json")
+
+
+def options_again(context: click.Context) -> list[str]:
+    """Return the options of this call for the separate process that resumes the run."""
+    options: list[str] = []
+    for param in context.command.params:
+        value = context.params.get(param.name or "")
+        # Not by equality: a budget of 0 equals False.
+        if not isinstance(param, click.Option) or param.name in _HERE_ALONE or value is None or value is False:
+            continue
+        for one in value if isinstance(value, tuple) else (value,):
+            options += [param.opts[-1]] if one is True else [param.opts[-1], "none" if one == NO_BUDGET else str(one)]
+    return options

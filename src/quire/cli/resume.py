@@ -9,7 +9,7 @@ import click
 
 from quire.cli.completion import complete_run
 from quire.cli.inputs import split_pairs
-from quire.cli.options import NO_BUDGET, check_exclusive, driving_options, filled
+from quire.cli.options import check_exclusive, driving_options, filled, options_again
 from quire.cli.output import target_again
 from quire.cli.repair import NewRunOptions, document_option, repair_and_drive, require_limits_fit, values_for
 from quire.cli.session import SessionOptions, drive, given_now, leave_to_itself, with_workspace
@@ -73,7 +73,7 @@ def command(
     async def resume(runtime: Runtime, granted: tuple[str, ...]) -> int:
         found = await runtime.find(run)
         if document is None:
-            options = _again(context) if detach else None
+            options = options_again(context) if detach else None
             return await _resume(runtime, found, manner, out, overrides, script, cluster, options)
         row = await _resumable(runtime, found, manner)
         to = target_again(out, row)
@@ -99,20 +99,6 @@ def _check_usage(context: click.Context, cluster: bool, repairs: bool) -> None:
 
 _HERE = {"sets", "script", "limits", "budget", "model", "answers", "breaks", "unattended", "detach"}
 """Parameters that apply only to a run driven by this process."""
-
-
-def _again(context: click.Context) -> list[str]:
-    """Return the options of this call for the separate process that continues the run."""
-    options: list[str] = []
-    for param in context.command.params:
-        value = context.params.get(param.name or "")
-        if not isinstance(param, click.Option) or param.name in ("detach", "quiet") or value in (None, (), False):
-            continue
-        flag = param.opts[-1]
-        values = value if isinstance(value, tuple) else (value,)
-        for one in values:
-            options += [flag] if one is True else [flag, "none" if one == NO_BUDGET else str(one)]
-    return options
 
 
 async def _resumable(runtime: Runtime, run: str, manner: SessionOptions) -> RunRow:
