@@ -1,4 +1,4 @@
-"""Advice for failed runs: the commands that can continue a run, and the line with the permissions to change.
+"""Advice for failed runs: the commands that can continue a run.
 
 A plain `resume` does not always help: a hook that decided `fail` would decide it again, and so would a computation of
 the document. These runs get other advice, such as `fork`.
@@ -10,7 +10,6 @@ import re
 from typing import TYPE_CHECKING
 
 from quire.display.text import one_line, place
-from quire.errors import QuireError
 from quire.plan.vocabulary import CONTROL
 from quire.plan.ways import first_label, shell_way
 from quire.trust.capabilities import canonical
@@ -19,8 +18,6 @@ if TYPE_CHECKING:
     from quire.engine.progress import Progress
     from quire.engine.records import RunRow
     from quire.engine.thread_progress import HookView
-    from quire.runs.view import RunView
-    from quire.workspace.settings import Settings
 
 _STOPS = ("fail", "abort")
 _OUTERMOST = re.compile(r"thread/turn\[(\d+)\]")
@@ -163,22 +160,3 @@ def _fork_from(row: RunRow, progress: Progress, hook: HookView) -> str:
             return one_line(step.label)
         path = path.rpartition("/")[0]
     return ""
-
-
-def permissions_of(view: RunView, settings: Settings) -> str:
-    """Return `FILE:LINE` of the first permission of the thread of a run, according to the texts of its bundle; empty
-    for other formats. A file that is gone is named by the id of the directive."""
-    if view.thread is None or view.bundle is None or not view.thread.composed.capabilities:
-        return ""
-    from quire.library.spaces import Spaces
-    from quire.source import Source
-    from quire.trust.sign_file import shown_path
-
-    granted = view.thread.composed.capabilities[0]
-    try:
-        item = Spaces(settings).find("directive", granted.origin_id)
-    except QuireError:
-        item = None
-    text = view.bundle.directives.get(granted.origin_id, "")
-    line = Source.of(text, "").position(granted.span.start).line
-    return f"{shown_path(item.path) if item else granted.origin_id}:{line}"

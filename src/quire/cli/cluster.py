@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 import click
 
 from quire.cli import INTERRUPTED
-from quire.cli.advice import permissions_of
 from quire.cli.report import RunReport, conclude
 from quire.cli.session import SessionOptions, choose_view, say_warnings
 from quire.cluster.client import Cluster, connect, require_cluster
@@ -18,6 +17,7 @@ from quire.engine.progress import Progress
 from quire.engine.records import Event, RunRow, Status
 from quire.errors import CannotStart, RunState, Untrusted
 from quire.runs.pins import PinnedState
+from quire.runs.provenance import permissions_of
 
 if TYPE_CHECKING:
     from quire.library.document import Document

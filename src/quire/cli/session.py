@@ -13,7 +13,6 @@ import click
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from quire.cli.advice import permissions_of
 from quire.cli.inputs import given_limits, split_pairs
 from quire.cli.interrupts import Interrupts
 from quire.cli.options import NO_BUDGET, budget_of
@@ -38,6 +37,7 @@ if TYPE_CHECKING:
     from quire.runs.runtime import Runtime
     from quire.runs.view import RunView
     from quire.values import Value
+    from quire.workspace.settings import Settings
 
 
 class SessionOptions(Struct, frozen=True):
@@ -163,7 +163,7 @@ async def drive(
     with contextlib.suppress(StoreError):
         row, questions = await runtime.row(run), await runtime.store.questions(run)
     rest, interrupted = ended or DriveResult(Status.PAUSED), screen.interrupts.count > 0
-    end = RunReport(row, screen.progress, rest, questions, interrupted, permissions_of(known, runtime.settings))
+    end = RunReport(row, screen.progress, rest, questions, interrupted, _permissions(known, runtime.settings))
     return conclude(end, screen.view, manner)
 
 
@@ -219,6 +219,15 @@ def _model_lines(known: RunView, manner: SessionOptions, script: str | None, why
     model = f"script:{script} (--script)" if script else f"{name} ({'--model' if asked else why})"
     toy = pins.model == f"local:{SMALLEST}" and not script and not os.environ.get("QUIRE_DEMO")
     return [f"model: {one_line(model)}", *([TOY] if toy else [])]
+
+
+def _permissions(known: RunView, settings: Settings) -> str:
+    """Return `FILE:LINE` of the first permission of a directive; empty for other formats."""
+    if known.thread is None:
+        return ""
+    from quire.runs.provenance import permissions_of
+
+    return permissions_of(known, settings)
 
 
 def _so_far(known: RunView, manner: SessionOptions) -> Progress:

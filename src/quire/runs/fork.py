@@ -7,7 +7,7 @@ values can be set for it.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, cast
 
 from msgspec import Struct, field
@@ -91,7 +91,7 @@ def find_place(plan: Plan, named: str) -> Place:
     wanted = named.strip()
     if plan.format == "directive":
         return _turn(wanted)
-    steps = dict(_top(plan) if plan.format == "pipeline" else _all(plan))
+    steps = {path: step.label for path, step in plan.stops().items()}
     path = path_named(wanted, steps)
     if path is None:
         raise _no_step(plan, wanted, steps)
@@ -122,14 +122,6 @@ def _no_step(plan: Plan, named: str, steps: Mapping[str, str]) -> CannotStart:
     close = nearest(named, labels)
     known = f"did you mean {close}?" if close else f"the steps are {', '.join(labels)}"
     return CannotStart(f"there is no step {named}: {known}")
-
-
-def _top(plan: Plan) -> Iterator[tuple[str, str]]:
-    return ((str(step.position), step.label) for step in plan.body.steps)
-
-
-def _all(plan: Plan) -> Iterator[tuple[str, str]]:
-    return ((path, step.label) for path, step in plan.steps())
 
 
 FORKED = "run_forked"

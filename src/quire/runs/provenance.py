@@ -1,4 +1,5 @@
 """Trace where the values that a step reads come from: an input, an earlier step, or a person who set them at a stop.
+And where the permissions of a directive are written, for a refusal.
 
 None of this is stored. A replay writes all values again in the same order, and a listener records them.
 """
@@ -12,6 +13,7 @@ from msgspec import Struct, field
 
 from quire.engine.progress import Progress
 from quire.engine.requests import BREAK
+from quire.errors import QuireError
 from quire.plan.nodes import (
     Agent,
     Arguments,
@@ -34,12 +36,14 @@ from quire.plan.nodes import (
 )
 from quire.plan.templates import template
 from quire.plan.thread import Thread
+from quire.source import Source
 from quire.values import Value
 
 if TYPE_CHECKING:
     from quire.engine.records import EffectRecord, Event
     from quire.runs.view import RunView
     from quire.values import Value
+    from quire.workspace.settings import Settings
 
 PIPE = "pipe"
 _LOOPS = frozenset({"item", "acc", "errors"})
@@ -237,3 +241,21 @@ def _store(path: tuple[str, ...], bound: frozenset[str]) -> Iterator[str]:
         yield from path[1:2]
     elif path[0] not in bound and path[0] not in ("item", "acc"):
         yield path[0]
+
+
+def permissions_of(view: RunView, settings: Settings) -> str:
+    """Return `FILE:LINE` of the first permission of the thread of a run, with the file as a person would type it, or
+    its id if the file is gone; empty for other formats."""
+    if view.thread is None or view.bundle is None or not view.thread.composed.capabilities:
+        return ""
+    from quire.library.spaces import Spaces
+    from quire.trust.sign_file import shown_path
+
+    granted = view.thread.composed.capabilities[0]
+    text = view.bundle.directives.get(granted.origin_id, "")
+    line = Source.of(text, "").position(granted.span.start).line
+    try:
+        item = Spaces(settings).find("directive", granted.origin_id)
+    except QuireError:
+        item = None
+    return f"{shown_path(item.path) if item else granted.origin_id}:{line}"

@@ -91,8 +91,7 @@ def _called(step: Step, documents: Documents) -> list[str]:
 
 
 def _stops(plan: Plan) -> list[str]:
-    """Return the labels after which a run can stop: in a pipeline between its steps, not inside one."""
-    return [step.label for step in (plan.body.steps if plan.format == "pipeline" else dict(plan.steps()).values())]
+    return [step.label for step in plan.stops().values()]
 
 
 def _instead(label: str, known: Collection[str], above: str = "") -> str:
