@@ -113,6 +113,11 @@ def as_texts(values: Mapping[str, Value]) -> dict[str, str]:
     return {name: value if isinstance(value, str) else encode(value) for name, value in values.items()}
 
 
+def pretty(value: Value) -> str:
+    """Return a value for people and files: text unchanged, anything else as indented JSON."""
+    return value if isinstance(value, str) else clean(json.dumps(value, indent=2, ensure_ascii=False))
+
+
 def fingerprint(value: Value) -> str:
     """Return a hash that depends only on the value, not on the order of its keys."""
     _check(value)

@@ -7,7 +7,7 @@ import pytest
 from quire.errors import BadInputs
 from quire.library.document import read
 from quire.plan.nodes import Plan
-from quire.runs.start import check_labels
+from quire.runs.step_names import check_labels
 from quire.source import Source
 
 

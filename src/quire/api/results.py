@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 from msgspec import Struct, field
 
 if TYPE_CHECKING:
-    from quire.engine.driver.drive import Drive, DriveResult
+    from quire.engine.driver.drive import DriveResult
     from quire.engine.records import Status
-    from quire.runs.runtime import Runtime
+    from quire.runs.view import RunView
     from quire.values import Value
 
 
@@ -45,11 +45,10 @@ class Result(Struct, frozen=True):
     """Problems found before the start that may affect the run, and warnings of the run itself."""
 
 
-async def result_of(runtime: Runtime, run: str, drive: Drive, ended: DriveResult) -> Result:
-    view = await runtime.view_after(drive, run, ended)
+def result_of(view: RunView, ended: DriveResult) -> Result:
     value = view.value
     return Result(
-        run=run,
+        run=view.row.id,
         status=ended.status,
         output=view.output,
         artifact=view.artifact,
@@ -63,6 +62,6 @@ async def result_of(runtime: Runtime, run: str, drive: Drive, ended: DriveResult
         cost=view.row.cost,
         value=value,
         stores=dict(view.stores),
-        outputs=dict(value) if view.row.format == "directive" and isinstance(value, Mapping) else {},
+        outputs=dict(value) if view.thread and isinstance(value, Mapping) else {},
         warnings=tuple(f"step {label}: {text}" if label else text for label, text in view.warnings),
     )

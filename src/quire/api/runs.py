@@ -159,7 +159,7 @@ class Running:
             self._id = await runtime.start(self._document, self._inputs, self._options)
             drives: list[Drive] = []
             ended = await runtime.drive(self._id, people=self._people, listen=listen, began=drives.append)
-            self.result = await result_of(runtime, self._id, drives[0], ended)
+            self.result = result_of(await runtime.view_after(drives[0], self._id, ended), ended)
             return self.result
         finally:
             await runtime.close()

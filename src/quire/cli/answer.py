@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
+import contextlib
+from typing import TYPE_CHECKING
+
 import click
 
 from quire.cli.completion import complete_run
-from quire.cli.detach import leave_to_itself
 from quire.cli.inputs import stdin_bytes
-from quire.cli.options import NO_BUDGET, driving_options, filled
+from quire.cli.options import driving_options, filled, options_again
 from quire.cli.output import target_again
-from quire.cli.scripts import with_script
-from quire.cli.session import SessionOptions, drive, given_now
-from quire.cli.trust_prompt import with_trust
-from quire.engine.records import Status
+from quire.cli.session import SessionOptions, drive, given_now, leave_to_itself, with_workspace
+from quire.engine.records import RunRow, Status
 from quire.errors import CannotStart, RunBusy, RunState
 from quire.plan.ways import first_label
 from quire.runs.adapters import option_by_number
 from quire.runs.pins import PinnedState
-from quire.runs.runtime import Runtime
+from quire.runs.scripts import with_script
 from quire.workspace.owner import account_name
+
+if TYPE_CHECKING:
+    from quire.runs.runtime import Runtime
 
 
 @click.command("answer")
@@ -56,76 +59,61 @@ def command(
     manner = SessionOptions(as_json, quiet, given=given_now(limits, budget))
     stored = False
 
-    async def answer() -> int:
+    async def answer(runtime: Runtime, granted: tuple[str, ...]) -> int:
         nonlocal stored
-        runtime = Runtime.open()
-        try:
-            found = await runtime.find(run)
-            row = await runtime.row(found)
-            await runtime.store.check_seal(found, whole=False)
-            there = PinnedState.of(row.pins).queue and script is None
-            to = target_again(out, row) if out or not (there or detach or hold) else None
-            if not stored:
-                if row.status is Status.EXPIRED:
-                    place = first_label(row.position) or "STEP"
-                    raise RunState(
-                        f"run {found} has expired: `quire fork {found} --from {place}` asks again, in a new run"
-                    )
-                if not there and not hold and row.status is not Status.RUNNING:
-                    await _check_drivable(runtime, found, script)
-                await _store(runtime, found, step, value)
-                stored = True
-            if there:
-                from quire.cli.cluster import speak_of
-
-                if await speak_of(runtime, row):
-                    click.echo(f"stored; the cluster goes on with it: quire runs {found} --follow", err=True)
-                return 0
-            if hold:
-                click.echo(f"stored; to go on: quire resume {found}", err=True)
-                return 0
-            if detach:
-                if row.status is Status.RUNNING:
-                    click.echo("stored; the run goes on in its own process", err=True)
-                    return 0
-                return leave_to_itself(found, *_options(script, budget, limits))
-            try:
+        found = await runtime.find(run)
+        row = await runtime.row(found)
+        await runtime.store.check_seal(found, whole=False)
+        there = bool(PinnedState.of(row.pins).queue) and script is None
+        to = target_again(out, row) if out or not (there or detach or hold) else None
+        if not stored:
+            if not there and not hold:
+                await _check_drivable(runtime, row, script)
+            await _store(runtime, row, step, value)
+            stored = True
+        if there:
+            return await _tell_cluster(runtime, row)
+        if hold:
+            click.echo(f"stored; to go on: quire resume {found}", err=True)
+            return 0
+        if detach and row.status is not Status.RUNNING:
+            return leave_to_itself(found, *options_again(context))
+        if not detach:
+            with contextlib.suppress(RunBusy):
                 return await drive(runtime, found, manner.writing_to(to), script=script)
-            except RunBusy:
-                click.echo("stored; the run goes on in its own process", err=True)
-                return 0
-        finally:
-            await runtime.close()
+        click.echo("stored; the run goes on in its own process", err=True)
+        return 0
 
-    def work() -> int:
-        import asyncio
-
-        return asyncio.run(answer())
-
-    context.exit(with_trust(work, ask=manner.interactive))
+    context.exit(with_workspace(answer, ask=manner.interactive))
 
 
-def _options(script: str | None, budget: float | None, limits: tuple[str, ...]) -> list[str]:
-    """Return the options in the form that `quire resume` takes them."""
-    given = ["--script", script] if script else []
-    if budget is not None:
-        given += ["--budget", "none" if budget == NO_BUDGET else str(budget)]
-    return [*given, *(part for limit in limits for part in ("--limit", limit))]
-
-
-async def _check_drivable(runtime: Runtime, run: str, script: str | None) -> None:
+async def _check_drivable(runtime: Runtime, row: RunRow, script: str | None) -> None:
     """Raise `CannotStart` if the run cannot be driven here. It is called before the answer is stored, so that neither
     happens."""
-    known = await runtime.view(run)
+    if row.status in (Status.RUNNING, Status.EXPIRED):
+        return
+    known = await runtime.view(row.id)
     if (await with_script(runtime, known, script)) is runtime:
         runtime.check_model(known.pins.instead or known.pins.model)
 
 
-async def _store(runtime: Runtime, run: str, step: str | None, value: str) -> None:
+async def _store(runtime: Runtime, row: RunRow, step: str | None, value: str) -> None:
+    run = row.id
+    if row.status is Status.EXPIRED:
+        place = first_label(row.position) or "STEP"
+        raise RunState(f"run {run} has expired: `quire fork {run} --from {place}` asks again, in a new run")
     for question in await runtime.store.questions(run):
         if step is None or question.is_named(step):
             value = option_by_number(question.kind, question.options, value)
     await runtime.answer(run, step, value, by=account_name())
+
+
+async def _tell_cluster(runtime: Runtime, row: RunRow) -> int:
+    from quire.cli.cluster import speak_of
+
+    if await speak_of(runtime, row):
+        click.echo(f"stored; the cluster goes on with it: quire runs {row.id} --follow", err=True)
+    return 0
 
 
 def _from_stdin() -> str:

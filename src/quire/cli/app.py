@@ -5,7 +5,9 @@ from __future__ import annotations
 import errno
 import io
 import os
+import re
 import sys
+from collections.abc import Sequence
 from importlib import import_module
 from importlib.util import find_spec
 
@@ -19,6 +21,28 @@ from quire.wording import did_you_mean, nearest
 USAGE = 2
 CLOSED: set[int] = set()
 """File descriptors of the standard streams that the caller had closed."""
+MEANT = {
+    "help": "quire --help",
+    "version": "quire --version",
+    "validate": "check",
+    "lint": "check",
+    "init": "new",
+    "create": "new",
+    "start": "run",
+    "exec": "run",
+    "execute": "run",
+    "logs": "runs",
+    "history": "runs",
+    "status": "runs",
+    "ps": "runs",
+    "stop": "cancel",
+    "continue": "resume",
+    "retry": "resume",
+    "models": "model list",
+    "login": "doctor",
+}
+"""Verbs of other tools, and the command to suggest for each."""
+_DOCUMENT = (".md", ".markdown", ".yaml", ".yml")
 _NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO}
 
 
@@ -41,9 +65,7 @@ class Verbs(click.Group):
         name = args[0]
         command = self.get_command(ctx, name)
         if command is None and not name.startswith("-"):
-            from quire.cli.suggestions import verb
-
-            close = verb(name, self.list_commands(ctx))
+            close = _close_verb(name, self.list_commands(ctx))
             raise click.UsageError(f"there is no verb {name!r}" + did_you_mean(close, lead="; ", form="{!r}"), ctx)
         return (name, command, args[1:]) if command else super().resolve_command(ctx, args)
 
@@ -155,10 +177,31 @@ def _usage(error: click.ClickException) -> str:
 
 
 def _instead(error: click.ClickException, text: str) -> str:
+    """Return the correct form of a surplus argument: `NAME=VALUE` is an input. Empty for any other argument."""
     context = error.ctx if isinstance(error, click.UsageError) else None
-    if context is None or "extra argument" not in text:
+    extra = re.match(r"got unexpected extra argument(s?) \((.*)\)", text, re.IGNORECASE | re.DOTALL)
+    if context is None or extra is None or not re.match(r"[A-Za-z_]\w*+=", extra[2]):
         return ""
-    from quire.cli.suggestions import argument
+    if not any("-i" in param.opts for param in context.command.params):
+        return ""
+    from quire.display.text import pasted
 
-    meant = argument(text, context.command_path, [name for param in context.command.params for name in param.opts])
-    return did_you_mean(meant, lead="; ")
+    # click joins several arguments by spaces, so only a single one is certain to be complete.
+    first = extra[2].split(" ", 1)[0] if extra[1] else extra[2]
+    return did_you_mean(f"{context.command_path} … -i {pasted(first)}", lead="; ")
+
+
+def _close_verb(name: str, known: Sequence[str]) -> str:
+    """Return the command that a word that is not a verb probably means; empty if nothing is close."""
+    import difflib
+
+    from quire.display.text import pasted
+
+    if name.lower() in MEANT:
+        return MEANT[name.lower()]
+    if name.lower().endswith(_DOCUMENT) or os.path.isfile(name):  # noqa: PTH113  # a long name is not an exception
+        return f"quire run {pasted(name)}"
+    # `nearest` does not find a short verb with two letters swapped.
+    swapped = [one for one in known if sorted(one) == sorted(name.lower())]
+    close = swapped or difflib.get_close_matches(name.lower(), known, n=1, cutoff=0.65)
+    return close[0] if close else ""

@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING
 import click
 
 from quire.cli import INTERRUPTED
-from quire.cli.detach import say_warnings
-from quire.cli.report import RunReport
-from quire.cli.session import SessionOptions, choose_view, conclude
+from quire.cli.report import RunReport, conclude
+from quire.cli.session import SessionOptions, choose_view, say_warnings
 from quire.cluster.client import Cluster, connect, require_cluster
-from quire.cluster.dispatch import ended, follow
+from quire.cluster.dispatch import follow
 from quire.display.visible import visible
 from quire.engine.progress import Progress
 from quire.engine.records import Event, RunRow, Status
@@ -114,9 +113,10 @@ async def watch(runtime: Runtime, run: str, manner: SessionOptions, *, beyond: i
         return INTERRUPTED
     finally:
         view.stop()
-    replayed = (await runtime.view(run)).replay.progress
+    replayed = await runtime.view(run)
     if row.status is Status.EXPIRED:
         click.echo("nobody answered in time: the run has expired", err=True)
     questions = await runtime.store.questions(run)
     permissions = permissions_of(known, runtime.settings)
-    return conclude(RunReport(row, replayed, questions, await ended(runtime, run), False, permissions), view, manner)
+    end = RunReport(row, replayed.progress, replayed.rest, questions, permissions=permissions)
+    return conclude(end, view, manner)

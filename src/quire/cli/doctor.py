@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import platform
 import sys
@@ -16,9 +15,8 @@ import click
 from msgspec import Struct
 
 from quire import __version__
-from quire.cli.stdio import put_lines
+from quire.cli.stdio import put_json, put_lines
 from quire.display.text import one_line
-from quire.display.visible import escaped
 from quire.errors import BadConfiguration, QuireError
 from quire.wording import pluralize
 from quire.workspace.locate import Workspace, find_workspace, user_space
@@ -61,7 +59,7 @@ def command(context: click.Context, as_json: bool, check: bool) -> None:
         findings += _checked(find_workspace(Path.cwd()))
     if as_json:
         rows = [{"what": one.what, "state": one.state, "detail": one.detail} for one in findings]
-        click.echo(escaped(json.dumps(rows, indent=2, ensure_ascii=False)))
+        put_json(rows)
     else:
         put_lines(
             f"{click.style(f'{one.state:8}', fg=_COLOURS[one.state])} {one_line(f'{one.what}: {one.detail}')}"

@@ -5,25 +5,19 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import click
-from msgspec.structs import replace
 
 from quire.cli.completion import complete_run
-from quire.cli.detach import leave_to_itself
-from quire.cli.inputs import given_limits, split_pairs
-from quire.cli.options import NO_BUDGET, budget_of, driving_options, filled
+from quire.cli.inputs import split_pairs
+from quire.cli.options import check_exclusive, driving_options, filled
 from quire.cli.output import target
-from quire.cli.repair import document_option, repair_and_drive
-from quire.cli.scripts import pinned_spec
-from quire.cli.session import SessionOptions, drive
-from quire.cli.trust_prompt import with_grants, with_trust
+from quire.cli.repair import NewRunOptions, document_option, repair_and_drive
+from quire.cli.session import SessionOptions, drive, leave_to_itself, with_workspace
 from quire.display.text import one_line, place
-from quire.errors import RunState
-from quire.runs.runtime import Runtime
-from quire.values import value_of
 from quire.wording import pluralize
 
 if TYPE_CHECKING:
     from quire.runs.fork import Changes
+    from quire.runs.runtime import Runtime
 
 
 @click.command("fork")
@@ -69,58 +63,25 @@ def command(
     """
     if step is None and document is None:
         raise click.UsageError("say what is new: --from STEP, or --document for an edited document")
-    if model and script:
-        raise click.UsageError("--model and --script exclude each other")
-    if detach and (out or as_json):
-        raise click.UsageError("--detach has no output of its own: see `quire runs RUN --output`")
-    asked = f"script:{script}" if script else model
-    given = split_pairs(sets, "--set")
-    beforehand = split_pairs(answers, "--answer")
+    check_exclusive(context)
+    given, beforehand = split_pairs(sets, "--set"), split_pairs(answers, "--answer")
+    changed = NewRunOptions(given, model, script, beforehand, unattended, budget, limits)
     manner = SessionOptions(as_json, quiet, unattended)
 
-    async def work(granted: tuple[str, ...]) -> int:
-        from quire.runs.fork import Changes
+    async def fork(runtime: Runtime, granted: tuple[str, ...]) -> int:
+        if allow:
+            from quire.cli.allow import require_known
 
-        runtime = Runtime.open()
-        try:
-            if allow:
-                from quire.cli.allow import require_known
+            require_known(allow, runtime.settings)
+        found = await runtime.find(run)
+        row = await runtime.row(found)
+        to = target(out, row.document) if out else None
+        changes, own = changed.changes(row, granted, to), manner.writing_to(to)
+        if document is not None:
+            return await repair_and_drive(runtime, found, document, changes, own, step=step or "", detach=detach)
+        return await _fork(runtime, found, step or "", changes, own, detach)
 
-                require_known(allow, runtime.settings)
-            found = await runtime.find(run)
-            row = await runtime.row(found)
-            if limits and row.format != "directive":
-                raise RunState(f"--limit is for directives, and run {found} is of a {row.format}")
-            values = {name: value_of(text) for name, text in given.items()} if row.format == "pipeline" else given
-            spec = pinned_spec(asked) if asked else None
-            to = target(out, row.document) if out else None
-            changes = Changes(
-                values,
-                spec,
-                granted,
-                budget_of(budget),
-                given_limits(limits),
-                to.kept if to else "",
-                unlimited=budget == NO_BUDGET,
-                answers=beforehand,
-                unattended=unattended,
-            )
-            to_here = replace(manner, to=to)
-            if document is not None:
-                return await repair_and_drive(
-                    runtime, found, document, changes, to_here, step=step or "", detach=detach
-                )
-            return await _fork(runtime, found, step or "", changes, to_here, detach)
-        finally:
-            await runtime.close()
-
-    def go(granted: tuple[str, ...]) -> int:
-        import asyncio
-
-        return asyncio.run(work(granted))
-
-    ask = manner.interactive and not detach
-    context.exit(with_trust(lambda: with_grants(go, allow, ask=ask), ask=ask))
+    context.exit(with_workspace(fork, ask=manner.interactive and not detach, allow=allow))
 
 
 async def _fork(runtime: Runtime, run: str, step: str, changes: Changes, manner: SessionOptions, detach: bool) -> int:

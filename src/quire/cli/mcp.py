@@ -14,8 +14,7 @@ import click
 from quire.cli import INTERRUPTED
 from quire.cli.app import say
 from quire.cli.completers import complete_document
-from quire.cli.detach import start_alone
-from quire.cli.options import Amount, filled
+from quire.cli.options import Amount, check_exclusive, filled
 from quire.errors import CannotStart
 
 if TYPE_CHECKING:
@@ -57,15 +56,14 @@ def command(
     QUIRE_MCP_TOKEN sets the token. stdout carries the protocol and nothing else. Where the workspace has a [cluster],
     its workers drive the runs.
     """
-    if model and script:
-        raise click.UsageError("--model and --script exclude each other")
+    check_exclusive(context)
     if find_spec("mcp") is None:
         raise CannotStart("quire mcp needs the package mcp: pip install 'quire[mcp]'")
-    from quire.cli.scripts import pinned_spec
     from quire.library.document import load
     from quire.mcp_server.server import Offer
     from quire.runs.options import RunOptions
     from quire.runs.runtime import Runtime
+    from quire.runs.scripts import pinned_spec
     from quire.workspace.consent import require_trusted
 
     for document in documents:
@@ -102,7 +100,9 @@ async def _serve(runtime: Runtime, offer: Offer, *, http: bool, address: str, po
             # The workers themselves look for runs without a driver.
             host = Host(runtime, offer, hand_over=_goes_on, takes_over=False)
         else:
-            host = Host(runtime, offer, reopen=_reopened, hand_over=_hand_over)
+            from quire.runs.scripts import reopened
+
+            host = Host(runtime, offer, reopen=reopened, hand_over=_hand_over)
         if not http:
             from quire.mcp_server.server import serve_stdio
 
@@ -122,15 +122,10 @@ async def _serve(runtime: Runtime, offer: Offer, *, http: bool, address: str, po
         await runtime.close()
 
 
-async def _reopened(runtime: Runtime, run: str) -> Runtime:
-    """Return the runtime that continues a run; its script continues at the entry where it was."""
-    from quire.cli.scripts import with_script
-
-    return await with_script(runtime, await runtime.view(run), None)
-
-
 def _hand_over(run: str) -> None:
     """Leave a run that no client waits for to its own process, so that it continues after the server ends."""
+    from quire.cli.session import start_alone
+
     start_alone(run)
     say(f"run {run} goes on by itself: quire runs {run}")
 

@@ -59,6 +59,15 @@ def filled(context: click.Context, parameter: click.Parameter, value: T) -> T:
     return value
 
 
+def check_exclusive(context: click.Context) -> None:
+    """Raise a usage error for options of a verb that drives runs which exclude each other."""
+    given = context.params
+    if given.get("model") and given.get("script"):
+        raise click.UsageError("--model and --script exclude each other")
+    if given.get("detach") and (given.get("out") or given.get("as_json")):
+        raise click.UsageError("--detach has no output of its own: see `quire runs RUN --output`")
+
+
 Verb = TypeVar("Verb", bound=Callable[..., object])
 
 
@@ -76,3 +85,19 @@ def driving_options(verb: Verb) -> Verb:
     ):
         verb = option(verb)
     return verb
+
+
+_HERE_ALONE = ("detach", "hold", "quiet", "out", "as_json")
+
+
+def options_again(context: click.Context) -> list[str]:
+    """Return the options of this call for the separate process that resumes the run."""
+    options: list[str] = []
+    for param in context.command.params:
+        value = context.params.get(param.name or "")
+        # Not by equality: a budget of 0 equals False.
+        if not isinstance(param, click.Option) or param.name in _HERE_ALONE or value is None or value is False:
+            continue
+        for one in value if isinstance(value, tuple) else (value,):
+            options += [param.opts[-1]] if one is True else [param.opts[-1], "none" if one == NO_BUDGET else str(one)]
+    return options

@@ -5,16 +5,18 @@ Directives and knowledge files are printed as fields, with names and values as i
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from quire import formats
-from quire.display.visible import escaped
+from quire.cli.stdio import put_json
 from quire.errors import Unreadable
 from quire.source import Source, read_source
-from quire.values import Value, clean
+
+if TYPE_CHECKING:
+    from quire.values import Value
 
 
 @click.command("parse")
@@ -32,14 +34,10 @@ def command(context: click.Context, file: str, as_json: bool) -> None:
         if reading := formats.unread(error):
             from quire.formats.playbook.as_json import as_vector
 
-            _print(as_vector(reading))
+            put_json(as_vector(reading))
         raise
-    _print(tree)
+    put_json(tree)
     context.exit(0 if tree["valid"] else 1)
-
-
-def _print(tree: dict[str, Value]) -> None:
-    click.echo(escaped(clean(json.dumps(tree, indent=2, ensure_ascii=False))))
 
 
 def _tree(source: Source) -> dict[str, Value]:

@@ -1,18 +1,25 @@
-"""`--document` of `fork` and `resume`: continue a run with the edited text of its document."""
+"""The new run of `fork` and of `resume --document`: the options that change it, and the edited text of its document."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Mapping
 from typing import TYPE_CHECKING, TypeVar
 
 import click
+from msgspec import Struct
 
-from quire.cli.detach import leave_to_itself, say_warnings
-from quire.cli.session import SessionOptions, drive
+from quire.cli.inputs import given_limits
+from quire.cli.options import NO_BUDGET, budget_of
+from quire.cli.session import SessionOptions, drive, leave_to_itself, say_warnings
 from quire.display.text import one_line, place
+from quire.errors import RunState
+from quire.runs.scripts import pinned_spec
+from quire.values import Value, value_of
 from quire.wording import pluralize
 
 if TYPE_CHECKING:
+    from quire.cli.output import Target
+    from quire.engine.records import RunRow
     from quire.runs.fork import Changes
     from quire.runs.repair import Repaired
     from quire.runs.runtime import Runtime
@@ -31,6 +38,47 @@ def document_option(verb: Verb) -> Verb:
         default=None,
         help="Go on with the edited document, in a new run; what still fits is kept.",
     )(verb)
+
+
+class NewRunOptions(Struct, frozen=True):
+    """The options that `fork` and `resume --document` give the new run."""
+
+    sets: Mapping[str, str]
+    model: str | None
+    script: str | None
+    answers: Mapping[str, str]
+    unattended: bool
+    budget: float | None
+    limits: tuple[str, ...]
+
+    def changes(self, row: RunRow, granted: tuple[str, ...], to: Target | None) -> Changes:
+        """Return the changes against the run that the new one is made from. Raises `RunState`."""
+        from quire.runs.fork import Changes
+
+        require_limits_fit(row, self.limits)
+        asked = f"script:{self.script}" if self.script else self.model
+        return Changes(
+            values_for(row, self.sets),
+            pinned_spec(asked) if asked else None,
+            granted,
+            budget_of(self.budget),
+            given_limits(self.limits),
+            to.kept if to else "",
+            unlimited=self.budget == NO_BUDGET,
+            answers=self.answers,
+            unattended=self.unattended,
+        )
+
+
+def require_limits_fit(row: RunRow, limits: Collection[str]) -> None:
+    """Raise `RunState` for limits of a run that is not a directive's."""
+    if limits and row.format != "directive":
+        raise RunState(f"--limit is for directives, and run {row.id} is of a {row.format}")
+
+
+def values_for(row: RunRow, texts: Mapping[str, str]) -> Mapping[str, Value]:
+    """Convert the texts of `--set` as `-i` does: for a pipeline, a text that is JSON becomes that value."""
+    return {name: value_of(text) for name, text in texts.items()} if row.format == "pipeline" else texts
 
 
 async def repair_and_drive(

@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 import click
 
 from quire.cli.completion import complete_run
-from quire.cli.detach import leave_to_itself
 from quire.cli.inputs import split_pairs
-from quire.cli.options import NO_BUDGET, budget_of, driving_options, filled
-from quire.cli.output import target, target_again
-from quire.cli.repair import document_option, repair_and_drive
-from quire.cli.session import SessionOptions, drive, given_now
-from quire.cli.trust_prompt import with_grants, with_trust
+from quire.cli.options import check_exclusive, driving_options, filled, options_again
+from quire.cli.output import target_again
+from quire.cli.repair import NewRunOptions, document_option, repair_and_drive, require_limits_fit, values_for
+from quire.cli.session import SessionOptions, drive, given_now, leave_to_itself, with_workspace
 from quire.engine.records import RunRow, Status
 from quire.errors import RunState
-from quire.runs.runtime import Runtime
-from quire.values import Value, value_of
+
+if TYPE_CHECKING:
+    from quire.runs.runtime import Runtime
 
 
 @click.command("resume")
@@ -68,50 +68,27 @@ def command(
     given = given_now(limits, budget, model=model, answers=answers, unattended=unattended, breaks=breaks)
     _check_usage(context, cluster, document is not None)
     manner = SessionOptions(as_json, quiet, unattended, given=given)
+    changed = NewRunOptions(overrides, model, script, given.answers, unattended, budget, limits)
 
-    async def repair(granted: tuple[str, ...]) -> int:
-        from quire.runs.fork import Changes
+    async def resume(runtime: Runtime, granted: tuple[str, ...]) -> int:
+        found = await runtime.find(run)
+        if document is None:
+            options = options_again(context) if detach else None
+            return await _resume(runtime, found, manner, out, overrides, script, cluster, options)
+        row = await _resumable(runtime, found, manner)
+        to = target_again(out, row)
+        own = SessionOptions(as_json, quiet, unattended, to)
+        changes = changed.changes(row, granted, to)
+        return await repair_and_drive(
+            runtime, found, document, changes, own, step=step or "", instead=True, detach=detach
+        )
 
-        runtime = Runtime.open()
-        try:
-            found = await runtime.find(run)
-            row = await _resumable(runtime, found, manner)
-            to = target(out, row.document) if out else target_again(None, row)
-            changes = Changes(
-                _values(overrides) if row.format == "pipeline" else overrides,
-                f"script:{script}" if script else given.model or None,
-                granted,
-                budget_of(budget),
-                given.limits,
-                to.kept if to else "",
-                unlimited=budget == NO_BUDGET,
-                answers=given.answers,
-                unattended=unattended,
-            )
-            own = SessionOptions(as_json, quiet, unattended, to)
-            return await repair_and_drive(
-                runtime, found, document or "", changes, own, step=step or "", instead=True, detach=detach
-            )
-        finally:
-            await runtime.close()
-
-    def work() -> int:
-        import asyncio
-
-        if document is not None:
-            return with_grants(lambda granted: asyncio.run(repair(granted)), allow, ask=manner.interactive)
-        options = _again(context) if detach else None
-        return asyncio.run(_resume(run, manner, out, overrides, script, cluster, options))
-
-    context.exit(with_trust(work, ask=manner.interactive))
+    context.exit(with_workspace(resume, ask=manner.interactive, allow=None if document is None else allow))
 
 
 def _check_usage(context: click.Context, cluster: bool, repairs: bool) -> None:
     given = {name for name, value in context.params.items() if value not in (None, (), False)}
-    if context.params["model"] and context.params["script"]:
-        raise click.UsageError("--model and --script exclude each other")
-    if "detach" in given and given & {"out", "as_json"}:
-        raise click.UsageError("--detach has no output of its own: see `quire runs RUN --output`")
+    check_exclusive(context)
     if cluster and (given & _HERE or repairs):
         raise click.UsageError("--cluster goes on as the run is: other options are for a run that is driven here")
     if not repairs and given & {"step", "allow"}:
@@ -124,31 +101,17 @@ _HERE = {"sets", "script", "limits", "budget", "model", "answers", "breaks", "un
 """Parameters that apply only to a run driven by this process."""
 
 
-def _again(context: click.Context) -> list[str]:
-    """Return the options of this call for the separate process that continues the run."""
-    options: list[str] = []
-    for param in context.command.params:
-        value = context.params.get(param.name or "")
-        if not isinstance(param, click.Option) or param.name in ("detach", "quiet") or value in (None, (), False):
-            continue
-        flag = param.opts[-1]
-        values = value if isinstance(value, tuple) else (value,)
-        for one in values:
-            options += [flag] if one is True else [flag, "none" if one == NO_BUDGET else str(one)]
-    return options
-
-
 async def _resumable(runtime: Runtime, run: str, manner: SessionOptions) -> RunRow:
     row = await runtime.row(run)
     if row.status is Status.COMPLETED:
         raise RunState(f"run {run} is completed: `quire runs {run} --output` prints its result")
-    if manner.given.limits and row.format != "directive":
-        raise RunState(f"--limit is for directives, and run {run} is of a {row.format}")
+    require_limits_fit(row, manner.given.limits)
     return row
 
 
 async def _resume(
-    asked: str,
+    runtime: Runtime,
+    run: str,
     manner: SessionOptions,
     out: str | None,
     overrides: Mapping[str, str],
@@ -156,31 +119,20 @@ async def _resume(
     cluster: bool,
     detached: list[str] | None,
 ) -> int:
-    runtime = Runtime.open()
-    try:
-        run = await runtime.find(asked)
-        row = await runtime.row(run)
-        await runtime.store.check_seal(run, whole=False)
-        row = await _resumable(runtime, run, manner)
-        if row.status is Status.EXPIRED:
-            raise RunState(f"run {run} has expired: `quire fork {run} --from STEP` goes on from there in a new run")
-        manner = manner.writing_to(target_again(out, row))
-        if cluster:
-            from quire.cli.cluster import resume_there
+    await runtime.store.check_seal(run, whole=False)
+    row = await _resumable(runtime, run, manner)
+    if row.status is Status.EXPIRED:
+        raise RunState(f"run {run} has expired: `quire fork {run} --from STEP` goes on from there in a new run")
+    manner = manner.writing_to(target_again(out, row))
+    if cluster:
+        from quire.cli.cluster import resume_there
 
-            return await resume_there(runtime, row, manner)
-        values = _values(overrides) if row.format == "pipeline" else overrides
-        if values:
-            from quire.runs.resume import checked_overrides
+        return await resume_there(runtime, row, manner)
+    values = values_for(row, overrides)
+    if values:
+        from quire.runs.resume import checked_overrides
 
-            values = checked_overrides((await runtime.view(run)).document, values, way=row.position)
-        if detached is not None:
-            return leave_to_itself(run, *detached)
-        return await drive(runtime, run, manner, overrides=values, script=script)
-    finally:
-        await runtime.close()
-
-
-def _values(texts: Mapping[str, str]) -> Mapping[str, Value]:
-    """Convert the texts as `-i` of a pipeline does: a text that is JSON becomes that value."""
-    return {name: value_of(text) for name, text in texts.items()}
+        values = checked_overrides((await runtime.view(run)).document, values, way=row.position)
+    if detached is not None:
+        return leave_to_itself(run, *detached)
+    return await drive(runtime, run, manner, overrides=values, script=script)

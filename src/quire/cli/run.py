@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from quire.cli.completers import complete_document, complete_input, complete_model
-from quire.cli.options import driving_options, filled
+from quire.cli.options import check_exclusive, driving_options, filled
 
 
 @click.command("run")
@@ -31,25 +31,7 @@ from quire.cli.options import driving_options, filled
 @click.option("--cluster", is_flag=True, help="Hand the run to the workers of a cluster, and watch it.")
 @driving_options
 @click.pass_context
-def command(
-    context: click.Context,
-    document: str,
-    inputs: tuple[str, ...],
-    inputs_file: str | None,
-    model: str | None,
-    answers: tuple[str, ...],
-    breaks: tuple[str, ...],
-    allow: tuple[str, ...],
-    unattended: bool,
-    detach: bool,
-    cluster: bool,
-    script: str | None,
-    budget: float | None,
-    limits: tuple[str, ...],
-    out: str | None,
-    as_json: bool,
-    quiet: bool,
-) -> None:
+def command(context: click.Context, /, **given: object) -> None:
     """Run a document. PAID: calls a model (free with --script or a local one); WRITES the run's journal.
 
     DOC is a file, or the name of a registered pipeline, a playbook or a directive. The final output goes to stdout,
@@ -58,28 +40,7 @@ def command(
     `quire resume` goes on. The limits of a directive are turns, tokens, spend, spawns, depth and duration_seconds.
     STEP is a label, or the way into a callee: '3>1' is step 1 of the document that step 3 calls.
     """
-    if model and script:
-        raise click.UsageError("--model and --script exclude each other")
-    if detach and (out or as_json):
-        raise click.UsageError("--detach has no output of its own: see `quire runs RUN --output`")
+    check_exclusive(context)
     from quire.cli.start import Order, run_document  # the engine: not for --help
 
-    order = Order(
-        document,
-        inputs,
-        inputs_file,
-        model,
-        answers,
-        breaks,
-        allow,
-        unattended,
-        detach,
-        cluster,
-        script,
-        budget,
-        limits,
-        out,
-        as_json,
-        quiet,
-    )
-    context.exit(run_document(order))
+    context.exit(run_document(Order(**context.params)))

@@ -6,8 +6,8 @@ import asyncio
 import contextlib
 import os
 import sys
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, TextIO
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from typing import TYPE_CHECKING, TextIO, TypeAlias
 
 import click
 from msgspec import Struct, field
@@ -16,33 +16,24 @@ from msgspec.structs import replace
 from quire.cli.inputs import given_limits, split_pairs
 from quire.cli.interrupts import Interrupts
 from quire.cli.options import NO_BUDGET, budget_of
-from quire.cli.report import (
-    EXIT_FAILED,
-    RunReport,
-    closed_stdout,
-    nobody_reads,
-    print_output,
-    result_line,
-    tell,
-    unread,
-    unwritten,
-    write_output,
-)
-from quire.cli.scripts import pinned_spec, with_script
-from quire.cli.stdio import stdout_aside
+from quire.cli.report import EXIT_FAILED, RunReport, conclude, unwritten
+from quire.cli.stdio import look, stdout_aside
 from quire.cli.terminal import Terminal
-from quire.cli.trust_prompt import somebody_is_here
+from quire.cli.trust_prompt import somebody_is_here, with_grants, with_trust
 from quire.display.text import one_line, visible
 from quire.display.views import JsonLines, PlainView, QuietView, View
+from quire.engine.driver.drive import DriveResult
 from quire.engine.progress import Progress
 from quire.engine.records import Event, Status
 from quire.errors import Fenced, QuireError, StoreError
 from quire.models.downloads import SMALLEST, TOY
+from quire.python_process import start_module
 from quire.runs.resume import Given
+from quire.runs.scripts import pinned_spec, with_script
 
 if TYPE_CHECKING:
     from quire.cli.output import Target
-    from quire.engine.driver.drive import Drive, DriveResult
+    from quire.engine.driver.drive import Drive
     from quire.runs.runtime import Runtime
     from quire.runs.view import RunView
     from quire.values import Value
@@ -87,6 +78,51 @@ def given_now(
     )
 
 
+Work: TypeAlias = Callable[["Runtime", tuple[str, ...]], Coroutine[object, object, int]]
+
+
+def with_workspace(
+    work: Work, *, ask: bool, allow: tuple[str, ...] | None = None, runtime: Runtime | None = None
+) -> int:
+    """Do the work of a verb with the runtime of the workspace, which is opened once, and return the exit code.
+
+    If the work is refused before it begins, for want of trust or a seal, and the user agrees, it is done again in the
+    workspace opened anew: consent changes its settings. With `allow` the user may also allow what an unsigned directive
+    asks for; the work receives these grants. `runtime` was opened before.
+    """
+
+    def attempt(granted: tuple[str, ...]) -> int:
+        nonlocal runtime
+        opened, runtime = runtime, None
+        return look(lambda runtime: work(runtime, granted), opened)
+
+    if allow is None:
+        return with_trust(lambda: attempt(()), ask=ask)
+    return with_grants(lambda granted: with_trust(lambda: attempt(granted), ask=ask), allow, ask=ask)
+
+
+def start_alone(run: str, *options: str) -> None:
+    """Start a process that resumes the run. Prints nothing, because a server speaks its protocol on stdout."""
+    start_module("quire", "resume", run, "--quiet", *options)
+
+
+async def say_warnings(runtime: Runtime, run: str) -> None:
+    """Print the warnings of the checks before the start. A detached run has no terminal to show them on."""
+    for warning in await runtime.warnings(run):
+        click.echo(one_line(f"warning: {warning}"), err=True)
+
+
+def leave_to_itself(run: str, *options: str) -> int:
+    """Start a process that continues the run after this one ends, and print how to look at it.
+
+    The current folder determines the workspace. `options` are those of `quire resume`.
+    """
+    start_alone(run, *options)
+    click.echo(run)
+    click.echo(f"to see it: quire runs {run} --follow", err=True)
+    return 0
+
+
 async def drive(
     runtime: Runtime,
     run: str,
@@ -104,62 +140,85 @@ async def drive(
     if manner.given.model:
         known = replace(known, pins=replace(known.pins, instead=manner.given.model))
     runtime = await with_script(runtime, known, script)
-    progress = _so_far(known, manner)
     with stdout_aside() as stdout:
-        view = choose_view(progress, manner, stdout)
+        screen = _Screen(_so_far(known, manner), manner, stdout, _model_lines(known, manner, script, why))
         if not manner.quiet:
-            runtime.notice = view.say
-        terminal = Terminal(view, progress) if manner.interactive else None
-        interrupts = Interrupts(view.note, terminal.leave if terminal else lambda: False)
-        if isinstance(view, JsonLines):
-            view.gone = lambda error: interrupts.interrupt(f"{unwritten(error)}: pausing after this step …")
-        begun = False
-
-        def began(drive: Drive) -> None:
-            nonlocal begun
-            begun = True
-            if not manner.quiet and not manner.json and known.pins.model:
-                asked = manner.given.model
-                name = known.pins.instead or known.pins.model
-                model = f"script:{script} (--script)" if script else f"{asked or name} ({'--model' if asked else why})"
-                click.echo(f"model: {one_line(model)}", err=True)
-                if known.pins.model == f"local:{SMALLEST}" and not script and not os.environ.get("QUIRE_DEMO"):
-                    click.echo(TOY, err=True)
-            view.start()
-            interrupts.began(drive)
-
+            runtime.notice = screen.view.say
         work = runtime.drive(
             run,
-            people=terminal,
-            listen=_Listener(progress, view),
+            people=screen.terminal,
+            listen=_Listener(screen.progress, screen.view),
             overrides=overrides,
-            began=began,
+            began=screen.began,
             given=manner.given,
         )
-        task = asyncio.ensure_future(work)
-        ended: DriveResult | None = None
         try:
-            with interrupts.watching(task):
-                ended = await task
-        except asyncio.CancelledError:
-            if not interrupts.count:
-                raise
+            ended = await screen.until_rest(work)
         except QuireError as error:
-            if not begun:
+            if not screen.begun:
                 raise
-            progress.settle(Status.FAILED)
-            view.stop()
             return _broken_off(run, error)
-        finally:
-            if ended is None or ended.status is not Status.COMPLETED:
-                progress.settle(ended.status if ended else Status.PAUSED)
-            view.stop()
     row, questions = known.row, known.questions
     # A store that cannot be read now does not change how the run ended.
     with contextlib.suppress(StoreError):
         row, questions = await runtime.row(run), await runtime.store.questions(run)
-    end = RunReport(row, progress, questions, ended, interrupts.count > 0, _permissions(known, runtime.settings))
-    return conclude(end, view, manner)
+    rest, interrupted = ended or DriveResult(Status.PAUSED), screen.interrupts.count > 0
+    end = RunReport(row, screen.progress, rest, questions, interrupted, _permissions(known, runtime.settings))
+    return conclude(end, screen.view, manner)
+
+
+class _Screen:
+    """The terminal while a run is driven: the view of the run, its questions, and Ctrl-C."""
+
+    def __init__(self, progress: Progress, manner: SessionOptions, stdout: TextIO, lines: Sequence[str]) -> None:
+        """`lines` are printed when the drive has begun, above the view."""
+        self.progress = progress
+        self.view = choose_view(progress, manner, stdout)
+        self.terminal = Terminal(self.view, progress) if manner.interactive else None
+        self.interrupts = Interrupts(self.view.note, self.terminal.leave if self.terminal else lambda: False)
+        if isinstance(self.view, JsonLines):
+            self.view.gone = lambda error: self.interrupts.interrupt(f"{unwritten(error)}: pausing after this step …")
+        self.begun = False
+        self._lines = lines
+
+    def began(self, drive: Drive) -> None:
+        self.begun = True
+        for line in self._lines:
+            click.echo(line, err=True)
+        self.view.start()
+        self.interrupts.began(drive)
+
+    async def until_rest(self, work: Coroutine[object, object, DriveResult]) -> DriveResult | None:
+        """Wait for the end of the drive. Return None if the user stopped it at once."""
+        task = asyncio.ensure_future(work)
+        status = Status.PAUSED
+        try:
+            with self.interrupts.watching(task):
+                ended = await task
+                status = ended.status
+                return ended
+        except asyncio.CancelledError:
+            if not self.interrupts.count:
+                raise
+            return None
+        except QuireError:
+            status = Status.FAILED if self.begun else status
+            raise
+        finally:
+            if status is not Status.COMPLETED:
+                self.progress.settle(status)
+            self.view.stop()
+
+
+def _model_lines(known: RunView, manner: SessionOptions, script: str | None, why: str) -> list[str]:
+    """Return the lines that name the model of the run, and the reason for it."""
+    pins, asked = known.pins, manner.given.model
+    if manner.quiet or manner.json or not pins.model:
+        return []
+    name = asked or pins.instead or pins.model
+    model = f"script:{script} (--script)" if script else f"{name} ({'--model' if asked else why})"
+    toy = pins.model == f"local:{SMALLEST}" and not script and not os.environ.get("QUIRE_DEMO")
+    return [f"model: {one_line(model)}", *([TOY] if toy else [])]
 
 
 def _permissions(known: RunView, settings: Settings) -> str:
@@ -244,23 +303,3 @@ def choose_view(progress: Progress, manner: SessionOptions, out: TextIO | None =
     # COLUMNS and LINES exported by a shell may be outdated; the view has to fit the current window.
     environ = {name: value for name, value in os.environ.items() if name not in ("COLUMNS", "LINES")}
     return LiveView(progress, Console(stderr=True, highlight=False, _environ=environ))
-
-
-def conclude(end: RunReport, view: View, manner: SessionOptions) -> int:
-    tell(end)
-    code = end.exit_code
-    if isinstance(view, JsonLines):
-        view.line(result_line(end))
-        if view.broken is not None:
-            nobody_reads()
-            code = unread(end, view.broken)
-        closed_stdout(end, "--json")
-    if end.status is not Status.COMPLETED:
-        return code
-    # A result is never lost because a disk is full; with --json it is in the last line already.
-    written = manner.to is not None and write_output(end, manner.to, manner.quiet)
-    if not written and not manner.json:
-        code = print_output(end)
-    if manner.to is not None and not written:
-        code = EXIT_FAILED
-    return code

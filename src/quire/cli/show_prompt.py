@@ -133,8 +133,8 @@ def _prompt_of_pipeline_run(view: RunView, named: str) -> Preview:
 
 
 def print_prompt(preview: Preview, as_json: bool) -> None:
-    from quire.display.prompt import prompt_data, prompt_text
     from quire.display.text import one_line
+    from quire.display.transcript import prompt_data, prompt_text
 
     for note in preview.notes:
         click.echo(f"note: {one_line(note)}", err=True)

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-import json
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from quire.display.visible import escaped, visible
+from quire.cli.stdio import put_json
+from quire.display.visible import visible
 from quire.errors import CannotStart, Refused
+
+if TYPE_CHECKING:
+    from quire.values import Value
 
 
 @click.command("sign")
@@ -67,8 +71,8 @@ def command(context: click.Context, paths: tuple[str, ...], key_name: str | None
             signed.append(path)
     if as_json:
         total = len(signed) + len(failed)
-        report = {"signed": signed, "failed": list(failed), "total": total, "issues": failed, "problems": problems}
-        click.echo(escaped(json.dumps({**report, "key_id": key.key_id}, indent=2, ensure_ascii=False)))
+        report: dict[str, Value] = {"signed": signed, "failed": list(failed), "total": total, "issues": failed}
+        put_json({**report, "problems": problems, "key_id": key.key_id})
     else:
         for path in signed:
             click.echo(visible(path))

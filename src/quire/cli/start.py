@@ -9,7 +9,6 @@ import click
 from msgspec import Struct
 from msgspec.structs import replace
 
-from quire.cli.detach import leave_to_itself, say_warnings
 from quire.cli.inputs import (
     ask_for_missing,
     given_inputs,
@@ -21,16 +20,16 @@ from quire.cli.inputs import (
 from quire.cli.interrupts import starting
 from quire.cli.options import budget_of
 from quire.cli.output import target
-from quire.cli.scripts import pinned_spec
-from quire.cli.session import SessionOptions, drive
+from quire.cli.session import SessionOptions, drive, leave_to_itself, say_warnings, with_workspace
 from quire.cli.stdio import wants_colour
-from quire.cli.trust_prompt import with_grants, with_trust
+from quire.cli.trust_prompt import with_trust
 from quire.diagnostics import Diagnostic, Severity
 from quire.display.text import one_line, pasted
 from quire.errors import BadDocument, NoModel, QuireError
 from quire.library.lookup import document_of, tree_of
 from quire.runs.options import RunOptions
 from quire.runs.runtime import Runtime
+from quire.runs.scripts import pinned_spec
 from quire.wording import pluralize
 
 if TYPE_CHECKING:
@@ -91,13 +90,11 @@ def run_document(order: Order) -> int:
     elif ask and choice is not None:
         given = _completed(runtime, read, choice, given, order.cluster)
 
-    def work(granted: tuple[str, ...]) -> int:
-        import asyncio
-
+    async def work(runtime: Runtime, granted: tuple[str, ...]) -> int:
         chosen = replace(options, allow=granted)
-        return asyncio.run(_run(Runtime.open(), read, given, chosen, choice, manner, order.detach, order.cluster))
+        return await _run(runtime, read, given, chosen, choice, manner, order.detach, order.cluster)
 
-    return with_trust(lambda: with_grants(work, order.allow, ask=ask), ask=ask)
+    return with_workspace(work, ask=ask, allow=order.allow, runtime=runtime)
 
 
 def _open(read: Document, options: RunOptions, scripted: bool, cluster: bool) -> tuple[Runtime, Choice | None]:
@@ -180,21 +177,18 @@ async def _run(
     detach: bool,
     cluster: bool,
 ) -> int:
-    try:
-        if cluster:
-            from quire.cli.cluster import run_there
+    if cluster:
+        from quire.cli.cluster import run_there
 
-            return await run_there(runtime, read, given, options, choice, manner, detach)
+        return await run_there(runtime, read, given, options, choice, manner, detach)
+    if not manner.quiet:
+        runtime.notice = lambda line: click.echo(one_line(line), err=True)
+    run = await starting(runtime.start(read, given, options, choice))
+    if detach:
         if not manner.quiet:
-            runtime.notice = lambda line: click.echo(one_line(line), err=True)
-        run = await starting(runtime.start(read, given, options, choice))
-        if detach:
-            if not manner.quiet:
-                await say_warnings(runtime, run)
-            return leave_to_itself(run)
-        return await drive(runtime, run, manner, why=choice.reason if choice else "")
-    finally:
-        await runtime.close()
+            await say_warnings(runtime, run)
+        return leave_to_itself(run)
+    return await drive(runtime, run, manner, why=choice.reason if choice else "")
 
 
 def _show_findings(read: Document, quiet: bool) -> None:

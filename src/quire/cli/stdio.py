@@ -25,20 +25,22 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
-def look(work: Callable[[Runtime], Coroutine[object, object, T]]) -> T:
-    """Open the runtime of the workspace around the current folder, do some work with it, and close it."""
+def look(work: Callable[[Runtime], Coroutine[object, object, T]], runtime: Runtime | None = None) -> T:
+    """Open the runtime of the workspace around the current folder, do some work with it, and close it. A `runtime`
+    that was opened before is used instead."""
     import asyncio
 
     from quire.runs.runtime import Runtime
 
-    async def opened() -> T:
-        runtime = Runtime.open()
-        try:
-            return await work(runtime)
-        finally:
-            await runtime.close()
+    opened = runtime or Runtime.open()
 
-    return asyncio.run(opened())
+    async def whole() -> T:
+        try:
+            return await work(opened)
+        finally:
+            await opened.close()
+
+    return asyncio.run(whole())
 
 
 def look_at_runs(work: Callable[[StoredRuns], Coroutine[object, object, T]]) -> T:

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Literal
 
 import click
 
-from quire.cli import line_editor
 from quire.display.keyboard import STDIN, drop_typed
 from quire.display.text import one_line, place, prompt_lines, wrapped
 from quire.engine.interpreter.playbook.steps import WrongAnswer, checked_answer
@@ -147,6 +146,8 @@ def _beginning(text: str) -> str:
 
 async def typed_line(prompt: str, options: tuple[str, ...] = (), left: asyncio.Event | None = None) -> str | None:
     """Read a line at a prompt, in the line editor if the terminal supports it; None if `left` is set first."""
+    from quire.cli import line_editor
+
     if line_editor.usable():
         return await line_editor.edit(line_editor.Field(prompt, options), left)
     click.echo(prompt, nl=False, err=True)

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from quire.display.visible import escaped, visible
+from quire.cli.stdio import put_json
+from quire.display.visible import visible
 from quire.errors import Refused, Unreadable
+
+if TYPE_CHECKING:
+    from quire.values import Value
 
 
 @click.command("verify")
@@ -50,7 +54,7 @@ def command(context: click.Context, paths: tuple[str, ...], as_json: bool) -> No
         rows.append((item, item.verify(text, trusted)))
     refused = sum(not verdict.ok for _, verdict in rows)
     if as_json:
-        files = [
+        files: list[Value] = [
             {
                 "path": str(item.path),
                 "kind": item.kind,
@@ -61,8 +65,7 @@ def command(context: click.Context, paths: tuple[str, ...], as_json: bool) -> No
             }
             for item, verdict in rows
         ]
-        report = {"files": files, "total": len(rows), "refused": refused, "problems": problems}
-        click.echo(escaped(json.dumps(report, indent=2, ensure_ascii=False)))
+        put_json({"files": files, "total": len(rows), "refused": refused, "problems": problems})
     else:
         for item, verdict in rows:
             click.echo(f"{verdict.outcome.value}\t{visible(str(item.path))}")

@@ -14,7 +14,6 @@ from quire.cli.options import Amount, filled
 from quire.errors import CannotStart
 
 if TYPE_CHECKING:
-    from quire.runs.runtime import Runtime
     from quire.workspace.settings import ClusterSettings, TemporalAccess
 
 SLOTS = 20
@@ -91,10 +90,11 @@ def command(
     import asyncio
 
     from quire.cluster.worker import ClusterWorker
+    from quire.runs.scripts import reopened
 
     async def work() -> None:
         worker = ClusterWorker(
-            runtime, where, say, reopen=_reopened, concurrency=concurrency, sweep_seconds=sweep, grace=grace
+            runtime, where, say, reopen=reopened, concurrency=concurrency, sweep_seconds=sweep, grace=grace
         )
         try:
             await worker.run()
@@ -125,12 +125,3 @@ def with_access(configured: ClusterSettings, temporal: str | None, given: Tempor
 
 def _path(text: str | None) -> Path | None:
     return Path(text) if text else None
-
-
-async def _reopened(runtime: Runtime, run: str) -> Runtime:
-    """Return the runtime that continues a run; its script continues at the entry where it was."""
-    from quire.cli.scripts import PREFIX, with_script
-    from quire.runs.pins import PinnedState
-
-    pins = PinnedState.of((await runtime.row(run)).pins)
-    return await with_script(runtime, await runtime.view(run), None) if pins.model.startswith(PREFIX) else runtime

@@ -63,12 +63,6 @@ async def _rests(store: Store, row: RunRow) -> bool:
     return now is not None and (now.status, now.epoch) == (row.status, row.epoch)
 
 
-async def ended(runtime: Runtime, run: str) -> DriveResult:
-    """Return the state of a run that rests, as if it had been driven here."""
-    view = await runtime.view(run)
-    return DriveResult(view.row.status, view.row.position, view.replay.result, view.row.failure)
-
-
 class Watching(Drive):
     """Takes the place of a drive. It can only be stopped: then the caller no longer waits for the run, and the run
     continues."""
@@ -123,7 +117,7 @@ class ClusterRuntime(Runtime):
                 following.cancel()
                 stopped.cancel()
             if row.status is not Status.AWAITING_INPUT or people is None or not await self._asked(run, people):
-                return await ended(self, run)
+                return (await self.view(run)).rest
             seen = max((event.seq for event in await self.store.events(run)), default=0)
             await self._told(run)
 

@@ -18,7 +18,7 @@ from quire.engine.records import WAITING, Batch, Event, Letter, RunRow, RunUpdat
 from quire.engine.requests import Failure
 from quire.errors import BrokenSeal, Fenced, QuireError, RunBusy, RunState, StoreError
 from quire.plan.ways import is_named, typed_way
-from quire.runs.letters import letter_text
+from quire.runs.outcome import letter_text
 from quire.runs.pins import PinnedState
 from quire.runs.runtime import Runtime
 from quire.stores.contract import SharedStore

@@ -11,8 +11,8 @@ import click
 from quire.display.tables import paragraph, short, table
 from quire.display.text import one_line, visible
 from quire.plan.bounds import COUNTED, PlanBounds, Range
-from quire.plan.flowchart import condition
-from quire.plan.nodes import Ask, Capture, Input, Plan, PromptSource, Step, Template, Think, UseTool
+from quire.plan.descriptions import QUESTIONS, condition, tool_name, written
+from quire.plan.nodes import Ask, Capture, Input, Plan, PromptSource, Step, Think, UseTool
 from quire.plan.nodes import Sequence as Steps
 from quire.plan.thread import Thread
 from quire.wording import pluralize
@@ -20,8 +20,6 @@ from quire.wording import pluralize
 if TYPE_CHECKING:
     from quire.plan.envelope import CapabilityEnvelope
     from quire.values import Value
-
-_ASKS = {"input": "asks for text", "confirm": "asks yes or no", "select": "asks to choose"}
 
 
 def outline(plan: Plan) -> Iterator[str]:
@@ -73,8 +71,8 @@ def uses_of(plan: Plan, kind: str) -> dict[str, list[str]]:
     uses: dict[str, list[str]] = {}
     for _, step in plan.steps():
         match step.work:
-            case UseTool(connection=connection, tool=tool) if kind == "tool":
-                uses.setdefault(f"{connection}/{tool}", []).append(step.label)
+            case UseTool() as work if kind == "tool":
+                uses.setdefault(tool_name(work), []).append(step.label)
             case Think(preamble=PromptSource() as source) if kind == "prompt":
                 uses.setdefault(prompt_name(source), []).append(step.label)
     return uses
@@ -82,11 +80,6 @@ def uses_of(plan: Plan, kind: str) -> dict[str, list[str]]:
 
 def prompt_name(source: PromptSource) -> str:
     return f"{{{{{source.where}}}}}" if source.scheme == "variable" else f"{source.scheme}:{source.where}"
-
-
-def written(text: Template) -> str:
-    """Return the text of a template as it is written in the document."""
-    return "".join(part if isinstance(part, str) else part.raw for part in text.parts)
 
 
 def _input(wanted: Input) -> tuple[str, ...]:
@@ -113,8 +106,8 @@ def _does(step: Step) -> Iterator[str]:
             yield f"asks the model: {short(written(prompt), 80)}" if not prompt.empty else "asks the model"
             if preamble:
                 yield f"with the prompt {prompt_name(preamble)} before it"
-        case UseTool(connection=connection, tool=tool, problem=problem):
-            yield f"calls the tool {connection}/{tool}" + (f" (cannot work: {problem})" if problem else "")
+        case UseTool(problem=problem) as work:
+            yield f"calls the tool {tool_name(work)}" + (f" (cannot work: {problem})" if problem else "")
         case Thread(extends=extends, limits=limits, permissions=permissions):
             yield f"runs as a thread under {len(permissions)} {pluralize('permission', len(permissions))}"
             if extends:
@@ -130,7 +123,7 @@ def _does(step: Step) -> Iterator[str]:
 def _question(ask: Ask) -> str:
     options = f" ({' | '.join(written(option) for option in ask.options)})" if ask.options else ""
     default = f", else {written(ask.default)}" if ask.default is not None else ""
-    return f"{_ASKS[ask.kind]}: {short(written(ask.prompt), 80)}{options}{default}"
+    return f"{QUESTIONS[ask.kind]}: {short(written(ask.prompt), 80)}{options}{default}"
 
 
 def _kept(capture: Capture) -> str:

@@ -7,11 +7,10 @@ from typing import assert_never
 
 import click
 
-from quire.display.outline import used, written
+from quire.display.outline import used
 from quire.display.tables import paragraph, short, table
 from quire.display.text import one_line, visible
-from quire.engine.progress import step_title
-from quire.plan.flowchart import on_error_text, source_text
+from quire.plan.descriptions import on_error_text, source_text, step_title, written
 from quire.plan.nodes import (
     Agent,
     Call,

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 from quire.plan.ways import last_label
 
 if TYPE_CHECKING:
-    from quire.engine.progress import StepView
+    from quire.engine.interpreter.thread.setup import Setup
+    from quire.engine.progress import Progress, StepView
     from quire.engine.records import EffectRecord, Question, RunRow
     from quire.engine.thread_progress import CallView
     from quire.runs.view import RunView
@@ -41,8 +42,7 @@ def row_data(row: RunRow) -> dict[str, Value]:
 
 def view_data(view: RunView) -> dict[str, Value]:
     """Return everything that is known about one run."""
-    progress = view.replay.progress
-    is_pipeline = view.row.format == "pipeline"
+    progress = view.progress
     return {
         **row_data(view.row),
         "model": view.pins.model,
@@ -58,25 +58,18 @@ def view_data(view: RunView) -> dict[str, Value]:
         "output": view.value if view.replay.finished else None,
         "artifact": view.artifact if view.replay.finished else None,
         "artifact_type": view.artifact_type,
-        **({"stores": dict(view.stores)} if is_pipeline else {}),
-        **(_thread(view) if view.thread else {}),
+        **view.details,
+        **(_thread(view.thread, progress) if view.thread else {}),
     }
 
 
-def _thread(view: RunView) -> dict[str, Value]:
-    """Return the additional keys of a directive's run."""
-    thread, ended = view.thread, view.ended
+def _thread(thread: Setup, progress: Progress) -> dict[str, Value]:
     return {
-        "outputs": ended.get("outputs", {}),
-        "result": ended.get("result", ""),
-        "closing_message": ended.get("closing_message"),
-        "limit_type": ended.get("limit_type"),
-        "used": ended.get("cost"),
-        "limits": thread.limits.as_value() if thread else None,
-        "capabilities": list(thread.grants) if thread else [],
+        "limits": thread.limits.as_value(),
+        "capabilities": list(thread.grants),
         "threads": [
             {"path": one.path, "directive": one.id, "depth": one.depth, "tools": list(one.tools), "ended": one.ended}
-            for one in view.replay.progress.threads.values()
+            for one in progress.threads.values()
         ],
     }
 

@@ -63,8 +63,8 @@ def run_page(view: RunView, now: float) -> Iterator[str]:
     if view.questions:
         lines = [line for question in view.questions for line in question_lines(question, now)]
         yield from paragraph("waiting for an answer", lines)
-    if view.closing:
-        yield from paragraph("closing message", visible(view.closing).split("\n"))
+    if closing := str(view.ending.get("closing_message") or ""):
+        yield from paragraph("closing message", visible(closing).split("\n"))
     if view.replay.finished:
         yield from paragraph(f"output ({view.artifact_type})" if view.artifact_type else "output", _output(view))
 
@@ -88,7 +88,7 @@ def run_header(row: RunRow, now: float, model: str, asks: bool = True) -> Iterat
     if row.failure:
         where = f"{place(position_of(row))}: " if position_of(row) else ""
         facts.append(("error", f"{where}{row.failure.message} ({row.failure.kind})"))
-        if row.format == "pipeline" and row.ended_by:
+        if row.failed_at:
             facts.append(("failed at", ", ".join(row.ended_by)))
     yield from (f"{name:9} {one_line(fact)}" for name, fact in facts)
 
@@ -204,8 +204,8 @@ def _origin(row: RunRow) -> list[tuple[str, str]]:
 def position_of(row: RunRow) -> str:
     """Return the way to the step of a run. In a failed pipeline this is the step that failed, which need not be the
     one that was started last."""
-    if row.format == "pipeline" and row.failure and row.ended_by:
-        top = row.ended_by[0].partition("/")[0]
+    if row.failed_at:
+        top = row.failed_at.partition("/")[0]
         return row.position if JOINT in row.position and row.position.startswith(top) else top
     return row.position
 

@@ -7,7 +7,6 @@ change the window's title or hide other text. Files and pipes get the output its
 from __future__ import annotations
 
 import io
-import json
 import os
 import re
 import shlex
@@ -18,7 +17,6 @@ from typing import TYPE_CHECKING
 from quire.display.visible import in_encoding, width
 from quire.display.visible import visible as shown
 from quire.plan.ways import JOINT
-from quire.values import Value, clean
 from quire.wording import pluralize
 
 if TYPE_CHECKING:
@@ -65,11 +63,6 @@ def prompt_lines(prompt: str) -> list[str]:
     A `\\n` written in the single line of an `@elicit` becomes a line break; after a colon it is kept as part of a path.
     """
     return visible(_BREAK.sub("\n", prompt.strip())).split("\n")
-
-
-def output_text(value: Value) -> str:
-    """Return a value for people and files: text unchanged, anything else as indented JSON."""
-    return value if isinstance(value, str) else clean(json.dumps(value, indent=2, ensure_ascii=False))
 
 
 def wrapped(text: str, indent: str = "") -> str:

@@ -1,14 +1,16 @@
-"""Transcripts as Markdown, for people, and as JSON, for programs."""
+"""Conversations with models, for people and for programs: transcripts of threads, and the messages sent at a step."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from quire.display.text import duration, one_line, output_text
-from quire.values import InvalidValue, Value, decode
+from quire.display.text import duration, one_line
+from quire.values import InvalidValue, Value, decode, encode, pretty
 
 if TYPE_CHECKING:
+    from quire.engine.conversation import Message
+    from quire.engine.requests import ModelRequest
     from quire.engine.thread_progress import HookView
     from quire.runs.transcript import Called, Transcript, Turn
     from quire.runs.view import RunView
@@ -67,7 +69,7 @@ def _turn(turn: Turn, level: int) -> Iterator[str]:
 
 def _call(call: Called, level: int) -> Iterator[str]:
     yield f"**calls** `{one_line(call.name)}`"
-    yield from ("", *_fenced(output_text(dict(call.arguments)), "json"))
+    yield from ("", *_fenced(pretty(dict(call.arguments)), "json"))
     for thread in call.threads:
         yield from ("", *_thread(thread, level + 1))
     if call.result is not None:
@@ -78,7 +80,7 @@ def _call(call: Called, level: int) -> Iterator[str]:
 def _hook(hook: HookView) -> Iterator[str]:
     yield f"**hook** {one_line(hook.hook) or 'without a name'} on {one_line(hook.event)}: `{one_line(hook.item_id)}`"
     if hook.parameters:
-        yield from ("", *_fenced(output_text(dict(hook.parameters)), "json"))
+        yield from ("", *_fenced(pretty(dict(hook.parameters)), "json"))
 
 
 def _end(ended: Mapping[str, Value]) -> Iterator[str]:
@@ -96,7 +98,7 @@ def _end(ended: Mapping[str, Value]) -> Iterator[str]:
         took = duration(elapsed) if isinstance(elapsed, int | float) else ""
         yield f"- used: {cost.get('turns')} turns, {cost.get('tokens')} tokens, {money}, {took}"
     if ended.get("outputs"):
-        yield from ("", "**outputs**", "", *_fenced(output_text(ended["outputs"]), "json"))
+        yield from ("", "**outputs**", "", *_fenced(pretty(ended["outputs"]), "json"))
 
 
 def _heading(level: int, text: str) -> str:
@@ -117,7 +119,7 @@ def _quoted(text: str) -> list[str]:
 
 def _pretty(text: str) -> str:
     try:
-        return output_text(decode(text))
+        return pretty(decode(text))
     except InvalidValue:
         return text
 
@@ -163,3 +165,38 @@ def _hook_data(hook: HookView) -> Value:
         "parameters": dict(hook.parameters),
         "path": hook.path,
     }
+
+
+def prompt_text(request: ModelRequest) -> str:
+    """Return the messages, each under a line that names its role."""
+    messages = [("system", request.system)] if request.system else []
+    messages += [(message.role, _message_text(message)) for message in request.messages]
+    return "\n\n".join(f"--- {role} ---\n{content}" for role, content in messages) + "\n"
+
+
+def prompt_data(request: ModelRequest) -> dict[str, Value]:
+    data: dict[str, Value] = {
+        "system": request.system,
+        "messages": [_message_data(message) for message in request.messages],
+        "closing": request.closing,
+    }
+    if request.schema is not None:
+        data["schema"] = request.schema
+    if request.tools:
+        data["tools"] = [tool.name for tool in request.tools]
+    return data
+
+
+def _message_text(message: Message) -> str:
+    """Return the content with the tool calls of the model."""
+    calls = [f"[calls {use.name} {encode(dict(use.arguments))}]" for use in message.uses]
+    return "\n".join(filter(None, [message.content, *calls]))
+
+
+def _message_data(message: Message) -> Value:
+    data: dict[str, Value] = {"role": message.role, "content": message.content}
+    if message.uses:
+        data["calls"] = [{"id": use.id, "name": use.name, "arguments": dict(use.arguments)} for use in message.uses]
+    if message.answers:
+        data["answers"] = message.answers
+    return data

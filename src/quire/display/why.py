@@ -8,17 +8,17 @@ from typing import TYPE_CHECKING
 
 import click
 
-from quire.display.prompt import prompt_data, prompt_text
 from quire.display.tables import short
-from quire.display.text import duration, money, one_line, output_text, place, visible
+from quire.display.text import duration, money, one_line, place, visible
 from quire.display.text import tokens as counted
+from quire.display.transcript import prompt_data, prompt_text
 from quire.engine.requests import Boundary, HumanRequest, Load, ModelRequest, ToolRequest
 from quire.runs.diff import Change, RunDiff, StepDiff, answered_by
+from quire.values import Value, pretty
 
 if TYPE_CHECKING:
     from quire.runs.view import RunView
     from quire.runs.why import Performed, Why
-    from quire.values import Value
 
 SHOWN_LINES = 12
 _MARKS = {"same": "=", "changed": "~", "only in A": "<", "only in B": ">"}
@@ -39,7 +39,7 @@ def why_page(found: Why) -> Iterator[str]:
     if found.values:
         yield from _title("what it read")
         for one in found.values:
-            yield f"  {one_line(one.name)} = {short(output_text(one.value), 80)}  ({one_line(one.source)})"
+            yield f"  {one_line(one.name)} = {short(pretty(one.value), 80)}  ({one_line(one.source)})"
     if found.told:
         yield from _title("results that the model was told")
         yield f"  of {', '.join(place(label) for label in found.told)}"
@@ -73,14 +73,14 @@ def _asked(one: Performed) -> tuple[str, str]:
         case ToolRequest(connection=connection, tool=tool, arguments=arguments, stdin=stdin):
             name = f"{connection}/{tool}" if connection else tool
             given = {**arguments, **({"(stdin)": stdin} if stdin is not None else {})}
-            return f"call of {name}", output_text(given)
+            return f"call of {name}", pretty(given)
         case HumanRequest(prompt=prompt, options=options):
             return "question", prompt + (f"\noptions: {' | '.join(options)}" if options else "")
         case Load(scheme=scheme, where=where):
             return "reads", f"{scheme}:{where}"
         case Boundary(label=label):
             return "paused", f"after {place(label)}"
-    return "asks", output_text(one.request.content())
+    return "asks", pretty(one.request.content())
 
 
 def _answered(one: Performed) -> tuple[str, str]:
@@ -94,7 +94,7 @@ def _answered(one: Performed) -> tuple[str, str]:
     failed = one.record is not None and one.record.failure is not None
     name = "failed" if failed else names.get(type(one.request), "answer")
     value = answered_by(one)
-    return name, "(there is none)" if value is None else output_text(value)
+    return name, "(there is none)" if value is None else pretty(value)
 
 
 def _block(name: str, text: str) -> Iterator[str]:
@@ -189,7 +189,7 @@ def _change(change: Change, indent: str) -> Iterator[str]:
 def _lines(value: Value) -> list[str]:
     if value is None:
         return []
-    return [short(line, 160) if len(line) > 160 else line for line in visible(output_text(value)).split("\n")]
+    return [short(line, 160) if len(line) > 160 else line for line in visible(pretty(value)).split("\n")]
 
 
 def diff_data(a: RunView, b: RunView, found: RunDiff) -> dict[str, Value]:

@@ -21,12 +21,13 @@ from quire.engine.thread_progress import (
     turn_of,
     wanted_in,
 )
-from quire.plan.nodes import Call, Invoke, Plan, Step
+from quire.plan.descriptions import step_title
 from quire.plan.ways import JOINT
 from quire.values import Value, encode
 
 if TYPE_CHECKING:
     from quire.engine.records import EffectRecord, Event, Status
+    from quire.plan.nodes import Plan
 
 SHOWN_CALLS = 6
 """Agent calls of one step that are kept; a fan may make thousands of them."""
@@ -336,18 +337,6 @@ _AGAIN = re.compile(r"(?<=for_each)\[\d+\]|(?<=fold)\[\d+\]|/try\[\d+\]")
 def place_in_plan(path: str) -> str:
     """Return the place in the plan that a path belongs to: `2/for_each[7]/try[2]/model` is `2/for_each/model`."""
     return _AGAIN.sub("", _COLLECT.sub("/collect", path))
-
-
-def step_title(step: Step) -> str:
-    """Describe a step of a pipeline in a few words: steps have no titles there."""
-    match step.work:
-        case Invoke(tool=tool) if step.title != "shell":
-            what = f"{step.title} {tool}"
-        case Call(document=document):
-            what = f"{step.title} {document}"
-        case _:
-            what = step.title
-    return f"{what} → {step.capture.name}" if step.capture else what
 
 
 def _whole(value: Value) -> int:

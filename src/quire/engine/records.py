@@ -212,6 +212,12 @@ class RunRow(Struct, frozen=True):
     epoch: int
     pins: Mapping[str, Value]
 
+    @property
+    def failed_at(self) -> str:
+        """The path of the effect or step at which a pipeline failed; empty in other formats, which `position` is
+        enough for."""
+        return self.ended_by[0] if self.format == "pipeline" and self.failure and self.ended_by else ""
+
 
 class RunUpdate(Struct, gc=False):
     """The columns of the run's row that change with a write.

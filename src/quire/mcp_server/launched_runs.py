@@ -50,11 +50,9 @@ class Late:
         row = await self.row(run)
         match row.status:
             case Status.COMPLETED:
-                view = await self._runtime.view(run)
-                return envelope_of(run, DriveResult(row.status, row.position, view.replay.result))
+                return envelope_of(run, (await self._runtime.view(run)).rest)
             case Status.FAILED:
-                message = row.failure.message if row.failure else "it failed"
-                return LaunchResult("error", {"run_id": run, "error": message})
+                return envelope_of(run, DriveResult(row.status, failure=row.failure))
             case Status.EXPIRED:
                 return LaunchResult("error", {"run_id": run, "error": "nobody answered in time: the run has expired"})
             case Status.INTERRUPTED:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import mcp_types as types
 
 from quire.runs.launch import LaunchResult
-from quire.values import Value, copy
+from quire.values import Value, copy, pretty
 
 if TYPE_CHECKING:
     from quire.engine.records import Question
@@ -65,8 +64,7 @@ def _warnings(envelope: LaunchResult) -> list[str]:
 def _text(envelope: LaunchResult) -> str:
     data = envelope.data
     if envelope.status == "ok":
-        output = data.get("output")
-        return output if isinstance(output, str) else json.dumps(output, indent=2, ensure_ascii=False)
+        return pretty(data.get("output"))
     if envelope.status == "started":
         text = f"Run {data.get('run_id')} has started; its result comes later: pipeline_result, pipeline_inbox."
         if "answer" in data:

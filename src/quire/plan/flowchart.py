@@ -12,19 +12,16 @@ from typing import TypeAlias, assert_never
 
 from msgspec import Struct, field
 
+from quire.plan.descriptions import QUESTIONS, condition, on_error_text, source_text, tool_name, written
 from quire.plan.nodes import (
     Agent,
     Ask,
     Call,
     Case,
-    Comparison,
     Fold,
     ForEach,
-    Formula,
     Invoke,
-    Literal,
     Match,
-    OnError,
     Parallel,
     Plan,
     Select,
@@ -35,7 +32,6 @@ from quire.plan.nodes import (
     UseTool,
 )
 from quire.plan.thread import Thread
-from quire.wording import pluralize
 
 Shape = typing.Literal["model", "tool", "ask", "choice", "pure", "call", "end"]
 LABEL_LIMIT = 80
@@ -121,7 +117,7 @@ def graph(plan: Plan) -> tuple[Item, ...]:
     drawing = _Drawing()
     ends = drawing.node("start", "end", plan.title if plan.title.split() else "start", "", [])
     ends = _sequence(drawing, plan.body, "s", ends)
-    made = plan.artifact and "".join(part if isinstance(part, str) else part.raw for part in plan.artifact.type.parts)
+    made = written(plan.artifact.type) if plan.artifact else ""
     drawing.node("done", "end", f"done, gives {made}" if made else "done", "", ends)
     return tuple(drawing.items)
 
@@ -166,14 +162,12 @@ def _work(drawing: _Drawing, step: Step, name: str, ends: list[_Exit]) -> list[_
     match step.work:
         case Think():
             return drawing.node(f"{name}model", "model", head, "model", ends)
-        case UseTool(connection=connection, tool=tool):
-            return drawing.node(f"{name}tool", "tool", head, f"tool {connection}/{tool}", ends)
         case Transform(value=value):
             return drawing.node(f"{name}value", "pure", head, value.text, ends)
         case Invoke(tool="ask"):
             return drawing.node(f"{name}ask", "ask", head, "asks", ends)
-        case Invoke(tool=tool):
-            return drawing.node(f"{name}tool", "tool", head, f"tool {tool}", ends)
+        case UseTool() | Invoke():
+            return drawing.node(f"{name}tool", "tool", head, f"tool {tool_name(step.work)}", ends)
         case Agent(identity=identity):
             return drawing.node(f"{name}model", "model", head, f"model, as {identity}" if identity else "model", ends)
         case Thread():
@@ -270,37 +264,12 @@ def _parallel(drawing: _Drawing, step: Step, work: Parallel, name: str, ends: li
     return _step(drawing, work.collect, f"{name}collect", after)
 
 
-def source_text(source: Formula | Literal | None) -> str:
-    """Describe the list that a step iterates over."""
-    match source:
-        case Formula(text=text):
-            return text
-        case Literal(value=value):
-            count = len(value) if isinstance(value, list | tuple) else 0
-            return f"{count} {pluralize('given item', count)}"
-    return "the value before"
-
-
-def on_error_text(on_error: OnError) -> str:
-    match on_error.policy:
-        case "continue":
-            return "failures dropped"
-        case "retry":
-            return f"failures tried {'once' if on_error.times == 1 else f'{on_error.times} times'} more"
-    return "a failure ends it"
-
-
 def _case(case: Case) -> str:
     return condition(case.test) if case.test else "else"
 
 
-def condition(test: Comparison) -> str:
-    """Return a condition as it is written in a document."""
-    return f'{test.variable} {test.operator} "{test.value}"'
-
-
 def _asks(ask: Ask) -> str:
-    return {"input": "asks", "confirm": "asks yes or no", "select": "asks to choose"}[ask.kind]
+    return "asks" if ask.kind == "input" else QUESTIONS[ask.kind]
 
 
 def _head(step: Step) -> str:

@@ -325,6 +325,12 @@ class Plan(Struct, frozen=True, dict=True):
         """Walked through once: a start alone asks some twenty questions about the steps."""
         return tuple(walk(self.body))
 
+    def stops(self) -> dict[str, Step]:
+        """Return the steps, by path, after which a run can stop or be forked: of a pipeline, its top-level ones."""
+        if self.format == "pipeline":
+            return {str(step.position): step for step in self.body.steps}
+        return dict(self.steps())
+
 
 def walk(sequence: Sequence, prefix: str = "") -> Iterator[tuple[str, Step]]:
     """Yield every step of a sequence with its path, parents before their sub-steps."""

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
+
+from quire.errors import CannotStart
 
 JOINT = " › "
 _TYPED = re.compile(r"\s*[›>]\s*")
@@ -41,3 +43,13 @@ def shell_way(way: str) -> str:
 def is_named(way: str, names: Collection[str]) -> bool:
     """Tell whether one of the names refers to the step, by the way to it or by its label in its own document."""
     return way in names or last_label(way) in names
+
+
+def path_named(named: str, labels: Mapping[str, str]) -> str | None:
+    """Return the path of the step with that label, or that path itself; None if there is no such step. `labels` are by
+    path. Raises `CannotStart` if several steps have the label."""
+    wanted = named.strip()
+    found = [path for path, label in labels.items() if label.lower() == wanted.lower()]
+    if len(found) > 1:
+        raise CannotStart(f"several steps are called {wanted}: say which by its place ({', '.join(found)})")
+    return found[0] if found else wanted if wanted in labels else None

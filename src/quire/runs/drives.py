@@ -19,9 +19,10 @@ from quire.models.redaction import Redacted
 from quire.plan.ways import typed_way
 from quire.runs.adapters import GivenAnswers, Nobody, Unattended
 from quire.runs.gate import redactor_of
-from quire.runs.letters import letter_text
+from quire.runs.outcome import letter_text
 from quire.runs.resume import Given, agreed, opening, record_of, with_given
-from quire.runs.start import asked_models, check_labels
+from quire.runs.start import asked_models
+from quire.runs.step_names import check_labels
 from quire.tools.gate import Gate
 from quire.trust.capabilities import Grants
 from quire.workspace.grants import default_grants, reach_of

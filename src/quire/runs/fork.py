@@ -7,7 +7,7 @@ values can be set for it.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, cast
 
 from msgspec import Struct, field
@@ -19,10 +19,12 @@ from quire.engine.requests import BREAK
 from quire.errors import BadInputs, CannotStart, RunState
 from quire.plan.thread import THREAD_PATH
 from quire.plan.uses import asks_a_model
+from quire.plan.ways import path_named
 from quire.runs.options import checked_budget
 from quire.runs.resume import checked_overrides, passed, unknown
-from quire.runs.start import check_labels, new_run_id
+from quire.runs.start import new_run_id
 from quire.runs.static_failures import check_prices
+from quire.runs.step_names import check_labels
 from quire.stores.contract import History, restore
 from quire.trust.capabilities import Grants
 from quire.values import Value, copy
@@ -89,13 +91,10 @@ def find_place(plan: Plan, named: str) -> Place:
     wanted = named.strip()
     if plan.format == "directive":
         return _turn(wanted)
-    steps = dict(_top(plan) if plan.format == "pipeline" else _all(plan))
-    found = [path for path, label in steps.items() if label.lower() == wanted.lower()] or [wanted] * (wanted in steps)
-    if not found:
-        _refuse(plan, wanted, steps)
-    if len(found) > 1:
-        raise CannotStart(f"several steps are called {wanted}: say which by its place ({', '.join(found)})")
-    (path,) = found
+    steps = {path: step.label for path, step in plan.stops().items()}
+    path = path_named(wanted, steps)
+    if path is None:
+        raise _no_step(plan, wanted, steps)
     order = {one: number for number, one in enumerate(steps)}
     above, _, _ = path.rpartition("/")
     siblings = [one for one in steps if one.rpartition("/")[0] == above]
@@ -113,24 +112,16 @@ def _turn(named: str) -> Place:
     return Place(f"{THREAD_PATH}/turn[{number}]", f"turn {number}", before, {}, first=number == 1)
 
 
-def _refuse(plan: Plan, named: str, steps: Mapping[str, str]) -> None:
+def _no_step(plan: Plan, named: str, steps: Mapping[str, str]) -> CannotStart:
     labels = list(dict.fromkeys(steps.values()))
     if plan.format == "pipeline":
         inside = next((path for path, step in plan.steps() if named in (path, step.label)), None)
         if inside is not None:
             top = inside.partition("/")[0]
-            raise CannotStart(f"step {named} is inside of step {top}: a pipeline is forked between its own steps")
+            return CannotStart(f"step {named} is inside of step {top}: a pipeline is forked between its own steps")
     close = nearest(named, labels)
     known = did_you_mean(close, f"the steps are {', '.join(labels)}")
-    raise CannotStart(f"there is no step {named}: {known}")
-
-
-def _top(plan: Plan) -> Iterator[tuple[str, str]]:
-    return ((str(step.position), step.label) for step in plan.body.steps)
-
-
-def _all(plan: Plan) -> Iterator[tuple[str, str]]:
-    return ((path, step.label) for path, step in plan.steps())
+    return CannotStart(f"there is no step {named}: {known}")
 
 
 FORKED = "run_forked"

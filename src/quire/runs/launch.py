@@ -19,7 +19,6 @@ from typing import TYPE_CHECKING, Literal
 from msgspec import Struct
 from msgspec.structs import replace
 
-from quire.engine.driver.drive import Drive, DriveResult
 from quire.engine.records import FINAL, Status
 from quire.errors import QuireError, Refused, ToolFailed
 from quire.formats.pipeline.definition import GRAMMAR, definition_source, mistakes
@@ -31,10 +30,12 @@ from quire.formats.pipeline.syntax import ToolBody, walk
 from quire.library.document import Document
 from quire.runs.gate import open_gate
 from quire.runs.options import RunOptions
+from quire.runs.outcome import returned
 from quire.tools.registry import ToolSpec
 from quire.wording import did_you_mean, nearest
 
 if TYPE_CHECKING:
+    from quire.engine.driver.drive import Drive, DriveResult
     from quire.engine.events import Listener
     from quire.engine.ports import People
     from quire.library.registered import Registered
@@ -147,7 +148,8 @@ class Launching:
                 run = await self._runtime.start(document, given, options, run_id=run)
             elif row.status in FINAL:
                 # A caller that did not wait was told that the run has started, and learns of its end by the letter.
-                ended = await self._ended(run) if wait else LaunchResult("started", {"run_id": run})
+                started = LaunchResult("started", {"run_id": run})
+                ended = envelope_of(run, (await self._runtime.view(run)).rest) if wait else started
                 return await self.warned(run, ended)
         except QuireError as error:
             return LaunchResult("error", {"error": str(error)})
@@ -164,12 +166,6 @@ class Launching:
         """Add the warnings of the check before the start, if there are any."""
         warnings = await self._runtime.warnings(run)
         return replace(envelope, data={**envelope.data, "warnings": list(warnings)}) if warnings else envelope
-
-    async def _ended(self, run: str) -> LaunchResult:
-        """Return the envelope of a run that ended earlier."""
-        view = await self._runtime.view(run)
-        result = view.replay.result
-        return envelope_of(run, DriveResult(view.row.status, view.row.position, result, view.row.failure))
 
     def go_on(
         self, run: str, runtime: Runtime, began: Callable[[Drive], None], failed: Callable[[str], None]
@@ -266,7 +262,7 @@ def envelope_of(run: str, ended: DriveResult) -> LaunchResult:
     """Return the result of a drive in the form that a waiting caller gets."""
     match ended.status:
         case Status.COMPLETED:
-            result = ended.result if isinstance(ended.result, Mapping) else {}
+            result = returned(ended)
             data = {
                 "run_id": run,
                 "output": result.get("output"),

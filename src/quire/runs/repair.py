@@ -26,7 +26,8 @@ from quire.runs.options import RunOptions
 from quire.runs.pins import PinnedState
 from quire.runs.resume import PATH as TERMS
 from quire.runs.resume import agreed, checked_overrides
-from quire.runs.start import check_labels, new_run_id, prepare
+from quire.runs.start import new_run_id, prepare
+from quire.runs.step_names import check_labels
 from quire.source import read_source
 from quire.stores.contract import History, restore
 from quire.trust.capabilities import Grants

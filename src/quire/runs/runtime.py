@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
+from quire.engine.driver.drive import DriveResult
 from quire.engine.driver.replay import replay
 from quire.engine.interpreter.playbook.steps import WrongAnswer, checked_answer
 from quire.engine.progress import Progress
@@ -39,7 +40,7 @@ from quire.workspace.mcp_config import BUILT_IN
 from quire.workspace.settings import AgentSettings, Settings
 
 if TYPE_CHECKING:
-    from quire.engine.driver.drive import Drive, DriveResult
+    from quire.engine.driver.drive import Drive
     from quire.engine.events import Listener
     from quire.engine.ports import Clock, Model, People, Store, Tools
     from quire.library.directives import Directives
@@ -244,7 +245,9 @@ class Runtime(StoredRuns):
             # The row is written when an effect has ended; the effect under way comes after that.
             row = replace(row, position=replayed.open[0].label or row.position)
         documents = held.setting.documents
-        return RunView(row, held.pins, held.document, replayed, effects, questions, thread, held.bundle, documents)
+        rest, seen = DriveResult(row.status, row.position, replayed.result, row.failure), replayed.progress
+        parts = (held.pins, held.document, replayed, effects, thread, held.bundle, documents)
+        return RunView(row, seen, rest, questions, *parts)
 
     async def stored(self, row: RunRow) -> PinnedRun:
         """Read a run from the store. The last one is kept, because a run is looked at after it was driven."""

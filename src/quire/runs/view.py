@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from msgspec import Struct, field
+from msgspec import field
 
-from quire.engine.records import EffectRecord, Question, RunRow, Status
+from quire.engine.records import EffectRecord, Status
 from quire.plan.ways import last_label
+from quire.runs.outcome import RunOutcome, by_label
 
 if TYPE_CHECKING:
     from quire.engine.driver.replay import Replay
@@ -22,15 +22,13 @@ if TYPE_CHECKING:
     from quire.values import Value
 
 
-class RunView(Struct, frozen=True):
+class RunView(RunOutcome, frozen=True):
     """Everything that is known about a run."""
 
-    row: RunRow
     pins: PinnedState
     document: Document
     replay: Replay
     effects: Sequence[EffectRecord]
-    questions: Sequence[Question]
     thread: Setup | None = None
     """The thread of a directive as it started."""
     bundle: Bundle | None = None
@@ -39,50 +37,9 @@ class RunView(Struct, frozen=True):
     """The documents that this one can call, by name."""
 
     @property
-    def output(self) -> str:
-        """The output as text: a value of a pipeline that is not text is encoded as JSON."""
-        value = self.value
-        return value if isinstance(value, str) else json.dumps(value, indent=2, ensure_ascii=False)
-
-    @property
-    def artifact(self) -> str:
-        """The output for a person: for a playbook without fence and closing object."""
-        return str(self._result().get("artifact", self.output))
-
-    @property
-    def value(self) -> Value:
-        """The result of the run; for a directive its outputs. Before the end it is the empty text, or null for a
-        pipeline."""
-        return self._result().get("output", None if self.row.format == "pipeline" else "")
-
-    @property
-    def stores(self) -> Mapping[str, Value]:
-        """The named stores of a pipeline so far: its inputs, and the values that its steps have written."""
-        return {**self.pins.inputs, **self.replay.progress.stores} if self.row.format == "pipeline" else {}
-
-    @property
-    def ended(self) -> Mapping[str, Value]:
-        """The end of the thread of a directive, in the words of its `Ending`; empty while it has not ended."""
-        outermost = self.replay.progress.threads.get(self.thread.path) if self.thread else None
-        return (outermost.ended if outermost else None) or {}
-
-    @property
-    def closing(self) -> str:
-        """The closing message of the directive; empty if it has none."""
-        return str(self.ended.get("closing_message") or "")
-
-    @property
     def warnings(self) -> list[tuple[str, str]]:
         """The warnings from before the start and from the run, each with the label of its step, or an empty label."""
         return [*(("", one) for one in self.pins.warnings), *self.replay.progress.warnings]
-
-    @property
-    def artifact_type(self) -> str:
-        return str(self._result().get("artifact_type", ""))
-
-    @property
-    def named(self) -> Mapping[str, str]:
-        return self.replay.progress.named
 
     @property
     def changes(self) -> list[tuple[StepView, Mapping[str, Value]]]:
@@ -106,17 +63,9 @@ class RunView(Struct, frozen=True):
         return request.label if request else step.way if step else path
 
     def step_outputs(self) -> dict[str, str]:
-        """Return the outputs by label; repeated labels get a number from the second on. Turns count in a directive
-        only."""
-        outputs: dict[str, str] = {}
-        for step in self.replay.progress.steps.values():
-            if step.output is not None and (self.thread or not step.thread):
-                key, count = step.label, 1
-                while key in outputs:
-                    count += 1
-                    key = f"{step.label}#{count}"
-                outputs[key] = step.output
-        return outputs
+        """Return the outputs by label; repeated labels get a number from the second on."""
+        steps = by_label(step for step in self.own_steps if step.output is not None)
+        return {label: step.output or "" for label, step in steps.items()}
 
     def state(self) -> dict[str, Value]:
         """Return the state of an execution in the form of the playbook specification."""
@@ -141,6 +90,3 @@ class RunView(Struct, frozen=True):
         for _, changed in self.changes:
             values.update((name, value) for name, value in changed.items() if name in values)
         return values
-
-    def _result(self) -> Mapping[str, Value]:
-        return self.replay.result if isinstance(self.replay.result, Mapping) else {}

@@ -30,14 +30,14 @@ if TYPE_CHECKING:
 
 
 VERBS: dict[str, tuple[str, str]] = {
-    "why": ("quire.cli.runs.why", "Why a step came out as it did. FREE"),
-    "diff": ("quire.cli.runs.diff", "Two runs side by side. FREE"),
-    "export": ("quire.cli.runs.export", "A run as one file. FREE"),
-    "verify": ("quire.cli.runs.verify", "Whether a run, or the file of one, is as it was written. FREE"),
+    "why": ("quire.cli.runs.compare", "Why a step came out as it did. FREE"),
+    "diff": ("quire.cli.runs.compare", "Two runs side by side. FREE"),
+    "export": ("quire.cli.runs.transfer", "A run as one file. FREE"),
+    "verify": ("quire.cli.runs.transfer", "Whether a run, or the file of one, is as it was written. FREE"),
     "seal": ("quire.cli.runs.seal", "Say that runs without a seal are yours. WRITES"),
-    "import": ("quire.cli.runs.imports", "Take in a run from a file, to look at. WRITES"),
+    "import": ("quire.cli.runs.transfer", "Take in a run from a file, to look at. WRITES"),
     "prune": ("quire.cli.runs.prune", "Remove runs that ended long ago. WRITES"),
-    "backup": ("quire.cli.runs.backup", "Copy the store while runs go on. WRITES"),
+    "backup": ("quire.cli.runs.transfer", "Copy the store while runs go on. WRITES"),
 }
 _LIST = ""
 
@@ -82,7 +82,8 @@ class RunsGroup(click.Group):
         return list(VERBS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        found: object = import_module(VERBS[cmd_name][0]).command if cmd_name in VERBS else None
+        module = import_module(VERBS[cmd_name][0]) if cmd_name in VERBS else None
+        found: object = getattr(module, f"{cmd_name}_command", None)
         return found if isinstance(found, click.Command) else None
 
     def get_help(self, ctx: click.Context) -> str:

@@ -52,7 +52,7 @@ def _statuses(context: click.Context, parameter: click.Parameter, texts: tuple[s
 @click.option("--dry-run", is_flag=True, help="Only say what would go.")
 @click.option("--vacuum", is_flag=True, help="Give the room back to the disk as well: rewrites the file.")
 @click.option("--json", "as_json", is_flag=True, help="For machines.")
-def command(age: float, statuses: tuple[Status, ...], dry_run: bool, vacuum: bool, as_json: bool) -> None:
+def prune_command(age: float, statuses: tuple[Status, ...], dry_run: bool, vacuum: bool, as_json: bool) -> None:
     """Remove runs that ended long ago: completed, failed, cancelled or expired, never one that runs or waits.
 
     Their journals, questions and events are removed too, and the documents and large values that no other run refers

@@ -26,7 +26,7 @@ _WARNING = "A store that came with a clone or an archive, or that others can wri
 @click.option("--yes", is_flag=True, help="Seal them without being asked.")
 @click.option("--json", "as_json", is_flag=True, help="For machines; asks nothing.")
 @click.pass_context
-def command(context: click.Context, asked: tuple[str, ...], every: bool, yes: bool, as_json: bool) -> None:
+def seal_command(context: click.Context, asked: tuple[str, ...], every: bool, yes: bool, as_json: bool) -> None:
     """Seal runs as they stand in the store, so that they can go on. WRITES the store.
 
     A run goes on only under a seal of yours: it shows that only you have written what the run may do. Runs of Quire

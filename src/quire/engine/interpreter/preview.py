@@ -29,7 +29,9 @@ from quire.engine.requests import (
     WorkCheck,
 )
 from quire.errors import CannotStart, StepFailed
+from quire.plan.descriptions import instead_of_model
 from quire.plan.nodes import Case, Comparison, Plan, Sequence, Step, Think, UseTool, walk
+from quire.plan.ways import path_named
 
 if TYPE_CHECKING:
     from quire.engine.records import EffectRecord
@@ -51,15 +53,11 @@ class Preview(Struct, frozen=True):
 
 def find_step(plan: Plan, named: str) -> tuple[str, Step]:
     """Return the step with that label, or with that path if several steps have the label. Raises `CannotStart`."""
-    steps = list(plan.steps())
-    found = [(path, step) for path, step in steps if step.label.lower() == named.strip().lower()]
-    found = found or [(path, step) for path, step in steps if path == named]
-    if not found:
-        raise CannotStart(f"there is no step {named}: the steps are {', '.join(step.label for _, step in steps)}")
-    if len(found) > 1:
-        paths = ", ".join(path for path, _ in found)
-        raise CannotStart(f"several steps are called {named}: say which by its place ({paths})")
-    return found[0]
+    steps = dict(plan.steps())
+    path = path_named(named, {path: step.label for path, step in steps.items()})
+    if path is None:
+        raise CannotStart(f"there is no step {named}: the steps are {', '.join(step.label for step in steps.values())}")
+    return path, steps[path]
 
 
 def stand_in_inputs(plan: Plan, given: Mapping[str, Value]) -> tuple[dict[str, str], list[str]]:
@@ -94,7 +92,7 @@ def preview(
     """
     step = dict(walk(plan.body))[target]
     if not isinstance(step.work, Think):
-        raise CannotStart(f"step {step.label} asks no model: {_instead(step)}")
+        raise CannotStart(f"step {step.label} asks no model: {instead_of_model(step)}")
     looking = _Looking(target, load, {record.path: record for record in records})
     # Tool arguments are not built: stand-ins might not fit them, and the model does not see them.
     plan = replace(plan, body=_each_step(plan.body, _without_arguments))
@@ -179,18 +177,6 @@ class _Looking:
         if text is None and own:
             self.notes.append(f"there is no prompt {name}: the step runs on its own text")
         return text
-
-
-def _instead(step: Step) -> str:
-    match step.work:
-        case UseTool(connection=connection, tool=tool):
-            return f"it calls the tool {connection}/{tool}"
-        case _ if step.ask:
-            return "it asks a person"
-        case _ if step.match:
-            labels = [below.label for case in step.match.cases for below in case.body.steps]
-            return f"its branches do ({', '.join(labels)})" if labels else "it has no text"
-    return "it has no text"
 
 
 def _each_step(sequence: Sequence, change: Callable[[Step], Step]) -> Sequence:

@@ -17,7 +17,8 @@ from quire.engine.interpreter.preview import Preview
 from quire.engine.requests import ModelRequest, Offer
 from quire.errors import CannotStart, StepFailed
 from quire.expr import RESERVED
-from quire.plan.nodes import Agent, Call, Invoke, Parallel, Plan, Reference, Select, Step, Template
+from quire.plan.descriptions import instead_of_model
+from quire.plan.nodes import Agent, Parallel, Plan, Reference, Template
 from quire.values import Value, encode
 
 if TYPE_CHECKING:
@@ -31,7 +32,7 @@ def preview_agent(plan: Plan, target: str, stores: Mapping[str, Value], setting:
     """
     step = dict(plan.steps())[target]
     if not isinstance(step.work, Agent):
-        raise CannotStart(f"step {step.label} asks no model: {_pipeline_instead(step)}")
+        raise CannotStart(f"step {step.label} asks no model: {instead_of_model(step)}")
     prompt = _filled(step.work.prompt, stores, {*stores, *_names(plan)})
     work = replace(step.work, prompt=Template((prompt,)))
     walk = run_agent(step, work, target, PipelineScope(setting, plan, dict(stores)))
@@ -77,17 +78,3 @@ def _names(plan: Plan) -> set[str]:
         if isinstance(step.work, Parallel):
             names |= {name for name, _ in step.work.branches} | {"errors"}
     return names
-
-
-def _pipeline_instead(step: Step) -> str:
-    match step.work:
-        case Invoke(tool="ask"):
-            return "it asks a person"
-        case Invoke(tool=tool):
-            return f"it calls the tool {tool}"
-        case Call(document=document):
-            return f"it runs the pipeline {document}"
-        case Select(cases=cases, default=default):
-            named = [call.document for _, call in cases] + ([default.document] if default else [])
-            return f"it runs one of the pipelines {', '.join(dict.fromkeys(named))}"
-    return f"it is a {step.title}"

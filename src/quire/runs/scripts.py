@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from quire.engine.ports import ModelCall
 from quire.engine.requests import ModelRequest
 from quire.models.scripted import NO_REPLY, ScriptedModel
+from quire.runs.pins import PinnedState
 from quire.runs.runtime import Runtime
 
 if TYPE_CHECKING:
@@ -56,3 +57,10 @@ async def with_script(runtime: Runtime, known: RunView, script: str | None) -> R
         hand_over=runtime.hand_over,
         notice=runtime.notice,
     )
+
+
+async def reopened(runtime: Runtime, run: str) -> Runtime:
+    """Return the runtime that continues a run of a server or a worker; its script continues at the entry where it
+    was."""
+    pins = PinnedState.of((await runtime.row(run)).pins)
+    return await with_script(runtime, await runtime.view(run), None) if pins.model.startswith(PREFIX) else runtime

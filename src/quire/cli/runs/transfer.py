@@ -1,0 +1,168 @@
+"""`quire runs export`, `import`, `verify` and `backup`: runs as files, and whether they are as they were written."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from quire.cli.completion import complete_run
+from quire.cli.options import filled
+from quire.cli.stdio import look, put_json
+from quire.errors import CannotStart
+
+if TYPE_CHECKING:
+    from quire.runs.runtime import Runtime
+    from quire.values import Value
+
+FINDINGS = 1
+
+
+@click.command("export")
+@click.argument("run", metavar="RUN|last", shell_complete=complete_run, callback=filled)
+@click.option("-o", "--out", metavar="FILE", type=click.Path(path_type=Path), help="A file; else standard output.")
+@click.option("--force", is_flag=True, help="Overwrite the FILE where it exists.")
+def export_command(run: str, out: Path | None, force: bool) -> None:
+    """Print a run as JSON Lines: its pins, its journal, its events, its result. FREE.
+
+    Each line has the sha256 of the line before, so that `quire runs verify` finds every changed byte. Journals, and so
+    exports, contain no keys or other secrets; they do contain inputs, prompts and replies.
+    """
+    if out is not None and not force and out.is_file():
+        raise CannotStart(f"{out} exists: name another file, or say --force")
+    look(lambda runtime: _export(runtime, run, out))
+
+
+async def _export(runtime: Runtime, name: str, out: Path | None) -> None:
+    from quire.display.visible import escaped
+    from quire.runs.export import export_lines, write_export
+
+    run = await runtime.find(name)
+    lines = await export_lines(runtime, run)
+    if out is None:
+        # Write bytes: the hashes are of UTF-8 with this line end, whatever the encoding of the terminal is.
+        stream = sys.stdout.buffer
+        shown = escaped if sys.stdout.isatty() else str  # a terminal gets no bytes that it would obey
+        for line in lines:
+            stream.write(f"{shown(line)}\n".encode())
+        stream.flush()
+        return
+    size = write_export(lines, out)
+    click.echo(f"wrote {out}: {len(lines):,} lines, {size:,} bytes", err=True)
+
+
+@click.command("import")
+@click.argument("file", metavar="FILE", type=click.Path(path_type=Path))
+@click.option("--json", "as_json", is_flag=True, help="For machines.")
+def import_command(file: Path, as_json: bool) -> None:
+    """Import an exported run under its own id. It is verified first, as `quire runs verify` does. WRITES the store.
+
+    It can be shown like any other run, and forked. It cannot be resumed or answered, and it brings no grants: a fork
+    of it runs with your grants and your model.
+    """
+    look(lambda runtime: _import(runtime, file, as_json))
+
+
+async def _import(runtime: Runtime, file: Path, as_json: bool) -> None:
+    from quire.runs.imports import import_run, read_export
+
+    exported = read_export(file)
+    run = await import_run(runtime, exported)
+    if as_json:
+        put_json({"run": run, "effects": len(exported.effects), "head": exported.head})
+        return
+    click.echo(run)
+    click.echo(f"to see it: quire runs {run}", err=True)
+
+
+@click.command("verify")
+@click.argument("what", metavar="RUN|FILE")
+@click.option("--json", "as_json", is_flag=True, help="For machines.")
+@click.pass_context
+def verify_command(context: click.Context, what: str, as_json: bool) -> None:
+    """Check a stored run or an exported one. FREE: performs nothing, keeps nothing.
+
+    RUN: that its seals are yours, from what it was started with to its last record, and that its document with its
+    records replays. FILE: every line's hash, every text by its own, and that the document with the recorded effects
+    gives the result that the file states.
+
+    Exit 1 and the reason when something is not as it was written. The chain of a file finds changes, not forgeries: a
+    forger can make a whole new file together with its hashes. Compare the head hash with one that you had from
+    elsewhere.
+    """
+    file = Path(what)
+    if file.exists() or "/" in what or file.suffix:
+        context.exit(look(lambda runtime: _verify_file(runtime, file, as_json)))
+    context.exit(look(lambda runtime: _verify_run(runtime, what, as_json)))
+
+
+async def _verify_run(runtime: Runtime, asked: str, as_json: bool) -> int:
+    from quire.display.text import visible
+    from quire.errors import BrokenSeal, JournalMismatch, StoreError
+
+    run = await runtime.find(asked)
+    result: dict[str, Value] = {"run": run, "ok": False}
+    try:
+        await runtime.store.check_seal(run)
+        view = await runtime.view(run)
+    except (BrokenSeal, JournalMismatch, StoreError) as error:
+        problem = f"run {run}: {error.reason if isinstance(error, BrokenSeal) else error}"
+        if as_json:
+            put_json({**result, "problem": problem})
+        else:
+            click.echo(visible(problem), err=True)
+        return FINDINGS
+    if as_json:
+        put_json({**result, "ok": True, "effects": len(view.effects)})
+    else:
+        click.echo(f"run {run} is as you wrote it: {len(view.effects):,} effects, sealed and replayed", err=True)
+    return 0
+
+
+async def _verify_file(runtime: Runtime, file: Path, as_json: bool) -> int:
+    from quire.display.text import visible
+    from quire.runs.imports import BadExport, NotProved, prove, read_export
+
+    result: dict[str, Value] = {"file": str(file), "ok": False}
+    try:
+        exported = read_export(file)
+        result |= {"run": exported.row.id, "lines": exported.lines, "head": exported.head}
+        await prove(exported, runtime.settings)
+    except (BadExport, NotProved) as error:
+        problem = str(error) if isinstance(error, BadExport) else f"{file}: {error}"
+        if as_json:
+            put_json({**result, "problem": problem, "line": getattr(error, "line", 0) or None})
+        else:
+            click.echo(visible(problem), err=True)
+        return FINDINGS
+    if as_json:
+        put_json({**result, "ok": True})
+    else:
+        click.echo(exported.head)
+        click.echo(
+            f"run {exported.row.id} is as it was written: {exported.lines:,} lines, "
+            f"{len(exported.effects):,} effects, replayed to the same result",
+            err=True,
+        )
+    return 0
+
+
+@click.command("backup")
+@click.argument("file", metavar="FILE", type=click.Path(path_type=Path))
+@click.option("--json", "as_json", is_flag=True, help="For machines.")
+def backup_command(file: Path, as_json: bool) -> None:
+    """Copy all runs of this workspace to a file, as they are at one moment, while others may go on writing. WRITES.
+
+    The copy is a complete store: to restore it, put it in the place of .quire/quire.db. An existing file is never
+    overwritten.
+    """
+    look(lambda runtime: _backup(runtime, file, as_json))
+
+
+async def _backup(runtime: Runtime, file: Path, as_json: bool) -> None:
+    from quire.stores.contract import keeper
+
+    size = await keeper(runtime.store).backup(file)
+    put_json({"file": str(file), "bytes": size}) if as_json else click.echo(f"wrote {file}: {size:,} bytes", err=True)

@@ -1,0 +1,88 @@
+"""Words for steps: the texts that outlines, flowcharts, previews and progress share."""
+
+from __future__ import annotations
+
+from quire.plan.nodes import (
+    Call,
+    Comparison,
+    Formula,
+    Invoke,
+    Literal,
+    OnError,
+    Select,
+    Step,
+    Template,
+    UseTool,
+)
+from quire.wording import pluralize
+
+QUESTIONS = {"input": "asks for text", "confirm": "asks yes or no", "select": "asks to choose"}
+"""What a question asks a person for, by its kind."""
+
+
+def step_title(step: Step) -> str:
+    """Describe a step of a pipeline in a few words: steps have no titles there."""
+    match step.work:
+        case Invoke(tool=tool) if step.title != "shell":
+            what = f"{step.title} {tool}"
+        case Call(document=document):
+            what = f"{step.title} {document}"
+        case _:
+            what = step.title
+    return f"{what} → {step.capture.name}" if step.capture else what
+
+
+def tool_name(work: UseTool | Invoke) -> str:
+    """Return the tool that a step calls, as people name it."""
+    return f"{work.connection}/{work.tool}" if isinstance(work, UseTool) else work.tool
+
+
+def instead_of_model(step: Step) -> str:
+    """Say what a step does that does not ask a model."""
+    match step.work:
+        case Invoke(tool="ask"):
+            return "it asks a person"
+        case UseTool() | Invoke():
+            return f"it calls the tool {tool_name(step.work)}"
+        case Call(document=document):
+            return f"it runs the pipeline {document}"
+        case Select():
+            named = dict.fromkeys(call.document for call in step.calls())
+            return f"it runs one of the pipelines {', '.join(named)}"
+        case None if step.ask:
+            return "it asks a person"
+        case None:
+            cases = step.match.cases if step.match else ()
+            labels = [below.label for case in cases for below in case.body.steps]
+            return f"its branches do ({', '.join(labels)})" if labels else "it has no text"
+    return f"it is a {step.title}"
+
+
+def written(text: Template) -> str:
+    """Return the text of a template as it is written in the document."""
+    return "".join(part if isinstance(part, str) else part.raw for part in text.parts)
+
+
+def condition(test: Comparison) -> str:
+    """Return a condition as it is written in a document."""
+    return f'{test.variable} {test.operator} "{test.value}"'
+
+
+def source_text(source: Formula | Literal | None) -> str:
+    """Describe the list that a step iterates over."""
+    match source:
+        case Formula(text=text):
+            return text
+        case Literal(value=value):
+            count = len(value) if isinstance(value, list | tuple) else 0
+            return f"{count} {pluralize('given item', count)}"
+    return "the value before"
+
+
+def on_error_text(on_error: OnError) -> str:
+    match on_error.policy:
+        case "continue":
+            return "failures dropped"
+        case "retry":
+            return f"failures tried {'once' if on_error.times == 1 else f'{on_error.times} times'} more"
+    return "a failure ends it"
