@@ -15,6 +15,7 @@ from quire.cli import INTERRUPTED
 from quire.cli.app import say
 from quire.cli.completers import complete_document
 from quire.cli.options import Amount, check_exclusive, filled
+from quire.cli.stdio import look
 from quire.errors import CannotStart
 
 if TYPE_CHECKING:
@@ -79,10 +80,7 @@ def command(
     offer = Offer([Path(document).absolute() for document in documents], allow_inline, options, say)
     if not http and sys.stdin.isatty():
         say("speaking MCP on stdin and stdout, which is for a client that starts this itself; Ctrl-C ends")
-
-    import asyncio
-
-    asyncio.run(_serve(runtime, offer, http=http, address=host, port=port))
+    look(lambda runtime: _serve(runtime, offer, http=http, address=host, port=port), runtime)
     if http:
         context.exit(INTERRUPTED)
 
@@ -90,36 +88,33 @@ def command(
 async def _serve(runtime: Runtime, offer: Offer, *, http: bool, address: str, port: int) -> None:
     from quire.mcp_server.server import Host
 
-    try:
-        if runtime.settings.cluster.temporal:
-            from quire.cluster.client import Cluster, require_cluster
-            from quire.cluster.dispatch import ClusterRuntime
+    if runtime.settings.cluster.temporal:
+        from quire.cluster.client import Cluster, require_cluster
+        from quire.cluster.dispatch import ClusterRuntime
 
-            cluster = await Cluster.connect(require_cluster(runtime.settings))
-            runtime = ClusterRuntime(runtime.settings, runtime.store, cluster)
-            # The workers themselves look for runs without a driver.
-            host = Host(runtime, offer, hand_over=_goes_on, takes_over=False)
-        else:
-            from quire.runs.scripts import reopened
+        cluster = await Cluster.connect(require_cluster(runtime.settings))
+        runtime = ClusterRuntime(runtime.settings, runtime.store, cluster)
+        # The workers themselves look for runs without a driver.
+        host = Host(runtime, offer, hand_over=_goes_on, takes_over=False)
+    else:
+        from quire.runs.scripts import reopened
 
-            host = Host(runtime, offer, reopen=reopened, hand_over=_hand_over)
-        if not http:
-            from quire.mcp_server.server import serve_stdio
+        host = Host(runtime, offer, reopen=reopened, hand_over=_hand_over)
+    if not http:
+        from quire.mcp_server.server import serve_stdio
 
-            await serve_stdio(host)
-            return
-        from quire.mcp_server.http import listening, serve_http
+        await serve_stdio(host)
+        return
+    from quire.mcp_server.http import listening, serve_http
 
-        def ready(url: str) -> None:
-            say(f"serving {runtime.settings.workspace.folder} at {url}")
-            if not given:
-                say(f"clients send the header  Authorization: Bearer {token}")
+    def ready(url: str) -> None:
+        say(f"serving {runtime.settings.workspace.folder} at {url}")
+        if not given:
+            say(f"clients send the header  Authorization: Bearer {token}")
 
-        given = _given_token()
-        token = given or secrets.token_urlsafe(32)
-        await serve_http(host, listening(address, port), token, ready)
-    finally:
-        await runtime.close()
+    given = _given_token()
+    token = given or secrets.token_urlsafe(32)
+    await serve_http(host, listening(address, port), token, ready)
 
 
 def _hand_over(run: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Coroutine
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,6 +12,7 @@ from msgspec.structs import replace
 
 from quire.cli.app import say
 from quire.cli.options import Amount, filled
+from quire.cli.stdio import look
 from quire.errors import CannotStart
 
 if TYPE_CHECKING:
@@ -87,21 +89,15 @@ def command(
     store = open_store(url, durability=settings.runs.durability, seal=user_seal(settings.user))
     runtime = Runtime(settings, store, queue=where.task_queue)
 
-    import asyncio
-
-    from quire.cluster.worker import ClusterWorker
+    from quire.cluster.worker import ClusterWorker  # not before the options are checked: it loads Temporal
     from quire.runs.scripts import reopened
 
-    async def work() -> None:
-        worker = ClusterWorker(
+    def worker(runtime: Runtime) -> Coroutine[object, object, None]:
+        return ClusterWorker(
             runtime, where, say, reopen=reopened, concurrency=concurrency, sweep_seconds=sweep, grace=grace
-        )
-        try:
-            await worker.run()
-        finally:
-            await runtime.close()
+        ).run()
 
-    asyncio.run(work())
+    look(worker, runtime)
 
 
 def with_access(configured: ClusterSettings, temporal: str | None, given: TemporalAccess) -> ClusterSettings:
