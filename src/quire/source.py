@@ -185,7 +185,7 @@ def replace_file(path: Path, data: bytes, before: tuple[int, ...], doing: str) -
 def written_beside(path: Path, data: bytes, mode: int = 0o600) -> Iterator[Path]:
     """Write a new file beside `path`, for the caller to move there: so a reader sees the old file or the whole new one.
 
-    A file that is not moved is removed. Nobody but the user can read it, unless `mode` says more. Raises `OSError`.
+    A file that is not moved is removed. Only the user can read it, unless `mode` says more. Raises `OSError`.
     """
     import secrets
 

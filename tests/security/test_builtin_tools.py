@@ -22,8 +22,7 @@ from quire.runs.gate import open_gate
 from quire.tools.builtin.files import Files
 from quire.tools.builtin.http import Hosts, is_public, look_up
 from quire.tools.builtin.paths import Place, Places
-from quire.tools.builtin.protected import Protection
-from quire.tools.builtin.protected_names import fold
+from quire.tools.builtin.protected import Protection, fold
 from quire.trust.capabilities import Grants
 from quire.workspace.configuration import load_settings
 from quire.workspace.grants import default_grants, reach_of

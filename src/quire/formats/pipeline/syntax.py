@@ -6,6 +6,7 @@ Nodes are not frozen, but never changed once they are made. `walk` yields every 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeAlias, assert_never
@@ -20,6 +21,14 @@ if TYPE_CHECKING:
     from quire.plan.nodes import OnError
     from quire.schema import Schema
     from quire.values import Value
+
+NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*+")
+"""Names of pipelines, schemas, fields, stores, branches and identities."""
+RULE = "a name begins with a letter or _ and goes on with letters, digits, _ and -, all of them ASCII"
+
+
+def is_name(text: str) -> bool:
+    return NAME.fullmatch(text) is not None
 
 
 @dataclass(slots=True)

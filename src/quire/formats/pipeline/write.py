@@ -10,7 +10,6 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TypeAlias, assert_never
 
-from quire.formats.pipeline.names import is_name
 from quire.formats.pipeline.syntax import (
     AgentBody,
     Argument,
@@ -28,6 +27,7 @@ from quire.formats.pipeline.syntax import (
     Target,
     ToolBody,
     TransformBody,
+    is_name,
 )
 from quire.formats.yaml.scalars import WORDS
 from quire.schema import Enum, Field, FieldType, ListOf, Object, Ref, Schema

@@ -13,8 +13,7 @@ from msgspec import Struct
 from quire.errors import Denied, ToolFailed
 from quire.tools.builtin.files import MAX_FILE
 from quire.tools.builtin.paths import Place, Places, open_file, require_regular
-from quire.tools.builtin.protected import KEPT_OUT
-from quire.tools.builtin.protected_names import fold
+from quire.tools.builtin.protected import KEPT_OUT, fold
 from quire.tools.builtin.regex import Pattern, Regex, States, compile_pattern
 from quire.wording import cut
 
