@@ -12,7 +12,7 @@ from pathlib import Path, PurePath
 from typing import TYPE_CHECKING
 
 from quire.errors import QuireError, Refused
-from quire.formats.directive.check_references import Kind, Parent
+from quire.formats.directive.check_references import ItemKind, Parent
 from quire.source import Source
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ class _Home:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        self._ids: dict[Kind, list[str]] = {}
+        self._ids: dict[ItemKind, list[str]] = {}
 
     @cached_property
     def spaces(self) -> Spaces:
@@ -94,7 +94,7 @@ class _Home:
         bringing = [hook for hook in hooks if any(injects(hook, action) for action in hook.actions)]
         return {*(hook.id for hook in bringing), *(action.item_id for hook in bringing for action in hook.actions)}
 
-    def ids(self, kind: Kind) -> Collection[str]:
+    def ids(self, kind: ItemKind) -> Collection[str]:
         if kind not in self._ids:
             try:
                 self._ids[kind] = [entry.id for entry in self.spaces.entries(kind)]
@@ -148,7 +148,7 @@ class _Around:
             read_body(item)  # raises the error that a run would raise
         return item is not None
 
-    def ids(self, kind: Kind) -> Collection[str]:
+    def ids(self, kind: ItemKind) -> Collection[str]:
         return self._home.ids(kind)
 
     def project_layers(self) -> Collection[str]:
@@ -166,7 +166,7 @@ class _Around:
     def circles(self, declared: str, calls: Sequence[Wanted]) -> Sequence[Circle]:
         return self._home.graph.directive(self.place.with_suffix("").as_posix(), calls)
 
-    def _find(self, kind: Kind, item_id: str) -> Item | None:
+    def _find(self, kind: ItemKind, item_id: str) -> Item | None:
         """Find an item as a run does. Raises `Refused` for a link, which would put one signed file in the place of
         another."""
         item = self._home.spaces.find(kind, item_id)

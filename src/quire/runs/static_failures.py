@@ -9,7 +9,7 @@ from collections.abc import Mapping
 
 from quire.library.prompts import leads_out
 from quire.plan.nodes import Invoke, Literal, Plan, PromptSource, Think, UseTool
-from quire.plan.uses import OWN, problem_of
+from quire.plan.uses import OWN, tool_call_problem
 from quire.trust.capabilities import canonical
 
 
@@ -25,7 +25,7 @@ def certain_failures(plan: Plan) -> list[str]:
     if plan.format != "playbook":
         return problems
     for _, step in plan.steps():
-        if isinstance(step.work, UseTool) and (problem := problem_of(step.work)):
+        if isinstance(step.work, UseTool) and (problem := tool_call_problem(step.work)):
             problems.append(f"step {step.label}: {problem}")
     problems += [
         f"step {label}: prompt file:{source.where}: must be a path below the document's folder, without .."

@@ -95,9 +95,9 @@ class McpConnection:
 
         result = await self._do(send, repeat=tool.effect != "write")
         if result.is_error:
-            raise ToolFailed(f"{tool.id} failed: {text_of(result.content) or 'it did not say why'}")
+            raise ToolFailed(f"{tool.id} failed: {text_of_parts(result.content) or 'it did not say why'}")
         self._check_output(tool, result)
-        return answer_of(result)
+        return tool_answer(result)
 
     def _check_output(self, tool: ToolSpec, result: types.CallToolResult) -> None:
         """Check structured content against the output schema of the server."""
@@ -117,7 +117,7 @@ class McpConnection:
 
     async def prompt(self, name: str) -> str:
         result = await self._do(lambda session: session.client.get_prompt(name), repeat=True)
-        return "\n\n".join(text for message in result.messages if (text := text_of([message.content])))
+        return "\n\n".join(text for message in result.messages if (text := text_of_parts([message.content])))
 
     async def close(self) -> None:
         session, self._session = self._session, None
@@ -277,14 +277,14 @@ def _meta(effect_id: str) -> RequestParamsMeta:
     return cast("RequestParamsMeta", {EFFECT_ID_META: effect_id})
 
 
-def answer_of(result: types.CallToolResult) -> Answer:
+def tool_answer(result: types.CallToolResult) -> Answer:
     """Return a result as text for a playbook or a model, and as data for a pipeline.
 
     The data is the structured content, else the text decoded as a JSON object or list, else the text. A result without
     any text is kept as the server sent it.
     """
     structured: Value = result.structured_content
-    text: Value = text_of(result.content) if _has_text(result.content) or not result.content else ""
+    text: Value = text_of_parts(result.content) if _has_text(result.content) or not result.content else ""
     if result.content and not _has_text(result.content):
         text = [part.model_dump(mode="json", by_alias=True, exclude_none=True) for part in result.content]
     if structured is not None:
@@ -293,7 +293,7 @@ def answer_of(result: types.CallToolResult) -> Answer:
     return Answer(text, _decoded(text) if isinstance(text, str) else text)
 
 
-def text_of(parts: Sequence[types.ContentBlock]) -> str:
+def text_of_parts(parts: Sequence[types.ContentBlock]) -> str:
     """Return the parts as one text, in their order. A part that is neither text nor a link is named in its place, so
     that it does not seem absent."""
     return "\n".join(text for part in parts if (text := _part(part)))

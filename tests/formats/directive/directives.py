@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 from pathlib import PurePath
 
 from quire.errors import Refused
-from quire.formats.directive.check_references import Kind, Parent, Surroundings
+from quire.formats.directive.check_references import ItemKind, Parent, Surroundings
 from quire.formats.directive.document import check
 from quire.formats.directive.parse import parse
 from quire.formats.directive.parse_result import ParseResult
@@ -52,7 +52,7 @@ class Around:
     def has_knowledge(self, item_id: str) -> bool:
         return _refused(item_id) == "team/names"
 
-    def ids(self, kind: Kind) -> Collection[str]:
+    def ids(self, kind: ItemKind) -> Collection[str]:
         return list(self._parents) if kind == "directive" else ["team/names"]
 
     def project_layers(self) -> Collection[str]:

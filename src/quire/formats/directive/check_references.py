@@ -26,7 +26,7 @@ from quire.wording import Suggestions, did_you_mean
 if TYPE_CHECKING:
     from quire.source import Span
 
-Kind: TypeAlias = Literal["directive", "knowledge"]
+ItemKind: TypeAlias = Literal["directive", "knowledge"]
 When: TypeAlias = Literal["start", "return", "event"]
 """When an item is needed: before the thread starts, when its outputs are judged, or at another event."""
 
@@ -69,7 +69,7 @@ class Surroundings(Reach, Protocol):
         """Tell whether an item exists. Raises `QuireError` if it exists but cannot be used."""
         ...
 
-    def ids(self, kind: Kind) -> Collection[str]:
+    def ids(self, kind: ItemKind) -> Collection[str]:
         """Return the ids of all items of a kind, for suggestions."""
         ...
 
