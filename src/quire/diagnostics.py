@@ -12,7 +12,11 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from msgspec import Struct
 
+from quire.wording import Suggestions
+
 if TYPE_CHECKING:
+    from types import ModuleType
+
     from quire.source import Source, Span
 
 
@@ -63,10 +67,26 @@ class Diagnostic(Struct, frozen=True):
         return self.code.severity
 
 
+class Findings:
+    """The findings of one reading, and its suggestions."""
+
+    def __init__(self) -> None:
+        self.diagnostics: list[Diagnostic] = []
+        self.suggestions = Suggestions()
+
+    def report(self, code: Code, message: str, span: Span, help: str = "", fix: Fix = ()) -> None:
+        self.diagnostics.append(Diagnostic(code, message, span, "", help, fix))
+
+
 def edits_of(source: Source, found: Diagnostic) -> Fix:
     """Return the fix, or nothing if the text differs from what the fix expects: escaped or quoted, for instance."""
     expected = all(source.text[edit.span.start : edit.span.end] == edit.old for edit in found.fix)
     return found.fix if expected else ()
+
+
+def codes_in(*modules: ModuleType) -> list[Code]:
+    """Return the codes that are defined in some modules."""
+    return [value for module in modules for value in vars(module).values() if isinstance(value, Code)]
 
 
 def make(severity: Severity, id: str, name: str, what: str, why: str, wrong: str, right: str) -> Code:

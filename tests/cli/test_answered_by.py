@@ -10,7 +10,7 @@ from tests.cli.conftest import MakeRun
 
 from quire.cli import main
 from quire.runs.options import RunOptions
-from quire.workspace.owner import account_name
+from quire.workspace.locate import account_name
 
 JOURNALS = Path(__file__).parent.parent / "fixtures" / "journals"
 PAGE = """# Ask

@@ -23,7 +23,7 @@ from quire.engine.conversation import Message, Offered, ToolUse
 from quire.engine.ports import ModelCall
 from quire.errors import CannotStart, ModelFailed
 from quire.models.choose import ModelSettings
-from quire.models.llama import Callback, Runtime, runtime_for
+from quire.models.llama import Callback, LlamaRuntime, runtime_for
 from quire.models.local import LocalModel, _loops, closes
 from quire.models.open import open_model
 from quire.values import Value, decode
@@ -197,14 +197,14 @@ def told_model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Call
     def saying(*texts: tuple[str, str]) -> LocalModel:
         left = list(texts)
 
-        def generate(runtime: Runtime, request: Mapping[str, object], callback: Callback) -> None:
+        def generate(runtime: LlamaRuntime, request: Mapping[str, object], callback: Callback) -> None:
             said, finish = left.pop(0)
             for at in range(0, len(said), 3):
                 if callback({"choices": [{"delta": {"content": said[at : at + 3]}}]}):
                     return
             callback({"choices": [{"delta": {}, "finish_reason": finish}]})
 
-        monkeypatch.setattr(Runtime, "generate", generate)
+        monkeypatch.setattr(LlamaRuntime, "generate", generate)
         return model
 
     yield saying
@@ -265,9 +265,9 @@ async def test_a_long_prompt_can_be_cancelled_too(smollm2: Path, monkeypatch: py
     model = LocalModel(smollm2, name="x")
     await model.complete(user("Hi.", max_tokens=1), lambda piece: None)
     loop, reading, reports = asyncio.get_running_loop(), asyncio.Event(), list[object]()
-    generate = Runtime.generate
+    generate = LlamaRuntime.generate
 
-    def watched(runtime: Runtime, request: Mapping[str, object], callback: Callback) -> None:
+    def watched(runtime: LlamaRuntime, request: Mapping[str, object], callback: Callback) -> None:
         def report(chunk: object) -> bool:
             reports.append(chunk)
             loop.call_soon_threadsafe(reading.set)
@@ -275,7 +275,7 @@ async def test_a_long_prompt_can_be_cancelled_too(smollm2: Path, monkeypatch: py
 
         generate(runtime, request, report)
 
-    monkeypatch.setattr(Runtime, "generate", watched)
+    monkeypatch.setattr(LlamaRuntime, "generate", watched)
     task = asyncio.ensure_future(model.complete(user("word " * 7000, max_tokens=1), lambda piece: None))
     await asyncio.wait_for(reading.wait(), 30)
     task.cancel()

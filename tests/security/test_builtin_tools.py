@@ -22,8 +22,7 @@ from quire.runs.gate import open_gate
 from quire.tools.builtin.files import Files
 from quire.tools.builtin.http import Hosts, is_public, look_up
 from quire.tools.builtin.paths import Place, Places
-from quire.tools.builtin.protected import Protection
-from quire.tools.builtin.protected_names import fold
+from quire.tools.builtin.protected import Protection, fold
 from quire.trust.capabilities import Grants
 from quire.workspace.configuration import load_settings
 from quire.workspace.grants import default_grants, reach_of
@@ -416,7 +415,7 @@ def test_redirects_end(server: Server) -> None:
 
 def test_the_address_that_was_checked_is_the_one_that_is_used(server: Server) -> None:
     """A name that changes its answer: the second look-up never happens."""
-    from quire.tools.builtin.http import Fetch
+    from quire.tools.builtin.http import HttpFetch
 
     asked: list[str] = []
     dialled: list[str] = []
@@ -429,7 +428,7 @@ def test_the_address_that_was_checked_is_the_one_that_is_used(server: Server) ->
         dialled.append(address)
         return socket.create_connection(("127.0.0.1", server.port), timeout)
 
-    Fetch(Hosts(frozenset(), True, resolve), dial).get({"url": "http://rebinding.org/"})
+    HttpFetch(Hosts(frozenset(), True, resolve), dial).get({"url": "http://rebinding.org/"})
     assert (asked, dialled) == (["rebinding.org"], ["93.184.216.34"])
 
 
@@ -460,10 +459,10 @@ def test_binary_and_unknown_packing(server: Server) -> None:
 
 
 def test_stopping_ends_a_server_that_never_finishes() -> None:
-    from quire.tools.builtin.http import Fetch
+    from quire.tools.builtin.http import HttpFetch
 
     with socket.create_server(("127.0.0.1", 0)) as silent:
-        fetch = Fetch(
+        fetch = HttpFetch(
             Hosts(frozenset({"127.0.0.1"}), False, look_up),
             lambda address, port, timeout: socket.create_connection(silent.getsockname(), timeout),
         )

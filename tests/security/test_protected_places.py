@@ -11,8 +11,7 @@ from tests.tools.test_builtin_shell import needs_sandbox
 
 from quire.errors import Denied, QuireError, ToolFailed
 from quire.tools.builtin import protected_survey
-from quire.tools.builtin.protected import Protection
-from quire.tools.builtin.protected_names import ASKING, CLOSED
+from quire.tools.builtin.protected import ASKING, CLOSED, Protection
 from quire.tools.builtin.protected_survey import Survey
 from quire.tools.builtin.shell import Shell
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
-from quire.tools.builtin.http import Fetch, Hosts, is_public
+from quire.tools.builtin.http import Hosts, HttpFetch, is_public
 from quire.values import Value
 
 PUBLIC = "93.184.216.34"
@@ -63,6 +63,6 @@ def get(server: Server, url: str, names: Mapping[str, list[str]] | None = None, 
         assert is_public(address)
         return socket.create_connection(("127.0.0.1", server.port), timeout)
 
-    found = Fetch(Hosts(frozenset(), True, resolve), dial).get({"url": url, **arguments})
+    found = HttpFetch(Hosts(frozenset(), True, resolve), dial).get({"url": url, **arguments})
     assert isinstance(found, dict)
     return found

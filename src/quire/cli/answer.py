@@ -18,7 +18,7 @@ from quire.plan.ways import first_label
 from quire.runs.adapters import option_by_number
 from quire.runs.pins import PinnedState
 from quire.runs.scripts import with_script
-from quire.workspace.owner import account_name
+from quire.workspace.locate import account_name
 
 if TYPE_CHECKING:
     from quire.runs.runtime import Runtime

@@ -19,7 +19,7 @@ from quire.display.keyboard import STDIN, drop_typed
 from quire.display.text import one_line, place, prompt_lines, wrapped
 from quire.engine.interpreter.playbook.steps import WrongAnswer, checked_answer
 from quire.runs.adapters import option_by_number
-from quire.workspace.owner import account_name
+from quire.workspace.locate import account_name
 
 if TYPE_CHECKING:
     from quire.display.views import View

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from quire.expr import operators, paths
 from quire.expr.errors import EvalError, ExprSyntaxError
-from quire.expr.limits import MAX_ITEMS, MAX_STEPS, Code, Run, measure
+from quire.expr.limits import MAX_ITEMS, MAX_STEPS, Closure, Run, measure
 from quire.expr.syntax import (
     Arithmetic,
     Compare,
@@ -57,7 +57,7 @@ class Compiled:
     """A compiled expression. `evaluate` may be called any number of times, from any thread."""
 
     expression: Expression
-    _code: Code = field(repr=False, compare=False)
+    _code: Closure = field(repr=False, compare=False)
     _builds: bool = field(repr=False, compare=False)
     _nodes: int = field(repr=False, compare=False)
 
@@ -97,7 +97,7 @@ def compile(expression: Expression) -> Compiled:
         raise ExprSyntaxError(_NO_ROOM, expression.root.span) from None
 
 
-def _code(node: Node, bound: frozenset[str]) -> Code:
+def _code(node: Node, bound: frozenset[str]) -> Closure:
     match node:
         case Constant(value=value):
             return operators.constant(value)
@@ -134,14 +134,14 @@ def _code(node: Node, bound: frozenset[str]) -> Code:
             return paths.get(_code(base, bound), keys, _code(default, bound) if default is not None else None)
 
 
-def _list(items: tuple[Code, ...]) -> Code:
+def _list(items: tuple[Closure, ...]) -> Closure:
     def build(run: Run) -> object:
         return [item(run) for item in items]
 
     return build
 
 
-def _map(entries: tuple[tuple[str, Code], ...]) -> Code:
+def _map(entries: tuple[tuple[str, Closure], ...]) -> Closure:
     def build(run: Run) -> object:
         found: dict[str, Any] = {}
         for key, part in entries:

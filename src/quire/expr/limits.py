@@ -69,7 +69,7 @@ class Run:
             raise EvalError(message, span, "work on fewer items, or do a part of it in a step of its own")
 
 
-Code: TypeAlias = Callable[[Run], Any]
+Closure: TypeAlias = Callable[[Run], Any]
 """A compiled node. Its result is a `Value`; `Any` saves a cast at every use of an already checked one."""
 
 

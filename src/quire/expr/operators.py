@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from quire.expr.errors import EvalError
 from quire.expr.kinds import NUMBERS, ORDERED, is_list, kind
-from quire.expr.limits import MAX_BITS, MAX_DIGITS, MAX_TEXT, Code, Run, charge_texts, concatenate, equal
+from quire.expr.limits import MAX_BITS, MAX_DIGITS, MAX_TEXT, Closure, Run, charge_texts, concatenate, equal
 from quire.source import Span
 
 if TYPE_CHECKING:
@@ -22,20 +22,20 @@ if TYPE_CHECKING:
 SMALL = 1 << 1_024
 """Integers below this are handled in the time of one step."""
 
-Step: TypeAlias = Callable[[Any, Any, Run, Span], Any]
+Operation: TypeAlias = Callable[[Any, Any, Run, Span], Any]
 
 
-def constant(value: None | bool | int | float | str) -> Code:
+def constant(value: None | bool | int | float | str) -> Closure:
     return lambda run: value
 
 
-def negation(operand: Code, times: int) -> Code:
+def negation(operand: Closure, times: int) -> Closure:
     if times % 2:
         return lambda run: not operand(run)
     return lambda run: bool(operand(run))
 
 
-def conjunction(operands: tuple[Code, ...]) -> Code:
+def conjunction(operands: tuple[Closure, ...]) -> Closure:
     *firsts, last = operands
 
     def decide(run: Run) -> object:
@@ -48,7 +48,7 @@ def conjunction(operands: tuple[Code, ...]) -> Code:
     return decide
 
 
-def disjunction(operands: tuple[Code, ...]) -> Code:
+def disjunction(operands: tuple[Closure, ...]) -> Closure:
     *firsts, last = operands
 
     def decide(run: Run) -> object:
@@ -61,7 +61,7 @@ def disjunction(operands: tuple[Code, ...]) -> Code:
     return decide
 
 
-def comparison(sign: CompareOperator, left: Code, right: Code, span: Span) -> Code:
+def comparison(sign: CompareOperator, left: Closure, right: Closure, span: Span) -> Closure:
     if sign == "==":
         return lambda run: equal(left(run), right(run), run, span)
     if sign == "!=":
@@ -80,7 +80,7 @@ def comparison(sign: CompareOperator, left: Code, right: Code, span: Span) -> Co
     return compare
 
 
-def minus(operand: Code, times: int, span: Span) -> Code:
+def minus(operand: Closure, times: int, span: Span) -> Closure:
     odd = times % 2
 
     def negate(run: Run) -> object:
@@ -92,7 +92,7 @@ def minus(operand: Code, times: int, span: Span) -> Code:
     return negate
 
 
-def arithmetic(first: Code, rest: tuple[tuple[ArithmeticOperator, Code, Span], ...]) -> Code:
+def arithmetic(first: Closure, rest: tuple[tuple[ArithmeticOperator, Closure, Span], ...]) -> Closure:
     if len(rest) == 1:
         sign, second, span = rest[0]
         step = _STEPS[sign]
@@ -186,10 +186,10 @@ def _hint(left: object, right: object) -> str:
     return ""
 
 
-_STEPS: dict[ArithmeticOperator, Step] = {"+": _add, "-": _subtract, "*": _multiply, "/": _divide}
+_STEPS: dict[ArithmeticOperator, Operation] = {"+": _add, "-": _subtract, "*": _multiply, "/": _divide}
 
 
-def each(name: EachName, source: Code, parameter: str, body: Code, cost: int, span: Span, place: Span) -> Code:
+def each(name: EachName, source: Closure, parameter: str, body: Closure, cost: int, span: Span, place: Span) -> Closure:
     """Compile a combinator with a lambda.
 
     `cost` is the number of nodes of the lambda, `place` is where the list is written.
@@ -235,7 +235,7 @@ def each(name: EachName, source: Code, parameter: str, body: Code, cost: int, sp
         run.names = outer
         return result
 
-    codes: dict[EachName, Code] = {
+    codes: dict[EachName, Closure] = {
         "map": mapped,
         "filter": filtered,
         "all": lambda run: first(run, False, True, False),
@@ -248,11 +248,11 @@ def each(name: EachName, source: Code, parameter: str, body: Code, cost: int, sp
 _ITEM = object()
 
 
-def count(source: Code, place: Span) -> Code:
+def count(source: Closure, place: Span) -> Closure:
     return lambda run: len(_items("count", source(run), place))
 
 
-def total(source: Code, span: Span, place: Span) -> Code:
+def total(source: Closure, span: Span, place: Span) -> Closure:
     def add_up(run: Run) -> object:
         items = _items("sum", source(run), place)
         run.charge(len(items) >> 1, span)
@@ -270,7 +270,7 @@ def total(source: Code, span: Span, place: Span) -> Code:
     return add_up
 
 
-def join(source: Code, separator: Code, span: Span, place: Span, separator_place: Span) -> Code:
+def join(source: Closure, separator: Closure, span: Span, place: Span, separator_place: Span) -> Closure:
     def put_together(run: Run) -> object:
         items = _items("join", source(run), place)
         between = separator(run)

@@ -40,7 +40,7 @@ from quire.expr.syntax import (
 from quire.source import Span
 from quire.wording import cut, did_you_mean, nearest
 
-Kind = Literal["number", "text", "name", "mark", "end"]
+TokenKind = Literal["number", "text", "name", "mark", "end"]
 
 # `\s` and not only ASCII: a no-break space pasted from a web page counts as space.
 _TOKEN = re.compile(
@@ -72,7 +72,7 @@ _INSTEAD = {
 class Token(NamedTuple):
     """One token."""
 
-    kind: Kind
+    kind: TokenKind
     text: str
     """The text as written, quotes included, so that a quoted `'and'` is never taken for the keyword."""
     start: int

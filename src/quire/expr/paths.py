@@ -16,13 +16,13 @@ from quire.expr.syntax import RESERVED, Path
 from quire.wording import did_you_mean, nearest
 
 if TYPE_CHECKING:
-    from quire.expr.limits import Code, Run
+    from quire.expr.limits import Closure, Run
     from quire.values import Value
 
 _MISSED = (KeyError, TypeError)
 
 
-def read(path: Path, bound: frozenset[str]) -> Code:
+def read(path: Path, bound: frozenset[str]) -> Closure:
     """Compile a path. `bound` are the lambda parameters in scope."""
     segments = path.segments
     root = segments[0]
@@ -74,7 +74,7 @@ def read(path: Path, bound: frozenset[str]) -> Code:
             return deeper
 
 
-def get(base: Code, keys: tuple[str, ...], default: Code | None) -> Code:
+def get(base: Closure, keys: tuple[str, ...], default: Closure | None) -> Closure:
     """Compile a `get`. It returns the default, or null, if a key is missing or a value is not a map."""
 
     def safely(run: Run) -> object:

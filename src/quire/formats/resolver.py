@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from quire.source import Source
     from quire.values import Value
 
-Kind: TypeAlias = Literal["directive", "knowledge"]
+ItemKind: TypeAlias = Literal["directive", "knowledge"]
 
 _SHOWN = 8
 
@@ -149,7 +149,7 @@ class DocumentResolver(Protocol):
         """Tell whether an item exists. Raises `QuireError` if it exists but cannot be used."""
         return False
 
-    def ids(self, kind: Kind) -> Collection[str]:
+    def ids(self, kind: ItemKind) -> Collection[str]:
         """Return the ids of all items of a kind, for suggestions."""
         return ()
 

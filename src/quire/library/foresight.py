@@ -15,7 +15,7 @@ from quire.errors import BadConfiguration, CannotStart
 from quire.library.document import load
 from quire.library.library import Library
 from quire.plan.bounds import Allowance, PlanBounds, bounds
-from quire.plan.envelope import CapabilityEnvelope, callees_of, envelope
+from quire.plan.envelope import CapabilityEnvelope, called_documents, envelope
 from quire.tools.builtin import NAMES, SPECS
 from quire.trust.capabilities import canonical, capability, grant_for, mcp_tool, python_tool
 from quire.workspace.configuration import load_settings
@@ -37,7 +37,7 @@ def foreseen(plan: Plan) -> tuple[PlanBounds, CapabilityEnvelope]:
     except BadConfiguration:
         settings = None
     documents: dict[str, Plan] = {}
-    if settings is not None and any(callees_of(step) for _, step in plan.steps()):
+    if settings is not None and any(called_documents(step) for _, step in plan.steps()):
         documents = _documents(Library(settings))
     profiles = {"default": AgentSettings(), **(settings.agents if settings else {})}
 

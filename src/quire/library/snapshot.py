@@ -11,7 +11,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from quire.errors import QuireError
-from quire.formats.resolver import Called, Circle, Kind, Parent, Wanted
+from quire.formats.resolver import Called, Circle, ItemKind, Parent, Wanted
 from quire.library.known_tools import KnownTools
 from quire.source import Source
 
@@ -32,7 +32,7 @@ class Snapshot(KnownTools):
     def __init__(self, settings: Settings | Callable[[], Settings]) -> None:
         super().__init__(settings)
         self._called: dict[str, Called | None] = {}
-        self._ids: dict[Kind, list[str]] = {}
+        self._ids: dict[ItemKind, list[str]] = {}
 
     @cached_property
     def _registry(self) -> RegisteredPipelines:
@@ -118,7 +118,7 @@ class Snapshot(KnownTools):
             read_body(item)  # raises the error that a run would raise
         return item is not None
 
-    def ids(self, kind: Kind) -> Collection[str]:
+    def ids(self, kind: ItemKind) -> Collection[str]:
         if kind not in self._ids:
             try:
                 self._ids[kind] = [entry.id for entry in self.spaces.entries(kind)]

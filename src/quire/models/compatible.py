@@ -15,7 +15,7 @@ from openai import AsyncOpenAI
 from pydantic_ai.models.openai import OpenAIChatModel
 from pydantic_ai.providers.openai_compatible import OpenAICompatibleProvider
 
-from quire.models.providers import HostedModel, Price
+from quire.models.providers import HostedModel, PriceSource
 from quire.models.retry import Retrying
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ def compatible_model(
         sdk = AsyncOpenAI(base_url=base_url, api_key=key or "none", http_client=client, max_retries=0)
         return OpenAIChatModel(name, provider=OpenAICompatibleProvider("compatible", openai_client=sdk))
 
-    price: Price = "free" if free else "unknown"
+    price: PriceSource = "free" if free else "unknown"
     secrets, hint = ((key,), "") if key else ((), no_key)
     hosted = HostedModel(spec, build, price=price, secrets=secrets, read_seconds=timeout, no_key=hint, absent=absent)
     return Retrying(hosted)

@@ -32,20 +32,20 @@ PROMPT_BATCH = 256
 Callback = Callable[[Any], bool]
 
 
-class Server(Protocol):
+class LlamaServer(Protocol):
     @property
     def listening_address(self) -> str: ...
 
     def handle_chat_completions(self, prompt: Mapping[str, object], callback: Callback) -> object: ...
 
 
-class Runtime:
+class LlamaRuntime:
     """A model file and the one thread that may use it: calls queue up there and can be cancelled there too."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
         self.worker = ThreadPoolExecutor(max_workers=1, thread_name_prefix="quire-model")
-        self._server: Server | None = None
+        self._server: LlamaServer | None = None
 
     def generate(self, request: Mapping[str, object], callback: Callback) -> None:
         """Run a generation; called in the worker thread. Chunks, and errors of the runtime, arrive at the callback."""
@@ -58,11 +58,11 @@ class Runtime:
         return text
 
 
-_loaded: dict[Path, Runtime] = {}
+_loaded: dict[Path, LlamaRuntime] = {}
 _loading = threading.Lock()
 
 
-def runtime_for(path: Path) -> Runtime:
+def runtime_for(path: Path) -> LlamaRuntime:
     """Return the runtime of a file; loading waits for the first call.
 
     Raises `CannotStart` for a file that cannot be a model.
@@ -82,7 +82,7 @@ def runtime_for(path: Path) -> Runtime:
         raise CannotStart(f"{path} is not a GGUF model file")
     _xllamacpp()
     with _loading:
-        return _loaded.setdefault(path, Runtime(path))
+        return _loaded.setdefault(path, LlamaRuntime(path))
 
 
 def _xllamacpp() -> Any:
@@ -92,7 +92,7 @@ def _xllamacpp() -> Any:
         raise CannotStart('a local model needs the extra "local": pip install "quire[local]"') from None
 
 
-def _load(path: Path) -> Server:
+def _load(path: Path) -> LlamaServer:
     runtime = _xllamacpp()
     params = runtime.CommonParams()
     params.model.path = str(path)
@@ -107,7 +107,7 @@ def _load(path: Path) -> Server:
     params.endpoint_slots = False
     params.ui = False
     try:
-        server: Server = runtime.Server(params)
+        server: LlamaServer = runtime.Server(params)
     except RuntimeError:
         raise ModelFailed(
             f"{path} cannot be loaded: the file is damaged, of an unknown kind, or too big for this machine",

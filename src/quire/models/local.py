@@ -20,7 +20,7 @@ from quire.engine.ports import ModelCall, ModelReply
 from quire.engine.records import Usage
 from quire.errors import ModelFailed, QuireError
 from quire.models.grammar import choice, forcible, shaped
-from quire.models.llama import Runtime, runtime_for
+from quire.models.llama import LlamaRuntime, runtime_for
 from quire.models.prompted_tools import Turn, answer_so_far, decided, turns
 from quire.values import InvalidValue, Value, clean, encode
 
@@ -234,7 +234,7 @@ def closes(text: str, schema: Mapping[str, Value]) -> bool:
     return bool(jsonschema_rs.is_valid(dict(schema), objects[-1].value))
 
 
-async def _chunks(runtime: Runtime, request: dict[str, object]) -> AsyncGenerator[Mapping[str, object]]:
+async def _chunks(runtime: LlamaRuntime, request: dict[str, object]) -> AsyncGenerator[Mapping[str, object]]:
     """Yield the chunks of one generation, which runs in the runtime's thread.
 
     Closing the iterator stops the generation.

@@ -58,8 +58,8 @@ UNSAID = ((UsageExtractionFailedWarning, ""), (UserWarning, r"[A-Z_]+ is not a v
 for _category, _message in UNSAID:
     warnings.filterwarnings("ignore", category=_category, message=_message)
 
-Price = Literal["free", "listed", "unknown"]
-Event: TypeAlias = ModelResponseStreamEvent | ModelResponse
+PriceSource = Literal["free", "listed", "unknown"]
+StreamEvent: TypeAlias = ModelResponseStreamEvent | ModelResponse
 Build = Callable[[httpx2.AsyncClient], ProviderModel]
 
 
@@ -75,7 +75,7 @@ class HostedModel:
         name: str,
         build: Build,
         *,
-        price: Price,
+        price: PriceSource,
         secrets: Iterable[str] = (),
         read_seconds: float = TIMEOUT,
         no_key: str = "",
@@ -167,7 +167,7 @@ class HostedModel:
 
     async def _stream(
         self, model: ProviderModel, conversation: Conversation, schema: Mapping[str, Value] | None
-    ) -> AsyncGenerator[Event]:
+    ) -> AsyncGenerator[StreamEvent]:
         """Yield the events that the service sends and, last, the whole response.
 
         Every exception of a library is converted here.

@@ -54,6 +54,11 @@ def _integer(least: int, most: int, description: str) -> Value:
     return {"type": "integer", "minimum": least, "maximum": most, "description": description}
 
 
+def _objects(most: int, required: list[Value], **properties: Value) -> Value:
+    item: Value = {"type": "object", "properties": properties, "required": required, "additionalProperties": False}
+    return {"type": "array", "minItems": 1, "maxItems": most, "items": item}
+
+
 def _schema(*required: str, unless: str = "", **properties: Value) -> Mapping[str, Value]:
     """Return the schema of arguments. `unless` is a property that replaces all the required ones."""
     schema: dict[str, Value] = {"type": "object", "properties": properties, "additionalProperties": False}
@@ -95,17 +100,7 @@ BUILT_IN_TOOLS = (
             unless="files",
             path=_PATH,
             content=_TEXT,
-            files={
-                "type": "array",
-                "minItems": 1,
-                "maxItems": 100,
-                "items": {
-                    "type": "object",
-                    "properties": {"path": _PATH, "content": _TEXT},
-                    "required": ["path", "content"],
-                    "additionalProperties": False,
-                },
-            },
+            files=_objects(100, ["path", "content"], path=_PATH, content=_TEXT),
         ),
         effect="idempotent",
         function="writer.write",
@@ -145,22 +140,14 @@ BUILT_IN_TOOLS = (
             "path",
             "changes",
             path=_PATH,
-            changes={
-                "type": "array",
-                "minItems": 1,
-                "maxItems": 1000,
-                "items": {
-                    "type": "object",
-                    "properties": {
-                        "line_id": {"type": "string", "description": "the line to replace"},
-                        "start_line_id": {"type": "string", "description": "or the first of several lines"},
-                        "end_line_id": {"type": "string", "description": "and the last of them"},
-                        "new_content": {"type": "string", "description": "the new lines; empty takes them away"},
-                    },
-                    "required": ["new_content"],
-                    "additionalProperties": False,
-                },
-            },
+            changes=_objects(
+                1000,
+                ["new_content"],
+                line_id={"type": "string", "description": "the line to replace"},
+                start_line_id={"type": "string", "description": "or the first of several lines"},
+                end_line_id={"type": "string", "description": "and the last of them"},
+                new_content={"type": "string", "description": "the new lines; empty takes them away"},
+            ),
         ),
         effect="write",
         function="writer.edit_lines",

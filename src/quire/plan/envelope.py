@@ -83,7 +83,7 @@ def envelope(
     while waiting:
         name, here = waiting.pop(0)
         for _, step in here.steps():
-            runs = callees_of(step)
+            runs = called_documents(step)
             follows = isinstance(step.work, UseTool) and runs and runs[0] in known
             for capability in () if follows else _needed(step, vocabulary, tools_of):
                 found.setdefault(capability, {})[f"{name} {step.label}".strip()] = None
@@ -100,7 +100,7 @@ def envelope(
     return CapabilityEnvelope(needs, tuple(unknown))
 
 
-def callees_of(step: Step) -> tuple[str, ...]:
+def called_documents(step: Step) -> tuple[str, ...]:
     """Return the documents that a step may call.
 
     A name that a playbook uses may turn out to be a tool of Quire instead.

@@ -21,7 +21,7 @@ SHELLS = ("shell", SHELL)
 """Names of the tool that runs commands."""
 
 
-def problem_of(work: UseTool) -> str:
+def tool_call_problem(work: UseTool) -> str:
     """Return why a tool call of a playbook could never succeed as written, else an empty text.
 
     A text for a shell must be complete in the document; values can only be passed to a command as items of a list.

@@ -14,7 +14,7 @@ from quire.library.texts import leads_out
 from quire.models.choose import price_key
 from quire.plan.limits import cap_problem
 from quire.plan.nodes import Invoke, Literal, Plan, PromptSource, Think, UseTool
-from quire.plan.uses import OWN, problem_of
+from quire.plan.uses import OWN, tool_call_problem
 from quire.trust.capabilities import canonical
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ def certain_failures(plan: Plan) -> list[str]:
     if plan.format != "playbook":
         return problems
     for _, step in plan.steps():
-        if isinstance(step.work, UseTool) and (problem := problem_of(step.work)):
+        if isinstance(step.work, UseTool) and (problem := tool_call_problem(step.work)):
             problems.append(f"step {step.label}: {problem}")
     problems += [
         f"step {label}: prompt file:{source.where}: must be a path below the document's folder, without .."

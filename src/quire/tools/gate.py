@@ -20,7 +20,7 @@ from quire.plan.built_in_tools import SHELL
 from quire.tools.arguments import Arguments, Unusable
 from quire.tools.builtin import NAMES
 from quire.tools.registry import Answer, Connection, Connections, Describing, ToolSpec
-from quire.tools.tool_names import SELF_CHECKING, Names, Target, may_use
+from quire.tools.tool_names import SELF_CHECKING, Names, ToolTarget, may_use
 from quire.trust.capabilities import Grants, capability, flat_name, mcp_tool
 from quire.wording import cut_off
 from quire.workspace.grants import reaching
@@ -106,7 +106,7 @@ class Gate:
             raise ToolFailed(self._told(error), kind=error.kind) from None
         return [Offered(name, *self._shown(spec), spec.id) for name, spec in _apart(filter(self._offerable, specs))]
 
-    async def preflight(self, calls: Iterable[Target]) -> list[str]:
+    async def preflight(self, calls: Iterable[ToolTarget]) -> list[str]:
         """Return the problems with these (connection, tool) pairs, before a run. Starts the servers that they need.
 
         The connection may be empty, as in a request.
@@ -114,7 +114,7 @@ class Gate:
         return list(dict.fromkeys(str(problem) for problem in await self._problems(calls)))
 
     async def require(
-        self, calls: Iterable[Target], also: Sequence[str] = (), prompts: Sequence[tuple[str, str, str]] = ()
+        self, calls: Iterable[ToolTarget], also: Sequence[str] = (), prompts: Sequence[tuple[str, str, str]] = ()
     ) -> None:
         """Raise `BadInputs` with everything that `preflight` finds, or `Denied` if only permissions are missing.
 
@@ -272,7 +272,7 @@ class Gate:
         except Denied:
             return []
 
-    async def _problems(self, calls: Iterable[Target]) -> list[ToolFailed | Denied]:
+    async def _problems(self, calls: Iterable[ToolTarget]) -> list[ToolFailed | Denied]:
         import asyncio
 
         found = await asyncio.gather(*(self._problem(connection, tool) for connection, tool in dict.fromkeys(calls)))

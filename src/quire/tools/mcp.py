@@ -6,7 +6,7 @@ lives in its own task, because the cancel scopes inside belong to the task that 
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeVar, cast
@@ -15,7 +15,6 @@ from quire import values
 from quire.errors import ToolFailed
 from quire.tools.arguments import Check, Unusable, checking
 from quire.tools.blocking import OutOfTime, within
-from quire.tools.mcp_results import answer_of, text_of
 from quire.tools.mcp_session import CannotOpen, Session, Stopped, reason
 from quire.tools.registry import Answer, ToolSpec
 from quire.trust.capabilities import mcp_tool
@@ -96,9 +95,9 @@ class McpConnection:
 
         result = await self._do(send, repeat=tool.effect != "write")
         if result.is_error:
-            raise ToolFailed(f"{tool.id} failed: {text_of(result.content) or 'it did not say why'}")
+            raise ToolFailed(f"{tool.id} failed: {text_of_parts(result.content) or 'it did not say why'}")
         self._check_output(tool, result)
-        return answer_of(result)
+        return tool_answer(result)
 
     def _check_output(self, tool: ToolSpec, result: types.CallToolResult) -> None:
         """Check structured content against the output schema of the server."""
@@ -118,7 +117,7 @@ class McpConnection:
 
     async def prompt(self, name: str) -> str:
         result = await self._do(lambda session: session.client.get_prompt(name), repeat=True)
-        return "\n\n".join(text for message in result.messages if (text := text_of([message.content])))
+        return "\n\n".join(text for message in result.messages if (text := text_of_parts([message.content])))
 
     async def close(self) -> None:
         session, self._session = self._session, None
@@ -276,3 +275,57 @@ def _meta(effect_id: str) -> RequestParamsMeta:
     """Make the metadata of a request. The protocol allows any names; the type knows only those of the protocol
     itself."""
     return cast("RequestParamsMeta", {EFFECT_ID_META: effect_id})
+
+
+def tool_answer(result: types.CallToolResult) -> Answer:
+    """Return a result as text for a playbook or a model, and as data for a pipeline.
+
+    The data is the structured content, else the text decoded as a JSON object or list, else the text. A result without
+    any text is kept as the server sent it.
+    """
+    structured: Value = result.structured_content
+    text: Value = text_of_parts(result.content) if _has_text(result.content) or not result.content else ""
+    if result.content and not _has_text(result.content):
+        text = [part.model_dump(mode="json", by_alias=True, exclude_none=True) for part in result.content]
+    if structured is not None:
+        # An empty text beside structured content has no meaning.
+        return Answer(text if isinstance(text, str) and text else structured, structured)
+    return Answer(text, _decoded(text) if isinstance(text, str) else text)
+
+
+def text_of_parts(parts: Sequence[types.ContentBlock]) -> str:
+    """Return the parts as one text, in their order. A part that is neither text nor a link is named in its place, so
+    that it does not seem absent."""
+    return "\n".join(text for part in parts if (text := _part(part)))
+
+
+def _has_text(parts: Sequence[types.ContentBlock]) -> bool:
+    return any(_is_text(part) for part in parts)
+
+
+def _is_text(part: types.ContentBlock) -> bool:
+    return part.type in ("text", "resource_link") or (part.type == "resource" and hasattr(part.resource, "text"))
+
+
+def _part(part: types.ContentBlock) -> str:
+    if part.type == "text":
+        return part.text
+    if part.type == "resource_link":
+        return f"[{part.name}]({part.uri})"
+    if part.type == "resource":
+        text: str | None = getattr(part.resource, "text", None)
+        if text is not None:
+            return text
+        kind = f", {part.resource.mime_type}" if part.resource.mime_type else ""
+        return f"[resource {part.resource.uri}{kind}, left out]"
+    return f"[{part.type}, {part.mime_type}, left out]"
+
+
+def _decoded(text: str) -> Value:
+    """Decode objects and lists only: a number or a word that happens to be JSON stays text."""
+    if not text.lstrip().startswith(("{", "[")):
+        return text
+    try:
+        return values.decode(text)
+    except values.InvalidValue:
+        return text

@@ -22,7 +22,7 @@ from quire.workspace.mcp_config import BUILT_IN, ITEMS, PYTHON
 SELF_CHECKING = (ITEMS, LAUNCHES)
 """Connections whose tools (`rye/fetch`, `rye/execute`, `rye/sign`, launching) check the grants for each item."""
 
-Target: TypeAlias = tuple[str, str]
+ToolTarget: TypeAlias = tuple[str, str]
 """A connection and a tool at it."""
 
 
@@ -37,9 +37,9 @@ class Names:
     def __init__(self, registry: Connections, grants: Grants) -> None:
         self._registry = registry
         self._grants = grants
-        self._found: dict[str, Target] = {}
+        self._found: dict[str, ToolTarget] = {}
 
-    def known(self, name: str) -> Target | None:
+    def known(self, name: str) -> ToolTarget | None:
         """Resolve a name if that is possible without starting anything."""
         if name in self._found:
             return self._found[name]
@@ -51,7 +51,7 @@ class Names:
         fitting = [target for target in targets if self._registry.known(*target)]
         return fitting[0] if fitting and (fitting[0][0] == PYTHON or len(fitting) == 1) else None
 
-    async def resolve(self, name: str) -> Target:
+    async def resolve(self, name: str) -> ToolTarget:
         """Resolve a name. Raises `ToolFailed` if it means no tool, or more than one."""
         if name not in self._found:
             self._found[name] = await self._resolve(name)
@@ -82,7 +82,7 @@ class Names:
         found = sorted((await self._registry.connection(place).tools()).items())
         return [spec for _, spec in found if may_use(self._grants, spec.id)]
 
-    async def _resolve(self, name: str) -> Target:
+    async def _resolve(self, name: str) -> ToolTarget:
         targets = self._spelled(name)
         if len(targets) == 1:
             return targets[0]
@@ -96,7 +96,7 @@ class Names:
             raise ToolFailed(await self._unknown(name), kind="unknown_tool")
         return found
 
-    async def _one(self, name: str, targets: list[Target]) -> Target | None:
+    async def _one(self, name: str, targets: list[ToolTarget]) -> ToolTarget | None:
         """Return the only one of these that exists. Asks all of them: a second one would make the name ambiguous."""
         import asyncio
 
@@ -107,7 +107,7 @@ class Names:
             raise ToolFailed(f'"{name}" means several tools: {candidates}; say which', kind="ambiguous_tool")
         return there[0] if there else None
 
-    def _spelled(self, name: str) -> list[Target]:
+    def _spelled(self, name: str) -> list[ToolTarget]:
         """Return the meanings of a name by its spelling alone, whether or not there is such a tool."""
         if self._registry.has(BUILT_IN) and canonical(name) in NAMES:
             return [(BUILT_IN, NAMES[canonical(name)])]

@@ -17,10 +17,9 @@ from msgspec.structs import replace
 from quire.errors import BadConfiguration
 from quire.models.choose import TIMEOUT, ModelSettings, Price, ProviderSettings
 from quire.source import read_bytes, real_path
-from quire.workspace.locate import Workspace, has_table, user_space
+from quire.workspace.locate import SAFE_FOLDERS, Workspace, has_table, user_space
 from quire.workspace.mcp_config import CONFIG_FILE as MCP_FILE
 from quire.workspace.mcp_config import McpServer, read_servers
-from quire.workspace.owner import KEY as SAFE_FOLDERS
 from quire.workspace.requested_settings import find_excess, without_excess
 from quire.workspace.settings import (
     DEFAULT_TURNS,

@@ -41,7 +41,7 @@ _OF_THE_USER = (_UNSANDBOXED, _VARIABLE)
 _NAMES = re.compile(r"env:[A-Za-z_][A-Za-z0-9_]*(?:,[A-Za-z_][A-Za-z0-9_]*)*")
 
 
-class Reach(Struct, frozen=True):
+class ToolReach(Struct, frozen=True):
     """How far the built-in tools may go."""
 
     hosts: frozenset[str] = frozenset()
@@ -54,9 +54,9 @@ class Reach(Struct, frozen=True):
     """Variables of the environment that commands get."""
 
 
-def reach_of(grants: Grants) -> Reach:
+def reach_of(grants: Grants) -> ToolReach:
     patterns = grants.patterns
-    return Reach(
+    return ToolReach(
         hosts=frozenset(unquote(one.removeprefix(_HOST)) for one in patterns if one.startswith(_HOST)),
         folders=frozenset(unquote(one.removeprefix(_FOLDER)) for one in patterns if one.startswith(_FOLDER)),
         unsandboxed=_UNSANDBOXED in patterns,

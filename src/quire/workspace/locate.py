@@ -1,18 +1,19 @@
-"""Locate the workspace around a document, and the user's own space."""
+"""Locate the workspace around a document, and the user's own space; refuse a workspace of another account."""
 
 from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from msgspec import Struct
 
-from quire.errors import CannotStart
+from quire.errors import CannotStart, Refused
 from quire.source import read_bytes
 
 GONE = "the current folder is not there any more: go to another one"
+SAFE_FOLDERS = "safe_folders"
 MARKERS = ("quire.toml", "pyproject.toml", ".ai", ".mcp.json", ".git")
 
 _TABLE = re.compile(rb"^\s*\[+\s*tool\.quire\b", re.MULTILINE)
@@ -51,12 +52,10 @@ def find_workspace(start: Path, environ: Mapping[str, str] | None = None) -> Wor
 def _owned(workspace: Workspace, environ: Mapping[str, str] | None) -> Workspace:
     """Return the workspace if it belongs to this account. A folder without a marker sets nothing, so it may belong to
     any account, but the store in it may not."""
-    from quire.workspace.owner import require_own
-
     folder = str(workspace.folder)
     names = (".quire",) if workspace.marker is None else (workspace.marker.name, "", *MARKERS, ".quire")
     paths = [os.path.join(folder, name) if name else folder for name in names]  # noqa: PTH118  # for every run
-    require_own(workspace.folder, paths, lambda: user_space(environ), os.environ if environ is None else environ)
+    _require_own(workspace.folder, paths, os.environ if environ is None else environ)
     return workspace
 
 
@@ -92,3 +91,83 @@ def _marks(path: Path) -> bool:
         return path.is_dir()
     # `.git` is a file in a worktree.
     return path.exists() if path.name == ".git" else path.is_file()
+
+
+def _require_own(folder: Path, paths: Iterable[str], environ: Mapping[str, str]) -> None:
+    """Raise `Refused` if one of the paths belongs to another account and the folder is not listed as safe.
+
+    On a machine with several users, any of them can put a `quire.toml` into `/tmp` or a shared folder: its commands
+    would run for all users who work below it. So it is refused, as by git (`safe.directory`), unless the user lists it.
+    """
+    if not hasattr(os, "geteuid"):
+        return
+    mine = _own_accounts(environ)
+    for path in paths:
+        try:
+            owner = os.lstat(path).st_uid
+        except OSError:
+            continue
+        if owner in mine:
+            continue
+        user = user_space(environ)
+        if folder in _safe_folders(user):
+            return
+        raise Refused(
+            f"{path} belongs to {_account(owner)}, not to you: what is set there would act in your name\n"
+            f"if you trust that account, write this into {user / 'quire.toml'}:\n"
+            f'[trust]\n{SAFE_FOLDERS} = ["{folder}"]'
+        )
+
+
+def _own_accounts(environ: Mapping[str, str]) -> set[int]:
+    """Return the accounts that count as the user's own. Under sudo this includes the calling account, whose folders are
+    usually the current ones."""
+    account = os.geteuid()
+    caller = environ.get("SUDO_UID", "")
+    return {account, int(caller)} if account == 0 and caller.isdecimal() and len(caller) < 11 else {account}
+
+
+class _Everywhere:
+    def __contains__(self, folder: object) -> bool:
+        return True
+
+
+def _safe_folders(user: Path) -> frozenset[Path] | _Everywhere:
+    """Return the folders that are listed as safe. An unreadable file lists none: loading the settings reports the error
+    later."""
+    import tomllib
+
+    try:
+        table = tomllib.loads(read_bytes(user / "quire.toml").decode()).get("trust", {})
+        listed = [str(name) for name in table.get(SAFE_FOLDERS, [])]
+    except (OSError, ValueError, RecursionError, AttributeError, TypeError):
+        return frozenset()
+    if "*" in listed:
+        return _Everywhere()
+    found = set()
+    for name in listed:
+        path = Path(name).expanduser()
+        if path.is_absolute():
+            found.add(Path(os.path.realpath(path)))
+    return frozenset(found)
+
+
+def account_name() -> str:
+    """Return the name of the account of this process, under which its user's answers are recorded."""
+    try:
+        return _login(os.getuid()) if hasattr(os, "getuid") else os.getlogin()
+    except (KeyError, OSError, ImportError):
+        return f"account {os.getuid()}" if hasattr(os, "getuid") else "somebody"
+
+
+def _login(account: int) -> str:
+    import pwd
+
+    return pwd.getpwuid(account).pw_name
+
+
+def _account(owner: int) -> str:
+    try:
+        return f"the account {_login(owner)}"
+    except (ImportError, KeyError):
+        return f"the account with the number {owner}"

@@ -89,6 +89,7 @@ def masked_command(words: Sequence[str]) -> Iterator[str]:
 
 
 def _sounds_secret(name: str) -> bool:
+    """Tell whether the value of a name is masked. Narrower than `looks_secret`: a hidden value cannot be agreed to."""
     return _NAME.search(_CAMEL.sub("_", name).replace("-", "_")) is not None
 
 

@@ -9,7 +9,7 @@ from quire.errors import Refused
 from quire.formats.directive.check import check
 from quire.formats.directive.parse import parse
 from quire.formats.directive.syntax import ParseResult
-from quire.formats.resolver import Circle, DocumentResolver, Kind, Parent, Wanted
+from quire.formats.resolver import Circle, DocumentResolver, Parent, Wanted
 from quire.source import Source
 
 METADATA = """\
@@ -54,7 +54,7 @@ class Around(DocumentResolver):
     def has_knowledge(self, item_id: str) -> bool:
         return _refused(item_id) == "team/names"
 
-    def ids(self, kind: Kind) -> Collection[str]:
+    def ids(self, kind: ItemKind) -> Collection[str]:
         return list(self._parents) if kind == "directive" else ["team/names"]
 
     def project_layers(self) -> Collection[str]:

@@ -6,7 +6,7 @@ import pytest
 
 from quire.errors import ToolFailed
 from quire.tools.builtin import regex
-from quire.tools.builtin.regex import Pattern, compile_pattern
+from quire.tools.builtin.regex import PathPattern, compile_pattern
 
 pytest.importorskip("re2")
 
@@ -43,6 +43,6 @@ def test_pieces_do_not_change_the_result(pattern: str, line: bytes, found: bool)
 
 def test_folders_in_a_row_are_one() -> None:
     """330 of them took 5 ms for each name of a folder."""
-    pattern = Pattern("**/" * 330 + "x")
+    pattern = PathPattern("**/" * 330 + "x")
     assert len(pattern.start) == 2
     assert pattern.is_match(pattern.step(pattern.step(pattern.start, "a"), "x"))

@@ -5,33 +5,26 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import TYPE_CHECKING
 
-from quire.diagnostics import Code, Diagnostic, Edit, Fix
+from quire.diagnostics import Edit, Findings, Fix
 from quire.formats.directive.codes import warnings
 from quire.formats.near_names import word_fix
 from quire.source import Source, Span
-from quire.wording import LONGEST_QUOTED, Suggestions, cut, did_you_mean
+from quire.wording import LONGEST_QUOTED, cut, did_you_mean
 
 if TYPE_CHECKING:
     from quire.formats.directive.xml import Element
 
 
-class Findings:
+class DirectiveFindings(Findings):
     """The source and the findings of one reading."""
 
     def __init__(self, source: Source) -> None:
+        super().__init__()
         self.source = source
-        self.diagnostics: list[Diagnostic] = []
-        self._suggestions = Suggestions()
-
-    def report(self, code: Code, message: str, span: Span, help: str = "", fix: Fix = ()) -> None:
-        self.diagnostics.append(Diagnostic(code, message, span, "", help, fix))
-
-    def meant(self, name: str, known: Collection[str]) -> str | None:
-        return self._suggestions.nearest(name, known)
 
     def stray(self, element: Element, parent: str, known: Collection[str]) -> None:
         """Report an element in a place where it has no meaning."""
-        meant = self.meant(element.tag, known)
+        meant = self.suggestions.nearest(element.tag, known)
         help = did_you_mean(meant, f"known there: {', '.join(known)}", form="<{}>")
         message = f"<{shown(element.tag)}> has no meaning in <{parent}>"
         self.report(warnings.STRAY, message, element.opening, help, self.tag_fix(element, known) if meant else ())

@@ -15,7 +15,7 @@ import textwrap
 from typing import TYPE_CHECKING
 
 from quire.formats.directive.codes import warnings
-from quire.formats.directive.findings import Findings, shown
+from quire.formats.directive.findings import DirectiveFindings, shown
 from quire.formats.directive.syntax import Action, Combined, Condition, Hook, Test
 from quire.formats.near_names import word_fix
 from quire.plan.vocabulary import (
@@ -42,7 +42,7 @@ _COMBINED = ("any", "all", "not")
 _TESTS = ("condition", *_COMBINED)
 
 
-def read_hooks(element: Element, found: Findings) -> tuple[Hook, ...]:
+def read_hooks(element: Element, found: DirectiveFindings) -> tuple[Hook, ...]:
     hooks: list[Hook] = []
     for child in element.children:
         if child.tag == "hook":
@@ -60,7 +60,7 @@ def read_action(element: Element, primary: str) -> Action:
     return Action(primary, attributes, tuple(parameters), element.opening)
 
 
-def _hook(element: Element, found: Findings) -> Hook:
+def _hook(element: Element, found: DirectiveFindings) -> Hook:
     event = element.attributes.get("event", "").strip()
     name = element.attributes.get("id", "").strip()
     if not event:
@@ -96,7 +96,7 @@ def _hook(element: Element, found: Findings) -> Hook:
     return Hook(name, event, tuple(tests), tuple(actions), position, nested, element.opening)
 
 
-def _action(element: Element, found: Findings) -> Action:
+def _action(element: Element, found: DirectiveFindings) -> Action:
     primary = element.attributes.get("primary", "").strip()
     if primary not in PRIMARIES:
         what = f'has the primary "{shown(primary)}"' if primary else "has no primary"
@@ -105,7 +105,7 @@ def _action(element: Element, found: Findings) -> Action:
     return _checked(element, primary, found)
 
 
-def _checked(element: Element, primary: str, found: Findings) -> Action:
+def _checked(element: Element, primary: str, found: DirectiveFindings) -> Action:
     action = read_action(element, primary)
     item_type = action.attribute("item_type")
     if item_type and "${" not in item_type:
@@ -115,7 +115,7 @@ def _checked(element: Element, primary: str, found: Findings) -> Action:
     return action
 
 
-def _control(element: Element, action: Action, found: Findings) -> None:
+def _control(element: Element, action: Action, found: DirectiveFindings) -> None:
     """Report a control action that decides nothing. A decision that is filled in at the event cannot be checked."""
     given = dict([*action.attributes, *action.parameters]).get("action")
     if given is None:
@@ -131,13 +131,13 @@ def _control(element: Element, action: Action, found: Findings) -> None:
                 if "value" in last.attributes
                 else last.text_span(found.source)
             )
-        meant = found.meant(given, DECISIONS)
+        meant = found.suggestions.nearest(given, DECISIONS)
         help = did_you_mean(meant, f"known: {', '.join(DECISIONS)}")
         message = f'the control action "{shown(given)}" is not known, so the hook decides nothing'
         found.report(warnings.HOOK_WORD, message, span, help, word_fix(given, DECISIONS, span) if meant else ())
 
 
-def _test(element: Element, found: Findings) -> list[Test]:
+def _test(element: Element, found: DirectiveFindings) -> list[Test]:
     """Read a condition. An empty list is a condition without content: it always holds."""
     inner: list[Test] = []
     for child in element.children:
@@ -168,10 +168,10 @@ def _test(element: Element, found: Findings) -> list[Test]:
     return [Condition(path, op, value, element.opening), *inner]
 
 
-def _known(word: str, known: tuple[str, ...], what: str, element: Element, found: Findings) -> None:
+def _known(word: str, known: tuple[str, ...], what: str, element: Element, found: DirectiveFindings) -> None:
     if word in known:
         return
-    meant = found.meant(word, known)
+    meant = found.suggestions.nearest(word, known)
     help = did_you_mean(meant, f"known: {', '.join(known)}")
     span = element.attribute_span(found.source, what)
     message = f'the {what} "{shown(word)}" is not known, so the hook never acts'

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from quire.formats.directive import syntax
-from quire.formats.directive.limits import conflicting_limits
+from quire.formats.directive.limits import conflicting_limits, cost_values
 from quire.plan.nodes import Input, InputType, Plan, Sequence, Step
 from quire.plan.thread import Acknowledgement, Context, Hook, HookAction, Parameter, Permission, Thread
 from quire.plan.vocabulary import LIMIT_ALIASES, number_or_text
@@ -67,26 +67,18 @@ def thread(directive: syntax.Directive) -> Thread:
 
 def limits(directive: syntax.Directive) -> dict[str, Value]:
     """Return the limits of `<limits>` and, where it has none, those of `<cost>`, under their canonical names."""
-    merged = cost_limits(directive.cost) if directive.cost else {}
+    merged = _cost_limits(directive.cost) if directive.cost else {}
     given = directive.limits or ()
     merged |= {LIMIT_ALIASES[name]: _limit(name, value) for name, value in given if name in LIMIT_ALIASES}
     merged |= {name: _limit(name, value) for name, value in given if name not in LIMIT_ALIASES}
     return merged
 
 
-def cost_limits(cost: syntax.Cost) -> dict[str, Value]:
-    context = dict(cost.context)
-    named = {
-        "turns": context.get("turns"),
-        "tokens": cost.tokens,
-        "spend": cost.spend,
-        "spawns": context.get("spawn_threshold"),
-        "duration_seconds": cost.duration,
-    }
-    found: dict[str, Value] = {name: number_or_text(value.text) for name, value in named.items() if value is not None}
-    if cost.currency is not None:
-        found["spend_currency"] = cost.currency.text
-    return found
+def _cost_limits(cost: syntax.Cost) -> dict[str, Value]:
+    given = {name: value.text for name, value in cost_values(cost)}
+    named = ("turns", "tokens", "spend", "spawns", "duration_seconds")
+    found: dict[str, Value] = {name: number_or_text(given[name]) for name in named if name in given}
+    return found | {name: text for name, text in given.items() if name == "spend_currency"}
 
 
 def condition(tests: Iterable[syntax.Test]) -> dict[str, Value]:

@@ -12,7 +12,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from quire.formats.directive.codes import errors, notes, warnings
-from quire.formats.directive.findings import Findings, shown
+from quire.formats.directive.findings import DirectiveFindings, shown
 from quire.formats.directive.hooks import read_actions, read_hooks, readable
 from quire.formats.directive.permissions import read_permissions
 from quire.formats.directive.syntax import (
@@ -37,11 +37,11 @@ if TYPE_CHECKING:
     from quire.diagnostics import Diagnostic
 
 
-def read_text(element: Element, found: Findings) -> Text:
+def read_text(element: Element, found: DirectiveFindings) -> Text:
     return Text(element.all_text, element.text_span(found.source))
 
 
-def read_attributes(element: Element, found: Findings) -> Attributes:
+def read_attributes(element: Element, found: DirectiveFindings) -> Attributes:
     """Read an element that has only attributes."""
     if element.all_text or element.children:
         message = f"<{element.tag}> is read from its attributes only: what stands in it has no effect"
@@ -49,7 +49,7 @@ def read_attributes(element: Element, found: Findings) -> Attributes:
     return _attributes(element, found)
 
 
-def read_cost(element: Element, found: Findings) -> Cost:
+def read_cost(element: Element, found: DirectiveFindings) -> Cost:
     cost = Cost(span=element.opening)
     for child in element.children:
         text = Text(child.own_text, child.text_span(found.source)) if child.own_text else None
@@ -66,7 +66,7 @@ def read_cost(element: Element, found: Findings) -> Cost:
     return cost
 
 
-def read_context(element: Element, found: Findings) -> Context:
+def read_context(element: Element, found: DirectiveFindings) -> Context:
     items: list[tuple[str, Text]] = []
     for child in element.children:
         if child.tag not in CONTEXT:
@@ -76,7 +76,7 @@ def read_context(element: Element, found: Findings) -> Context:
     return Context(tuple(items), element.opening)
 
 
-def read_inputs(element: Element, found: Findings) -> tuple[Parameter, ...]:
+def read_inputs(element: Element, found: DirectiveFindings) -> tuple[Parameter, ...]:
     inputs: list[Parameter] = []
     for child in element.children:
         if child.tag == "input":
@@ -86,7 +86,7 @@ def read_inputs(element: Element, found: Findings) -> tuple[Parameter, ...]:
     return tuple(inputs)
 
 
-def read_outputs(element: Element, found: Findings) -> tuple[tuple[Parameter, ...], Text, Text]:
+def read_outputs(element: Element, found: DirectiveFindings) -> tuple[tuple[Parameter, ...], Text, Text]:
     """Read the outputs, and the messages that close the thread. A child of any other name is an output of that name."""
     outputs: list[Parameter] = []
     closing = {"success": Text("", element.opening), "failure": Text("", element.opening)}
@@ -101,11 +101,11 @@ def read_outputs(element: Element, found: Findings) -> tuple[tuple[Parameter, ..
     return tuple(outputs), closing["success"], closing["failure"]
 
 
-def _parameter(element: Element, found: Findings) -> Parameter:
+def _parameter(element: Element, found: DirectiveFindings) -> Parameter:
     given = element.attributes
     type = given.get("type", "").strip() or "string"
     if type not in PARAMETER_TYPES:
-        meant = found.meant(type, PARAMETER_TYPES)
+        meant = found.suggestions.nearest(type, PARAMETER_TYPES)
         help = did_you_mean(meant, f"types are {', '.join(PARAMETER_TYPES[:6])}")
         span = element.attribute_span(found.source, "type")
         message = f'values of the type "{shown(type)}" are not checked'
@@ -122,7 +122,7 @@ def _parameter(element: Element, found: Findings) -> Parameter:
     )
 
 
-def _attributes(element: Element, found: Findings) -> Attributes:
+def _attributes(element: Element, found: DirectiveFindings) -> Attributes:
     spans = element.attribute_spans(found.source)
     return tuple(
         (name, Text(value.strip(), spans.get(name, element.opening))) for name, value in element.attributes.items()
@@ -138,7 +138,7 @@ _ATTRIBUTES = ("name", "version", "extends")
 def parse(source: Source, *, limit: int = MAX_DOCUMENT_BYTES) -> ParseResult:
     """Parse the text of a directive."""
     if source.exceeds(limit):
-        found = Findings(source)
+        found = DirectiveFindings(source)
         message = f"the file is larger than {limit:,} bytes"
         found.report(errors.TOO_LARGE, message, NOWHERE, "move texts to knowledge files")
         return ParseResult(source, Directive(), tuple(found.diagnostics))
@@ -149,13 +149,13 @@ def parse(source: Source, *, limit: int = MAX_DOCUMENT_BYTES) -> ParseResult:
 def _parsed(text: str) -> tuple[Directive, tuple[Diagnostic, ...]]:
     """Parse a text. Cached, because a run asks for its directives when they are found, verified, started and driven.
     Only the parse is cached: each of these decides anew whether it trusts the text."""
-    found = Findings(Source("", text))
+    found = DirectiveFindings(Source("", text))
     directive = Directive()
     _read(directive, found)
     return directive, tuple(sorted(found.diagnostics, key=lambda one: one.span.start))
 
 
-def _read(directive: Directive, found: Findings) -> None:
+def _read(directive: Directive, found: DirectiveFindings) -> None:
     text = found.source.text
     directive.signature = signature_line(text)
     fence = find_fence(text, "xml")
@@ -184,7 +184,7 @@ def _read_body(directive: Directive, fence: Fence, text: str) -> None:
     directive.body_span = Span(start, start + len(directive.body))
 
 
-def _report_missing(missing: Missing, found: Findings) -> None:
+def _report_missing(missing: Missing, found: DirectiveFindings) -> None:
     near = missing.near or NOWHERE
     line = found.source.position(near.start).line
     if missing.reason == "unclosed":
@@ -201,7 +201,7 @@ def _report_missing(missing: Missing, found: Findings) -> None:
 
 
 class _RootReader:
-    def __init__(self, directive: Directive, found: Findings) -> None:
+    def __init__(self, directive: Directive, found: DirectiveFindings) -> None:
         self._directive = directive
         self._found = found
 
@@ -260,7 +260,7 @@ class _RootReader:
 
     def _extra(self, element: Element) -> Extra:
         found = self._found
-        meant = found.meant(element.tag, (*_METADATA, "inputs", "outputs"))
+        meant = found.suggestions.nearest(element.tag, (*_METADATA, "inputs", "outputs"))
         if meant in ("inputs", "outputs"):
             message = f"<{shown(element.tag)}> has no meaning in <metadata>"
             found.report(warnings.STRAY, message, element.opening, f"<{meant}> goes below </metadata>")
@@ -292,6 +292,6 @@ class _RootReader:
                 self._found.report(warnings.REPEATED, message, child.opening, f"the one on line {line} counts")
 
     def _unknown_attribute(self, name: str, span: Span) -> None:
-        meant = self._found.meant(name, _ATTRIBUTES)
+        meant = self._found.suggestions.nearest(name, _ATTRIBUTES)
         help = did_you_mean(meant, "known there: name, version, extends")
         self._found.report(warnings.STRAY, f"the attribute {shown(name)} of <directive> has no effect", span, help)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from quire.formats.directive.codes import errors, warnings
-from quire.formats.directive.findings import Findings, shown
+from quire.formats.directive.findings import DirectiveFindings, shown
 from quire.formats.directive.syntax import Acknowledge, Grant, Permissions
 from quire.plan.vocabulary import ITEM_TYPES, PRIMARIES, TIERS
 from quire.wording import did_you_mean
@@ -21,12 +21,12 @@ if TYPE_CHECKING:
 _TAGS = ("acknowledge", *PRIMARIES)
 
 
-def read_permissions(element: Element, found: Findings) -> Permissions:
+def read_permissions(element: Element, found: DirectiveFindings) -> Permissions:
     return _Reader(found).read(element)
 
 
 class _Reader:
-    def __init__(self, found: Findings) -> None:
+    def __init__(self, found: DirectiveFindings) -> None:
         self._found = found
         self._grants: list[Grant] = []
         self._bare_texts: set[tuple[str, str]] = set()
@@ -52,7 +52,7 @@ class _Reader:
                 self._bare(part.strip(), element, prefix)
                 continue
             if part.tag not in ITEM_TYPES:
-                meant = self._found.meant(part.tag, ITEM_TYPES)
+                meant = self._found.suggestions.nearest(part.tag, ITEM_TYPES)
                 help = did_you_mean(meant, f"item types are {', '.join(ITEM_TYPES)}", form="<{}>")
                 message = f"<{shown(part.tag)}> in <{element.tag}> is not a type of item, so this grants nothing useful"
                 self._found.report(warnings.ITEM_TYPE, message, part.opening, help)
@@ -90,7 +90,7 @@ class _Reader:
         if risk in TIERS:
             self._acknowledged.append(Acknowledge(risk, element.all_text, element.opening))
             return
-        meant = self._found.meant(risk, TIERS) if risk else None
+        meant = self._found.suggestions.nearest(risk, TIERS) if risk else None
         help = did_you_mean(meant, f"the risks are {', '.join(TIERS)}")
         if "risk" not in element.attributes:
             self._found.report(errors.RISK, "<acknowledge> does not say which risk it means", element.opening, help)
@@ -99,7 +99,7 @@ class _Reader:
         self._found.report(errors.RISK, f'the risk "{shown(risk)}" of <acknowledge> is not a tier of risk', span, help)
 
     def _unknown(self, element: Element) -> None:
-        meant = self._found.meant(element.tag, _TAGS)
+        meant = self._found.suggestions.nearest(element.tag, _TAGS)
         help = did_you_mean(meant, f"known there: {', '.join(_TAGS)}", form="<{}>")
         if element.tag in ("search", "load"):
             help = "it is called fetch now"

@@ -68,7 +68,7 @@ def check_reading(reading: ParseResult, resolver: DocumentResolver | None = None
         gives = _results(pipeline, find, resolver)
         check_types(pipeline, file.schemas, fields, gives)
     known = {one.span.start for one in reading.diagnostics}
-    fresh = (one for one in dict.fromkeys(fields.found) if reading.file or one.span.start not in known)
+    fresh = (one for one in dict.fromkeys(fields.diagnostics) if reading.file or one.span.start not in known)
     found = [*reading.diagnostics, *fresh]
     return tuple(sorted(found, key=attrgetter("span.start", "span.end")))
 

@@ -1,35 +1,28 @@
 """Read keys and values of a pipeline document, and report what is wrong with them.
 
-`Findings` decides where a finding points, what it quotes and what it suggests. The methods of `Fields` report a problem
-and return None, so that a caller can read all parts of a step before it gives up on it.
+`PipelineFindings` decides where a finding points, what it quotes and what it suggests. The methods of `Fields` report a
+problem and return None, so that a caller can read all parts of a step before it gives up on it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection
 
-from quire.diagnostics import Code, Diagnostic, Fix
+from quire.diagnostics import Code, Findings
 from quire.expr import Expression, ExprSyntaxError
 from quire.expr import parse as parse_expression
 from quire.expr.errors import EXPRESSION_SYNTAX
 from quire.formats.near_names import word_fix
 from quire.formats.pipeline.codes import errors as codes
-from quire.formats.pipeline.syntax import RULE, Argument, ExpressionText, Literal, Name, Text, is_name
-from quire.formats.yaml import Entry, Mapping, Node, Scalar, describe, literal, place
+from quire.formats.pipeline.syntax import RULE, Argument, ExpressionText, Literal, Name, Pass, Target, Text, is_name
+from quire.formats.yaml import Entry, Mapping, Node, Scalar, Sequence, describe, literal, named, place, text_of
 from quire.formats.yaml.codes import MISPLACED_TAG
 from quire.source import Source, Span
-from quire.wording import LONGEST_QUOTED, Suggestions, cut, did_you_mean
+from quire.wording import LONGEST_QUOTED, cut, did_you_mean
 
 
-class Findings:
+class PipelineFindings(Findings):
     """The findings of one reading."""
-
-    def __init__(self) -> None:
-        self.found: list[Diagnostic] = []
-        self.suggestions = Suggestions()
-
-    def report(self, code: Code, message: str, span: Span, help: str = "", fix: Fix = ()) -> None:
-        self.found.append(Diagnostic(code, message, span, "", help, fix))
 
     def suggestion(self, name: str, known: Collection[str]) -> str:
         """Return a `did you mean`, else an empty text."""
@@ -46,7 +39,7 @@ class Findings:
 _MAX_PLACING = 3_000_000
 
 
-class Fields(Findings):
+class Fields(PipelineFindings):
     """One reading: its source, its findings, and the expressions parsed so far."""
 
     def __init__(self, source: Source) -> None:
@@ -132,9 +125,9 @@ class Fields(Findings):
         """Read a literal, or an expression if the whole value is tagged as one."""
         if isinstance(node, Scalar) and node.tag:
             return self._parsed(node)
-        before = len(self.found)
-        value = literal(node, self.found)
-        return Literal(value, node.span) if len(self.found) == before else None
+        before = len(self.diagnostics)
+        value = literal(node, self.diagnostics)
+        return Literal(value, node.span) if len(self.diagnostics) == before else None
 
     def count(self, entry: Entry | None, what: str) -> tuple[bool, int | None]:
         """Return whether the entry is valid, and its number if there is one."""
@@ -170,3 +163,69 @@ class Fields(Findings):
                 self.report(EXPRESSION_SYNTAX, error.message, place(self.source, scalar, part), error.help)
                 return None
         return ExpressionText(text, scalar.body, scalar, expression=expression)
+
+
+class TargetReader:
+    """Reads the targets of `call` and of `match` cases: a pipeline by its static name, and the values passed to it."""
+
+    def __init__(self, fields: Fields) -> None:
+        self._fields = fields
+
+    def of(self, entries: dict[str, Entry]) -> Target | None:
+        """Read a target from the entries of a call or a case. A missing `pipeline` has already been reported."""
+        name = self._pipeline(entries["pipeline"]) if "pipeline" in entries else None
+        passes = self._passes(entries.get("pass"))
+        return Target(name, passes) if name else None
+
+    def nested(self, entry: Entry, what: str) -> Target | None:
+        """Read a target that is the value of an entry."""
+        node = entry.value
+        report = self._fields.report
+        if not isinstance(node, Mapping):
+            text = text_of(node)
+            help = f"write {{pipeline: {text}}}" if text else "write {pipeline: NAME}"
+            message = f"{what} needs a target, a mapping with the key pipeline, not {describe(node)}"
+            report(codes.VALUE, message, self._fields.visible(entry), help)
+            return None
+        entries = self._fields.entries(node, ("pipeline", "pass"), what, codes.KEY)
+        if "pipeline" not in entries:
+            report(codes.MISSING, f"{what} needs the key pipeline", entry.key.span)
+        return self.of(entries)
+
+    def _pipeline(self, entry: Entry) -> Name | None:
+        node = entry.value
+        if isinstance(node, Scalar) and node.tag:
+            message = f"the name of the pipeline to call is static, never {describe(node)}"
+            self._fields.report(codes.TARGET, message, node.span, "match chooses among static targets by a value")
+            return None
+        text = text_of(node)
+        if text is not None and text.count(".") == 1 and all(map(is_name, text.split("."))):
+            return Name(text, node.span)
+        if text is not None and "." in text:
+            help = f"it is the name of a pipeline or KEY.NAME; {RULE}"
+            self._fields.report(codes.NAME, f"{self._fields.shown(text)} cannot be a target", node.span, help)
+            return None
+        return self._fields.name(entry, "the name of a pipeline")
+
+    def _passes(self, entry: Entry | None) -> tuple[Pass, ...]:
+        if entry is None or (isinstance(entry.value, Scalar) and entry.value.value is None and not entry.value.tag):
+            return ()
+        node = entry.value
+        found: list[Pass] = []
+        if isinstance(node, Sequence):
+            for item in node.items:
+                name = self._fields.name_of(item, "a name to pass")
+                if name:
+                    found.append(Pass(name))
+        elif isinstance(node, Mapping):
+            for key, one in named(node, self._fields.diagnostics):
+                name = self._fields.name_of(one.key, "a name to pass")
+                value = self._fields.expression(one, f"{key} of pass")
+                if name and value:
+                    found.append(Pass(name, value))
+        else:
+            message = f"pass must be a list of names or a mapping of names to expressions, not {describe(node)}"
+            text = text_of(node)
+            help = f"write [{text}]" if text and is_name(text) else ""
+            self._fields.report(codes.VALUE, message, node.span, help)
+        return tuple(found)

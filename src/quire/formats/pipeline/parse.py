@@ -31,7 +31,7 @@ def parse(source: Source, *, registered: bool = False, limit: int = MAX_DOCUMENT
     schemas = read_schemas([node for node in yaml.documents if isinstance(node, Mapping) and node.find("schema")])
     read = [reader.document(node) for node in yaml.documents if not (isinstance(node, Mapping) and node.find("schema"))]
     reader.count(yaml, registered)
-    diagnostics = yaml.with_findings([*schemas.diagnostics, *reader.fields.found])
+    diagnostics = yaml.with_findings([*schemas.diagnostics, *reader.fields.diagnostics])
     pipelines, good = tuple(one for one in read if one), tuple(schemas.schemas.values())
     if not any(found.severity is Severity.ERROR for found in diagnostics):
         return ParseResult(source, PipelineFile(pipelines, good), diagnostics)

@@ -10,7 +10,7 @@ from msgspec import Struct
 from quire.diagnostics import Code, Diagnostic, Edit, Fix, Severity
 from quire.formats.near_names import name_fix, word_fix
 from quire.formats.pipeline.codes import schemas as codes
-from quire.formats.pipeline.fields import Findings
+from quire.formats.pipeline.fields import PipelineFindings
 from quire.formats.pipeline.syntax import RULE, is_name
 from quire.formats.yaml import Entry, Mapping, Node, Scalar, Sequence, describe, literal, named, text_of
 from quire.schema import Enum, Field, FieldType, Kind, ListOf, Object, Ref, Schema, Simple, cycles, refs
@@ -49,7 +49,7 @@ def read_schema(document: Node) -> tuple[Schema | None, tuple[Diagnostic, ...]]:
     """Read a single schema document. Return None and the findings if there is an error in it."""
     reader = _Reader()
     schema = reader.document(document)
-    return schema, tuple(reader.found)
+    return schema, tuple(reader.diagnostics)
 
 
 def read_schemas(documents: Iterable[Node]) -> SchemaReading:
@@ -81,15 +81,15 @@ def read_schemas(documents: Iterable[Node]) -> SchemaReading:
                 reader.report(codes.UNDEFINED, message, ref.span, help, fix)
     in_cycles = {name for names, _ in closed for name in names}
     left = {name: schema for name, schema in good.items() if name not in in_cycles}
-    return SchemaReading(left, tuple(reader.found))
+    return SchemaReading(left, tuple(reader.diagnostics))
 
 
-class _Reader(Findings):
+class _Reader(PipelineFindings):
     def document(self, node: Node) -> Schema | None:
         """Read a document. Return None if there is an error in it."""
-        before = len(self.found)
+        before = len(self.diagnostics)
         schema = self._document(node)
-        return None if any(one.severity is Severity.ERROR for one in self.found[before:]) else schema
+        return None if any(one.severity is Severity.ERROR for one in self.diagnostics[before:]) else schema
 
     def _document(self, node: Node) -> Schema | None:
         if not isinstance(node, Mapping):
@@ -132,7 +132,7 @@ class _Reader(Findings):
             self.report(missing, "fields is empty: at least one field is needed", node.span)
             return None
         fields = []
-        for name, one in named(node, self.found):
+        for name, one in named(node, self.diagnostics):
             if not is_name(name):
                 self.report(codes.NAME, f"{self.shown(name)} cannot be the name of a field", one.key.span, RULE)
             type, required = self._type(one, f"the field {self.shown(name)}", is_field=True)
@@ -184,7 +184,7 @@ class _Reader(Findings):
         values = []
         seen: set[tuple[type, object]] = set()
         for item in node.items:
-            values.append(literal(item, self.found))
+            values.append(literal(item, self.diagnostics))
             if isinstance(item, Scalar) and not item.tag:
                 key = (bool if isinstance(item.value, bool) else object, item.value)
                 if key in seen:
@@ -224,7 +224,7 @@ class _Reader(Findings):
         self.report(codes.TYPE, message, place, help, fix)
 
     def _entries(self, node: Mapping, known: tuple[str, ...], what: str) -> dict[str, Entry]:
-        entries = dict(named(node, self.found))
+        entries = dict(named(node, self.diagnostics))
         for name, entry in entries.items():
             if name in known:
                 continue

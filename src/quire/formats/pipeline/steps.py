@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 from quire.formats.near_names import word_fix
 from quire.formats.pipeline.codes import errors as codes
+from quire.formats.pipeline.fields import Fields, TargetReader
 from quire.formats.pipeline.syntax import (
     HOLE,
     AgentBody,
@@ -26,13 +26,9 @@ from quire.formats.pipeline.syntax import (
     TransformBody,
     is_name,
 )
-from quire.formats.pipeline.targets import TargetReader
 from quire.formats.yaml import Entry, Mapping, Node, Scalar, Sequence, describe, label_of, named, text_of
 from quire.plan.nodes import OnError
 from quire.wording import did_you_mean
-
-if TYPE_CHECKING:
-    from quire.formats.pipeline.fields import Fields
 
 KEYS: dict[str, tuple[str, ...]] = {
     "transform": ("value", "output"),
@@ -101,7 +97,7 @@ class StepReader:
         A step with a mistake of its own gets a hole as its body; a step that only contains such a step keeps its body.
         The YAML reader's limit on depth bounds the recursion.
         """
-        found, nested = self._fields.found, self._nested
+        found, nested = self._fields.diagnostics, self._nested
         before = len(found)
         step = self._read(node, where)
         said = len(found) - before
@@ -199,7 +195,7 @@ class StepReader:
             self._fields.report(codes.VALUE, message, entry.value.span)
             return ()
         found = []
-        for name, one in named(entry.value, self._fields.found):
+        for name, one in named(entry.value, self._fields.diagnostics):
             value = self._fields.argument(one.value)
             if value is not None:
                 found.append((Name(name, one.key.span), value))
@@ -306,7 +302,7 @@ class StepReader:
         branches = []
         node = entries["branches"].value if "branches" in entries else None
         if isinstance(node, Mapping) and node.entries:
-            for _, one in named(node, self._fields.found):
+            for _, one in named(node, self._fields.diagnostics):
                 name = self._fields.name_of(one.key, "the name of a branch")
                 step = self.step(one.value, f"the branch {self._fields.shown(one.key.text)}")
                 if name:

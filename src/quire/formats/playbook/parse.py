@@ -146,8 +146,10 @@ class _BodyReader:
             label, title = line[NUMBER] or "0", line[STEP].rstrip()
             end = line.start(STEP) - 1 + len(title)
             step = self._parent = self._step = Step(int(label), label, title, start, end, self._text, [])
-            if step.number != (self._steps[-1].number + 1 if self._steps else 1):
-                _warn_of_number(step, self._steps, self._found)
+            expected = self._steps[-1].number + 1 if self._steps else 1
+            if step.number != expected:
+                message = f"Non-sequential step number: expected {expected}, got {step.number}"
+                self._found.append(Diagnostic(warnings.STEP_NUMBER, message, step.span))
             self._steps.append(step)
             self._text_start = line.end()
 
@@ -240,8 +242,9 @@ class _BodyReader:
         if step.output:
             _note_replaced(step.output, line, self._found)
         options = tuple(line[OPTIONS].split('"')[1::2]) if line[OPTIONS] else ()
+        type = OUTPUT_TYPES.get(line[TYPE].lower(), "string") if line[TYPE] else None
         at, end = line.start(NAME) - _DIRECTIVE, line.start(OUTPUT) - 1
-        step.output = OutputCapture(line[NAME], _type(line[TYPE]), options, line[FIELD], at, end)
+        step.output = OutputCapture(line[NAME], type, options, line[FIELD], at, end)
 
     def _give(
         self, directive: Elicitation | PromptReference | ToolCall | Ignored | None, line: Match[str], parent: Step
@@ -283,10 +286,6 @@ def _fill(step: Step, found: list[Diagnostic]) -> None:
         _check_company(step, step.tool, found)
 
 
-def _type(written: str | None) -> str | None:
-    return OUTPUT_TYPES.get(written.lower(), "string") if written else None
-
-
 def _note_replaced(replaced: Directive, line: Match[str], found: list[Diagnostic]) -> None:
     name = line[0].strip().partition("(")[0]
     message = f"{name} is here twice: the last one counts"
@@ -308,12 +307,6 @@ def _check_company(step: Step, tool: ToolCall, found: list[Diagnostic]) -> None:
             "ask, or refer to a prompt, in a step before",
         )
     )
-
-
-def _warn_of_number(step: Step, before: list[Step], found: list[Diagnostic]) -> None:
-    expected = before[-1].number + 1 if before else 1
-    message = f"Non-sequential step number: expected {expected}, got {step.number}"
-    found.append(Diagnostic(warnings.STEP_NUMBER, message, step.span))
 
 
 def _warn_of_headings(headings: list[Match[str]], steps: list[Step], found: list[Diagnostic]) -> None:

@@ -26,7 +26,7 @@ from quire.library.signed_authority import Authority, SignedAuthority, authority
 from quire.library.spaces import plural
 from quire.library.verify import VerifiedItems, as_signable, read_thread
 from quire.source import MAX_DOCUMENT_BYTES, Source
-from quire.tools.builtin.regex import Pattern
+from quire.tools.builtin.regex import PathPattern
 from quire.trust.own_keys import own_key
 from quire.trust.risk import project_risk
 from quire.trust.sign_file import issues, warnings
@@ -168,7 +168,7 @@ class Sign(Struct, frozen=True):
 def _fitting(pattern: str, entries: list[Entry]) -> list[Entry]:
     """Return the entries that match: `demo/*` means those directly in `demo`, `demo/**` all below it, `a*` that name
     anywhere."""
-    glob = Pattern(pattern if "/" in pattern else f"**/{pattern}")
+    glob = PathPattern(pattern if "/" in pattern else f"**/{pattern}")
     found = []
     for entry in entries:
         states = glob.start

@@ -97,9 +97,9 @@ class BuiltInConnection:
         return await self._shell.run(arguments, inside)
 
     async def fetch(self, arguments: Mapping[str, Value]) -> Value:
-        from quire.tools.builtin.http import SECONDS, Fetch
+        from quire.tools.builtin.http import SECONDS, HttpFetch
 
-        fetch = Fetch(self._hosts)
+        fetch = HttpFetch(self._hosts)
         seconds = float(arguments.get("timeout", SECONDS))  # type: ignore[arg-type]  # the schema says integer
         try:
             return await in_thread(lambda: _formatted(fetch.get(arguments), arguments), seconds=seconds)

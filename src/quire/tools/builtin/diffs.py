@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from msgspec import Struct
 
-CONTEXT_LINES = 2
+LINES_AROUND = 2
 _MAX_WINDOW = 2500
 _MAX_COMPARED = 50_000
 """The numbers of pairs of lines that are compared in one replacement and in all of them."""
@@ -77,7 +77,7 @@ def _lines(before: Sequence[str], changes: Sequence[_Change], path: str) -> Iter
         yield f"+++ {path}\n"
     group: list[_Change] = []
     for change in changes:
-        if group and change.start - group[-1].stop > 2 * CONTEXT_LINES:
+        if group and change.start - group[-1].stop > 2 * LINES_AROUND:
             yield from _hunk(before, group)
             group = []
         group.append(change)
@@ -86,7 +86,7 @@ def _lines(before: Sequence[str], changes: Sequence[_Change], path: str) -> Iter
 
 
 def _hunk(before: Sequence[str], group: Sequence[_Change]) -> Iterator[str]:
-    start, stop = max(0, group[0].start - CONTEXT_LINES), min(len(before), group[-1].stop + CONTEXT_LINES)
+    start, stop = max(0, group[0].start - LINES_AROUND), min(len(before), group[-1].stop + LINES_AROUND)
     first = group[0].at - (group[0].start - start)
     length = stop - start + sum(len(one.lines) - (one.stop - one.start) for one in group)
     yield f"@@ -{_range(start, stop - start)} +{_range(first, length)} @@\n"

@@ -138,7 +138,7 @@ def dial(address: str, port: int, timeout: float) -> socket.socket:
     return socket.create_connection((address, port), timeout)
 
 
-class Fetch(Struct):
+class HttpFetch(Struct):
     """One call of the tool. `stop` may be called from another thread and ends it at once."""
 
     hosts: Hosts

@@ -20,7 +20,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from quire.errors import Denied
-from quire.tools.builtin.protected_names import VENV_MARK, fold
+from quire.tools.builtin.protected import VENV_MARK, fold
 
 if TYPE_CHECKING:
     from quire.tools.builtin.protected import Protection

@@ -28,7 +28,7 @@ MAX_PATTERN = 1000
 States = frozenset[int]
 
 
-class Pattern:
+class PathPattern:
     def __init__(self, text: str) -> None:
         """Raises `ToolFailed` for a pattern that would lead out of the folder."""
         parts = [part for part in text.split("/") if part not in ("", ".")]

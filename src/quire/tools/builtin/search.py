@@ -13,9 +13,8 @@ from msgspec import Struct
 from quire.errors import Denied, ToolFailed
 from quire.tools.builtin.files import MAX_FILE
 from quire.tools.builtin.paths import Place, Places, open_file, require_regular
-from quire.tools.builtin.protected import KEPT_OUT
-from quire.tools.builtin.protected_names import fold
-from quire.tools.builtin.regex import Pattern, Regex, States, compile_pattern
+from quire.tools.builtin.protected import KEPT_OUT, fold
+from quire.tools.builtin.regex import PathPattern, Regex, States, compile_pattern
 from quire.wording import cut
 
 if TYPE_CHECKING:
@@ -65,7 +64,7 @@ class Finder:
             return "/".join(place.parts)
 
     def glob(self, arguments: Mapping[str, Value]) -> Value:
-        pattern = Pattern(str(arguments["pattern"]))
+        pattern = PathPattern(str(arguments["pattern"]))
         with self._places.locate(str(arguments.get("path", "."))) as root:
             found: list[str] = []
             for place in self._files(root, pattern, time.monotonic() + SECONDS):
@@ -77,7 +76,7 @@ class Finder:
     def grep(self, arguments: Mapping[str, Value]) -> Value:
         regex = compile_pattern(str(arguments["pattern"]), ignore_case=arguments.get("ignore_case") is True)
         names = str(arguments.get("glob", arguments.get("include", "**")))
-        pattern = Pattern(names if "/" in names else f"**/{names}")
+        pattern = PathPattern(names if "/" in names else f"**/{names}")
         matches = _Matches([], cast("int", arguments.get("limit", 200)), self._redact)
         until = time.monotonic() + SECONDS
         with self._places.locate(str(arguments.get("path", "."))) as place:
@@ -94,14 +93,14 @@ class Finder:
                         break
         return {"matches": matches.found[: matches.limit], "truncated": matches.full}
 
-    def _files(self, top: Place, pattern: Pattern, until: float) -> Iterator[Place]:
+    def _files(self, top: Place, pattern: PathPattern, until: float) -> Iterator[Place]:
         """Yield the matching files under a folder, ordered by path. The folder of each is open while it is being
         used."""
         folder = self._places.open_folder(top.name, top.folder)
         yield from self._below(folder, top.parts, pattern, pattern.start, until, 0)
 
     def _below(
-        self, folder: int, parts: tuple[str, ...], pattern: Pattern, states: States, until: float, depth: int
+        self, folder: int, parts: tuple[str, ...], pattern: PathPattern, states: States, until: float, depth: int
     ) -> Iterator[Place]:
         try:
             if depth > MAX_DEPTH:

@@ -16,6 +16,7 @@ from quire.engine.pure_work import STEP, WORK
 from quire.engine.requests import Boundary, Emit, Request, Walk, WorkCheck
 from quire.errors import StepFailed
 from quire.expr import RESERVED, EvalError
+from quire.expr.kinds import kind
 from quire.expr.limits import MAX_TEXT
 from quire.plan.nodes import Formula, Literal, Plan, Reference, Sequence, Step, Template
 from quire.wording import cut
@@ -73,7 +74,8 @@ class PipelineScope(Struct):
     def items(self, source: Formula | Literal | None, path: str) -> list[Value]:
         found = self.pipe if source is None else self.value(source, path)
         if not isinstance(found, list | tuple):
-            raise StepFailed(f"the list to go through is {_kind(found)}, not a list", kind="list", path=path)
+            given = "text" if isinstance(found, str) else kind(found)
+            raise StepFailed(f"the list to go through is {given}, not a list", kind="list", path=path)
         self.setting.work.used += len(found) >> 3
         return list(found)
 
@@ -128,19 +130,6 @@ class PipelineScope(Struct):
 
 def _missing(reference: Reference, segment: str, path: str) -> StepFailed:
     return StepFailed(f"the prompt refers to {reference.name}, and there is no {segment}", kind="prompt", path=path)
-
-
-def _kind(value: Value) -> str:
-    match value:
-        case None:
-            return "null"
-        case bool():
-            return "a boolean"
-        case int() | float():
-            return "a number"
-        case str():
-            return "text"
-    return "a map"
 
 
 def _quoted(text: str) -> str:

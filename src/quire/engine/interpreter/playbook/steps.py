@@ -28,7 +28,7 @@ from quire.plan.nodes import (
     UseTool,
 )
 from quire.plan.templates import template
-from quire.plan.uses import OWN, problem_of
+from quire.plan.uses import OWN, tool_call_problem
 from quire.trust.capabilities import canonical
 from quire.values import InvalidValue, Value, decode, encode
 from quire.wording import pluralize
@@ -188,7 +188,7 @@ def use_tool(
     step: Step, work: UseTool, path: str, scope: PlaybookScope
 ) -> Generator[Request, Any, tuple[str, str | None]]:
     """Return the result as text, and the content written if the tool writes one file."""
-    if problem := problem_of(work):
+    if problem := tool_call_problem(work):
         raise StepFailed(problem, kind="arguments", path=path)
     result: Value
     arguments = _value(work.arguments, scope)

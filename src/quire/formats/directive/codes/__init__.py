@@ -6,16 +6,14 @@ notes. Findings about knowledge files are KN, with the same hundreds. Ids are ne
 
 from __future__ import annotations
 
-from quire.diagnostics import Code
+from quire.diagnostics import Code, codes_in
 from quire.formats.directive.codes import errors, knowledge, lints, notes, warnings
 
 
 def knowledge_codes() -> tuple[Code, ...]:
-    return tuple(value for value in vars(knowledge).values() if isinstance(value, Code))
+    return tuple(codes_in(knowledge))
 
 
 def codes() -> tuple[Code, ...]:
     """Return the codes of directives, in the order of their ids."""
-    rooms = (errors, warnings, lints, notes)
-    found = [value for room in rooms for value in vars(room).values() if isinstance(value, Code)]
-    return tuple(sorted(found, key=lambda code: code.id))
+    return tuple(sorted(codes_in(errors, warnings, lints, notes), key=lambda code: code.id))

@@ -6,7 +6,7 @@ Errors in the YAML itself are YM0xx, errors in an expression EX0xx. Ids are neve
 
 from __future__ import annotations
 
-from quire.diagnostics import Code
+from quire.diagnostics import Code, codes_in
 from quire.expr.errors import CODES as EXPRESSION_CODES
 from quire.formats.pipeline.codes import errors, lints, schemas, warnings
 from quire.formats.yaml.codes import codes as yaml_codes
@@ -14,6 +14,5 @@ from quire.formats.yaml.codes import codes as yaml_codes
 
 def codes() -> tuple[Code, ...]:
     """Return all codes, in the order of their ids."""
-    rooms = (errors, warnings, lints, schemas)
-    found = [value for room in rooms for value in vars(room).values() if isinstance(value, Code)]
+    found = codes_in(errors, warnings, lints, schemas)
     return tuple(sorted([*found, *yaml_codes(), *EXPRESSION_CODES], key=lambda code: code.id))

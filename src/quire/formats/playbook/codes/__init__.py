@@ -5,13 +5,10 @@ PB0xx are errors, PB1xx the format's own warnings, PB2xx lints of `check`, PB3xx
 
 from __future__ import annotations
 
-from quire.diagnostics import Code
+from quire.diagnostics import Code, codes_in
 from quire.formats.playbook.codes import errors, lints, notes, warnings
 
 
 def codes() -> tuple[Code, ...]:
     """Return all codes, in the order of their ids."""
-    found = [
-        value for room in (errors, warnings, lints, notes) for value in vars(room).values() if isinstance(value, Code)
-    ]
-    return tuple(sorted(found, key=lambda code: code.id))
+    return tuple(sorted(codes_in(errors, warnings, lints, notes), key=lambda code: code.id))
