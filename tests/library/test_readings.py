@@ -1,5 +1,4 @@
-"""A text is parsed once or twice in a run, however often the run asks for the document (§1 of the review of the
-house)."""
+"""A text is parsed once in a run, however often the run asks for the document (U1)."""
 
 from __future__ import annotations
 

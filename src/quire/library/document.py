@@ -108,7 +108,7 @@ def parse_pipelines(source: Source, registered: bool) -> PipelineParseResult:
     return _parse_pipelines(source, False)
 
 
-@lru_cache(maxsize=1_000)
+@lru_cache(maxsize=2_000)
 def _parse_pipelines(source: Source, registered: bool) -> PipelineParseResult:
     """Parse a text. Cached like `_contents`, for a whole folder of registered files."""
     from quire.formats.pipeline.parse import parse

@@ -93,7 +93,7 @@ def read_pipelines(key: str, source: Source, description: str = "") -> tuple[lis
     ], []
 
 
-@lru_cache(maxsize=1_000)
+@lru_cache(maxsize=2_000)
 def _lowered(key: str, text: Source) -> tuple[tuple[str, Pipeline, Plan], ...]:
     """Return the pipelines of a text without errors, each with its name and its plan. Cached with the parse."""
     from quire.formats.pipeline.lower import lower
