@@ -23,13 +23,14 @@ from quire.engine.records import (
     Letter,
     NewRun,
     Question,
+    RunRow,
     RunUpdate,
     Status,
     Usage,
     WriteResult,
 )
 from quire.errors import Fenced, RunBusy, StoreError
-from quire.stores import open_store
+from quire.stores import open_store, row_decoder
 from quire.stores.contract import ENDED, Pruned
 from quire.stores.postgres.connection import Address, explain, is_away
 from quire.stores.postgres.schema import MIGRATIONS, migrate
@@ -257,9 +258,9 @@ class TestSchema:
 
 
 class TestCommits:
-    def commits(self, server: PostgresServer, schema: str) -> int:
+    def commits(self, server: PostgresServer, schema: str, table: str = "journal") -> int:
         """Each transaction marks its rows with its number."""
-        return int(server.do(f"SELECT count(DISTINCT xmin::text) FROM {schema}.quire_journal")[0][0])
+        return int(server.do(f"SELECT count(DISTINCT xmin::text) FROM {schema}.quire_{table}")[0][0])
 
     async def test_a_fan_shares_its_commits(self, server: PostgresServer, schema: str, store: PostgresStore) -> None:
         lease, other = await owned(store), await owned(store, "r2")
@@ -267,6 +268,60 @@ class TestCommits:
         await asyncio.gather(*(store.write(one, batch) for one, batch in batches))
         assert self.commits(server, schema) <= 2
         assert len(await store.effects("r1")) == len(await store.effects("r2")) == 50
+
+    async def test_many_runs_share_their_commits(
+        self, server: PostgresServer, schema: str, store: PostgresStore
+    ) -> None:
+        ids = [f"r{number}" for number in range(60)]
+        await asyncio.gather(*(store.create(new_run(id)) for id in ids))
+        assert self.commits(server, schema, "pins") <= 2
+        leases = await asyncio.gather(*(store.acquire(id) for id in ids))
+        assert self.commits(server, schema, "runs") <= 5
+        await asyncio.gather(*(store.write(lease, effect(1)) for lease in leases))
+        assert self.commits(server, schema) <= 2
+        assert [lease.run for lease in leases] == ids and {lease.epoch for lease in leases} == {1}
+        assert [len(await store.effects(id)) for id in ids] == [1] * 60
+
+    async def test_what_is_refused_in_a_group_does_not_hold_up_the_others(
+        self, server: PostgresServer, schema: str, store: PostgresStore
+    ) -> None:
+        await store.create(new_run("r3"))
+        created = await asyncio.gather(*(store.create(new_run(f"r{n}")) for n in range(6)), return_exceptions=True)
+        assert [str(one) for one in created if one is not None] == [f"{store.place} has a run r3 already"]
+        assert self.commits(server, schema, "pins") <= 3
+        assert await store.find("r") == ["r5", "r4", "r2", "r1", "r0", "r3"]
+
+    async def test_what_fails_half_way_in_a_group_is_taken_back_alone(
+        self, server: PostgresServer, schema: str, store: PostgresStore, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        for number in range(5):
+            await store.create(new_run(f"r{number}"))
+        decode = row_decoder.run_row
+
+        def run_row(row: row_decoder.Row) -> RunRow:
+            if row[0] == "r2":  # after its next epoch was written
+                raise StoreError("the store is damaged")
+            return decode(row)
+
+        monkeypatch.setattr(row_decoder, "run_row", run_row)
+        asked = [store.acquire(f"r{number}") for number in range(5)]
+        leases = await asyncio.gather(*asked, return_exceptions=True)
+        assert [type(lease) for lease in leases] == [Lease, Lease, StoreError, Lease, Lease]
+        assert "r2" not in store._locked
+        assert server.do(f"SELECT epoch FROM {schema}.quire_runs ORDER BY n") == [(1,), (1,), (0,), (1,), (1,)]
+        for lease in leases:
+            if isinstance(lease, Lease):
+                assert await store.write(lease, effect(1)) == WriteResult()
+
+    async def test_a_group_that_the_server_refuses_is_tried_one_by_one(
+        self, server: PostgresServer, schema: str, store: PostgresStore
+    ) -> None:
+        await store.find("r")
+        server.do(f"ALTER TABLE {schema}.quire_runs ADD CHECK (id != 'r2')")
+        created = await asyncio.gather(*(store.create(new_run(f"r{n}")) for n in range(5)), return_exceptions=True)
+        assert [one is None for one in created] == [True, True, False, True, True]
+        assert "contradicts what it holds" in str(created[2])
+        assert await store.find("r") == ["r4", "r3", "r1", "r0"]
 
     async def test_a_step_is_one_statement(self, store: PostgresStore) -> None:
         lease = await owned(store)
@@ -298,7 +353,7 @@ class TestCommits:
             raise RuntimeError("a bug")
 
         monkeypatch.setattr(store._server, "as_owner_unshielded", bug)
-        monkeypatch.setattr("quire.stores.postgres.writer.GROUP", 1)
+        monkeypatch.setattr("quire.stores.postgres.group_commit.GROUP", 1)
         results = await asyncio.gather(*(store.write(lease, effect(n)) for n in (1, 2)), return_exceptions=True)
         assert [type(result) for result in results] == [RuntimeError, WriteResult]
 

@@ -60,6 +60,10 @@ class SqlStore(ABC):
         """Drive a transaction about a run that any process may own."""
 
     @abstractmethod
+    async def _insert(self, work: Work[T]) -> T:
+        """Drive a transaction that makes a new run."""
+
+    @abstractmethod
     async def _transact_as_owner(self, work: Work[T]) -> T:
         """Drive a transaction about a run whose lock this store holds."""
 
@@ -91,11 +95,11 @@ class SqlStore(ABC):
 
     async def create(self, run: NewRun) -> None:
         new = encode_run(run, self._seal)
-        await self._transact(lambda again: self._transactions.create(new, again=again))
+        await self._insert(lambda again: self._transactions.create(new, again=again))
 
     async def restore(self, run: NewRun, history: History) -> None:
         new = encode_run(run, self._seal, history)
-        await self._transact(lambda again: self._transactions.create(new, again=again))
+        await self._insert(lambda again: self._transactions.create(new, again=again))
 
     async def get(self, run: str) -> RunRow | None:
         found = await self._rows(self._sql.ONE_RUN, (run,))

@@ -20,22 +20,26 @@ from typing import TYPE_CHECKING, Literal, TypeVar
 
 from msgspec.structs import replace
 
+from quire.engine.records import Status
 from quire.errors import StoreError
 from quire.stores import contract, row_decoder, rows
+from quire.stores.contract import Pruned
 from quire.stores.postgres.connection import PATIENCE_SECONDS, Address, Server
+from quire.stores.postgres.group_commit import Transactor, transact
 from quire.stores.postgres.statements import PostgresStatements
-from quire.stores.postgres.writer import Writer, transact
+from quire.stores.postgres.writer import Writer
 from quire.stores.sql_store import SqlStore, Work
 from quire.trust.seal import PUBLIC_SEAL, Seal
 
 if TYPE_CHECKING:
-    from quire.engine.records import Batch, Lease, Status, WriteResult
-    from quire.stores.contract import Pruned
-    from quire.stores.postgres import connection as connections
+    from quire.engine.records import Batch, Lease, WriteResult
     from quire.stores.postgres.schema import Connection
     from quire.stores.rows import OwnedRun
 
 T = TypeVar("T")
+
+_TABLES = "quire_runs, quire_pins, quire_journal, quire_questions, quire_letters, quire_blobs"
+_SIZE = "SELECT sum(pg_total_relation_size(t::regclass))::bigint FROM unnest(string_to_array(%s, ', ')) AS t"
 
 
 class PostgresStore(SqlStore):
@@ -55,6 +59,10 @@ class PostgresStore(SqlStore):
         super().__init__(PostgresStatements, address.place, seal, now)
         self._server = Server(address, durability=durability, patience=patience, retake=self._retake)
         self._writer = Writer(self._server, seal)
+        # Only for new runs and for runs whose lock is held: of each there is one at a time, and other transactions that
+        # lock several rows do not want them.
+        self._creator = Transactor(self._server.transaction, seal)
+        self._owner = Transactor(self._server.owner_transaction, seal)
         self._locked: dict[str, int] = {}
 
     async def acquire(self, run: str, *, after: int | None = None) -> Lease:
@@ -76,10 +84,8 @@ class PostgresStore(SqlStore):
         return bool(await self._rows(PostgresStatements.AT_EPOCH, (run, epoch)))
 
     async def prune(self, before: float, statuses: Collection[Status], *, dry_run: bool, vacuum: bool) -> Pruned:
-        from quire.stores.postgres import archive
-
-        pruned = await archive.prune(self._server, before, statuses, dry_run=dry_run)
-        return pruned if dry_run or not vacuum else replace(pruned, given_back=await archive.vacuum(self._server))
+        pruned = await _prune(self._server, before, statuses, dry_run=dry_run)
+        return pruned if dry_run or not vacuum else replace(pruned, given_back=await _vacuum(self._server))
 
     async def backup(self, to: Path) -> int:
         raise StoreError(f"{self.place} is copied by PostgreSQL's own tools: pg_dump --format=custom --table='quire_*'")
@@ -94,14 +100,14 @@ class PostgresStore(SqlStore):
         await self._settle()
         return await self._server.rows(sql, parameters)
 
+    async def _insert(self, work: Work[T]) -> T:
+        return await self._creator.commit(work)
+
     async def _transact(self, work: Work[T]) -> T:
-        return await self._server.transaction(self._driven(work))
+        return await self._server.transaction(lambda connection, again: transact(connection, work(again), self._seal))
 
     async def _transact_as_owner(self, work: Work[T]) -> T:
-        return await self._server.owner_transaction(self._driven(work))
-
-    def _driven(self, work: Work[T]) -> connections.Work[T]:
-        return lambda connection, again: transact(connection, work(again), self._seal)
+        return await self._owner.commit(work)
 
     async def _write(self, held: OwnedRun, batch: Batch, *, park: bool) -> WriteResult:
         if held.failure is not None:
@@ -117,20 +123,18 @@ class PostgresStore(SqlStore):
     async def _take_lock(self, run: str) -> bool:
         """Take the lock of a run. A session may take its own lock repeatedly, so this store tracks its own locks."""
 
-        async def work(connection: Connection, again: bool) -> tuple[int, bool] | None:
+        async def work(connection: Connection, again: bool) -> bool:
             if run in self._locked:
-                return self._locked[run], False
+                return False
             found = await (await connection.execute(PostgresStatements.TAKE, (run,))).fetchone()
             if found is None:
-                return None
-            if found[1]:
-                self._locked[run] = found[0]
-            return found[0], found[1]
+                raise contract.no_such_run(run)
+            number, taken = found
+            if taken:
+                self._locked[run] = number
+            return bool(taken)
 
-        taken = await self._server.as_owner(work)
-        if taken is None:
-            raise contract.no_such_run(run)
-        return taken[1]
+        return await self._server.as_owner(work)
 
     async def _drop_lock(self, run: str) -> None:
         async def work(connection: Connection, again: bool) -> None:
@@ -151,3 +155,54 @@ class PostgresStore(SqlStore):
 
     def _has_owner(self, run: str, row: row_decoder.Row) -> bool:
         return bool(row[-1]) or run in self._held
+
+
+class _TakeBack(Exception):
+    """Raised to roll the transaction back."""
+
+    def __init__(self, pruned: Pruned) -> None:
+        self.pruned = pruned
+
+
+async def _prune(server: Server, before: float, statuses: Collection[Status], *, dry_run: bool) -> Pruned:
+    """Remove ended runs and unused texts. A dry run does everything and rolls it back. Runs that are being driven, or
+    are about to be, stay.
+
+    Removing texts locks out all transactions that add texts. Otherwise a new run could find its text in the table, skip
+    writing it, and lose it to a cleanup that has not seen the run.
+    """
+    sql = PostgresStatements
+    wanted = ([status.value for status in statuses], before, Status.EXPIRED in statuses, before)
+
+    async def work(connection: Connection, again: bool) -> Pruned:
+        await connection.execute(sql.KEEP_TEXTS)
+        found = await (await connection.execute(sql.ENDED_BEFORE, wanted)).fetchall()
+        runs, numbers = [run for run, _, free in found if free], [number for _, number, free in found if free]
+        effects, size = await _count(connection, sql.REMOVE_JOURNAL, (numbers,))
+        for statement in (sql.REMOVE_PINS, sql.REMOVE_RUNS):
+            await connection.execute(statement, (numbers,))
+        for statement in (sql.REMOVE_QUESTIONS, sql.REMOVE_LETTERS, sql.REMOVE_STRAY_LETTERS):
+            await connection.execute(statement, (runs,))
+        texts, more = await _count(connection, sql.REMOVE_TEXTS, ())
+        pruned = Pruned(tuple(runs), effects, texts, size + more, in_file=False)
+        if dry_run:
+            raise _TakeBack(pruned)
+        return pruned
+
+    try:
+        return await server.transaction(work)
+    except _TakeBack as back:
+        return back.pruned
+
+
+async def _vacuum(server: Server) -> int:
+    """Make free space reusable, return the ends of tables to the disk, and return the number of bytes given back."""
+    before = (await server.rows(_SIZE, (_TABLES,)))[0][0]
+    await server.rows(f"VACUUM {_TABLES}")
+    return max(0, int(before) - int((await server.rows(_SIZE, (_TABLES,)))[0][0]))
+
+
+async def _count(connection: Connection, sql: str, parameters: Sequence[object]) -> tuple[int, int]:
+    """Run a statement that removes rows; return their number and size."""
+    found = await (await connection.execute(sql, parameters)).fetchone()
+    return (0, 0) if found is None else (int(found[0]), int(found[1]))

@@ -1,15 +1,11 @@
-"""Commit journal writes to PostgreSQL in groups: writes queued during a commit form the next one.
-
-A commit costs a round trip and a sync of the server's disk, however many writes share it. So one task writes, one
-transaction after the other, with everything that waits. A single waiting write, as in a run without a fan, is one
-statement and one round trip.
-"""
+"""Write batches to PostgreSQL, those of a group in one transaction. A single waiting write, as in a run without a fan,
+is one statement and one round trip."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, TypeAlias, TypeVar
+from typing import TYPE_CHECKING
 
 import psycopg
 from msgspec import Struct
@@ -17,27 +13,22 @@ from msgspec import Struct
 from quire.engine.records import WriteResult
 from quire.errors import StoreError
 from quire.stores.contract import fenced
+from quire.stores.postgres.group_commit import Groups, Job, append
 from quire.stores.postgres.statements import PostgresStatements
 from quire.stores.rows import EMPTY_ROW, Encoded, JournalEnd, OwnedRun
-from quire.stores.transactions import Append, Step, Steps, drive_async
 
 if TYPE_CHECKING:
     from quire.stores.postgres.connection import Server
     from quire.stores.postgres.schema import Connection
-    from quire.stores.row_decoder import Row
     from quire.trust.seal import Seal
 
-GROUP = 200
-T = TypeVar("T")
 
-
-class Write(Struct, eq=False):
+class Write(Job):
     """One batch to commit."""
 
     held: OwnedRun
     rows: Encoded
     at: float
-    done: asyncio.Future[WriteResult | Exception]
     park: bool = False
     """If true, the batch is not written when an answer is waiting."""
     tried: JournalEnd | None = None
@@ -56,80 +47,34 @@ class _State(Struct):
         return WriteResult(self.cancel, bool(self.answered))
 
 
-_Outcomes: TypeAlias = "list[WriteResult | Exception]"
-
-
-class Writer:
+class Writer(Groups[Write]):
     def __init__(self, server: Server, seal: Seal) -> None:
+        super().__init__()
         self._server = server
         self._seal = seal
-        self._pending: list[Write] = []
-        self._task: asyncio.Task[None] | None = None
-        self._last: asyncio.Future[WriteResult | Exception] | None = None
 
     async def commit(self, held: OwnedRun, rows: Encoded, at: float, *, park: bool = False) -> WriteResult:
-        """Write a batch; it is durable on return. If the caller is cancelled meanwhile, the batch is written all the
-        same: the effect did happen, and must not happen again."""
-        loop = asyncio.get_running_loop()
-        write = Write(held, rows, at, loop.create_future(), park)
+        """Write a batch to the end of a run's journal."""
         if not rows.journal and not _is_empty(rows):
             # Every write leaves a row: its place shows later whether the write was committed.
             rows.journal = (EMPTY_ROW,)
-        self._pending.append(write)
-        self._last = write.done
-        if self._task is None or self._task.done():
-            self._task = loop.create_task(self._work())
-        outcome = await asyncio.shield(write.done)
-        if isinstance(outcome, WriteResult):
-            return outcome
-        raise outcome
+        result: WriteResult = await self._put(Write(asyncio.get_running_loop().create_future(), held, rows, at, park))
+        return result
 
-    async def settled(self) -> None:
-        """Wait until everything queued so far has been written or has failed."""
-        if self._last is not None and not self._last.done():
-            await asyncio.wait([self._last])
+    def _give_up(self, job: Write, failure: Exception) -> None:
+        if job.tried is not None and isinstance(failure, StoreError):
+            job.held.failure = failure
+        super()._give_up(job, failure)
 
-    async def _work(self) -> None:
-        while self._pending:
-            writes, self._pending = self._pending[:GROUP], self._pending[GROUP:]
-            try:
-                await self._flush(writes)
-            except Exception as error:
-                _fail(writes, error)
-            except BaseException:
-                _fail([*writes, *self._pending], StoreError("the write was interrupted"))
-                raise
-
-    async def _flush(self, writes: Sequence[Write]) -> None:
-        """Commit a group. If the server refuses it, the writes are tried again one by one, so that one bad write fails
-        alone."""
-        failure = await self._try(writes)
-        if failure is None:
-            return
-        one_by_one = len(writes) > 1 and _is_refused(failure)
-        for write in writes:
-            if one_by_one:
-                failure = await self._try([write])
-            if failure is not None:
-                if write.tried is not None:
-                    write.held.failure = failure
-                _fail([write], failure)
-
-    async def _try(self, writes: Sequence[Write]) -> StoreError | None:
-        async def attempt(connection: Connection, again: bool) -> _Outcomes:
-            if len(writes) == 1 and _goes_alone(writes[0]):
-                alone = await _write_alone(connection, writes[0], self._seal)
+    async def _commit(self, jobs: Sequence[Write]) -> list[WriteResult | Exception]:
+        async def attempt(connection: Connection, again: bool) -> list[WriteResult | Exception]:
+            if len(jobs) == 1 and _goes_alone(jobs[0]):
+                alone = await _write_alone(connection, jobs[0], self._seal)
                 if alone is not None:
                     return [alone]
-            return await _write_together(connection, writes, self._seal)
+            return await _write_together(connection, jobs, self._seal)
 
-        try:
-            outcomes = await self._server.as_owner_unshielded(attempt)
-        except StoreError as error:
-            return error
-        for write, outcome in zip(writes, outcomes, strict=True):
-            write.done.set_result(outcome)
-        return None
+        return await self._server.as_owner_unshielded(attempt)
 
 
 def _goes_alone(write: Write) -> bool:
@@ -157,10 +102,10 @@ async def _write_alone(connection: Connection, write: Write, seal: Seal) -> Writ
     return None
 
 
-async def _write_together(connection: Connection, writes: Sequence[Write], seal: Seal) -> _Outcomes:
+async def _write_together(connection: Connection, writes: Sequence[Write], seal: Seal) -> list[WriteResult | Exception]:
     numbers = sorted({write.held.number for write in writes})
     tails: dict[OwnedRun, JournalEnd] = {}
-    outcomes: _Outcomes = []
+    outcomes: list[WriteResult | Exception] = []
     fresh: list[Write] = []
     try:
         async with connection.pipeline():
@@ -214,41 +159,6 @@ async def _look(connection: Connection, numbers: Sequence[int]) -> dict[int, _St
     return {n: _State(epoch, cancel, frozenset(answered), place) for n, epoch, cancel, answered, place in found}
 
 
-async def append(
-    connection: Connection, number: int, before: JournalEnd, rows: Encoded, at: float, seal: Seal
-) -> JournalEnd:
-    """Write a batch inside the open transaction: its journal rows, texts and letters, the status, and the seal of the
-    run if its anchor moves. Return the new end of the journal."""
-    tail, journal = before.then(0, rows, at, seal)
-    for row in journal:
-        await connection.execute(PostgresStatements.APPEND, (number, *row), prepare=True)
-    if rows.status is not None:
-        sealed = tail.sealed(seal, 0)
-        await connection.execute(PostgresStatements.SET_STATUS, (*rows.status, at, *sealed, number))
-    elif before.anchors(rows):
-        await connection.execute(PostgresStatements.SET_ANCHOR, (*tail.sealed(seal, 0), number))
-    # In the order of their hashes, so that two writers with the same texts never deadlock.
-    for digest, text in sorted(rows.blobs):
-        await connection.execute(PostgresStatements.PUT_BLOB, (digest, str(text).encode()))
-    for letter in rows.letters:
-        await connection.execute(PostgresStatements.PUT_LETTER, letter)
-    return tail
-
-
-async def transact(connection: Connection, steps: Steps[T], seal: Seal) -> T:
-    """Drive a transaction inside the open one."""
-
-    async def perform(step: Step) -> Sequence[Row]:
-        if isinstance(step, Append):
-            held = step.held
-            held.tail = await append(connection, held.number, held.tail, step.batch, step.at, seal)
-            return ()
-        cursor = await connection.execute(*step)
-        return await cursor.fetchall() if cursor.description else ()
-
-    return await drive_async(steps, perform)
-
-
 async def _update_questions(connection: Connection, rows: Encoded) -> bool:
     for statement, all_cells in (
         (PostgresStatements.PUT_QUESTION, rows.questions),
@@ -266,17 +176,6 @@ def _closed_by(rows: Encoded) -> set[str]:
 
 def _is_empty(rows: Encoded) -> bool:
     return not (rows.status or rows.blobs or rows.questions or rows.consume or rows.withdraw or rows.letters)
-
-
-def _is_refused(failure: StoreError) -> bool:
-    """Tell whether the server refused a statement of a group; the other writes of the group may be fine."""
-    return isinstance(failure.__cause__, psycopg.Error) and failure.__cause__.sqlstate is not None
-
-
-def _fail(writes: Sequence[Write], failure: Exception) -> None:
-    for write in writes:
-        if not write.done.done():
-            write.done.set_result(failure)
 
 
 def _forgotten(run: str) -> StoreError:

@@ -94,8 +94,7 @@ class SqliteStore(SqlStore):
     async def _transact(self, work: Work[T]) -> T:
         return await self._writer.commit(Transaction(begin=lambda: work(False)))
 
-    async def _transact_as_owner(self, work: Work[T]) -> T:
-        return await self._transact(work)
+    _insert = _transact_as_owner = _transact
 
     async def _write(self, held: OwnedRun, batch: Batch, *, park: bool) -> WriteResult:
         if batch == Batch() and not park:

@@ -55,7 +55,22 @@ class Write(Job[WriteResult], kw_only=True):
     """If true, the batch is not written when an answer is waiting."""
 
     def perform(self, connection: sqlite3.Connection, seal: Seal) -> WriteResult | Exception:
-        return perform(connection, self, seal)
+        held, rows = self.held, self.rows
+        learnt = learn(connection, held)
+        if isinstance(learnt, Fenced):
+            return learnt
+        if self.park and learnt.answer_waiting:
+            taken = {path for _, path in (*rows.consume, *rows.withdraw)}
+            answered = connection.execute(SqliteStatements.ANSWERED, (held.run,)).fetchall()
+            if any(path not in taken for (path,) in answered):
+                return learnt
+        append(connection, held, rows, self.at, seal)
+        if not (rows.questions or rows.consume or rows.withdraw):
+            return learnt
+        connection.executemany(SqliteStatements.PUT_QUESTION, rows.questions)
+        connection.executemany(SqliteStatements.CONSUME, rows.consume)
+        connection.executemany(SqliteStatements.WITHDRAW, rows.withdraw)
+        return learn(connection, held)
 
 
 class Transaction(Job[T], kw_only=True):
@@ -184,26 +199,6 @@ class Writer:
         except StoreError as error:
             return error
         return None
-
-
-def perform(connection: sqlite3.Connection, write: Write, seal: Seal) -> WriteResult | Fenced:
-    """Write a batch inside the open transaction. Return `Fenced`, with nothing written, if the run has another
-    owner."""
-    held, rows = write.held, write.rows
-    learnt = learn(connection, held)
-    if isinstance(learnt, Fenced):
-        return learnt
-    if write.park and learnt.answer_waiting:
-        taken = {path for _, path in (*rows.consume, *rows.withdraw)}
-        if any(path not in taken for (path,) in connection.execute(SqliteStatements.ANSWERED, (held.run,)).fetchall()):
-            return learnt
-    append(connection, held, rows, write.at, seal)
-    if not (rows.questions or rows.consume or rows.withdraw):
-        return learnt
-    connection.executemany(SqliteStatements.PUT_QUESTION, rows.questions)
-    connection.executemany(SqliteStatements.CONSUME, rows.consume)
-    connection.executemany(SqliteStatements.WITHDRAW, rows.withdraw)
-    return learn(connection, held)
 
 
 def learn(connection: sqlite3.Connection, held: OwnedRun) -> WriteResult | Fenced:
