@@ -9,7 +9,7 @@ from quire.errors import Refused
 from quire.formats.directive.check import check
 from quire.formats.directive.parse import parse
 from quire.formats.directive.syntax import ParseResult
-from quire.formats.resolver import Circle, DocumentResolver, Parent, Wanted
+from quire.formats.resolver import Circle, DocumentResolver, ItemKind, Parent, Wanted
 from quire.source import Source
 
 METADATA = """\
