@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import socket
 from pathlib import Path
 from typing import Any
@@ -315,7 +316,7 @@ def test_the_events_of_a_run(said: Said) -> None:
     text = "\n".join(line.split("  ", 1)[1] for line in said()[0].splitlines())
     assert "thread project/deploy/deploy_staging started\n" in text
     assert "Writing the report. → rye/file-system/write path=" in text
-    assert 'tool ok 0.0s [0] {"path":"notes.txt"' in text
+    assert re.search(r'tool ok [0-9.]+s \[0\] \{"path":"notes.txt"', text)
     assert "thread project/notes/take_note completed" in text
 
 
