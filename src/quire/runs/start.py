@@ -6,6 +6,7 @@ Breakpoints and answers name steps by label, or by the way into a callee; each n
 
 from __future__ import annotations
 
+import os
 import re
 import secrets
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -251,7 +252,7 @@ async def prepare(
         bundles[""] = started.bundle
     if not runtime.queue:
         opened = runtime.models.open(model)
-        if isinstance(opened, Scripted):
+        if hasattr(opened, "ways") and isinstance(opened, Scripted):  # Python takes long over a protocol
             _check_script(opened, plan, documents)
         check_prices(runtime.models, asked_models(runtime, model, plans, bundles), options.budget)
     folder = _folder_of(document)
@@ -336,5 +337,5 @@ def _values(plan: Plan, inputs: Mapping[str, Value], started: Started | None) ->
 
 
 def _folder_of(document: Document) -> str | None:
-    path = Path(document.name)
-    return str(path.resolve().parent) if path.exists() else None
+    name = document.name or "."
+    return os.path.dirname(os.path.realpath(name)) if os.path.exists(name) else None  # noqa: PTH110, PTH120

@@ -78,9 +78,9 @@ def reaching(grants: Grants) -> frozenset[str]:
 def default_grants(settings: Settings, allow: Sequence[str] = ()) -> Grants:
     """Return the grants of a new run; `allow` are the values of `--allow`. Files of a workspace count only once they
     are confirmed."""
-    patterns = [capability("execute", "tool", ASK)]
+    patterns = list(_tools(ASK))
     if not is_everything(settings.workspace.folder):
-        patterns += [capability("execute", "tool", name) for name in FILE_TOOLS]
+        patterns += _tools(*FILE_TOOLS)
     for name in (*settings.granted, *allow):
         patterns += _grants(settings, name)
     patterns += [_VARIABLE + name for name in settings.shell_env]
@@ -93,6 +93,11 @@ def default_grants(settings: Settings, allow: Sequence[str] = ()) -> Grants:
         for name in settings.tools.allow:
             patterns += (one for one in _grants(settings, name) if not one.startswith(_OF_THE_USER))
     return Grants.of(patterns)
+
+
+@lru_cache(maxsize=4)
+def _tools(*names: str) -> tuple[str, ...]:
+    return tuple(capability("execute", "tool", name) for name in names)
 
 
 def _is_trusted(settings: Settings) -> bool:
