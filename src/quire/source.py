@@ -23,7 +23,7 @@ MAX_DOCUMENT_BYTES = 200_000
 MAX_FILE_BYTES = 100_000_000
 
 
-class Span(Struct, frozen=True):
+class Span(Struct, frozen=True, gc=False):
     """Half-open range of character offsets into the normalised text of a source."""
 
     start: int

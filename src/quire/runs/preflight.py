@@ -162,11 +162,11 @@ def _is_built_in(at: Reached) -> bool:
 async def _look_at_tool(
     settings: Settings, at: Reached, documents: Mapping[str, Plan], gate: Gate, found: Findings
 ) -> None:
-    from quire.library.spaces import Spaces
-
     match at.step.work:
         case UseTool(connection=place, tool=tool, problem="") as work if tool not in documents:
             if place == BUILT_IN and not is_built_in(tool):
+                from quire.library.spaces import Spaces
+
                 found.add(no_such(tool, Spaces(settings)), at, document=True)
             elif problem := await gate.problem_with(PlannedCall.of_tool(work)):
                 found.add(problem, at, document=True)
