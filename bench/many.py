@@ -47,8 +47,7 @@ runs, steps = map(int, sys.argv[1:])
 Path("page.playbook.md").write_text(page(steps))
 
 async def main():
-    model = ScriptedModel([{"default": "fine"}])
-    await quire.run("page.playbook.md", model=model, unattended=True)
+    model = ScriptedModel([{"default": "fine"}], keep_calls=False)
     return await asyncio.gather(*(quire.run("page.playbook.md", model=model, unattended=True) for _ in range(runs)))
 
 def work():
@@ -84,10 +83,10 @@ def measure(folder: Path | None = None) -> list[Row]:
         Row(f"{name}: wall", many["wall"], "s", "", True),
         Row(f"{name}: peak memory", many["memory"], "MB", "at most 150", many["memory"] <= 150),
         Row(f"{name}: processor / as many commits and encodings", ratio, "×", "at most 10", ratio <= 10),
-        Row(f"{page}, twice: processor", long["processor"], "s", "", True),
-        Row(f"{page}: wall of one", long["wall"] / 2, "s", "at most 3", long["wall"] <= 6),
+        Row(f"{page}: processor", long["processor"], "s", "", True),
+        Row(f"{page}: wall", long["wall"], "s", "at most 3", long["wall"] <= 3),
         Row(f"{LONG:,} bare commits and encodings: wall", raw["wall"], "s", "the measure", True),
-        Row(f"{page}: wall / bare", long["wall"] / 2 / raw["wall"], "×", "", True),
+        Row(f"{page}: wall / bare", long["wall"] / raw["wall"], "×", "", True),
         Row(f"{page} / one of half as many: wall", growth, "×", "at most 2.3", growth <= 2.3),
         Row(f"{page} / one of half as many: memory", memory, "×", "at most 2.3", memory <= 2.3),
     ]

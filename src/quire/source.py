@@ -29,7 +29,7 @@ PLACEHOLDER = re.compile(r"\{\{([A-Za-z0-9_]+)(?::([A-Za-z0-9_]+)(?::([^{}\n]*))
 """`{{name}}`, `{{name:type}}` or `{{name:type:default}}`: the place in a text that a value is put in."""
 
 
-class Span(Struct, frozen=True):
+class Span(Struct, frozen=True, gc=False):
     """Half-open range of character offsets into the normalised text of a source."""
 
     start: int

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import os
 from collections.abc import AsyncIterator, Collection, Generator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from quire.api.documents import find
 from quire.api.results import Result, result_of
+from quire.engine.progress import Progress
 from quire.errors import BadInputs, CannotStart, RunState
 from quire.runs.options import RunOptions, name_list
 from quire.runs.runtime import Runtime
+from quire.runs.stored import settings_of_turn
 
 if TYPE_CHECKING:
     from quire.engine.driver.drive import Drive
@@ -154,11 +157,17 @@ class Running:
             task.exception()  # no other caller will retrieve it
 
     async def _run(self, listen: Listener) -> Result:
-        runtime = Runtime.open(self._workspace, model=self._model, shared=True)
+        settings = settings_of_turn(self._workspace, os.environ)
+        runtime = Runtime.open(self._workspace, model=self._model, shared=True, settings=settings)
         try:
             self._id = await runtime.start(self._document, self._inputs, self._options)
             drives: list[Drive] = []
-            ended = await runtime.drive(self._id, people=self._people, listen=listen, began=drives.append)
+
+            def began(drive: Drive) -> None:
+                drive.follow(Progress.of(self._document.runnable()))
+                drives.append(drive)
+
+            ended = await runtime.drive(self._id, people=self._people, listen=listen, began=began)
             self.result = result_of(await runtime.view_after(drives[0], self._id, ended), ended)
             return self.result
         finally:

@@ -18,6 +18,11 @@ REPEATABLE = frozenset({"step_failed"})
 Listener = Callable[[Event], None]
 
 
+def replayed_event(said: Emit) -> Event:
+    """Return an event as a replay has it: without a time and a number."""
+    return Event(said.type, "", 0.0, 0, said.path, said.label, said.data, said.live, True)
+
+
 class Feed:
     """Number the kept events of one drive and hold them until they are written.
 

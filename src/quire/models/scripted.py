@@ -21,6 +21,7 @@ import json
 import re
 from collections import deque
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from functools import lru_cache
 from pathlib import Path
 
 from msgspec import Struct, field
@@ -358,6 +359,7 @@ class ScriptedModel:
         raise ModelFailed(f"{NO_REPLY} {where}", kind="script")
 
 
+@lru_cache(maxsize=64)  # a default answers many calls
 def _pieces(text: str) -> list[str]:
     """Split a text between words: a short one into up to two pieces, others into up to four.
 

@@ -2,6 +2,7 @@
 
 Positions number the children of a node from 1. The path of an effect consists of positions, never of labels. Texts with
 references are parsed into `Template`s once, when the plan is built, so that running a step only has to look up values.
+A plan is a tree, so the collector of garbage does not have to look at the nodes of which there are many (`gc=False`).
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ CaptureType = typing.Literal["string", "text", "number", "boolean", "enum", "jso
 AskKind = typing.Literal["input", "confirm", "select"]
 
 
-class Reference(Struct, frozen=True):
+class Reference(Struct, frozen=True, gc=False):
     """A place in a template where a value is inserted."""
 
     name: str
@@ -49,7 +50,7 @@ class Reference(Struct, frozen=True):
     """The text as written, kept if no value has this name."""
 
 
-class Template(Struct, frozen=True):
+class Template(Struct, frozen=True, gc=False):
     """Text and references, alternating. Inserted values are never scanned for references again."""
 
     parts: tuple[str | Reference, ...]
@@ -97,7 +98,7 @@ class Capture(Struct, frozen=True):
     field: str | None
 
 
-class Think(StepWork, frozen=True):
+class Think(StepWork, frozen=True, gc=False):
     """One model call in a new conversation."""
 
     prompt: Template
@@ -275,7 +276,7 @@ Work: TypeAlias = Think | UseTool | PipelineWork | Thread
 """After a kind is added mypy finds the places that must know it; CONTRIBUTING.md lists those that it cannot find."""
 
 
-class Step(Struct, frozen=True):
+class Step(Struct, frozen=True, gc=False):
     """A numbered step of a document: a question, then its own work, then one arm of a branch. Each part may be missing.
 
     In a pipeline the title is the kind of the step, and `capture` names the store that receives its value.
@@ -296,7 +297,7 @@ class Step(Struct, frozen=True):
         return self.work.calls() if self.work else ()
 
 
-class Sequence(Struct, frozen=True):
+class Sequence(Struct, frozen=True, gc=False):
     steps: tuple[Step, ...]
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from quire.engine.driver.drive import DriveResult
-from quire.engine.driver.replay import replay
+from quire.engine.driver.replay import Replay, replay
 from quire.engine.interpreter.playbook.steps import WrongAnswer, checked_answer
 from quire.engine.progress import Progress
 from quire.engine.records import EffectRecord, NewRun, Question, RunRow, Status
@@ -102,13 +102,15 @@ class Runtime(StoredRuns):
         model: Model | None = None,
         tools: Tools | None = None,
         shared: bool = False,
+        settings: Settings | None = None,
     ) -> Runtime:
         """Return the runtime of the workspace around `start` (the current folder by default). Opens nothing yet.
 
-        With `shared`, which needs a running event loop, runtimes of one workspace in one loop use one store.
+        With `shared`, which needs a running event loop, runtimes of one workspace in one loop use one store. `settings`
+        are those of the workspace, if they have just been read.
         """
         environ = os.environ if environ is None else environ
-        settings = settings_of(start, environ)
+        settings = settings or settings_of(start, environ)
         if shared:
             sharing = shared_store_of(settings, environ)
             return cls(settings, sharing.store, environ=environ, model=model, tools=tools, release=sharing.release)
@@ -202,10 +204,12 @@ class Runtime(StoredRuns):
         return await self.view_of(row, await self.store.effects(run), await self.store.questions(run))
 
     async def view_after(self, drive: Drive, run: str, ended: DriveResult) -> RunView:
-        """Return the view of a run that this process has just driven. The records of one that is over are at hand."""
+        """Return the view of a run that this process has just driven. If it is complete, its records are at hand, and
+        its progress if the drive followed it; the requests are not kept then."""
         if ended.status is not Status.COMPLETED:
             return await self.view(run)
-        return await self.view_of(await self.row(run), drive.records)
+        replayed = Replay(drive.progress, finished=True, result=ended.result) if drive.progress else None
+        return await self.view_of(await self.row(run), drive.records, replayed=replayed)
 
     async def view_of(
         self,
@@ -213,8 +217,10 @@ class Runtime(StoredRuns):
         effects: Sequence[EffectRecord],
         questions: Sequence[Question] = (),
         progress: Callable[[Plan], Progress] = Progress.of,
+        replayed: Replay | None = None,
     ) -> RunView:
-        """Return the view of a run with these records. `progress` makes the listener of the replay."""
+        """Return the view of a run with these records. `progress` makes the listener of the replay, which is left out
+        if its outcome is known."""
         held = await self.stored(row)
         held = replace(held, pins=agreed(held.pins, effects))
         stands = row.ended_by if row.status is Status.PAUSED else ()
@@ -222,7 +228,7 @@ class Runtime(StoredRuns):
         thread = held.thread()
         # A run that was never driven has done nothing, even if it could compute without an effect.
         untouched = row.status is Status.PENDING and not effects
-        replayed = await replay(
+        replayed = replayed or await replay(
             held.walk,
             effects,
             progress(held.plan),
@@ -345,7 +351,8 @@ class Runtime(StoredRuns):
             async with contextlib.AsyncExitStack() as stack:
                 if isinstance(gate, Gate):
                     await stack.enter_async_context(gate)
-                found = await look_ahead(self.library, start, gate, self.models, self.callees().find)
+                find = self.callees().find if start.bundles else None
+                found = await look_ahead(self.library, start, gate, self.models, find)
         found.raise_if_any()
         for notice in found.notices:
             self.notice(f"warning: {notice}")

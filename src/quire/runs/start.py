@@ -3,6 +3,7 @@ can type."""
 
 from __future__ import annotations
 
+import os
 import secrets
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -136,7 +137,7 @@ def _model(runtime: Runtime, parts: _Parts, options: RunOptions, choice: Choice 
         model = (choice or runtime.choose_model(options.model, parts.plan)).spec
     if not runtime.queue:
         opened = runtime.models.open(model)
-        if isinstance(opened, Scripted):
+        if hasattr(opened, "ways") and isinstance(opened, Scripted):  # Python takes long over a protocol
             _check_script(opened, parts.plan, parts.documents)
         check_prices(runtime.models, asked_models(runtime, model, parts.plans, parts.bundles), options.budget)
     return model
@@ -223,5 +224,5 @@ def _values(plan: Plan, inputs: Mapping[str, Value], started: Started | None) ->
 
 
 def _folder_of(document: Document) -> str | None:
-    path = Path(document.name)
-    return str(path.resolve().parent) if path.exists() else None
+    name = document.name or "."
+    return os.path.dirname(os.path.realpath(name)) if os.path.exists(name) else None  # noqa: PTH110, PTH120

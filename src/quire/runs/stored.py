@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
+from weakref import WeakKeyDictionary
 
 from quire.errors import BrokenSeal, NoSuchRun
 from quire.stores import DEFAULT_PATH, open_store
@@ -16,6 +18,8 @@ from quire.workspace.configuration import load_settings
 from quire.workspace.locate import current_folder, find_workspace
 
 if TYPE_CHECKING:
+    import asyncio
+
     from quire.engine.ports import Store
     from quire.engine.records import Event, RunRow
     from quire.stores.shared import Sharing
@@ -93,6 +97,27 @@ def settings_of(start: Path | None, environ: Mapping[str, str]) -> Settings:
 
         require_trusted(settings)
     return settings
+
+
+_turns: WeakKeyDictionary[asyncio.AbstractEventLoop, dict[tuple[str, str | None], Settings]] = WeakKeyDictionary()
+_guard = threading.Lock()
+
+
+def settings_of_turn(start: Path | None, environ: Mapping[str, str]) -> Settings:
+    """Read the settings once for all tasks that begin a run in the same turn of the running event loop, as a thousand
+    do that a program starts at once. A task that comes later reads them anew."""
+    import asyncio  # not for verbs that only read
+
+    loop = asyncio.get_running_loop()
+    with _guard:
+        known = _turns.get(loop)
+        if known is None:
+            known = _turns[loop] = {}
+            loop.call_soon(_turns.pop, loop, None)
+    key = (str(start or current_folder()), environ.get("QUIRE_HOME"))
+    if key not in known:
+        known[key] = settings_of(start, environ)
+    return known[key]
 
 
 def store_of(settings: Settings, environ: Mapping[str, str]) -> Store:

@@ -43,20 +43,28 @@ NEVER = "never"
 
 
 class _File(Struct, frozen=True):
-    """A file as it was read; without content if it does not exist, or if a problem says why it cannot be read."""
+    """A file as it was read; without content if it does not exist, or if a problem says why it cannot be read.
 
-    path: Path
+    `name` is a text, because these are the keys of a cache, and the hash of a path takes long.
+    """
+
+    name: str
     content: bytes | None = None
     problem: str = ""
 
     @classmethod
     def read(cls, path: Path) -> _File:
+        name = str(path)
         try:
-            return cls(path, read_bytes(path))
+            return cls(name, read_bytes(path))
         except FileNotFoundError:
-            return cls(path)
+            return cls(name)
         except OSError as error:
-            return cls(path, problem=f"{path}: cannot be read: {error.strerror or error}")
+            return cls(name, problem=f"{path}: cannot be read: {error.strerror or error}")
+
+    @property
+    def path(self) -> Path:
+        return Path(self.name)
 
 
 class _Contents(Struct, frozen=True):
@@ -79,7 +87,7 @@ def load_settings(workspace: Workspace, environ: Mapping[str, str] | None = None
     user = user_space(environ)
     paths = (user / "quire.toml", _settings_file(workspace), workspace.folder / MCP_FILE)
     files = tuple(map(_File.read, paths))
-    read = _contents(workspace, user, *files)
+    read = _contents(str(workspace.folder), str(user), *files)
     own, theirs, merged, users, requests = read.own, read.theirs, read.merged, read.users, read.requests
     prompts, knowledge = (_folders(workspace.folder, theirs, name) for name in ("prompts", "knowledge"))
     settings = Settings(
@@ -103,7 +111,7 @@ def load_settings(workspace: Workspace, environ: Mapping[str, str] | None = None
         sandbox=users.sandbox,
         servers=read.servers,
         disabled_servers=read.disabled,
-        files=tuple(file.path for file in files if file.content is not None),
+        files=tuple(path for path, file in zip(paths, files, strict=True) if file.content is not None),
         warnings=read.warnings,
         requested=theirs,
         outside=tuple(one for one in (*prompts, *knowledge) if not one.is_relative_to(workspace.folder)),
@@ -113,7 +121,8 @@ def load_settings(workspace: Workspace, environ: Mapping[str, str] | None = None
 
 
 @lru_cache(maxsize=8)
-def _contents(workspace: Workspace, user: Path, own_file: _File, file: _File, mcp_file: _File) -> _Contents:
+def _contents(folder: str, user_folder: str, own_file: _File, file: _File, mcp_file: _File) -> _Contents:
+    workspace, user = Workspace(Path(folder)), Path(user_folder)
     problems: list[str] = []
     warnings: list[str] = []
     disabled: list[str] = []

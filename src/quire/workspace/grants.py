@@ -75,8 +75,7 @@ def default_grants(settings: Settings, allow: Sequence[str] = ()) -> Grants:
     """Return the grants of a new run; `allow` are the values of `--allow`. Files of a workspace count only once they
     are confirmed."""
     bounded = not is_everything(settings.workspace.folder)
-    granted = ("always", "in a workspace") if bounded else ("always",)
-    patterns = [capability("execute", "tool", tool.id) for tool in BUILT_IN_TOOLS if tool.granted in granted]
+    patterns = list(_built_in_grants(("always", "in a workspace") if bounded else ("always",)))
     for name in (*settings.granted, *allow):
         patterns += _grants(settings, name)
     patterns += [_VARIABLE + name for name in settings.shell_env]
@@ -89,6 +88,11 @@ def default_grants(settings: Settings, allow: Sequence[str] = ()) -> Grants:
         for name in settings.tools.allow:
             patterns += (one for one in _grants(settings, name) if not one.startswith(_OF_THE_USER))
     return Grants.of(patterns)
+
+
+@lru_cache(maxsize=4)
+def _built_in_grants(granted: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(capability("execute", "tool", tool.id) for tool in BUILT_IN_TOOLS if tool.granted in granted)
 
 
 def _is_trusted(settings: Settings) -> bool:

@@ -19,6 +19,7 @@ from quire.errors import JournalMismatch, LimitReached, QuireError, StepFailed
 if TYPE_CHECKING:
     from quire.engine.events import Listener
     from quire.engine.ports import Ports
+    from quire.engine.progress import Progress
     from quire.engine.records import EffectRecord
     from quire.values import Value
 
@@ -65,6 +66,15 @@ class Drive:
     def records(self) -> Sequence[EffectRecord]:
         """The records of the run so far, in the order in which their paths first appeared."""
         return self._ledger.journal.records
+
+    @property
+    def progress(self) -> Progress | None:
+        return self._walker.progress
+
+    def follow(self, progress: Progress) -> None:
+        """Apply to `progress` what a replay would. A run whose branches move side by side cannot be followed: the order
+        of a replay is another one."""
+        self._walker.progress = progress
 
     def stop(self) -> None:
         """Park the run as soon as its running effects have been recorded."""

@@ -13,13 +13,14 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from msgspec import Struct, field
 
 from quire.engine.driver.journal import Journal, abort_path
+from quire.engine.events import replayed_event
 from quire.engine.progress import Progress
 from quire.engine.pure_work import PURE_WORK, REPLAY_FACTOR, PureWork, replay_exhausted
-from quire.engine.records import EffectRecord, Event
 from quire.engine.requests import Boundary, Effect, Emit, Fan, Metering, Outcome, Spawn, Walk, WorkCheck
 from quire.errors import JournalMismatch, LimitReached, StepFailed
 
 if TYPE_CHECKING:
+    from quire.engine.records import EffectRecord
     from quire.values import Value
 
 
@@ -127,9 +128,7 @@ class _Following(Struct):
                 request = walk.send(answer) if error is None else walk.throw(error)
                 answer = error = None
                 if isinstance(request, Emit):
-                    self.replayed.progress.apply(
-                        Event(request.type, "", 0.0, 0, request.path, request.label, request.data, request.live, True)
-                    )
+                    self.replayed.progress.apply(replayed_event(request))
                     continue
                 try:
                     if isinstance(request, Fan | Metering | Spawn | WorkCheck):

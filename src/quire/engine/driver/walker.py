@@ -18,6 +18,7 @@ from quire.engine.driver.journal import CancelRequested, Ledger
 from quire.engine.driver.perform import Performer
 from quire.engine.driver.tasks import Children
 from quire.engine.driver.waiting import WaitingBranches
+from quire.engine.events import replayed_event
 from quire.engine.pure_work import PURE_WORK, REPLAY_FACTOR, exhausted, replay_exhausted
 from quire.engine.requests import (
     Boundary,
@@ -40,6 +41,7 @@ from quire.errors import LimitReached, StepFailed
 if TYPE_CHECKING:
     from quire.engine.driver.branches import Branch
     from quire.engine.ports import Ports
+    from quire.engine.progress import Progress
     from quire.engine.records import Answer, EffectRecord, Question
     from quire.values import Value
 
@@ -76,6 +78,7 @@ class Walker:
 
     def __init__(self, ledger: Ledger, ports: Ports, terms: DriveLimits, answers: dict[str, Answer]) -> None:
         self.stopping = False
+        self.progress: Progress | None = None
         self.stopped_at: str | None = None
         self.stopped_label = ""
         self.grace = CANCEL_GRACE_SECONDS
@@ -100,6 +103,8 @@ class Walker:
                 answer = error = None
                 if type(request) is Emit:
                     self._ledger.feed.emit(request, live=branch.live)
+                    if self.progress is not None:
+                        self.progress.apply(replayed_event(request))
                     continue
                 if type(request) is Boundary and not self._stops(request) and self._ledger.journal.passes(request.path):
                     answer = _NOTHING_SET
@@ -123,10 +128,12 @@ class Walker:
         """Answer the requests that take more than one effect, or none."""
         match request:
             case Fan():
+                self.progress = None
                 return await self.children.fan(request, branch)
             case Metering():
                 return self._ledger.journal.metered(request)
             case Spawn():
+                self.progress = None
                 self.children.spawn(request, branch)
                 return None
             case Halt():
