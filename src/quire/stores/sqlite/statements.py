@@ -52,10 +52,12 @@ class SqliteStatements(Statements):
             AND (j.events IS NOT NULL OR j.events_blob IS NOT NULL) ORDER BY j.id
     """
     SEALED_JOURNAL = f"""
+        WITH given (run) AS (SELECT ?)
         SELECT {JOURNAL_COLUMNS}, (SELECT body FROM blobs WHERE sha256 = blob),
             (SELECT body FROM blobs WHERE sha256 = events_blob)
-        FROM journal WHERE id BETWEEN ?1 << {PLACE_BITS} AND ((?1 + 1) << {PLACE_BITS}) - 1 ORDER BY id
+        FROM journal WHERE id BETWEEN (SELECT run << {PLACE_BITS} FROM given)
+            AND (SELECT ((run + 1) << {PLACE_BITS}) - 1 FROM given) ORDER BY id
     """
-    SEAL_ROW = f"UPDATE journal SET seal = ?1 WHERE id = ?3 AND id >> {PLACE_BITS} = ?2"
+    SEAL_ROW = f"UPDATE journal SET seal = ? WHERE id >> {PLACE_BITS} = ? AND id = ?"
 
     first_place = staticmethod(rows.first_place)
