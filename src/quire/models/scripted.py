@@ -164,12 +164,15 @@ def _json(path: Path, text: str) -> list[tuple[int, Value]]:
     # The whole is valid, so its items can be read again one by one to find where each begins.
     found: list[tuple[int, Value]] = []
     scan, at = json.JSONDecoder().raw_decode, text.index("[") + 1
+    line = text.count("\n", 0, at) + 1
     for _ in whole:
         while text[at] in " \t\r\n,":
+            line += text[at] == "\n"
             at += 1
-        line = text.count("\n", 0, at) + 1
-        value, at = scan(text, at)
+        began = at
+        value, at = scan(text, began)
         found.append((line, value))
+        line += text.count("\n", began, at)
     return found
 
 

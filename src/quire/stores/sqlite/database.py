@@ -140,9 +140,11 @@ class Database:
         self._closed = False
 
     def exists(self) -> bool:
+        if self._connection is not None:
+            return True
         try:
             _require_folder(self.path.parent)
-            return self._connection is not None or self.path.exists()
+            return self.path.exists()
         except OSError as error:
             # A folder that this account may not search.
             raise explain(error, self.path) from error
