@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import platformdirs
 import pytest
 
 from quire.errors import CannotStart
@@ -73,3 +74,12 @@ def test_the_current_folder_may_be_gone(tmp_path: Path, monkeypatch: pytest.Monk
     gone.rmdir()
     with pytest.raises(CannotStart, match="the current folder is not there any more"):
         current_folder()
+
+
+@pytest.mark.parametrize("configured", [None, "", " ", "/etc/mine", "relative"])
+def test_user_space_is_where_platformdirs_has_it(configured: str | None, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("QUIRE_HOME", raising=False)
+    monkeypatch.delenv("XDG_CONFIG_HOME", raising=False)
+    if configured is not None:
+        monkeypatch.setenv("XDG_CONFIG_HOME", configured)
+    assert user_space() == platformdirs.user_config_path("quire", appauthor=False)

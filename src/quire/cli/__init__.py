@@ -6,6 +6,7 @@ that verb is invoked, so that short commands start quickly; `--version` does not
 
 from __future__ import annotations
 
+import gc
 import sys
 
 from quire import __version__
@@ -39,6 +40,10 @@ VERBS: dict[str, tuple[str, str]] = {
 INTERRUPTED = 130
 BROKEN_PIPE = 141
 
+NEW_OBJECTS = 50_000
+"""How many new objects start a search for garbage. Loading modules alone makes more than Python's 700 many times over,
+and most commands end before there is any."""
+
 
 def main(argv: list[str] | None = None) -> int:
     """Run one command and return its exit status. Only a bug ends in a traceback."""
@@ -50,6 +55,7 @@ def main(argv: list[str] | None = None) -> int:
         from quire.python_process import leave_current_folder
 
         leave_current_folder()
+        gc.set_threshold(NEW_OBJECTS)
     from quire.cli.app import enter
 
     code = enter(arguments)

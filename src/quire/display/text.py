@@ -10,7 +10,6 @@ import io
 import os
 import re
 import shlex
-import shutil
 import sys
 from typing import TYPE_CHECKING
 
@@ -71,8 +70,14 @@ def wrapped(text: str, indent: str = "") -> str:
     The width is measured in terminal columns, not in characters: some characters take two columns, and a character
     that the terminal does not have is written as an escape.
     """
-    columns = max(20, shutil.get_terminal_size().columns) - width(indent)
+    columns = _terminal_columns() - width(indent)
     return wrapped_to(text, columns, indent, getattr(sys.stderr, "encoding", None) or "utf-8")
+
+
+def _terminal_columns() -> int:
+    import shutil  # It loads every kind of compression.
+
+    return max(20, shutil.get_terminal_size().columns)
 
 
 def wrapped_to(text: str, columns: int, indent: str = "", encoding: str = "utf-8") -> str:
@@ -150,7 +155,7 @@ LONGEST = 200_000
 
 def rendered(text: str, artifact_type: str, columns: int | None = None) -> str:
     """Render the text for a terminal, with its control characters made visible."""
-    columns = columns or max(20, shutil.get_terminal_size().columns)
+    columns = columns or _terminal_columns()
     if artifact_type not in ("", "markdown", "text") or len(text) > LONGEST:
         return visible(text)
     if artifact_type == "markdown" or (artifact_type == "" and _MARKDOWN.search(text)):
