@@ -16,7 +16,7 @@ from quire.formats.playbook.parse import parse
 from quire.source import Source
 
 CORPUS = Path(__file__).parents[2] / "shared" / "conformance" / "corpus" / "playbook"
-FASTER = 4.0
+FASTER = 2.0
 
 PAGE = """# Technical decision
 

@@ -10,7 +10,6 @@ check` builds no plan, and importing the plan would take a tenth of its time.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
 from msgspec import Struct
@@ -170,8 +169,7 @@ class Arm(Struct):
         return Span(self.start, self.end)
 
 
-@dataclass(slots=True, unsafe_hash=True)
-class Step:
+class Step(Struct):
     """A `## STEP N:` or `### STEP Na:` with its text and directives. `span` covers the heading line."""
 
     number: int
@@ -179,8 +177,8 @@ class Step:
     title: str
     start: int
     end: int
-    document: str = field(repr=False)
-    pieces: list[tuple[int, int]] = field(hash=False)
+    document: str
+    pieces: list[tuple[int, int]]
     """The ranges of `document` that `content` was joined from."""
     content: str = ""
     """The prompt text without directives."""
