@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import os
+import re
+import shutil
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -35,12 +39,16 @@ VERBS = {
 """The arguments, the most modules of Quire, and modules that are not loaded. The numbers only fall."""
 
 
+def _documents(folder: Path) -> None:
+    (folder / "quire.toml").write_text("")
+    (folder / "one.playbook.md").write_text("# One\n\n## STEP 1: Say\n\nSay hello.\n")
+    (folder / "script.json").write_text('[{"default": "Hello."}]')
+
+
 @pytest.mark.parametrize("verb", VERBS)
 def test_a_verb_loads_only_what_it_needs(verb: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     arguments, most, absent = VERBS[verb]
-    (tmp_path / "quire.toml").write_text("")
-    (tmp_path / "one.playbook.md").write_text("# One\n\n## STEP 1: Say\n\nSay hello.\n")
-    (tmp_path / "script.json").write_text('[{"default": "Hello."}]')
+    _documents(tmp_path)
     done = subprocess.run(
         [sys.executable, "-c", CODE, *arguments], capture_output=True, text=True, cwd=tmp_path, check=True
     )
@@ -50,3 +58,32 @@ def test_a_verb_loads_only_what_it_needs(verb: str, tmp_path: Path, monkeypatch:
     assert loaded == set()
     own = [module for module in modules if module.partition(".")[0] == "quire"]
     assert len(own) <= most, own
+
+
+INSTRUCTIONS = {"help": 6, "check of a playbook": 8, "runs": 10, "run of a playbook": 16.5}
+"""How many times the instructions of a Python that does nothing a verb may take. The numbers only fall."""
+
+
+@pytest.mark.skipif(shutil.which("valgrind") is None, reason="valgrind, which counts instructions, is not installed")
+@pytest.mark.parametrize("verb", INSTRUCTIONS)
+def test_a_verb_takes_few_instructions(verb: str, tmp_path: Path) -> None:
+    _documents(tmp_path)
+    command = ("-m", "quire", *VERBS[verb][0])
+    environ = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    subprocess.run([sys.executable, *command], check=True, cwd=tmp_path, env=environ, capture_output=True)  # compiles
+    assert _instructions(tmp_path, *command) / _bare() < INSTRUCTIONS[verb]
+
+
+@cache
+def _bare() -> int:
+    return _instructions(Path("/"), "-c", "pass")
+
+
+def _instructions(folder: Path, *arguments: str) -> int:
+    count = ("valgrind", "--tool=cachegrind", "--cache-sim=no", "--cachegrind-out-file=/dev/null")
+    done = subprocess.run(
+        [*count, sys.executable, *arguments], check=True, cwd=folder, capture_output=True, text=True, timeout=120
+    )
+    counted = re.search(r"I\s+refs:\s+([\d,]+)", done.stderr)
+    assert counted, done.stderr
+    return int(counted[1].replace(",", ""))
