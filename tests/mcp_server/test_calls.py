@@ -14,7 +14,7 @@ import pytest
 from mcp.shared.exceptions import MCPError
 from tests.mcp_server.serving import GREET, MODES, NAME, THINK, TOPIC, Gated, Serving, envelope, text, write
 
-from quire.engine.records import Status
+from quire.engine.records import NewRun, Status
 from quire.formats.pipeline.definition import GRAMMAR
 from quire.library.document import load
 from quire.models.scripted import ScriptedModel
@@ -150,6 +150,19 @@ async def test_an_async_launch_gives_its_result_later(serve: Serve, mode: str) -
     assert isinstance(page, types.TextResourceContents)
     assert json.loads(page.text)["data"]["output"] == "Hello, Bo!"
     assert [one.run for one in await serving.runtime.store.letters(f"mcp:{NAME}")] == [run]
+
+
+async def test_many_runs_of_the_user_hide_no_launched_run(serve: Serve) -> None:
+    serving = serve()
+    async with serving.client(MODES[0]) as client:
+        started = envelope(await client.call_tool("run_pipeline_async", {"name": "greet", "input": {"name": "Bo"}}))
+        await serving.host.calls.close()
+        for number in range(60):
+            await serving.runtime.store.create(
+                NewRun(f"mine-{number}", "Mine", "pipeline", "mine", 9e9 + number, {}, {})
+            )
+        listed = [one.uri for one in (await client.list_resources()).resources]
+    assert listed == ["quire://grammar/pipeline", f"quire://runs/{started['data']['run_id']}"]
 
 
 @both

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 SCHEME = "quire://runs/"
 MOST_RUNS = 50
-MOST_LEFT = 1000
+MOST_LOOKED_AT = 1000
 
 
 class Late:
@@ -72,15 +72,16 @@ class Late:
         return [{"run_id": one.run, "at": one.at, "text": one.text} for one in letters[start:end]], start
 
     async def runs(self) -> list[RunRow]:
-        """Return the launched runs, the newest first."""
-        return [row for row in await self._runtime.store.list(limit=MOST_RUNS) if _launched_here(row)]
+        """Return the launched runs, the newest first. Runs of the user may be among them in the store."""
+        launched = [row for row in await self._runtime.store.list(limit=MOST_LOOKED_AT) if _launched_here(row)]
+        return launched[:MOST_RUNS]
 
     async def left_behind(self) -> list[RunRow]:
         """Return the runs that a server had begun when it was killed, the oldest first."""
         rows = [
             row
             for status in (Status.PENDING, Status.INTERRUPTED)
-            for row in await self._runtime.store.list(status=status, limit=MOST_LEFT)
+            for row in await self._runtime.store.list(status=status, limit=MOST_LOOKED_AT)
         ]
         return sorted((row for row in rows if _launched_here(row)), key=lambda row: row.created_at)
 
