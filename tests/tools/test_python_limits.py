@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import sysconfig
 import threading
 from pathlib import Path
 
 import pytest
 
+from quire.cli import main
 from quire.engine.requests import ToolRequest
 from quire.errors import ToolFailed
 from quire.tools import python
@@ -128,3 +130,19 @@ async def test_a_folder_on_the_path_is_not_an_installation(
     package(workspace, "ep_planted", DECORATED.format("ep_p"), "ep_p = ep_planted:f")
     monkeypatch.syspath_prepend(str(workspace))
     assert "ep_p" not in await PythonConnection([], workspace, installed=True).tools()
+
+
+def test_the_doctor_lists_tools_of_packages(
+    installed: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def found() -> list[tuple[str, str]]:
+        main(["doctor", "--json"])
+        findings = json.loads(capsys.readouterr().out)
+        return [(one["state"], one["detail"]) for one in findings if one["what"] == "python tools"]
+
+    monkeypatch.chdir(tmp_path)
+    package(installed, "ep_seen", "def g() -> str:\n    return 'seen'\n", "ep_seen_tool = ep_seen:g")
+    ((state, detail),) = found()
+    assert state == "ok" and "ep_seen_tool" in detail
+    package(installed, "ep_bad", "1 / 0\n", "ep_c = ep_bad:g")
+    assert [state for state, detail in found() if "the package ep_bad cannot be loaded" in detail] == ["problem"]

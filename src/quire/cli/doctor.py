@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import platform
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing
 from importlib.util import find_spec
 from pathlib import Path
@@ -23,6 +23,7 @@ from quire.workspace.locate import Workspace, find_workspace, user_space
 
 if TYPE_CHECKING:
     from quire.library.items import ItemType
+    from quire.tools.registry import ToolSpec
     from quire.workspace.mcp_config import McpServer
     from quire.workspace.settings import Settings
 
@@ -195,21 +196,22 @@ def _keys(settings: Settings) -> Iterator[Finding]:
 
 
 def _python_tools(settings: Settings) -> Iterator[Finding]:
-    """Report the functions in the modules of a trusted workspace, and why some of them cannot be used."""
+    """Report the functions of installed packages and of the modules of a trusted workspace, and why some of them cannot
+    be used."""
+    from quire.tools.python import installed_tools, workspace_tools
     from quire.workspace.consent import is_trusted
 
-    if not settings.tools.modules:
-        return
-    if not is_trusted(settings):
+    loaders: list[Callable[[], Mapping[str, ToolSpec]]] = [installed_tools]
+    if settings.tools.modules and is_trusted(settings):
+        loaders.append(lambda: workspace_tools(settings))
+    elif settings.tools.modules:
         yield Finding("python tools", "missing", "not loaded before you agree to the workspace: quire trust workspace")
-        return
-    from quire.tools.python import workspace_tools
-
-    try:
-        specs = workspace_tools(settings)
-    except QuireError as error:
-        yield Finding("python tools", "problem", str(error))
-        return
+    specs: dict[str, ToolSpec] = {}
+    for load in loaders:
+        try:
+            specs.update(load())
+        except QuireError as error:
+            yield Finding("python tools", "problem", str(error))
     usable = [name for name, spec in specs.items() if not spec.problem]
     if usable:
         yield Finding("python tools", "ok", ", ".join(sorted(usable)))

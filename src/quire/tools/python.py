@@ -180,6 +180,14 @@ def workspace_tools(settings: Settings) -> Mapping[str, ToolSpec]:
     return PythonConnection(settings.tools.modules, settings.workspace.folder, files=files)._load()
 
 
+def installed_tools() -> Mapping[str, ToolSpec]:
+    """Return the tools of installed packages, for commands that only look. Raises `ToolFailed` if one cannot be
+    loaded."""
+    with redirect_stdout(sys.stderr):
+        names = _load_installed()
+    return {name: _spec(declared) for name, declared in _declared.items() if name in names}
+
+
 def _spec(declared: PythonTool) -> ToolSpec:
     """Make the spec of a function. One that cannot be a tool gets a `problem`, and does not affect the others."""
     schema: dict[str, Value] = {}
@@ -198,8 +206,9 @@ def _spec(declared: PythonTool) -> ToolSpec:
     )
 
 
-def _load_installed() -> None:
-    """Load the tools of installed packages. An entry point names a module full of tools, or one function.
+def _load_installed() -> set[str]:
+    """Load the tools of installed packages, and return their names. An entry point names a module full of tools, or one
+    function.
 
     Only the folders into which packages are installed are searched: a distribution that lies in a workspace, or
     anywhere else on the path, was not installed by the user.
@@ -209,13 +218,15 @@ def _load_installed() -> None:
     from importlib.metadata import distributions
 
     folders = [*(sysconfig.get_path(kind) for kind in ("purelib", "platlib")), site.getusersitepackages()]
+    names: set[str] = set()
     for distribution in distributions(path=list(dict.fromkeys(folders))):
         for point in distribution.entry_points:
             if point.group == GROUP:
-                _load_point(point, distribution.metadata["Name"])
+                names |= _load_point(point, distribution.metadata["Name"])
+    return names
 
 
-def _load_point(point: EntryPoint, package: str) -> None:
+def _load_point(point: EntryPoint, package: str) -> set[str]:
     try:
         found: object = point.load()
         known = any(declared.function is found for declared in _declared.values())
@@ -225,6 +236,8 @@ def _load_point(point: EntryPoint, package: str) -> None:
         raise ToolFailed(
             f"the tool {point.name} of the package {package} cannot be loaded: {type(error).__name__}: {error}"
         ) from None
+    tools = {name: declared.function for name, declared in _declared.items()}
+    return {name for name, function in tools.items() if function is found or function.__module__ == point.module}
 
 
 def _import(name: str, folder: Path) -> None:
