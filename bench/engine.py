@@ -98,7 +98,7 @@ async def pure(here: Path) -> list[Row]:
     times = [(await drive(store, f"pure-{n}", document(PURE, False)))[0] for n in range(5)]
     await store.close()
     each = (min(times) - empty) / PURE * 1e6
-    return [Row("pure step", each, "µs", "at most 15", each <= 15)]
+    return [Row("pure step", each, "µs", "at most 10", each <= 10)]
 
 
 async def journaled(here: Path) -> list[Row]:
@@ -186,7 +186,7 @@ async def replayed(here: Path) -> list[Row]:
     took = time.perf_counter() - started
     assert again.finished
     await store.close()
-    return [Row(f"replay of {REPLAYED:,} effects", took, "s", "at most 0.5", took <= 0.5)]
+    return [Row(f"replay of {REPLAYED:,} effects", took, "s", "at most 0.25", took <= 0.25)]
 
 
 def measure(folder: Path | None = None) -> list[Row]:

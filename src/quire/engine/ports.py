@@ -257,7 +257,7 @@ class Store(Protocol):
         ...
 
     async def write(self, lease: Lease, batch: Batch) -> WriteResult:
-        """Write a batch. Raises `Fenced` if the lease's epoch is no longer current."""
+        """Write a batch. Raises `Fenced` if another process has taken the run over."""
         ...
 
     async def park(self, lease: Lease, batch: Batch) -> bool:

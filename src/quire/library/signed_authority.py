@@ -144,7 +144,7 @@ class SignedAuthority(Struct, frozen=True):
 
 
 def forget(user: Path, path: Path) -> None:
-    """Remove the record of a file that the user has signed by hand: its earlier authority is no longer a bound."""
+    """Remove the record of a file that the user has signed by hand. Runs may then sign it as wide as the user did."""
     with contextlib.suppress(OSError):
         _file(user, path).unlink()
 

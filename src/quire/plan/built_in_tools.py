@@ -43,9 +43,9 @@ class BuiltInTool(Struct, frozen=True, kw_only=True):
     risk: Literal["safe", "write", "elevated"] = "elevated"
     """The tier. All tools below one folder of `rye/` count as the most dangerous of them."""
     granted: GrantedWhen = "on request"
-    """Whether a run may use it without a grant of the user: "in a workspace" excludes the home folder."""
+    """When a run may use it without a grant of the user: "in a workspace" excludes the home folder."""
     detail: Detail = ""
-    """What may follow the name in `--allow NAME=DETAIL`; `workspace/grants.py` reads it."""
+    """The kind of detail that `--allow NAME=DETAIL` accepts; `workspace/grants.py` reads the detail."""
     from_outside: bool = False
     """True if it brings in content from outside: a thread that has read some must not launch pipelines."""
 

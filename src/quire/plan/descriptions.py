@@ -17,7 +17,7 @@ from quire.plan.nodes import (
 from quire.wording import pluralize
 
 QUESTIONS = {"input": "asks for text", "confirm": "asks yes or no", "select": "asks to choose"}
-"""What a question asks a person for, by its kind."""
+"""The words for a question to a person, by its kind."""
 
 
 def step_title(step: Step) -> str:

@@ -8,6 +8,8 @@ The texts are constant, so a connection prepares each of them once.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
+
 from quire.stores.row_decoder import QUESTION_COLUMNS
 
 _NEWEST = "ORDER BY r.created_at DESC, r.n DESC"
@@ -29,7 +31,7 @@ _OF_RUNS = {
 }
 
 
-class Statements:
+class Statements(ABC):
     """The statements of a store by name. Those without a text here are written by each store."""
 
     RUNS: str
@@ -136,6 +138,6 @@ class Statements:
         return text
 
     @staticmethod
+    @abstractmethod
     def first_place(number: int) -> int:
         """Return the key before the first row of a run's journal."""
-        raise NotImplementedError

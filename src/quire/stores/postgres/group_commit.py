@@ -7,6 +7,7 @@ transaction after the other, with everything that waits.
 from __future__ import annotations
 
 import asyncio
+from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
 
@@ -43,7 +44,7 @@ class Broken(Exception):
     """Raised to roll a group back: one of its jobs has failed after it had written."""
 
 
-class Groups(Generic[J]):
+class Groups(ABC, Generic[J]):
     """A queue of jobs, and the task that commits them while there are any."""
 
     def __init__(self) -> None:
@@ -51,9 +52,9 @@ class Groups(Generic[J]):
         self._task: asyncio.Task[None] | None = None
         self._last: asyncio.Future[Any] | None = None
 
+    @abstractmethod
     async def _commit(self, jobs: Sequence[J]) -> Outcomes:
         """Commit the jobs as one transaction, and return the outcome of each."""
-        raise NotImplementedError
 
     def _give_up(self, job: J, failure: Exception) -> None:
         if not job.done.done():
