@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 from tests.tools.built_in import House
-from tests.tools.test_builtin_shell import alive, gone, needs_sandbox
+from tests.tools.test_builtin_shell import begun, gone, needs_sandbox
 
 from quire.errors import BadConfiguration, Denied, ToolFailed
 from quire.tools import sandbox, sandbox_limits
@@ -234,7 +234,7 @@ def test_nothing_outlives_a_killed_quire(house: House) -> None:
     quire = subprocess.Popen(line, cwd=house.folder, env={**os.environ, **house.environ}, stdin=subprocess.DEVNULL)
     try:
         assert select.select([ready], [], [], 60)[0], "the command has not begun"
-        assert alive("sleep\x00987.81")
+        asyncio.run(begun("sleep\x00987.81"))
     finally:
         quire.send_signal(signal.SIGKILL)
         quire.wait()

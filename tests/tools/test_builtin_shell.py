@@ -136,6 +136,13 @@ def _command(line: Path) -> bytes:
         return b""
 
 
+async def begun(marker: str) -> None:
+    """A shell goes on before its child in the background has become the command."""
+    async with asyncio.timeout(30):
+        while not alive(marker):
+            await asyncio.sleep(0.01)
+
+
 async def gone(marker: str) -> None:
     """All are killed at once, but only our own child is one that can be waited for: the others take a moment."""
     async with asyncio.timeout(10):
