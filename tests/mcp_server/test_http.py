@@ -20,7 +20,8 @@ from tests.mcp_server.serving import MODES, THINK, Gated, Serving, text, write
 
 from quire.engine.records import Status
 from quire.errors import CannotStart
-from quire.mcp_server.http import PATH, application, listening, place_of
+from quire.loopback import listening, place_of
+from quire.mcp_server.http import PATH, application
 
 Serve = Callable[..., Serving]
 TOKEN = "a-token-of-some-length"

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 State = Literal["ok", "missing", "problem"]
 
-EXTRAS = {"llm": "pydantic_ai", "local": "xllamacpp", "mcp": "mcp"}
+EXTRAS = {"llm": "pydantic_ai", "local": "xllamacpp", "mcp": "mcp", "web": "starlette"}
 _KINDS: tuple[tuple[ItemType, str], ...] = (("directive", "directives"), ("knowledge", "knowledge items"))
 _LISTED = 8
 _COLOURS = {"ok": "green", "missing": "yellow", "problem": "red"}

@@ -105,7 +105,8 @@ async def _serve(runtime: Runtime, offer: Offer, *, http: bool, address: str, po
 
         await serve_stdio(host)
         return
-    from quire.mcp_server.http import listening, serve_http
+    from quire.loopback import listening
+    from quire.mcp_server.http import serve_http
 
     def ready(url: str) -> None:
         say(f"serving {runtime.settings.workspace.folder} at {url}")

@@ -145,11 +145,12 @@ def _json(files: Sequence[Findings], colour: bool = False) -> str:
 
     from quire.values import clean
 
-    objects = [_object(file.source, found) for file in files for found in file.diagnostics]
+    objects = [finding_data(file.source, found) for file in files for found in file.diagnostics]
     return escaped(clean(json.dumps(objects, indent=2, ensure_ascii=False))) + "\n"
 
 
-def _object(source: Source, found: Diagnostic) -> dict[str, str | int | list[dict[str, str | int]]]:
+def finding_data(source: Source, found: Diagnostic) -> dict[str, str | int | list[dict[str, str | int]]]:
+    """Return a finding as JSON has it. All keys are defined here."""
     start, end = source.position(found.span.start), source.position(found.span.end)
     return {
         "file": source.name,

@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import hmac
-import ipaddress
 import logging
 import socket
 from collections.abc import Callable
@@ -21,7 +20,7 @@ from mcp.server.transport_security import TransportSecuritySettings
 from starlette.requests import ClientDisconnect
 from starlette.responses import PlainTextResponse
 
-from quire.errors import CannotStart
+from quire.loopback import place_of
 from quire.mcp_server.server import MAX_SESSIONS, Host
 
 if TYPE_CHECKING:
@@ -56,32 +55,6 @@ class TokenRequired:
             headers = {"WWW-Authenticate": "Bearer"}
             refused = PlainTextResponse("this server needs its token as a bearer token\n", 401, headers)
             await refused(scope, receive, send)
-
-
-def listening(host: str, port: int) -> socket.socket:
-    """Open a socket on a loopback address; port 0 takes a free one. Raises `CannotStart`."""
-    address = "127.0.0.1" if host == "localhost" else host
-    try:
-        parsed = ipaddress.ip_address(address)
-    except ValueError:
-        raise CannotStart(f"--host {host}: an address such as 127.0.0.1 or ::1 is needed") from None
-    if not parsed.is_loopback:
-        raise CannotStart(f"--host {host}: only this machine itself is served (127.0.0.1 or ::1)")
-    listener = socket.socket(socket.AF_INET6 if parsed.version == 6 else socket.AF_INET, socket.SOCK_STREAM)
-    try:
-        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listener.bind((address, port))
-        listener.listen()
-    except OSError as error:
-        listener.close()
-        raise CannotStart(f"cannot listen on {host}:{port}: {error.strerror}") from None
-    return listener
-
-
-def place_of(listener: socket.socket) -> str:
-    """Return the address as it is written in a URL."""
-    address, port = listener.getsockname()[:2]
-    return f"[{address}]:{port}" if ":" in address else f"{address}:{port}"
 
 
 def application(host: Host, place: str, token: str) -> ASGIApp:

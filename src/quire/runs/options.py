@@ -30,6 +30,8 @@ class RunOptions(Struct, frozen=True):
     """Limits of the thread."""
     within: Grants | None = None
     """The upper bound of the run's grants, if another run launches it."""
+    door: str = ""
+    """The door through which a program started the run; `serve` continues its own after a crash."""
     out: str = ""
     """The file, or the folder with a slash at its end, into which the command line writes the output."""
 

@@ -108,6 +108,7 @@ SHAPES: Mapping[str, Shape] = {
     "instead": _is_text,
     "queue": _is_text,
     "out": _is_text,
+    "door": _is_text,
     "warnings": _are_texts,
     "semantics_version": _is_count,
 }
@@ -175,6 +176,8 @@ class PinnedState(Struct, frozen=True):
     """The place for the output, as given at the start."""
     warnings: tuple[str, ...] = ()
     """Warnings of the check before the start."""
+    door: str = ""
+    """See `RunOptions`."""
     semantics_version: int = SEMANTICS_VERSION
 
     def as_json(self) -> dict[str, Value]:

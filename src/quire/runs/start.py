@@ -180,6 +180,7 @@ def _pins(
         queue=runtime.queue,
         out=options.out,
         warnings=warnings,
+        door=options.door,
     )
 
 

@@ -1,0 +1,112 @@
+"""The ASGI application: the API from the route table, the page, and the guard around both."""
+
+from __future__ import annotations
+
+import contextlib
+import traceback
+from collections.abc import AsyncIterator, Callable, Collection, Iterable
+from typing import TYPE_CHECKING
+
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import PlainTextResponse, Response
+from starlette.routing import Route
+
+from quire.errors import QuireError
+from quire.server.assets import Assets
+from quire.server.endpoints import Endpoint, Reply, json_response
+from quire.server.guard import Guard
+from quire.server.problems import KINDS, Problem, problem_of
+from quire.server.routes import ENDPOINTS
+
+if TYPE_CHECKING:
+    from starlette.types import ASGIApp
+
+    from quire.server.site import Site
+
+API = "/api/v1"
+
+
+def application(
+    site: Site,
+    *,
+    token: str,
+    hosts: Collection[str],
+    origins: Collection[str],
+    report: Callable[[str], None] = lambda text: None,
+) -> ASGIApp:
+    """Return the application that serves a site to clients with the token."""
+    assets = Assets(site.options.base)
+
+    async def shell(request: Request) -> Response:
+        return assets.shell()
+
+    async def file(request: Request) -> Response:
+        return assets.file(request)
+
+    @contextlib.asynccontextmanager
+    async def lifespan(app: Starlette) -> AsyncIterator[None]:
+        async with site.open():
+            yield
+
+    routes = [
+        *(_route(site, path, group, report) for path, group in _by_path(ENDPOINTS).items()),
+        Route(f"{API}/{{rest:path}}", _unknown, methods=["GET", "POST", "PUT", "DELETE", "PATCH"]),
+        Route("/static/{version}/{file:path}", file),
+        Route("/problems/{code}", _problem_page),
+        Route("/{rest:path}", shell),
+    ]
+
+    async def http_problem(request: Request, error: Exception) -> Response:
+        assert isinstance(error, HTTPException)  # noqa: S101  # registered for it
+        code = "wrong-method" if error.status_code == 405 else "unknown-path"
+        problem = Problem(error.status_code, code, str(error.detail), headers=error.headers)
+        return problem.response(site.options.base, request.url.path)
+
+    app = Starlette(routes=routes, lifespan=lifespan, exception_handlers={HTTPException: http_problem})
+    return Guard(app, token=token, hosts=hosts, origins=origins, base=site.options.base)
+
+
+def _by_path(endpoints: Iterable[Endpoint]) -> dict[str, list[Endpoint]]:
+    """Return the endpoints by path. Paths with a fixed end come before those that take any path."""
+    groups: dict[str, list[Endpoint]] = {}
+    for endpoint in endpoints:
+        groups.setdefault(endpoint.path, []).append(endpoint)
+    return dict(sorted(groups.items(), key=lambda item: item[0].endswith(":path}")))
+
+
+def _route(site: Site, path: str, group: list[Endpoint], report: Callable[[str], None]) -> Route:
+    by_method = {endpoint.method: endpoint for endpoint in group}
+
+    async def serve(request: Request) -> Response:
+        endpoint = by_method["GET" if request.method == "HEAD" else request.method]
+        try:
+            answer = await endpoint.handler(site, await endpoint.call_of(request))
+        except Problem as problem:
+            return problem.response(site.options.base, request.url.path)
+        except QuireError as error:
+            return problem_of(error).response(site.options.base, request.url.path)
+        except ClientDisconnect:
+            return Response(status_code=499)
+        except Exception as error:
+            report(f"{request.method} {request.url.path}: {error!r}\n{traceback.format_exc()}")
+            return Problem.of("bug", f"{type(error).__name__}: see the terminal of the server", exit_code=1).response(
+                site.options.base, request.url.path
+            )
+        return json_response(answer) if isinstance(answer, Reply) else answer
+
+    return Route(f"{API}{path}", serve, methods=list(by_method))
+
+
+async def _unknown(request: Request) -> Response:
+    return Problem.of("unknown-path", f"there is nothing at {request.url.path}").response("", request.url.path)
+
+
+async def _problem_page(request: Request) -> Response:
+    """Explain one kind of problem in plain text: its address is the `type` of a problem."""
+    code = request.path_params["code"]
+    kind = KINDS.get(code)
+    if kind is None:
+        return PlainTextResponse(f"there is no problem {code}\n", 404)
+    return PlainTextResponse(f"{code}\n\n{kind.title}. (status {kind.status})\n{kind.meaning}\n")

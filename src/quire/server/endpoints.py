@@ -1,0 +1,184 @@
+"""Endpoints of the API: the shape of one entry of the route table, and the checks that every request passes.
+
+The table in `quire.server.routes` is the only list of endpoints. Routing, validation, the OpenAPI document and the
+tests are made from it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from functools import cached_property, lru_cache
+from typing import TYPE_CHECKING, Literal, TypeAlias
+
+import jsonschema_rs
+from msgspec import Struct
+from starlette.requests import Request
+from starlette.responses import Response
+
+from quire.server.problems import Problem
+from quire.values import InvalidValue, Value, decode, encode
+from quire.wording import did_you_mean, nearest
+
+if TYPE_CHECKING:
+    from quire.server.site import Site
+
+Schema: TypeAlias = Mapping[str, Value]
+Cost: TypeAlias = Literal["FREE", "PAID", "WRITES"]
+
+MAX_BODY = 10_000_000
+JSON = "application/json"
+
+_TEMPLATE = re.compile(r"\{(\w+)(:path)?\}")
+
+
+class Parameter(Struct, frozen=True):
+    """A parameter of the query. A `many` parameter may be given several times."""
+
+    name: str
+    schema: Schema
+    description: str
+    many: bool = False
+
+
+class Call(Struct, frozen=True):
+    """A request that has passed all checks of its endpoint."""
+
+    path: Mapping[str, str]
+    query: Mapping[str, Value]
+    body: Mapping[str, Value]
+    request: Request
+
+    def text(self, name: str, default: str = "") -> str:
+        """Return a text of the query."""
+        value = self.query.get(name, default)
+        return value if isinstance(value, str) else default
+
+    def number(self, name: str, default: int) -> int:
+        """Return a whole number of the query."""
+        value = self.query.get(name, default)
+        return value if isinstance(value, int) else default
+
+    def flag(self, name: str) -> bool:
+        return self.query.get(name) is True
+
+    def texts(self, name: str) -> tuple[str, ...]:
+        """Return all values of a parameter that may be given several times."""
+        value = self.query.get(name, ())
+        return tuple(str(one) for one in value) if isinstance(value, list | tuple) else ()
+
+
+class Reply(Struct, frozen=True):
+    """The JSON that a handler returns, with its status and headers."""
+
+    data: Value = None
+    status: int = 200
+    headers: Mapping[str, str] = {}
+
+
+Handler: TypeAlias = "Callable[[Site, Call], Awaitable[Reply | Response]]"
+
+
+class Endpoint(Struct, frozen=True, dict=True):
+    """One entry of the route table."""
+
+    method: str
+    path: str
+    """The path below `/api/v1`; `{name:path}` may contain slashes."""
+    name: str
+    summary: str
+    cost: Cost
+    handler: Handler
+    parameters: Sequence[Parameter] = ()
+    body: Schema | None = None
+    status: int = 200
+    response: Schema = {}
+    """The schema of the JSON that a successful request returns."""
+    media: str = JSON
+    """The media type of the response."""
+
+    @property
+    def template(self) -> str:
+        """Return the path as OpenAPI writes it."""
+        return _TEMPLATE.sub(r"{\1}", self.path)
+
+    @property
+    def path_names(self) -> tuple[str, ...]:
+        return tuple(found[1] for found in _TEMPLATE.finditer(self.path))
+
+    @cached_property
+    def query_schema(self) -> Schema:
+        properties = {
+            one.name: {"type": "array", "items": one.schema} if one.many else one.schema for one in self.parameters
+        }
+        return {"type": "object", "properties": properties}
+
+    async def call_of(self, request: Request) -> Call:
+        """Read and check a request. Raises `Problem` with everything that is wrong with it."""
+        query = self._query(request)
+        body = await self._body(request)
+        return Call(dict(request.path_params), query, body, request)
+
+    def _query(self, request: Request) -> dict[str, Value]:
+        known = {one.name: one for one in self.parameters}
+        found: dict[str, Value] = {}
+        for name in dict.fromkeys(request.query_params.keys()):
+            if name not in known:
+                close = nearest(name, list(known))
+                raise Problem(
+                    422,
+                    "unknown-parameter",
+                    f"{self.name} has no parameter {name!r}",
+                    help=did_you_mean(close) or f"it takes {', '.join(known) or 'no parameters'}",
+                )
+            given = request.query_params.getlist(name)
+            values = [_read(text, known[name].schema) for text in given]
+            found[name] = values if known[name].many else values[-1]
+        _validate("unfit-parameters", self.query_schema, found, "the query")
+        return found
+
+    async def _body(self, request: Request) -> Mapping[str, Value]:
+        if self.body is None:
+            return {}
+        raw = await request.body()
+        try:
+            value = decode(raw.decode()) if raw.strip() else {}
+        except (InvalidValue, UnicodeDecodeError) as error:
+            raise Problem(400, "not-json", f"the body is not JSON: {error}") from None
+        _validate("unfit-body", self.body, value, "the body")
+        return value if isinstance(value, Mapping) else {}
+
+
+def _read(text: str, schema: Schema) -> Value:
+    """Return a text of the query as the value that its schema wants; unchanged if it is not one."""
+    match schema.get("type"):
+        case "integer" if re.fullmatch(r"-?\d{1,18}", text, re.ASCII):
+            return int(text)
+        case "number":
+            try:
+                return float(text)
+            except ValueError:
+                return text
+        case "boolean" if text in ("1", "true", "0", "false"):
+            return text in ("1", "true")
+    return text
+
+
+def _validate(code: str, schema: Schema, value: Value, what: str) -> None:
+    problems = [
+        {"pointer": "".join(f"/{part}" for part in error.instance_path), "message": error.message}
+        for error in _validator(encode(schema)).iter_errors(value)
+    ]
+    if problems:
+        first = problems[0]
+        place = f" at {first['pointer']}" if first["pointer"] else ""
+        raise Problem(422, code, f"{what} does not fit{place}: {first['message']}", more={"fields": problems})
+
+
+@lru_cache(maxsize=200)
+def _validator(schema: str) -> jsonschema_rs.Draft202012Validator:
+    return jsonschema_rs.Draft202012Validator(schema)
+
+
+def json_response(reply: Reply) -> Response:
+    return Response(encode(reply.data), reply.status, dict(reply.headers), JSON)

@@ -1,0 +1,137 @@
+"""The guard in front of the server: which requests get in, and the headers that every response carries.
+
+Any page in a browser can send requests to a loopback address. Therefore the `Host` must be a name of this server
+(against names that are made to resolve to it), an `Origin` must be our own, the API needs the token as a bearer token,
+and a request that changes something must be JSON. No cookie is set or read, so a browser adds no authority by itself.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hmac
+from collections.abc import Collection, Mapping
+from typing import TYPE_CHECKING
+
+from starlette.datastructures import Headers, MutableHeaders
+
+from quire.server.endpoints import JSON, MAX_BODY
+from quire.server.problems import Problem
+
+if TYPE_CHECKING:
+    from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+API = "/api/"
+OPEN_TO_OTHER_SITES = ("/static/", "/frames/")
+SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
+WRONG_TOKENS = 20
+"""Wrong tokens after which an answer is delayed."""
+DELAY_SECONDS = 1.0
+
+HEADERS: Mapping[str, str] = {
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "X-DNS-Prefetch-Control": "off",
+    "Permissions-Policy": "camera=(), microphone=(), geolocation=(), payment=(), usb=(), interest-cohort=()",
+}
+NOTHING_RUNS = "default-src 'none'; frame-ancestors 'none'; sandbox"
+"""The policy of responses that are not pages: opened in a tab, they run nothing and load nothing."""
+
+
+class Guard:
+    """Passes on the requests that may get in. `hosts` are the names of the server, with the port where it has one."""
+
+    def __init__(
+        self, app: ASGIApp, *, token: str, hosts: Collection[str], origins: Collection[str], base: str = ""
+    ) -> None:
+        self._app = app
+        self._base = base
+        self._token = f"Bearer {token}".encode()
+        self._hosts = frozenset(hosts)
+        self._origins = frozenset(origins)
+        self._wrong = 0
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "lifespan":
+            await self._app(scope, receive, send)
+            return
+        if scope["type"] != "http":
+            return
+        # Proxies pass on the path with or without the part that stands for this server.
+        path = scope["path"]
+        if self._base and (path == self._base or path.startswith(f"{self._base}/")):
+            scope = {**scope, "path": path[len(self._base) :] or "/"}
+        send = _with_headers(send)
+        try:
+            await self._check(scope)
+            receive = _limited(receive, Headers(scope=scope))
+        except Problem as problem:
+            await problem.response(self._base, path)(scope, receive, send)
+            return
+        await self._app(scope, receive, send)
+
+    async def _check(self, scope: Scope) -> None:
+        headers = Headers(scope=scope)
+        path = scope["path"]
+        host = headers.getlist("host")
+        if len(host) != 1 or host[0].lower() not in self._hosts:
+            raise Problem.of("wrong-host", f"this server is not {', '.join(host) or 'without a name'}")
+        origin = headers.get("origin")
+        open_to_others = scope["method"] in SAFE and (path == "/" or path.startswith(OPEN_TO_OTHER_SITES))
+        if origin is not None and origin not in self._origins and not open_to_others:
+            raise Problem.of("foreign-origin", f"the request comes from {origin}")
+        if headers.get("sec-fetch-site") == "cross-site" and not open_to_others:
+            raise Problem.of("foreign-origin", "the request comes from another site")
+        if path.startswith(API):
+            await self._check_token(headers)
+        if scope["method"] not in SAFE and headers.get("content-type", "").split(";")[0].strip().lower() != JSON:
+            raise Problem.of("wrong-media-type", "a request that changes something is sent as application/json")
+        length = headers.get("content-length", "0")
+        if not length.isdecimal() or int(length) > MAX_BODY:
+            raise Problem.of("too-large", f"the body has {length} bytes")
+
+    async def _check_token(self, headers: Headers) -> None:
+        given = [value.encode("latin-1") for value in headers.getlist("authorization")]
+        if len(given) == 1 and hmac.compare_digest(given[0], self._token):
+            return
+        self._wrong += 1
+        if self._wrong > WRONG_TOKENS:
+            await asyncio.sleep(DELAY_SECONDS)
+        raise Problem.of(
+            "wrong-token",
+            "this server needs its token as a bearer token",
+            help="`quire serve --url` prints the address with the token",
+            exit_code=6,
+            headers={"WWW-Authenticate": "Bearer"},
+        )
+
+
+def _with_headers(send: Send) -> Send:
+    async def sending(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            headers = MutableHeaders(scope=message)
+            for name, value in HEADERS.items():
+                headers.setdefault(name, value)
+            headers.setdefault("Content-Security-Policy", NOTHING_RUNS)
+            headers.setdefault("Cache-Control", "no-store")
+        await send(message)
+
+    return sending
+
+
+def _limited(receive: Receive, headers: Headers) -> Receive:
+    """Stop reading a body without a declared length once it is too large."""
+    if "content-length" in headers:
+        return receive
+    got = 0
+
+    async def receiving() -> Message:
+        nonlocal got
+        message = await receive()
+        got += len(message.get("body", b""))
+        if got > MAX_BODY:
+            raise Problem.of("too-large", f"the body has more than {MAX_BODY} bytes")
+        return message
+
+    return receiving

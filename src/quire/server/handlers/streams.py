@@ -1,0 +1,68 @@
+"""Handlers for events: the stream of one run, and the one stream of the page."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import AsyncIterator, Mapping
+from typing import TYPE_CHECKING
+
+from starlette.responses import Response
+
+from quire.engine.records import FINAL
+from quire.server.endpoints import Call, Reply
+from quire.server.problems import Problem
+from quire.server.sse import MEDIA_TYPE, Frame, event_stream
+
+if TYPE_CHECKING:
+    from quire.server.site import Site
+
+MOST_FOLLOWED = 50
+_PLACE = re.compile(r"([^:,\s]{1,64}):([0-9]{1,15})")
+
+
+async def run_events(site: Site, call: Call) -> Reply | Response:
+    run = await site.runtime.find(call.path["run"])
+    after = call.number("after", 0)
+    if MEDIA_TYPE not in call.request.headers.get("accept", ""):
+        row = await site.runtime.row(run)
+        events = await site.runtime.events(row, after)
+        limit = call.number("limit", 500)
+        more = str(events[limit - 1].seq) if len(events) > limit else None
+        return Reply({"items": [event.as_json() for event in events[:limit]], "next": more})
+    last = call.request.headers.get("last-event-id", "")
+    if last.isascii() and last.isdecimal() and len(last) < 16:
+        after = int(last)
+    return event_stream(_run_frames(site, run, after))
+
+
+async def _run_frames(site: Site, run: str, after: int) -> AsyncIterator[Frame]:
+    async with site.hub.subscribed({run: after}, whole=False) as subscription:
+        row = await site.runtime.row(run)
+        if row.status in FINAL:
+            subscription.put(Frame("end", {"run": run}))
+            subscription.end()
+        async for frame in subscription.frames():
+            yield frame
+
+
+async def page_events(site: Site, call: Call) -> Response:
+    runs = dict(_places(call.texts("run")))
+    last = call.request.headers.get("last-event-id", "")
+    runs.update({run: seq for run, seq in _places(last.split(",")) if run in runs} if last else {})
+    if len(runs) > MOST_FOLLOWED:
+        raise Problem.of("too-many", f"{len(runs)} runs cannot be followed at once: {MOST_FOLLOWED} can")
+    return event_stream(_page_frames(site, runs))
+
+
+def _places(texts: tuple[str, ...] | list[str]) -> list[tuple[str, int]]:
+    """Read `RUN:SEQ`. A text that is not one is left out."""
+    found = (_PLACE.fullmatch(text.strip()) for text in texts)
+    return [(place[1], int(place[2])) for place in found if place]
+
+
+async def _page_frames(site: Site, runs: Mapping[str, int]) -> AsyncIterator[Frame]:
+    known = {run: seq for run, seq in runs.items() if await site.runtime.store.get(run) is not None}
+    async with site.hub.subscribed(known, whole=True) as subscription:
+        subscription.put(Frame("hello", {"runs": list(known)}))
+        async for frame in subscription.frames():
+            yield frame

@@ -1,0 +1,201 @@
+"""The hub: notices what changes in the store and in the runs that this process drives, and tells the subscribers.
+
+A kept event of a run reaches each subscriber once and in order. Events of runs that are driven here arrive at once;
+those of other processes are read from the store when it has changed. An event that arrives out of order (the
+subscriber came between the event and its write) is not sent: the store is read instead.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections import deque
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from quire.engine.records import FINAL, Event
+from quire.errors import QuireError
+from quire.server.problems import Problem
+from quire.server.sse import Frame
+
+if TYPE_CHECKING:
+    from quire.server.changes import Changes
+    from quire.values import Value
+
+MOST_SUBSCRIBERS = 64
+MOST_WAITING = 20_000
+"""Frames that may wait for a slow client. Beyond that deltas are left out, then the stream is ended: the client comes
+back and goes on where it was."""
+SECONDS_TO_COLLECT = 0.1
+"""Changes of runs are collected for so long and sent together."""
+
+ReadEvents = Callable[[str, int], "asyncio.Future[Sequence[Event]] | object"]
+
+
+class Subscription:
+    """One client that listens. `runs` are the runs that it follows, each with the last number that it has seen."""
+
+    def __init__(self, runs: Mapping[str, int], *, whole: bool) -> None:
+        self.seen = dict(runs)
+        self.whole = whole
+        """True for a client that also wants the changes of all runs, questions and documents."""
+        self._frames: deque[Frame] = deque()
+        self._ready = asyncio.Event()
+        self._ended = False
+
+    @property
+    def id(self) -> str:
+        """Return the place of the client in all runs that it follows."""
+        return ",".join(f"{run}:{seq}" for run, seq in self.seen.items())
+
+    def live(self, event: Event) -> bool:
+        """Take an event as it happens. Return False if the store has to be read for the events before it."""
+        if not event.seq:
+            if len(self._frames) < MOST_WAITING // 2:
+                self.put(Frame(event.type, event.as_json()))
+            return True
+        last = self.seen[event.run]
+        if event.seq > last + 1:
+            return False
+        if event.seq == last + 1:
+            self._pass(event)
+        return True
+
+    def stored(self, events: Sequence[Event]) -> None:
+        """Take events from the store."""
+        for event in events:
+            if event.seq > self.seen[event.run]:
+                self._pass(event)
+
+    def put(self, frame: Frame) -> None:
+        if len(self._frames) >= MOST_WAITING:
+            self.end()
+            return
+        self._frames.append(frame)
+        self._ready.set()
+
+    def end(self) -> None:
+        self._ended = True
+        self._ready.set()
+
+    async def frames(self) -> AsyncIterator[Frame]:
+        while True:
+            while self._frames:
+                yield self._frames.popleft()
+            if self._ended:
+                return
+            self._ready.clear()
+            await self._ready.wait()
+
+    def _pass(self, event: Event) -> None:
+        self.seen[event.run] = event.seq
+        self.put(Frame(event.type, event.as_json(), self.id if self.whole else str(event.seq)))
+
+
+class Hub:
+    """All subscribers of one server."""
+
+    def __init__(self, changes: Changes) -> None:
+        self._changes = changes
+        self._subscriptions: set[Subscription] = set()
+        self._behind: set[tuple[Subscription, str]] = set()
+        self._touched: set[str] = set()
+        self._wake = asyncio.Event()
+        self._closed = False
+
+    def listen(self, event: Event) -> None:
+        """Take an event of a run that this process drives."""
+        if event.replayed:
+            return
+        if event.seq:
+            self._touched.add(event.run)
+            self._wake.set()
+        for one in self._subscriptions:
+            if event.run in one.seen and not one.live(event):
+                self._behind.add((one, event.run))
+                self._wake.set()
+
+    def touch(self, run: str) -> None:
+        """Note that this process has changed a run."""
+        self._touched.add(run)
+        self._wake.set()
+
+    @contextlib.asynccontextmanager
+    async def subscribed(self, runs: Mapping[str, int], *, whole: bool) -> AsyncIterator[Subscription]:
+        """Subscribe a client, and send it everything that is kept after the numbers that it has seen."""
+        if len(self._subscriptions) >= MOST_SUBSCRIBERS or self._closed:
+            raise Problem.of("too-many", f"{len(self._subscriptions)} clients listen already")
+        one = Subscription(runs, whole=whole)
+        self._subscriptions.add(one)
+        try:
+            for run in runs:
+                await self._catch_up(one, run)
+            self._wake.set()
+            yield one
+        finally:
+            self._subscriptions.discard(one)
+
+    async def watch(self) -> None:
+        """Tell the subscribers about changes until the task is cancelled. Nothing is polled while no client listens."""
+        while True:
+            if not self._subscriptions:
+                self._wake.clear()
+                await self._wake.wait()
+                continue
+            with contextlib.suppress(asyncio.TimeoutError):
+                async with asyncio.timeout(self._changes.seconds):
+                    await self._wake.wait()
+            if self._wake.is_set():
+                await asyncio.sleep(SECONDS_TO_COLLECT)
+            self._wake.clear()
+            try:
+                await self._look()
+            except QuireError as error:
+                self._tell(Frame("store", {"error": str(error)}))
+                await asyncio.sleep(1.0)
+
+    async def _look(self) -> None:
+        touched, self._touched = self._touched, set()
+        found = await self._changes.since_last(touched)
+        behind, self._behind = self._behind, set()
+        for one in self._subscriptions:
+            behind |= {(one, run) for run in found.runs if run in one.seen and run not in touched}
+        for one, run in behind:
+            await self._catch_up(one, run)
+        for name, data in found.frames():
+            self._tell(Frame(name, data))
+        await self._end_finished(found.runs)
+
+    def _tell(self, frame: Frame) -> None:
+        for one in self._subscriptions:
+            if one.whole:
+                one.put(frame)
+
+    async def _catch_up(self, one: Subscription, run: str) -> None:
+        events = await self._changes.events(run, one.seen[run])
+        if not events and one.seen[run] > await self._changes.last_event(run):
+            # The number is unknown: the run was pruned, or its last events were lost with their process.
+            one.seen[run] = 0
+            data: Value = {"run": run}
+            one.put(Frame("reset", data))
+            events = await self._changes.events(run, 0) if not one.whole else ()
+        one.stored(events)
+
+    async def _end_finished(self, runs: Mapping[str, object]) -> None:
+        """End the streams that follow a single run, once it is final."""
+        for one in list(self._subscriptions):
+            if one.whole:
+                continue
+            (run,) = one.seen
+            row = runs.get(run)
+            if row is not None and getattr(row, "status", None) in FINAL:
+                await self._catch_up(one, run)
+                one.put(Frame("end", {"run": run}))
+                one.end()
+
+    def close(self) -> None:
+        """End all streams, because the server stops."""
+        self._closed = True
+        for one in self._subscriptions:
+            one.put(Frame("closing", {}))
+            one.end()

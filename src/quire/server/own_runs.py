@@ -1,0 +1,160 @@
+"""The runs that this server drives: started, resumed and answered in the page, each in a task of its own.
+
+A run belongs to the server and not to the request. When the server stops, each run rests at its next boundary, with
+everything that it did recorded; a run that was to go on continues in a process of its own.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
+from typing import TYPE_CHECKING
+
+from quire.engine.records import Status
+from quire.errors import Fenced, QuireError, RunBusy
+from quire.runs.resume import Given
+from quire.runs.scripts import reopened
+from quire.server.problems import Problem
+
+if TYPE_CHECKING:
+    from quire.engine.driver.drive import Drive, DriveResult
+    from quire.engine.events import Listener
+    from quire.runs.runtime import Runtime
+    from quire.values import Value
+
+MOST_RUNS = 2000
+MOST_TAKEN_OVER = 8
+SECONDS_TO_REST = 10.0
+
+
+class OwnRun:
+    """A run that is being driven here."""
+
+    def __init__(self, run: str, goes_on: bool) -> None:
+        self.run = run
+        self.goes_on = goes_on
+        """True if the run is to continue in a process of its own when the server ends."""
+        self.drive: Drive | None = None
+        self.task: asyncio.Task[DriveResult | None] | None = None
+        self.begun = asyncio.Event()
+        """Set once the run is owned, or the attempt has ended."""
+        self.error: QuireError | None = None
+        self._stopping = False
+
+    def began(self, drive: Drive) -> None:
+        self.drive = drive
+        self.begun.set()
+        if self._stopping:
+            drive.stop()
+
+    def stop(self) -> None:
+        self._stopping = True
+        if self.drive is not None:
+            self.drive.stop()
+
+
+class OwnRuns:
+    """All runs that this process drives. `listen` gets their events; `hand_over` leaves one to its own process."""
+
+    def __init__(
+        self, runtime: Runtime, *, listen: Listener, hand_over: Callable[[str], None], report: Callable[[str], None]
+    ) -> None:
+        self._runtime = runtime
+        self._listen = listen
+        self._hand_over = hand_over
+        self._report = report
+        self._runs: dict[str, OwnRun] = {}
+        self._closed = False
+
+    def __contains__(self, run: str) -> bool:
+        return run in self._runs
+
+    def __len__(self) -> int:
+        return len(self._runs)
+
+    async def go_on(
+        self, run: str, *, given: Given | None = None, overrides: Mapping[str, Value] | None = None, goes_on: bool = False
+    ) -> OwnRun:
+        """Drive a run. Returns once the run is owned; raises the `QuireError` that kept it from being driven."""
+        self._require_room()
+        own = self._runs[run] = OwnRun(run, goes_on)
+        own.task = asyncio.create_task(self._drive(own, given or Given(), overrides or {}))
+        own.task.add_done_callback(lambda task: self._forget(own))
+        await own.begun.wait()
+        if own.error is not None:
+            raise own.error
+        return own
+
+    def _require_room(self) -> None:
+        if self._closed:
+            raise Problem.of("too-many", "the server is stopping")
+        if len(self._runs) >= MOST_RUNS:
+            raise Problem.of("too-many", f"{len(self._runs)} runs are under way, and no more than {MOST_RUNS} may be")
+
+    async def _drive(self, own: OwnRun, given: Given, overrides: Mapping[str, Value]) -> DriveResult | None:
+        try:
+            runtime = await reopened(self._runtime, own.run)
+            return await runtime.drive(
+                own.run, listen=self._listen, began=own.began, given=given, overrides=overrides
+            )
+        except QuireError as error:
+            if own.begun.is_set() and not isinstance(error, Fenced):
+                self._report(f"run {own.run}: {error}")
+            own.error = error
+            return None
+        finally:
+            own.begun.set()
+
+    def _forget(self, own: OwnRun) -> None:
+        if self._runs.get(own.run) is own:
+            del self._runs[own.run]
+        if own.task is not None and not own.task.cancelled() and (error := own.task.exception()):
+            self._report(f"run {own.run} was broken off by a mistake of Quire: {error!r}")
+
+    def pause(self, run: str) -> bool:
+        """Stop a run at its next boundary. Return False if it is not driven here."""
+        own = self._runs.get(run)
+        if own is None:
+            return False
+        own.stop()
+        return True
+
+    async def ended(self, run: str, seconds: float) -> None:
+        """Wait until a run that is driven here rests, but not longer than so many seconds."""
+        own = self._runs.get(run)
+        if own is not None and own.task is not None:
+            await asyncio.wait([own.task], timeout=seconds)
+
+    async def take_over(self, door: Callable[[], Awaitable[list[str]]]) -> None:
+        """Continue the runs that a killed server has left, a few at a time."""
+        under_way: set[asyncio.Task[DriveResult | None]] = set()
+        for run in await door():
+            if len(under_way) >= MOST_TAKEN_OVER:
+                _, under_way = await asyncio.wait(under_way, return_when=asyncio.FIRST_COMPLETED)
+            try:
+                own = await self.go_on(run)
+            except (RunBusy, Fenced):
+                continue
+            except (QuireError, Problem) as error:
+                self._report(f"run {run} was left by the last server, and cannot go on: {error}")
+                continue
+            if own.task is not None:
+                under_way.add(own.task)
+
+    async def close(self) -> None:
+        """Bring all runs to rest at their next boundary, or at once after some seconds."""
+        self._closed = True
+        owned = list(self._runs.values())
+        for own in owned:
+            own.stop()
+        tasks = [own.task for own in owned if own.task is not None]
+        if tasks:
+            _, late = await asyncio.wait(tasks, timeout=SECONDS_TO_REST)
+            for task in late:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+        for own in owned:
+            if own.goes_on:
+                row = await self._runtime.store.get(own.run)
+                if row is not None and row.status in (Status.PENDING, Status.PAUSED, Status.INTERRUPTED):
+                    self._hand_over(own.run)

@@ -1,0 +1,177 @@
+"""Problems: errors of the API as RFC 9457 describes them, with a stable code, help, and the exit code of the CLI."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
+from starlette.responses import Response
+
+from quire.errors import (
+    BadConfiguration,
+    BadDocument,
+    BadInputs,
+    BrokenSeal,
+    CannotStart,
+    Denied,
+    Fenced,
+    JournalMismatch,
+    LimitReached,
+    NoModel,
+    NoSuchRun,
+    QuireError,
+    Refused,
+    RunBusy,
+    RunState,
+    StepFailed,
+    StoreError,
+    StoreLocked,
+    Unreadable,
+    Untrusted,
+)
+from quire.values import encode
+
+if TYPE_CHECKING:
+    from quire.values import Value
+
+MEDIA_TYPE = "application/problem+json"
+RETRY_SECONDS = 2
+
+
+class Kind(Struct, frozen=True):
+    """One kind of problem: its status, and the sentences of its page."""
+
+    status: int
+    title: str
+    meaning: str
+
+
+KINDS: Mapping[str, Kind] = {
+    "wrong-token": Kind(401, "The token is missing or wrong", "Send `Authorization: Bearer TOKEN`."),
+    "wrong-host": Kind(421, "This server has another name", "Start `quire serve` with --allow-host NAME."),
+    "foreign-origin": Kind(403, "Another site sent this request", "Only the page of this server may send requests."),
+    "not-json": Kind(400, "The body is not JSON", "Send a JSON object."),
+    "wrong-media-type": Kind(415, "The body has the wrong media type", "Send `Content-Type: application/json`."),
+    "too-large": Kind(413, "The body is too large", "A body may have 10 MB."),
+    "unknown-path": Kind(404, "There is nothing at this path", "`/api/v1/openapi.json` lists all paths."),
+    "wrong-method": Kind(405, "The path has no such method", "The header `Allow` lists its methods."),
+    "unknown-parameter": Kind(422, "The query has an unknown parameter", "`/api/v1/docs` lists the parameters."),
+    "unfit-parameters": Kind(422, "A parameter does not fit", "`fields` lists what is wrong, by JSON Pointer."),
+    "unfit-body": Kind(422, "The body does not fit", "`fields` lists what is wrong, by JSON Pointer."),
+    "bad-inputs": Kind(422, "The inputs do not fit the document", "`problems` lists every wrong or missing input."),
+    "bad-document": Kind(422, "The document has errors", "`diagnostics` lists them."),
+    "no-model": Kind(422, "No model is configured", "The detail lists ways to get one."),
+    "bad-configuration": Kind(422, "The configuration is wrong", "Mend the file that the detail names."),
+    "cannot-start": Kind(422, "Nothing was started", "The detail says why. Nothing was written."),
+    "no-such-run": Kind(404, "There is no such run", "`GET /runs` lists the runs."),
+    "no-such-document": Kind(404, "There is no such document", "`GET /documents` lists the documents."),
+    "no-such-step": Kind(404, "The run has no such step", "`GET /runs/{run}` lists its steps."),
+    "no-such-question": Kind(404, "There is no such question", "`GET /questions` lists the open ones."),
+    "no-artifact": Kind(404, "The run has no artifact", "Only a completed run has one."),
+    "already-answered": Kind(409, "The question has been answered", "The first answer counts."),
+    "question-changed": Kind(409, "The question is worded differently now", "Read it again, then answer."),
+    "run-busy": Kind(409, "Another process drives the run", "Try again when it has stopped, or cancel it."),
+    "run-state": Kind(409, "The run is not in a state for this", "The detail says what it is, and what can be done."),
+    "fenced": Kind(409, "Another process has taken the run over", "Look at the run again."),
+    "limit-reached": Kind(409, "A limit is reached", "Give the run more, then resume it."),
+    "stale": Kind(412, "The document has changed since you read it", "Read it again, then save."),
+    "no-etag": Kind(428, "The version that you read is needed", "Send `If-Match` with the ETag of the document."),
+    "denied": Kind(403, "A permission is missing", "The page grants nothing: the detail has the command."),
+    "untrusted": Kind(403, "The workspace is not confirmed", "Run `quire trust workspace` in a terminal."),
+    "broken-seal": Kind(403, "The run was changed outside of Quire", "It can be looked at and forked, not driven."),
+    "refused": Kind(403, "This is refused", "The detail says why."),
+    "editing-off": Kind(403, "Editing is off", "Start the server with `quire serve --edit`."),
+    "key-reused": Kind(422, "The idempotency key belongs to another request", "Use a new key for a new request."),
+    "in-progress": Kind(409, "The same request is still being worked on", "Try again in a moment."),
+    "store-locked": Kind(503, "The store is locked", "Another process writes to it: try again in a moment."),
+    "store": Kind(503, "The store cannot be used", "The detail says why."),
+    "journal": Kind(409, "The journal does not belong to this run", "Fork the run."),
+    "step-failed": Kind(409, "A step failed", "Look at the run."),
+    "too-many": Kind(429, "Too much at once", "Try again in a moment."),
+    "bug": Kind(500, "Quire made a mistake", "Please report it, with what the terminal of the server shows."),
+    "error": Kind(409, "This did not work", "The detail says why."),
+}
+"""Every kind of problem by its stable code. `docs/http.md` and `/problems/CODE` are made from it."""
+
+_CODES: tuple[tuple[type[QuireError], str], ...] = (
+    (NoSuchRun, "no-such-run"),
+    (BadInputs, "bad-inputs"),
+    (BadDocument, "bad-document"),
+    (NoModel, "no-model"),
+    (BadConfiguration, "bad-configuration"),
+    (Unreadable, "no-such-document"),
+    (CannotStart, "cannot-start"),
+    (StepFailed, "step-failed"),
+    (LimitReached, "limit-reached"),
+    (BrokenSeal, "broken-seal"),
+    (Untrusted, "untrusted"),
+    (Denied, "denied"),
+    (Refused, "refused"),
+    (StoreLocked, "store-locked"),
+    (StoreError, "store"),
+    (RunBusy, "run-busy"),
+    (RunState, "run-state"),
+    (Fenced, "fenced"),
+    (JournalMismatch, "journal"),
+)
+
+
+class Problem(Exception):
+    """A request that cannot be fulfilled. `more` are further members of the answer."""
+
+    def __init__(
+        self,
+        status: int,
+        code: str,
+        detail: str,
+        *,
+        help: str = "",
+        exit_code: int = 2,
+        headers: Mapping[str, str] | None = None,
+        more: Mapping[str, Value] | None = None,
+    ) -> None:
+        super().__init__(detail)
+        self.status = status
+        self.code = code
+        self.detail = detail
+        self.help = help or KINDS[code].meaning
+        self.exit_code = exit_code
+        self.headers = headers or {}
+        self.more = more or {}
+
+    @classmethod
+    def of(cls, code: str, detail: str, **rest: object) -> Problem:
+        """Return a problem with the status of its kind."""
+        return cls(KINDS[code].status, code, detail, **rest)  # type: ignore[arg-type]
+
+    def response(self, base: str = "", instance: str = "") -> Response:
+        data: dict[str, Value] = {
+            "type": f"{base}/problems/{self.code}",
+            "title": KINDS[self.code].title,
+            "status": self.status,
+            "detail": self.detail,
+            "instance": instance,
+            "code": self.code,
+            "help": self.help,
+            "exit_code": self.exit_code,
+            **self.more,
+        }
+        return Response(encode(data), self.status, dict(self.headers), MEDIA_TYPE)
+
+
+def problem_of(error: QuireError) -> Problem:
+    """Return an error of Quire as a problem."""
+    code = next((code for kind, code in _CODES if isinstance(error, kind)), "error")
+    more: dict[str, Value] = {}
+    headers: dict[str, str] = {}
+    match error:
+        case BadInputs():
+            more["problems"] = list(error.problems)
+        case StepFailed() if error.path:
+            more["path"] = error.path
+        case StoreError():
+            headers["Retry-After"] = str(RETRY_SECONDS)
+    return Problem(
+        KINDS[code].status, code, str(error), exit_code=type(error).exit_code, headers=headers, more=more
+    )

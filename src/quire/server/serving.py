@@ -1,0 +1,89 @@
+"""Serve a site over HTTP until the user interrupts it."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import socket
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from types import FrameType
+from typing import TYPE_CHECKING
+
+import uvicorn
+
+from quire.errors import CannotStart
+from quire.loopback import listening
+
+if TYPE_CHECKING:
+    from starlette.types import ASGIApp
+
+MAX_CONNECTIONS = 200
+SECONDS_TO_END = 15
+DEFAULT_PORT = 8377
+PORTS_TRIED = 20
+
+
+class HttpServer(uvicorn.Server):
+    """A uvicorn server that, when interrupted, first ends the streams and then ends normally; uvicorn's own handler
+    would let the signal end the process."""
+
+    def __init__(self, config: uvicorn.Config, leave: Callable[[], None]) -> None:
+        super().__init__(config)
+        self._loop = asyncio.get_running_loop()
+        self._leave = leave
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        self.force_exit = self.should_exit
+        self.should_exit = True
+        self._loop.call_soon_threadsafe(self._leave)
+
+
+def open_listener(host: str, port: int | None, *, anywhere: bool) -> socket.socket:
+    """Open the port, or without one the first free port from the default on: pages keep their token by port."""
+    if port is not None:
+        return listening(host, port, anywhere=anywhere)
+    for tried in range(DEFAULT_PORT, DEFAULT_PORT + PORTS_TRIED):
+        try:
+            return listening(host, tried, anywhere=anywhere)
+        except CannotStart as error:
+            if "cannot listen" not in str(error):
+                raise
+    return listening(host, 0, anywhere=anywhere)
+
+
+def open_unix_listener(path: Path) -> socket.socket:
+    """Open a Unix socket that only the user can reach. A socket that no server listens on is replaced."""
+    if path.is_socket():
+        try:
+            with socket.socket(socket.AF_UNIX) as probe:
+                probe.connect(str(path))
+            raise CannotStart(f"--uds {path}: another server listens there")
+        except ConnectionRefusedError:
+            path.unlink()
+    listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    before = os.umask(0o177)
+    try:
+        listener.bind(str(path))
+        listener.listen()
+    except OSError as error:
+        listener.close()
+        raise CannotStart(f"--uds {path}: {error.strerror or error}") from None
+    finally:
+        os.umask(before)
+    return listener
+
+
+async def serve(app: ASGIApp, listeners: Sequence[socket.socket], leave: Callable[[], None]) -> None:
+    """Serve until interrupted. A second interrupt ends at once."""
+    config = uvicorn.Config(
+        app,
+        log_level="warning",
+        access_log=False,
+        lifespan="on",
+        server_header=False,
+        proxy_headers=False,
+        limit_concurrency=MAX_CONNECTIONS,
+        timeout_graceful_shutdown=SECONDS_TO_END,
+    )
+    await HttpServer(config, leave).serve(sockets=list(listeners))

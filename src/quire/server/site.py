@@ -1,0 +1,88 @@
+"""The site: one workspace as one server, and everything that the handlers of requests need."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
+
+from quire.engine.records import RunRow, Status
+from quire.runs.pins import PinnedState
+from quire.server.changes import Changes
+from quire.server.hub import Hub
+from quire.server.own_runs import OwnRuns
+from quire.server.shelf import Shelf
+
+if TYPE_CHECKING:
+    from quire.runs.runtime import Runtime
+
+DOOR = "serve"
+"""The mark of runs that a server has started, in their pins."""
+MOST_LEFT = 1000
+
+
+class SiteOptions(Struct, frozen=True):
+    """The options that the user starts the server with."""
+
+    allow: tuple[str, ...] = ()
+    """Tools that runs may be granted, besides those of the settings."""
+    edit: bool = False
+    base: str = ""
+    """The path below which the server is reached, such as `/quire`; empty for the root."""
+    place: str = ""
+    """The address of the server, as a URL without the token."""
+
+
+class Site:
+    def __init__(
+        self,
+        runtime: Runtime,
+        options: SiteOptions,
+        *,
+        hand_over: Callable[[str], None],
+        report: Callable[[str], None],
+    ) -> None:
+        self.runtime = runtime
+        self.options = options
+        self.shelf = Shelf(runtime)
+        self.hub = Hub(Changes(runtime))
+        self.runs = OwnRuns(runtime, listen=self.hub.listen, hand_over=hand_over, report=report)
+        self._hand_over = hand_over
+
+    @property
+    def folder(self) -> Path:
+        return self.runtime.settings.workspace.folder
+
+    @contextlib.asynccontextmanager
+    async def open(self) -> AsyncIterator[None]:
+        """Watch the store and continue what the last server has left, until the server ends."""
+        tasks = [
+            asyncio.create_task(self.hub.watch()),
+            asyncio.create_task(self.runs.take_over(self._left_behind)),
+        ]
+        try:
+            yield
+        finally:
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+            await self.runs.close()
+
+    def leave(self) -> None:
+        """End the streams, because the server stops."""
+        self.hub.close()
+
+    def detach(self, run: str) -> None:
+        """Leave a run to a process of its own."""
+        self._hand_over(run)
+
+    async def _left_behind(self) -> list[str]:
+        rows: list[RunRow] = []
+        for status in (Status.PENDING, Status.INTERRUPTED):
+            rows += await self.runtime.store.list(status=status, limit=MOST_LEFT)
+        own = [row for row in rows if PinnedState.of(row.pins).door == DOOR]
+        return [row.id for row in sorted(own, key=lambda row: row.created_at)]
