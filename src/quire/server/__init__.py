@@ -1,0 +1,1 @@
+"""`quire serve`: the HTTP API and the web page."""
