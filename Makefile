@@ -2,11 +2,13 @@ PYTHON ?= python3
 BIN := .venv/bin
 MODEL ?=
 SEEDS ?= 200
+PAGE := src/quire/server/page
+DENO := DENO_NO_UPDATE_CHECK=1 $(abspath $(BIN)/deno)
 
 # Without compiled code every process that a test starts would compile the whole package again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: setup demo test test-long test-pythons package check bench simulate chaos chaos-cluster lock clean
+.PHONY: setup demo test test-long test-pythons package check vendor bench simulate chaos chaos-cluster lock clean
 
 setup: .venv/.ready
 
@@ -42,6 +44,11 @@ check: setup
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	cd $(PAGE) && $(DENO) check --quiet . && $(DENO) lint --quiet && $(DENO) fmt --check --quiet
+
+# The page's modules of others, as VENDOR.toml lists them, from the npm registry (UPDATE=1 records the sums of new versions).
+vendor: setup
+	$(BIN)/python -m tests.vendor $(if $(UPDATE),--update)
 
 bench: setup
 	$(BIN)/python -m bench
