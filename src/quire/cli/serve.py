@@ -25,7 +25,9 @@ if TYPE_CHECKING:
 @click.option("--edit", is_flag=True, help="Let the page save documents.")
 @click.option("--allow", metavar="TOOL", multiple=True, callback=filled, help="Let runs of the page use a tool.")
 @click.option("--host", metavar="ADDRESS", default="127.0.0.1", show_default=True, help="The address to listen on.")
-@click.option("--allow-host", "names", metavar="NAME", multiple=True, help="Another name that the server is reached by.")
+@click.option(
+    "--allow-host", "names", metavar="NAME", multiple=True, help="Another name that the server is reached by."
+)
 @click.option("--base-path", "base", metavar="PATH", default="", help="The path below which a proxy serves the page.")
 @click.option("--uds", metavar="FILE", callback=filled, help="Listen on a Unix socket instead of a port.")
 @click.option("--url", "prints", is_flag=True, help="Print the address of the running server with its token, and end.")
@@ -134,7 +136,7 @@ class _Door:
         finally:
             forget_address(settings)
             if self._uds is not None:
-                Path(self._uds).unlink(missing_ok=True)
+                Path(self._uds).unlink(missing_ok=True)  # noqa: ASYNC240  # nothing else runs any more
 
     def _anywhere(self) -> bool:
         """Return True if addresses other than loopback may be listened on: only with a name that clients must use."""

@@ -13,10 +13,13 @@ import html
 import json
 from collections.abc import Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
-from starlette.requests import Request
 from starlette.responses import Response
+
+if TYPE_CHECKING:
+    from starlette.requests import Request
 
 PAGE = Path(__file__).parent / "page"
 TYPES: Mapping[str, str] = {

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 from msgspec import Struct, field
 
 from quire.display.run_json import row_data
-from quire.engine.records import Event, RunRow
 
 if TYPE_CHECKING:
+    from quire.engine.records import Event, RunRow
     from quire.runs.runtime import Runtime
     from quire.values import Value
 

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import jsonschema_rs
 from msgspec import Struct
-from starlette.requests import Request
 from starlette.responses import Response
 
 from quire.server.problems import Problem
@@ -21,6 +20,8 @@ from quire.values import InvalidValue, Value, decode, encode
 from quire.wording import did_you_mean, nearest
 
 if TYPE_CHECKING:
+    from starlette.requests import Request
+
     from quire.server.site import Site
 
 Schema: TypeAlias = Mapping[str, Value]
@@ -108,7 +109,7 @@ class Endpoint(Struct, frozen=True, dict=True):
 
     @cached_property
     def query_schema(self) -> Schema:
-        properties = {
+        properties: dict[str, Value] = {
             one.name: {"type": "array", "items": one.schema} if one.many else one.schema for one in self.parameters
         }
         return {"type": "object", "properties": properties}

@@ -73,7 +73,12 @@ class OwnRuns:
         return len(self._runs)
 
     async def go_on(
-        self, run: str, *, given: Given | None = None, overrides: Mapping[str, Value] | None = None, goes_on: bool = False
+        self,
+        run: str,
+        *,
+        given: Given | None = None,
+        overrides: Mapping[str, Value] | None = None,
+        goes_on: bool = False,
     ) -> OwnRun:
         """Drive a run. Returns once the run is owned; raises the `QuireError` that kept it from being driven."""
         self._require_room()
@@ -94,9 +99,7 @@ class OwnRuns:
     async def _drive(self, own: OwnRun, given: Given, overrides: Mapping[str, Value]) -> DriveResult | None:
         try:
             runtime = await reopened(self._runtime, own.run)
-            return await runtime.drive(
-                own.run, listen=self._listen, began=own.began, given=given, overrides=overrides
-            )
+            return await runtime.drive(own.run, listen=self._listen, began=own.began, given=given, overrides=overrides)
         except QuireError as error:
             if own.begun.is_set() and not isinstance(error, Fenced):
                 self._report(f"run {own.run}: {error}")

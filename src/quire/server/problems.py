@@ -172,6 +172,4 @@ def problem_of(error: QuireError) -> Problem:
             more["path"] = error.path
         case StoreError():
             headers["Retry-After"] = str(RETRY_SECONDS)
-    return Problem(
-        KINDS[code].status, code, str(error), exit_code=type(error).exit_code, headers=headers, more=more
-    )
+    return Problem(KINDS[code].status, code, str(error), exit_code=type(error).exit_code, headers=headers, more=more)

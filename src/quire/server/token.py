@@ -37,10 +37,8 @@ def token_of(settings: Settings, *, renew: bool = False) -> str:
     if renew:
         with contextlib.suppress(FileNotFoundError):
             path.unlink()
-    try:
+    with contextlib.suppress(FileExistsError):
         write_new(path, secrets.token_urlsafe(32))
-    except FileExistsError:
-        pass
     return read_private(path, "token", "remove it: `quire serve --new-token` makes another").strip()
 
 

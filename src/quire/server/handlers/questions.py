@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import TYPE_CHECKING
 
 from quire.display.run_json import question_data
@@ -47,10 +48,8 @@ async def answer_question(site: Site, call: Call) -> Reply:
     site.hub.touch(run)
     row = await site.runtime.row(run)
     if call.body.get("drive", True) is True and row.status is Status.AWAITING_INPUT and run not in site.runs:
-        try:
+        with contextlib.suppress(RunBusy):  # then its driver takes the answer
             await site.runs.go_on(run)
-        except RunBusy:
-            pass  # its driver takes the answer
     return Reply({"run": run, "path": question.path, "driven_here": run in site.runs})
 
 

@@ -14,6 +14,7 @@ from quire.runs.options import RunOptions
 from quire.runs.resume import Given, checked_overrides
 from quire.server.endpoints import Call, Reply
 from quire.server.site import DOOR
+from quire.source import relative_to_here
 
 if TYPE_CHECKING:
     from quire.engine.records import RunRow
@@ -45,7 +46,7 @@ async def show_run(site: Site, call: Call) -> Reply:
 async def start_run(site: Site, call: Call) -> Reply:
     body = call.body
     shelved = site.shelf.one(str(body["document"]))
-    document = load(shelved.path)
+    document = load(relative_to_here(shelved.path) or shelved.path)
     options = RunOptions(
         model=cast("str | None", body.get("model")),
         breakpoints=tuple(cast("list[str]", body.get("breakpoints") or ())),

@@ -6,14 +6,14 @@ import re
 from collections.abc import AsyncIterator, Mapping
 from typing import TYPE_CHECKING
 
-from starlette.responses import Response
-
 from quire.engine.records import FINAL
 from quire.server.endpoints import Call, Reply
 from quire.server.problems import Problem
 from quire.server.sse import MEDIA_TYPE, Frame, event_stream
 
 if TYPE_CHECKING:
+    from starlette.responses import Response
+
     from quire.server.site import Site
 
 MOST_FOLLOWED = 50
