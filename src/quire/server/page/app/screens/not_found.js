@@ -1,0 +1,16 @@
+// A page for an address that does not exist.
+
+import { html } from "../html.js";
+import { Empty } from "../parts/basics.js";
+import { Link } from "../router.js";
+
+/** @param {{ path: string }} props */
+export function NotFound({ path }) {
+  return html`
+    <h1 tabindex="-1">There is nothing here</h1>
+    <${Empty} title="The page has no ${path}." icon="question">
+      <p>
+        <${Link} to="/">Go to Now</${Link}></p>
+    </${Empty}>
+  `;
+}

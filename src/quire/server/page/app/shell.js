@@ -1,0 +1,169 @@
+// The frame of every screen: the rail, the bar about a lost server, the overview of keys, and the title of the tab.
+
+import { get } from "./api.js";
+import { lostSince } from "./feed.js";
+import { html, signal, useEffect, useRef } from "./html.js";
+import { addShortcuts, allShortcuts, lettersOn, switchLetters } from "./keys.js";
+import { Dialog } from "./parts/dialog.js";
+import { Icon } from "./parts/icon.js";
+import { useResource } from "./resource.js";
+import { go, Link, place } from "./router.js";
+
+/** Dialogs of the shell. @type {import("@preact/signals").Signal<"" | "keys">} */
+const open = signal("");
+const THEME = "quire-theme";
+
+/** The screens of the rail, in order: path, name, icon, key. @type {[string, string, string, string][]} */
+const RAIL = [
+  ["/", "Now", "now", "n"],
+  ["/documents", "Documents", "documents", "d"],
+  ["/runs", "Runs", "runs", "r"],
+  ["/artifacts", "Artifacts", "artifacts", "a"],
+  ["/search", "Search", "search", "s"],
+];
+/** @type {[string, string, string, string][]} */
+const BELOW = [
+  ["/trust", "Trust", "trust", "t"],
+  ["/health", "Health", "health", "h"],
+];
+
+/** @param {{ children?: unknown, workspace: string }} props */
+export function Shell({ children, workspace }) {
+  const questions = useResource("/questions?limit=1", (frame) => frame.event === "questions");
+  const waiting = questions.data?.total ?? 0;
+  const main = useRef(/** @type {HTMLElement | null} */ (null));
+  const path = place.value.path;
+
+  useEffect(() => {
+    const title = main.current?.querySelector("h1")?.textContent;
+    document.title = `${waiting ? `(${waiting}) ` : ""}${title && path !== "/" ? `${title} · ` : ""}Quire`;
+  });
+  useEffect(() => {
+    if (document.activeElement === document.body || document.activeElement?.closest(".rail")) {
+      main.current?.querySelector("h1")?.focus({ preventScroll: true });
+    }
+  }, [path]);
+  useEffect(() => {
+    const jumps = [...RAIL, ...BELOW].map(([to, name, , key]) => ({
+      keys: `g ${key}`,
+      does: `Go to ${name}`,
+      run: () => go(to),
+    }));
+    return addShortcuts("Everywhere", [
+      ...jumps,
+      { keys: "/ or Ctrl-K", does: "Search", run: () => go("/search") },
+      { keys: "?", does: "Show the keys", run: () => (open.value = "keys") },
+    ]);
+  }, []);
+
+  return html`
+    <a class="skip" href="#main">Skip to the content</a>
+    <div class="shell">
+      <${Rail} path=${path} waiting=${waiting} workspace=${workspace} />
+      <main id="main" ref=${main} tabindex="-1">
+        <${LostBar} />
+        ${children}
+      </main>
+    </div>
+    ${open.value === "keys" && html`<${KeyOverview} />`}
+  `;
+}
+
+/** @param {{ path: string, waiting: number, workspace: string }} props */
+function Rail({ path, waiting, workspace }) {
+  /** @param {[string, string, string, string]} entry */
+  const link = ([to, name, icon]) => {
+    const here = to === "/" ? path === "/" : path === to || path.startsWith(`${to}/`);
+    return html`
+      <li>
+        <${Link} to=${to} class="rail-link" title=${name} aria-current=${here ? "page" : undefined}>
+          <${Icon} name=${icon} /><span>${name}</span>
+          ${to === "/" && waiting > 0 && html`<b class="count" aria-label="${waiting} open questions">${waiting}</b>`}
+        </${Link}>
+      </li>
+    `;
+  };
+  return html`
+    <nav class="rail" aria-label="Screens">
+      <p class="brand" title=${workspace}><span class="mark" aria-hidden="true"></span><span>${workspace ||
+        "Quire"}</span></p>
+      <ul>${RAIL.map(link)}</ul>
+      <ul class="below">${BELOW.map(link)}</ul>
+      <p class="rail-tools">
+        <${ThemeSwitch} />
+        <button type="button" class="icon-button" aria-label="Keys" title="Keys (?)" onClick=${() => (open.value =
+          "keys")}>
+          <${Icon} name="keyboard" />
+        </button>
+      </p>
+    </nav>
+  `;
+}
+
+/** The theme: of the system until the user chooses. */
+const theme = signal(localStorage.getItem(THEME) ?? "");
+
+export function startTheme() {
+  if (theme.value) document.documentElement.dataset.theme = theme.value;
+}
+
+function ThemeSwitch() {
+  const dark = theme.value ? theme.value === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
+  const change = () => {
+    theme.value = dark ? "light" : "dark";
+    document.documentElement.dataset.theme = theme.value;
+    localStorage.setItem(THEME, theme.value);
+  };
+  const label = dark ? "Light theme" : "Dark theme";
+  return html`
+    <button type="button" class="icon-button" aria-label=${label} title=${label} onClick=${change}>
+      <${Icon} name=${dark ? "sun" : "moon"} />
+    </button>
+  `;
+}
+
+function LostBar() {
+  if (!lostSince.value) return null;
+  const since = new Date(lostSince.value).toLocaleTimeString("en-GB", { hour: "2-digit", minute: "2-digit" });
+  return html`
+    <div class="bar" role="status">
+      <${Icon} name="warning" />
+      Server not reachable since ${since}; trying again. What you see is the last that is known.
+    </div>
+  `;
+}
+
+function KeyOverview() {
+  const close = () => (open.value = "");
+  return html`
+    <${Dialog} title="Keys" onClose=${close}>
+      <label class="check">
+        <input type="checkbox" checked=${lettersOn.value} onChange=${(/** @type {any} */ event) =>
+          switchLetters(event.target.checked)} />
+        Single letters are shortcuts
+      </label>
+      ${allShortcuts().map(([part, shortcuts]) =>
+        html`
+          <h3>${part}</h3>
+          <dl class="keys">
+            ${shortcuts.map(({ keys, does }) =>
+              html`
+                <div>
+                  <dt>${keys.split(" ").map((key) => key === "or" ? " or " : html`<kbd>${key}</kbd>`)}</dt>
+                  <dd>${does}</dd>
+                </div>
+              `
+            )}
+          </dl>
+        `
+      )}
+    </${Dialog}>
+  `;
+}
+
+/** What the server says about itself: version, workspace, features. */
+export const about = signal(/** @type {any} */ (null));
+
+export async function readAbout() {
+  about.value = await get("/");
+}
