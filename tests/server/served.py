@@ -71,9 +71,17 @@ def write(folder: Path, name: str, text: str) -> None:
 
 @asynccontextmanager
 async def served(
-    folder: Path, documents: Mapping[str, str], *, port: int = 0, options: SiteOptions | None = None
+    folder: Path,
+    documents: Mapping[str, str],
+    *,
+    port: int = 0,
+    options: SiteOptions | None = None,
+    names: Sequence[str] = (),
 ) -> AsyncIterator[Served]:
-    """Serve a workspace of these documents until the block ends. The user's space lies beside it."""
+    """Serve a workspace of these documents until the block ends. The user's space lies beside it.
+
+    `names` are other names of the server, with their ports, as `--allow-host` gives them.
+    """
     for name, text in {"quire.toml": "", **documents}.items():
         write(folder, name, text)
     environ = {"QUIRE_HOME": str(folder.parent / f"{folder.name}-home")}
@@ -84,16 +92,16 @@ async def served(
     options = options or SiteOptions()
     site = Site(runtime, options, hand_over=handed_over.append, report=reports.append)
     try:
-        async with _running(site, listener, reports) as place:
+        async with _running(site, listener, reports, names) as place:
             yield Served(folder, site, place, options.base, reports, handed_over)
     finally:
         await runtime.close()
 
 
 @asynccontextmanager
-async def _running(site: Site, listener: socket.socket, reports: list[str]) -> AsyncIterator[str]:
+async def _running(site: Site, listener: socket.socket, reports: list[str], names: Sequence[str]) -> AsyncIterator[str]:
     place = place_of(listener)
-    hosts = [place, f"localhost:{place.rpartition(':')[2]}"]
+    hosts = [place, f"localhost:{place.rpartition(':')[2]}", *names]
     origins = [f"http://{host}" for host in hosts]
     app = application(site, token=TOKEN, hosts=hosts, origins=origins, report=reports.append)
     server = uvicorn.Server(uvicorn.Config(app, log_level="warning", lifespan="on", timeout_graceful_shutdown=5))

@@ -103,6 +103,11 @@ class Hub:
         self._wake = asyncio.Event()
         self._closed = False
 
+    @property
+    def listeners(self) -> int:
+        """The number of clients that listen."""
+        return len(self._subscriptions)
+
     def listen(self, event: Event) -> None:
         """Take an event of a run that this process drives."""
         if event.replayed:
