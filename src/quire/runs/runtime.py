@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from functools import cached_property, partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
@@ -222,19 +222,9 @@ class Runtime(StoredRuns):
         """Return the view of a run with these records. `progress` makes the listener of the replay, which is left out
         if its outcome is known."""
         held = await self.stored(row)
+        replayed = replayed or await self.replay_of(held, row, effects, progress)
         held = replace(held, pins=agreed(held.pins, effects))
-        stands = row.ended_by if row.status is Status.PAUSED else ()
-        breakpoints = frozenset(map(typed_way, held.pins.breakpoints))
         thread = held.thread()
-        # A run that was never driven has done nothing, even if it could compute without an effect.
-        untouched = row.status is Status.PENDING and not effects
-        replayed = replayed or await replay(
-            held.walk,
-            effects,
-            progress(held.plan),
-            lambda boundary: boundary.path in stands or boundary.stops_at(breakpoints),
-            pure_work=0 if untouched else self.settings.runs.pure_work,
-        )
         if replayed.exhausted and row.status is Status.COMPLETED:
             raise LimitReached(replayed.exhausted)
         for question in questions:
@@ -254,6 +244,23 @@ class Runtime(StoredRuns):
         rest, seen = DriveResult(row.status, row.position, replayed.result, row.failure), replayed.progress
         parts = (held.pins, held.document, replayed, effects, thread, held.bundle, documents)
         return RunView(row, seen, rest, questions, *parts)
+
+    def replay_of(
+        self, held: PinnedRun, row: RunRow, effects: Sequence[EffectRecord], progress: Callable[[Plan], Progress]
+    ) -> Coroutine[Any, Any, Replay]:
+        """Return the replay of a run, to be awaited. It only computes, so a thread can do it as well."""
+        held = replace(held, pins=agreed(held.pins, effects))
+        stands = row.ended_by if row.status is Status.PAUSED else ()
+        breakpoints = frozenset(map(typed_way, held.pins.breakpoints))
+        # A run that was never driven has done nothing, even if it could compute without an effect.
+        untouched = row.status is Status.PENDING and not effects
+        return replay(
+            held.walk,
+            effects,
+            progress(held.plan),
+            lambda boundary: boundary.path in stands or boundary.stops_at(breakpoints),
+            pure_work=0 if untouched else self.settings.runs.pure_work,
+        )
 
     async def stored(self, row: RunRow) -> PinnedRun:
         """Read a run from the store. The last one is kept, because a run is looked at after it was driven."""

@@ -1,0 +1,149 @@
+"""The items of a fan-out, one by one: their states, their texts and their failures.
+
+A replay reports the end of every item; `Recorded` keeps what `Progress` only counts. The values that a fan goes through
+are not stored: they are computed from the stores of the run at that step.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Literal, TypeAlias
+
+from msgspec import Struct, field
+
+from quire.engine.pure_work import PureWork
+from quire.errors import CannotStart
+from quire.expr import EvalError
+from quire.plan.nodes import Fold, ForEach, Formula, Parallel
+from quire.plan.nodes import Literal as Written
+from quire.runs.provenance import PIPE, Tracing
+
+if TYPE_CHECKING:
+    from quire.engine.records import EffectRecord, Event
+    from quire.runs.view import RunView
+    from quire.values import Value
+
+State = Literal["done", "failed", "waiting", "running", "pending"]
+Work: TypeAlias = ForEach | Fold | Parallel
+
+
+class Recorded(Tracing):
+    """Tracing that also keeps how each item of a fan has ended, by the path of the fan's step."""
+
+    ended: dict[str, dict[str, tuple[State, str]]] = field(default_factory=dict)
+    """For each item, by its number or its name: its state, and the message of its failure."""
+
+    def apply(self, event: Event) -> None:
+        Tracing.apply(self, event)
+        if event.type == "fan_started":
+            self.ended[event.path] = {}
+        elif event.type == "fan_item":
+            which = str(event.data.get("name", event.data.get("index", "")))
+            fan = self.ended.get(event.path)
+            fan = self.ended.get(event.path.rpartition("/")[0]) if fan is None else fan
+            if fan is not None:
+                state: State = "failed" if event.data.get("state") == "failed" else "done"
+                fan[which] = state, str(event.data.get("message", ""))
+
+
+class Item(Struct, gc=False):
+    """One item of a fan."""
+
+    index: int
+    name: str
+    """The name of a branch; empty for an item of a list."""
+    path: str
+    state: State = "pending"
+    message: str = ""
+    value: Value = None
+    """The item itself, if it could be computed."""
+    elapsed: float = 0.0
+    cost: float | None = 0.0
+    effects: int = 0
+
+
+def _role(work: Work) -> str:
+    """Return the name of the segment that numbers the items in paths."""
+    return "for_each" if isinstance(work, ForEach) else "fold" if isinstance(work, Fold) else "parallel"
+
+
+def fan_items(view: RunView, path: str) -> list[Item]:
+    """Return the items of the fan at a step. Raises `CannotStart` if the step does not go through items."""
+    step = next((one for at, one in view.document.runnable().steps() if at == path), None)
+    if step is None or not isinstance(step.work, ForEach | Fold | Parallel):
+        raise CannotStart(f"step {path} of run {view.row.id} does not go through items")
+    items = _items(view, step.work, path)
+    role = f"{path}/{_role(step.work)}["
+    by_key = {one.path.removeprefix(role).removesuffix("]"): one for one in items}
+    _add_effects(by_key, view.effects, role)
+    progress = view.replay.progress
+    if isinstance(progress, Recorded):
+        for key, (state, message) in progress.ended.get(path, {}).items():
+            if key in by_key:
+                by_key[key].state, by_key[key].message = state, message
+    for question in view.questions:
+        key = _key(question.path, role)
+        if key in by_key:
+            by_key[key].state = "waiting"
+    return items
+
+
+def _items(view: RunView, work: Work, path: str) -> list[Item]:
+    if isinstance(work, Parallel):
+        return [Item(at, name, f"{path}/parallel[{name}]") for at, (name, _) in enumerate(work.branches)]
+    role = _role(work)
+    fan = view.replay.progress.steps[path].fan if path in view.replay.progress.steps else None
+    values = _values(view, work, path)
+    total = fan.total if fan else len(values)
+    return [Item(at, "", f"{path}/{role}[{at}]", value=values[at] if at < len(values) else None) for at in range(total)]
+
+
+def _values(view: RunView, work: ForEach | Fold, path: str) -> Sequence[Value]:
+    """Return the values that the step goes through; nothing if they cannot be computed, as inside of another fan."""
+    progress = view.replay.progress
+    if not isinstance(progress, Tracing) or path not in progress.begun:
+        return ()
+    stores, pipe = _before(view, progress, path)
+    found: Value = pipe
+    if isinstance(work.source, Written):
+        found = work.source.value
+    elif isinstance(work.source, Formula):
+        try:
+            found = work.source.compiled.evaluate({"ctx": stores, "pipe": pipe}, stores, PureWork())
+        except EvalError:
+            return ()
+    return found if isinstance(found, list | tuple) else ()
+
+
+def _before(view: RunView, progress: Tracing, path: str) -> tuple[Mapping[str, Value], Value]:
+    """Return the stores and the incoming value of a top-level step when it began."""
+    stores, pipe = dict(view.pins.inputs), None
+    for write in progress.writes[: progress.begun[path]]:
+        if write.name == PIPE:
+            pipe = write.value
+        else:
+            stores[write.name] = write.value
+    return stores, pipe
+
+
+def _add_effects(items: Mapping[str, Item], effects: Iterable[EffectRecord], role: str) -> None:
+    for record in effects:
+        item = items.get(_key(record.path, role))
+        if item is None:
+            continue
+        item.state = "running"
+        item.effects += 1
+        item.elapsed += record.elapsed
+        if record.usage:
+            known = item.cost is not None and record.usage.cost is not None
+            item.cost = (item.cost or 0.0) + (record.usage.cost or 0.0) if known else None
+
+
+def _key(path: str, role: str) -> str:
+    """Return the number or the name of the item that a path belongs to; empty if it belongs to none."""
+    if not path.startswith(role):
+        return ""
+    rest = path[len(role) :]
+    # A branch may have a bracket in its name, so the end of the segment is looked for.
+    end = rest.find("]/")
+    return rest[:end] if end >= 0 else rest.removesuffix("]")

@@ -1,0 +1,227 @@
+"""Views of runs for a process that lives long: kept until the run changes, and made once for all that ask.
+
+A view comes from a replay of the whole journal, which takes a quarter of a second for 10,000 effects. So `of` keeps the
+last views, makes a new one only after the run has changed, and replays a long journal in a thread. `head` needs no
+replay at all for a run that this process drives: its events keep a progress up to date.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections import OrderedDict
+from collections.abc import AsyncIterator, Coroutine, Sequence
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar, runtime_checkable
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from quire.engine.driver.drive import DriveResult
+from quire.engine.driver.replay import Replay
+from quire.runs.fan_items import Recorded
+from quire.runs.resume import agreed
+from quire.runs.view import RunView
+
+if TYPE_CHECKING:
+    from quire.engine.driver.drive import Drive
+    from quire.engine.ports import Store
+    from quire.engine.progress import Progress
+    from quire.engine.records import Event, Question, RunRow
+    from quire.plan.nodes import Plan
+    from quire.runs.pins import PinnedRun
+    from quire.runs.runtime import Runtime
+
+T = TypeVar("T")
+
+MOST_RUNS = 64
+MOST_EFFECTS = 200_000
+"""The views that are kept, and the effects in all of them together. The last one is kept, however large it is."""
+
+IN_THREAD = 500
+"""Effects from which on a journal is replayed in a thread: fewer take less time than an event loop may be held up."""
+
+
+class Version(Struct, frozen=True):
+    """The state of a run that a view shows. `seq` is the number of its last kept event."""
+
+    epoch: int
+    seq: int
+    updated_at: float
+    status: str
+
+    @property
+    def tag(self) -> str:
+        """Return a text that differs for every state of the run."""
+        return f"{self.epoch}.{self.seq}.{self.status}.{self.updated_at!r}"
+
+
+class SeenView(Struct, frozen=True):
+    """A view, and the state of the run that it shows."""
+
+    view: RunView
+    version: Version
+
+
+class Following:
+    """A run that this process drives: its progress is the sum of the events of the drive.
+
+    `began` and `listen` are for `Runtime.drive`.
+    """
+
+    def __init__(self, held: PinnedRun) -> None:
+        self.held = held
+        self.progress: Progress = Recorded.of(held.plan)
+        self.drive: Drive | None = None
+        self.seq = 0
+
+    def began(self, drive: Drive) -> None:
+        for record in drive.records:
+            self.progress.add_effect(record)
+        self.drive = drive
+
+    def listen(self, event: Event) -> None:
+        self.progress.apply(event)
+        self.seq = max(self.seq, event.seq)
+
+
+class LiveViews:
+    """The views of the runs in one store. All calls belong to one event loop."""
+
+    def __init__(self, runtime: Runtime, *, runs: int = MOST_RUNS, effects: int = MOST_EFFECTS) -> None:
+        self._runtime = runtime
+        self._most_runs = runs
+        self._most_effects = effects
+        self._kept: OrderedDict[str, SeenView] = OrderedDict()
+        self._making: dict[tuple[str, Version], asyncio.Task[RunView]] = {}
+        self._driven: dict[str, Following] = {}
+        self.replays = 0
+        """The number of replays so far."""
+
+    async def of(self, run: str) -> SeenView:
+        """Return the view of a run as it is now. Raises `NoSuchRun`, and what a replay raises."""
+        row = await self._runtime.row(run)
+        known = self._kept.get(run)
+        version = await self._version(row, known.version.seq if known else 0)
+        if known is not None and known.version == version:
+            self._kept.move_to_end(run)
+            return await self._with_questions(known, row)
+        key = (run, version)
+        task = self._making.get(key)
+        if task is None:
+            task = self._making[key] = asyncio.create_task(self._replayed(row))
+            task.add_done_callback(lambda done: self._made(key, done))
+        # A caller that goes away must not stop the replay for the others.
+        return SeenView(await asyncio.shield(task), version)
+
+    async def head(self, run: str) -> SeenView:
+        """Return a view for the head of a run. Of a run that this process drives, it has neither requests nor the
+        origins of values, and changes while the run goes on: read it at once."""
+        driven = self._driven.get(run)
+        if driven is None or driven.drive is None:
+            return await self.of(run)
+        row = await self._runtime.row(run)
+        view = _live_view(driven, driven.drive, row, await self._runtime.store.questions(run))
+        return SeenView(view, Version(row.epoch, driven.seq, row.updated_at, str(row.status)))
+
+    @contextlib.asynccontextmanager
+    async def driving(self, run: str) -> AsyncIterator[Following]:
+        """Follow a run while this process drives it."""
+        held = await self._runtime.stored(await self._runtime.row(run))
+        following = self._driven[run] = Following(held)
+        try:
+            yield following
+        finally:
+            if self._driven.get(run) is following:
+                del self._driven[run]
+
+    def forget(self, run: str) -> None:
+        """Drop the view of a run that was removed."""
+        self._kept.pop(run, None)
+
+    async def _version(self, row: RunRow, known: int) -> Version:
+        seq = await last_event(self._runtime.store, row.id, known)
+        return Version(row.epoch, seq, row.updated_at, str(row.status))
+
+    async def _with_questions(self, known: SeenView, row: RunRow) -> SeenView:
+        """Return a kept view with the questions that are open now: an answer that waits is not an event."""
+        questions = await self._runtime.store.questions(row.id)
+        if list(questions) == list(known.view.questions):
+            return known
+        return SeenView(replace(known.view, questions=questions), known.version)
+
+    async def _replayed(self, row: RunRow) -> RunView:
+        runtime = self._runtime
+        effects = await runtime.store.effects(row.id)
+        questions = await runtime.store.questions(row.id)
+        held = await runtime.stored(row)
+        self.replays += 1
+
+        def recorded(plan: Plan) -> Recorded:
+            progress = Recorded.of(plan)
+            assert isinstance(progress, Recorded)  # noqa: S101  # made by `of` of that class
+            progress.listening_to(effects)
+            return progress
+
+        if len(effects) < IN_THREAD:
+            return await runtime.view_of(row, effects, questions, recorded)
+        replayed = await asyncio.to_thread(_alone, runtime.replay_of(held, row, effects, recorded))
+        return await runtime.view_of(row, effects, questions, replayed=replayed)
+
+    def _made(self, key: tuple[str, Version], done: asyncio.Task[RunView]) -> None:
+        self._making.pop(key, None)
+        if done.cancelled() or done.exception() is not None:
+            return
+        run, version = key
+        self._kept[run] = SeenView(done.result(), version)
+        self._kept.move_to_end(run)
+        total = sum(len(one.view.effects) for one in self._kept.values())
+        while len(self._kept) > 1 and (len(self._kept) > self._most_runs or total > self._most_effects):
+            _, dropped = self._kept.popitem(last=False)
+            total -= len(dropped.view.effects)
+
+
+def _live_view(driven: Following, drive: Drive, row: RunRow, questions: Sequence[Question]) -> RunView:
+    held, progress = driven.held, driven.progress
+    effects = drive.records
+    pins = agreed(held.pins, effects)
+    thread = held.thread()
+    if thread is not None:
+        progress.limits = thread.limits.as_value()
+    rest = DriveResult(row.status, row.position, None, row.failure)
+    parts = (pins, held.document, Replay(progress), effects, thread, held.bundle, held.setting.documents)
+    return RunView(row, progress, rest, questions, *parts)
+
+
+def _alone(work: Coroutine[Any, Any, T]) -> T:
+    """Run a coroutine that only ever lets others go first, without an event loop: all it does is compute."""
+    try:
+        while True:
+            waits = work.send(None)
+            if waits is not None:
+                raise AssertionError(f"a replay waits for {waits!r}")
+    except StopIteration as done:
+        found: T = done.value
+        return found
+    finally:
+        work.close()
+
+
+@runtime_checkable
+class _Paged(Protocol):
+    """A store that reads the last events of a run without the others."""
+
+    def views(self) -> _EventPages: ...
+
+
+class _EventPages(Protocol):
+    async def event_page(
+        self, run: str, *, after: int | None = None, before: int | None = None, limit: int = 100
+    ) -> Sequence[Event]: ...
+
+
+async def last_event(store: Store, run: str, known: int = 0) -> int:
+    """Return the number of the last kept event of a run; 0 without one. `known` is a number that it had before."""
+    found = (
+        await store.views().event_page(run, limit=1) if isinstance(store, _Paged) else await store.events(run, known)
+    )
+    return max((event.seq for event in found), default=known)

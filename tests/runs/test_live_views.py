@@ -1,0 +1,188 @@
+"""Views that a server keeps: never older than they say, made once for all that ask, and without a replay while it
+drives."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from quire.display.run_json import view_data
+from quire.engine.records import Event, Status
+from quire.errors import NoSuchRun
+from quire.library.document import read
+from quire.models.scripted import ScriptedModel
+from quire.runs import live_views
+from quire.runs.fan_items import fan_items
+from quire.runs.live_views import LiveViews
+from quire.runs.options import RunOptions
+from quire.runs.runtime import Runtime
+from quire.runs.why import traced
+from quire.source import Source
+from quire.values import Value
+
+PAGE = """# Tea
+
+## STEP 1: Choose
+
+Choose a pot.
+
+@output(pot)
+
+## STEP 2: Ask
+
+@elicit(input, "In {{pot}}?")
+
+## STEP 3: Pour
+
+Pour into {{pot}}.
+"""
+FAN = """pipeline: fan
+steps:
+- for_each:
+    over: ctx.xs
+    on_error: continue
+    do: {agent: {prompt: "say {item}"}}
+    collect: {transform: {value: pipe}}
+    output: said
+"""
+
+
+@pytest.fixture
+async def runtime(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Runtime]:
+    monkeypatch.setenv("QUIRE_HOME", str(tmp_path / "home"))
+    opened = Runtime.open(tmp_path, model=ScriptedModel(["a pot", "poured", "more", "again"]))
+    yield opened
+    await opened.close()
+
+
+async def started(runtime: Runtime, options: RunOptions | None = None) -> str:
+    run = await runtime.start(read(Source.of(PAGE, "tea.playbook.md")), {}, options or RunOptions())
+    await runtime.drive(run)
+    return run
+
+
+async def test_a_view_is_made_once_for_all_that_ask(runtime: Runtime) -> None:
+    run, views = await started(runtime), LiveViews(runtime)
+    seen = await asyncio.gather(*(views.of(run) for _ in range(5)))
+    assert views.replays == 1 and len({id(one.view) for one in seen}) == 1
+    assert (await views.of(run)).view is seen[0].view and views.replays == 1
+
+
+async def test_a_change_by_another_process_is_seen(runtime: Runtime, tmp_path: Path) -> None:
+    run, views = await started(runtime), LiveViews(runtime)
+    before = await views.of(run)
+    other = Runtime.open(tmp_path, model=ScriptedModel(["poured"]))
+    await other.answer(run, None, "yes")
+    assert (await views.of(run)).view.questions == []
+    assert views.replays == 1  # an answer that waits is not in the journal yet
+    await other.drive(run)
+    await other.close()
+    after = await views.of(run)
+    assert after.version != before.version and after.version.tag != before.version.tag
+    assert (before.view.row.status, after.view.row.status) == (Status.AWAITING_INPUT, Status.COMPLETED)
+    assert view_data(after.view) == view_data(await runtime.view(run))
+
+
+async def test_a_view_knows_origins_and_requests(runtime: Runtime) -> None:
+    run, views = await started(runtime, RunOptions(answers={"2": "yes"})), LiveViews(runtime)
+    found, expected = (await views.of(run)).view, await traced(runtime, run)
+    assert {path: one.content() for path, one in found.replay.asked.items()} == {
+        path: one.content() for path, one in expected.replay.asked.items()
+    }
+    assert getattr(found.replay.progress, "writes", None) == getattr(expected.replay.progress, "writes", None)
+
+
+async def test_the_same_view_from_a_thread(runtime: Runtime, monkeypatch: pytest.MonkeyPatch) -> None:
+    run = await started(runtime, RunOptions(answers={"2": "yes"}))
+    inline = view_data((await LiveViews(runtime).of(run)).view)
+    monkeypatch.setattr(live_views, "IN_THREAD", 0)
+    assert view_data((await LiveViews(runtime).of(run)).view) == inline
+
+
+async def test_few_views_are_kept(runtime: Runtime) -> None:
+    runs = [await started(runtime) for _ in range(3)]
+    views = LiveViews(runtime, runs=2)
+    for run in runs:
+        await views.of(run)
+    await views.of(runs[2])
+    await views.of(runs[1])
+    assert views.replays == 3
+    await views.of(runs[0])
+    assert views.replays == 4
+
+
+async def test_large_views_push_others_out(runtime: Runtime) -> None:
+    runs = [await started(runtime) for _ in range(2)]
+    views = LiveViews(runtime, effects=1)
+    for run in (*runs, runs[1]):
+        await views.of(run)
+    assert views.replays == 2
+    await views.of(runs[0])
+    assert views.replays == 3
+
+
+async def test_an_unknown_run_is_an_error_and_leaves_nothing(runtime: Runtime) -> None:
+    with pytest.raises(NoSuchRun):
+        await LiveViews(runtime).of("nothing")
+
+
+async def test_a_run_under_way_is_followed_without_a_replay(runtime: Runtime) -> None:
+    run = await runtime.start(read(Source.of(PAGE, "tea.playbook.md")), {}, RunOptions(answers={"2": "yes"}))
+    views = LiveViews(runtime)
+    heads: list[tuple[str, int]] = []
+    looking: list[asyncio.Task[None]] = []
+
+    async def look(seq: int) -> None:
+        seen = await views.head(run)
+        heads.append((seen.view.progress.steps["1"].status, seen.version.seq - seq))
+
+    async with views.driving(run) as following:
+
+        def listen(event: Event) -> None:
+            following.listen(event)
+            if event.type == "step_completed" and event.path == "1":
+                looking.append(asyncio.create_task(look(event.seq)))
+
+        await runtime.drive(run, began=following.began, listen=listen)
+        await asyncio.gather(*looking)
+        last = (await views.head(run)).view.progress
+    assert [status for status, _ in heads] == ["completed"] and heads[0][1] >= 0 and views.replays == 0
+    whole = (await views.head(run)).view.progress
+    assert views.replays == 1  # not driven any more
+    assert [(one.status, one.elapsed) for one in last.steps.values()] == [
+        (one.status, one.elapsed) for one in whole.steps.values()
+    ]
+
+
+async def test_a_resumed_run_counts_its_older_effects_once(runtime: Runtime) -> None:
+    run = await started(runtime)
+    await runtime.answer(run, None, "yes")
+    views = LiveViews(runtime)
+    async with views.driving(run) as following:
+        await runtime.drive(run, began=following.began, listen=following.listen)
+        live = (await views.head(run)).view.progress
+    stored = (await views.of(run)).view.progress
+    assert {path: round(one.elapsed, 6) for path, one in live.steps.items()} == {
+        path: round(one.elapsed, 6) for path, one in stored.steps.items()
+    }
+
+
+async def test_items_of_a_fan(runtime: Runtime, tmp_path: Path) -> None:
+    error: Value = {"kind": "refused", "message": "no", "retryable": False}
+    model = ScriptedModel([{"contains": "say b", "error": error}, {"default": "said"}])
+    own = Runtime.open(tmp_path, model=model)
+    run = await own.start(read(Source.of(FAN, "fan.yaml")), {"xs": ["a", "b", "c"]}, RunOptions())
+    await own.drive(run)
+    view = (await LiveViews(own).of(run)).view
+    items = fan_items(view, "1")
+    assert [(item.index, item.path, item.value) for item in items] == [
+        (0, "1/for_each[0]", "a"),
+        (1, "1/for_each[1]", "b"),
+        (2, "1/for_each[2]", "c"),
+    ]
+    assert [item.state for item in items] == ["done", "failed", "done"]
+    assert "no" in items[1].message
+    await own.close()
