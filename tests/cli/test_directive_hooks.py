@@ -124,9 +124,9 @@ def test_it_can_be_answered_beforehand(said: Said) -> None:
 @pytest.mark.parametrize(
     ("how", "failed", "named", "command"),
     [
-        ("far", "turn 1: too far", "far (on after_step)", '--from "turn 1" [--set NAME=VALUE], to do that again'),
-        ("strictly", "turn 1: missing.txt: no such file", "strict (on error)", '--from "turn 1" [--set NAME=VALUE]'),
-        ("never", "the start: a hook kept", "never (on thread_started)", '--from "turn 1" --set NAME=VALUE, to begin'),
+        ("far", "turn 1: too far", "far (on after_step)", "--from 'turn 1' [--set NAME=VALUE], to do that again"),
+        ("strictly", "turn 1: missing.txt: no such file", "strict (on error)", "--from 'turn 1' [--set NAME=VALUE]"),
+        ("never", "the start: a hook kept", "never (on thread_started)", "--from 'turn 1' --set NAME=VALUE, to begin"),
     ],
 )
 def test_a_run_that_a_hook_ended_says_what_helps(said: Said, how: str, failed: str, named: str, command: str) -> None:
@@ -152,7 +152,7 @@ def test_a_playbook_whose_directive_a_hook_ended_is_forked_from_its_step(said: S
     put_script(project, "gone", {"tool_calls": [call("rye_file_system_read", path="missing.txt")]})
     assert main(["run", "p.playbook.md", "-q", *SCRIPTED]) == 3
     err = said()[1]
-    assert "the hook far (on after_step) ended it" in err and ' --from "2" ' in err and "quire resume" not in err
+    assert "the hook far (on after_step) ended it" in err and " --from 2 " in err and "quire resume" not in err
 
 
 def test_a_directive_that_decides_for_a_hook_may_decide_otherwise(said: Said, project: Path) -> None:

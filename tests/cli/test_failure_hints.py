@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from quire.cli import main
-from quire.cli.advice import after_failure
+from quire.display.advice import after_failure
 from quire.engine.progress import Progress
 from quire.engine.records import RunRow, Status
 from quire.engine.requests import Failure

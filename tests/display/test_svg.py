@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from inline_snapshot import snapshot
 from tests.plan.test_graph_pipeline import PAGE
 
-from quire.display.flowchart import svg
 from quire.display.flowchart_layout import Placed, layout
+from quire.display.flowchart_svg import svg
 from quire.expr import compile, parse
 from quire.library.document import read
 from quire.plan.flowchart import graph
@@ -137,24 +137,45 @@ def test_which_nodes_a_box_holds() -> None:
 
 def test_the_file() -> None:
     text = svg(plan("pipeline: two\nsteps:\n- agent: {prompt: hi}\n- tool: {name: ask, args: {prompt: ok?}}\n"))
-    assert re.sub(r"<style>.*</defs>", "…", text, flags=re.DOTALL) == snapshot("""\
-<svg xmlns="http://www.w3.org/2000/svg" width="187.6" height="384" viewBox="0 0 187.6 384" role="img">
+    bare = re.sub(r' (?:fill|stroke|font|paint|text)[a-z-]*="[^"]*"', "", text)
+    assert re.sub(r"<style>.*</defs>", "…", bare, flags=re.DOTALL) == snapshot("""\
+<svg xmlns="http://www.w3.org/2000/svg" class="chart" width="187.6" height="384" viewBox="0 0 187.6 384" role="group">
 <title>two</title>
 …
 <rect class="paper" width="187.6" height="384"/>
+<g>
+</g>
+<g>
 <path class="line" marker-end="url(#tip)" d="M93.8 58V110"/>
 <path class="line" marker-end="url(#tip)" d="M93.8 166V218"/>
 <path class="line" marker-end="url(#tip)" d="M93.8 274V326"/>
-<rect class="node end" x="40.8" y="20" width="106" height="38" rx="19"/>
+</g>
+<g>
+</g>
+<g class="node end" data-id="start" role="img">
+<title>two</title>
+<rect class="shape" x="40.8" y="20" width="106" height="38" rx="19"/>
 <text x="93.8" y="43">two</text>
-<rect class="node model" x="20" y="110" width="147.6" height="56" rx="4"/>
+</g>
+<g class="node model" data-id="s1model" data-path="1" role="img">
+<title>Step 1 - agent (model)</title>
+<rect class="shape" x="20" y="110" width="147.6" height="56" rx="4"/>
 <text x="93.8" y="133">Step 1 - agent</text>
 <text class="what" x="93.8" y="151">model</text>
-<polygon class="node ask" points="33.7,218 163.9,218 153.9,274 23.7,274"/>
+</g>
+<g class="node ask" data-id="s2ask" data-path="2" role="img">
+<title>Step 2 - tool (asks)</title>
+<polygon class="shape" points="33.7,218 163.9,218 153.9,274 23.7,274"/>
 <text x="93.8" y="241">Step 2 - tool</text>
 <text class="what" x="93.8" y="259">asks</text>
-<rect class="node end" x="40.8" y="326" width="106" height="38" rx="19"/>
+</g>
+<g class="node end" data-id="done" role="img">
+<title>done</title>
+<rect class="shape" x="40.8" y="326" width="106" height="38" rx="19"/>
 <text x="93.8" y="349">done</text>
+</g>
+<g>
+</g>
 </svg>
 """)
 
@@ -196,7 +217,25 @@ def test_any_text_is_text(text: str) -> None:
     steps = tuple(Step(at, text, text, work=work) for at, work in enumerate(works, 1))
     drawn = svg(Plan(text, "pipeline", (), Sequence(steps)))
     names = {element.tag.rpartition("}")[2] for element in ElementTree.fromstring(drawn.encode("utf-8")).iter()}
-    assert names <= {"svg", "title", "style", "defs", "marker", "path", "rect", "polygon", "text"}
+    assert names <= {"svg", "g", "title", "style", "defs", "marker", "path", "rect", "polygon", "text"}
+
+
+def test_without_a_style_the_look_is_in_attributes_alone() -> None:
+    text = svg(plan(PAGE), dark=False)
+    assert "<style" not in text and "style=" not in text
+    root = ElementTree.fromstring(text)
+    inherited = {one for group in root.iter() for one in group if group.get("fill")}
+    for shape in root.iter():
+        if shape.tag.rpartition("}")[2] in ("rect", "polygon", "path") and shape not in inherited:
+            assert shape.get("fill"), ElementTree.tostring(shape)
+    assert re.sub(r"<style>.*</style>\n", "", svg(plan(PAGE)), flags=re.DOTALL) == text
+
+
+def test_nodes_say_which_step_they_stand_for() -> None:
+    nodes = [one for one in ElementTree.fromstring(svg(plan(PAGE))).iter() if one.get("role") == "img"]
+    named = {one.get("data-id"): (one.get("data-path"), one[0].text) for one in nodes}
+    assert named["s4dob1value"] == ("4/for_each/parallel[a-b]", "Step 4.do.a-b - transform (pipe)")
+    assert named["start"] == (None, "all")
 
 
 def test_a_long_document_is_drawn_quickly() -> None:

@@ -18,7 +18,7 @@ SINK = re.compile(
 )
 POLICY = re.compile(r"\.createPolicy\(")
 
-FRAME_SINKS = {"frames/html.js": {"srcdoc"}, "frames/mermaid.js": {"innerHTML"}}
+FRAME_SINKS = {"frames/html.js": {"srcdoc", "outerHTML", "parseFromString"}, "frames/mermaid.js": {"innerHTML"}}
 """The frames have an origin of their own and nothing to lose: see docs/hostile-output.md."""
 
 

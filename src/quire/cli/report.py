@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING
 import click
 
 from quire.cli import BROKEN_PIPE, INTERRUPTED
-from quire.cli.advice import after_failure, limit_of
 from quire.cli.app import CLOSED
 from quire.cli.output import Target, write
 from quire.cli.stdio import as_utf8
 from quire.cli.terminal import answer_text, question_text
+from quire.display.advice import after_failure, limit_of
 from quire.display.tables import short
 from quire.display.text import one_line, place, visible
 from quire.display.turns import denied_capability, element_for, error_text

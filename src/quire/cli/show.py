@@ -119,7 +119,7 @@ def _show_directive(document: Document, prompt_inputs: Sequence[str] | None, as_
 
 def _drawn(plan: Plan, form: str) -> str:
     if form == "svg":
-        from quire.display.flowchart import svg
+        from quire.display.flowchart_svg import svg
 
         return svg(plan)
     from quire.display.flowchart import mermaid

@@ -42,12 +42,14 @@ class Placed(Struct):
 
 
 class Route(Struct):
-    """The corners of a line, and the position of its label."""
+    """The corners of a line, and the position of its label; `start` and `end` are the names of its nodes."""
 
     points: list[tuple[float, float]]
     label: str
     at: tuple[float, float]
     back: bool = False
+    start: str = ""
+    end: str = ""
 
 
 class Chart(Struct):
@@ -60,6 +62,8 @@ class Chart(Struct):
 
 def text_width(text: str) -> float:
     """Estimate the width of a text, rather too wide: the viewer's font is not known."""
+    if text.isascii():
+        return len(text) * _CHARACTER
     return sum(2 * _CHARACTER if unicodedata.east_asian_width(one) in "WF" else _CHARACTER for one in text)
 
 
@@ -91,10 +95,12 @@ def layout(items: tuple[Item, ...]) -> Chart:
     for line in lines:
         start, end = nodes[line.start], nodes[line.end]
         if line.back:
-            routes.append(_back(line, start, end, boxes[line.back]))
+            route = _back(line, start, end, boxes[line.back])
         else:
             early = out[line.start] > 1 and into[line.end] == 1
-            routes.append(_forward(line, start, end, lanes.get(line.lane), early=early))
+            route = _forward(line, start, end, lanes.get(line.lane), early=early)
+        route.start, route.end = line.start, line.end
+        routes.append(route)
     placed = [_placed(block) for block in blocks if block.kind in ("node", "box")]
     return Chart(
         root.width + 2 * PAD,
@@ -189,7 +195,8 @@ def _placed(block: _Block) -> Placed:
 
 
 def _lines(text: str) -> list[str]:
-    return textwrap.wrap(shortened(text), _WRAP) if text else []
+    line = shortened(text)
+    return textwrap.wrap(line, _WRAP) if len(line) > _WRAP else [line] if line else []
 
 
 def _box_title(item: Open) -> list[str]:

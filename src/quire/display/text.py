@@ -52,8 +52,22 @@ def one_line(text: str) -> str:
 
 
 def pasted(text: str) -> str:
-    """Quote a name for a shell if needed. Letters of any script are not quoted, unlike in `shlex.quote`."""
-    return text if _PLAIN_WORD.fullmatch(text) else shlex.quote(text)
+    """Quote a name for a shell if needed. Letters of any script are not quoted, unlike in `shlex.quote`.
+
+    Characters that a terminal would obey or hide are written as escapes, which bash and zsh read.
+    """
+    if _PLAIN_WORD.fullmatch(text):
+        return text
+    if shown(text) == text:
+        return shlex.quote(text)
+    return f"$'{''.join(_escaped(one) for one in text)}'"
+
+
+def _escaped(character: str) -> str:
+    if shown(character) == character:
+        return f"\\{character}" if character in "'\\" else character
+    code = ord(character)
+    return f"\\x{code:02x}" if code < 0x80 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
 
 
 def prompt_lines(prompt: str) -> list[str]:

@@ -2,17 +2,21 @@
 
 Boxes surround steps that repeat or run in parallel; rows hold the arms of a choice. A printer that arranges the chart
 itself (Mermaid) can ignore rows and lanes; a printer that does not (`layout`) finds everything it needs. Texts are
-copied from the document as they are: escaping them is the printer's task.
+copied from the document as they are: escaping them is the printer's task. Nodes and boxes carry the path of their step,
+so that a display can colour them by the state of a run. `flowchart_folds` decides which steps of a long document are
+drawn as one node.
 """
 
 from __future__ import annotations
 
 import typing
+from collections.abc import Collection
 from typing import TypeAlias, assert_never
 
 from msgspec import Struct, field
 
 from quire.plan.descriptions import QUESTIONS, condition, on_error_text, source_text, tool_name, written
+from quire.plan.flowchart_folds import Folding, Part, Piece
 from quire.plan.nodes import (
     Agent,
     Ask,
@@ -33,8 +37,10 @@ from quire.plan.nodes import (
 )
 from quire.plan.thread import Thread
 
-Shape = typing.Literal["model", "tool", "ask", "choice", "pure", "call", "end"]
+Shape = typing.Literal["model", "tool", "ask", "choice", "pure", "call", "end", "fold"]
 LABEL_LIMIT = 80
+MOST_NODES = 150
+"""Nodes that a display shows without folding: more of them are a picture that nobody can look at."""
 
 
 class Node(Struct, frozen=True):
@@ -46,6 +52,12 @@ class Node(Struct, frozen=True):
     """The label and title of the step; may be empty."""
     what: str = ""
     """The work of the step in words; may be empty."""
+    path: str = ""
+    """The path of the step, as in `Plan.steps`, or of the first folded one; empty for the start and the end."""
+    folds: int = 0
+    """The number of steps that a folded node stands for."""
+    until: str = ""
+    """The path of the last one of several folded steps."""
 
 
 class Line(Struct, frozen=True):
@@ -67,6 +79,8 @@ class Open(Struct, frozen=True):
     name: str = ""
     head: str = ""
     what: str = ""
+    path: str = ""
+    """The path of the step, for a box."""
 
 
 class Close(Struct, frozen=True):
@@ -91,15 +105,26 @@ class _Exit(Struct, frozen=True):
 
 
 class _Drawing(Struct):
+    folding: Folding | None = None
     items: list[Item] = field(default_factory=list)
 
-    def node(self, name: str, shape: Shape, head: str, what: str, joined: list[_Exit]) -> list[_Exit]:
-        self.items.append(Node(name, shape, head, what))
-        self.items += (Line(end.node, name, end.label, end.lane) for end in joined)
-        return [_Exit(name)]
+    def node(self, name: str, shape: Shape, head: str, what: str, joined: list[_Exit], path: str = "") -> list[_Exit]:
+        return self.add(Node(name, shape, head, what, path), joined)
 
-    def open(self, kind: typing.Literal["box", "row", "arm"], name: str = "", head: str = "", what: str = "") -> None:
-        self.items.append(Open(kind, name, head, what))
+    def add(self, node: Node, joined: list[_Exit]) -> list[_Exit]:
+        self.items.append(node)
+        self.items += (Line(end.node, node.name, end.label, end.lane) for end in joined)
+        return [_Exit(node.name)]
+
+    def open(
+        self,
+        kind: typing.Literal["box", "row", "arm"],
+        name: str = "",
+        head: str = "",
+        what: str = "",
+        path: str = "",
+    ) -> None:
+        self.items.append(Open(kind, name, head, what, path))
 
     def close(self) -> None:
         self.items.append(Close())
@@ -112,11 +137,20 @@ class _Drawing(Struct):
         return _Exit(end.node, end.label, name)
 
 
-def graph(plan: Plan) -> tuple[Item, ...]:
-    """Return the flowchart of a plan."""
-    drawing = _Drawing()
+def graph(plan: Plan, most: int | None = None, opened: Collection[str] = ()) -> tuple[Item, ...]:
+    """Return the flowchart of a plan. With more than `most` nodes, some steps are folded into one node each, except
+    those in `opened`, which are named by `Piece.id`."""
+    items = _drawn(plan, None)
+    nodes = [item.path for item in items if isinstance(item, Node)]
+    if most is None or len(nodes) <= most:
+        return items
+    return _drawn(plan, Folding(nodes, [path for path, _ in plan.steps()], most, frozenset(opened)))
+
+
+def _drawn(plan: Plan, folding: Folding | None) -> tuple[Item, ...]:
+    drawing = _Drawing(folding)
     ends = drawing.node("start", "end", plan.title if plan.title.split() else "start", "", [])
-    ends = _sequence(drawing, plan.body, "s", ends)
+    ends = _sequence(drawing, plan.body, "s", "", ends)
     made = written(plan.artifact.type) if plan.artifact else ""
     drawing.node("done", "end", f"done, gives {made}" if made else "done", "", ends)
     return tuple(drawing.items)
@@ -128,71 +162,88 @@ def shortened(text: str, limit: int = LABEL_LIMIT) -> str:
     return line if len(line) <= limit else line[: limit - 1].rstrip() + "…"
 
 
-def _sequence(drawing: _Drawing, sequence: Sequence, prefix: str, ends: list[_Exit]) -> list[_Exit]:
-    for step in sequence.steps:
-        ends = _step(drawing, step, f"{prefix}{step.position}", ends)
+def _sequence(drawing: _Drawing, sequence: Sequence, prefix: str, above: str, ends: list[_Exit]) -> list[_Exit]:
+    parts = [Part(f"{above}{one.position}", f"{prefix}{one.position}", one) for one in sequence.steps]
+    for piece in _pieces(drawing, parts):
+        ends = _piece(drawing, piece, ends)
     return ends
 
 
-def _step(drawing: _Drawing, step: Step, name: str, ends: list[_Exit]) -> list[_Exit]:
+def _pieces(drawing: _Drawing, parts: list[Part]) -> list[Piece]:
+    return drawing.folding.pieces(parts) if drawing.folding else [Piece((part,)) for part in parts]
+
+
+def _piece(drawing: _Drawing, piece: Piece, ends: list[_Exit]) -> list[_Exit]:
+    first, last = piece.parts[0], piece.parts[-1]
+    if not piece.folded:
+        return _step(drawing, first.step, first.name, first.path, ends)
+    head = _head(first.step) if first is last else f"Steps {first.step.label} to {last.step.label}"
+    what = f"{piece.steps} {'step' if piece.steps == 1 else 'steps'}, folded"
+    return drawing.add(Node(f"{first.name}more", "fold", head, what, first.path, piece.steps, last.path), ends)
+
+
+def _step(drawing: _Drawing, step: Step, name: str, path: str, ends: list[_Exit]) -> list[_Exit]:
     """Draw a question, the work and the branch of a step. A branch that may skip the work is drawn before it."""
     head, match = _head(step), step.match
     if step.ask:
-        ends = drawing.node(f"{name}ask", "ask", head, _asks(step.ask), ends)
+        ends = drawing.node(f"{name}ask", "ask", head, _asks(step.ask), ends, path)
     if not (match and match.decide_first and step.work and all(case.test for case in match.cases)):
-        return _rest(drawing, step, name, ends, may_fall_through=True)
+        return _rest(drawing, step, name, path, ends, may_fall_through=True)
     tests = " or ".join(condition(case.test) for case in match.cases if case.test)
-    choice = drawing.node(f"{name}if", "choice", head, tests, ends)[0].node
+    choice = drawing.node(f"{name}if", "choice", head, tests, ends, path)[0].node
     drawing.open("row")
     drawing.open("arm", head="yes")
-    ends = _rest(drawing, step, name, [_Exit(choice, "yes")], may_fall_through=False)
+    ends = _rest(drawing, step, name, path, [_Exit(choice, "yes")], may_fall_through=False)
     drawing.close()
     skip = drawing.lane(_Exit(choice, "no"), f"{name}no")
     drawing.close()
     return [*ends, skip]
 
 
-def _rest(drawing: _Drawing, step: Step, name: str, ends: list[_Exit], *, may_fall_through: bool) -> list[_Exit]:
-    ends = _work(drawing, step, name, ends)
-    return _branch(drawing, step, step.match, name, ends, may_fall_through) if step.match else ends
+def _rest(
+    drawing: _Drawing, step: Step, name: str, path: str, ends: list[_Exit], *, may_fall_through: bool
+) -> list[_Exit]:
+    ends = _work(drawing, step, name, path, ends)
+    return _branch(drawing, step, step.match, name, path, ends, may_fall_through) if step.match else ends
 
 
-def _work(drawing: _Drawing, step: Step, name: str, ends: list[_Exit]) -> list[_Exit]:
+def _work(drawing: _Drawing, step: Step, name: str, path: str, ends: list[_Exit]) -> list[_Exit]:
     head = _head(step)
     match step.work:
         case Think():
-            return drawing.node(f"{name}model", "model", head, "model", ends)
+            return drawing.node(f"{name}model", "model", head, "model", ends, path)
         case Transform(value=value):
-            return drawing.node(f"{name}value", "pure", head, value.text, ends)
+            return drawing.node(f"{name}value", "pure", head, value.text, ends, path)
         case Invoke(tool="ask"):
-            return drawing.node(f"{name}ask", "ask", head, "asks", ends)
+            return drawing.node(f"{name}ask", "ask", head, "asks", ends, path)
         case UseTool() | Invoke():
-            return drawing.node(f"{name}tool", "tool", head, f"tool {tool_name(step.work)}", ends)
+            return drawing.node(f"{name}tool", "tool", head, f"tool {tool_name(step.work)}", ends, path)
         case Agent(identity=identity):
-            return drawing.node(f"{name}model", "model", head, f"model, as {identity}" if identity else "model", ends)
+            what = f"model, as {identity}" if identity else "model"
+            return drawing.node(f"{name}model", "model", head, what, ends, path)
         case Thread():
-            return drawing.node(f"{name}model", "model", head, "a thread: model and tools in turn", ends)
+            return drawing.node(f"{name}model", "model", head, "a thread: model and tools in turn", ends, path)
         case Call(document=document):
-            return drawing.node(f"{name}call", "call", head, f"runs {document}", ends)
+            return drawing.node(f"{name}call", "call", head, f"runs {document}", ends, path)
         case Select():
-            return _select(drawing, step, step.work, name, ends)
+            return _select(drawing, step, step.work, name, path, ends)
         case Fold():
-            return _fold(drawing, step, step.work, name, ends)
+            return _fold(drawing, step, step.work, name, path, ends)
         case ForEach():
-            return _for_each(drawing, step, step.work, name, ends)
+            return _for_each(drawing, step, step.work, name, path, ends)
         case Parallel():
-            return _parallel(drawing, step, step.work, name, ends)
+            return _parallel(drawing, step, step.work, name, path, ends)
         case None:
             idle = not step.ask and not step.match
-            return drawing.node(f"{name}empty", "model", head, "nothing to do", ends) if idle else ends
+            return drawing.node(f"{name}empty", "model", head, "nothing to do", ends, path) if idle else ends
         case _:
             assert_never(step.work)
 
 
 def _branch(
-    drawing: _Drawing, step: Step, match: Match, name: str, ends: list[_Exit], may_fall_through: bool
+    drawing: _Drawing, step: Step, match: Match, name: str, path: str, ends: list[_Exit], may_fall_through: bool
 ) -> list[_Exit]:
-    choice = drawing.node(f"{name}case", "choice", _head(step), "which case", ends)[0].node
+    choice = drawing.node(f"{name}case", "choice", _head(step), "which case", ends, path)[0].node
     after: list[_Exit] = []
     drawing.open("row")
     for number, case in enumerate(match.cases, 1):
@@ -201,7 +252,7 @@ def _branch(
             after.append(drawing.lane(entry, f"{name}l{number}"))
             continue
         drawing.open("arm", head=entry.label)
-        after += _sequence(drawing, case.body, f"{name}c{number}_", [entry])
+        after += _sequence(drawing, case.body, f"{name}c{number}_", f"{path}/case[{number}]/", [entry])
         drawing.close()
     if may_fall_through and all(case.test for case in match.cases):
         after.append(drawing.lane(_Exit(choice, "otherwise"), f"{name}l0"))
@@ -209,12 +260,12 @@ def _branch(
     return after
 
 
-def _select(drawing: _Drawing, step: Step, work: Select, name: str, ends: list[_Exit]) -> list[_Exit]:
+def _select(drawing: _Drawing, step: Step, work: Select, name: str, path: str, ends: list[_Exit]) -> list[_Exit]:
     """Draw one callee for each case.
 
     Without a default, a value that matches no case fails, so there is no line past the arms.
     """
-    choice = drawing.node(f"{name}match", "choice", _head(step), work.on.text, ends)[0].node
+    choice = drawing.node(f"{name}match", "choice", _head(step), work.on.text, ends, path)[0].node
     calls = [(shortened(label), call) for label, call in work.cases]
     if work.default:
         calls.append(("otherwise", work.default))
@@ -223,17 +274,17 @@ def _select(drawing: _Drawing, step: Step, work: Select, name: str, ends: list[_
     for number, (label, call) in enumerate(calls, 1):
         drawing.open("arm", head=label)
         said = f"Step {step.label} runs {call.document}"
-        after += drawing.node(f"{name}m{number}", "call", said, "", [_Exit(choice, label)])
+        after += drawing.node(f"{name}m{number}", "call", said, "", [_Exit(choice, label)], path)
         drawing.close()
     drawing.close()
     return after
 
 
-def _fold(drawing: _Drawing, step: Step, work: Fold, name: str, ends: list[_Exit]) -> list[_Exit]:
+def _fold(drawing: _Drawing, step: Step, work: Fold, name: str, path: str, ends: list[_Exit]) -> list[_Exit]:
     most = f", the first {work.max_items}" if work.max_items is not None else ""
-    drawing.open("box", f"{name}fold", _head(step), f"one by one over {source_text(work.source)}{most}")
+    drawing.open("box", f"{name}fold", _head(step), f"one by one over {source_text(work.source)}{most}", path)
     at = len(drawing.items)
-    after = _step(drawing, work.do, f"{name}do", ends)
+    after = _step(drawing, work.do, f"{name}do", f"{path}/fold", ends)
     first = next(item.name for item in drawing.items[at:] if isinstance(item, Node))
     for end in after:
         drawing.items.append(Line(end.node, first, "next item", back=f"{name}fold"))
@@ -241,27 +292,31 @@ def _fold(drawing: _Drawing, step: Step, work: Fold, name: str, ends: list[_Exit
     return after
 
 
-def _for_each(drawing: _Drawing, step: Step, work: ForEach, name: str, ends: list[_Exit]) -> list[_Exit]:
+def _for_each(drawing: _Drawing, step: Step, work: ForEach, name: str, path: str, ends: list[_Exit]) -> list[_Exit]:
     says = f"each of {source_text(work.source)}, {work.max_parallel} at once, {on_error_text(work.on_error)}"
-    drawing.open("box", f"{name}each", _head(step), says)
-    after = _step(drawing, work.do, f"{name}do", ends)
+    drawing.open("box", f"{name}each", _head(step), says, path)
+    after = _step(drawing, work.do, f"{name}do", f"{path}/for_each", ends)
     drawing.close()
-    return _step(drawing, work.collect, f"{name}collect", after)
+    return _step(drawing, work.collect, f"{name}collect", f"{path}/collect", after)
 
 
-def _parallel(drawing: _Drawing, step: Step, work: Parallel, name: str, ends: list[_Exit]) -> list[_Exit]:
-    drawing.open("box", f"{name}par", _head(step), f"side by side, {on_error_text(work.on_error)}")
+def _parallel(drawing: _Drawing, step: Step, work: Parallel, name: str, path: str, ends: list[_Exit]) -> list[_Exit]:
+    drawing.open("box", f"{name}par", _head(step), f"side by side, {on_error_text(work.on_error)}", path)
     drawing.open("row")
     after: list[_Exit] = []
-    for number, (branch, inner) in enumerate(work.branches, 1):
-        label = shortened(branch)
+    parts = [
+        Part(f"{path}/parallel[{branch}]", f"{name}b{number}", inner, branch)
+        for number, (branch, inner) in enumerate(work.branches, 1)
+    ]
+    for piece in _pieces(drawing, parts):
+        label = shortened(piece.parts[0].branch if len(piece.parts) == 1 else f"{len(piece.parts)} branches")
         drawing.open("arm", head=label)
         entering = [_Exit(end.node, end.label or label, end.lane) for end in ends]
-        after += _step(drawing, inner, f"{name}b{number}", entering)
+        after += _piece(drawing, piece, entering)
         drawing.close()
     drawing.close()
     drawing.close()
-    return _step(drawing, work.collect, f"{name}collect", after)
+    return _step(drawing, work.collect, f"{name}collect", f"{path}/collect", after)
 
 
 def _case(case: Case) -> str:

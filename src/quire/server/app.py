@@ -45,6 +45,9 @@ def application(
     async def file(request: Request) -> Response:
         return assets.file(request)
 
+    async def frame(request: Request) -> Response:
+        return assets.frame(request)
+
     @contextlib.asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
         async with site.open():
@@ -54,6 +57,7 @@ def application(
         *(_route(site, path, group, report) for path, group in _by_path(ENDPOINTS).items()),
         Route(f"{API}/{{rest:path}}", _unknown, methods=["GET", "POST", "PUT", "DELETE", "PATCH"]),
         Route("/static/{version}/{file:path}", file),
+        Route("/frames/{kind}", frame),
         Route("/problems/{code}", _problem_page),
         Route("/{rest:path}", shell),
     ]

@@ -6,7 +6,6 @@ has new addresses. The shell itself is never kept.
 
 from __future__ import annotations
 
-import base64
 import gzip
 import hashlib
 import html
@@ -16,7 +15,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
-from starlette.responses import Response
+from starlette.responses import HTMLResponse, Response
+
+from quire.server.frames import FRAME_KINDS, frame_headers, frame_page
+from quire.server.security_headers import asset_headers, page_headers
 
 if TYPE_CHECKING:
     from starlette.requests import Request
@@ -38,8 +40,6 @@ IMPORTS: Mapping[str, str] = {
     "@preact/signals-core": "vendor/signals-core.js",
 }
 """The bare names that modules of the page import, and the files that they mean."""
-LAZY = "vendor-lazy/"
-"""Files that only the sandboxed frames load. A frame has an opaque origin, so these may be read from anywhere."""
 FOR_EVER = "public, max-age=31536000, immutable"
 
 
@@ -73,16 +73,6 @@ class Assets:
     def prefix(self) -> str:
         return f"{self._base}/static/{self.version}"
 
-    @property
-    def policy(self) -> str:
-        """Return the content security policy of the shell."""
-        digest = base64.b64encode(hashlib.sha256(self.import_map.encode()).digest()).decode()
-        return (
-            f"default-src 'none'; script-src 'self' 'sha256-{digest}'; style-src 'self'; img-src 'self' data: blob:; "
-            "connect-src 'self'; frame-src 'self'; base-uri 'self'; form-action 'none'; frame-ancestors 'none'; "
-            "object-src 'none'; manifest-src 'self'; require-trusted-types-for 'script'; trusted-types quire"
-        )
-
     def shell(self) -> Response:
         """Return the one HTML file of the page."""
         modules = [name for name in self._files if name.startswith(("app/", "vendor/")) and name.endswith(".js")]
@@ -93,7 +83,15 @@ class Assets:
             .replace("{{importmap}}", self.import_map)
             .replace("{{preload}}", preload)
         )
-        return Response(text, media_type="text/html", headers={"Content-Security-Policy": self.policy})
+        return Response(text, media_type="text/html", headers=page_headers(text))
+
+    def frame(self, request: Request) -> Response:
+        """Return the document of a sandboxed frame."""
+        kind = next((kind for kind in FRAME_KINDS if kind == request.path_params["kind"]), None)
+        if kind is None:
+            return Response("", 404)
+        headers = frame_headers(kind, request.headers["host"], self.prefix)
+        return HTMLResponse(frame_page(kind, self.prefix), headers=headers)
 
     def file(self, request: Request) -> Response:
         """Return one file; 404 for another version, because its modules would not fit together."""
@@ -101,9 +99,7 @@ class Assets:
         if request.path_params["version"] != self.version or name not in self._files:
             return Response("", 404)
         asset = self._asset(name)
-        headers = {"Cache-Control": FOR_EVER, "Vary": "Accept-Encoding"}
-        if name.startswith(LAZY):
-            headers |= {"Access-Control-Allow-Origin": "*", "Cross-Origin-Resource-Policy": "cross-origin"}
+        headers = {**asset_headers(name), "Cache-Control": FOR_EVER, "Vary": "Accept-Encoding"}
         if "gzip" in request.headers.get("accept-encoding", ""):
             return Response(asset.packed, headers={**headers, "Content-Encoding": "gzip"}, media_type=asset.type)
         return Response(asset.body, headers=headers, media_type=asset.type)

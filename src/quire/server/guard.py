@@ -16,6 +16,7 @@ from starlette.datastructures import Headers, MutableHeaders
 
 from quire.server.endpoints import JSON, MAX_BODY
 from quire.server.problems import Problem
+from quire.server.security_headers import COMMON_HEADERS
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -28,12 +29,9 @@ WRONG_TOKENS = 20
 DELAY_SECONDS = 1.0
 
 HEADERS: Mapping[str, str] = {
-    "X-Content-Type-Options": "nosniff",
-    "Referrer-Policy": "no-referrer",
+    **COMMON_HEADERS,
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cross-Origin-Resource-Policy": "same-origin",
-    "X-DNS-Prefetch-Control": "off",
-    "Permissions-Policy": "camera=(), microphone=(), geolocation=(), payment=(), usb=(), interest-cohort=()",
 }
 NOTHING_RUNS = "default-src 'none'; frame-ancestors 'none'; sandbox"
 """The policy of responses that are not pages: opened in a tab, they run nothing and load nothing."""

@@ -336,7 +336,7 @@ async def follow_run(
 
 def _say_after_failure(view: RunView) -> None:
     """Print the same advice as when the run failed."""
-    from quire.cli.advice import after_failure
+    from quire.display.advice import after_failure
 
     for line in after_failure(view.row, view.replay.progress):
         click.echo(line, err=True)

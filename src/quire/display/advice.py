@@ -9,9 +9,10 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from quire.display.commands import OTHER, SETTING, VALUE, Blank, fork_command, resume_command, run_command
 from quire.display.text import one_line, place
 from quire.plan.vocabulary import CONTROL
-from quire.plan.ways import first_label, shell_way
+from quire.plan.ways import first_label
 from quire.trust.capabilities import canonical
 
 if TYPE_CHECKING:
@@ -30,7 +31,8 @@ _DOCUMENT = ("arguments", "undefined", "unknown_tool", "ambiguous_tool")
 """Failure kinds of effects that are caused by the document."""
 _MODEL = ("auth", "unknown_model", "quota", "refused", "too_long")
 _ANSWER = ("answer", "unattended")
-_ALLOW = re.compile(r"--allow ([^\s;,)]+)")
+_ALLOW = re.compile(r"--allow (?:'([^']*)'|([^\s;,)]+))")
+"""Matches the grant that a refusal names; a place with odd characters in its name stands in quotes."""
 
 
 def after_failure(row: RunRow, progress: Progress) -> list[str]:
@@ -39,10 +41,10 @@ def after_failure(row: RunRow, progress: Progress) -> list[str]:
     if failure is None:
         return []
     if row.format == "directive" and (name := limit_of(failure.kind)):
-        return [f"to go on: quire resume {row.id} --limit {name}={_more(progress, name)}"]
+        return [f"to go on: {resume_command(row.id, limit=f'{name}={_more(progress, name)}')}"]
     if failure.kind == "denied" and row.format == "directive":
-        document = one_line(row.document)
-        return [f"a resume has the same permissions: change them in the document, sign it, then quire run {document}"]
+        again = run_command(row.document)
+        return [f"a resume has the same permissions: change them in the document, sign it, then {again}"]
     if failure.kind == "denied":
         return with_a_grant(row, progress)
     if hook := hook_that_stopped(row, progress):
@@ -51,11 +53,11 @@ def after_failure(row: RunRow, progress: Progress) -> list[str]:
         return lines
     if fails_again(row):
         return instead_of_resume(row)
-    again = ""
+    budget = ""
     if failure.kind == "limit":
         # Where the price is not known, no amount is enough.
-        again = " --budget none" if "--budget none" in failure.message else " --budget MORE|none"
-    return [f"to try again from there: quire resume {row.id}{again}"]
+        budget = "none" if "--budget none" in failure.message else Blank("MORE|none")
+    return [f"to try again from there: {resume_command(row.id, budget=budget)}"]
 
 
 def limit_of(kind: str) -> str:
@@ -81,10 +83,11 @@ def fails_again(row: RunRow) -> bool:
 
 def instead_of_resume(row: RunRow) -> list[str]:
     """Return lines for the user: commands that can succeed where a plain resume cannot."""
-    lines = [f"to go on: edit the document, then quire resume {row.id} --document; what is done already is kept"]
+    edited = resume_command(row.id, document=True)
+    lines = [f"to go on: edit the document, then {edited}; what is done already is kept"]
     if row.format == "playbook":
-        step = one_line(first_label(row.position))
-        lines.append(f"  or go on with another value: quire fork {row.id} --from {step} --set NAME=VALUE")
+        forked = fork_command(row.id, first_label(row.position), sets=SETTING)
+        lines.append(f"  or go on with another value: {forked}")
     return lines
 
 
@@ -92,14 +95,16 @@ def by_other_means(row: RunRow) -> list[str]:
     """Return lines for the user if a plain resume would fail in the same way; empty if it may succeed."""
     kind = row.failure.kind if row.failure else ""
     if kind in _MODEL:
-        return [f"to go on: quire resume {row.id} --model OTHER; or quire resume {row.id}, once the model can be asked"]
+        other, same = resume_command(row.id, model=OTHER), resume_command(row.id)
+        return [f"to go on: {other}; or {same}, once the model can be asked"]
     if kind == "script":
         where = place(row.position) if row.position else "that call"
-        return [f"to go on: quire resume {row.id} --script FILE, with a reply for {where}"]
+        return [f"to go on: {resume_command(row.id, script=Blank('FILE'))}, with a reply for {where}"]
     if kind in _ANSWER:
-        return [f"to go on: quire resume {row.id} --answer {shell_way(one_line(row.position))}=VALUE"]
+        return [f"to go on: {resume_command(row.id, answer=(row.position, VALUE))}"]
     if kind == "too_many_calls":
-        return [f"to go on: raise max_pipeline_spawns under [safety.spawn] in quire.toml, then quire resume {row.id}"]
+        again = resume_command(row.id)
+        return [f"to go on: raise max_pipeline_spawns under [safety.spawn] in quire.toml, then {again}"]
     return []
 
 
@@ -109,16 +114,17 @@ def with_a_grant(row: RunRow, progress: Progress) -> list[str]:
     path = row.ended_by[0] if row.ended_by else ""
     step = _top(row, progress, path)
     if grant and step:
-        return [f"to go on: quire fork {row.id} --from {step} --allow {one_line(grant[1])}"]
-    return [f"to go on: edit the document, then quire resume {row.id} --document; a resume alone asks for the same"]
+        return [f"to go on: {fork_command(row.id, step, allow=grant[1] or grant[2])}"]
+    edited = resume_command(row.id, document=True)
+    return [f"to go on: edit the document, then {edited}; a resume alone asks for the same"]
 
 
 def _top(row: RunRow, progress: Progress, path: str) -> str:
     """Return the label of the step to fork from. A pipeline can be forked only between its top-level steps."""
     if row.format == "pipeline":
         step = progress.steps.get(path.partition("/")[0])
-        return one_line(step.label) if step else ""
-    return one_line(first_label(row.position))
+        return step.label if step else ""
+    return first_label(row.position)
 
 
 def hook_that_stopped(row: RunRow, progress: Progress) -> HookView | None:
@@ -138,13 +144,11 @@ def what_helps(row: RunRow, progress: Progress, hook: HookView) -> list[str]:
     lines = [f"the hook {named} (on {hook.event}) ended it, and would again after a resume; what helps:"]
     step = _fork_from(row, progress, hook)
     if step:
-        lines.append(f'  quire fork {row.id} --from "{step}" [--set NAME=VALUE], to do that again, or otherwise')
+        lines.append(f"  {fork_command(row.id, step)} [--set NAME=VALUE], to do that again, or otherwise")
     elif row.pins.get("inputs"):
-        lines.append(f'  quire fork {row.id} --from "turn 1" --set NAME=VALUE, to begin with another input')
-    return [
-        *lines,
-        f"  quire run {one_line(row.document)}, once the hook or what it looks at (inputs, limits) is changed",
-    ]
+        lines.append(f"  {fork_command(row.id, 'turn 1', sets=SETTING)}, to begin with another input")
+    again = run_command(row.document)
+    return [*lines, f"  {again}, once the hook or what it looks at (inputs, limits) is changed"]
 
 
 def _fork_from(row: RunRow, progress: Progress, hook: HookView) -> str:
@@ -157,6 +161,6 @@ def _fork_from(row: RunRow, progress: Progress, hook: HookView) -> str:
     while path:
         step = progress.steps.get(path)
         if step is not None and not step.thread:
-            return one_line(step.label)
+            return step.label
         path = path.rpartition("/")[0]
     return ""

@@ -1,0 +1,83 @@
+"""JSON of a flowchart with its layout, for a page that draws it and colours its nodes by the state of a run.
+
+Coordinates are pixels from the upper left corner; a box is given by its upper left corner, its width and its height.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import TYPE_CHECKING
+
+from quire.display.flowchart_layout import Chart, Placed, Route, layout
+from quire.display.flowchart_svg import route_path
+from quire.plan.flowchart import MOST_NODES, Node, graph
+from quire.plan.flowchart_folds import fold_id
+
+if TYPE_CHECKING:
+    from quire.plan.nodes import Plan
+    from quire.values import Value
+
+
+def chart_data(plan: Plan, most: int | None = MOST_NODES, opened: Collection[str] = ()) -> dict[str, Value]:
+    """Return the chart of a plan. More than `most` nodes are folded; `opened` are the values of `fold` of those nodes
+    that are to be drawn with all they hold."""
+    chart = layout(graph(plan, most, opened))
+    return {
+        "width": _px(chart.width),
+        "height": _px(chart.height),
+        "folded": any(isinstance(one.item, Node) and one.item.folds for one in chart.nodes),
+        "nodes": [_node(one) for one in chart.nodes],
+        "edges": _edges(chart),
+        "groups": [
+            {
+                "id": one.item.name,
+                "path": one.item.path,
+                "label": one.item.head,
+                "what": one.item.what,
+                "lines": list(one.head),
+                **_box(one),
+            }
+            for one in chart.boxes
+        ],
+    }
+
+
+def _node(placed: Placed) -> Value:
+    item = placed.item
+    assert isinstance(item, Node)  # noqa: S101  # boxes are groups
+    return {
+        "id": item.name,
+        "path": item.path or None,
+        "kind": item.shape,
+        "label": item.head,
+        "what": item.what,
+        "lines": [*placed.head, *placed.what],
+        "titles": len(placed.head),
+        **_box(placed),
+        **({"fold": fold_id(item.path, item.until), "until": item.until, "steps": item.folds} if item.folds else {}),
+    }
+
+
+def _edges(chart: Chart) -> list[Value]:
+    return [_edge(route) for route in chart.routes]
+
+
+def _edge(route: Route) -> Value:
+    return {
+        "from": route.start,
+        "to": route.end,
+        "label": route.label,
+        "label_at": [_px(route.at[0]), _px(route.at[1])],
+        "points": [[_px(x), _px(y)] for x, y in route.points],
+        "route": route_path(route),
+        "back": route.back,
+    }
+
+
+def _box(placed: Placed) -> dict[str, Value]:
+    left = placed.x - placed.width / 2
+    return {"x": _px(left), "y": _px(placed.y), "w": _px(placed.width), "h": _px(placed.height)}
+
+
+def _px(value: float) -> Value:
+    return round(value, 1)

@@ -1,0 +1,178 @@
+"""Draw a plan as an SVG picture, with shapes and texts only: no script, no link, nothing that is fetched.
+
+The look is in attributes of the elements, because a page with a strict Content Security Policy drops `<style>` elements
+and `style` attributes. A file of its own has a `<style>` all the same, for dark mode alone. Every part has a class, so
+that the style sheet of a page can replace the look; a node has the path of its step in `data-path`.
+
+Texts of a document are escaped, and unprintable characters are shown as U+FFFD.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from html import escape
+from typing import TYPE_CHECKING
+
+from quire.display.flowchart_layout import LINE_HEIGHT, PAD, TITLE, Chart, Placed, Route, layout
+from quire.plan.flowchart import Node, graph
+from quire.plan.flowchart_folds import fold_id
+
+if TYPE_CHECKING:
+    from quire.plan.nodes import Plan
+
+_ROUND = 14
+_GREY = "#59636e"
+_COLOURS = {
+    "model": ("#ddf4ff", "#0969da"),
+    "tool": ("#fff8c5", "#9a6700"),
+    "ask": ("#fbefff", "#8250df"),
+    "choice": ("#ffffff", _GREY),
+    "pure": ("#f6f8fa", _GREY),
+    "call": ("#dafbe1", "#1a7f37"),
+    "end": ("#f6f8fa", _GREY),
+    "fold": ("#f6f8fa", _GREY),
+}
+_HALO = 'paint-order="stroke" stroke="#ffffff" stroke-width="4" stroke-linejoin="round"'
+_DARK = """
+  svg { color-scheme: light dark; }
+  @media (prefers-color-scheme: dark) {
+    .paper { fill: #0d1117; }
+    .box { fill: #9198a1; stroke: #656c76; }
+    .line { stroke: #9198a1; }
+    .tip { fill: #9198a1; }
+    .shape { fill: #151b23; stroke: #9198a1; }
+    .model .shape { fill: #121d2f; stroke: #4493f8; }
+    .tool .shape { fill: #272115; stroke: #d29922; }
+    .ask .shape { fill: #221a2f; stroke: #ab7df8; }
+    .choice .shape { fill: #0d1117; }
+    .call .shape { fill: #12261e; stroke: #3fb950; }
+    text { fill: #f0f6fc; }
+    .title, .what, .label { fill: #9198a1; }
+    .label, .title { stroke: #0d1117; }
+  }
+"""
+
+
+def svg(plan: Plan, *, dark: bool = True, most: int | None = None, opened: Collection[str] = ()) -> str:
+    """Return the whole SVG file, with a final newline. `dark` adds the style of dark mode; `most` and `opened` are as
+    in `graph`."""
+    return "\n".join(_file(layout(graph(plan, most, opened)), plan.title, dark)) + "\n"
+
+
+def _file(chart: Chart, title: str, dark: bool) -> Iterator[str]:
+    width, height = number(chart.width), number(chart.height)
+    yield (
+        f'<svg xmlns="http://www.w3.org/2000/svg" class="chart" width="{width}" height="{height}" '
+        f'viewBox="0 0 {width} {height}" role="group" font-family="ui-sans-serif, system-ui, sans-serif" '
+        f'font-size="13" fill="#1f2328" text-anchor="middle">'
+    )
+    yield f"<title>{printable(title)}</title>"
+    if dark:
+        yield f"<style>{_DARK}</style>"
+    yield (
+        '<defs><marker id="tip" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" markerHeight="7" orient="auto">'
+        f'<path class="tip" fill="{_GREY}" d="M0 0 8 4 0 8z"/></marker></defs>'
+    )
+    yield f'<rect class="paper" fill="#ffffff" width="{width}" height="{height}"/>'
+    yield f'<g fill="{_GREY}" fill-opacity="0.06" stroke="#8c959f" stroke-dasharray="5 4">'
+    for box in chart.boxes:
+        yield f'<rect class="box" data-path="{printable(box.item.path)}" {_rect(box)} rx="6"/>'
+    yield "</g>"
+    yield f'<g fill="none" stroke="{_GREY}" stroke-width="1.5">'
+    for route in chart.routes:
+        kind = 'class="line back" stroke-dasharray="4 3"' if route.back else 'class="line"'
+        yield f'<path {kind} marker-end="url(#tip)" d="{route_path(route)}"/>'
+    yield "</g>"
+    yield f'<g fill="{_GREY}" text-anchor="start" {_HALO}>'
+    for box in chart.boxes:
+        for at, line in enumerate(box.head):
+            x, y = box.x - box.width / 2 + PAD / 2, box.y + TITLE - 8 + at * LINE_HEIGHT
+            yield f'<text class="title" x="{number(x)}" y="{number(y)}">{printable(line)}</text>'
+    yield "</g>"
+    for node in chart.nodes:
+        yield from _node(node)
+    yield f'<g fill="{_GREY}" font-size="12" {_HALO}>'
+    # Lines that meet share one label, which is written once.
+    for label, (x, y) in dict.fromkeys((route.label, route.at) for route in chart.routes if route.label):
+        yield f'<text class="label" x="{number(x)}" y="{number(y)}">{printable(label)}</text>'
+    yield "</g>"
+    yield "</svg>"
+
+
+def printable(text: str) -> str:
+    """Escape any text for the content of an element or of an attribute."""
+    return escape(text if text.isprintable() else "".join(one if one.isprintable() else "\ufffd" for one in text))
+
+
+def _node(node: Placed) -> Iterator[str]:
+    item = node.item
+    assert isinstance(item, Node)  # noqa: S101  # boxes are drawn elsewhere
+    place = f' data-path="{printable(item.path)}"' if item.path else ""
+    fold = f' data-fold="{printable(fold_id(item.path, item.until))}"' if item.folds else ""
+    name = printable(f"{item.head} ({item.what})" if item.what else item.head)
+    yield f'<g class="node {item.shape}" data-id="{item.name}"{place}{fold} role="img">'
+    yield f"<title>{name}</title>"
+    yield from _shape(node, item)
+    for at, line in enumerate([*node.head, *node.what]):
+        words = f' class="what" fill="{_GREY}"' if at >= len(node.head) else ""
+        y = node.y + 10 + LINE_HEIGHT * at + 13
+        yield f'<text{words} x="{number(node.x)}" y="{number(y)}">{printable(line)}</text>'
+    yield "</g>"
+
+
+def _shape(node: Placed, item: Node) -> Iterator[str]:
+    fill, stroke = _COLOURS[item.shape]
+    kind = f'class="shape" fill="{fill}" stroke="{stroke}" stroke-width="1.5"'
+    left, right = node.x - node.width / 2, node.x + node.width / 2
+    top, bottom = node.y, node.y + node.height
+    middle = (top + bottom) / 2
+    match item.shape:
+        case "choice":
+            corners = [(left, middle), (left + 18, top), (right - 18, top), (right, middle), (right - 18, bottom)]
+            yield _polygon(kind, [*corners, (left + 18, bottom)])
+        case "ask":
+            yield _polygon(kind, [(left + 10, top), (right, top), (right - 10, bottom), (left, bottom)])
+        case "end":
+            yield f'<rect {kind} {_rect(node)} rx="{number(node.height / 2)}"/>'
+        case "pure":
+            yield f'<rect {kind} {_rect(node)} rx="{_ROUND}"/>'
+        case "fold":
+            below = f"M{number(left + 4)} {number(bottom + 4)}H{number(right + 4)}V{number(top + 4)}"
+            yield f'<path {kind} d="{below}"/>'
+            yield f'<rect {kind} {_rect(node)} rx="4"/>'
+        case _:
+            yield f'<rect {kind} {_rect(node)} rx="4"/>'
+    if item.shape in ("tool", "call"):
+        for side in (left + 6, right - 6) if item.shape == "tool" else (left + 6,):
+            yield f'<path {kind} d="M{number(side)} {number(top)}V{number(bottom)}"/>'
+
+
+def route_path(route: Route) -> str:
+    """Return the path of a line: straight if both ends are above or beside each other, otherwise a curve."""
+    (x, y), *rest = route.points
+    parts = [f"M{number(x)} {number(y)}"]
+    for to_x, to_y in rest:
+        if (to_x, to_y) == (x, y):
+            continue
+        if to_x == x:
+            parts.append(f"V{number(to_y)}")
+        elif to_y == y:
+            parts.append(f"H{number(to_x)}")
+        else:
+            half = (y + to_y) / 2
+            parts.append(f"C{number(x)} {number(half)} {number(to_x)} {number(half)} {number(to_x)} {number(to_y)}")
+        x, y = to_x, to_y
+    return "".join(parts)
+
+
+def _polygon(kind: str, corners: list[tuple[float, float]]) -> str:
+    return f'<polygon {kind} points="{" ".join(f"{number(x)},{number(y)}" for x, y in corners)}"/>'
+
+
+def _rect(placed: Placed) -> str:
+    x = placed.x - placed.width / 2
+    return f'x="{number(x)}" y="{number(placed.y)}" width="{number(placed.width)}" height="{number(placed.height)}"'
+
+
+def number(value: float) -> str:
+    return f"{value:.1f}".removesuffix(".0")
