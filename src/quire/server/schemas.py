@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from quire.engine.records import Status
+from quire.server.endpoints import Parameter
 
 if TYPE_CHECKING:
     from quire.values import Value
@@ -22,6 +23,7 @@ TEXTS: Mapping[str, Value] = {"type": "object", "additionalProperties": {"type":
 BUDGET: Mapping[str, Value] = {"type": ["number", "null"], "minimum": 0}
 STATUS: Mapping[str, Value] = {"type": "string", "enum": [str(one) for one in Status]}
 FORMAT: Mapping[str, Value] = {"type": "string", "enum": ["playbook", "directive", "pipeline"]}
+MOST_ITEMS = Parameter("limit", LIMIT, "The most items to return.")
 
 
 def record(required: tuple[str, ...] = (), **properties: Mapping[str, Value]) -> dict[str, Value]:

@@ -1,0 +1,16 @@
+"""The route table: every endpoint of the API, below `/api/v1`, by what it is about.
+
+Routing, validation, the OpenAPI document, the page of the API and the tests are made from `ENDPOINTS`.
+"""
+
+from __future__ import annotations
+
+from quire.server.routes import documents, questions, runs, streams, workspace
+
+ENDPOINTS = (
+    *workspace.ENDPOINTS,
+    *documents.ENDPOINTS,
+    *runs.ENDPOINTS,
+    *questions.ENDPOINTS,
+    *streams.ENDPOINTS,
+)

@@ -1,0 +1,38 @@
+"""Endpoints: questions of runs to people."""
+
+from __future__ import annotations
+
+from quire.server.endpoints import Endpoint, Parameter
+from quire.server.handlers import questions
+from quire.server.schemas import FLAG, MOST_ITEMS, NAME, QUESTION, TEXT, page_of, record
+
+ENDPOINTS: tuple[Endpoint, ...] = (
+    Endpoint(
+        "GET",
+        "/questions",
+        "list_questions",
+        "The open questions, the oldest first.",
+        "FREE",
+        questions.list_questions,
+        parameters=(Parameter("run", NAME, "Only questions of this run."), MOST_ITEMS),
+        response=page_of(QUESTION),
+    ),
+    Endpoint(
+        "GET",
+        "/questions/{run}/{path:path}",
+        "show_question",
+        "One open question.",
+        "FREE",
+        questions.show_question,
+        response=QUESTION,
+    ),
+    Endpoint(
+        "POST",
+        "/questions/{run}/{path:path}/answer",
+        "answer_question",
+        "Answer a question, and go on with its run.",
+        "PAID",
+        questions.answer_question,
+        body=record(("value", "hash"), value=TEXT, hash=NAME, drive=FLAG),
+    ),
+)

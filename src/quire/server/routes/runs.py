@@ -1,0 +1,86 @@
+"""Endpoints: runs."""
+
+from __future__ import annotations
+
+from quire.server.endpoints import Endpoint, Parameter
+from quire.server.handlers import runs
+from quire.server.schemas import BUDGET, FLAG, MOST_ITEMS, NAME, NAMES, RUN, STATUS, TEXTS, VALUES, page_of, record
+
+ENDPOINTS: tuple[Endpoint, ...] = (
+    Endpoint(
+        "GET",
+        "/runs",
+        "list_runs",
+        "Runs, the newest first.",
+        "FREE",
+        runs.list_runs,
+        parameters=(Parameter("status", STATUS, "Only runs of this status."), MOST_ITEMS),
+        response=page_of(RUN),
+    ),
+    Endpoint(
+        "POST",
+        "/runs",
+        "start_run",
+        "Start a run; this server drives it.",
+        "PAID",
+        runs.start_run,
+        body=record(
+            ("document",),
+            document=NAME,
+            inputs=VALUES,
+            model={**NAME, "type": ["string", "null"]},
+            budget=BUDGET,
+            limits=VALUES,
+            breakpoints=NAMES,
+            answers=TEXTS,
+            allow=NAMES,
+            unattended=FLAG,
+            goes_on=FLAG,
+            detach=FLAG,
+        ),
+        status=201,
+        response=RUN,
+    ),
+    Endpoint("GET", "/runs/{run}", "show_run", "One run with its steps.", "FREE", runs.show_run, response=RUN),
+    Endpoint(
+        "POST",
+        "/runs/{run}/resume",
+        "resume_run",
+        "Go on with a run; this server drives it.",
+        "PAID",
+        runs.resume_run,
+        body=record(
+            set=VALUES,
+            model=NAME,
+            budget=BUDGET,
+            limits=VALUES,
+            answers=TEXTS,
+            breakpoints=NAMES,
+            unattended=FLAG,
+        ),
+        status=202,
+        response=RUN,
+    ),
+    Endpoint(
+        "POST",
+        "/runs/{run}/pause",
+        "pause_run",
+        "Pause a run after its current step.",
+        "WRITES",
+        runs.pause_run,
+        body=record(),
+        status=202,
+        response=RUN,
+    ),
+    Endpoint(
+        "POST",
+        "/runs/{run}/cancel",
+        "cancel_run",
+        "Cancel a run.",
+        "WRITES",
+        runs.cancel_run,
+        body=record(),
+        status=202,
+        response=RUN,
+    ),
+)
