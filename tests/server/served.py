@@ -32,6 +32,8 @@ class Served:
     base: str = ""
     reports: list[str] = field(default_factory=list)
     handed_over: list[str] = field(default_factory=list)
+    environ: Mapping[str, str] = field(default_factory=dict)
+    """The environment that another process of the same user would have."""
 
     @property
     def url(self) -> str:
@@ -55,6 +57,10 @@ class Served:
         self.write(name, json.dumps(replies))
         return f"script:{self.folder / name}"
 
+    def other(self) -> Runtime:
+        """The workspace as another process of the same user opens it."""
+        return Runtime.open(self.folder, environ=self.environ)
+
     async def start(self, document: str, **body: Any) -> dict[str, Any]:
         """Start a run through the API and return its row."""
         async with self.client() as client:
@@ -77,14 +83,18 @@ async def served(
     port: int = 0,
     options: SiteOptions | None = None,
     names: Sequence[str] = (),
+    settings: str = "",
 ) -> AsyncIterator[Served]:
     """Serve a workspace of these documents until the block ends. The user's space lies beside it.
 
-    `names` are other names of the server, with their ports, as `--allow-host` gives them.
+    `names` are other names of the server, with their ports, as `--allow-host` gives them; `settings` is the user's own
+    quire.toml.
     """
     for name, text in {"quire.toml": "", **documents}.items():
         write(folder, name, text)
     environ = {"QUIRE_HOME": str(folder.parent / f"{folder.name}-home")}
+    if settings:
+        write(Path(environ["QUIRE_HOME"]), "quire.toml", settings)
     runtime = Runtime.open(folder, environ=environ)
     listener = listening("127.0.0.1", port)
     reports: list[str] = []
@@ -93,7 +103,7 @@ async def served(
     site = Site(runtime, options, hand_over=handed_over.append, report=reports.append)
     try:
         async with _running(site, listener, reports, names) as place:
-            yield Served(folder, site, place, options.base, reports, handed_over)
+            yield Served(folder, site, place, options.base, reports, handed_over, environ)
     finally:
         await runtime.close()
 

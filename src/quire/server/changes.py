@@ -1,13 +1,17 @@
-"""Changes of the store and of the documents since the last look, in whatever process they were made."""
+"""Changes of the store and of the documents since the last look, made by this process or by another one."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+import asyncio
+import time
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from msgspec import Struct, field
 
 from quire.display.run_json import row_data
+from quire.engine.records import Status
+from quire.stores.contract import Marks, Watchable
 
 if TYPE_CHECKING:
     from quire.engine.records import Event, RunRow
@@ -16,6 +20,15 @@ if TYPE_CHECKING:
 
 MOST_ROWS = 200
 """Rows that are sent with one change; beyond that only the number is sent, and lists are read again."""
+MOST_KNOWN = 20_000
+"""Rows whose last state is remembered, so that a run that did not change is not sent again."""
+OVERLAP_SECONDS = 10.0
+"""Rows are read from so long before the last look: clocks of other machines differ, and a commit takes its time."""
+SECONDS_BETWEEN_ROWS = 1.0
+"""Rows are read this often while another process drives a run: its death writes nothing."""
+SECONDS_BETWEEN_DOCUMENTS = 2.0
+
+State = tuple[float, str, int, str]
 
 
 class Changed(Struct, frozen=True):
@@ -23,6 +36,7 @@ class Changed(Struct, frozen=True):
 
     runs: Mapping[str, RunRow] = field(default_factory=dict)
     gone: Sequence[str] = ()
+    """Runs that were removed."""
     questions: bool = False
     documents: bool = False
 
@@ -39,22 +53,74 @@ class Changed(Struct, frozen=True):
 
 
 class Changes:
-    """Looks for changes. `seconds` is the time between two looks while clients listen."""
+    """Looks for changes. `seconds` is the time between two looks while clients listen.
+
+    `documents` returns a value that changes with the documents of the workspace.
+    """
 
     seconds = 0.25
 
-    def __init__(self, runtime: Runtime) -> None:
+    def __init__(self, runtime: Runtime, documents: Callable[[], object]) -> None:
         self._runtime = runtime
-        self._questions: tuple[tuple[str, str], ...] = ()
+        self._documents = documents
+        self._seen_documents: object = None
+        self._documents_at = -SECONDS_BETWEEN_DOCUMENTS
+        self._marks = Marks()
+        self._writes: int | None = -1
+        self._known: dict[str, State] = {}
+        self._rows_at = time.time()
+        self._rows_due = 0.0
 
     async def since_last(self, touched: Collection[str]) -> Changed:
         """Return the changes since the last call. `touched` are runs that this process has changed."""
         store = self._runtime.store
-        rows = {row.id: row for run in touched if (row := await store.get(run)) is not None}
-        asked = tuple((one.run, one.path) for one in await store.questions())
-        changed = asked != self._questions
-        self._questions = asked
-        return Changed(rows, questions=changed)
+        rows = [row for run in touched if (row := await store.get(run)) is not None]
+        for row in rows:
+            self._known[row.id] = _state(row)
+        documents = await self._documents_changed()
+        if not isinstance(store, Watchable):
+            return Changed({row.id: row for row in rows}, questions=bool(touched), documents=documents)
+        writes = await store.foreign_writes()
+        foreign = writes is None or writes != self._writes
+        self._writes = writes
+        if foreign or time.monotonic() >= self._rows_due:
+            rows += await self._foreign(store, foreign)
+        if not foreign and not touched:
+            return Changed({row.id: row for row in rows}, documents=documents)
+        marks, before = await store.marks(), self._marks
+        self._marks = marks
+        gone = await self._gone() if marks.runs < before.runs else ()
+        asked = (marks.questions, marks.last_asked) != (before.questions, before.last_asked)
+        return Changed({row.id: row for row in rows}, gone, asked, documents)
+
+    async def _foreign(self, store: Watchable, foreign: bool) -> list[RunRow]:
+        """Return the rows that another process has changed, and the running ones whose process is gone."""
+        if not foreign and not any(status == Status.RUNNING for _, status, _, _ in self._known.values()):
+            self._rows_due = time.monotonic() + SECONDS_BETWEEN_ROWS
+            return []
+        since, self._rows_at = self._rows_at - OVERLAP_SECONDS, time.time()
+        found = await store.written_since(since)
+        self._rows_due = time.monotonic() + SECONDS_BETWEEN_ROWS
+        changed = [row for row in found if self._known.get(row.id) != _state(row)]
+        for row in changed:
+            self._known.pop(row.id, None)
+            self._known[row.id] = _state(row)
+        for run in list(self._known)[: max(0, len(self._known) - MOST_KNOWN)]:
+            del self._known[run]
+        return changed
+
+    async def _gone(self) -> tuple[str, ...]:
+        gone = tuple([run for run in self._known if await self._runtime.store.get(run) is None])
+        for run in gone:
+            del self._known[run]
+        return gone
+
+    async def _documents_changed(self) -> bool:
+        if time.monotonic() < self._documents_at + SECONDS_BETWEEN_DOCUMENTS:
+            return False
+        before, self._seen_documents = self._seen_documents, await asyncio.to_thread(self._documents)
+        self._documents_at = time.monotonic()
+        return before is not None and before != self._seen_documents
 
     async def events(self, run: str, after: int) -> Sequence[Event]:
         return await self._runtime.store.events(run, after)
@@ -62,3 +128,7 @@ class Changes:
     async def last_event(self, run: str) -> int:
         events = await self._runtime.store.events(run)
         return events[-1].seq if events else 0
+
+
+def _state(row: RunRow) -> State:
+    return row.updated_at, str(row.status), row.epoch, row.position

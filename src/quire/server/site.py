@@ -49,7 +49,7 @@ class Site:
         self.runtime = runtime
         self.options = options
         self.shelf = Shelf(runtime)
-        self.hub = Hub(Changes(runtime))
+        self.hub = Hub(Changes(runtime, self.shelf.stamp))
         self.runs = OwnRuns(runtime, listen=self.hub.listen, hand_over=hand_over, report=report)
         self._hand_over = hand_over
 

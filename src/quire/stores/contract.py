@@ -2,7 +2,8 @@
 
 The rules: which statuses allow answering, cancelling and resuming, and the errors raised otherwise. The abilities are
 protocols beside the engine's `Store` port, because driving a run does not need them: restoring a run with its history
-(`Restorer`), removing old runs and copying the store (`Keeper`), sharing runs in a cluster (`SharedStore`).
+(`Restorer`), removing old runs and copying the store (`Keeper`), sharing runs in a cluster (`SharedStore`), noticing
+what other processes change (`Watchable`).
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from msgspec import Struct
 
-from quire.engine.records import WAITING, Batch, EffectRecord, Event, NewRun, Question, RunUpdate, Status
+from quire.engine.records import WAITING, Batch, EffectRecord, Event, NewRun, Question, RunRow, RunUpdate, Status
 from quire.errors import BrokenSeal, Fenced, NoSuchRun, RunBusy, RunState, StoreError
 from quire.stores.seals import OLD, OLD_RUN, seal_question
 
@@ -186,4 +187,26 @@ class SharedStore(Protocol):
 
     async def answered(self) -> Sequence[str]:
         """Return the runs that are waiting although an answer is stored that no process has taken yet, oldest first."""
+        ...
+
+
+class Marks(Struct, frozen=True):
+    """A few numbers about a store: two looks that differ in none of them saw the same runs and open questions."""
+
+    runs: int = 0
+    questions: int = 0
+    last_asked: float = 0.0
+    """The time of the newest open question."""
+
+
+@runtime_checkable
+class Watchable(Protocol):
+    async def foreign_writes(self) -> int | None:
+        """Return a number that changes when another process has written; None if only a look at the rows can tell."""
+        ...
+
+    async def marks(self) -> Marks: ...
+
+    async def written_since(self, at: float) -> Sequence[RunRow]:
+        """Return the runs that were changed at or after a time, and all that are running."""
         ...

@@ -124,6 +124,14 @@ class SqlStore(ABC):
                 found = await self._rows(sql.LIST_STATUS, (status.value, limit))
         return [self._run_now(row) for row in found]
 
+    async def marks(self) -> contract.Marks:
+        for runs, questions, last_asked in await self._rows(self._sql.MARKS):
+            return contract.Marks(runs, questions, last_asked)
+        return contract.Marks()
+
+    async def written_since(self, at: float) -> Sequence[RunRow]:
+        return [self._run_now(row) for row in await self._rows(self._sql.WRITTEN_SINCE, (at, at))]
+
     async def text(self, sha256: str) -> str:
         for (body,) in await self._rows(self._sql.TEXT, (sha256,)):
             text = body.decode(errors="replace") if isinstance(body, bytes) else str(body)

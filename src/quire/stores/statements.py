@@ -28,6 +28,8 @@ _OF_RUNS = {
     "LIST_EXPIRED": f"""
         WHERE r.status = 'expired' OR (r.status IN ('paused', 'awaiting_input') AND r.expires_at < ?) {_NEWEST} LIMIT ?
     """,
+    # The row of a running run does not change with its journal.
+    "WRITTEN_SINCE": "WHERE r.updated_at >= ? OR r.taken_in_at >= ? OR r.status = 'running'",
 }
 
 
@@ -41,6 +43,11 @@ class Statements(ABC):
     LIST_STATUS: str
     LIST_WAITING: str
     LIST_EXPIRED: str
+    WRITTEN_SINCE: str
+    MARKS = """
+        SELECT (SELECT count(*) FROM runs), (SELECT count(*) FROM questions WHERE state = 'open'),
+            (SELECT coalesce(max(asked_at), 0.0) FROM questions WHERE state = 'open')
+    """
     FIND = f"SELECT r.id FROM runs r WHERE r.id >= ? AND r.id < ? {_NEWEST} LIMIT 10"
 
     NEW_RUN: str

@@ -83,6 +83,9 @@ class PostgresStore(SqlStore):
         await self._rows(PostgresStatements.EVICT, (run, epoch))
         return bool(await self._rows(PostgresStatements.AT_EPOCH, (run, epoch)))
 
+    async def foreign_writes(self) -> int | None:
+        return None
+
     async def prune(self, before: float, statuses: Collection[Status], *, dry_run: bool, vacuum: bool) -> Pruned:
         pruned = await _prune(self._server, before, statuses, dry_run=dry_run)
         return pruned if dry_run or not vacuum else replace(pruned, given_back=await _vacuum(self._server))
