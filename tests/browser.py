@@ -65,7 +65,7 @@ class Pages:
         context = await self.browser.new_context(
             color_scheme=theme, viewport={"width": width, "height": height}, reduced_motion="reduce"
         )
-        context.set_default_timeout(15_000)
+        context.set_default_timeout(30_000)
         self.contexts.append(context)
         if guarded:
             self._guard(context, origin(url))

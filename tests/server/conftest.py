@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Iterator
 
 import pytest
 import pytest_asyncio
-from playwright.async_api import Browser, async_playwright
+from playwright.async_api import Browser, async_playwright, expect
 from tests.browser import FLAGS, WITHOUT_BROWSER, Pages, find_browser
 from tests.canary import Canary
 from tests.server.stage import serving, stage_app
@@ -17,6 +17,8 @@ async def browser() -> AsyncIterator[Browser]:
     program = find_browser()
     if program is None:
         pytest.skip(WITHOUT_BROWSER)
+    # Three test processes, each with its browser, share the cores of a machine that may be busy.
+    expect.set_options(timeout=30_000)
     async with async_playwright() as driver:
         launched = await driver.chromium.launch(executable_path=program, args=list(FLAGS))
         yield launched
