@@ -84,6 +84,7 @@ async def test_below_a_path_behind_a_proxy(pages: Pages, tmp_path: Path, keeps_p
             await expect(page.get_by_role("heading", name="Lately finished")).to_be_visible()
             assert page.url == f"http://{front.place}/tools/quire/"
             await _go_and_come_back(page)
+            await page.close()  # before the server behind the proxy: a page that is alone would ask for it
 
 
 async def _go_and_come_back(page: Page) -> None:
