@@ -48,12 +48,12 @@ def view_data(view: RunView) -> dict[str, Value]:
         "model": view.pins.model,
         "inputs": dict(view.pins.inputs),
         "breakpoints": list(view.pins.breakpoints),
-        "steps": [_step(step) for step in progress.steps.values()],
+        "steps": [step_data(step) for step in progress.steps.values()],
         "set": [{"after": step.label, "path": step.path, "values": dict(values)} for step, values in view.changes],
         "named": dict(view.named),
         "warnings": [{"step": last_label(way), "way": way, "message": message} for way, message in view.warnings],
         "questions": [question_data(question) for question in view.questions],
-        "answers": [_answer(way, record) for way, record in view.answers],
+        "answers": [answer_data(way, record) for way, record in view.answers],
         "effects": effects_data(view.effects),
         "output": view.value if view.replay.finished else None,
         "artifact": view.artifact if view.replay.finished else None,
@@ -94,7 +94,7 @@ def question_data(question: Question, title: str | None = None) -> dict[str, Val
     }
 
 
-def _answer(way: str, record: EffectRecord) -> Value:
+def answer_data(way: str, record: EffectRecord) -> Value:
     return {
         "step": last_label(way),
         "way": way,
@@ -109,8 +109,10 @@ def effects_data(effects: Sequence[EffectRecord]) -> list[Value]:
     return [_effect(record) for record in effects]
 
 
-def _step(step: StepView) -> Value:
+def step_data(step: StepView, *, output: bool = True) -> dict[str, Value]:
+    """Return a step; without `output` only what does not grow with the texts of models and tools."""
     fan = step.fan
+    calls: list[Value] = [_call(call) if output else {"name": call.name or call.tool} for call in step.calls.values()]
     return {
         "path": step.path,
         "label": step.label,
@@ -118,12 +120,12 @@ def _step(step: StepView) -> Value:
         "title": step.title,
         "status": step.status,
         "message": step.message,
-        "output": step.output,
+        **({"output": step.output} if output else {}),
         "elapsed": round(step.elapsed, 3),
         "input_tokens": step.input_tokens,
         "output_tokens": step.output_tokens,
         "cost": step.cost,
-        **({"thread": step.thread, "calls": [_call(call) for call in step.calls.values()]} if step.thread else {}),
+        **({"thread": step.thread, "calls": calls} if step.thread else {}),
         **({"items": {"total": fan.total, "done": fan.done, "failed": fan.failed}} if fan else {}),
     }
 

@@ -128,6 +128,7 @@ class LiveViews:
         """Follow a run while this process drives it."""
         held = await self._runtime.stored(await self._runtime.row(run))
         following = self._driven[run] = Following(held)
+        following.seq = await last_event(self._runtime.store, run)
         try:
             yield following
         finally:

@@ -19,6 +19,8 @@ from quire.server.problems import Problem
 if TYPE_CHECKING:
     from quire.engine.driver.drive import Drive, DriveResult
     from quire.engine.events import Listener
+    from quire.engine.records import Event
+    from quire.runs.live_views import LiveViews
     from quire.runs.runtime import Runtime
     from quire.values import Value
 
@@ -57,9 +59,16 @@ class OwnRuns:
     """All runs that this process drives. `listen` gets their events; `hand_over` leaves one to its own process."""
 
     def __init__(
-        self, runtime: Runtime, *, listen: Listener, hand_over: Callable[[str], None], report: Callable[[str], None]
+        self,
+        runtime: Runtime,
+        views: LiveViews,
+        *,
+        listen: Listener,
+        hand_over: Callable[[str], None],
+        report: Callable[[str], None],
     ) -> None:
         self._runtime = runtime
+        self._views = views
         self._listen = listen
         self._hand_over = hand_over
         self._report = report
@@ -99,7 +108,17 @@ class OwnRuns:
     async def _drive(self, own: OwnRun, given: Given, overrides: Mapping[str, Value]) -> DriveResult | None:
         try:
             runtime = await reopened(self._runtime, own.run)
-            return await runtime.drive(own.run, listen=self._listen, began=own.began, given=given, overrides=overrides)
+            async with self._views.driving(own.run) as following:
+
+                def listen(event: Event) -> None:
+                    following.listen(event)
+                    self._listen(event)
+
+                def began(drive: Drive) -> None:
+                    following.began(drive)
+                    own.began(drive)
+
+                return await runtime.drive(own.run, listen=listen, began=began, given=given, overrides=overrides)
         except QuireError as error:
             if own.begun.is_set() and not isinstance(error, Fenced):
                 self._report(f"run {own.run}: {error}")

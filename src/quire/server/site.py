@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from quire.engine.records import RunRow, Status
+from quire.runs.live_views import LiveViews
 from quire.runs.pins import PinnedState
 from quire.server.changes import Changes
 from quire.server.hub import Hub
@@ -50,7 +51,8 @@ class Site:
         self.options = options
         self.shelf = Shelf(runtime)
         self.hub = Hub(Changes(runtime, self.shelf.stamp))
-        self.runs = OwnRuns(runtime, listen=self.hub.listen, hand_over=hand_over, report=report)
+        self.views = LiveViews(runtime)
+        self.runs = OwnRuns(runtime, self.views, listen=self.hub.listen, hand_over=hand_over, report=report)
         self._hand_over = hand_over
 
     @property

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, cast
 
-from quire.display.run_json import row_data, view_data
+from quire.display.run_head_json import head_data
+from quire.display.run_json import row_data
 from quire.engine.records import Status
 from quire.errors import BadInputs, RunState
 from quire.library.document import load
@@ -36,11 +38,14 @@ async def list_runs(site: Site, call: Call) -> Reply:
 
 async def show_run(site: Site, call: Call) -> Reply:
     run = await site.runtime.find(call.path["run"])
-    row = await site.runtime.row(run)
-    tag = etag(row)
+    seen = await site.views.head(run)
+    driven = run in site.runs
+    asked = ",".join(f"{one.path}:{one.hash}" for one in seen.view.questions)
+    tag = f'"{seen.version.tag}.{driven:d}.{hashlib.sha256(asked.encode()).hexdigest()[:12]}"'
     if call.request.headers.get("if-none-match") == tag:
         return Reply(None, 304, {"ETag": tag})
-    return Reply({**view_data(await site.runtime.view(run)), "driven_here": run in site.runs}, 200, {"ETag": tag})
+    head = {**head_data(seen.view, driven_here=driven), "seq": seen.version.seq}
+    return Reply(head, 200, {"ETag": tag})
 
 
 async def start_run(site: Site, call: Call) -> Reply:

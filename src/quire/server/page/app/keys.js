@@ -58,12 +58,16 @@ function press(event) {
   prefix = "";
   const all = [...given.values()].reverse().flat();
   const found = all.find((one) => one.keys.split(" or ").includes(whole));
-  if (found) {
-    event.preventDefault();
-    found.run();
-  } else if (all.some((one) => one.keys.startsWith(`${whole} `))) {
+  const begins = all.some((one) => one.keys.startsWith(`${whole} `));
+  if (found) event.preventDefault();
+  if (found && !begins) found.run();
+  else if (begins) {
     prefix = whole;
-    prefixTimer = setTimeout(() => (prefix = ""), 1200);
+    // A key that is a shortcut by itself and begins a longer one waits a moment for the next key.
+    prefixTimer = setTimeout(() => {
+      prefix = "";
+      found?.run();
+    }, found ? 500 : 1200);
   }
 }
 

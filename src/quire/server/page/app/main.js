@@ -7,12 +7,15 @@ import { match, place } from "./router.js";
 import { Login } from "./screens/login.js";
 import { NotFound } from "./screens/not_found.js";
 import { Now } from "./screens/now.js";
+import { Run } from "./screens/run.js";
 import { takeTokenFromAddress, token } from "./session.js";
 import { about, readAbout, Shell, startTheme } from "./shell.js";
 
 /** Screens by the pattern of their address; the first that fits is shown. @type {[string, any][]} */
 const SCREENS = [
   ["/", Now],
+  ["/runs/:run", Run],
+  ["/runs/:run/steps/*path", Run],
 ];
 
 function Screen() {

@@ -1,0 +1,78 @@
+"""JSON of the head of a run: its row, its steps without their outputs, its questions, and the actions that are legal.
+
+The head has no value of a step, so its size depends on the document and not on what models wrote.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from quire.display.advice import after_failure
+from quire.display.commands import (
+    SETTING,
+    STEP,
+    answer_to,
+    cancel_command,
+    compare_command,
+    export_command,
+    fork_command,
+    resume_command,
+)
+from quire.display.run_json import answer_data, question_data, row_data, step_data
+from quire.engine.records import Status
+from quire.engine.requests import BREAK
+from quire.plan.ways import last_label
+from quire.stores.contract import CANCELLABLE
+
+if TYPE_CHECKING:
+    from quire.runs.view import RunView
+    from quire.values import Value
+
+MOST_ANSWERS = 100
+"""The latest answers that the head has. A fan-out may ask thousands of times."""
+_RESUMABLE = (Status.PENDING, Status.PAUSED, Status.INTERRUPTED, Status.FAILED, Status.CANCELLED)
+
+
+def head_data(view: RunView, *, driven_here: bool) -> dict[str, Value]:
+    """Return the head of a run. `driven_here` says that the process that makes it also drives the run."""
+    pins, row = view.pins, view.row
+    return {
+        **row_data(row),
+        "model": pins.instead or pins.model,
+        "budget": pins.budget,
+        "breakpoints": list(pins.breakpoints),
+        "steps": [step_data(step, output=False) for step in view.progress.steps.values()],
+        "warnings": [{"step": last_label(way), "way": way, "message": message} for way, message in view.warnings],
+        "questions": [{**question_data(one), "hash": one.hash} for one in view.questions],
+        "answers": [answer_data(way, record) for way, record in view.answers[-MOST_ANSWERS:]],
+        "effects_total": len(view.effects),
+        "finished": row.status is Status.COMPLETED,
+        "settable": can_set(view),
+        "driven_here": driven_here,
+        "actions": [dict(action) for action in _actions(view, driven_here)],
+        "advice": list(after_failure(row, view.progress)) if row.status is Status.FAILED else [],
+    }
+
+
+def can_set(view: RunView) -> bool:
+    """Return True if the run stands at the end of a step, where values can be set when it goes on."""
+    row = view.row
+    return row.status is Status.PAUSED and bool(row.ended_by) and row.ended_by[0].endswith(BREAK)
+
+
+def _actions(view: RunView, driven_here: bool) -> Iterator[dict[str, Value]]:
+    row = view.row
+    if view.questions:
+        yield {"name": "answer", "command": answer_to(view.questions[0], view.questions)}
+    if row.status in _RESUMABLE and not driven_here:
+        sets = SETTING if can_set(view) else None
+        yield {"name": "resume", "command": resume_command(row.id, sets=sets)}
+    if row.status is Status.RUNNING and driven_here:
+        yield {"name": "pause", "command": None}
+    if row.status in (*CANCELLABLE, Status.INTERRUPTED):
+        yield {"name": "cancel", "command": cancel_command(row.id)}
+    if view.effects:
+        yield {"name": "fork", "command": fork_command(row.id, STEP)}
+    yield {"name": "compare", "command": compare_command(row.id)}
+    yield {"name": "export", "command": export_command(row.id)}

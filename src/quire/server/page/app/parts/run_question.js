@@ -1,0 +1,93 @@
+// The open question of a run in a bar above everything, and what became of it: answered here, or by somebody else
+// meanwhile.
+
+import { ApiProblem, part, post } from "../api.js";
+import { lostSince } from "../feed.js";
+import { html, useRef, useState } from "../html.js";
+import { Link } from "../router.js";
+import { cut } from "../words.js";
+import { Age, Command, ProblemBox } from "./basics.js";
+import { Icon } from "./icon.js";
+import { Answer } from "./question.js";
+
+/** @param {{ head: any }} props */
+export function QuestionBar({ head }) {
+  const asked = useRef(/** @type {Map<string, any>} */ (new Map()));
+  const open = head.questions;
+  for (const one of open) asked.current.set(one.path, one);
+  const answered = head.answers.filter((/** @type {any} */ one) =>
+    asked.current.has(one.path) && !open.some((/** @type {any} */ question) => question.path === one.path)
+  );
+  if (!open.length && !answered.length) return null;
+  return html`
+    <section class="question-bar" aria-label="Question">
+      ${answered.slice(-1).map((/** @type {any} */ one) => html`<${Answered} key=${one.path} answer=${one} />`)}
+      ${open.slice(0, 1).map((/** @type {any} */ one) =>
+        html`<${RunQuestion} key=${one.path} head=${head} question=${one} />`
+      )}
+      ${open.length > 1 &&
+        html`<p class="soft">${open.length - 1} more wait: ${
+          open.slice(1, 6).map((/** @type {any} */ one) =>
+            html`
+              <${Link} to="/runs/${head.id}/steps/${part(one.path)}">step ${one.way}</${Link}>
+            `
+          )
+        }</p>`}
+    </section>
+  `;
+}
+
+/** @param {{ answer: any }} props */
+export function Answered({ answer }) {
+  return html`
+    <p class="answered" role="status"><${Icon} name="check" />
+      Step ${answer.way}: answered <strong>${cut(String(answer.answer), 120)}</strong>${answer.by && html`
+        by ${who(answer.by)}
+      `}, <${Age} at=${answer.at} /></p>
+  `;
+}
+
+/** @param {string} by the author as it is recorded */
+export function who(by) {
+  if (by === "web") return "this page";
+  if (by.startsWith("mcp:")) return `${by.slice(4)} over MCP`;
+  if (by === "--answer") return "an answer given beforehand";
+  return by === "unattended"
+    ? "nobody: the default was taken"
+    : by === "python"
+    ? "a program"
+    : `${by}, in the terminal`;
+}
+
+/** @param {{ head: any, question: any }} props */
+export function RunQuestion({ head, question }) {
+  const [state, setState] = useState({ sending: false, answered: "", problem: /** @type {any} */ (null) });
+  /** @param {string} value */
+  const answer = async (value) => {
+    setState({ sending: true, answered: "", problem: null });
+    try {
+      await post(`/questions/${part(question.run)}/${part(question.path)}/answer`, { value, hash: question.hash });
+      setState({ sending: false, answered: value, problem: null });
+    } catch (error) {
+      if (!(error instanceof ApiProblem)) throw error;
+      setState({ sending: false, answered: "", problem: error.problem });
+    }
+  };
+  const command = head.actions.find((/** @type {any} */ one) => one.name === "answer")?.command;
+  return html`
+    <article class="question-open">
+      <header>
+        <${Icon} name="question" />
+        <${Link} to="/runs/${head.id}/steps/${part(question.path.replace(/\/ask$/, ""))}">Step ${question
+          .way}${question.step_title && `: ${question.step_title}`}</${Link}>
+        <span class="soft">asked <${Age} at=${question.asked_at} /></span>
+        ${command && html`<span class="push"><${Command} command=${command} /></span>`}
+      </header>
+      <p class="prompt pre">${question.prompt}</p>
+      ${state.answered
+        ? html`<p role="status">Answered: ${state.answered}</p>`
+        : html`<${Answer} question=${question} answer=${answer} disabled=${state.sending || lostSince.value > 0} />`}
+      ${state.problem && html`<${ProblemBox} problem=${state.problem} />`}
+    </article>
+  `;
+}
