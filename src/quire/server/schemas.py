@@ -76,3 +76,17 @@ FINDINGS: Mapping[str, Value] = {
     "properties": {"diagnostics": {"type": "array", "items": {"type": "object"}}},
     "required": ["diagnostics"],
 }
+CHART: Mapping[str, Value] = {
+    "type": "object",
+    "properties": {
+        "title": TEXT,
+        "format": FORMAT,
+        "width": NUMBER,
+        "height": NUMBER,
+        "folded": FLAG,
+        "nodes": {"type": "array", "items": {"type": "object"}},
+        "edges": {"type": "array", "items": {"type": "object"}},
+        "groups": {"type": "array", "items": {"type": "object"}},
+    },
+    "required": ["width", "height", "folded", "nodes", "edges", "groups"],
+}

@@ -5,12 +5,13 @@ Routing, validation, the OpenAPI document, the page of the API and the tests are
 
 from __future__ import annotations
 
-from quire.server.routes import documents, questions, runs, streams, workspace
+from quire.server.routes import documents, pictures, questions, runs, streams, workspace
 
 ENDPOINTS = (
     *workspace.ENDPOINTS,
     *documents.ENDPOINTS,
     *runs.ENDPOINTS,
+    *pictures.ENDPOINTS,
     *questions.ENDPOINTS,
     *streams.ENDPOINTS,
 )

@@ -8,6 +8,7 @@ import { Login } from "./screens/login.js";
 import { NotFound } from "./screens/not_found.js";
 import { Now } from "./screens/now.js";
 import { Run } from "./screens/run.js";
+import { RunGraph } from "./screens/run_graph.js";
 import { takeTokenFromAddress, token } from "./session.js";
 import { about, readAbout, Shell, startTheme } from "./shell.js";
 
@@ -16,6 +17,7 @@ const SCREENS = [
   ["/", Now],
   ["/runs/:run", Run],
   ["/runs/:run/steps/*path", Run],
+  ["/runs/:run/graph", RunGraph],
 ];
 
 function Screen() {

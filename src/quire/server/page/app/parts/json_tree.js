@@ -20,7 +20,8 @@ export function JsonTree({ value, name = "", open = true, label = "JSON" }) {
   };
   return html`
     <div class="json" role="group" aria-label=${label}>
-      <button type="button" class="icon-button json-copy" aria-label="Copy as JSON" title="Copy as JSON" onClick=${copy}>
+      <button type="button" class="icon-button json-copy" aria-label="Copy as JSON" title="Copy as JSON"
+        onClick=${copy}>
         <${Icon} name=${copied ? "check" : "copy"} />
       </button>
       <${Entry} value=${value} name=${name} open=${open} />
@@ -33,7 +34,9 @@ function Entry({ value, name, open }) {
   const [isOpen, setOpen] = useState(open);
   const [shown, setShown] = useState(PAGE);
   const key = name && html`<span class="json-key">${name}: </span>`;
-  if (value === null || typeof value !== "object") return html`<div class="json-row">${key}<${Leaf} value=${value} /></div>`;
+  if (value === null || typeof value !== "object") {
+    return html`<div class="json-row">${key}<${Leaf} value=${value} /></div>`;
+  }
   const many = Array.isArray(value);
   const entries = many ? value.length : Object.keys(value).length;
   if (!entries) return html`<div class="json-row">${key}<span class="soft">${many ? "[]" : "{}"}</span></div>`;
@@ -76,11 +79,14 @@ function brief(value) {
 /** @param {{ value: unknown }} props */
 function Leaf({ value }) {
   const [whole, setWhole] = useState(false);
-  if (typeof value !== "string") return html`<span class="json-${value === null ? "null" : typeof value}">${String(value)}</span>`;
+  if (typeof value !== "string") {
+    return html`<span class="json-${value === null ? "null" : typeof value}">${String(value)}</span>`;
+  }
   const cut = !whole && value.length > LONGEST;
   return html`
     <span class="json-string">${cut ? value.slice(0, LONGEST) : value}</span>${cut && html`
-      <button type="button" class="link" onClick=${() => setWhole(true)}>… ${value.length - LONGEST} more characters</button>
+      <button type="button" class="link" onClick=${() => setWhole(true)}>… ${value.length -
+        LONGEST} more characters</button>
     `}
   `;
 }
