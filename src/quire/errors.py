@@ -62,11 +62,13 @@ class BadDocument(CannotStart):
 
 
 class BadInputs(CannotStart):
-    """Lists everything that is wrong with the inputs of a run, one problem per line."""
+    """Lists everything that is wrong with the inputs of a run, one problem per line. `inputs` are the problems of
+    single inputs, by their names."""
 
-    def __init__(self, problems: list[str]) -> None:
+    def __init__(self, problems: list[str], inputs: dict[str, str] | None = None) -> None:
         super().__init__("\n".join(problems))
         self.problems = problems
+        self.inputs = inputs or {}
 
 
 class NoModel(CannotStart):

@@ -68,7 +68,8 @@ def command(file: str, graph: str | None, prompt: str | None, inputs: tuple[str,
         raise click.UsageError("--prompt needs the STEP of a playbook or a pipeline")
     elif prompt is not None:
         from quire.cli.inputs import given_inputs
-        from quire.cli.show_prompt import print_prompt, prompt_of_document
+        from quire.cli.show_prompt import print_prompt
+        from quire.runs.prompts import prompt_of_document
         from quire.workspace.configuration import load_settings
         from quire.workspace.locate import find_workspace
 
@@ -84,37 +85,26 @@ def command(file: str, graph: str | None, prompt: str | None, inputs: tuple[str,
 
 def _show_directive(document: Document, prompt_inputs: Sequence[str] | None, as_json: bool) -> None:
     """Print the outline, or the messages if `prompt_inputs`, the values of `-i`, is not None."""
-    from quire.cli.inputs import given_inputs
-    from quire.display.outline import foreseen_data
-    from quire.display.outline_directive import directive_data, directive_outline
-    from quire.library.foresight import foreseen
     from quire.library.library import Library
-    from quire.library.survey import survey
     from quire.workspace.configuration import load_settings
     from quire.workspace.locate import find_workspace
 
     library = Library(load_settings(find_workspace(Path.cwd())))
-    given = given_inputs(prompt_inputs or (), None)
-    seen = survey(library, os.environ, document, given)
     if prompt_inputs is None:
-        if as_json:
-            put_json(
-                {"document": document.name, **directive_data(seen), **foreseen_data(*foreseen(document.runnable()))}
-            )
-        else:
-            put_lines(directive_outline(seen))
-        return
-    from quire.cli.show_prompt import print_prompt
-    from quire.engine.conversation import Message
-    from quire.engine.interpreter.preview import Preview
-    from quire.engine.requests import ModelRequest
+        from quire.display.document_json import outlined
+        from quire.display.outline_directive import directive_outline
+        from quire.library.survey import survey
 
-    notes = [f"no value for {name}: its name in brackets stands for it (-i {name}=…)" for name in seen.missing]
-    notes += seen.composed.warnings
-    request = ModelRequest(
-        "thread/turn[1]/model", "turn 1", seen.composed.system, (Message("user", seen.composed.message),)
-    )
-    print_prompt(Preview(request, tuple(notes)), as_json)
+        if as_json:
+            _put_outline(document, outlined(document, library, os.environ))
+        else:
+            put_lines(directive_outline(survey(library, os.environ, document, {})))
+        return
+    from quire.cli.inputs import given_inputs
+    from quire.cli.show_prompt import print_prompt
+    from quire.runs.prompts import prompt_of_directive
+
+    print_prompt(prompt_of_directive(library, os.environ, document, given_inputs(prompt_inputs, None)), as_json)
 
 
 def _drawn(plan: Plan, form: str) -> str:
@@ -128,32 +118,32 @@ def _drawn(plan: Plan, form: str) -> str:
 
 
 def _outline(document: Document, plan: Plan, as_json: bool) -> None:
-    from quire.display.outline import foreseen_data, foreseen_lines
-    from quire.library.foresight import foreseen
-
-    data, lines = _outline_pipeline(document) if plan.format == "pipeline" else _outline_text(plan)
-    ahead = foreseen(plan)
     if as_json:
-        put_json({"document": document.name, **data, **foreseen_data(*ahead)})
-    else:
-        put_lines(lines)
-        put_lines(foreseen_lines(*ahead))
+        from quire.display.document_json import outlined
+
+        _put_outline(document, outlined(document))
+        return
+    from quire.display.outline import foreseen_lines, outline
+    from quire.library.foresight import Foresight
+
+    put_lines(_pipeline_lines(document) if plan.format == "pipeline" else outline(plan))
+    put_lines(foreseen_lines(*Foresight.here().of(plan)))
 
 
-def _outline_text(plan: Plan) -> tuple[dict[str, Value], Iterator[str]]:
-    from quire.display.outline import outline, outline_data
+def _put_outline(document: Document, outline: dict[str, Value]) -> None:
+    from quire.display.outline import foreseen_data
+    from quire.library.foresight import Foresight
 
-    return outline_data(plan), outline(plan)
+    put_json({"document": document.name, **outline, **foreseen_data(*Foresight.here().of(document.runnable()))})
 
 
-def _outline_pipeline(document: Document) -> tuple[dict[str, Value], Iterator[str]]:
-    from quire.display.outline_pipeline import pipeline_data, pipeline_outline
+def _pipeline_lines(document: Document) -> Iterator[str]:
+    from quire.display.outline_pipeline import pipeline_outline
     from quire.formats.pipeline.inputs import inferred_inputs, optional_inputs
     from quire.library.lookup import tree_of
 
-    plan, tree = document.runnable(), tree_of(document)
-    needed, optional = inferred_inputs(tree), optional_inputs(tree)
-    return pipeline_data(plan, needed, optional), pipeline_outline(plan, needed, optional)
+    tree = tree_of(document)
+    return pipeline_outline(document.runnable(), inferred_inputs(tree), optional_inputs(tree))
 
 
 def _print_errors(document: Document) -> None:

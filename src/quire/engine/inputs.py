@@ -34,18 +34,18 @@ def complete_inputs(plan: Plan, given: Mapping[str, Value], *, one_line: bool = 
     """
     declared = {wanted.name: wanted for wanted in plan.inputs}
     listed = f": the document declares {', '.join(declared) or 'none'}"
-    problems = [_unknown("input", name, declared, listed) for name in given if name not in declared]
+    problems = {name: _unknown("input", name, declared, listed) for name in given if name not in declared}
     values: dict[str, str] = {}
     for name, wanted in declared.items():
         if _is_missing(wanted, given):
-            problems.append(f"missing input {describe(wanted)}")
+            problems[name] = f"missing input {describe(wanted)}"
             continue
         try:
             values[name] = input_value(wanted, given.get(name), one_line=one_line)
         except ValueError as error:
-            problems.append(f"input {name}: {error}")
+            problems[name] = f"input {name}: {error}"
     if problems:
-        raise BadInputs(problems)
+        raise BadInputs(list(problems.values()), problems)
     return values
 
 
@@ -132,7 +132,7 @@ def resolve_inputs(parameters: Sequence[Parameter], given: Mapping[str, Value]) 
         return dict(given)
     names = [parameter.name for parameter in parameters]
     listed = f": the directive's inputs are {', '.join(names)}"
-    problems = [_unknown("parameter", name, names, listed) for name in given if name not in names]
+    problems = {name: _unknown("parameter", name, names, listed) for name in given if name not in names}
     values: dict[str, Value] = {}
     for parameter in parameters:
         name = parameter.name
@@ -142,14 +142,14 @@ def resolve_inputs(parameters: Sequence[Parameter], given: Mapping[str, Value]) 
             value, whose = parameter.default, "its default "
         if value is None:
             if parameter.required:
-                problems.append(_missing(parameter))
+                problems[name] = _missing(parameter)
             continue
         try:
             values[name] = converted(parameter.type, value)
         except ValueError as error:
-            problems.append(f"input {name}: {whose}{error}")
+            problems[name] = f"input {name}: {whose}{error}"
     if problems:
-        raise BadInputs(problems)
+        raise BadInputs(list(problems.values()), problems)
     return values
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from fnmatch import fnmatchcase
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -27,27 +28,46 @@ if TYPE_CHECKING:
     from quire.plan.nodes import Agent, Plan
 
 
-def foreseen(plan: Plan) -> tuple[PlanBounds, CapabilityEnvelope]:
-    """Return bounds and permissions of a plan in the workspace around the current folder. Broken settings count as
-    none."""
-    from quire.engine.interpreter.pipeline.agent import narrowed_tools
+class Foresight:
+    """Bounds and permissions of plans in one workspace, whose documents are read once. Without settings, because they
+    are broken, nothing of the workspace counts."""
 
-    try:
-        settings: Settings | None = load_settings(find_workspace(Path.cwd()))
-    except BadConfiguration:
-        settings = None
-    documents: dict[str, Plan] = {}
-    if settings is not None and any(called_documents(step) for _, step in plan.steps()):
-        documents = _documents(Library(settings))
-    profiles = {"default": AgentSettings(), **(settings.agents if settings else {})}
+    def __init__(self, settings: Settings | None) -> None:
+        self._settings = settings
+        self._profiles = {"default": AgentSettings(), **(settings.agents if settings else {})}
 
-    def tools_of(agent: Agent) -> tuple[str, ...]:
-        profile = profiles.get(agent.identity or "default", AgentSettings())
+    @classmethod
+    def here(cls) -> Foresight:
+        """Return the foresight of the workspace around the current folder."""
+        try:
+            return cls(load_settings(find_workspace(Path.cwd())))
+        except BadConfiguration:
+            return cls(None)
+
+    def of(self, plan: Plan) -> tuple[PlanBounds, CapabilityEnvelope]:
+        return self.bounds(plan), self.envelope(plan)
+
+    def bounds(self, plan: Plan) -> PlanBounds:
+        allowance = Allowance(turns=max(one.turns for one in self._profiles.values()))
+        return bounds(plan, self._called(plan), self._tools_of, allowance)
+
+    def envelope(self, plan: Plan) -> CapabilityEnvelope:
+        words = Words(self._settings.servers if self._settings else {})
+        return envelope(plan, words, self._called(plan), self._tools_of)
+
+    def _called(self, plan: Plan) -> Mapping[str, Plan]:
+        """Return the documents that a plan may call; none for a plan that calls none, which is quick."""
+        return self._documents if any(called_documents(step) for _, step in plan.steps()) else {}
+
+    @cached_property
+    def _documents(self) -> Mapping[str, Plan]:
+        return _documents(Library(self._settings)) if self._settings is not None else {}
+
+    def _tools_of(self, agent: Agent) -> tuple[str, ...]:
+        from quire.engine.interpreter.pipeline.agent import narrowed_tools
+
+        profile = self._profiles.get(agent.identity or "default", AgentSettings())
         return profile.tools if agent.tools is None else narrowed_tools(agent.tools, profile.tools)
-
-    words = Words(settings.servers if settings else {})
-    counted = bounds(plan, documents, tools_of, Allowance(turns=max(one.turns for one in profiles.values())))
-    return counted, envelope(plan, words, documents, tools_of)
 
 
 def _documents(library: Library) -> dict[str, Plan]:

@@ -16,11 +16,10 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 from msgspec.structs import replace
 
-from quire.engine.inputs import converted, kind_of
 from quire.errors import QuireError
 from quire.formats import format_of
-from quire.formats.pipeline.inputs import inferred_inputs, optional_inputs
 from quire.library.document import Document, read
+from quire.library.input_schema import declared_schema, pipeline_schema
 from quire.library.library import Library
 from quire.library.registered import (
     PIPELINES_FOLDER,
@@ -30,11 +29,9 @@ from quire.library.registered import (
     files_below,
     read_pipelines,
 )
-from quire.plan.thread import Parameter, Thread
 from quire.source import Source, read_source
 
 if TYPE_CHECKING:
-    from quire.plan.nodes import Input, Plan
     from quire.values import Value
     from quire.workspace.settings import Settings
 
@@ -176,16 +173,8 @@ def tool_name(kind: str, name: str) -> str:
 
 
 def _pipeline(one: Registered) -> Offered:
-    """Return the tool of a pipeline. A pipeline declares no inputs: they are inferred from what it reads before it
-    writes, take any JSON, and additional ones are accepted."""
-    required, optional = inferred_inputs(one.tree), optional_inputs(one.tree)
-    properties: dict[str, Value] = {name: {"description": f"Read as ctx.{name}; any JSON."} for name in required}
-    properties |= {name: {"description": f"Read as ctx.{name} if it is given; any JSON."} for name in optional}
-    schema: dict[str, Value] = {"type": "object", "properties": properties, "additionalProperties": True}
-    if required:
-        schema["required"] = list(required)
     description = one.description or f"Runs the pipeline {one.name}."
-    return Offered(tool_name("pipeline", one.name), one.name, description, one.document, schema, required)
+    return _offered(tool_name("pipeline", one.name), one.name, description, one.document, pipeline_schema(one.tree))
 
 
 def _stem(path: Path) -> str:
@@ -198,73 +187,16 @@ def _playbook(name: str, source: Source) -> Offered:
     document = read(source)
     plan = document.runnable()
     description = plan.description or f"Runs the playbook {plan.title}."
-    tool = tool_name("playbook", name)
-    return Offered(tool, plan.title, description, document, _declared(plan), _required(plan))
+    return _offered(tool_name("playbook", name), plan.title, description, document, declared_schema(plan))
 
 
 def _directive(name: str, document: Document) -> Offered:
     plan = document.runnable()
-    (thread,) = [step.work for step in plan.body.steps if isinstance(step.work, Thread)]
-    required = tuple(one.name for one in thread.inputs if one.required and one.default is None)
-    schema: dict[str, Value] = {
-        "type": "object",
-        "properties": {one.name: _parameter(one) for one in thread.inputs},
-        # A directive that declares no inputs takes any.
-        "additionalProperties": not thread.inputs,
-    }
-    if required:
-        schema["required"] = list(required)
-    description = thread.description or f"Runs the directive {thread.name}."
-    return Offered(tool_name("directive", name), thread.name, description, document, schema, required)
+    description = plan.description or f"Runs the directive {plan.title}."
+    return _offered(tool_name("directive", name), plan.title, description, document, declared_schema(plan))
 
 
-def _parameter(one: Parameter) -> dict[str, Value]:
-    kind = kind_of(one.type)
-    found: dict[str, Value] = {"type": kind} if kind else {}
-    if one.description:
-        found["description"] = one.description
-    if one.default is not None:
-        try:
-            found["default"] = converted(one.type, one.default)
-        except ValueError:
-            found["default"] = one.default
-    return found
-
-
-def _declared(plan: Plan) -> dict[str, Value]:
-    schema: dict[str, Value] = {
-        "type": "object",
-        "properties": {wanted.name: _property(wanted) for wanted in plan.inputs},
-        "additionalProperties": False,
-    }
-    if required := _required(plan):
-        schema["required"] = list(required)
-    return schema
-
-
-def _required(plan: Plan) -> tuple[str, ...]:
-    return tuple(wanted.name for wanted in plan.inputs if wanted.required and wanted.default is None)
-
-
-def _property(wanted: Input) -> dict[str, Value]:
-    kind = wanted.type if wanted.type in ("number", "boolean") else "string"
-    found: dict[str, Value] = {"type": kind}
-    if wanted.type == "enum" and wanted.options:
-        found["enum"] = list(wanted.options)
-    if wanted.description:
-        found["description"] = wanted.description
-    if wanted.default is not None:
-        found["default"] = _default(kind, wanted.default)
-    return found
-
-
-def _default(kind: str, text: str) -> Value:
-    """Convert the default to its type; a default that does not fit its type stays a text."""
-    if kind == "boolean" and text.lower() in ("true", "false"):
-        return text.lower() == "true"
-    if kind == "number":
-        try:
-            return float(text) if "." in text or "e" in text.lower() else int(text)
-        except ValueError:
-            return text
-    return text
+def _offered(tool: str, title: str, description: str, document: Document, schema: Mapping[str, Value]) -> Offered:
+    required = schema.get("required", [])
+    assert isinstance(required, list)  # noqa: S101  # as `input_schema` writes it
+    return Offered(tool, title, description, document, schema, tuple(map(str, required)))

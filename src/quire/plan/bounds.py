@@ -7,17 +7,20 @@ fail.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Iterable, Mapping
 from functools import reduce
-from typing import TypeAlias, assert_never
+from typing import TYPE_CHECKING, TypeAlias, assert_never
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from quire.plan.nodes import (
     Agent,
     Call,
     Fold,
     ForEach,
+    Formula,
     Invoke,
     Literal,
     Match,
@@ -33,6 +36,9 @@ from quire.plan.nodes import (
 )
 from quire.plan.thread import Thread
 from quire.plan.uses import OWN, OWN_TOOLS
+
+if TYPE_CHECKING:
+    from quire.values import Value
 
 ToolsOf: TypeAlias = Callable[[Agent], Collection[str] | None]
 """Returns the tools that an agent may use, by name or pattern; None if that is not known."""
@@ -126,6 +132,38 @@ def bounds(
 ) -> PlanBounds:
     """Compute the bounds of a plan. `documents` maps names to callees."""
     return _Counting(documents or {}, tools_of, allowance).sequence(plan.body)
+
+
+_PATH = re.compile(r"(?:ctx\.)?([A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*)", re.ASCII)
+_UNKNOWN = object()
+
+
+def with_inputs(plan: Plan, inputs: Mapping[str, Value]) -> Plan:
+    """Return a pipeline in which the lists that come straight from its inputs stand in their place, so that the bounds
+    are those of a run with these inputs. Other plans stay as they are."""
+    if plan.format != "pipeline":
+        return plan
+    known: dict[str, object] = dict(inputs)
+    steps = []
+    for step in plan.body.steps:
+        work = step.work
+        if isinstance(work, Fold | ForEach) and isinstance(work.source, Formula):
+            items = _known(work.source, known)
+            if isinstance(items, list | tuple):
+                step = replace(step, work=replace(work, source=Literal(items)))
+        steps.append(step)
+        if step.capture:
+            known[step.capture.name] = _known(work.value, known) if isinstance(work, Transform) else _UNKNOWN
+    return replace(plan, body=Sequence(tuple(steps)))
+
+
+def _known(formula: Formula, values: Mapping[str, object]) -> object:
+    """Return the value that a path such as `ctx.tickets` stands for; `_UNKNOWN` for any other expression."""
+    path = _PATH.fullmatch(formula.text.strip())
+    found: object = values
+    for name in path[1].split(".") if path else ():
+        found = found.get(name, _UNKNOWN) if isinstance(found, Mapping) else _UNKNOWN
+    return found if path else _UNKNOWN
 
 
 class _Counting(Struct):

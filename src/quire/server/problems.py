@@ -168,6 +168,7 @@ def problem_of(error: QuireError) -> Problem:
     match error:
         case BadInputs():
             more["problems"] = list(error.problems)
+            more["fields"] = [{"pointer": f"/inputs/{name}", "message": one} for name, one in error.inputs.items()]
         case StepFailed() if error.path:
             more["path"] = error.path
         case StoreError():

@@ -279,7 +279,8 @@ async def _print_journal(runtime: Runtime, run: str, as_json: bool) -> None:
 
 
 async def _print_prompt(runtime: Runtime, run: str, step: str, as_json: bool) -> None:
-    from quire.cli.show_prompt import print_prompt, prompt_of_run
+    from quire.cli.show_prompt import print_prompt
+    from quire.runs.prompts import prompt_of_run
 
     print_prompt(prompt_of_run(await runtime.view(run), step, runtime.settings), as_json)
 

@@ -1,0 +1,167 @@
+"""The messages that a model gets at a step, before a document runs and in a run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from quire.values import as_texts
+
+if TYPE_CHECKING:
+    from quire.engine.interpreter.preview import LoadText, Preview
+    from quire.engine.requests import Load
+    from quire.library.document import Document
+    from quire.library.library import Library
+    from quire.runs.view import RunView
+    from quire.values import Value
+    from quire.workspace.settings import Settings
+
+
+def prompt_of_document(document: Document, named: str, given: Mapping[str, Value], settings: Settings) -> Preview:
+    from msgspec.structs import replace
+
+    from quire.engine.interpreter.preview import find_step, preview, stand_in_inputs
+    from quire.runs.adapters import CONTEXT_CHARACTERS
+
+    plan = document.runnable()
+    path, _ = find_step(plan, named)
+    if plan.format == "pipeline":
+        return _prompt_of_pipeline(document, path, given, settings)
+    inputs, missing = stand_in_inputs(plan, given)
+    budget = settings.runs.context_budget
+    budget = CONTEXT_CHARACTERS if budget is None else budget
+    found = preview(plan, inputs, path, texts_of(settings, Path(document.name).parent), context_budget=budget)
+    notes = [f"no value for {name}: {{{{{name}}}}} stands for it (-i {name}=…)" for name in missing]
+    return replace(found, notes=(*notes, *found.notes))
+
+
+def _prompt_of_pipeline(document: Document, path: str, given: Mapping[str, Value], settings: Settings) -> Preview:
+    from msgspec.structs import replace
+
+    from quire.engine.interpreter.environment import Environment, Profile
+    from quire.engine.interpreter.pipeline.preview import preview_agent
+    from quire.formats.pipeline.inputs import inferred_inputs
+    from quire.library.lookup import tree_of
+
+    profiles = {name: Profile(one.model or "", one.system, one.tools) for name, one in settings.agents.items()}
+    found = preview_agent(document.runnable(), path, given, Environment(profiles={"default": Profile(), **profiles}))
+    missing = [name for name in inferred_inputs(tree_of(document)) if name not in given]
+    notes = [f"no value for {name}: its name in brackets stands for it (-i {name}=…)" for name in missing]
+    return replace(found, notes=(*notes, *found.notes))
+
+
+def prompt_of_directive(
+    library: Library, environ: Mapping[str, str], document: Document, given: Mapping[str, Value]
+) -> Preview:
+    """Return the first request of a directive. Raises `CannotStart` for one that cannot be composed."""
+    from quire.engine.conversation import Message
+    from quire.engine.interpreter.preview import Preview
+    from quire.engine.requests import ModelRequest
+    from quire.library.survey import survey
+
+    seen = survey(library, environ, document, given)
+    notes = [f"no value for {name}: its name in brackets stands for it (-i {name}=…)" for name in seen.missing]
+    messages = (Message("user", seen.composed.message),)
+    request = ModelRequest("thread/turn[1]/model", "turn 1", seen.composed.system, messages)
+    return Preview(request, (*notes, *seen.composed.warnings))
+
+
+def prompt_of_run(view: RunView, named: str, settings: Settings) -> Preview:
+    """Return the request that was sent; if the run has not reached the step, the one that follows from its journal and
+    stand-ins."""
+    from msgspec.structs import replace
+
+    from quire.engine.interpreter.preview import Preview, find_step, preview
+    from quire.engine.requests import ModelRequest
+
+    plan = view.document.runnable()
+    if plan.format == "pipeline":
+        return _prompt_of_pipeline_run(view, named)
+    if plan.format == "directive":
+        return _prompt_of_turn(view, named)
+    path, step = find_step(plan, named)
+    asked = view.replay.asked.get(f"{path}/model")
+    if isinstance(asked, ModelRequest):
+        return Preview(asked)
+    folder = Path(view.pins.folder) if view.pins.folder else None
+    found = preview(
+        plan,
+        as_texts(view.pins.inputs),
+        path,
+        texts_of(settings, folder),
+        records=view.effects,
+        context_budget=view.pins.context_budget,
+    )
+    note = f"step {step.label} has not asked its model in this run: what is not recorded has a stand-in in brackets"
+    return replace(found, notes=(note, *found.notes))
+
+
+def _prompt_of_turn(view: RunView, named: str) -> Preview:
+    """Return the request of a turn, named by its number, its label or its path."""
+    from quire.engine.interpreter.preview import Preview
+    from quire.engine.requests import ModelRequest
+    from quire.engine.thread_progress import turn_of
+    from quire.errors import CannotStart
+    from quire.plan.ways import last_label, typed_way
+
+    asked = {path: one for path, one in view.replay.asked.items() if isinstance(one, ModelRequest)}
+    wanted = named.strip().removeprefix("turn ")
+    for path, request in reversed(asked.items()):
+        names = (path, request.label, last_label(request.label), turn_of(path))
+        if typed_way(named) in names or turn_of(path) == f"thread/turn[{wanted}]":
+            return Preview(request)
+    turns = ", ".join(dict.fromkeys(request.label for request in asked.values())) or "none"
+    raise CannotStart(f"there is no turn {named} in this run: it has {turns}")
+
+
+def _prompt_of_pipeline_run(view: RunView, named: str) -> Preview:
+    """Return the request of an agent step. A step may ask many times (for each item of a list, again after a failure):
+    the first request is shown."""
+    from msgspec.structs import replace
+
+    from quire.engine.interpreter.environment import Environment
+    from quire.engine.interpreter.pipeline.preview import preview_agent
+    from quire.engine.interpreter.preview import Preview, find_step
+    from quire.engine.progress import place_in_plan
+    from quire.engine.requests import ModelRequest
+    from quire.plan.ways import JOINT, typed_way
+    from quire.runs.pins import read_profiles
+
+    asked = {path: one for path, one in view.replay.asked.items() if isinstance(one, ModelRequest)}
+    below = next((one for one in asked.values() if JOINT in one.label and one.label == typed_way(named)), None)
+    exact = asked.get(named) or asked.get(f"{named}/model") or below
+    if exact is not None:
+        return Preview(exact)
+    plan = view.document.runnable()
+    path, step = find_step(plan, named)
+    fitting = [at for at in asked if place_in_plan(at) == f"{path}/model"]
+    if fitting:
+        others = ", ".join(fitting[1:6]) + (" …" if len(fitting) > 6 else "")
+        note = f"step {step.label} has asked {len(fitting)} times: this is {fitting[0]}; others by their path: {others}"
+        return Preview(asked[fitting[0]], (note,) if others else ())
+    profiles = read_profiles(view.pins.profiles)
+    found = preview_agent(plan, path, view.stores, Environment(identity=view.pins.identity, profiles=profiles))
+    note = f"step {step.label} has not asked its model in this run: what is not recorded has its name in brackets"
+    return replace(found, notes=(note, *found.notes))
+
+
+def texts_of(settings: Settings, folder: Path | None) -> LoadText:
+    """Return a function that loads library and file prompts. They never wait, so no event loop (and no socket) is
+    needed."""
+    from quire.library.texts import PromptLoader
+
+    loader = PromptLoader(settings, folder)
+
+    def load(request: Load) -> str | None:
+        reading = loader.load(request)
+        try:
+            reading.send(None)
+        except StopIteration as done:
+            text: str | None = done.value
+            return text
+        finally:
+            reading.close()
+        raise AssertionError(f"{request.scheme}: waits for something")
+
+    return load
