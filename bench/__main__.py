@@ -14,6 +14,7 @@ BENCHES = (
     "many",
     "engine",
     "store",
+    "run_list",
     "waiting",
     "expr",
     "pipeline_parse",

@@ -178,3 +178,25 @@ class TestPrune:
             assert await store.text(digest(text)) == text
             for one in others:
                 await one.close()
+
+
+class TestRemove:
+    async def test_named_runs_go_if_they_have_ended(self, shelf: Shelf, store: Store) -> None:
+        for id, status in (("done", Status.COMPLETED), ("other", Status.FAILED), ("waits", Status.AWAITING_INPUT)):
+            await store.release(await driven(store, id, f"# {id}", "# shared", status=status))
+        named = ["done", "waits", "nothing"]
+        would = await keeper(store).remove(named, dry_run=True)
+        assert (would.runs, would.effects, await left(store)) == (("done",), 1, {"done", "other", "waits"})
+        assert await keeper(store).remove(named, dry_run=False) == would
+        assert await left(store) == {"other", "waits"}
+        assert await store.text(digest("# shared")) == "# shared"
+        assert list(await store.effects("done")) == []
+        shelf.clock.time = 1_600.0
+        assert (await keeper(store).remove(["waits"], dry_run=False)).runs == ("waits",)
+
+    async def test_a_run_that_is_about_to_be_driven_stays(self, shelf: Shelf, store: Store) -> None:
+        await store.release(await driven(store, "r1", status=Status.FAILED))
+        lease = await shelf.open().acquire("r1")
+        assert lease.run == "r1"
+        assert (await keeper(store).remove(["r1"], dry_run=False)).runs == ()
+        assert await left(store) == {"r1"}

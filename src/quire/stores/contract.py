@@ -2,8 +2,9 @@
 
 The rules: which statuses allow answering, cancelling and resuming, and the errors raised otherwise. The abilities are
 protocols beside the engine's `Store` port, because driving a run does not need them: restoring a run with its history
-(`Restorer`), removing old runs and copying the store (`Keeper`), sharing runs in a cluster (`SharedStore`), noticing
-what other processes change (`Watchable`).
+(`Restorer`), removing runs and copying the store (`Keeper`), keeping replies of the HTTP API (`ReplyKeeper`), sharing
+runs in a cluster (`SharedStore`), noticing what other processes change (`Watchable`). Listing runs in pages is in
+`quire.stores.run_list`.
 """
 
 from __future__ import annotations
@@ -117,9 +118,43 @@ class Keeper(Protocol):
         with its history, the moment of its arrival counts if that is later than its end."""
         ...
 
+    async def remove(self, runs: Sequence[str], *, dry_run: bool) -> Pruned:
+        """Remove these runs, as far as they have ended and no process is about to drive them, and the texts that no
+        run refers to any more."""
+        ...
+
     async def backup(self, to: Path) -> int:
         """Write a complete and consistent copy while other processes go on writing, and return its size in bytes. Never
         overwrites a file."""
+        ...
+
+
+REPLY_SECONDS = 24 * 3600.0
+"""The time for which a reply is kept under its idempotency key."""
+UNDER_WAY_SECONDS = 900.0
+"""The time after which a request without a reply counts as lost with its server."""
+
+
+class KeptReply(Struct, frozen=True):
+    """The reply to an earlier request with the same idempotency key."""
+
+    request: str
+    """The hash of the earlier request."""
+    reply: str | None
+    """The reply as text; None while the earlier request is under way."""
+
+
+@runtime_checkable
+class ReplyKeeper(Protocol):
+    """A store that keeps replies of the HTTP API. They hold no authority: a reply only repeats what was said."""
+
+    async def claim_key(self, key: str, request: str) -> KeptReply | str:
+        """Claim an idempotency key for a request with this hash. Return the mark of the claim, or the reply to the
+        request that has claimed the key before."""
+        ...
+
+    async def keep_reply(self, key: str, claim: str, reply: str | None) -> None:
+        """Keep the reply of a claimed key; without a reply, give the key back."""
         ...
 
 

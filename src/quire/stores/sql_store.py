@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import secrets
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from operator import attrgetter
 from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
@@ -25,11 +26,12 @@ from quire.engine.records import (
 )
 from quire.errors import RunState, StoreError
 from quire.stores import contract, row_decoder, rows
+from quire.stores.run_list import Condition, RunFilters, RunPage, RunQueries, cursor
 from quire.stores.transactions import Steps, Transactions, drive_async, encode_run
 from quire.values import clean
 
 if TYPE_CHECKING:
-    from quire.stores.contract import History
+    from quire.stores.contract import History, KeptReply
     from quire.stores.rows import OwnedRun
     from quire.stores.statements import Statements
     from quire.trust.seal import Seal
@@ -49,6 +51,7 @@ class SqlStore(ABC):
         self._seal = seal
         self._now = now
         self._transactions = Transactions(sql, place, seal, now)
+        self._queries = RunQueries(sql, now, self._owner_is)
         self._held: dict[str, OwnedRun] = {}
 
     @abstractmethod
@@ -88,6 +91,10 @@ class SqlStore(ABC):
     @abstractmethod
     async def _running(self, alive: bool, limit: int) -> Sequence[row_decoder.Row]:
         """Return the running runs whose owner is alive, or those whose owner is not."""
+
+    @abstractmethod
+    def _owner_is(self, alive: bool) -> Condition:
+        """Return the condition that the owner of a running run is alive, or that it is not."""
 
     @abstractmethod
     def _has_owner(self, run: str, row: row_decoder.Row) -> bool:
@@ -131,6 +138,30 @@ class SqlStore(ABC):
 
     async def written_since(self, at: float) -> Sequence[RunRow]:
         return [self._run_now(row) for row in await self._rows(self._sql.WRITTEN_SINCE, (at, at))]
+
+    async def page(self, filters: RunFilters, after: str | None = None, limit: int = 100) -> RunPage:
+        """Implement `quire.stores.run_list.Lister.page`."""
+        found = await self._rows(*self._queries.page(filters, after, limit + 1))
+        rows = [self._run_now(row) for row in found[:limit]]
+        if len(found) <= limit:
+            return RunPage(rows)
+        ((created_at, number),) = await self._rows(self._sql.PLACE_OF_RUN, (found[limit - 1][0],))
+        return RunPage(rows, cursor(float(created_at), number))
+
+    async def count(self, filters: RunFilters) -> int:
+        found = await self._rows(*self._queries.count(filters))
+        return int(found[0][0]) if found else 0
+
+    async def counts(self, filters: RunFilters) -> Mapping[Status, int]:
+        return {status: await self.count(replace(filters, statuses=(status,))) for status in Status}
+
+    async def claim_key(self, key: str, request: str) -> KeptReply | str:
+        """Implement `quire.stores.contract.ReplyKeeper.claim_key`."""
+        claim = secrets.token_hex(8)
+        return await self._transact(lambda again: self._transactions.claim_key(key, request, claim))
+
+    async def keep_reply(self, key: str, claim: str, reply: str | None) -> None:
+        await self._transact(lambda again: self._transactions.keep_reply(key, claim, reply))
 
     async def text(self, sha256: str) -> str:
         for (body,) in await self._rows(self._sql.TEXT, (sha256,)):

@@ -48,6 +48,19 @@ class Statements(ABC):
         SELECT (SELECT count(*) FROM runs), (SELECT count(*) FROM questions WHERE state = 'open'),
             (SELECT coalesce(max(asked_at), 0.0) FROM questions WHERE state = 'open')
     """
+    OWNERS = ""
+    """Precedes a query that asks whether owners are alive."""
+    PLACE_OF_RUN = "SELECT created_at, n FROM runs WHERE id = ?"
+    # Conditions on a run `r` with its pins `p`. Pins are read as JSON only where the text occurs in them at all.
+    FORK_OF: str
+    """Takes the id of the origin twice."""
+    HAS_WORD: str
+    """Takes the pattern of a word, and twice its pattern in JSON."""
+    ASKS = """
+        (r.status = 'running'
+            OR (r.status IN ('paused', 'awaiting_input') AND (r.expires_at IS NULL OR r.expires_at >= ?)))
+        AND EXISTS (SELECT 1 FROM questions q WHERE q.run = r.id AND q.state = 'open')
+    """
     FIND = f"SELECT r.id FROM runs r WHERE r.id >= ? AND r.id < ? {_NEWEST} LIMIT 10"
 
     NEW_RUN: str
@@ -123,6 +136,12 @@ class Statements(ABC):
         SELECT q.run FROM questions q JOIN runs r ON r.id = q.run
         WHERE q.state = 'answered' AND r.status = 'awaiting_input' GROUP BY q.run ORDER BY min(q.asked_at)
     """
+
+    FORGET_REPLIES = "DELETE FROM http_replies WHERE at < ? OR (reply IS NULL AND at < ?)"
+    CLAIM_KEY = "INSERT INTO http_replies (key, request, claim, at) VALUES (?, ?, ?, ?) ON CONFLICT (key) DO NOTHING"
+    REPLY_OF_KEY = "SELECT request, claim, reply FROM http_replies WHERE key = ?"
+    KEEP_REPLY = "UPDATE http_replies SET reply = ? WHERE key = ? AND claim = ?"
+    DROP_KEY = "DELETE FROM http_replies WHERE key = ? AND claim = ?"
 
     PUT_LETTER = "INSERT INTO letters (recipient, run, text, at, seal) VALUES (?, ?, ?, ?, ?)"
     LETTERS = "SELECT recipient, run, text, at, seal FROM letters WHERE recipient = ? ORDER BY n"

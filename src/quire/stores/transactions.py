@@ -26,7 +26,7 @@ from quire.stores.seals import StoredRun, check_pins, seal_answer, seal_pins, se
 from quire.values import clean, encode
 
 if TYPE_CHECKING:
-    from quire.stores.contract import History
+    from quire.stores.contract import History, KeptReply
     from quire.stores.statements import Statements
     from quire.trust.seal import Seal
 
@@ -227,6 +227,20 @@ class Transactions:
             yield sql.SEAL_QUESTION, (seal_question(seal, question), run, question.path)
         for path, hash, value, by, _ in (yield sql.ANSWERS, (run,)):
             yield sql.SEAL_ANSWER, (seal_answer(seal, run, path, hash, value, by or ""), run, path)
+
+    def claim_key(self, key: str, request: str, claim: str) -> Steps[KeptReply | str]:
+        """Claim an idempotency key, and forget the old ones. Return the reply if the key was claimed before."""
+        sql, now = self._sql, self._now()
+        yield sql.FORGET_REPLIES, (now - contract.REPLY_SECONDS, now - contract.UNDER_WAY_SECONDS)
+        yield sql.CLAIM_KEY, (key, request, claim, now)
+        ((claimed, by, reply),) = yield sql.REPLY_OF_KEY, (key,)
+        return claim if by == claim else contract.KeptReply(claimed, reply)
+
+    def keep_reply(self, key: str, claim: str, reply: str | None) -> Steps[None]:
+        if reply is None:
+            yield self._sql.DROP_KEY, (key, claim)
+        else:
+            yield self._sql.KEEP_REPLY, (reply, key, claim)
 
     def _status(self, run: str) -> Reads[Status]:
         found = yield self._sql.STATE_OF_RUN, (run,)

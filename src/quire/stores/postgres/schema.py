@@ -129,7 +129,20 @@ _ANSWERED_BY: Migration = (
 )
 """The name of the person who gave an answer. It is unknown for older answers."""
 
-MIGRATIONS: Sequence[Migration] = (_FIRST, _TAKEN_IN, _SEALS, _ANSWERED_BY)
+_HTTP_REPLIES: Migration = (
+    """
+    CREATE TABLE quire_http_replies (
+        key TEXT COLLATE "C" PRIMARY KEY,
+        request TEXT NOT NULL,
+        claim TEXT NOT NULL,
+        at DOUBLE PRECISION NOT NULL,
+        reply TEXT
+    )
+    """,
+)
+"""Replies of the HTTP API by idempotency key, for a day. A row without a reply is a request under way."""
+
+MIGRATIONS: Sequence[Migration] = (_FIRST, _TAKEN_IN, _SEALS, _ANSWERED_BY, _HTTP_REPLIES)
 
 
 async def migrate(connection: Connection, place: str, migrations: Sequence[Migration] = MIGRATIONS) -> None:

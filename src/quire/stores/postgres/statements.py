@@ -17,7 +17,7 @@ from quire.stores.row_decoder import EFFECT_COLUMNS, EVENT_COLUMNS, RUN_COLUMNS
 from quire.stores.rows import JOURNAL_COLUMNS
 from quire.stores.statements import Statements
 
-_TABLE = re.compile(r"\b(FROM|JOIN|INTO|UPDATE) (runs|pins|blobs|journal|questions|letters)\b")
+_TABLE = re.compile(r"\b(FROM|JOIN|INTO|UPDATE) (runs|pins|blobs|journal|questions|letters|http_replies)\b")
 _COLUMNS = ["place", *re.findall(r"\w+", JOURNAL_COLUMNS)[1:]]
 _NAMES = ", ".join(_COLUMNS)
 _TYPES = {
@@ -33,19 +33,30 @@ _LOCKS = """
     locktype = 'advisory' AND granted AND objsubid = 1 AND classid = 'quire_runs'::regclass::oid
     AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
 """
-_ALIVE = "CASE WHEN r.status = 'running' THEN r.n IN (SELECT objid FROM owners) ELSE FALSE END"
+_PINS = "coalesce(p.value, (SELECT body FROM blobs WHERE sha256 = p.blob))"
+OWNER_ALIVE = "CASE WHEN r.status = 'running' THEN r.n IN (SELECT objid FROM owners) ELSE FALSE END"
 
 
 class PostgresStatements(Statements):
     # All locks are looked through once, and only where a run is running. The last column: the owner is alive.
+    OWNERS = f"WITH owners AS MATERIALIZED (SELECT objid::bigint FROM pg_locks WHERE {_LOCKS})"
     RUNS = f"""
-        WITH owners AS MATERIALIZED (SELECT objid::bigint FROM pg_locks WHERE {_LOCKS})
-        SELECT {RUN_COLUMNS}, {_ALIVE}
+        {OWNERS}
+        SELECT {RUN_COLUMNS}, {OWNER_ALIVE}
         FROM runs r LEFT JOIN pins p ON p.run = r.n
             LEFT JOIN LATERAL (SELECT * FROM journal j WHERE j.run = r.n ORDER BY place DESC LIMIT 1) t ON TRUE
     """
     LIST_RUNNING = f"""
-        {RUNS} WHERE r.status = 'running' AND {_ALIVE} = ? ORDER BY r.created_at DESC, r.n DESC LIMIT ?
+        {RUNS} WHERE r.status = 'running' AND {OWNER_ALIVE} = ? ORDER BY r.created_at DESC, r.n DESC LIMIT ?
+    """
+    FORK_OF = f"""
+        CASE WHEN strpos({_PINS}, ?) > 0 THEN {_PINS}::json #>> '{{origin,run}}' = ? ELSE FALSE END
+    """
+    HAS_WORD = f"""
+        CASE WHEN r.id || ' ' || r.title || ' ' || r.document || ' ' || coalesce(r.failure_message, '')
+                ILIKE ? ESCAPE '\\' THEN TRUE
+            WHEN {_PINS} ILIKE ? ESCAPE '\\' THEN ({_PINS}::json -> 'inputs')::text ILIKE ? ESCAPE '\\'
+            ELSE FALSE END
     """
     NEW_RUN = """
         INSERT INTO runs (id, title, format, document, created_at, updated_at) VALUES (?, ?, ?, ?, ?, ?)
@@ -111,6 +122,14 @@ class PostgresStatements(Statements):
             SELECT id, n FROM runs
             WHERE (status = ANY(?) AND greatest(updated_at, taken_in_at) < ?)
                 OR (? AND status IN ('paused', 'awaiting_input') AND expires_at < ?)
+            ORDER BY n FOR UPDATE SKIP LOCKED
+        ) ended
+    """
+    ENDED_RUNS = f"""
+        SELECT id, n, pg_try_advisory_xact_lock({_KEY}) FROM (
+            SELECT id, n FROM runs
+            WHERE id = ANY(?)
+                AND (status = ANY(?) OR (status IN ('paused', 'awaiting_input') AND expires_at < ?))
             ORDER BY n FOR UPDATE SKIP LOCKED
         ) ended
     """

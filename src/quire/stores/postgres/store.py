@@ -26,7 +26,7 @@ from quire.stores import contract, row_decoder, rows
 from quire.stores.contract import Pruned
 from quire.stores.postgres.connection import PATIENCE_SECONDS, Address, Server
 from quire.stores.postgres.group_commit import Transactor, transact
-from quire.stores.postgres.statements import PostgresStatements
+from quire.stores.postgres.statements import OWNER_ALIVE, PostgresStatements
 from quire.stores.postgres.writer import Writer
 from quire.stores.sql_store import SqlStore, Work
 from quire.trust.seal import PUBLIC_SEAL, Seal
@@ -35,10 +35,11 @@ if TYPE_CHECKING:
     from quire.engine.records import Batch, Lease, WriteResult
     from quire.stores.postgres.schema import Connection
     from quire.stores.rows import OwnedRun
+    from quire.stores.run_list import Condition
 
 T = TypeVar("T")
 
-_TABLES = "quire_runs, quire_pins, quire_journal, quire_questions, quire_letters, quire_blobs"
+_TABLES = "quire_runs, quire_pins, quire_journal, quire_questions, quire_letters, quire_blobs, quire_http_replies"
 _SIZE = "SELECT sum(pg_total_relation_size(t::regclass))::bigint FROM unnest(string_to_array(%s, ', ')) AS t"
 
 
@@ -87,8 +88,13 @@ class PostgresStore(SqlStore):
         return None
 
     async def prune(self, before: float, statuses: Collection[Status], *, dry_run: bool, vacuum: bool) -> Pruned:
-        pruned = await _prune(self._server, before, statuses, dry_run=dry_run)
+        wanted = ([status.value for status in statuses], before, Status.EXPIRED in statuses, before)
+        pruned = await _prune(self._server, PostgresStatements.ENDED_BEFORE, wanted, dry_run=dry_run)
         return pruned if dry_run or not vacuum else replace(pruned, given_back=await _vacuum(self._server))
+
+    async def remove(self, runs: Sequence[str], *, dry_run: bool) -> Pruned:
+        wanted = (list(runs), [status.value for status in contract.ENDED], self._now())
+        return await _prune(self._server, PostgresStatements.ENDED_RUNS, wanted, dry_run=dry_run)
 
     async def backup(self, to: Path) -> int:
         raise StoreError(f"{self.place} is copied by PostgreSQL's own tools: pg_dump --format=custom --table='quire_*'")
@@ -156,6 +162,9 @@ class PostgresStore(SqlStore):
     async def _running(self, alive: bool, limit: int) -> Sequence[row_decoder.Row]:
         return await self._rows(PostgresStatements.LIST_RUNNING, (alive, limit))
 
+    def _owner_is(self, alive: bool) -> Condition:
+        return f"{OWNER_ALIVE} = ?", (alive,)
+
     def _has_owner(self, run: str, row: row_decoder.Row) -> bool:
         return bool(row[-1]) or run in self._held
 
@@ -167,19 +176,18 @@ class _TakeBack(Exception):
         self.pruned = pruned
 
 
-async def _prune(server: Server, before: float, statuses: Collection[Status], *, dry_run: bool) -> Pruned:
-    """Remove ended runs and unused texts. A dry run does everything and rolls it back. Runs that are being driven, or
-    are about to be, stay.
+async def _prune(server: Server, which: str, wanted: Sequence[object], *, dry_run: bool) -> Pruned:
+    """Remove the ended runs that a statement finds, and unused texts. A dry run does everything and rolls it back.
+    Runs that are being driven, or are about to be, stay.
 
     Removing texts locks out all transactions that add texts. Otherwise a new run could find its text in the table, skip
     writing it, and lose it to a cleanup that has not seen the run.
     """
     sql = PostgresStatements
-    wanted = ([status.value for status in statuses], before, Status.EXPIRED in statuses, before)
 
     async def work(connection: Connection, again: bool) -> Pruned:
         await connection.execute(sql.KEEP_TEXTS)
-        found = await (await connection.execute(sql.ENDED_BEFORE, wanted)).fetchall()
+        found = await (await connection.execute(which, wanted)).fetchall()
         runs, numbers = [run for run, _, free in found if free], [number for _, number, free in found if free]
         effects, size = await _count(connection, sql.REMOVE_JOURNAL, (numbers,))
         for statement in (sql.REMOVE_PINS, sql.REMOVE_RUNS):

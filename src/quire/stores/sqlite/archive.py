@@ -16,7 +16,7 @@ from pathlib import Path
 from quire.engine.records import Status
 from quire.errors import StoreError
 from quire.stores import rows
-from quire.stores.contract import Pruned
+from quire.stores.contract import ENDED, Pruned
 from quire.stores.sqlite.database import Database, explain
 from quire.values import encode
 
@@ -27,6 +27,13 @@ _ENDED_BEFORE = """
     SELECT id, n FROM runs
     WHERE (status IN (SELECT value FROM json_each(?)) AND max(updated_at, coalesce(taken_in_at, 0)) < ?)
         OR (? AND status IN ('paused', 'awaiting_input') AND expires_at < ?)
+    ORDER BY n
+"""
+_ENDED = """
+    SELECT id, n FROM runs
+    WHERE id IN (SELECT value FROM json_each(?)) AND (
+        status IN (SELECT value FROM json_each(?)) OR (status IN ('paused', 'awaiting_input') AND expires_at < ?)
+    )
     ORDER BY n
 """
 _PINS = "SELECT coalesce(p.value, (SELECT body FROM blobs WHERE sha256 = p.blob)) FROM pins p"
@@ -44,6 +51,12 @@ def ended_before(database: Database, before: float, statuses: Collection[Status]
     """Return the ids and numbers of the runs that ended with these statuses before a moment."""
     wanted = (encode([status.value for status in statuses]), before, Status.EXPIRED in statuses, before)
     return [(run, number) for run, number in database.rows(_ENDED_BEFORE, wanted)]
+
+
+def ended(database: Database, runs: Sequence[str], now: float) -> list[tuple[str, int]]:
+    """Return the ids and numbers of those of the runs that have ended."""
+    wanted = (encode(list(runs)), encode([status.value for status in ENDED]), now)
+    return [(run, number) for run, number in database.rows(_ENDED, wanted)]
 
 
 def prune(database: Database, runs: Sequence[tuple[str, int]], *, dry_run: bool) -> Pruned:

@@ -131,7 +131,20 @@ _ANSWERED_BY: Migration = (
 )
 """The name of the person who gave an answer. It is unknown for older answers."""
 
-MIGRATIONS: Sequence[Migration] = (_FIRST, _LETTERS, _TAKEN_IN, _SEALS, _ANSWERED_BY)
+_HTTP_REPLIES: Migration = (
+    """
+    CREATE TABLE http_replies (
+        key TEXT PRIMARY KEY,
+        request TEXT NOT NULL,
+        claim TEXT NOT NULL,
+        at REAL NOT NULL,
+        reply TEXT
+    ) WITHOUT ROWID
+    """,
+)
+"""Replies of the HTTP API by idempotency key, for a day. A row without a reply is a request under way."""
+
+MIGRATIONS: Sequence[Migration] = (_FIRST, _LETTERS, _TAKEN_IN, _SEALS, _ANSWERED_BY, _HTTP_REPLIES)
 
 
 _CREATED = re.compile(r"\s*CREATE (TABLE|INDEX) (\w+)")

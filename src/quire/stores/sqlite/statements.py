@@ -11,6 +11,7 @@ from quire.stores.rows import JOURNAL_COLUMNS, PLACE_BITS
 from quire.stores.statements import Statements
 
 _CELLS = ", ".join("?" * (JOURNAL_COLUMNS.count(",") + 1))
+_PINS = "coalesce(p.value, (SELECT body FROM blobs WHERE sha256 = p.blob))"
 _FIRST, _LAST = f"r.n << {PLACE_BITS}", f"((r.n + 1) << {PLACE_BITS}) - 1"
 
 
@@ -18,6 +19,18 @@ class SqliteStatements(Statements):
     RUNS = f"""
         SELECT {RUN_COLUMNS} FROM runs r LEFT JOIN pins p ON p.run = r.n LEFT JOIN journal t
             ON t.id = (SELECT max(id) FROM journal WHERE id BETWEEN {_FIRST} AND {_LAST})
+    """
+    # A file from elsewhere may hold pins that are not JSON.
+    FORK_OF = f"""
+        CASE WHEN instr({_PINS}, ?) AND json_valid({_PINS})
+            THEN json_extract({_PINS}, '$.origin.run') = ? ELSE FALSE END
+    """
+    HAS_WORD = f"""
+        CASE WHEN r.id || ' ' || r.title || ' ' || r.document || ' ' || coalesce(r.failure_message, '')
+                LIKE ? ESCAPE '\\' THEN TRUE
+            WHEN {_PINS} LIKE ? ESCAPE '\\' AND json_valid({_PINS})
+                THEN json_extract({_PINS}, '$.inputs') LIKE ? ESCAPE '\\'
+            ELSE FALSE END
     """
     RUNNING = "SELECT r.id FROM runs r WHERE r.status = 'running' ORDER BY r.created_at DESC, r.n DESC"
     NEW_RUN = """

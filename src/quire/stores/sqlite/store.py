@@ -26,9 +26,11 @@ from quire.stores.sqlite.locks import OwnerLocks
 from quire.stores.sqlite.statements import SqliteStatements
 from quire.stores.sqlite.writer import Transaction, Write, Writer
 from quire.trust.seal import PUBLIC_SEAL, Seal
+from quire.values import encode
 
 if TYPE_CHECKING:
     from quire.stores.rows import OwnedRun
+    from quire.stores.run_list import Condition
 
 FILE_NAME = "quire.db"
 
@@ -71,16 +73,26 @@ class SqliteStore(SqlStore):
 
         if not self._database.exists():
             return Pruned()
-        found = archive.ended_before(self._database, before, statuses)
+        pruned = await self._remove(lambda: archive.ended_before(self._database, before, statuses), dry_run)
+        return pruned if dry_run or not vacuum else replace(pruned, given_back=archive.vacuum(self._database))
+
+    async def remove(self, runs: Sequence[str], *, dry_run: bool) -> Pruned:
+        from quire.stores.sqlite import archive
+
+        if not self._database.exists():
+            return Pruned()
+        return await self._remove(lambda: archive.ended(self._database, runs, self._now()), dry_run)
+
+    async def _remove(self, find: Callable[[], list[tuple[str, int]]], dry_run: bool) -> Pruned:
+        from quire.stores.sqlite import archive
+
         # Another process may be about to drive a failed run: runs whose lock is held are left alone.
-        taken = {run for run, _ in found if await self._take_lock(run)}
+        taken = {run for run, _ in find() if await self._take_lock(run)}
         try:
-            still = [one for one in archive.ended_before(self._database, before, statuses) if one[0] in taken]
-            pruned = archive.prune(self._database, still, dry_run=dry_run)
+            return archive.prune(self._database, [one for one in find() if one[0] in taken], dry_run=dry_run)
         finally:
             for run in taken:
                 self._locks.drop(run)
-        return pruned if dry_run or not vacuum else replace(pruned, given_back=archive.vacuum(self._database))
 
     async def backup(self, to: Path) -> int:
         from quire.stores.sqlite import archive
@@ -140,6 +152,10 @@ class SqliteStore(SqlStore):
         found = self._database.rows(SqliteStatements.RUNNING)
         wanted = [id for (id,) in found if self._locks.alive(id) == alive]
         return [row for id in wanted[:limit] for row in self._database.rows(SqliteStatements.ONE_RUN, (id,))]
+
+    def _owner_is(self, alive: bool) -> Condition:
+        found = [id for (id,) in self._database.rows(SqliteStatements.RUNNING) if self._locks.alive(id) == alive]
+        return "r.id IN (SELECT value FROM json_each(?))", (encode(found),)
 
     def _has_owner(self, run: str, row: row_decoder.Row) -> bool:
         return self._locks.alive(run)
