@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import time
 import traceback
 from collections.abc import AsyncIterator, Callable, Collection, Iterable
 from typing import TYPE_CHECKING
@@ -13,6 +14,7 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
+from quire.display.visible import visible
 from quire.errors import QuireError
 from quire.server.assets import Assets
 from quire.server.endpoints import Endpoint, Reply, json_response
@@ -21,9 +23,10 @@ from quire.server.problems import KINDS, Problem, problem_of
 from quire.server.routes import ENDPOINTS
 
 if TYPE_CHECKING:
-    from starlette.types import ASGIApp
+    from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
     from quire.server.site import Site
+    from quire.values import Value
 
 API = "/api/v1"
 
@@ -34,9 +37,10 @@ def application(
     token: str,
     hosts: Collection[str],
     origins: Collection[str],
+    proxied: bool = False,
     report: Callable[[str], None] = lambda text: None,
 ) -> ASGIApp:
-    """Return the application that serves a site to clients with the token."""
+    """Return the application that serves a site to clients with the token. `proxied` is true behind a proxy."""
     assets = Assets(site.options.base)
 
     async def shell(request: Request) -> Response:
@@ -69,7 +73,8 @@ def application(
         return problem.response(site.options.base, request.url.path)
 
     app = Starlette(routes=routes, lifespan=lifespan, exception_handlers={HTTPException: http_problem})
-    return Guard(app, token=token, hosts=hosts, origins=origins, base=site.options.base)
+    guarded = Guard(app, token=token, hosts=hosts, origins=origins, base=site.options.base, proxied=proxied)
+    return Log(guarded, report) if site.options.debug else guarded
 
 
 def _by_path(endpoints: Iterable[Endpoint]) -> dict[str, list[Endpoint]]:
@@ -95,12 +100,42 @@ def _route(site: Site, path: str, group: list[Endpoint], report: Callable[[str],
             return Response(status_code=499)
         except Exception as error:
             report(f"{request.method} {request.url.path}: {error!r}\n{traceback.format_exc()}")
-            return Problem.of("bug", f"{type(error).__name__}: see the terminal of the server", exit_code=1).response(
-                site.options.base, request.url.path
-            )
+            return _bug(site, error).response(site.options.base, request.url.path)
         return json_response(answer) if isinstance(answer, Reply) else answer
 
     return Route(f"{API}{path}", serve, methods=list(by_method))
+
+
+def _bug(site: Site, error: Exception) -> Problem:
+    """Return a mistake of ours as a problem. Its traceback can hold any value, so only `--debug` sends it."""
+    more: dict[str, Value] = {"traceback": traceback.format_exc()} if site.options.debug else {}
+    return Problem.of("bug", f"{type(error).__name__}: see the terminal of the server", exit_code=1, more=more)
+
+
+class Log:
+    """Reports each request: method, path without the query, status and time. Tokens are in headers, which are not
+    reported."""
+
+    def __init__(self, app: ASGIApp, report: Callable[[str], None]) -> None:
+        self._app = app
+        self._report = report
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        began, status = time.perf_counter(), 0
+
+        async def sending(message: Message) -> None:
+            nonlocal status
+            status = message.get("status", status)
+            await send(message)
+
+        try:
+            await self._app(scope, receive, sending)
+        finally:
+            took = (time.perf_counter() - began) * 1000
+            self._report(f"{scope['method']} {visible(scope['path'])} {status} {took:.1f} ms")
 
 
 async def _unknown(request: Request) -> Response:

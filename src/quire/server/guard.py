@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import hmac
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from starlette.datastructures import Headers, MutableHeaders
@@ -41,13 +41,22 @@ class Guard:
     """Passes on the requests that may get in. `hosts` are the names of the server, with the port where it has one."""
 
     def __init__(
-        self, app: ASGIApp, *, token: str, hosts: Collection[str], origins: Collection[str], base: str = ""
+        self,
+        app: ASGIApp,
+        *,
+        token: str,
+        hosts: Collection[str],
+        origins: Collection[str],
+        base: str = "",
+        proxied: bool = False,
     ) -> None:
+        """With `proxied` the host that a proxy reports in `X-Forwarded-Host` counts, if it is a name of the server."""
         self._app = app
         self._base = base
         self._token = f"Bearer {token}".encode()
         self._hosts = frozenset(hosts)
         self._origins = frozenset(origins)
+        self._proxied = proxied
         self._wrong = 0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -62,12 +71,22 @@ class Guard:
             scope = {**scope, "path": path[len(self._base) :] or "/"}
         send = _with_headers(send)
         try:
+            scope = {**scope, "headers": self._headers_of_proxy(scope["headers"])} if self._proxied else scope
             await self._check(scope)
             receive = _limited(receive, Headers(scope=scope))
         except Problem as problem:
             await problem.response(self._base, path)(scope, receive, send)
             return
         await self._app(scope, receive, send)
+
+    def _headers_of_proxy(self, headers: Sequence[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:
+        """Return the headers with the host that the client asked for. The host of the proxy's own request must be ours
+        as well: it says that the proxy meant this server."""
+        told = [value for name, value in headers if name == b"x-forwarded-host"]
+        own = [value.decode("latin-1").lower() for name, value in headers if name == b"host"]
+        if len(told) != 1 or any(host not in self._hosts for host in own):
+            return list(headers)
+        return [(name, value) for name, value in headers if name != b"host"] + [(b"host", told[0])]
 
     async def _check(self, scope: Scope) -> None:
         headers = Headers(scope=scope)

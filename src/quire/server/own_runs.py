@@ -7,11 +7,12 @@ everything that it did recorded; a run that was to go on continues in a process 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING
 
 from quire.engine.records import Status
-from quire.errors import Fenced, QuireError, RunBusy
+from quire.errors import Fenced, QuireError, RunBusy, StoreError
 from quire.runs.resume import Given
 from quire.runs.scripts import reopened
 from quire.server.problems import Problem
@@ -41,16 +42,17 @@ class OwnRun:
         self.begun = asyncio.Event()
         """Set once the run is owned, or the attempt has ended."""
         self.error: QuireError | None = None
-        self._stopping = False
+        self.stopping = False
+        """True once the run was told to rest."""
 
     def began(self, drive: Drive) -> None:
         self.drive = drive
         self.begun.set()
-        if self._stopping:
+        if self.stopping:
             drive.stop()
 
     def stop(self) -> None:
-        self._stopping = True
+        self.stopping = True
         if self.drive is not None:
             self.drive.stop()
 
@@ -91,6 +93,8 @@ class OwnRuns:
     ) -> OwnRun:
         """Drive a run. Returns once the run is owned; raises the `QuireError` that kept it from being driven."""
         self._require_room()
+        if run in self._runs:
+            raise RunBusy(f"run {run} is being driven by this server already")
         own = self._runs[run] = OwnRun(run, goes_on)
         own.task = asyncio.create_task(self._drive(own, given or Given(), overrides or {}))
         own.task.add_done_callback(lambda task: self._forget(own))
@@ -163,10 +167,14 @@ class OwnRuns:
             if own.task is not None:
                 under_way.add(own.task)
 
-    async def close(self) -> None:
-        """Bring all runs to rest at their next boundary, or at once after some seconds."""
+    async def close(self) -> dict[str, int]:
+        """Bring all runs to rest at their next boundary, or at once after some seconds.
+
+        Returns the runs that rest only because the server stops, with their epochs.
+        """
         self._closed = True
-        owned = list(self._runs.values())
+        owned = [own for own in self._runs.values() if own.task is not None]
+        meant = {own.run for own in owned if own.stopping}
         for own in owned:
             own.stop()
         tasks = [own.task for own in owned if own.task is not None]
@@ -175,8 +183,14 @@ class OwnRuns:
             for task in late:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
+        resting: dict[str, int] = {}
         for own in owned:
-            if own.goes_on:
+            with contextlib.suppress(StoreError):  # then the next server finds the run interrupted
                 row = await self._runtime.store.get(own.run)
-                if row is not None and row.status in (Status.PENDING, Status.PAUSED, Status.INTERRUPTED):
+                if row is None or row.status not in (Status.PENDING, Status.PAUSED, Status.INTERRUPTED):
+                    continue
+                if own.goes_on:
                     self._hand_over(own.run)
+                elif own.run not in meant:
+                    resting[own.run] = row.epoch
+        return resting

@@ -15,6 +15,7 @@ from quire.runs.live_views import LiveViews
 from quire.runs.pins import PinnedState
 from quire.server.changes import Changes
 from quire.server.hub import Hub
+from quire.server.left_runs import note_resting, take_resting
 from quire.server.own_runs import OwnRuns
 from quire.server.shelf import Shelf
 
@@ -36,6 +37,8 @@ class SiteOptions(Struct, frozen=True):
     """The path below which the server is reached, such as `/quire`; empty for the root."""
     place: str = ""
     """The address of the server, as a URL without the token."""
+    debug: bool = False
+    """Requests are reported, and a mistake of ours is answered with its traceback."""
 
 
 class Site:
@@ -72,7 +75,7 @@ class Site:
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
-            await self.runs.close()
+            note_resting(self.runtime.settings, await self.runs.close())
 
     def leave(self) -> None:
         """End the streams, because the server stops."""
@@ -83,8 +86,14 @@ class Site:
         self._hand_over(run)
 
     async def _left_behind(self) -> list[str]:
+        """Return the runs that the last server brought to rest, and those that it left when it was killed."""
         rows: list[RunRow] = []
+        for run, epoch in take_resting(self.runtime.settings).items():
+            row = await self.runtime.store.get(run)
+            if row is not None and row.epoch == epoch and row.status is Status.PAUSED:
+                rows.append(row)
+        resting = {row.id for row in rows}
         for status in (Status.PENDING, Status.INTERRUPTED):
             rows += await self.runtime.store.list(status=status, limit=MOST_LEFT)
-        own = [row for row in rows if PinnedState.of(row.pins).door == DOOR]
+        own = [row for row in rows if row.id in resting or PinnedState.of(row.pins).door == DOOR]
         return [row.id for row in sorted(own, key=lambda row: row.created_at)]
