@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from tests.engine.house import EchoModel
 
+from quire.cluster.dispatch import UNWRITTEN_SECONDS, follow
 from quire.cluster.driver import TRIES, Attempt, Driver, Later
 from quire.cluster.orders import BUSY, ENDED, HANDED_OVER, WAITS, Order
 from quire.engine.conversation import Offered
@@ -297,3 +298,43 @@ async def test_a_forged_run_is_neither_driven_nor_written_to(house: House) -> No
         assert outcome.rests == ENDED
     assert house.gates.calls == [] and await house.runtime.row(run) == before
     assert all("is not driven: its document, inputs or grants were changed" in line for line in house.said)
+
+
+async def test_a_resumed_run_is_followed_to_its_new_end(house: House) -> None:
+    """A worker takes the run and writes a moment later: until then its row says how it ended before."""
+    house.gates.open.set()
+    house.gates.broken = {"two"}
+    run = await house.start(STEPS)
+    await house.driver.look(Order(run), Attempt(1, None))
+    failed = await house.runtime.row(run)
+    house.gates.broken.clear()
+    seen: list[tuple[Status, int]] = []
+
+    async def pause(seconds: float) -> None:
+        row = await house.runtime.row(run)
+        seen.append((row.status, row.epoch))
+        if len(seen) == 1:
+            await house.runtime.store.release(await house.runtime.store.acquire(run))
+        elif len(seen) == 3:
+            await house.driver.look(Order(run, resume=True), Attempt(1, None))
+
+    row = await follow(house.runtime, run, lambda event: None, resumed=failed, pause=pause)
+    assert (row.status, seen) == (Status.COMPLETED, [(Status.FAILED, 1), (Status.FAILED, 2), (Status.FAILED, 2)])
+
+
+async def test_a_resumed_run_whose_worker_died_at_once_is_not_followed_for_ever(house: House) -> None:
+    house.gates.open.set()
+    house.gates.broken = {"two"}
+    run = await house.start(STEPS)
+    await house.driver.look(Order(run), Attempt(1, None))
+    failed = await house.runtime.row(run)
+    waited: list[float] = []
+
+    async def pause(seconds: float) -> None:
+        waited.append(seconds)
+        if len(waited) == 1:
+            await house.runtime.store.release(await house.runtime.store.acquire(run))
+
+    row = await follow(house.runtime, run, lambda event: None, resumed=failed, pause=pause)
+    assert (row.status, row.epoch) == (Status.FAILED, 2)
+    assert sum(waited) == pytest.approx(UNWRITTEN_SECONDS, abs=1)

@@ -65,7 +65,7 @@ async def resume_there(runtime: Runtime, row: RunRow, manner: SessionOptions) ->
         raise RunState(f"run {row.id} was not started with --cluster: `quire resume {row.id}` drives it here")
     await speak_of(runtime, row, resume=True)
     moves = row.status in (Status.PENDING, Status.RUNNING, Status.INTERRUPTED)
-    return await watch(runtime, row.id, manner, beyond=-1 if moves else row.epoch)
+    return await watch(runtime, row.id, manner, resumed=None if moves else row)
 
 
 async def speak_of(runtime: Runtime, row: RunRow, cluster: Cluster | None = None, *, resume: bool = False) -> bool:
@@ -85,7 +85,7 @@ async def speak_of(runtime: Runtime, row: RunRow, cluster: Cluster | None = None
     return True
 
 
-async def watch(runtime: Runtime, run: str, manner: SessionOptions, *, beyond: int = -1) -> int:
+async def watch(runtime: Runtime, run: str, manner: SessionOptions, *, resumed: RunRow | None = None) -> int:
     """Show a run until it rests, report its state and return the exit code. Ctrl-C only stops the watching."""
     known = await runtime.view(run)
     progress = Progress.of(known.document.runnable())
@@ -106,7 +106,7 @@ async def watch(runtime: Runtime, run: str, manner: SessionOptions, *, beyond: i
 
     view.start()
     try:
-        row = await follow(runtime, run, show, beyond=beyond, pause=pause)
+        row = await follow(runtime, run, show, resumed=resumed, pause=pause)
     except asyncio.CancelledError:
         view.stop()
         click.echo(f"the run goes on without you: quire runs {run} --follow (quire cancel {run} ends it)", err=True)

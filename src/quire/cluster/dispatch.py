@@ -22,6 +22,9 @@ if TYPE_CHECKING:
     from quire.workspace.settings import Settings
 
 POLL_SECONDS = 0.3
+UNWRITTEN_SECONDS = 60.0
+"""Time for the first write of a worker that has taken a run. A worker that dies before it leaves the run as it was."""
+
 _GOES_ON = (Status.PENDING, Status.RUNNING, Status.INTERRUPTED)
 _RESUMED = (Status.FAILED, Status.CANCELLED, Status.PAUSED)
 
@@ -32,20 +35,24 @@ async def follow(
     show: Callable[[Event], None],
     *,
     after: int = 0,
-    beyond: int = -1,
+    resumed: RunRow | None = None,
     pause: Callable[[float], Awaitable[None]] = asyncio.sleep,
 ) -> RunRow:
-    """Show the events of a run until it rests. `beyond` is an epoch that the run has to exceed first."""
-    store = runtime.store
+    """Show the events of a run until it rests. `resumed` is the run before it was resumed: a worker has to take it and
+    to write to it first, since its row says until then how it ended before."""
+    store, unwritten = runtime.store, 0.0
     while True:
         # Read the row first: the events behind its state are stored by then.
         row = await runtime.row(run)
         for event in await runtime.events(row, after):
             show(event)
             after = event.seq
-        if row.epoch > beyond and await _rests(store, row):
+        taken = resumed is None or row.epoch > resumed.epoch
+        written = resumed is None or row.updated_at != resumed.updated_at or unwritten >= UNWRITTEN_SECONDS
+        if taken and written and await _rests(store, row):
             return row
         await pause(POLL_SECONDS)
+        unwritten += POLL_SECONDS if taken else 0.0
 
 
 async def _rests(store: Store, row: RunRow) -> bool:
@@ -104,9 +111,9 @@ class ClusterRuntime(Runtime):
         await self._told(run, resume=resume)
         if not attached:
             return DriveResult(Status.AWAITING_INPUT, row.position)
-        beyond = row.epoch if resume else -1
+        before = row if resume else None
         while True:
-            following = asyncio.create_task(follow(self, run, listen, after=seen, beyond=beyond))
+            following = asyncio.create_task(follow(self, run, listen, after=seen, resumed=before))
             stopped = asyncio.create_task(watching.stopped.wait())
             try:
                 await asyncio.wait({following, stopped}, return_when=asyncio.FIRST_COMPLETED)
