@@ -194,7 +194,7 @@ async def test_cancelling_ends_it(house: House, sandboxed: bool) -> None:
     try:
         started = asyncio.Event()
         asyncio.get_running_loop().add_reader(ready, started.set)
-        await asyncio.wait_for(started.wait(), 10)
+        await asyncio.wait_for(started.wait(), 30)
         asyncio.get_running_loop().remove_reader(ready)
     finally:
         os.close(ready)
