@@ -17,6 +17,7 @@ import uvicorn
 from quire.loopback import listening, place_of
 from quire.runs.runtime import Runtime
 from quire.server.app import application
+from quire.server.serving import configuration
 from quire.server.site import Site, SiteOptions
 
 TOKEN = "a-token-for-tests-0123456789"
@@ -114,7 +115,8 @@ async def _running(site: Site, listener: socket.socket, reports: list[str], name
     hosts = [place, f"localhost:{place.rpartition(':')[2]}", *names]
     origins = [f"http://{host}" for host in hosts]
     app = application(site, token=TOKEN, hosts=hosts, origins=origins, report=reports.append)
-    server = uvicorn.Server(uvicorn.Config(app, log_level="warning", lifespan="on", timeout_graceful_shutdown=5))
+    server = uvicorn.Server(configuration(app))
+    server.config.timeout_graceful_shutdown = 5
     server.install_signal_handlers = lambda: None  # type: ignore[attr-defined]
     task = asyncio.create_task(server.serve(sockets=[listener]))
     while not server.started and not task.done():

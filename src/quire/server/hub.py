@@ -125,11 +125,17 @@ class Hub:
         self._touched.add(run)
         self._wake.set()
 
+    def require_room(self) -> None:
+        """Raise `Problem` if no further client can listen. Handlers ask before they begin a response."""
+        if self._closed:
+            raise Problem.of("too-many", "the server is stopping")
+        if len(self._subscriptions) >= MOST_SUBSCRIBERS:
+            raise Problem.of("too-many", f"{len(self._subscriptions)} clients listen already")
+
     @contextlib.asynccontextmanager
     async def subscribed(self, runs: Mapping[str, int], *, whole: bool) -> AsyncIterator[Subscription]:
         """Subscribe a client, and send it everything that is kept after the numbers that it has seen."""
-        if len(self._subscriptions) >= MOST_SUBSCRIBERS or self._closed:
-            raise Problem.of("too-many", f"{len(self._subscriptions)} clients listen already")
+        self.require_room()
         one = Subscription(runs, whole=whole)
         self._subscriptions.add(one)
         try:

@@ -74,10 +74,12 @@ def open_unix_listener(path: Path) -> socket.socket:
     return listener
 
 
-async def serve(app: ASGIApp, listeners: Sequence[socket.socket], leave: Callable[[], None]) -> None:
-    """Serve until interrupted. A second interrupt ends at once."""
-    config = uvicorn.Config(
+def configuration(app: ASGIApp) -> uvicorn.Config:
+    """Return how uvicorn serves the application: plain HTTP/1.1 within limits, without a log of requests."""
+    return uvicorn.Config(
         app,
+        http="h11",  # it limits the size of headers
+        ws="none",
         log_level="warning",
         access_log=False,
         lifespan="on",
@@ -86,4 +88,8 @@ async def serve(app: ASGIApp, listeners: Sequence[socket.socket], leave: Callabl
         limit_concurrency=MAX_CONNECTIONS,
         timeout_graceful_shutdown=SECONDS_TO_END,
     )
-    await HttpServer(config, leave).serve(sockets=list(listeners))
+
+
+async def serve(app: ASGIApp, listeners: Sequence[socket.socket], leave: Callable[[], None]) -> None:
+    """Serve until interrupted. A second interrupt ends at once."""
+    await HttpServer(configuration(app), leave).serve(sockets=list(listeners))

@@ -32,6 +32,7 @@ async def run_events(site: Site, call: Call) -> Reply | Response:
     last = call.request.headers.get("last-event-id", "")
     if last.isascii() and last.isdecimal() and len(last) < 16:
         after = int(last)
+    site.hub.require_room()
     return event_stream(_run_frames(site, run, after))
 
 
@@ -51,6 +52,7 @@ async def page_events(site: Site, call: Call) -> Response:
     runs.update({run: seq for run, seq in _places(last.split(",")) if run in runs} if last else {})
     if len(runs) > MOST_FOLLOWED:
         raise Problem.of("too-many", f"{len(runs)} runs cannot be followed at once: {MOST_FOLLOWED} can")
+    site.hub.require_room()
     return event_stream(_page_frames(site, runs))
 
 
