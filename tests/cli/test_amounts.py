@@ -13,7 +13,7 @@ from quire.errors import CannotStart
 from quire.runs.fork import Changes
 from quire.runs.options import RunOptions
 from quire.runs.pins import PinnedState
-from quire.runs.resume import Given, with_given
+from quire.runs.resume import Given, amend
 
 ONE = "# One\n\n## STEP 1: Only\n\nSay it.\n"
 NONE = [float("nan"), float("inf"), float("-inf"), -1.0, -0.01, True, "1"]
@@ -59,7 +59,7 @@ def test_python_refuses_it(budget: float) -> None:
 @pytest.mark.parametrize("budget", NONE)
 def test_going_on_refuses_it(budget: float) -> None:
     with pytest.raises(CannotStart, match="a budget is an amount"):
-        with_given(PinnedState("page.md", ".", "", {}), Given(budget=budget))
+        amend(PinnedState("page.md", ".", "", {}), Given(budget=budget))
 
 
 def test_a_run_of_the_api_refuses_it(workspace: Path) -> None:

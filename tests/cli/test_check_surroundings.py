@@ -13,7 +13,7 @@ from tests.cli.conftest import Invoke
 from quire.cli.check import command
 from quire.cli.show import command as show
 from quire.formats import all_codes
-from quire.library.callees import called, is_built_in
+from quire.library.callees import called_names, is_built_in
 from quire.library.document import load
 from quire.plan.built_in_tools import ALIASES
 
@@ -230,7 +230,7 @@ def test_the_documents_that_a_plan_calls(workspace: Path) -> None:
         {"p.yaml": pipeline("p", "a", "shell") + match, "p.playbook.md": playbook("a", "ask", "shell", "rye/bash")},
     )
     for file, names in (("p.yaml", ["a", "shell", "b", "c"]), ("p.playbook.md", ["a"])):
-        assert list(called(load(workspace / file).runnable())) == names
+        assert list(called_names(load(workspace / file).runnable())) == names
     assert all(is_built_in(name) for name in (*ALIASES, *ALIASES.values(), "ask"))
 
 

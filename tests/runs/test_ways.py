@@ -7,7 +7,7 @@ import pytest
 from quire.errors import BadInputs
 from quire.library.document import read
 from quire.plan.nodes import Plan
-from quire.runs.step_names import check_labels
+from quire.runs.step_names import check_step_labels
 from quire.source import Source
 
 
@@ -37,7 +37,7 @@ OUTER = plan(
 
 def problems(breakpoints: tuple[str, ...] = (), answers: dict[str, str] | None = None) -> list[str]:
     try:
-        check_labels(OUTER, breakpoints, answers or {}, DOCUMENTS)
+        check_step_labels(OUTER, breakpoints, answers or {}, DOCUMENTS)
     except BadInputs as error:
         return str(error).splitlines()
     return []
@@ -78,6 +78,6 @@ def test_what_a_thread_calls_only_its_run_can_tell() -> None:
     """The steps of a directive are its turns; those of the documents that it calls come after them."""
     thread = plan("pipeline: t\nsteps:\n- call: {pipeline: d}\n")
     directive = Plan("d", "directive", (), thread.body)
-    check_labels(thread, ("1>turn 2", "1>turn 2>1"), {"1>start": "x"}, {"d": directive})
+    check_step_labels(thread, ("1>turn 2", "1>turn 2>1"), {"1>start": "x"}, {"d": directive})
     with pytest.raises(BadInputs, match=r"1 › 4 is not a turn of a directive: its steps are turn 1, turn 2"):
-        check_labels(thread, ("1>4",), {}, {"d": directive})
+        check_step_labels(thread, ("1>4",), {}, {"d": directive})

@@ -9,9 +9,9 @@ import click
 
 from quire.cli.completion import complete_run
 from quire.cli.inputs import stdin_bytes
-from quire.cli.options import driving_options, filled, options_again
+from quire.cli.options import driving_options, options_again, require_text
 from quire.cli.output import target_again
-from quire.cli.session import SessionOptions, drive, given_now, leave_to_itself, with_workspace
+from quire.cli.session import SessionOptions, drive, given_now, spawn_detached, with_workspace
 from quire.engine.records import RunRow, Status
 from quire.errors import CannotStart, RunBusy, RunState
 from quire.plan.ways import first_label
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 @click.command("answer")
-@click.argument("run", metavar="RUN|last", shell_complete=complete_run, callback=filled)
+@click.argument("run", metavar="RUN|last", shell_complete=complete_run, callback=require_text)
 @click.argument("words", metavar="[STEP] VALUE", nargs=-1, required=True)
 @click.option("--detach", is_flag=True, help="Store the answer, and leave the run to a process of its own.")
 @click.option("--hold", is_flag=True, help="Only store the answer; `quire resume` goes on.")
@@ -77,7 +77,7 @@ def command(
             click.echo(f"stored; to go on: quire resume {found}", err=True)
             return 0
         if detach and row.status is not Status.RUNNING:
-            return leave_to_itself(found, *options_again(context))
+            return spawn_detached(found, *options_again(context))
         if not detach:
             with contextlib.suppress(RunBusy):
                 return await drive(runtime, found, manner.writing_to(to), script=script)
@@ -109,9 +109,9 @@ async def _store(runtime: Runtime, row: RunRow, step: str | None, value: str) ->
 
 
 async def _tell_cluster(runtime: Runtime, row: RunRow) -> int:
-    from quire.cli.cluster import speak_of
+    from quire.cli.cluster import notify_cluster
 
-    if await speak_of(runtime, row):
+    if await notify_cluster(runtime, row):
         click.echo(f"stored; the cluster goes on with it: quire runs {row.id} --follow", err=True)
     return 0
 

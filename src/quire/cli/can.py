@@ -10,7 +10,7 @@ import click
 from msgspec import Struct
 
 from quire.cli.completers import complete_document
-from quire.cli.stdio import put_json
+from quire.cli.stdio import write_json
 from quire.errors import Denied, Refused
 from quire.trust.capabilities import Grants, Primary, capability, grant_for, pattern_for
 
@@ -120,7 +120,7 @@ def command(
         taken = taken.replace("takes it", "takes some of it") if asked.whole else taken
         ruling = Ruling(False, f"{ruling.why}, but {taken}", ruling.grant, ruling.origin, ruling.notes)
     if as_json:
-        put_json(
+        write_json(
             {
                 "document": found.name,
                 "capability": asked.needed,

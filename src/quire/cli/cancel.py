@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import click
 
 from quire.cli.completion import complete_run
-from quire.cli.options import filled
-from quire.cli.stdio import look, put_json
+from quire.cli.options import require_text
+from quire.cli.stdio import with_runtime, write_json
 from quire.runs.pins import PinnedState
 
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 @click.command("cancel")
-@click.argument("run", metavar="RUN|last", shell_complete=complete_run, callback=filled)
+@click.argument("run", metavar="RUN|last", shell_complete=complete_run, callback=require_text)
 @click.option("--json", "as_json", is_flag=True, help="For machines.")
 def command(run: str, as_json: bool) -> None:
     """Cancel a run. Everything it has done stays recorded, and `quire resume` can go on from there.
@@ -24,7 +24,7 @@ def command(run: str, as_json: bool) -> None:
     If another process drives the run, that process is asked to stop: it does so within a second or so, and lets a tool
     that changes something finish first. WRITES the store only; FREE.
     """
-    look(lambda runtime: _cancel(runtime, run, as_json))
+    with_runtime(lambda runtime: _cancel(runtime, run, as_json))
 
 
 async def _cancel(runtime: Runtime, name: str, as_json: bool) -> None:
@@ -32,11 +32,11 @@ async def _cancel(runtime: Runtime, name: str, as_json: bool) -> None:
     now = await runtime.store.request_cancel(run)
     row = await runtime.row(run)
     if PinnedState.of(row.pins).queue:
-        from quire.cli.cluster import speak_of
+        from quire.cli.cluster import notify_cluster
 
-        await speak_of(runtime, row)
+        await notify_cluster(runtime, row)
     if as_json:
-        put_json({"run": run, "cancelled": now, "asked_owner": not now})
+        write_json({"run": run, "cancelled": now, "asked_owner": not now})
     elif now:
         click.echo(f"cancelled {run}", err=True)
     else:

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import click
 
 from quire import formats
-from quire.cli.options import filled
+from quire.cli.options import require_text
 from quire.cli.stdio import wants_colour
 from quire.diagnostics import Severity, edits_of
 from quire.display.diagnostics import FORMATS, Findings, FormatName, printer
@@ -22,7 +22,7 @@ from quire.wording import did_you_mean, nearest, pluralize
 
 
 @click.command("check")
-@click.argument("paths", nargs=-1, metavar="PATH…", callback=filled)
+@click.argument("paths", nargs=-1, metavar="PATH…", callback=require_text)
 @click.option("--format", "form", type=click.Choice(FORMATS), default="full", show_default=True, help="How to print.")
 @click.option("--json", "as_json", is_flag=True, help="The same as --format json.")
 @click.option("--strict", is_flag=True, help="Fail on warnings and lints as well.")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from quire.cli import INTERRUPTED
-from quire.cli.report import RunReport, conclude
+from quire.cli.report import RunReport, finish
 from quire.cli.session import SessionOptions, choose_view, say_warnings
 from quire.cluster.client import Cluster, connect, require_cluster
 from quire.cluster.dispatch import follow
@@ -34,7 +34,7 @@ def cluster_of(row: RunRow) -> str:
     return PinnedState.of(row.pins).queue
 
 
-async def run_there(
+async def run_on_cluster(
     runtime: Runtime,
     read: Document,
     given: dict[str, Value],
@@ -48,7 +48,7 @@ async def run_there(
     client = await connect(where)
     runtime.queue = where.task_queue
     run = await runtime.start(read, given, options, choice)
-    await speak_of(runtime, await runtime.row(run), Cluster(client, where.task_queue, where.heartbeat))
+    await notify_cluster(runtime, await runtime.row(run), Cluster(client, where.task_queue, where.heartbeat))
     if detach:
         if not manner.quiet:
             await say_warnings(runtime, run)
@@ -58,17 +58,19 @@ async def run_there(
     return await watch(runtime, run, manner)
 
 
-async def resume_there(runtime: Runtime, row: RunRow, manner: SessionOptions) -> int:
+async def resume_on_cluster(runtime: Runtime, row: RunRow, manner: SessionOptions) -> int:
     """Ask the cluster to resume a run and watch it. Raises `RunState` for a run that was not started with
     `--cluster`."""
     if not cluster_of(row):
         raise RunState(f"run {row.id} was not started with --cluster: `quire resume {row.id}` drives it here")
-    await speak_of(runtime, row, resume=True)
+    await notify_cluster(runtime, row, resume=True)
     moves = row.status in (Status.PENDING, Status.RUNNING, Status.INTERRUPTED)
     return await watch(runtime, row.id, manner, resumed=None if moves else row)
 
 
-async def speak_of(runtime: Runtime, row: RunRow, cluster: Cluster | None = None, *, resume: bool = False) -> bool:
+async def notify_cluster(
+    runtime: Runtime, row: RunRow, cluster: Cluster | None = None, *, resume: bool = False
+) -> bool:
     """Signal the cluster to look at a run. Return False if Temporal cannot be reached; the workers' sweep finds the
     run later anyway. With `resume` the failure is raised instead."""
     try:
@@ -119,4 +121,4 @@ async def watch(runtime: Runtime, run: str, manner: SessionOptions, *, resumed: 
     questions = await runtime.store.questions(run)
     permissions = permissions_of(known, runtime.settings)
     end = RunReport(row, replayed.progress, replayed.rest, questions, permissions=permissions)
-    return conclude(end, view, manner)
+    return finish(end, view, manner)

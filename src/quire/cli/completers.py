@@ -51,7 +51,7 @@ def complete_run(context: click.Context, parameter: click.Parameter, incomplete:
 
 
 def _runs(incomplete: str, states: frozenset[str] | None) -> Items:
-    from quire.cli.stdio import look
+    from quire.cli.stdio import with_runtime
     from quire.display.text import one_line
 
     async def newest(runtime: Runtime) -> list[RunRow]:
@@ -59,7 +59,7 @@ def _runs(incomplete: str, states: frozenset[str] | None) -> Items:
 
     return [
         CompletionItem(row.id, help=f"{row.status.words}, {one_line(row.title)}")
-        for row in look(newest)
+        for row in with_runtime(newest)
         if row.id.startswith(incomplete) and (states is None or row.status.value in states)
     ][:_SHOWN]
 

@@ -15,7 +15,7 @@ import click
 from msgspec import Struct
 
 from quire import __version__
-from quire.cli.stdio import put_json, put_lines
+from quire.cli.stdio import write_json, write_lines
 from quire.display.text import one_line
 from quire.errors import BadConfiguration, QuireError
 from quire.wording import pluralize
@@ -60,9 +60,9 @@ def command(context: click.Context, as_json: bool, check: bool) -> None:
         findings += _checked(find_workspace(Path.cwd()))
     if as_json:
         rows = [{"what": one.what, "state": one.state, "detail": one.detail} for one in findings]
-        put_json(rows)
+        write_json(rows)
     else:
-        put_lines(
+        write_lines(
             f"{click.style(f'{one.state:8}', fg=_COLOURS[one.state])} {one_line(f'{one.what}: {one.detail}')}"
             for one in findings
         )

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 import click
 
 from quire.cli.completion import complete_run
-from quire.cli.inputs import split_pairs
-from quire.cli.options import check_exclusive, driving_options, filled
+from quire.cli.inputs import parse_pairs
+from quire.cli.options import check_exclusive, driving_options, require_text
 from quire.cli.output import target
 from quire.cli.repair import NewRunOptions, document_option, repair_and_drive
-from quire.cli.session import SessionOptions, drive, leave_to_itself, with_workspace
+from quire.cli.session import SessionOptions, drive, spawn_detached, with_workspace
 from quire.display.text import one_line, place
 from quire.wording import pluralize
 
@@ -21,12 +21,12 @@ if TYPE_CHECKING:
 
 
 @click.command("fork")
-@click.argument("run", metavar="RUN|last", shell_complete=complete_run, callback=filled)
-@click.option("--from", "step", metavar="STEP", callback=filled, help="The first step that is new.")
+@click.argument("run", metavar="RUN|last", shell_complete=complete_run, callback=require_text)
+@click.option("--from", "step", metavar="STEP", callback=require_text, help="The first step that is new.")
 @document_option
 @click.option("--set", "sets", metavar="NAME=VALUE", multiple=True, help="A value from that step on.")
-@click.option("--model", metavar="SPEC", callback=filled, help="Another model, for every call from there on.")
-@click.option("--allow", metavar="TOOL", multiple=True, callback=filled, help="Grant a tool to the new run.")
+@click.option("--model", metavar="SPEC", callback=require_text, help="Another model, for every call from there on.")
+@click.option("--allow", metavar="TOOL", multiple=True, callback=require_text, help="Grant a tool to the new run.")
 @click.option("--answer", "answers", metavar="STEP=VALUE", multiple=True, help="Answer a step's question beforehand.")
 @click.option("--unattended", is_flag=True, help="Ask nobody: defaults, as for `quire run`.")
 @click.option("--detach", is_flag=True, help="Leave the new run to a process of its own; print its id.")
@@ -64,7 +64,7 @@ def command(
     if step is None and document is None:
         raise click.UsageError("say what is new: --from STEP, or --document for an edited document")
     check_exclusive(context)
-    given, beforehand = split_pairs(sets, "--set"), split_pairs(answers, "--answer")
+    given, beforehand = parse_pairs(sets, "--set"), parse_pairs(answers, "--answer")
     changed = NewRunOptions(given, model, script, beforehand, unattended, budget, limits)
     manner = SessionOptions(as_json, quiet, unattended)
 
@@ -89,7 +89,7 @@ async def _fork(runtime: Runtime, run: str, step: str, changes: Changes, manner:
 
     made = await fork(runtime, run, step, changes)
     if detach:
-        return leave_to_itself(made.run)
+        return spawn_detached(made.run)
     if not manner.quiet and not manner.json:
         effects = f"{made.kept} recorded {pluralize('effect', made.kept)}"
         click.echo(f"run {made.run}: from {one_line(place(made.label))} of {run}, with {effects} of it", err=True)

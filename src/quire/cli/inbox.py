@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from quire.cli.stdio import look_at_runs, put_json, put_lines
+from quire.cli.stdio import look_at_runs, write_json, write_lines
 from quire.wording import cut
 
 if TYPE_CHECKING:
@@ -42,18 +42,18 @@ async def _show(runs: StoredRuns, as_json: bool) -> None:
     letters = (await runs.store.letters())[-LETTERS:]
     titles = await _titles(runs, {question.run for question in questions})
     if as_json:
-        put_json([*(question_data(question, titles[question.run]) for question in questions), *map(_data, letters)])
+        write_json([*(question_data(question, titles[question.run]) for question in questions), *map(_data, letters)])
         return
     now = time.time()
     lines = []
     for question in questions:
         lines.append(f"{click.style(question.run, bold=True)}  {one_line(titles[question.run])}")
         lines += (f"  {line}" for line in question_lines(question, now))
-    put_lines(lines)
+    write_lines(lines)
     for letter in letters:
         came = f"for {one_line(letter.recipient)}, {age(now - letter.at)} ago"
-        put_lines([f"{click.style(letter.run, bold=True)}  {came}"])
-        put_lines(f"  {_clipped(one_line(line))}" for line in letter.text.splitlines()[:LETTER_LINES])
+        write_lines([f"{click.style(letter.run, bold=True)}  {came}"])
+        write_lines(f"  {_clipped(one_line(line))}" for line in letter.text.splitlines()[:LETTER_LINES])
     if questions:
         click.echo("answer with: quire answer RUN [STEP] VALUE", err=True)
     else:

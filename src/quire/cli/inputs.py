@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from quire.plan.nodes import Input, Plan
 
 
-def given_inputs(pairs: Sequence[str], file: str | None, *, as_json: bool = False) -> dict[str, Value]:
+def read_inputs(pairs: Sequence[str], file: str | None, *, as_json: bool = False) -> dict[str, Value]:
     """Return all given inputs; `-i` overrides the file, and a later `-i` an earlier one.
 
     With `as_json`, which pipelines use, a text becomes the value that `value_of` makes of it. Raises `BadInputs` with
@@ -41,7 +41,7 @@ def given_inputs(pairs: Sequence[str], file: str | None, *, as_json: bool = Fals
             inputs = _from_file(file)
         except CannotStart as error:
             problems.append(str(error))
-    for name, text in split_pairs(pairs, "-i").items():
+    for name, text in parse_pairs(pairs, "-i").items():
         try:
             value = _value(name, text)
         except CannotStart as error:
@@ -68,7 +68,7 @@ def warn_of_unread(names: Sequence[str], known: Sequence[str]) -> list[str]:
     return [f"warning: no step reads {name}" + did_you_mean(hint, lead="; ") for name, hint in hints]
 
 
-def split_pairs(pairs: Sequence[str], option: str) -> dict[str, str]:
+def parse_pairs(pairs: Sequence[str], option: str) -> dict[str, str]:
     """Split `k=v` texts at their first `=` into a mapping."""
     found: dict[str, str] = {}
     for pair in pairs:
@@ -90,7 +90,7 @@ def given_limits(pairs: Sequence[str], format: str = "directive") -> dict[str, V
     from quire.errors import BadInputs
 
     limits: dict[str, Value] = {}
-    for name, text in split_pairs(pairs, "--limit").items():
+    for name, text in parse_pairs(pairs, "--limit").items():
         limits[name] = None if text.strip().lower() == "none" else text.strip()
         try:
             resolve_limits({}, {name: limits[name]}, None)

@@ -14,8 +14,8 @@ import click
 from quire.cli import INTERRUPTED
 from quire.cli.app import say
 from quire.cli.completers import complete_document
-from quire.cli.options import Amount, check_exclusive, filled
-from quire.cli.stdio import look
+from quire.cli.options import Amount, check_exclusive, require_text
+from quire.cli.stdio import with_runtime
 from quire.errors import CannotStart
 
 if TYPE_CHECKING:
@@ -32,9 +32,11 @@ SHORTEST_TOKEN = 16
 @click.option("--host", metavar="ADDRESS", default="127.0.0.1", show_default=True, help="A loopback address.")
 @click.option("--port", type=click.IntRange(0, 65535), default=0, help="The port; without it, a free one.")
 @click.option("--allow-inline", is_flag=True, help="Let clients launch pipelines that they wrote themselves.")
-@click.option("--model", metavar="SPEC", callback=filled, help="The model of the runs, as PROVIDER:NAME.")
-@click.option("--script", metavar="FILE", callback=filled, help="Take the replies from a file instead of a model.")
-@click.option("--allow", metavar="TOOL", multiple=True, callback=filled, help="Grant a tool to the runs.")
+@click.option("--model", metavar="SPEC", callback=require_text, help="The model of the runs, as PROVIDER:NAME.")
+@click.option(
+    "--script", metavar="FILE", callback=require_text, help="Take the replies from a file instead of a model."
+)
+@click.option("--allow", metavar="TOOL", multiple=True, callback=require_text, help="Grant a tool to the runs.")
 @click.option("--budget", type=Amount(min=0), metavar="USD", help="Stop each run once this much is spent.")
 @click.pass_context
 def command(
@@ -80,7 +82,7 @@ def command(
     offer = Offer([Path(document).absolute() for document in documents], allow_inline, options, say)
     if not http and sys.stdin.isatty():
         say("speaking MCP on stdin and stdout, which is for a client that starts this itself; Ctrl-C ends")
-    look(lambda runtime: _serve(runtime, offer, http=http, address=host, port=port), runtime)
+    with_runtime(lambda runtime: _serve(runtime, offer, http=http, address=host, port=port), runtime)
     if http:
         context.exit(INTERRUPTED)
 

@@ -13,7 +13,7 @@ from typing import Final
 
 import click
 
-from quire.cli.options import filled
+from quire.cli.options import require_text
 from quire.display.text import pasted
 from quire.errors import CannotStart
 
@@ -170,7 +170,7 @@ type: markdown
 
 @click.command("new")
 @click.argument("kind", metavar="KIND", type=click.Choice(KINDS))
-@click.argument("name", required=False, callback=filled)
+@click.argument("name", required=False, callback=require_text)
 @click.option("--title", help="The title, made from NAME without it; of a pipeline the description.")
 @click.option("--force", is_flag=True, help="Overwrite what is there.")
 @click.option("--stdout", "to_stdout", is_flag=True, help="Print the document and write nothing.")

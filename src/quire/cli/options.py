@@ -49,7 +49,7 @@ def budget_of(given: float | None) -> float | None:
 T = TypeVar("T")
 
 
-def filled(context: click.Context, parameter: click.Parameter, value: T) -> T:
+def require_text(context: click.Context, parameter: click.Parameter, value: T) -> T:
     """Reject empty texts. For `callback=`; checks each text of a tuple."""
     for one in value if isinstance(value, tuple) else (value,):
         if isinstance(one, str) and not one.strip():
@@ -76,12 +76,16 @@ def driving_options(verb: Verb) -> Verb:
     for option in (
         click.option("-q", "--quiet", is_flag=True, help="Only the output, and what went wrong."),
         click.option("--json", "as_json", is_flag=True, help="Events as JSON lines; the last line is the result."),
-        click.option("--out", metavar="FILE", callback=filled, help="Write the output to a file, or into a FOLDER/."),
+        click.option(
+            "--out", metavar="FILE", callback=require_text, help="Write the output to a file, or into a FOLDER/."
+        ),
         click.option(
             "--limit", "limits", metavar="NAME=VALUE", multiple=True, help="A limit of a directive: turns=12."
         ),
         click.option("--budget", type=Budget(min=0), metavar="USD|none", help="Never spend more than this."),
-        click.option("--script", metavar="FILE", callback=filled, help="Replies from a file, instead of a model."),
+        click.option(
+            "--script", metavar="FILE", callback=require_text, help="Replies from a file, instead of a model."
+        ),
     ):
         verb = option(verb)
     return verb

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from quire import formats
-from quire.cli.stdio import put_json
+from quire.cli.stdio import write_json
 from quire.errors import Unreadable
 from quire.source import Source, read_source
 
@@ -34,9 +34,9 @@ def command(context: click.Context, file: str, as_json: bool) -> None:
         if reading := formats.unread(error):
             from quire.formats.playbook.as_json import as_vector
 
-            put_json(as_vector(reading))
+            write_json(as_vector(reading))
         raise
-    put_json(tree)
+    write_json(tree)
     context.exit(0 if tree["valid"] else 1)
 
 

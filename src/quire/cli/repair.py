@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from quire.cli.inputs import given_limits
 from quire.cli.options import NO_BUDGET, budget_of
-from quire.cli.session import SessionOptions, drive, leave_to_itself, say_warnings
+from quire.cli.session import SessionOptions, drive, say_warnings, spawn_detached
 from quire.display.text import one_line, place
 from quire.errors import RunState
 from quire.runs.scripts import pinned_spec
@@ -105,7 +105,7 @@ async def repair_and_drive(
     if detach:
         if not manner.quiet:
             await say_warnings(runtime, made.run)
-        return leave_to_itself(made.run)
+        return spawn_detached(made.run)
     return await drive(runtime, made.run, manner, why=made.reason)
 
 

@@ -54,15 +54,15 @@ class RunReport(RunOutcome, frozen=True):
         return INTERRUPTED if self.interrupted else EXIT_FAILED
 
 
-def conclude(end: RunReport, view: View, manner: SessionOptions) -> int:
+def finish(end: RunReport, view: View, manner: SessionOptions) -> int:
     """Report the end of a drive, write its output, and return the exit code."""
-    tell(end)
+    print_report(end)
     code = end.exit_code
     if isinstance(view, JsonLines):
         view.line(result_line(end))
         if view.broken is not None:
-            nobody_reads()
-            code = unread(end, view.broken)
+            discard_stdout()
+            code = exit_code_for_broken_stdout(end, view.broken)
         closed_stdout(end, "--json")
     if end.status is not Status.COMPLETED:
         return code
@@ -101,10 +101,10 @@ def result_line(end: RunReport) -> dict[str, Value]:
     }
 
 
-def tell(end: RunReport) -> None:
+def print_report(end: RunReport) -> None:
     """Print on stderr what the user needs to know next. A completed run needs no message."""
     run, where = end.row.id, place(end.way) if end.way else "its start"
-    _tell_of_thread(end)
+    _print_thread(end)
     match end.status:
         case Status.COMPLETED:
             return
@@ -150,7 +150,7 @@ def _tell_of_questions(end: RunReport) -> None:
         _say(f"to be asked here again: quire resume {run}")
 
 
-def _tell_of_thread(end: RunReport) -> None:
+def _print_thread(end: RunReport) -> None:
     """Print the permissions that a directive was denied, and its closing message."""
     denied = {
         (step.title if step.depth else "", denied_capability(call.result or "") or error_text(call.result or "")): None
@@ -207,10 +207,10 @@ def print_output(end: RunReport) -> int:
         sys.stdout.write(text if text.endswith("\n") else text + "\n")
         sys.stdout.flush()
     except BrokenPipeError:
-        nobody_reads()
+        discard_stdout()
     except OSError as error:
-        nobody_reads()
-        _say(f"{unwritten(error)}: quire runs {end.row.id} --output")
+        discard_stdout()
+        _say(f"{stdout_error(error)}: quire runs {end.row.id} --output")
         return EXIT_FAILED
     return 0
 
@@ -233,20 +233,20 @@ def closed_stdout(end: RunReport, side: str) -> bool:
     return STDOUT in CLOSED
 
 
-def unwritten(error: OSError) -> str:
+def stdout_error(error: OSError) -> str:
     return f"stdout could not be written ({error.strerror or error})"
 
 
-def unread(end: RunReport, error: OSError) -> int:
+def exit_code_for_broken_stdout(end: RunReport, error: OSError) -> int:
     """Return the exit code of a run whose events could not be written to stdout, and print where its result is."""
     if end.status is Status.COMPLETED:
-        _say(f"{unwritten(error)}: quire runs {end.row.id} --json")
+        _say(f"{stdout_error(error)}: quire runs {end.row.id} --json")
     if end.status is Status.FAILED:
         return end.exit_code
     return BROKEN_PIPE if isinstance(error, BrokenPipeError) else EXIT_FAILED
 
 
-def nobody_reads() -> None:
+def discard_stdout() -> None:
     """Redirect stdout to the null device, so that the rest of its buffer does not fail again when the process ends."""
     with contextlib.suppress(OSError, ValueError):
         nowhere = os.open(os.devnull, os.O_WRONLY)

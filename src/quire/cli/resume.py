@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 import click
 
 from quire.cli.completion import complete_run
-from quire.cli.inputs import split_pairs
-from quire.cli.options import check_exclusive, driving_options, filled, options_again
+from quire.cli.inputs import parse_pairs
+from quire.cli.options import check_exclusive, driving_options, options_again, require_text
 from quire.cli.output import target_again
 from quire.cli.repair import NewRunOptions, document_option, repair_and_drive, require_limits_fit, values_for
-from quire.cli.session import SessionOptions, drive, given_now, leave_to_itself, with_workspace
+from quire.cli.session import SessionOptions, drive, given_now, spawn_detached, with_workspace
 from quire.engine.records import RunRow, Status
 from quire.errors import RunState
 
@@ -21,15 +21,17 @@ if TYPE_CHECKING:
 
 
 @click.command("resume")
-@click.argument("run", metavar="RUN|last", shell_complete=complete_run, callback=filled)
+@click.argument("run", metavar="RUN|last", shell_complete=complete_run, callback=require_text)
 @click.option("--set", "sets", metavar="NAME=VALUE", multiple=True, help="Change a value where the run is paused.")
-@click.option("--model", metavar="SPEC", callback=filled, help="Another model, for every call from here on.")
+@click.option("--model", metavar="SPEC", callback=require_text, help="Another model, for every call from here on.")
 @click.option("--answer", "answers", metavar="STEP=VALUE", multiple=True, help="Answer a step's question beforehand.")
 @click.option("--break", "breaks", metavar="STEP", multiple=True, help="Pause after a step.")
 @click.option("--unattended", is_flag=True, help="Ask nobody from here on: defaults, as for `quire run`.")
 @document_option
-@click.option("--from", "step", metavar="STEP", callback=filled, help="With --document: the first step that is new.")
-@click.option("--allow", metavar="TOOL", multiple=True, callback=filled, help="With --document: grant a tool.")
+@click.option(
+    "--from", "step", metavar="STEP", callback=require_text, help="With --document: the first step that is new."
+)
+@click.option("--allow", metavar="TOOL", multiple=True, callback=require_text, help="With --document: grant a tool.")
 @click.option("--detach", is_flag=True, help="Leave the run to a process of its own; print its id.")
 @click.option("--cluster", is_flag=True, help="Have the workers of the run's cluster go on with it, and watch.")
 @driving_options
@@ -64,7 +66,7 @@ def command(
     every recorded effect that the edited document still asks for is kept; the first effect that differs is named, and
     it is done again together with all effects after it.
     """
-    overrides = split_pairs(sets, "--set")
+    overrides = parse_pairs(sets, "--set")
     given = given_now(limits, budget, model=model, answers=answers, unattended=unattended, breaks=breaks)
     _check_usage(context, cluster, document is not None)
     manner = SessionOptions(as_json, quiet, unattended, given=given)
@@ -125,14 +127,14 @@ async def _resume(
         raise RunState(f"run {run} has expired: `quire fork {run} --from STEP` goes on from there in a new run")
     manner = manner.writing_to(target_again(out, row))
     if cluster:
-        from quire.cli.cluster import resume_there
+        from quire.cli.cluster import resume_on_cluster
 
-        return await resume_there(runtime, row, manner)
+        return await resume_on_cluster(runtime, row, manner)
     values = values_for(row, overrides)
     if values:
         from quire.runs.resume import checked_overrides
 
         values = checked_overrides((await runtime.view(run)).document, values, way=row.position)
     if detached is not None:
-        return leave_to_itself(run, *detached)
+        return spawn_detached(run, *detached)
     return await drive(runtime, run, manner, overrides=values, script=script)

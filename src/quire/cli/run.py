@@ -5,11 +5,11 @@ from __future__ import annotations
 import click
 
 from quire.cli.completers import complete_document, complete_input, complete_model
-from quire.cli.options import check_exclusive, driving_options, filled
+from quire.cli.options import check_exclusive, driving_options, require_text
 
 
 @click.command("run")
-@click.argument("document", metavar="DOC", callback=filled, shell_complete=complete_document)
+@click.argument("document", metavar="DOC", callback=require_text, shell_complete=complete_document)
 @click.option(
     "-i",
     "--input",
@@ -21,11 +21,11 @@ from quire.cli.options import check_exclusive, driving_options, filled
 )
 @click.option("--inputs", "inputs_file", metavar="FILE", help="Inputs from a JSON object.")
 @click.option(
-    "--model", metavar="SPEC", callback=filled, shell_complete=complete_model, help="The model, as PROVIDER:NAME."
+    "--model", metavar="SPEC", callback=require_text, shell_complete=complete_model, help="The model, as PROVIDER:NAME."
 )
 @click.option("--answer", "answers", metavar="STEP=VALUE", multiple=True, help="Answer a step's question beforehand.")
 @click.option("--break", "breaks", metavar="STEP", multiple=True, help="Pause after a step.")
-@click.option("--allow", metavar="TOOL", multiple=True, callback=filled, help="Grant a tool to this run.")
+@click.option("--allow", metavar="TOOL", multiple=True, callback=require_text, help="Grant a tool to this run.")
 @click.option("--unattended", is_flag=True, help="Ask nobody: defaults, else yes, the first option, nothing.")
 @click.option("--detach", is_flag=True, help="Leave the run to a process of its own; print its id.")
 @click.option("--cluster", is_flag=True, help="Hand the run to the workers of a cluster, and watch it.")

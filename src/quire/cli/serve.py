@@ -14,8 +14,8 @@ import click
 from msgspec import Struct
 
 from quire.cli.app import say
-from quire.cli.options import filled
-from quire.cli.stdio import look, put
+from quire.cli.options import require_text
+from quire.cli.stdio import with_runtime, write_text
 from quire.errors import CannotStart
 
 if TYPE_CHECKING:
@@ -27,14 +27,14 @@ if TYPE_CHECKING:
 @click.option("--port", type=click.IntRange(0, 65535), help="The port; without it, 8377 or the next free one.")
 @click.option("--open/--no-open", "opens", default=True, help="Open the page in a browser.")
 @click.option("--edit", is_flag=True, help="Let the page save documents.")
-@click.option("--allow", metavar="TOOL", multiple=True, callback=filled, help="Let runs of the page use a tool.")
+@click.option("--allow", metavar="TOOL", multiple=True, callback=require_text, help="Let runs of the page use a tool.")
 @click.option("--host", metavar="ADDRESS", default="127.0.0.1", show_default=True, help="The address to listen on.")
 @click.option(
     "--allow-host",
     "names",
     metavar="NAME",
     multiple=True,
-    callback=filled,
+    callback=require_text,
     help="Another name that the server is reached by, as NAME or NAME:PORT.",
 )
 @click.option("--base-path", "base", metavar="PATH", default="", help="The path below which a proxy serves the page.")
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     default="",
     help="The address of a proxy in front of the server: its host, and its path as --base-path.",
 )
-@click.option("--uds", metavar="FILE", callback=filled, help="Listen on a Unix socket instead of a port.")
+@click.option("--uds", metavar="FILE", callback=require_text, help="Listen on a Unix socket instead of a port.")
 @click.option("--url", "prints", is_flag=True, help="Print the address of the running server with its token, and end.")
 @click.option("--new-token", is_flag=True, help="Make a new token: open pages have to be opened again.")
 @click.option("--debug", is_flag=True, help="Report each request, and answer mistakes of Quire with a traceback.")
@@ -67,14 +67,14 @@ def command(**given: Any) -> None:
     door.check()
     runtime = Runtime.open()
     if prints:
-        put(running_address(runtime.settings) + "\n")
+        write_text(running_address(runtime.settings) + "\n")
         return
     require_trusted(runtime.settings)
     if door.allow:
         from quire.cli.allow import require_known
 
         require_known(door.allow, runtime.settings)
-    look(door.serve, runtime)
+    with_runtime(door.serve, runtime)
 
 
 class _Door(Struct, frozen=True):
@@ -144,9 +144,9 @@ class _Door(Struct, frozen=True):
 
         say(f"serving {settings.workspace.folder}" + (f" at {self.uds}" if self.uds else ""))
         if sys.stdout.isatty():
-            put(f"{url}#token={token}\n")
+            write_text(f"{url}#token={token}\n")
         else:
-            put(f"{url}\n")
+            write_text(f"{url}\n")
             say("quire serve --url prints the address with the token")
         say("Ctrl-C ends")
         if self.opens and not self.uds and _has_browser():

@@ -13,11 +13,11 @@ import click
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from quire.cli.inputs import given_limits, split_pairs
+from quire.cli.inputs import given_limits, parse_pairs
 from quire.cli.interrupts import Interrupts
 from quire.cli.options import NO_BUDGET, budget_of
-from quire.cli.report import EXIT_FAILED, RunReport, conclude, unwritten
-from quire.cli.stdio import look, stdout_aside
+from quire.cli.report import EXIT_FAILED, RunReport, finish, stdout_error
+from quire.cli.stdio import stdout_aside, with_runtime
 from quire.cli.terminal import Terminal
 from quire.cli.trust_prompt import somebody_is_here, with_grants, with_trust
 from quire.display.text import one_line, visible
@@ -72,7 +72,7 @@ def given_now(
         budget=budget_of(budget),
         unlimited=budget == NO_BUDGET,
         model=pinned_spec(model) if model else "",
-        answers=split_pairs(answers, "--answer"),
+        answers=parse_pairs(answers, "--answer"),
         unattended=unattended,
         breakpoints=breaks,
     )
@@ -94,7 +94,7 @@ def with_workspace(
     def attempt(granted: tuple[str, ...]) -> int:
         nonlocal runtime
         opened, runtime = runtime, None
-        return look(lambda runtime: work(runtime, granted), opened)
+        return with_runtime(lambda runtime: work(runtime, granted), opened)
 
     if allow is None:
         return with_trust(lambda: attempt(()), ask=ask)
@@ -112,7 +112,7 @@ async def say_warnings(runtime: Runtime, run: str) -> None:
         click.echo(one_line(f"warning: {warning}"), err=True)
 
 
-def leave_to_itself(run: str, *options: str) -> int:
+def spawn_detached(run: str, *options: str) -> int:
     """Start a process that continues the run after this one ends, and print how to look at it.
 
     The current folder determines the workspace. `options` are those of `quire resume`.
@@ -164,7 +164,7 @@ async def drive(
         row, questions = await runtime.row(run), await runtime.store.questions(run)
     rest, interrupted = ended or DriveResult(Status.PAUSED), screen.interrupts.count > 0
     end = RunReport(row, screen.progress, rest, questions, interrupted, _permissions(known, runtime.settings))
-    return conclude(end, screen.view, manner)
+    return finish(end, screen.view, manner)
 
 
 class _Screen:
@@ -177,7 +177,9 @@ class _Screen:
         self.terminal = Terminal(self.view, progress) if manner.interactive else None
         self.interrupts = Interrupts(self.view.note, self.terminal.leave if self.terminal else lambda: False)
         if isinstance(self.view, JsonLines):
-            self.view.gone = lambda error: self.interrupts.interrupt(f"{unwritten(error)}: pausing after this step …")
+            self.view.gone = lambda error: self.interrupts.interrupt(
+                f"{stdout_error(error)}: pausing after this step …"
+            )
         self.begun = False
         self._lines = lines
 

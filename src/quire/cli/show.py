@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 import click
 
 from quire.cli.completers import complete_document, complete_input
-from quire.cli.options import filled
-from quire.cli.stdio import put, put_json, put_lines
+from quire.cli.options import require_text
+from quire.cli.stdio import write_json, write_lines, write_text
 from quire.errors import BadDocument
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 @click.command("show")
-@click.argument("file", metavar="FILE|NAME", callback=filled, shell_complete=complete_document)
+@click.argument("file", metavar="FILE|NAME", callback=require_text, shell_complete=complete_document)
 @click.option("--graph", type=click.Choice(["mermaid", "svg"]), help="A flowchart instead of the outline.")
 @click.option(
     "--prompt",
@@ -67,18 +67,18 @@ def command(file: str, graph: str | None, prompt: str | None, inputs: tuple[str,
     elif prompt == "":
         raise click.UsageError("--prompt needs the STEP of a playbook or a pipeline")
     elif prompt is not None:
-        from quire.cli.inputs import given_inputs
+        from quire.cli.inputs import read_inputs
         from quire.cli.show_prompt import print_prompt
         from quire.runs.prompts import prompt_of_document
         from quire.workspace.configuration import load_settings
         from quire.workspace.locate import find_workspace
 
         settings = load_settings(find_workspace(Path.cwd()))
-        given = given_inputs(inputs, None, as_json=plan.format == "pipeline")
+        given = read_inputs(inputs, None, as_json=plan.format == "pipeline")
         print_prompt(prompt_of_document(document, prompt, given, settings), as_json)
     elif graph:
         text = _drawn(plan, graph)
-        put_json({"graph": graph, "text": text}) if as_json else put(text)
+        write_json({"graph": graph, "text": text}) if as_json else write_text(text)
     else:
         _outline(document, plan, as_json)
 
@@ -98,13 +98,13 @@ def _show_directive(document: Document, prompt_inputs: Sequence[str] | None, as_
         if as_json:
             _put_outline(document, outlined(document, library, os.environ))
         else:
-            put_lines(directive_outline(survey(library, os.environ, document, {})))
+            write_lines(directive_outline(survey(library, os.environ, document, {})))
         return
-    from quire.cli.inputs import given_inputs
+    from quire.cli.inputs import read_inputs
     from quire.cli.show_prompt import print_prompt
     from quire.runs.prompts import prompt_of_directive
 
-    print_prompt(prompt_of_directive(library, os.environ, document, given_inputs(prompt_inputs, None)), as_json)
+    print_prompt(prompt_of_directive(library, os.environ, document, read_inputs(prompt_inputs, None)), as_json)
 
 
 def _drawn(plan: Plan, form: str) -> str:
@@ -126,15 +126,15 @@ def _outline(document: Document, plan: Plan, as_json: bool) -> None:
     from quire.display.outline import foreseen_lines, outline
     from quire.library.foresight import Foresight
 
-    put_lines(_pipeline_lines(document) if plan.format == "pipeline" else outline(plan))
-    put_lines(foreseen_lines(*Foresight.here().of(plan)))
+    write_lines(_pipeline_lines(document) if plan.format == "pipeline" else outline(plan))
+    write_lines(foreseen_lines(*Foresight.here().of(plan)))
 
 
 def _put_outline(document: Document, outline: dict[str, Value]) -> None:
     from quire.display.outline import foreseen_data
     from quire.library.foresight import Foresight
 
-    put_json({"document": document.name, **outline, **foreseen_data(*Foresight.here().of(document.runnable()))})
+    write_json({"document": document.name, **outline, **foreseen_data(*Foresight.here().of(document.runnable()))})
 
 
 def _pipeline_lines(document: Document) -> Iterator[str]:

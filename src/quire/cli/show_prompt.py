@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from quire.cli.stdio import put, put_json
+from quire.cli.stdio import write_json, write_text
 
 if TYPE_CHECKING:
     from quire.engine.interpreter.preview import Preview
@@ -19,6 +19,6 @@ def print_prompt(preview: Preview, as_json: bool) -> None:
     for note in preview.notes:
         click.echo(f"note: {one_line(note)}", err=True)
     if as_json:
-        put_json(prompt_data(preview.request))
+        write_json(prompt_data(preview.request))
     else:
-        put(prompt_text(preview.request))
+        write_text(prompt_text(preview.request))

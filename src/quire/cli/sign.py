@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from quire.cli.stdio import put_json
+from quire.cli.stdio import write_json
 from quire.display.visible import visible
 from quire.errors import CannotStart, Refused
 
@@ -72,7 +72,7 @@ def command(context: click.Context, paths: tuple[str, ...], key_name: str | None
     if as_json:
         total = len(signed) + len(failed)
         report: dict[str, Value] = {"signed": signed, "failed": list(failed), "total": total, "issues": failed}
-        put_json({**report, "problems": problems, "key_id": key.key_id})
+        write_json({**report, "problems": problems, "key_id": key.key_id})
     else:
         for path in signed:
             click.echo(visible(path))

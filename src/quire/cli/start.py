@@ -11,16 +11,16 @@ from msgspec.structs import replace
 
 from quire.cli.inputs import (
     ask_for_missing,
-    given_inputs,
     given_limits,
-    split_pairs,
+    parse_pairs,
+    read_inputs,
     warn_of_missing,
     warn_of_unread,
 )
 from quire.cli.interrupts import starting
 from quire.cli.options import budget_of
 from quire.cli.output import target
-from quire.cli.session import SessionOptions, drive, leave_to_itself, say_warnings, with_workspace
+from quire.cli.session import SessionOptions, drive, say_warnings, spawn_detached, with_workspace
 from quire.cli.stdio import wants_colour
 from quire.cli.trust_prompt import with_trust
 from quire.diagnostics import Diagnostic, Severity
@@ -69,7 +69,7 @@ def run_document(order: Order) -> int:
     options = RunOptions(
         model=pinned_spec(asked) if asked else None,
         breakpoints=order.breaks,
-        answers=split_pairs(order.answers, "--answer"),
+        answers=parse_pairs(order.answers, "--answer"),
         unattended=order.unattended,
         allow=order.allow,
         budget=budget_of(order.budget),
@@ -77,7 +77,7 @@ def run_document(order: Order) -> int:
         out=to.kept if to else "",
     )
     is_pipeline = read.format == "pipeline"
-    given = given_inputs(order.inputs, order.inputs_file, as_json=is_pipeline)
+    given = read_inputs(order.inputs, order.inputs_file, as_json=is_pipeline)
     ask = manner.interactive and not order.detach
     try:
         runtime, choice = with_trust(lambda: _open(read, options, order.script is not None, order.cluster), ask=ask)
@@ -178,16 +178,16 @@ async def _run(
     cluster: bool,
 ) -> int:
     if cluster:
-        from quire.cli.cluster import run_there
+        from quire.cli.cluster import run_on_cluster
 
-        return await run_there(runtime, read, given, options, choice, manner, detach)
+        return await run_on_cluster(runtime, read, given, options, choice, manner, detach)
     if not manner.quiet:
         runtime.notice = lambda line: click.echo(one_line(line), err=True)
     run = await starting(runtime.start(read, given, options, choice))
     if detach:
         if not manner.quiet:
             await say_warnings(runtime, run)
-        return leave_to_itself(run)
+        return spawn_detached(run)
     return await drive(runtime, run, manner, why=choice.reason if choice else "")
 
 

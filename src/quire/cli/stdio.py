@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
-def look(work: Callable[[Runtime], Coroutine[object, object, T]], runtime: Runtime | None = None) -> T:
+def with_runtime(work: Callable[[Runtime], Coroutine[object, object, T]], runtime: Runtime | None = None) -> T:
     """Open the runtime of the workspace around the current folder, do some work with it, and close it. A `runtime`
     that was opened before is used instead."""
     import asyncio
@@ -79,7 +79,7 @@ def wants_colour(stream: TextIO) -> bool:
     return stream.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
 
 
-def put_lines(lines: Iterable[str]) -> None:
+def write_lines(lines: Iterable[str]) -> None:
     """Print finished lines to stdout. The caller has already made them safe for a terminal. Colours appear only on a
     terminal, unless `NO_COLOR` is set."""
     plain = bool(os.environ.get("NO_COLOR")) or os.environ.get("TERM") == "dumb"
@@ -87,7 +87,7 @@ def put_lines(lines: Iterable[str]) -> None:
         click.echo(line, color=False if plain else None)
 
 
-def put(text: str) -> None:
+def write_text(text: str) -> None:
     """Print foreign text to stdout: exact for a file or a pipe, safe for a terminal. Ends with a newline."""
     from quire.values import clean
 
@@ -108,12 +108,12 @@ def as_utf8(stream: TextIO) -> None:
         stream.reconfigure(encoding="utf-8", errors="backslashreplace")  # type: ignore[attr-defined]
 
 
-def put_json(value: Value) -> None:
+def write_json(value: Value) -> None:
     import json
 
     from quire.display.visible import escaped
 
-    put(escaped(json.dumps(value, indent=2, ensure_ascii=False)))
+    write_text(escaped(json.dumps(value, indent=2, ensure_ascii=False)))
 
 
 STDOUT, STDERR = 1, 2

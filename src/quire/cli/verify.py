@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from quire.cli.stdio import put_json
+from quire.cli.stdio import write_json
 from quire.display.visible import visible
 from quire.errors import Refused, Unreadable
 
@@ -65,7 +65,7 @@ def command(context: click.Context, paths: tuple[str, ...], as_json: bool) -> No
             }
             for item, verdict in rows
         ]
-        put_json({"files": files, "total": len(rows), "refused": refused, "problems": problems})
+        write_json({"files": files, "total": len(rows), "refused": refused, "problems": problems})
     else:
         for item, verdict in rows:
             click.echo(f"{verdict.outcome.value}\t{visible(str(item.path))}")

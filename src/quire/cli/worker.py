@@ -11,8 +11,8 @@ import click
 from msgspec.structs import replace
 
 from quire.cli.app import say
-from quire.cli.options import Amount, filled
-from quire.cli.stdio import look
+from quire.cli.options import Amount, require_text
+from quire.cli.stdio import with_runtime
 from quire.errors import CannotStart
 
 if TYPE_CHECKING:
@@ -22,16 +22,28 @@ SLOTS = 20
 
 
 @click.command("worker")
-@click.option("--database", metavar="URL", callback=filled, help="The shared store, as postgresql://…  [[store] url]")
-@click.option("--temporal", metavar="HOST:PORT", callback=filled, help="The Temporal server.  [[cluster] temporal]")
-@click.option("--namespace", metavar="NAME", callback=filled, help="Its namespace.  [[cluster] namespace]")
-@click.option("--task-queue", metavar="NAME", callback=filled, help="Whose runs to drive.  [[cluster] task_queue]")
+@click.option(
+    "--database", metavar="URL", callback=require_text, help="The shared store, as postgresql://…  [[store] url]"
+)
+@click.option(
+    "--temporal", metavar="HOST:PORT", callback=require_text, help="The Temporal server.  [[cluster] temporal]"
+)
+@click.option("--namespace", metavar="NAME", callback=require_text, help="Its namespace.  [[cluster] namespace]")
+@click.option(
+    "--task-queue", metavar="NAME", callback=require_text, help="Whose runs to drive.  [[cluster] task_queue]"
+)
 @click.option("--tls", is_flag=True, help="Encrypt, with the CAs of the system.  [[cluster] tls]")
-@click.option("--tls-ca", metavar="FILE", callback=filled, help="Whose certificates to believe.  [[cluster] tls_ca]")
-@click.option("--tls-cert", metavar="FILE", callback=filled, help="The certificate to show.  [[cluster] tls_cert]")
-@click.option("--tls-key", metavar="FILE", callback=filled, help="Its private key.  [[cluster] tls_key]")
-@click.option("--api-key-env", metavar="NAME", callback=filled, help="The variable with the API key.  [[cluster] …]")
-@click.option("--api-key-file", metavar="FILE", callback=filled, help="The file with the API key.  [[cluster] …]")
+@click.option(
+    "--tls-ca", metavar="FILE", callback=require_text, help="Whose certificates to believe.  [[cluster] tls_ca]"
+)
+@click.option(
+    "--tls-cert", metavar="FILE", callback=require_text, help="The certificate to show.  [[cluster] tls_cert]"
+)
+@click.option("--tls-key", metavar="FILE", callback=require_text, help="Its private key.  [[cluster] tls_key]")
+@click.option(
+    "--api-key-env", metavar="NAME", callback=require_text, help="The variable with the API key.  [[cluster] …]"
+)
+@click.option("--api-key-file", metavar="FILE", callback=require_text, help="The file with the API key.  [[cluster] …]")
 @click.option("--concurrency", type=click.IntRange(1, 10_000), default=SLOTS, show_default=True, help="Runs at a time.")
 @click.option("--grace", type=Amount(min=0), default=30.0, show_default=True, help="Seconds to park runs in.")
 @click.option("--sweep", type=Amount(min=0.1), default=30.0, show_default=True, help="Seconds between sweeps.")
@@ -97,7 +109,7 @@ def command(
             runtime, where, say, reopen=reopened, concurrency=concurrency, sweep_seconds=sweep, grace=grace
         ).run()
 
-    look(worker, runtime)
+    with_runtime(worker, runtime)
 
 
 def with_access(configured: ClusterSettings, temporal: str | None, given: TemporalAccess) -> ClusterSettings:

@@ -96,9 +96,9 @@ class CallGraph:
             )
         if document.plan is None:
             return None
-        from quire.library.callees import called
+        from quire.library.callees import called_names
 
-        return _caller(document.format, document.id, document.id, [Wanted(one) for one in called(document.plan)])
+        return _caller(document.format, document.id, document.id, [Wanted(one) for one in called_names(document.plan)])
 
 
 def _caller(format: str, id: str, name: str, calls: Sequence[Wanted]) -> Caller:

@@ -47,7 +47,7 @@ def is_built_in(name: str) -> bool:
     return name in _BUILT_IN
 
 
-def called(plan: Plan) -> Iterator[str]:
+def called_names(plan: Plan) -> Iterator[str]:
     """Yield the names of the documents that the steps of a plan call."""
     for _, step in plan.steps():
         yield from (call.document for call in step.calls())
@@ -88,7 +88,7 @@ class Callees:
         return found
 
     def _follow(self, plan: Plan, found: dict[str, Callee], way: tuple[str, ...]) -> None:
-        for name in called(plan):
+        for name in called_names(plan):
             if name in way:
                 raise BadDocument(str(Circle(Wanted(name), way[way.index(name) :], decided=False)))
             if name in found:
@@ -133,7 +133,7 @@ def pinned(callees: Mapping[str, Callee]) -> dict[str, Value]:
     }
 
 
-def unpinned(source: Source, format: str, declared: str, key: str) -> Document:
+def document_from_pin(source: Source, format: str, declared: str, key: str) -> Document:
     """Read a document again from its pinned text. Raises `StopIteration` if a file of pipelines has none of the
     name."""
     if format == "directive":
@@ -146,7 +146,7 @@ def unpinned(source: Source, format: str, declared: str, key: str) -> Document:
     return Document(source, format, plan, (), declared, key)
 
 
-def opened(stored: Mapping[str, Value], text: str) -> tuple[Plan, Bundle | None]:
+def callee_from_pin(stored: Mapping[str, Value], text: str) -> tuple[Plan, Bundle | None]:
     """Read a callee from its pin."""
     from quire.engine.interpreter.thread.compose import Bundle
 
@@ -154,4 +154,4 @@ def opened(stored: Mapping[str, Value], text: str) -> tuple[Plan, Bundle | None]
     format = entry.get("format", "pipeline")
     bundle = Bundle.of(text) if format == "directive" else None
     source = Source.of(bundle.directives[bundle.item_id] if bundle else text, entry["document"])
-    return unpinned(source, format, entry["declared"], entry["key"]).runnable(), bundle
+    return document_from_pin(source, format, entry["declared"], entry["key"]).runnable(), bundle

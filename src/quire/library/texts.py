@@ -15,7 +15,7 @@ from msgspec import Struct
 
 from quire.engine.interpreter.call_document import Opened
 from quire.errors import QuireError, Refused, StepFailed, Unreadable
-from quire.library.callees import Callees, opened, pinned
+from quire.library.callees import Callees, callee_from_pin, pinned
 from quire.source import read_source
 from quire.values import Value, decode, encode
 
@@ -78,7 +78,7 @@ def open_document(text: str, setting: Environment) -> Opened:
     documents: dict[str, Plan] = {}
     bundles: dict[str, Bundle] = {}
     for name, stored in cast("Mapping[str, Mapping[str, Value]]", loaded["documents"]).items():
-        plan, bundle = opened(stored, texts[name])
+        plan, bundle = callee_from_pin(stored, texts[name])
         documents[name] = plan
         if bundle is not None:
             bundles[name] = bundle

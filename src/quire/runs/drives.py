@@ -20,9 +20,9 @@ from quire.plan.ways import typed_way
 from quire.runs.adapters import GivenAnswers, Nobody, Unattended
 from quire.runs.gate import redactor_of
 from quire.runs.outcome import letter_text
-from quire.runs.resume import Given, agreed, opening, record_of, with_given
+from quire.runs.resume import Given, amend, amendment_record, apply_amendments, first_batch
 from quire.runs.start import asked_models
-from quire.runs.step_names import check_labels
+from quire.runs.step_names import check_step_labels
 from quire.tools.gate import Gate
 from quire.trust.capabilities import Grants
 from quire.workspace.grants import default_grants, reach_of
@@ -55,7 +55,7 @@ async def drive_run(
     if held.pins.imported:
         raise RunState(f"run {run} is imported and only to be looked at: `quire fork {run} --from STEP` goes on")
     pins = held.pins
-    check_labels(held.plan, given.breakpoints, given.answers, held.setting.documents)
+    check_step_labels(held.plan, given.breakpoints, given.answers, held.setting.documents)
     if given.model:
         runtime.check_model(given.model)
     if held.setting.bundles:
@@ -69,13 +69,13 @@ async def drive_run(
         lease = await runtime.store.acquire(run, after=after)
         stack.push_async_callback(runtime.store.release, lease)
         row, records = _taken(lease, row), list(lease.records)
-        before = agreed(pins, records)
-        held = replace(held, pins=with_given(before, given))
+        before = apply_amendments(pins, records)
+        held = replace(held, pins=amend(before, given))
         ports = _ports(runtime, held.pins, gate, loader, people)
         most = runtime.settings.runs.pure_work
-        first = await opening(row, records, held.walk, overrides, runtime.clock.now(), pure_work=most)
+        first = await first_batch(row, records, held.walk, overrides, runtime.clock.now(), pure_work=most)
         if held.pins != before:
-            first = replace(first, effects=(*first.effects, record_of(held.pins, pins, runtime.clock.now())))
+            first = replace(first, effects=(*first.effects, amendment_record(held.pins, pins, runtime.clock.now())))
         gone = set(first.supersede)
         records = [record for record in records if record.path not in gone]
         journal = Journal([*records, *first.effects])

@@ -21,10 +21,10 @@ from quire.plan.thread import THREAD_PATH
 from quire.plan.uses import asks_a_model
 from quire.plan.ways import path_named
 from quire.runs.options import checked_budget
-from quire.runs.resume import checked_overrides, passed, unknown
+from quire.runs.resume import boundary_record, checked_overrides, unknown
 from quire.runs.start import new_run_id
 from quire.runs.static_failures import check_prices
-from quire.runs.step_names import check_labels
+from quire.runs.step_names import check_step_labels
 from quire.stores.contract import History, restore
 from quire.trust.capabilities import Grants
 from quire.values import Value, copy
@@ -213,7 +213,7 @@ def _pins(runtime: Runtime, view: RunView, place: Place, changes: Changes) -> tu
         warnings=(),
     )
     pins = _granted(runtime, view, pins, changes.allow, changes.limits)
-    check_labels(view.document.runnable(), (), changes.answers, view.documents)
+    check_step_labels(view.document.runnable(), (), changes.answers, view.documents)
     pins = replace(
         pins,
         answers={**pins.answers, **changes.answers},
@@ -283,7 +283,7 @@ def with_boundary(
         return kept
     earlier = cast("Mapping[str, Value]", stood.value) if stood else {}
     others = [record for record in kept if record is not stood]
-    return [*others, passed(boundary, label, {**earlier, **sets}, now)]
+    return [*others, boundary_record(boundary, label, {**earlier, **sets}, now)]
 
 
 async def _check_reached(

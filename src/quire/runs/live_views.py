@@ -19,7 +19,7 @@ from msgspec.structs import replace
 from quire.engine.driver.drive import DriveResult
 from quire.engine.driver.replay import Replay
 from quire.runs.fan_items import Recorded
-from quire.runs.resume import agreed
+from quire.runs.resume import apply_amendments
 from quire.runs.view import RunView
 
 if TYPE_CHECKING:
@@ -184,7 +184,7 @@ class LiveViews:
 def _live_view(driven: Following, drive: Drive, row: RunRow, questions: Sequence[Question]) -> RunView:
     held, progress = driven.held, driven.progress
     effects = drive.records
-    pins = agreed(held.pins, effects)
+    pins = apply_amendments(held.pins, effects)
     thread = held.thread()
     if thread is not None:
         progress.limits = thread.limits.as_value()

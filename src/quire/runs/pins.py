@@ -20,7 +20,7 @@ from msgspec.structs import asdict
 from quire.engine.interpreter.call_document import opener
 from quire.engine.interpreter.environment import Environment, Profile
 from quire.errors import RunState
-from quire.library.callees import opened, unpinned
+from quire.library.callees import callee_from_pin, document_from_pin
 from quire.library.texts import open_document
 from quire.plan.nodes import KNOWN_VERSIONS, SEMANTICS_VERSION, Plan
 from quire.source import Source
@@ -269,10 +269,10 @@ async def read_pinned(text: Texts, row: RunRow, *, repairs: int, fan_out_depth: 
     bundles: dict[str, Bundle] = {}
     try:
         source = Source.of(await text(pins.document), row.document)
-        document = unpinned(source, row.format, pins.declared, pins.key)
+        document = document_from_pin(source, row.format, pins.declared, pins.key)
         for name, stored in pins.callees.items():
             callee = cast("Mapping[str, str]", stored)
-            documents[name], bundle = opened(callee, await text(callee["sha256"]))
+            documents[name], bundle = callee_from_pin(callee, await text(callee["sha256"]))
             if bundle is not None:
                 bundles[name] = bundle
         if pins.bundle:

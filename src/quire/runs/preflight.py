@@ -34,7 +34,7 @@ from quire.plan.nodes import (
 from quire.plan.reach import Reached, reach
 from quire.plan.thread import Thread
 from quire.plan.uses import OWN, OWN_TOOLS
-from quire.runs.static_failures import certain_failures, check_cap, server_prompts
+from quire.runs.static_failures import check_cap, server_prompts, static_failures
 from quire.tools.builtin import NAMES, SPECS
 from quire.tools.gate import Gate
 from quire.tools.planned_calls import PlannedBuiltIns, PlannedCall
@@ -111,7 +111,7 @@ async def look_ahead(
     directives name.
     """
     plan, documents, settings = start.plan, start.documents, library.settings
-    found = Findings(wrong=dict.fromkeys(certain_failures(plan)))
+    found = Findings(wrong=dict.fromkeys(static_failures(plan)))
     reached = list(reach(plan, documents))
     for at in reached:
         if (missing := _missing_prompt(at, start.folder)) and missing not in found.wrong:

@@ -17,7 +17,7 @@ from quire.engine.driver.refit import Refit, refit
 from quire.engine.driver.replay import expanded
 from quire.engine.records import EffectRecord, Event, NewRun, RunRow, RunUpdate, Status
 from quire.errors import BadInputs, CannotStart, RunState
-from quire.library.callees import unpinned
+from quire.library.callees import document_from_pin
 from quire.library.document import Document, read
 from quire.models.choose import Choice
 from quire.plan.thread import Thread
@@ -25,9 +25,9 @@ from quire.runs.fork import FORKED, Changes, Place, find_place, with_boundary
 from quire.runs.options import RunOptions
 from quire.runs.pins import PinnedState
 from quire.runs.resume import PATH as TERMS
-from quire.runs.resume import agreed, checked_overrides
+from quire.runs.resume import apply_amendments, checked_overrides
 from quire.runs.start import new_run_id, prepare
-from quire.runs.step_names import check_labels
+from quire.runs.step_names import check_step_labels
 from quire.source import read_source
 from quire.stores.contract import History, restore
 from quire.trust.capabilities import Grants
@@ -107,7 +107,7 @@ async def repair(
 async def _old(runtime: Runtime, run: str) -> _Old:
     row = await runtime.row(run)
     records = await runtime.store.effects(run)
-    pins = agreed(PinnedState.of(row.pins), records)
+    pins = apply_amendments(PinnedState.of(row.pins), records)
     trusted = not pins.imported and await runtime.is_sealed(run)
     return _Old(row, pins, records, trusted)
 
@@ -118,7 +118,7 @@ def _document(old: _Old, file: str) -> Document:
     source = read_source(path)
     if old.row.format == "pipeline" and old.pins.declared:
         try:
-            return unpinned(source, "pipeline", old.pins.declared, old.pins.key)
+            return document_from_pin(source, "pipeline", old.pins.declared, old.pins.key)
         except StopIteration:
             raise CannotStart(f"{source.name} has no pipeline {old.pins.declared}, which the run is of") from None
     document = read(source)
@@ -192,7 +192,7 @@ def _budget(old: _Old, changes: Changes) -> float | None:
 
 def _means(plan: Plan, documents: Mapping[str, Plan], breakpoints: tuple[str, ...], answers: Mapping[str, str]) -> bool:
     try:
-        check_labels(plan, breakpoints, answers, documents)
+        check_step_labels(plan, breakpoints, answers, documents)
     except BadInputs:
         return False
     return True

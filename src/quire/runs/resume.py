@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from quire.library.document import Document
 
 
-async def opening(
+async def first_batch(
     row: RunRow,
     records: Sequence[EffectRecord],
     begin: Begin,
@@ -46,7 +46,7 @@ async def opening(
     """Return the first write of a drive. Raises `RunState` for `overrides` if the run is not stopped at a boundary."""
     update = RunUpdate(status=Status.RUNNING)
     if row.ended_by and row.ended_by[0].endswith(BREAK):
-        return Batch(effects=(passed(row.ended_by[0], row.position, overrides, now),), update=update)
+        return Batch(effects=(boundary_record(row.ended_by[0], row.position, overrides, now),), update=update)
     if overrides:
         raise RunState(
             f"run {row.id} is {row.status.words} and does not stand at the end of a step: values can be set only there"
@@ -58,7 +58,7 @@ async def opening(
     return Batch(supersede=again, update=update)
 
 
-def passed(path: str, label: str, values: Mapping[str, Value], now: float) -> EffectRecord:
+def boundary_record(path: str, label: str, values: Mapping[str, Value], now: float) -> EffectRecord:
     """Return the record of a boundary that a run has passed; `values` are those that a person set there."""
     # Copied as a replay will read it: a terminal may pass text with characters that cannot be stored.
     return EffectRecord(path, "break", "ok", request_hash(Boundary(path, label)), now, copy(dict(values)))
@@ -84,7 +84,7 @@ class Given(Struct, frozen=True):
     breakpoints: tuple[str, ...] = ()
 
 
-def agreed(pins: PinnedState, records: Iterable[EffectRecord]) -> PinnedState:
+def apply_amendments(pins: PinnedState, records: Iterable[EffectRecord]) -> PinnedState:
     """Return the pins of a run with the latest recorded changes."""
     found = next((record for record in records if record.path == PATH), None)
     if found is None or not has_shape(found):
@@ -98,7 +98,7 @@ def agreed(pins: PinnedState, records: Iterable[EffectRecord]) -> PinnedState:
     return replace(pins, **further)  # of the shapes that the pins have
 
 
-def with_given(pins: PinnedState, given: Given) -> PinnedState:
+def amend(pins: PinnedState, given: Given) -> PinnedState:
     """Return the pins with new changes. Raises `CannotStart` for a budget that is not an amount."""
     budget = pins.budget if checked_budget(given.budget) is None else given.budget
     return replace(
@@ -112,7 +112,7 @@ def with_given(pins: PinnedState, given: Given) -> PinnedState:
     )
 
 
-def record_of(pins: PinnedState, start: PinnedState, now: float) -> EffectRecord:
+def amendment_record(pins: PinnedState, start: PinnedState, now: float) -> EffectRecord:
     """Return the record of the current changes; `start` are the pins of the start. It answers no request, so its
     request hash is empty."""
     value: dict[str, Value] = {"limits": dict(pins.limits), "budget": pins.budget}

@@ -26,7 +26,7 @@ from quire.runs.adapters import PROGRAM, Models, WallClock, one_name
 from quire.runs.drives import drive_run
 from quire.runs.gate import open_gate
 from quire.runs.pins import PinnedRun, PinnedState, Texts, read_pinned
-from quire.runs.resume import Given, agreed
+from quire.runs.resume import Given, apply_amendments
 from quire.runs.start import new_run_id, prepare
 from quire.runs.stored import StoredRuns, settings_of, shared_store_of, store_of
 from quire.runs.view import RunView
@@ -223,7 +223,7 @@ class Runtime(StoredRuns):
         if its outcome is known."""
         held = await self.stored(row)
         replayed = replayed or await self.replay_of(held, row, effects, progress)
-        held = replace(held, pins=agreed(held.pins, effects))
+        held = replace(held, pins=apply_amendments(held.pins, effects))
         thread = held.thread()
         if replayed.exhausted and row.status is Status.COMPLETED:
             raise LimitReached(replayed.exhausted)
@@ -249,7 +249,7 @@ class Runtime(StoredRuns):
         self, held: PinnedRun, row: RunRow, effects: Sequence[EffectRecord], progress: Callable[[Plan], Progress]
     ) -> Coroutine[Any, Any, Replay]:
         """Return the replay of a run, to be awaited. It only computes, so a thread can do it as well."""
-        held = replace(held, pins=agreed(held.pins, effects))
+        held = replace(held, pins=apply_amendments(held.pins, effects))
         stands = row.ended_by if row.status is Status.PAUSED else ()
         breakpoints = frozenset(map(typed_way, held.pins.breakpoints))
         # A run that was never driven has done nothing, even if it could compute without an effect.

@@ -23,7 +23,7 @@ from quire.plan.uses import asks_a_model, has_agents
 from quire.runs.pins import PinnedState, pinned_profiles
 from quire.runs.preflight import Start
 from quire.runs.static_failures import check_prices
-from quire.runs.step_names import check_labels, way_problems
+from quire.runs.step_names import check_step_labels, way_problems
 from quire.source import Source
 from quire.values import InvalidValue, Value, encode
 from quire.workspace.grants import default_grants
@@ -67,7 +67,7 @@ async def prepare(
     parts = _gather(runtime, document, inputs, options)
     plan, documents, bundles = parts.plan, parts.documents, parts.bundles
     values = _values(plan, inputs, parts.started)
-    check_labels(plan, options.breakpoints, options.answers, documents)
+    check_step_labels(plan, options.breakpoints, options.answers, documents)
     if "agents" in settings.requested and has_agents(parts.plans):
         require_trusted(settings)
     model = _model(runtime, parts, options, choice)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from quire.runs.adapters import Models
 
 
-def certain_failures(plan: Plan) -> list[str]:
+def static_failures(plan: Plan) -> list[str]:
     """Return a line for each step of a playbook that would fail if it were reached, and for each failing top-level step
     of a pipeline. Directives are not checked here."""
     problems = [

@@ -23,7 +23,7 @@ _TURNS = "its steps are turn 1, turn 2, …"
 _MOST_NAMED = 20
 
 
-def check_labels(
+def check_step_labels(
     plan: Plan, breakpoints: Collection[str], answers: Mapping[str, str], documents: Documents | None = None
 ) -> None:
     """Check the steps that breakpoints and answers name. Raises `BadInputs` with everything that is wrong. `documents`

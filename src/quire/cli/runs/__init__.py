@@ -16,8 +16,8 @@ import click
 from click.shell_completion import CompletionItem
 
 from quire.cli.completion import complete_run
-from quire.cli.options import filled
-from quire.cli.stdio import look, look_at_runs, put, put_json, put_lines
+from quire.cli.options import require_text
+from quire.cli.stdio import look_at_runs, with_runtime, write_json, write_lines, write_text
 from quire.engine.records import Status
 from quire.errors import BrokenSeal, JournalMismatch, NoSuchRun, RunState
 from quire.wording import did_you_mean, nearest
@@ -98,7 +98,7 @@ _GOING = (Status.PENDING, Status.RUNNING)
 
 
 @click.command("runs", cls=Listing)
-@click.argument("run", metavar="[RUN|last]", required=False, shell_complete=complete_run, callback=filled)
+@click.argument("run", metavar="[RUN|last]", required=False, shell_complete=complete_run, callback=require_text)
 @click.option("--status", type=click.Choice([str(status) for status in Status]), help="Only runs in this state.")
 @click.option("--limit", type=click.IntRange(min=1), help="At most so many, the newest (50).")
 @click.option("--page", type=click.IntRange(min=1), help="The next so many runs: 2 is the second page of the list.")
@@ -145,7 +145,7 @@ def listing(
     if len(asked) > 1:
         raise click.UsageError(f"{' and '.join(asked)} exclude each other")
     side = asked[0] if asked else ""
-    look(lambda runtime: _one(runtime, run, side, prompt or "", as_json or transcript == "json"))
+    with_runtime(lambda runtime: _one(runtime, run, side, prompt or "", as_json or transcript == "json"))
 
 
 command = RunsGroup("runs", listing)
@@ -157,10 +157,10 @@ async def _list(runs: StoredRuns, status: Status | None, limit: int, page: int, 
 
     rows = (await runs.store.list(status=status, limit=limit * page))[limit * (page - 1) :]
     if as_json:
-        put_json([row_data(row) for row in rows])
+        write_json([row_data(row) for row in rows])
     elif rows:
         asking = {question.run for question in await runs.store.questions()}
-        put_lines(run_table(rows, time.time(), asking, _columns()))
+        write_lines(run_table(rows, time.time(), asking, _columns()))
         if len(rows) == limit or page > 1:
             await _count(runs, status, limit, page, len(rows))
     elif page > 1:
@@ -204,13 +204,13 @@ async def _one(runtime: Runtime, name: str, side: str, step: str, as_json: bool)
             view = await runtime.view(run)
             if view.row.format != "playbook":
                 raise RunState(f"run {run} is of a {view.row.format}: --state is for playbooks (see --json)")
-            put_json(view.state())
+            write_json(view.state())
         case "--output":
             view = await runtime.view(run)
             if not view.replay.finished:
                 raise RunState(f"run {run} has no final output: it is {view.row.status.words}")
             data = {"output": view.value, "artifact": view.artifact, "artifact_type": view.artifact_type or None}
-            put_json(data) if as_json else put(view.artifact)
+            write_json(data) if as_json else write_text(view.artifact)
         case _:
             await _print_page(runtime, run, as_json)
 
@@ -236,17 +236,17 @@ async def _print_page(runtime: Runtime, run: str, as_json: bool) -> None:
         # The row can still be shown; the error that follows says why the rest cannot.
         row = await runtime.row(run)
         if as_json:
-            put_json(row_data(row))
+            write_json(row_data(row))
         else:
-            put_lines(run_header(row, now, str(row.pins.get("model", ""))))
+            write_lines(run_header(row, now, str(row.pins.get("model", ""))))
         raise
     from quire.display.text import one_line
 
     broken = await _broken_seal(runtime, run)
     if as_json:
-        put_json({**view_data(view), "sealed": broken is None})
+        write_json({**view_data(view), "sealed": broken is None})
         return
-    put_lines(run_page(view, now))
+    write_lines(run_page(view, now))
     if broken is not None and not view.pins.imported:
         click.echo(one_line(str(broken)), err=True)
         return
@@ -271,9 +271,9 @@ async def _print_journal(runtime: Runtime, run: str, as_json: bool) -> None:
 
     effects = await runtime.store.effects(run)
     if as_json:
-        put_json(effects_data(effects))
+        write_json(effects_data(effects))
     elif effects:
-        put_lines(journal_table(effects))
+        write_lines(journal_table(effects))
     else:
         click.echo(f"run {run} has recorded nothing yet", err=True)
 
@@ -293,7 +293,7 @@ async def _print_transcript(runtime: Runtime, run: str, as_json: bool) -> None:
     found = transcripts(view)
     if not found:
         raise RunState(f"run {run} has no thread: a transcript is of directives (see --journal)")
-    put_json(transcript_data(view, found)) if as_json else put(transcript_markdown(view, found))
+    write_json(transcript_data(view, found)) if as_json else write_text(transcript_markdown(view, found))
 
 
 async def _print_events(runtime: Runtime, run: str, as_json: bool) -> None:
@@ -304,7 +304,7 @@ async def _print_events(runtime: Runtime, run: str, as_json: bool) -> None:
     from quire.values import encode
 
     def show(event: Event) -> None:
-        put(escaped(encode(event.as_json()))) if as_json else click.echo(event_line(event))
+        write_text(escaped(encode(event.as_json()))) if as_json else click.echo(event_line(event))
 
     row = await follow_run(runtime, run, show, asyncio.sleep)
     if row.status is Status.FAILED and not row.pins.get("imported"):

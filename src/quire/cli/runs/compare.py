@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING
 import click
 
 from quire.cli.completion import complete_run
-from quire.cli.options import filled
-from quire.cli.stdio import look, put_json, put_lines
+from quire.cli.options import require_text
+from quire.cli.stdio import with_runtime, write_json, write_lines
 
 if TYPE_CHECKING:
     from quire.runs.runtime import Runtime
 
 
 @click.command("why")
-@click.argument("run", metavar="RUN|last", shell_complete=complete_run, callback=filled)
+@click.argument("run", metavar="RUN|last", shell_complete=complete_run, callback=require_text)
 @click.argument("step", metavar="STEP")
 @click.option("--json", "as_json", is_flag=True, help="For machines.")
 def why_command(run: str, step: str, as_json: bool) -> None:
@@ -24,7 +24,7 @@ def why_command(run: str, step: str, as_json: bool) -> None:
 
     STEP is a label, or the path of an item or of an effect as `quire runs RUN --journal` shows it. FREE.
     """
-    look(lambda runtime: _why(runtime, run, step, as_json))
+    with_runtime(lambda runtime: _why(runtime, run, step, as_json))
 
 
 async def _why(runtime: Runtime, name: str, step: str, as_json: bool) -> None:
@@ -32,19 +32,19 @@ async def _why(runtime: Runtime, name: str, step: str, as_json: bool) -> None:
     from quire.runs.why import traced, why
 
     found = why(await traced(runtime, await runtime.find(name)), step)
-    put_json(why_data(found)) if as_json else put_lines(why_page(found))
+    write_json(why_data(found)) if as_json else write_lines(why_page(found))
 
 
 @click.command("diff")
-@click.argument("a", metavar="A", shell_complete=complete_run, callback=filled)
-@click.argument("b", metavar="B", shell_complete=complete_run, callback=filled)
+@click.argument("a", metavar="A", shell_complete=complete_run, callback=require_text)
+@click.argument("b", metavar="B", shell_complete=complete_run, callback=require_text)
 @click.option("--json", "as_json", is_flag=True, help="For machines.")
 def diff_command(a: str, b: str, as_json: bool) -> None:
     """Show how two runs differ, step by step: the values read, the requests, the answers, and the cost.
 
     Each is an id, the beginning of one, or `last`. Steps are compared by their place in the document. FREE.
     """
-    look(lambda runtime: _diff(runtime, a, b, as_json))
+    with_runtime(lambda runtime: _diff(runtime, a, b, as_json))
 
 
 async def _diff(runtime: Runtime, a: str, b: str, as_json: bool) -> None:
@@ -54,4 +54,4 @@ async def _diff(runtime: Runtime, a: str, b: str, as_json: bool) -> None:
 
     of_a, of_b = [await traced(runtime, await runtime.find(name)) for name in (a, b)]
     found = diff(of_a, of_b)
-    put_json(diff_data(of_a, of_b, found)) if as_json else put_lines(diff_page(of_a, of_b, found))
+    write_json(diff_data(of_a, of_b, found)) if as_json else write_lines(diff_page(of_a, of_b, found))

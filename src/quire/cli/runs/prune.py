@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from quire.cli.stdio import look, put_json, put_lines
+from quire.cli.stdio import with_runtime, write_json, write_lines
 from quire.engine.records import Status
 from quire.wording import pluralize
 
@@ -60,7 +60,7 @@ def prune_command(age: float, statuses: tuple[Status, ...], dry_run: bool, vacuu
     after the next VACUUM of the server, and --vacuum asks for one now. The age of an imported run counts from its
     import. WRITES the store.
     """
-    look(lambda runtime: _prune(runtime, age, statuses, dry_run, vacuum, as_json))
+    with_runtime(lambda runtime: _prune(runtime, age, statuses, dry_run, vacuum, as_json))
 
 
 async def _prune(
@@ -71,7 +71,7 @@ async def _prune(
     before = runtime.clock.now() - age
     pruned = await keeper(runtime.store).prune(before, statuses, dry_run=dry_run, vacuum=vacuum)
     if as_json:
-        put_json(
+        write_json(
             {
                 "runs": list(pruned.runs),
                 "effects": pruned.effects,
@@ -82,7 +82,7 @@ async def _prune(
             }
         )
         return
-    put_lines(pruned.runs)
+    write_lines(pruned.runs)
     click.echo(_said(pruned, dry_run, vacuum), err=True)
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from quire.cli.completion import complete_run
-from quire.cli.stdio import look, put_json
+from quire.cli.stdio import with_runtime, write_json
 from quire.errors import BrokenSeal, Refused
 from quire.wording import pluralize
 
@@ -34,16 +34,16 @@ def seal_command(context: click.Context, asked: tuple[str, ...], every: bool, ye
     """
     if bool(asked) == every:
         raise click.UsageError("say which: RUN, or --all for those of Quire 0.1.0")
-    rows = look(lambda runtime: _unsealed(runtime, asked))
+    rows = with_runtime(lambda runtime: _unsealed(runtime, asked))
     if not as_json:
         _show(rows)
     if rows and not yes and (as_json or not _agreed(len(rows))):
         if not as_json:
             click.echo("not sealed: `--yes` seals them without asking", err=True)
         context.exit(Refused.exit_code)
-    sealed = look(lambda runtime: _sealed(runtime, rows))
+    sealed = with_runtime(lambda runtime: _sealed(runtime, rows))
     if as_json:
-        put_json({"sealed": [*sealed]})
+        write_json({"sealed": [*sealed]})
     else:
         click.echo(f"sealed {len(sealed)} {pluralize('run', len(sealed))}", err=True)
 
@@ -51,11 +51,11 @@ def seal_command(context: click.Context, asked: tuple[str, ...], every: bool, ye
 def seal_old_runs() -> bool:
     """Ask the user at the terminal whether the runs of Quire 0.1.0 in this store are theirs, and seal them. Return
     True if they were sealed."""
-    rows = look(lambda runtime: _unsealed(runtime, ()))
+    rows = with_runtime(lambda runtime: _unsealed(runtime, ()))
     _show(rows)
     if not rows or not _agreed(len(rows)):
         return False
-    look(lambda runtime: _sealed(runtime, rows))
+    with_runtime(lambda runtime: _sealed(runtime, rows))
     return True
 
 

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import click
 
 from quire.cli.completion import complete_run
-from quire.cli.options import filled
-from quire.cli.stdio import look, put_json
+from quire.cli.options import require_text
+from quire.cli.stdio import with_runtime, write_json
 from quire.errors import CannotStart
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ FINDINGS = 1
 
 
 @click.command("export")
-@click.argument("run", metavar="RUN|last", shell_complete=complete_run, callback=filled)
+@click.argument("run", metavar="RUN|last", shell_complete=complete_run, callback=require_text)
 @click.option("-o", "--out", metavar="FILE", type=click.Path(path_type=Path), help="A file; else standard output.")
 @click.option("--force", is_flag=True, help="Overwrite the FILE where it exists.")
 def export_command(run: str, out: Path | None, force: bool) -> None:
@@ -32,7 +32,7 @@ def export_command(run: str, out: Path | None, force: bool) -> None:
     """
     if out is not None and not force and out.is_file():
         raise CannotStart(f"{out} exists: name another file, or say --force")
-    look(lambda runtime: _export(runtime, run, out))
+    with_runtime(lambda runtime: _export(runtime, run, out))
 
 
 async def _export(runtime: Runtime, name: str, out: Path | None) -> None:
@@ -62,7 +62,7 @@ def import_command(file: Path, as_json: bool) -> None:
     It can be shown like any other run, and forked. It cannot be resumed or answered, and it brings no grants: a fork
     of it runs with your grants and your model.
     """
-    look(lambda runtime: _import(runtime, file, as_json))
+    with_runtime(lambda runtime: _import(runtime, file, as_json))
 
 
 async def _import(runtime: Runtime, file: Path, as_json: bool) -> None:
@@ -71,7 +71,7 @@ async def _import(runtime: Runtime, file: Path, as_json: bool) -> None:
     exported = read_export(file)
     run = await import_run(runtime, exported)
     if as_json:
-        put_json({"run": run, "effects": len(exported.effects), "head": exported.head})
+        write_json({"run": run, "effects": len(exported.effects), "head": exported.head})
         return
     click.echo(run)
     click.echo(f"to see it: quire runs {run}", err=True)
@@ -94,8 +94,8 @@ def verify_command(context: click.Context, what: str, as_json: bool) -> None:
     """
     file = Path(what)
     if file.exists() or "/" in what or file.suffix:
-        context.exit(look(lambda runtime: _verify_file(runtime, file, as_json)))
-    context.exit(look(lambda runtime: _verify_run(runtime, what, as_json)))
+        context.exit(with_runtime(lambda runtime: _verify_file(runtime, file, as_json)))
+    context.exit(with_runtime(lambda runtime: _verify_run(runtime, what, as_json)))
 
 
 async def _verify_run(runtime: Runtime, asked: str, as_json: bool) -> int:
@@ -110,12 +110,12 @@ async def _verify_run(runtime: Runtime, asked: str, as_json: bool) -> int:
     except (BrokenSeal, JournalMismatch, StoreError) as error:
         problem = f"run {run}: {error.reason if isinstance(error, BrokenSeal) else error}"
         if as_json:
-            put_json({**result, "problem": problem})
+            write_json({**result, "problem": problem})
         else:
             click.echo(visible(problem), err=True)
         return FINDINGS
     if as_json:
-        put_json({**result, "ok": True, "effects": len(view.effects)})
+        write_json({**result, "ok": True, "effects": len(view.effects)})
     else:
         click.echo(f"run {run} is as you wrote it: {len(view.effects):,} effects, sealed and replayed", err=True)
     return 0
@@ -133,12 +133,12 @@ async def _verify_file(runtime: Runtime, file: Path, as_json: bool) -> int:
     except (BadExport, NotProved) as error:
         problem = str(error) if isinstance(error, BadExport) else f"{file}: {error}"
         if as_json:
-            put_json({**result, "problem": problem, "line": getattr(error, "line", 0) or None})
+            write_json({**result, "problem": problem, "line": getattr(error, "line", 0) or None})
         else:
             click.echo(visible(problem), err=True)
         return FINDINGS
     if as_json:
-        put_json({**result, "ok": True})
+        write_json({**result, "ok": True})
     else:
         click.echo(exported.head)
         click.echo(
@@ -158,11 +158,11 @@ def backup_command(file: Path, as_json: bool) -> None:
     The copy is a complete store: to restore it, put it in the place of .quire/quire.db. An existing file is never
     overwritten.
     """
-    look(lambda runtime: _backup(runtime, file, as_json))
+    with_runtime(lambda runtime: _backup(runtime, file, as_json))
 
 
 async def _backup(runtime: Runtime, file: Path, as_json: bool) -> None:
     from quire.stores.contract import keeper
 
     size = await keeper(runtime.store).backup(file)
-    put_json({"file": str(file), "bytes": size}) if as_json else click.echo(f"wrote {file}: {size:,} bytes", err=True)
+    write_json({"file": str(file), "bytes": size}) if as_json else click.echo(f"wrote {file}: {size:,} bytes", err=True)
