@@ -11,7 +11,7 @@ import asyncio
 import contextlib
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Coroutine, Sequence
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar, runtime_checkable
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -21,6 +21,7 @@ from quire.engine.driver.replay import Replay
 from quire.runs.fan_items import Recorded
 from quire.runs.resume import apply_amendments
 from quire.runs.view import RunView
+from quire.stores.journal_pages import Paged
 
 if TYPE_CHECKING:
     from quire.engine.driver.drive import Drive
@@ -207,22 +208,9 @@ def _alone(work: Coroutine[Any, Any, T]) -> T:
         work.close()
 
 
-@runtime_checkable
-class _Paged(Protocol):
-    """A store that reads the last events of a run without the others."""
-
-    def views(self) -> _EventPages: ...
-
-
-class _EventPages(Protocol):
-    async def event_page(
-        self, run: str, *, after: int | None = None, before: int | None = None, limit: int = 100
-    ) -> Sequence[Event]: ...
-
-
 async def last_event(store: Store, run: str, known: int = 0) -> int:
     """Return the number of the last kept event of a run; 0 without one. `known` is a number that it had before."""
     found = (
-        await store.views().event_page(run, limit=1) if isinstance(store, _Paged) else await store.events(run, known)
+        await store.journal().event_page(run, limit=1) if isinstance(store, Paged) else await store.events(run, known)
     )
     return max((event.seq for event in found), default=known)

@@ -110,6 +110,13 @@ EFFECT_COLUMNS = """
 """
 
 
+BRIEF_COLUMNS = """
+    j.path, j.kind, j.state, j.request, j.at, NULL, j.failure_kind, j.failure_message, j.input_tokens, j.output_tokens,
+    j.cost, j.elapsed, j.delays, j.answered_by
+"""
+"""The same without the value."""
+
+
 @_checked
 def effect_record(row: Row) -> EffectRecord:
     path, kind, state, request, at, value, failure, message, *used, delays, by = row

@@ -26,6 +26,7 @@ from quire.engine.records import (
 )
 from quire.errors import RunState, StoreError
 from quire.stores import contract, row_decoder, rows
+from quire.stores.journal_pages import JournalPages
 from quire.stores.run_list import Condition, RunFilters, RunPage, RunQueries, cursor
 from quire.stores.transactions import Steps, Transactions, drive_async, encode_run
 from quire.values import clean
@@ -179,6 +180,10 @@ class SqlStore(ABC):
         found = await self._rows(self._sql.EVENTS, (run, rows.places(0, after)[0]))
         kept = [event for row in found for event in row_decoder.events(run, row) if event.seq > after]
         return sorted(kept, key=attrgetter("seq"))
+
+    def journal(self) -> JournalPages:
+        """Return the reader of parts of journals."""
+        return JournalPages(self._sql, self._rows)
 
     async def questions(self, run: str | None = None) -> Sequence[Question]:
         if run is None:

@@ -87,6 +87,14 @@ class Statements(ABC):
     EFFECTS: str
     EVENTS: str
     """Takes the run and the least place, counted from the first place of the run."""
+    EFFECT_BRIEFS: str
+    """Like `EFFECTS`, with NULL as value, and the size of the value in the end."""
+    ONE_EFFECT: str
+    """Takes the run and the path; the newest row comes first."""
+    EVENTS_FROM: str
+    """Takes the run, the least place and a limit. The place, counted from the first one of the run, comes first."""
+    EVENTS_BEFORE: str
+    """Takes the run, the place before which rows stand, and a limit: the newest row comes first."""
     SEALED_JOURNAL: str
     # In the order of `seals.StoredRun`, after the run's number and epoch.
     SEALED_RUN = """

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import re
 
-from quire.stores.row_decoder import EFFECT_COLUMNS, EVENT_COLUMNS, RUN_COLUMNS
+from quire.stores.row_decoder import BRIEF_COLUMNS, EFFECT_COLUMNS, EVENT_COLUMNS, RUN_COLUMNS
 from quire.stores.rows import JOURNAL_COLUMNS
 from quire.stores.statements import Statements
 
@@ -105,6 +105,25 @@ class PostgresStatements(Statements):
     EVENTS = f"""
         SELECT {EVENT_COLUMNS} FROM journal j JOIN runs r ON r.n = j.run
         WHERE r.id = ? AND j.place >= ? AND (j.events IS NOT NULL OR j.events_blob IS NOT NULL) ORDER BY j.place
+    """
+    EFFECT_BRIEFS = f"""
+        SELECT {BRIEF_COLUMNS}, coalesce(octet_length(j.value),
+            (SELECT octet_length(b.body) FROM blobs b WHERE b.sha256 = j.blob))
+        FROM journal j JOIN runs r ON r.n = j.run WHERE r.id = ? AND j.path IS NOT NULL ORDER BY j.place
+    """
+    ONE_EFFECT = f"""
+        SELECT {EFFECT_COLUMNS} FROM journal j JOIN runs r ON r.n = j.run
+        WHERE r.id = ? AND j.path = ? ORDER BY j.place DESC LIMIT 1
+    """
+    EVENTS_FROM = f"""
+        SELECT j.place, {EVENT_COLUMNS} FROM journal j JOIN runs r ON r.n = j.run
+        WHERE r.id = ? AND j.place >= ? AND (j.events IS NOT NULL OR j.events_blob IS NOT NULL)
+        ORDER BY j.place LIMIT ?
+    """
+    EVENTS_BEFORE = f"""
+        SELECT j.place, {EVENT_COLUMNS} FROM journal j JOIN runs r ON r.n = j.run
+        WHERE r.id = ? AND j.place < ? AND (j.events IS NOT NULL OR j.events_blob IS NOT NULL)
+        ORDER BY j.place DESC LIMIT ?
     """
     SEALED_JOURNAL = f"""
         SELECT {_NAMES}, (SELECT body FROM blobs WHERE sha256 = j.blob),

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from quire.stores import rows
-from quire.stores.row_decoder import EFFECT_COLUMNS, EVENT_COLUMNS, RUN_COLUMNS
+from quire.stores.row_decoder import BRIEF_COLUMNS, EFFECT_COLUMNS, EVENT_COLUMNS, RUN_COLUMNS
 from quire.stores.rows import JOURNAL_COLUMNS, PLACE_BITS
 from quire.stores.statements import Statements
 
@@ -63,6 +63,26 @@ class SqliteStatements(Statements):
         SELECT {EVENT_COLUMNS} FROM runs r CROSS JOIN journal j
         WHERE r.id = ? AND j.id BETWEEN ({_FIRST}) + ? AND {_LAST}
             AND (j.events IS NOT NULL OR j.events_blob IS NOT NULL) ORDER BY j.id
+    """
+    EFFECT_BRIEFS = f"""
+        SELECT {BRIEF_COLUMNS}, coalesce(length(CAST(j.value AS BLOB)),
+            (SELECT length(CAST(b.body AS BLOB)) FROM blobs b WHERE b.sha256 = j.blob))
+        FROM runs r CROSS JOIN journal j
+        WHERE r.id = ? AND j.id BETWEEN {_FIRST} AND {_LAST} AND j.path IS NOT NULL ORDER BY j.id
+    """
+    ONE_EFFECT = f"""
+        SELECT {EFFECT_COLUMNS} FROM runs r CROSS JOIN journal j
+        WHERE r.id = ? AND j.id BETWEEN {_FIRST} AND {_LAST} AND j.path = ? ORDER BY j.id DESC LIMIT 1
+    """
+    EVENTS_FROM = f"""
+        SELECT j.id - ({_FIRST}), {EVENT_COLUMNS} FROM runs r CROSS JOIN journal j
+        WHERE r.id = ? AND j.id BETWEEN ({_FIRST}) + ? AND {_LAST}
+            AND (j.events IS NOT NULL OR j.events_blob IS NOT NULL) ORDER BY j.id LIMIT ?
+    """
+    EVENTS_BEFORE = f"""
+        SELECT j.id - ({_FIRST}), {EVENT_COLUMNS} FROM runs r CROSS JOIN journal j
+        WHERE r.id = ? AND j.id BETWEEN {_FIRST} AND ({_FIRST}) + ? - 1
+            AND (j.events IS NOT NULL OR j.events_blob IS NOT NULL) ORDER BY j.id DESC LIMIT ?
     """
     SEALED_JOURNAL = f"""
         WITH given (run) AS (SELECT ?)
