@@ -85,14 +85,18 @@ def why(view: RunView, named: str) -> Why:
     `RunState` if the run has not reached it."""
     if JOINT in (way := typed_way(named)) and (found := _in_callee(view, way)):
         return found
-    path = _find(view, named.strip())
-    steps = view.replay.progress.steps
-    step = steps.get(path)
+    return why_at(view, _find(view, named.strip()), named)
+
+
+def why_at(view: RunView, path: str, named: str = "") -> Why:
+    """Explain the step, the item or the effect at a path, and nothing else that has the path as its name. Raises
+    `RunState` if the run has not reached it."""
+    step = view.replay.progress.steps.get(path)
     planned = path if step else place_in_plan(path)
     around = step or view.replay.progress.step_of(path)
     performed = _performed(view, path)
     if step is None and not performed:
-        raise RunState(f"run {view.row.id} has not come to {named}")
+        raise RunState(f"run {view.row.id} has not come to {named or path}")
     return Why(
         view.row.id,
         path,

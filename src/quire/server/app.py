@@ -17,6 +17,7 @@ from starlette.routing import Route
 from quire.display.visible import visible
 from quire.errors import QuireError
 from quire.server.assets import Assets
+from quire.server.compression import compressed
 from quire.server.endpoints import Endpoint, Reply, json_response
 from quire.server.guard import Guard
 from quire.server.problems import KINDS, Problem, problem_of
@@ -101,7 +102,7 @@ def _route(site: Site, path: str, group: list[Endpoint], report: Callable[[str],
         except Exception as error:
             report(f"{request.method} {request.url.path}: {error!r}\n{traceback.format_exc()}")
             return _bug(site, error).response(site.options.base, request.url.path)
-        return json_response(answer) if isinstance(answer, Reply) else answer
+        return await compressed(json_response(answer) if isinstance(answer, Reply) else answer, request)
 
     return Route(f"{API}{path}", serve, methods=list(by_method))
 

@@ -15,6 +15,7 @@ from quire.library.document import load
 from quire.runs.options import RunOptions
 from quire.runs.resume import Given, checked_overrides
 from quire.server.endpoints import Call, Reply
+from quire.server.pinned_file import pinned_file
 from quire.server.site import DOOR
 from quire.source import relative_to_here
 
@@ -44,7 +45,13 @@ async def show_run(site: Site, call: Call) -> Reply:
     tag = f'"{seen.version.tag}.{driven:d}.{hashlib.sha256(asked.encode()).hexdigest()[:12]}"'
     if call.request.headers.get("if-none-match") == tag:
         return Reply(None, 304, {"ETag": tag})
-    head = {**head_data(seen.view, driven_here=driven), "seq": seen.version.seq}
+    file = pinned_file(site.folder, seen.view.row)
+    head: dict[str, Value] = {
+        **head_data(seen.view, driven_here=driven),
+        "seq": seen.version.seq,
+        "document_id": file.id if file else None,
+        "document_changed": file.changed() if file else False,
+    }
     return Reply(head, 200, {"ETag": tag})
 
 

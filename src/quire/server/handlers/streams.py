@@ -10,6 +10,7 @@ from quire.engine.records import FINAL
 from quire.server.endpoints import Call, Reply
 from quire.server.problems import Problem
 from quire.server.sse import MEDIA_TYPE, Frame, event_stream
+from quire.stores.journal_pages import Paged
 
 if TYPE_CHECKING:
     from starlette.responses import Response
@@ -24,16 +25,29 @@ async def run_events(site: Site, call: Call) -> Reply | Response:
     run = await site.runtime.find(call.path["run"])
     after = call.number("after", 0)
     if MEDIA_TYPE not in call.request.headers.get("accept", ""):
-        row = await site.runtime.row(run)
-        events = await site.runtime.events(row, after)
-        limit = call.number("limit", 500)
-        more = str(events[limit - 1].seq) if len(events) > limit else None
-        return Reply({"items": [event.as_json() for event in events[:limit]], "next": more})
+        return await _event_page(site, call, run, after)
     last = call.request.headers.get("last-event-id", "")
     if last.isascii() and last.isdecimal() and len(last) < 16:
         after = int(last)
     site.hub.require_room()
     return event_stream(_run_frames(site, run, after))
+
+
+async def _event_page(site: Site, call: Call, run: str, after: int) -> Reply:
+    """Return events in their order: after a number, or with `before` the last ones before it. `next` continues in the
+    same direction."""
+    store, limit = site.runtime.store, call.number("limit", 500)
+    if not isinstance(store, Paged):
+        raise Problem.of("store", "this store cannot read parts of a journal")
+    if "before" in call.query:
+        events = await store.journal().event_page(run, before=call.number("before", 0), limit=limit + 1)
+        kept = events[-limit:]
+        more = str(kept[0].seq) if len(events) > limit else None
+    else:
+        events = await store.journal().event_page(run, after=after, limit=limit + 1)
+        kept = events[:limit]
+        more = str(kept[-1].seq) if len(events) > limit else None
+    return Reply({"items": [event.as_json() for event in kept], "next": more})
 
 
 async def _run_frames(site: Site, run: str, after: int) -> AsyncIterator[Frame]:

@@ -5,13 +5,14 @@ Routing, validation, the OpenAPI document, the page of the API and the tests are
 
 from __future__ import annotations
 
-from quire.server.routes import documents, pictures, questions, runs, streams, workspace
+from quire.server.routes import documents, pictures, questions, run_parts, runs, streams, workspace
 
 ENDPOINTS = (
     *workspace.ENDPOINTS,
     *documents.ENDPOINTS,
     *runs.ENDPOINTS,
     *pictures.ENDPOINTS,
+    *run_parts.ENDPOINTS,
     *questions.ENDPOINTS,
     *streams.ENDPOINTS,
 )

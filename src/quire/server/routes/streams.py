@@ -14,7 +14,11 @@ ENDPOINTS: tuple[Endpoint, ...] = (
         "The events of a run: a stream, or pages of JSON.",
         "FREE",
         streams.run_events,
-        parameters=(Parameter("after", SEQ, "The number of the last event that is known."), MOST_ITEMS),
+        parameters=(
+            Parameter("after", SEQ, "The number of the last event that is known."),
+            Parameter("before", SEQ, "Return the last events before this number, in pages of JSON."),
+            MOST_ITEMS,
+        ),
         response=page_of({"type": "object"}),
     ),
     Endpoint(

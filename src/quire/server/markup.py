@@ -1,0 +1,202 @@
+"""HTML of texts that models, tools and people wrote. No other module makes HTML from such a text.
+
+Markdown comes out without any HTML of its own, without images from elsewhere, and with links that say where they lead.
+Code comes out as spans with classes. Large and slow texts end as plain text: the cap is what a browser can use.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import html
+import re
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Iterator, MutableMapping, Sequence
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+if TYPE_CHECKING:
+    from markdown_it import MarkdownIt
+    from markdown_it.renderer import RendererHTML
+    from markdown_it.token import Token
+    from markdown_it.utils import OptionsDict
+    from pygments.lexer import Lexer  # type: ignore[import-untyped]
+
+LONGEST = 400_000
+"""Characters of a text that become HTML; the rest is left out, and the reader is told."""
+PIECE = 20_000
+"""Markdown is rendered in pieces of about so many characters, so that the time can be looked at in between."""
+MOST_SECONDS = 2.0
+LONGEST_CODE, LONGEST_LINE = 100_000, 2000
+"""Longer code stays without colours: some patterns of lexers take quadratic time."""
+KEPT_CHARACTERS = 20_000_000
+
+_OWN_IMAGE = re.compile(r"data:image/(?:png|jpeg|gif|webp);base64,[A-Za-z0-9+/=]+", re.ASCII)
+_LINK = re.compile(r"(?:https?://|mailto:)\S+", re.IGNORECASE)
+_FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
+_LANGUAGES = frozenset(
+    re.findall(
+        r"\w+",
+        """bash c cpp css diff go html ini java javascript js json kotlin markdown md php python py ruby rust sh shell
+        sql swift toml ts tsx typescript xml yaml yml""",
+    )
+)
+
+_kept: OrderedDict[str, str] = OrderedDict()
+
+
+def render_markdown(text: str) -> str:
+    """Return Markdown as HTML that can be shown as it is."""
+    return _cached("markdown", text, _markdown)
+
+
+def highlight(code: str, language: str) -> str:
+    """Return code as HTML with a class for each kind of token; without colours if the language is not known."""
+    return _cached(
+        f"code {language}", code, lambda text: f'<pre class="code"><code>{_code(text, language)}</code></pre>'
+    )
+
+
+def _cached(kind: str, text: str, make: Callable[[str], str]) -> str:
+    key = hashlib.sha256(f"{kind}\n{text}".encode(errors="replace")).hexdigest()
+    if (known := _kept.get(key)) is None:
+        known = _kept[key] = make(text)
+        while len(_kept) > 1 and sum(map(len, _kept.values())) > KEPT_CHARACTERS:
+            _kept.popitem(last=False)
+    else:
+        _kept.move_to_end(key)
+    return known
+
+
+def _markdown(text: str) -> str:
+    until = time.monotonic() + MOST_SECONDS
+    out: list[str] = []
+    shown, rest = text[:LONGEST], text[LONGEST:]
+    pieces = list(_pieces(shown))
+    for at, piece in enumerate(pieces):
+        if time.monotonic() > until:
+            out.append(f"<pre>{html.escape(''.join(pieces[at:]))}</pre>")
+            break
+        out.append(_parser().render(piece))
+    if rest:
+        out.append(f'<p class="left-out">{len(rest):,} more characters are not shown here.</p>')
+    return "".join(out)
+
+
+def _pieces(text: str) -> Iterator[str]:
+    """Split Markdown at blank lines outside of code. A list that is split goes on as a list of its own."""
+    piece: list[str] = []
+    size, fence = 0, ""
+    for line in text.splitlines(keepends=True):
+        if found := _FENCE.match(line):
+            mark = found[1]
+            if not fence:
+                fence = mark
+            elif mark[0] == fence[0] and len(mark) >= len(fence) and not line.strip().strip(mark[0]):
+                fence = ""
+        piece.append(line)
+        size += len(line)
+        if size > PIECE and not fence and not line.strip():
+            yield "".join(piece)
+            piece, size = [], 0
+    yield "".join(piece)
+
+
+@functools.cache
+def _parser() -> MarkdownIt:
+    from markdown_it import MarkdownIt
+
+    parser = MarkdownIt("commonmark", {"html": False, "highlight": _fenced}).enable(["table", "strikethrough"])
+    parser.validateLink = _may_link  # type: ignore[method-assign, assignment]
+    parser.add_render_rule("image", _image)
+    parser.add_render_rule("link_open", _link_open)
+    parser.add_render_rule("link_close", _link_close)
+    parser.add_render_rule("th_open", _cell)
+    parser.add_render_rule("td_open", _cell)
+    return parser
+
+
+def _may_link(address: str) -> bool:
+    """Tell whether an address may stand in a link or an image. Others stay text: `//host`, `javascript:`, files."""
+    return bool(_LINK.fullmatch(address) or _OWN_IMAGE.fullmatch(address))
+
+
+def _image(
+    renderer: RendererHTML, tokens: Sequence[Token], at: int, options: OptionsDict, env: MutableMapping[str, Any]
+) -> str:
+    address = str(tokens[at].attrs.get("src", ""))
+    label = html.escape(tokens[at].content)
+    if _OWN_IMAGE.fullmatch(address):
+        return f'<img src="{html.escape(address)}" alt="{label}">'
+    place = html.escape(_host(address) or "elsewhere")
+    blocked = f"image from {place} — not loaded: {label} <code>{html.escape(address)}</code>"
+    return f'<span class="blocked-image">{blocked}</span>'
+
+
+def _link_open(
+    renderer: RendererHTML, tokens: Sequence[Token], at: int, options: OptionsDict, env: MutableMapping[str, Any]
+) -> str:
+    address = str(tokens[at].attrs.get("href", ""))
+    env.setdefault("links", []).append(address)
+    if not _LINK.fullmatch(address):
+        return "<span>"
+    return f'<a href="{html.escape(address)}" rel="noopener noreferrer nofollow" target="_blank">'
+
+
+def _link_close(
+    renderer: RendererHTML, tokens: Sequence[Token], at: int, options: OptionsDict, env: MutableMapping[str, Any]
+) -> str:
+    address = env["links"].pop() if env.get("links") else ""
+    if not _LINK.fullmatch(address):
+        return "</span>"
+    return f'</a> <span class="link-host">({html.escape(_host(address))})</span>'
+
+
+def _cell(
+    renderer: RendererHTML, tokens: Sequence[Token], at: int, options: OptionsDict, env: MutableMapping[str, Any]
+) -> str:
+    """Align a cell by a class: the policy of the page forbids the style attribute."""
+    side = str(tokens[at].attrs.get("style", "")).removeprefix("text-align:")
+    return f'<{tokens[at].tag} class="{side}">' if side in ("left", "right", "center") else f"<{tokens[at].tag}>"
+
+
+def _host(address: str) -> str:
+    """Return the host of an address in ASCII, so that no letter looks like another; for mail the recipient."""
+    try:
+        parts = urlsplit(address)
+        if parts.scheme.lower() == "mailto":
+            return parts.path
+        host = parts.hostname or ""
+        return host.encode("idna").decode("ascii") if not host.isascii() else host
+    except (ValueError, UnicodeError):
+        return "an unreadable address"
+
+
+def _fenced(code: str, language: str, attributes: str) -> str:
+    return f'<pre class="code"><code>{_code(code, language)}</code></pre>'
+
+
+def _code(code: str, language: str) -> str:
+    lexer = _lexer(language.lower())
+    if lexer is None or len(code) > LONGEST_CODE or any(len(line) > LONGEST_LINE for line in code.splitlines()):
+        return html.escape(code[:LONGEST])
+    from pygments import highlight as coloured  # type: ignore[import-untyped]
+
+    return str(coloured(code, lexer, _formatter()))
+
+
+@functools.cache
+def _lexer(language: str) -> Lexer | None:
+    if language not in _LANGUAGES:
+        return None
+    from pygments.lexers import get_lexer_by_name  # type: ignore[import-untyped]
+
+    return get_lexer_by_name(language, stripnl=False, ensurenl=False)
+
+
+@functools.cache
+def _formatter() -> Any:
+    from pygments.formatters import HtmlFormatter  # type: ignore[import-untyped]
+
+    return HtmlFormatter(nowrap=True, classprefix="hl-")
