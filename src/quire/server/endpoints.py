@@ -182,4 +182,6 @@ def _validator(schema: str) -> jsonschema_rs.Draft202012Validator:
 
 
 def json_response(reply: Reply) -> Response:
+    if reply.status == 304:
+        return Response(None, 304, dict(reply.headers))
     return Response(encode(reply.data), reply.status, dict(reply.headers), JSON)

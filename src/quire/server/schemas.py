@@ -90,3 +90,32 @@ CHART: Mapping[str, Value] = {
     },
     "required": ["width", "height", "folded", "nodes", "edges", "groups"],
 }
+_COLUMN: Mapping[str, Value] = {"type": "array"}
+TIMELINE: Mapping[str, Value] = {
+    "type": "object",
+    "properties": {
+        "seq": SEQ,
+        "start": NUMBER,
+        "end": NUMBER,
+        "lanes": {"type": "array", "items": {"type": "object"}},
+        "kinds": {"type": "array", "items": NAME},
+        "states": {"type": "array", "items": NAME},
+        "effects": record(path=_COLUMN, lane=_COLUMN, kind=_COLUMN, state=_COLUMN, at=_COLUMN, elapsed=_COLUMN),
+        "waits": {"type": "array", "items": {"type": "object"}},
+    },
+    "required": ["seq", "start", "end", "lanes", "kinds", "states", "effects", "waits"],
+}
+ITEM_STATE: Mapping[str, Value] = {"type": "string", "enum": ["pending", "running", "waiting", "done", "failed"]}
+FAN: Mapping[str, Value] = {
+    "type": "object",
+    "properties": {
+        "path": NAME,
+        "total": SEQ,
+        "counts": {"type": "object"},
+        "letters": {"type": "string", "pattern": "^[prwdf]*$"},
+        "fitting": SEQ,
+        "items": {"type": "array", "items": {"type": "object"}},
+        "next": {"type": ["string", "null"]},
+    },
+    "required": ["path", "total", "counts", "letters", "fitting", "items", "next"],
+}

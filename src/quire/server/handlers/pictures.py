@@ -1,21 +1,29 @@
-"""Handlers for pictures: the flowchart of a document or of a run, as data to draw and as a file."""
+"""Handlers for pictures: flowcharts of documents and runs, timelines, the items of fan-outs, and past runs."""
 
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from starlette.responses import Response
 
+from quire.display.fan_json import counts, item_data, item_text, letters, rank
 from quire.display.flowchart_json import chart_data
 from quire.display.flowchart_svg import svg
+from quire.display.timeline_json import timeline_data
+from quire.engine.records import WAITING
 from quire.errors import CannotStart
 from quire.plan.flowchart import MOST_NODES
+from quire.runs.fan_items import fan_items
 from quire.server.endpoints import Call, Reply
 
 if TYPE_CHECKING:
     from quire.plan.nodes import Plan
+    from quire.runs.fan_items import Item
+    from quire.runs.view import RunView
     from quire.server.site import Site
+    from quire.values import Value
 
 SVG = "image/svg+xml"
 SVG_HEADERS = {
@@ -52,3 +60,62 @@ def _plan(site: Site, id: str) -> Plan:
     if shelved.document is None:
         raise CannotStart(shelved.error or f"{id} has no steps to draw")
     return shelved.document.runnable()
+
+
+async def run_timeline(site: Site, call: Call) -> Reply:
+    run = await site.runtime.find(call.path["run"])
+    seen = await site.views.of(run)
+    if call.request.headers.get("if-none-match") == (tag := f'"{seen.version.tag}"'):
+        return Reply(None, 304, {"ETag": tag})
+    events = await site.runtime.store.events(run, 0) if _may_have_waited(seen.view) else ()
+    data = await asyncio.to_thread(timeline_data, seen.view, events)
+    return Reply({"seq": seen.version.seq, **data}, 200, {"ETag": tag})
+
+
+def _may_have_waited(view: RunView) -> bool:
+    """Tell whether the events are needed: they are many, and most runs never wait for a person."""
+    stopped = view.row.epoch > 1 or view.row.status in WAITING or "origin" in view.row.pins
+    return stopped or bool(view.questions) or any(record.kind == "ask" for record in view.effects)
+
+
+async def run_fan(site: Site, call: Call) -> Reply:
+    """Return the states of all items of a fan, and one page of the items that fit, the failed ones first."""
+    run = await site.runtime.find(call.path["run"])
+    view = (await site.views.of(run)).view
+    return Reply(await asyncio.to_thread(_fan, view, call))
+
+
+def _fan(view: RunView, call: Call) -> dict[str, Value]:
+    path = call.path["path"]
+    items = fan_items(view, path)
+    step = view.replay.progress.steps.get(path)
+    words, state = call.text("q").lower().split(), call.text("state")
+    in_order = call.text("order") == "document"
+    place: Callable[[Item], tuple[int, int]] = (lambda item: (0, item.index)) if in_order else rank
+    fitting = [item for item in items if (not state or item.state == state) and (not words or _has(item, words))]
+    fitting.sort(key=place)
+    after = _after(call.text("after"))
+    page = [item for item in fitting if place(item) > after]
+    limit = call.number("limit", 100)
+    following = ".".join(map(str, place(page[limit - 1]))) if len(page) > limit else None
+    return {
+        "path": path,
+        "label": step.label if step else path,
+        "title": step.title if step else "",
+        "total": len(items),
+        "counts": counts(items),
+        "letters": letters(items),
+        "fitting": len(fitting),
+        "items": [item_data(item) for item in page[:limit]],
+        "next": following,
+    }
+
+
+def _has(item: Item, words: Sequence[str]) -> bool:
+    text = f"{item.index} {item_text(item)} {item.message}".lower()
+    return all(word in text for word in words)
+
+
+def _after(text: str) -> tuple[int, int]:
+    first, _, second = text.partition(".")
+    return (int(first), int(second)) if first.isdecimal() and second.isdecimal() else (-1, -1)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from quire.server.endpoints import Endpoint, Parameter
 from quire.server.handlers import pictures
-from quire.server.schemas import CHART, NAME
+from quire.server.schemas import CHART, FAN, ITEM_STATE, MOST_ITEMS, NAME, TEXT, TIMELINE
 
 OPENED = Parameter("open", NAME, "A fold to draw with all it holds: the `fold` of a node.", many=True)
 
@@ -18,6 +18,35 @@ ENDPOINTS: tuple[Endpoint, ...] = (
         pictures.run_graph,
         parameters=(OPENED,),
         response=CHART,
+    ),
+    Endpoint(
+        "GET",
+        "/runs/{run}/timeline",
+        "run_timeline",
+        "All effects of a run as columns, by step, and the times in which it waited.",
+        "FREE",
+        pictures.run_timeline,
+        response=TIMELINE,
+    ),
+    Endpoint(
+        "GET",
+        "/runs/{run}/fans/{path:path}",
+        "run_fan",
+        "The items of a fan-out: the state of each, and a page of them, the failed ones first.",
+        "FREE",
+        pictures.run_fan,
+        parameters=(
+            Parameter("q", TEXT, "Words that the text of an item or its failure contain."),
+            Parameter("state", ITEM_STATE, "Only items in this state."),
+            Parameter(
+                "order",
+                {"enum": ["failed", "document"]},
+                "The order of the page: the failed first, or all as in the document.",
+            ),
+            Parameter("after", NAME, "The `next` of the page before."),
+            MOST_ITEMS,
+        ),
+        response=FAN,
     ),
     Endpoint(
         "GET",

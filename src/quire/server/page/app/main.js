@@ -8,7 +8,9 @@ import { Login } from "./screens/login.js";
 import { NotFound } from "./screens/not_found.js";
 import { Now } from "./screens/now.js";
 import { Run } from "./screens/run.js";
+import { RunFan } from "./screens/run_fan.js";
 import { RunGraph } from "./screens/run_graph.js";
+import { RunTimeline } from "./screens/run_timeline.js";
 import { takeTokenFromAddress, token } from "./session.js";
 import { about, readAbout, Shell, startTheme } from "./shell.js";
 
@@ -18,6 +20,8 @@ const SCREENS = [
   ["/runs/:run", Run],
   ["/runs/:run/steps/*path", Run],
   ["/runs/:run/graph", RunGraph],
+  ["/runs/:run/timeline", RunTimeline],
+  ["/runs/:run/fans/*path", RunFan],
 ];
 
 function Screen() {
