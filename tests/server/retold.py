@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from msgspec.structs import replace
 
-from quire.engine.records import Event, NewRun, RunUpdate
+from quire.engine.records import EffectRecord, Event, NewRun, RunUpdate
 from quire.runs.runtime import Runtime
 from quire.stores.contract import History, Restorer
 
@@ -21,7 +21,9 @@ async def retold(runtime: Runtime, run: str, id: str, waits: Mapping[str, float]
     row = await store.get(run)
     assert row is not None
     begun = row.created_at - sum(waits.values()) - 1000
-    now, effects, events = begun, [], []
+    now = begun
+    effects: list[EffectRecord] = []
+    events: list[Event] = []
     times: dict[str, tuple[float, float]] = {}
     for number, record in enumerate(await store.effects(run)):
         lasted = waits.get(record.path, 0.0) if record.kind == "ask" else MODEL_SECONDS * (0.4 + number % 5 * 0.3)
@@ -35,8 +37,8 @@ async def retold(runtime: Runtime, run: str, id: str, waits: Mapping[str, float]
             asked, at = times[event.path]
             if event.path in waits:
                 events.append(Event("question", id, asked, len(events) + 1, event.path, event.way, {}))
-        record = next((one for one in effects if event.type == "effect" and one.path == event.path), None)
-        events.append(replace(event, run=id, at=at, seq=len(events) + 1, record=record))
+        told = next((one for one in effects if event.type == "effect" and one.path == event.path), None)
+        events.append(replace(event, run=id, at=at, seq=len(events) + 1, record=told))
     texts = {str(row.pins["document"]): await store.text(str(row.pins["document"]))}
     update = RunUpdate(row.status, row.position, row.failure, row.ended_by)
     history = History(update, effects, events, now, row.input_tokens, row.output_tokens, row.cost)
