@@ -12,9 +12,7 @@ from quire.cli.stdio import look_at_runs, write_json, write_lines
 from quire.wording import cut
 
 if TYPE_CHECKING:
-    from quire.engine.records import Letter
     from quire.runs.stored import StoredRuns
-    from quire.values import Value
 
 LETTERS = 20
 LETTER_LINES = 6
@@ -33,6 +31,7 @@ def command(as_json: bool) -> None:
 
 
 async def _show(runs: StoredRuns, as_json: bool) -> None:
+    from quire.display.inbox_json import letter_data
     from quire.display.run_json import question_data
     from quire.display.run_page import question_lines
     from quire.display.tables import age
@@ -42,7 +41,8 @@ async def _show(runs: StoredRuns, as_json: bool) -> None:
     letters = (await runs.store.letters())[-LETTERS:]
     titles = await _titles(runs, {question.run for question in questions})
     if as_json:
-        write_json([*(question_data(question, titles[question.run]) for question in questions), *map(_data, letters)])
+        asked = (question_data(question, titles[question.run]) for question in questions)
+        write_json([*asked, *map(letter_data, letters)])
         return
     now = time.time()
     lines = []
@@ -76,13 +76,3 @@ async def _titles(stored: StoredRuns, runs: Set[str]) -> dict[str, str]:
 def _clipped(line: str) -> str:
     """Cut a line. A letter contains the whole output of its run; its beginning is enough to recognise it."""
     return cut(line, LETTER_WIDTH)
-
-
-def _data(letter: Letter) -> dict[str, Value]:
-    return {
-        "run": letter.run,
-        "kind": "pipeline",
-        "recipient": letter.recipient,
-        "text": letter.text,
-        "at": letter.at,
-    }

@@ -71,6 +71,7 @@ KINDS: Mapping[str, Kind] = {
     "no-artifact": Kind(404, "The run has no artifact", "Only a completed run has one."),
     "already-answered": Kind(409, "The question has been answered", "The first answer counts."),
     "question-changed": Kind(409, "The question is worded differently now", "Read it again, then answer."),
+    "unfit-answer": Kind(422, "The answer does not fit the question", "The detail says what is expected."),
     "run-busy": Kind(409, "Another process drives the run", "Try again when it has stopped, or cancel it."),
     "run-state": Kind(409, "The run is not in a state for this", "The detail says what it is, and what can be done."),
     "fenced": Kind(409, "Another process has taken the run over", "Look at the run again."),

@@ -3,8 +3,8 @@
 The rules: which statuses allow answering, cancelling and resuming, and the errors raised otherwise. The abilities are
 protocols beside the engine's `Store` port, because driving a run does not need them: restoring a run with its history
 (`Restorer`), removing runs and copying the store (`Keeper`), keeping replies of the HTTP API (`ReplyKeeper`), sharing
-runs in a cluster (`SharedStore`), noticing what other processes change (`Watchable`). Listing runs in pages is in
-`quire.stores.run_list`.
+runs in a cluster (`SharedStore`), noticing what other processes change (`Watchable`), adding up what runs have cost (`Ledger`).
+Listing runs in pages is in `quire.stores.run_list`.
 """
 
 from __future__ import annotations
@@ -244,4 +244,21 @@ class Watchable(Protocol):
 
     async def written_since(self, at: float) -> Sequence[RunRow]:
         """Return the runs that were changed at or after a time, and all that are running."""
+        ...
+
+
+class Spent(Struct, frozen=True):
+    """What a number of runs have cost together."""
+
+    runs: int = 0
+    cost: float = 0.0
+    """In US dollars, of the runs whose price is known."""
+    unknown: int = 0
+    """The runs whose price is not known."""
+
+
+@runtime_checkable
+class Ledger(Protocol):
+    async def spent(self, since: float) -> Spent:
+        """Add up the costs of the runs that were started at or after a time, without reading the runs."""
         ...

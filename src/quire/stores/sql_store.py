@@ -164,6 +164,11 @@ class SqlStore(ABC):
     async def keep_reply(self, key: str, claim: str, reply: str | None) -> None:
         await self._transact(lambda again: self._transactions.keep_reply(key, claim, reply))
 
+    async def spent(self, since: float) -> contract.Spent:
+        for runs, cost, known in await self._rows(self._sql.SPENT, (since,)):
+            return contract.Spent(runs, cost, runs - known)
+        return contract.Spent()
+
     async def text(self, sha256: str) -> str:
         for (body,) in await self._rows(self._sql.TEXT, (sha256,)):
             text = body.decode(errors="replace") if isinstance(body, bytes) else str(body)

@@ -61,6 +61,8 @@ class Statements(ABC):
             OR (r.status IN ('paused', 'awaiting_input') AND (r.expires_at IS NULL OR r.expires_at >= ?)))
         AND EXISTS (SELECT 1 FROM questions q WHERE q.run = r.id AND q.state = 'open')
     """
+    SPENT: str
+    """Selects the number of runs since a time, the sum of their known costs, and the number of those."""
     FIND = f"SELECT r.id FROM runs r WHERE r.id >= ? AND r.id < ? {_NEWEST} LIMIT 10"
 
     NEW_RUN: str

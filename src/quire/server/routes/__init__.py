@@ -5,10 +5,11 @@ Routing, validation, the OpenAPI document, the page of the API and the tests are
 
 from __future__ import annotations
 
-from quire.server.routes import documents, pictures, questions, run_parts, runs, streams, workspace
+from quire.server.routes import documents, now, pictures, questions, run_parts, runs, streams, workspace
 
 ENDPOINTS = (
     *workspace.ENDPOINTS,
+    *now.ENDPOINTS,
     *documents.ENDPOINTS,
     *runs.ENDPOINTS,
     *pictures.ENDPOINTS,

@@ -46,6 +46,13 @@ class PostgresStatements(Statements):
         FROM runs r LEFT JOIN pins p ON p.run = r.n
             LEFT JOIN LATERAL (SELECT * FROM journal j WHERE j.run = r.n ORDER BY place DESC LIMIT 1) t ON TRUE
     """
+    SPENT = """
+        SELECT count(*), coalesce(sum(t.total_cost), 0.0),
+            count(*) - count(CASE WHEN t.place IS NOT NULL AND t.total_cost IS NULL THEN 1 END)
+        FROM runs r LEFT JOIN LATERAL
+            (SELECT place, total_cost FROM journal j WHERE j.run = r.n ORDER BY place DESC LIMIT 1) t ON TRUE
+        WHERE r.created_at >= ?
+    """
     LIST_RUNNING = f"""
         {RUNS} WHERE r.status = 'running' AND {OWNER_ALIVE} = ? ORDER BY r.created_at DESC, r.n DESC LIMIT ?
     """

@@ -32,6 +32,12 @@ class SqliteStatements(Statements):
                 THEN json_extract({_PINS}, '$.inputs') LIKE ? ESCAPE '\\'
             ELSE FALSE END
     """
+    SPENT = f"""
+        SELECT count(*), coalesce(sum(t.total_cost), 0.0),
+            count(*) - count(CASE WHEN t.id AND t.total_cost IS NULL THEN 1 END)
+        FROM runs r LEFT JOIN journal t ON t.id = (SELECT max(id) FROM journal WHERE id BETWEEN {_FIRST} AND {_LAST})
+        WHERE r.created_at >= ?
+    """
     RUNNING = "SELECT r.id FROM runs r WHERE r.status = 'running' ORDER BY r.created_at DESC, r.n DESC"
     NEW_RUN = """
         INSERT INTO runs (id, title, format, document, created_at, updated_at) VALUES (?, ?, ?, ?, ?, ?)

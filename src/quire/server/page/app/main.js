@@ -11,8 +11,9 @@ import { Run } from "./screens/run.js";
 import { RunFan } from "./screens/run_fan.js";
 import { RunGraph } from "./screens/run_graph.js";
 import { RunTimeline } from "./screens/run_timeline.js";
+import { Question } from "./screens/question.js";
 import { takeTokenFromAddress, token } from "./session.js";
-import { about, readAbout, Shell, startTheme } from "./shell.js";
+import { about, Bare, readAbout, Shell, startTheme } from "./shell.js";
 
 /** Screens by the pattern of their address; the first that fits is shown. @type {[string, any][]} */
 const SCREENS = [
@@ -22,6 +23,7 @@ const SCREENS = [
   ["/runs/:run/graph", RunGraph],
   ["/runs/:run/timeline", RunTimeline],
   ["/runs/:run/fans/*path", RunFan],
+  ["/q/:run/*path", Question],
 ];
 
 function Screen() {
@@ -38,6 +40,13 @@ function App() {
     if (token.value) readAbout().catch(() => {});
   }, [token.value]);
   if (!token.value) return html`<${Login} />`;
+  if (place.value.path.startsWith("/q/")) {
+    return html`
+      <${Bare}>
+        <${Screen} />
+        </${Bare}>
+    `;
+  }
   return html`
     <${Shell} workspace=${about.value?.workspace ?? ""}>
       <${Screen} />

@@ -4,6 +4,7 @@ import { get } from "./api.js";
 import { lostSince } from "./feed.js";
 import { html, signal, useEffect, useRef } from "./html.js";
 import { addShortcuts, allShortcuts, lettersOn, switchLetters } from "./keys.js";
+import { ring } from "./parts/bell.js";
 import { Dialog } from "./parts/dialog.js";
 import { Icon } from "./parts/icon.js";
 import { useResource } from "./resource.js";
@@ -39,6 +40,11 @@ export function Shell({ children, workspace }) {
     document.title = `${waiting ? `(${waiting}) ` : ""}${title && path !== "/" ? `${title} · ` : ""}Quire`;
   });
   useEffect(() => {
+    if (!questions.data) return;
+    showWaiting(waiting);
+    ring(waiting).catch(() => {});
+  }, [waiting, !questions.data]);
+  useEffect(() => {
     if (document.activeElement === document.body || document.activeElement?.closest(".rail")) {
       main.current?.querySelector("h1")?.focus({ preventScroll: true });
     }
@@ -67,6 +73,38 @@ export function Shell({ children, workspace }) {
     </div>
     ${open.value === "keys" && html`<${KeyOverview} />`}
   `;
+}
+
+/** The frame of a screen that is one thing only: a way home, and the bar about a lost server. */
+/** @param {{ children?: unknown }} props */
+export function Bare({ children }) {
+  useEffect(() => {
+    const title = document.querySelector("h1")?.textContent;
+    document.title = `${title ? `${title} · ` : ""}Quire`;
+  });
+  useEffect(
+    () =>
+      addShortcuts("Everywhere", [
+        { keys: "g n", does: "Go to Now", run: () => go("/") },
+        { keys: "?", does: "Show the keys", run: () => (open.value = "keys") },
+      ]),
+    [],
+  );
+  return html`
+    <div class="bare">
+      <nav aria-label="Screens">
+        <${Link} class="brand" to="/"><span class="mark" aria-hidden="true"></span>Quire</${Link}></nav>
+      <main id="main" tabindex="-1"><${LostBar} />${children}</main>
+    </div>
+    ${open.value === "keys" && html`<${KeyOverview} />`}
+  `;
+}
+
+/** Puts a dot on the icon of the tab while questions wait. @param {number} waiting */
+function showWaiting(waiting) {
+  const icon = document.querySelector('link[rel="icon"]');
+  const plain = icon?.getAttribute("href")?.replace("icon-waiting.svg", "icon.svg") ?? "";
+  icon?.setAttribute("href", waiting ? plain.replace("icon.svg", "icon-waiting.svg") : plain);
 }
 
 /** @param {{ path: string, waiting: number, workspace: string }} props */

@@ -1,0 +1,90 @@
+// One question, made for a phone: what led to it, the question, the answer, and nothing else.
+
+import { html, useEffect, useState } from "../html.js";
+import { Command, Placeholder, ProblemBox } from "../parts/basics.js";
+import { Icon } from "../parts/icon.js";
+import { QrDialog } from "../parts/qr_dialog.js";
+import { Answer, AnsweredElsewhere, Expiry, Led, pathOf, useAnswer } from "../parts/question.js";
+import { useResource } from "../resource.js";
+import { Link } from "../router.js";
+import { ago } from "../words.js";
+
+/** @param {{ run: string, path: string }} props */
+export function Question({ run, path }) {
+  const place = pathOf({ run, path });
+  const asked = useResource(place, (frame) => frame.event === "questions");
+  const [shown, setShown] = useState(/** @type {any} */ (null));
+  useEffect(() => {
+    if (asked.data && (!shown || shown.hash !== asked.data.hash)) setShown(asked.data);
+  }, [asked.data]);
+  const question = asked.data ?? shown;
+  const { problem } = asked;
+  if (!question && problem) {
+    return html`<h1 tabindex="-1">Question</h1>${
+      problem.code === "already-answered"
+        ? html`
+          <${AnsweredElsewhere} question=${{ run, path }} answer=${problem.answer} />
+          <${Onward} run=${run} />
+        `
+        : html`
+          <${ProblemBox} problem=${problem} retry=${asked.reload} />
+          <${Onward} run=${run} />
+        `
+    }`;
+  }
+  if (!question) return html`<h1 tabindex="-1">Question</h1>${asked.slow && html`<${Placeholder} lines=${4} />`}`;
+  const closed = problem?.code === "already-answered" ? problem.answer : null;
+  const changed = shown && asked.data && shown.hash !== asked.data.hash;
+  return html`<${OneQuestion} key=${place} ...${{ question, closed, changed, reload: asked.reload, problem }} />`;
+}
+
+/** @param {{ question: any, closed: any, changed: boolean, reload: () => void, problem: any }} props */
+function OneQuestion({ question, closed, changed, reload, problem }) {
+  const { state, answer } = useAnswer(question, { onChanged: reload });
+  const [qr, setQr] = useState(false);
+  const isOver = state.answered || state.elsewhere || closed;
+  return html`
+    <article class="one-question">
+      <p class="soft">
+        <${Link}
+          to="/runs/${question.run}">${question.title}</${Link}>, step ${question.way}${question.step_title &&
+            `: ${question.step_title}`}; asked ${ago(question.asked_at)}${question.expires_at
+            ? html`, <${Expiry} at=${question.expires_at} />`
+            : ""}
+      </p>
+      ${question.led.length > 0 && html`
+        <details class="led" open>
+          <summary>What led here</summary>
+          <${Led} led=${question.led} run=${question.run} />
+        </details>
+      `}
+      <h1 tabindex="-1" class="prompt pre">${question.prompt}</h1>
+      ${changed && html`<p class="bar" role="status"><${Icon} name="warning" />The question was worded anew.</p>`}
+      ${state.answered
+        ? html`<p class="answered" role="status"><${Icon} name="check" /> Answered <b>${state.answered}</b>. The run goes on.</p>`
+        : isOver
+        ? html`<${AnsweredElsewhere} question=${question} answer=${state.elsewhere ?? closed} />`
+        : html`<${Answer} question=${question} answer=${answer} disabled=${state.sending} keys=${true} />`}
+      ${state.problem && !isOver && html`<${ProblemBox} problem=${state.problem} />`}
+      ${problem && !closed && html`<${ProblemBox} problem=${problem} retry=${reload} />`}
+      ${isOver ? html`<${Onward} run=${question.run} />` : html`
+        <div class="below-card">
+          <button type="button" class="button" onClick=${() => setQr(true)}>
+            <${Icon} name="qr" />Open on another device</button>
+          <${Command} command=${question.command} />
+        </div>
+      `}
+      ${qr && html`<${QrDialog} onClose=${() => setQr(false)} />`}
+    </article>
+  `;
+}
+
+/** @param {{ run: string }} props */
+function Onward({ run }) {
+  return html`
+    <p class="actions onward">
+      <${Link} class="button" to="/">Other questions</${Link}>
+      <${Link} class="button" to="/runs/${run}">The run</${Link}>
+    </p>
+  `;
+}

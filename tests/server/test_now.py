@@ -1,0 +1,295 @@
+"""Now and questions: what the API answers, and the page that answers from it."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.async_api import expect
+from tests.browser import PHONE, Pages, axe, check_looks, picture
+from tests.server.served import Served, served
+from tests.server.team_workspace import ordinary_day, write_documents
+from tests.stores.postgres_server import shared_server
+
+from quire.engine.records import Status
+from quire.library.document import load
+from quire.runs.options import RunOptions
+from quire.server.site import SiteOptions
+
+pytestmark = pytest.mark.asyncio(loop_scope="session")
+
+RELEASE = """# Release notes
+
+## STEP 1: Draft
+
+Write release notes.
+
+## STEP 2: Decide
+
+@elicit(select, "Publish the notes?", "now", "tomorrow", "never")
+
+## STEP 3: Sign
+
+@elicit(input, "Which name stands below them?")
+"""
+MANY = """pipeline: refunds
+steps:
+  - for_each:
+      over: ctx.orders
+      max_items: 2000
+      max_parallel: 100
+      on_error: continue
+      do:
+        tool: {name: ask, args: {prompt: "Refund order {item}?", type: confirm}}
+      collect: {transform: {value: pipe}}
+      output: decided
+"""
+DOCUMENTS = {"release.playbook.md": RELEASE, "refunds.yaml": MANY}
+REPLIES = ["## Fixed\n\nThe **queue** no longer stalls."]
+
+
+async def _read(server: Served, path: str, status: int = 200) -> Any:
+    async with server.client() as client:
+        answer = await client.get(path)
+        assert answer.status_code == status, answer.text
+        return answer.json()
+
+
+async def _send(server: Served, path: str, body: object) -> tuple[int, Any]:
+    async with server.client() as client:
+        answer = await client.post(path, json=body)
+        return answer.status_code, answer.json()
+
+
+async def _asks(server: Served) -> str:
+    run = await server.start("release.playbook.md", model=server.script("s.json", REPLIES))
+    async with asyncio.timeout(10):
+        while not await server.site.runtime.store.questions(run["id"]):
+            await asyncio.sleep(0.01)
+    return str(run["id"])
+
+
+@pytest.mark.parametrize("kind", ["sqlite", "postgresql"])
+async def test_now_has_every_kind_of_run_with_what_helps(tmp_path: Path, kind: str) -> None:
+    settings = ""
+    if kind == "postgresql":
+        store = shared_server()
+        settings = f'[store]\nurl = "{store.url(schema=store.new_schema())}"\n'
+    async with served(tmp_path / "team", {}, settings=settings) as server:
+        assert (await _read(server, "/now"))["documents"] == 0
+        write_documents(server.folder)
+        runs = await ordinary_day(server.site.runtime)
+        now = await _read(server, "/now")
+        (group,) = now["questions"]["groups"]
+        assert (group["run"], group["count"]) == (runs["waiting"], 1)
+        assert group["items"][0]["command"] == f"quire answer {runs['waiting']} VALUE"
+        paused = next(row for row in now["stopped"] if row["id"] == runs["paused"])
+        assert paused["action"]["kind"] == "resume"
+        assert paused["action"]["command"] == f"quire resume {runs['paused']}"
+        assert runs["done"] in [row["id"] for row in now["finished"]]
+        week = now["spent"]["week"]
+        rows = await server.site.runtime.store.list()
+        assert week == {
+            "runs": len(rows),
+            "cost": pytest.approx(sum(row.cost or 0 for row in rows)),
+            "unknown": sum(row.cost is None for row in rows),
+        }
+
+
+async def test_failed_runs_say_what_helps(tmp_path: Path) -> None:
+    one = "# One\n\n## STEP 1: Ask\n\nSay something.\n\n## STEP 2: Again\n\nSay more.\n"
+    async with served(tmp_path / "team", {"one.playbook.md": one}) as server:
+        failing = server.script("lost.json", [{"error": "the connection was lost"}])
+        paid = server.script(
+            "paid.json", [{"reply": "a", "usage": {"input_tokens": 1, "output_tokens": 1, "cost": 0.5}}, "b"]
+        )
+        lost = await server.start("one.playbook.md", model=failing)
+        poor = await server.start("one.playbook.md", model=paid, budget=0.4)
+        for run in (lost, poor):
+            await server.site.runs.ended(run["id"], 10)
+        actions = {row["id"]: row["action"] for row in (await _read(server, "/now"))["stopped"]}
+        assert actions[lost["id"]]["kind"] == "resume"
+        assert (actions[poor["id"]]["kind"], actions[poor["id"]]["limit"]) == ("more", "budget")
+        assert actions[poor["id"]]["command"] == f"quire resume {poor['id']} --budget MORE"
+
+
+async def test_an_answer_that_came_elsewhere_is_told_with_its_author(tmp_path: Path) -> None:
+    async with served(tmp_path / "team", DOCUMENTS) as server:
+        run = await _asks(server)
+        question = await _read(server, f"/questions/{run}/2/ask")
+        assert [step["output"] for step in question["led"]] == REPLIES
+        other = server.other()
+        await other.answer(run, "2/ask", "tomorrow", by="ada")
+        body = {"value": "now", "hash": question["hash"]}
+        for path in ("2/ask",):
+            status, problem = await _send(server, f"/questions/{run}/{path}/answer", body)
+            assert (status, problem["code"]) == (409, "already-answered")
+            assert problem["answer"]["value"] == "tomorrow"
+            assert problem["detail"] == "answered tomorrow by ada, in a terminal"
+        await other.drive(run)
+        await other.close()
+        problem = await _read(server, f"/questions/{run}/2/ask", 409)
+        assert problem["answer"]["at"] > question["asked_at"]
+        status, problem = await _send(server, f"/questions/{run}/3/ask/answer", {"value": "x", "hash": "old"})
+        assert (status, problem["code"]) == (409, "question-changed")
+        assert (await _read(server, f"/questions/{run}/9/ask", 404))["code"] == "no-such-question"
+
+
+async def test_an_answer_that_does_not_fit_is_refused_in_the_words_of_the_checker(tmp_path: Path) -> None:
+    async with served(tmp_path / "team", DOCUMENTS) as server:
+        run = await _asks(server)
+        question = await _read(server, f"/questions/{run}/2/ask")
+        body = {"value": "perhaps", "hash": question["hash"]}
+        status, problem = await _send(server, f"/questions/{run}/2/ask/answer", body)
+        assert (status, problem["code"]) == (422, "unfit-answer")
+        assert "now" in problem["detail"]
+
+
+async def test_many_questions_are_answered_at_once(tmp_path: Path) -> None:
+    async with served(tmp_path / "team", DOCUMENTS) as server:
+        run = await server.start("refunds.yaml", inputs={"orders": [f"A{at}" for at in range(30)]})
+        await server.site.runs.ended(run["id"], 20)
+        now = await _read(server, "/now")
+        (group,) = now["questions"]["groups"]
+        assert (group["count"], len(group["items"]), now["questions"]["total"]) == (30, 20, 30)
+        first = await _read(server, "/questions?limit=20")
+        rest = await _read(server, f"/questions?limit=20&after={first['next']}")
+        assert (len(rest["items"]), rest["next"]) == (10, None)
+        answers = [
+            {"run": one["run"], "path": one["path"], "hash": one["hash"], "value": "yes"}
+            for one in [*first["items"], *rest["items"]]
+        ]
+        answers[0]["value"] = "perhaps"
+        status, result = await _send(server, "/questions/answers", {"answers": answers})
+        assert (status, result["answered"]) == (200, 29)
+        assert result["items"][0]["problem"]["code"] == "unfit-answer"
+        await server.site.runs.ended(run["id"], 20)
+        assert (await _read(server, "/now"))["questions"]["total"] == 1
+
+
+async def test_the_page_answers_and_the_card_stays_in_its_place(pages: Pages, tmp_path: Path) -> None:
+    async with served(tmp_path / "team", DOCUMENTS) as server:
+        run = await _asks(server)
+        page = await pages.open(server.url)
+        await expect(page).to_have_title("(1) Quire")
+        assert "icon-waiting" in str(await page.locator('link[rel="icon"]').get_attribute("href"))
+        await page.get_by_text("What led here").click()
+        await expect(page.get_by_text("no longer stalls")).to_be_visible()
+        other = server.other()
+        await other.answer(run, "2/ask", "tomorrow", by="ada")
+        await expect(page.get_by_text("Answered tomorrow by ada, in a terminal")).to_be_visible()
+        await other.drive(run)
+        await other.close()
+        await page.get_by_label("Your answer").fill("Ada")
+        await expect(page.get_by_text("Answered tomorrow by ada")).to_be_visible()
+        await page.get_by_label("Your answer").press("Control+Enter")
+        await expect(page.get_by_text("Answered Ada")).to_be_visible()
+        await expect(page.get_by_role("heading", name="Lately finished")).to_be_visible()
+        await expect(page).to_have_title("Quire")
+    pages.faults[:] = [fault for fault in pages.faults if "409" not in fault]
+
+
+async def test_all_questions_of_a_fan_out_are_answered_alike(pages: Pages, tmp_path: Path) -> None:
+    async with served(tmp_path / "team", DOCUMENTS) as server:
+        run = await server.start("refunds.yaml", inputs={"orders": [f"A{at}" for at in range(45)]})
+        page = await pages.open(server.url)
+        await expect(page.get_by_text("45 items ask")).to_be_visible()
+        first = page.locator(".asked-one").first
+        await first.get_by_role("button", name="No").click()
+        await expect(first.get_by_text("Answered no")).to_be_visible()
+        await picture(page, "now-fan-out")
+        await page.get_by_role("button", name="Answer all alike").click()
+        await page.get_by_role("dialog").get_by_role("button", name="Yes").click()
+        await expect(page.get_by_text("44 questions answered yes")).to_be_visible()
+        await expect(page.get_by_role("heading", name="Lately finished")).to_be_visible()
+        view = await server.site.runtime.view(run["id"])
+        assert view.value == ["no", *["yes"] * 44] or view.value == [False, *[True] * 44]
+    pages.faults[:] = [fault for fault in pages.faults if "409" not in fault]
+
+
+async def test_a_question_on_a_phone(pages: Pages, tmp_path: Path) -> None:
+    async with served(tmp_path / "team", DOCUMENTS) as server:
+        run = await _asks(server)
+        page = await pages.open(server.at(f"/q/{run}/2/ask"), width=PHONE, height=740)
+        await expect(page.get_by_role("heading", level=1)).to_have_text("Publish the notes?")
+        await expect(page.get_by_text("no longer stalls")).to_be_visible()
+        assert await page.locator(".rail").count() == 0
+        for target in await page.locator("main button:visible, main a.button:visible, nav a").all():
+            box = await target.bounding_box()
+            assert box is not None and box["height"] >= 44, await target.inner_text()
+        await check_looks(page, "question")
+        await page.set_viewport_size({"width": 320, "height": 700})
+        assert await page.evaluate("document.documentElement.scrollWidth") <= 320
+        await page.keyboard.press("2")
+        await expect(page.get_by_role("button", name="tomorrow")).to_be_focused()
+        assert await server.site.runtime.store.questions(run), "a key alone answers nothing"
+        await page.keyboard.press("Enter")
+        await expect(page.get_by_text("Answered tomorrow. The run goes on.")).to_be_visible()
+        await page.goto(server.at(f"/q/{run}/3/ask"))
+        await page.get_by_label("Your answer").fill("A name that is not lost")
+        await page.get_by_role("link", name="Quire").click()
+        await expect(page.get_by_label("Your answer")).to_have_value("A name that is not lost")
+        await page.go_back()
+        other = server.other()
+        await other.answer(run, "3/ask", "Grace", by="grace")
+        await page.get_by_role("button", name="Answer", exact=True).click(timeout=1000, no_wait_after=True)
+        await expect(page.get_by_text("Answered Grace by grace, in a terminal")).to_be_visible()
+        await other.close()
+    pages.faults[:] = [fault for fault in pages.faults if "409" not in fault]
+
+
+async def test_the_bell_asks_for_permission_only_when_it_is_clicked(pages: Pages, tmp_path: Path) -> None:
+    async with served(tmp_path / "team", DOCUMENTS) as server:
+        context = await pages.context(server.url)
+        await context.add_init_script(
+            "globalThis.told = []; globalThis.Notification = class { static permission = 'default';"
+            " static requestPermission = () => { told.push('asked'); return Promise.resolve('granted') };"
+            " constructor(title, { body }) { told.push(`${title}: ${body}`) } close() {} };"
+            " Object.defineProperty(document, 'hidden', { get: () => true })"
+        )
+        page = await context.new_page()
+        await page.goto(server.url)
+        bell = page.get_by_role("button", name="Tell me about questions")
+        await expect(bell).to_be_visible()
+        assert await page.evaluate("told") == []
+        await bell.click()
+        await expect(page.get_by_role("button", name="Tells you about questions")).to_be_visible()
+        await _asks(server)
+        await expect(page).to_have_title("(1) Quire")
+        await page.wait_for_timeout(50)
+        assert await page.evaluate("told") == [
+            "asked",
+            "1 question waits for you: Release notes: Publish the notes?",
+        ]
+
+
+async def test_now_looks(pages: Pages, tmp_path: Path) -> None:
+    async with served(tmp_path / "team", {}, options=SiteOptions()) as server:
+        page = await pages.open(server.url)
+        await expect(page.get_by_text("This workspace has no documents yet.")).to_be_visible()
+        await check_looks(page, "now-first-visit")
+        write_documents(server.folder)
+        await page.reload()
+        await expect(page.get_by_text("Run a document:")).to_be_visible()
+        await check_looks(page, "now-empty")
+        await ordinary_day(server.site.runtime)
+        server.write("release.playbook.md", RELEASE)
+        server.write("refunds.yaml", MANY)
+        runtime = server.site.runtime
+        failing = server.script("lost.json", [{"error": "the connection was lost"}])
+        lost = await runtime.start(
+            load(str(server.folder / "release.playbook.md")), {}, RunOptions(model=failing, budget=0.5)
+        )
+        await server.site.runs.go_on(lost)
+        await server.start("refunds.yaml", inputs={"orders": ["A1", "A2", "A3"]})
+        await server.site.runs.ended(lost, 10)
+        await page.reload()
+        await expect(page.get_by_role("heading", name="Stopped, and can go on")).to_be_visible()
+        await check_looks(page, "now-ordinary")
+        assert await axe(page) == []
+        await page.locator(".stopped", has_text="the connection was lost").get_by_role("button").first.click()
+        async with asyncio.timeout(10):
+            while (row := await runtime.row(lost)).status is not Status.FAILED or row.epoch < 2:
+                await asyncio.sleep(0.01)
