@@ -143,7 +143,7 @@ async def check_looks(page: Page, name: str, *, without: Sequence[str] = ()) -> 
         findings.extend(f"{label}: {finding}" for finding in await axe(page, without=without))
 
     await each_look(page, name, look)
-    assert findings == []
+    assert not findings, "\n".join(findings)
 
 
 async def picture(page: Page, name: str, *, full_page: bool = True) -> None:

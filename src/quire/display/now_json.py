@@ -33,7 +33,7 @@ def _action(row: RunRow) -> dict[str, Value]:
     """
     command = resume_command(row.id)
     if row.status is Status.PAUSED:
-        where = f" before step {row.position}" if row.position else ""
+        where = f" at step {row.position}" if row.position else ""
         return _button("resume", "Go on", f"stands{where}", command)
     if row.status is Status.INTERRUPTED:
         return _button("resume", "Go on", "its process is gone; everything that it did is kept", command)

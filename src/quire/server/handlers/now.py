@@ -73,12 +73,13 @@ async def _groups(site: Site, questions: Sequence[Question]) -> list[Value]:
 
 
 async def _running(site: Site, row: RunRow) -> Value:
+    """Return a run under way. Only a run that is driven here has its progress at hand; none is replayed for a list."""
     try:
-        held = await site.runtime.stored(row)
-        labels = [step.label for step in Progress.of(held.plan).steps.values() if not step.depth]
+        progress = (await site.views.head(row.id)).view.progress if row.id in site.runs else None
+        shown = progress or Progress.of((await site.runtime.stored(row)).plan)
     except QuireError:
-        labels = []  # A run of another version: what its row says is shown.
-    return running_data(row, None, labels)
+        return running_data(row, None, [])  # A run of another version: what its row says is shown.
+    return running_data(row, progress, [step.label for step in shown.steps.values() if not step.depth])
 
 
 async def list_letters(site: Site, call: Call) -> Reply:

@@ -49,13 +49,17 @@ async def show_question(site: Site, call: Call) -> Reply:
     run, path = await site.runtime.find(call.path["run"]), call.path["path"]
     asked = await site.runtime.store.questions(run)
     question = next((one for one in asked if one.path == path), None)
-    if question is None:
-        raise await _not_open(site, run, path)
     row = await site.runtime.row(run)
+    if question is None:
+        answer = await _answer_of(site, run, path)
+        if answer is None:
+            raise await _not_open(site, run, path)
+        return Reply({"run": run, "path": path, "title": row.title, "open": False, "answer": given_answer(answer)})
     led: list[Value] = []
     with contextlib.suppress(QuireError):  # A run that cannot be replayed can still be answered.
-        led = led_here(await site.runtime.view(run), path)
-    return Reply({**open_question(question, row.title, asked), "led": led, "document": row.document})
+        led = led_here((await site.views.of(run)).view, path)
+    shown = open_question(question, row.title, asked)
+    return Reply({**shown, "open": True, "led": led, "document": row.document})
 
 
 async def answer_question(site: Site, call: Call) -> Reply:

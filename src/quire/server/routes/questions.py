@@ -25,10 +25,14 @@ ENDPOINTS: tuple[Endpoint, ...] = (
         "GET",
         "/questions/{run}/{path:path}",
         "show_question",
-        "One open question, with the outputs that led to it.",
+        "One question: if it is open with the outputs that led to it, else with its answer.",
         "FREE",
         questions.show_question,
-        response=QUESTION,
+        response={
+            "type": "object",
+            "properties": {"run": NAME, "path": NAME, "open": FLAG, "prompt": TEXT, "hash": NAME},
+            "required": ["run", "path", "open"],
+        },
     ),
     Endpoint(
         "POST",

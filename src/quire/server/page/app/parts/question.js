@@ -96,7 +96,7 @@ export function AnsweredElsewhere({ question, answer = null }) {
   const [given, setGiven] = useState(answer);
   useEffect(() => {
     if (given) return;
-    get(pathOf(question)).catch((error) => setGiven(error.problem?.answer ?? { words: "" }));
+    get(pathOf(question)).then((now) => setGiven(now.answer ?? { words: "" })).catch(() => setGiven({ words: "" }));
   }, []);
   if (given && given.value === undefined) {
     return html`<p class="answered soft" role="status">This question is closed.</p>`;
@@ -202,13 +202,17 @@ export function Led({ led, run }) {
   if (!led.length) return html`<p class="soft">It is the first thing that this run does.</p>`;
   return html`
     <ol class="led-steps">
-      ${led.map((step) =>
+      ${led.map((step, at) =>
         html`
           <li key=${step.path}>
-            <h3>
-              <${Link} to="/runs/${run}/steps/${part(step.path)}">Step ${step.way}${step.title &&
-                `: ${step.title}`}</${Link}></h3>
-            <div class="led-output pre">${step.output}${step.cut ? " …" : ""}</div>
+            <details class="led" open=${at === led.length - 1}>
+              <summary>Step ${step.way}${step.title && `: ${step.title}`}</summary>
+              <div class="led-output pre" tabindex="0" role="region"
+                aria-label="Output of step ${step.way}">${step
+                  .output}${step.cut ? " …" : ""}</div>
+              <p class="small">
+                <${Link} to="/runs/${run}/steps/${part(step.path)}">Open the step</${Link}></p>
+            </details>
           </li>
         `
       )}

@@ -14,28 +14,29 @@ export function Question({ run, path }) {
   const place = pathOf({ run, path });
   const asked = useResource(place, (frame) => frame.event === "questions");
   const [shown, setShown] = useState(/** @type {any} */ (null));
+  const { data, problem } = asked;
   useEffect(() => {
-    if (asked.data && (!shown || shown.hash !== asked.data.hash)) setShown(asked.data);
-  }, [asked.data]);
-  const question = asked.data ?? shown;
-  const { problem } = asked;
-  if (!question && problem) {
-    return html`<h1 tabindex="-1">Question</h1>${
-      problem.code === "already-answered"
-        ? html`
-          <${AnsweredElsewhere} question=${{ run, path }} answer=${problem.answer} />
-          <${Onward} run=${run} />
-        `
-        : html`
-          <${ProblemBox} problem=${problem} retry=${asked.reload} />
-          <${Onward} run=${run} />
-        `
-    }`;
+    if (data?.open && shown?.hash !== data.hash) setShown(data);
+  }, [data]);
+  const question = data?.open ? data : shown;
+  const closed = data && !data.open ? data.answer : null;
+  if (question) {
+    const changed = shown !== null && data?.open === true && shown.hash !== data.hash;
+    return html`<${OneQuestion} key=${place} ...${{ question, closed, changed, reload: asked.reload, problem }} />`;
   }
-  if (!question) return html`<h1 tabindex="-1">Question</h1>${asked.slow && html`<${Placeholder} lines=${4} />`}`;
-  const closed = problem?.code === "already-answered" ? problem.answer : null;
-  const changed = shown && asked.data && shown.hash !== asked.data.hash;
-  return html`<${OneQuestion} key=${place} ...${{ question, closed, changed, reload: asked.reload, problem }} />`;
+  if (closed) {
+    return html`
+      <h1 tabindex="-1">${data.title}</h1>
+      <${AnsweredElsewhere} question=${{ run, path }} answer=${closed} />
+      <${Onward} run=${run} />
+    `;
+  }
+  if (!problem) return html`<h1 tabindex="-1">Question</h1>${asked.slow && html`<${Placeholder} lines=${4} />`}`;
+  return html`
+    <h1 tabindex="-1">Question</h1>
+    <${ProblemBox} problem=${problem} retry=${asked.reload} />
+    <${Onward} run=${run} />
+  `;
 }
 
 /** @param {{ question: any, closed: any, changed: boolean, reload: () => void, problem: any }} props */
@@ -53,10 +54,9 @@ function OneQuestion({ question, closed, changed, reload, problem }) {
             : ""}
       </p>
       ${question.led.length > 0 && html`
-        <details class="led" open>
-          <summary>What led here</summary>
+        <section aria-label="What led here">
           <${Led} led=${question.led} run=${question.run} />
-        </details>
+        </section>
       `}
       <h1 tabindex="-1" class="prompt pre">${question.prompt}</h1>
       ${changed && html`<p class="bar" role="status"><${Icon} name="warning" />The question was worded anew.</p>`}
