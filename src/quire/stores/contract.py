@@ -248,7 +248,7 @@ class Watchable(Protocol):
 
 
 class Spent(Struct, frozen=True):
-    """What a number of runs have cost together."""
+    """The cost of several runs together."""
 
     runs: int = 0
     cost: float = 0.0
