@@ -103,6 +103,14 @@ def export_command(run: str) -> str:
     return shell_line("runs", "export", run, "-o", f"{run}.jsonl")
 
 
+def prune_command(age: str, statuses: Iterable[str] = ()) -> str:
+    return shell_line("runs", "prune", "--older-than", age, *_options("--status", [",".join(statuses)]))
+
+
+def import_command(file: str) -> str:
+    return shell_line("runs", "import", file)
+
+
 def why_command(run: str, step: str) -> str:
     return shell_line("runs", "why", run, typed(step))
 

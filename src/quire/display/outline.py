@@ -195,7 +195,7 @@ def foreseen_lines(bounds: PlanBounds, envelope: CapabilityEnvelope) -> Iterator
 
 def foreseen_data(bounds: PlanBounds, envelope: CapabilityEnvelope) -> dict[str, Value]:
     """Return bounds and envelope for programs. Null means infinity, which JSON cannot express."""
-    counts: dict[str, Value] = {one: _range(getattr(bounds, one)) for one in COUNTED}
+    counts: dict[str, Value] = {one: range_data(getattr(bounds, one)) for one in COUNTED}
     return {
         "bounds": {**counts, "unknown": list(bounds.unknown)},
         "envelope": {
@@ -205,7 +205,7 @@ def foreseen_data(bounds: PlanBounds, envelope: CapabilityEnvelope) -> dict[str,
     }
 
 
-def _range(count: Range) -> Value:
+def range_data(count: Range) -> Value:
     return {"least": count.least, "most": count.most}
 
 

@@ -13,7 +13,7 @@ from quire.display.text import duration, money, one_line, place, visible
 from quire.display.text import tokens as counted
 from quire.display.transcript import prompt_data, prompt_text
 from quire.engine.requests import Boundary, HumanRequest, Load, ModelRequest, ToolRequest
-from quire.runs.diff import Change, RunDiff, StepDiff, answered_by
+from quire.runs.diff import Change, RunDiff, Spent, StepDiff, answered_by
 from quire.values import Value, pretty
 
 if TYPE_CHECKING:
@@ -205,9 +205,21 @@ def diff_data(a: RunView, b: RunView, found: RunDiff) -> dict[str, Value]:
                 "title": step.title,
                 "state": step.state.replace(" ", "_").lower(),
                 "changes": _changes(step.changes),
+                "spent": {"a": _spent(step.spent[0]), "b": _spent(step.spent[1])},
             }
             for step in found.steps
         ],
+    }
+
+
+def _spent(one: Spent | None) -> Value:
+    if one is None:
+        return None
+    return {
+        "elapsed": round(one.elapsed, 3),
+        "input_tokens": one.input_tokens,
+        "output_tokens": one.output_tokens,
+        "cost": one.cost,
     }
 
 

@@ -134,6 +134,18 @@ def bounds(
     return _Counting(documents or {}, tools_of, allowance).sequence(plan.body)
 
 
+def rest_of(sequence: Sequence, path: str) -> Sequence:
+    """Return the steps that follow in a run from the step at a path on: of the steps around it, only its own arm."""
+    first, inside, inner = path.partition("/case[")
+    at = next(at for at, step in enumerate(sequence.steps) if str(step.position) == first)
+    match = sequence.steps[at].match
+    if not inside or match is None:
+        return Sequence(sequence.steps[at:])
+    number, _, rest = inner.partition("]/")
+    arm = match.cases[int(number) - 1].body
+    return Sequence((*rest_of(arm, rest).steps, *sequence.steps[at + 1 :]))
+
+
 _PATH = re.compile(r"(?:ctx\.)?([A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*)", re.ASCII)
 _UNKNOWN = object()
 

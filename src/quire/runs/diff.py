@@ -29,12 +29,24 @@ class Change(Struct, frozen=True):
     b: Value
 
 
+class Spent(Struct, frozen=True):
+    """Time, tokens and money of one step in one run."""
+
+    elapsed: float
+    input_tokens: int
+    output_tokens: int
+    cost: float | None
+    """None if a price is not known."""
+
+
 class StepDiff(Struct, frozen=True):
     path: str
     label: str
     title: str
     state: State
     changes: Sequence[Change] = ()
+    spent: tuple[Spent | None, Spent | None] = (None, None)
+    """What the step took in each run; None where it has not begun."""
 
 
 class RunDiff(Struct, frozen=True):
@@ -93,11 +105,12 @@ def _step(a: RunView, b: RunView, path: str) -> StepDiff:
     of_a, of_b = _begun(a, path), _begun(b, path)
     if of_a is None or of_b is None:
         state: State = "same" if of_a is of_b else "only in B" if of_a is None else "only in A"
-        return StepDiff(path, known.label, known.title, state)
+        return StepDiff(path, known.label, known.title, state, (), (_spent_by(of_a), _spent_by(of_b)))
     changes = [*_values(a, b, path), *_effects(of_a, of_b), *_outcome(a, b, path)]
     if (of_a.cost, of_a.input_tokens, of_a.output_tokens) != (of_b.cost, of_b.input_tokens, of_b.output_tokens):
         changes.append(Change("cost", path, _spent(of_a), _spent(of_b)))
-    return StepDiff(path, known.label, known.title, "changed" if changes else "same", changes)
+    spent = (_spent_by(of_a), _spent_by(of_b))
+    return StepDiff(path, known.label, known.title, "changed" if changes else "same", changes, spent)
 
 
 def _values(a: RunView, b: RunView, path: str) -> Iterator[Change]:
@@ -178,6 +191,10 @@ def _answer(one: Performed) -> Value:
     """Return the part of a result that is compared. The model that gave it does not count."""
     record = one.record
     return None if record is None else [record.state, answered_by(one)]
+
+
+def _spent_by(one: Why | None) -> Spent | None:
+    return None if one is None else Spent(one.elapsed, one.input_tokens, one.output_tokens, one.cost)
 
 
 def _spent(one: Why) -> Value:

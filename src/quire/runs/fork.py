@@ -146,6 +146,8 @@ class Changes(Struct, frozen=True):
     answers: Mapping[str, str] = field(default_factory=dict)
     """Answers to questions that are still to come."""
     unattended: bool = False
+    door: str = ""
+    """The door that the new run is started at, as in `RunOptions`."""
 
     def __post_init__(self) -> None:
         checked_budget(self.budget)
@@ -162,8 +164,29 @@ class Forked(Struct, frozen=True):
     """The reason for the choice of its model."""
 
 
+class PreparedFork(Struct, frozen=True):
+    """A fork that has passed all checks and is not stored yet."""
+
+    made: NewRun
+    history: History
+    origin: RunView
+    place: Place
+    pins: PinnedState
+    kept: Sequence[EffectRecord]
+    """The effects that are taken over."""
+    reason: str
+    """The reason for the choice of its model."""
+
+
 async def fork(runtime: Runtime, run: str, step: str, changes: Changes) -> Forked:
-    """Create the new run; none of its own effects is performed yet. Raises `CannotStart` and `RunState`.
+    """Create the new run; none of its own effects is performed yet. Raises `CannotStart` and `RunState`."""
+    prepared = await prepare_fork(runtime, run, step, changes)
+    await restore(runtime.store, prepared.made, prepared.history)
+    return Forked(prepared.made.id, prepared.place.label, len(prepared.kept), prepared.reason)
+
+
+async def prepare_fork(runtime: Runtime, run: str, step: str, changes: Changes) -> PreparedFork:
+    """Check a fork and return it; nothing is stored. Raises `CannotStart` and `RunState`.
 
     A run that is not as this user wrote it is forked like one from a file: with its document and records, but without
     its grants.
@@ -180,7 +203,7 @@ async def fork(runtime: Runtime, run: str, step: str, changes: Changes) -> Forke
     kept = [record for record in view.effects if place.keeps(record.path)]
     if place.first and changes.sets:
         kept = []  # effects of a thread before its first turn depend on its inputs
-    taken_over = len(kept)
+    taken_over = kept
     now = runtime.clock.now()
     kept = with_boundary(kept, place, changes.sets, pins, now)
     new = new_run_id(now)
@@ -190,8 +213,7 @@ async def fork(runtime: Runtime, run: str, step: str, changes: Changes) -> Forke
     events = _events(new, now, view, place, await runtime.store.events(run), kept)
     made = NewRun(new, row.title, row.format, row.document, now, pins.as_json(), texts)
     history = History(RunUpdate(Status.PENDING), kept, events, now)
-    await restore(runtime.store, made, history)
-    return Forked(new, place.label, taken_over, reason)
+    return PreparedFork(made, history, view, place, pins, taken_over, reason)
 
 
 def pinned_texts(pins: PinnedState) -> list[str]:
@@ -211,6 +233,7 @@ def _pins(runtime: Runtime, view: RunView, place: Place, changes: Changes) -> tu
         budget=None if changes.unlimited else pins.budget if changes.budget is None else changes.budget,
         limits={**pins.limits, **changes.limits},
         warnings=(),
+        door=changes.door,
     )
     pins = _granted(runtime, view, pins, changes.allow, changes.limits)
     check_step_labels(view.document.runnable(), (), changes.answers, view.documents)

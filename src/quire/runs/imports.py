@@ -72,6 +72,11 @@ def read_export(path: Path) -> Exported:
         raise CannotStart(f"there is no file {path}") from None
     except OSError as error:
         raise CannotStart(f"{path} cannot be read: {error.strerror or error}") from None
+    return parse_export(data, path)
+
+
+def parse_export(data: bytes, path: Path) -> Exported:
+    """Check the content of an export file. Raises `BadExport`; `path` names the file in messages."""
     lines = data.split(b"\n")
     whole = len(lines) > 1 and lines[-1] == b""
     if whole:

@@ -20,6 +20,7 @@ from quire.server.assets import Assets
 from quire.server.compression import compressed
 from quire.server.endpoints import Endpoint, Reply, json_response
 from quire.server.guard import Guard
+from quire.server.idempotency import once
 from quire.server.problems import KINDS, Problem, problem_of
 from quire.server.routes import ENDPOINTS
 
@@ -92,7 +93,8 @@ def _route(site: Site, path: str, group: list[Endpoint], report: Callable[[str],
     async def serve(request: Request) -> Response:
         endpoint = by_method["GET" if request.method == "HEAD" else request.method]
         try:
-            answer = await endpoint.handler(site, await endpoint.call_of(request))
+            call = await endpoint.call_of(request)
+            answer = await once(site, endpoint, request, lambda: endpoint.handler(site, call))
         except Problem as problem:
             return problem.response(site.options.base, request.url.path)
         except QuireError as error:

@@ -66,21 +66,13 @@ def prune_command(age: float, statuses: tuple[Status, ...], dry_run: bool, vacuu
 async def _prune(
     runtime: Runtime, age: float, statuses: tuple[Status, ...], dry_run: bool, vacuum: bool, as_json: bool
 ) -> None:
+    from quire.display.transfer_json import pruned_data
     from quire.stores.contract import keeper
 
     before = runtime.clock.now() - age
     pruned = await keeper(runtime.store).prune(before, statuses, dry_run=dry_run, vacuum=vacuum)
     if as_json:
-        write_json(
-            {
-                "runs": list(pruned.runs),
-                "effects": pruned.effects,
-                "texts": pruned.texts,
-                "bytes": pruned.size,
-                "given_back": pruned.given_back,
-                "dry_run": dry_run,
-            }
-        )
+        write_json(pruned_data(pruned, dry_run=dry_run))
         return
     write_lines(pruned.runs)
     click.echo(_said(pruned, dry_run, vacuum), err=True)

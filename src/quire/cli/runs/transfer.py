@@ -15,7 +15,7 @@ from quire.errors import CannotStart
 
 if TYPE_CHECKING:
     from quire.runs.runtime import Runtime
-    from quire.values import Value
+    from quire.runs.verify import Verdict
 
 FINDINGS = 1
 
@@ -66,12 +66,13 @@ def import_command(file: Path, as_json: bool) -> None:
 
 
 async def _import(runtime: Runtime, file: Path, as_json: bool) -> None:
+    from quire.display.transfer_json import imported_data
     from quire.runs.imports import import_run, read_export
 
     exported = read_export(file)
     run = await import_run(runtime, exported)
     if as_json:
-        write_json({"run": run, "effects": len(exported.effects), "head": exported.head})
+        write_json(imported_data(exported))
         return
     click.echo(run)
     click.echo(f"to see it: quire runs {run}", err=True)
@@ -99,54 +100,40 @@ def verify_command(context: click.Context, what: str, as_json: bool) -> None:
 
 
 async def _verify_run(runtime: Runtime, asked: str, as_json: bool) -> int:
-    from quire.display.text import visible
-    from quire.errors import BrokenSeal, JournalMismatch, StoreError
+    from quire.runs.verify import verify_run
 
-    run = await runtime.find(asked)
-    result: dict[str, Value] = {"run": run, "ok": False}
-    try:
-        await runtime.store.check_seal(run)
-        view = await runtime.view(run)
-    except (BrokenSeal, JournalMismatch, StoreError) as error:
-        problem = f"run {run}: {error.reason if isinstance(error, BrokenSeal) else error}"
-        if as_json:
-            write_json({**result, "problem": problem})
-        else:
-            click.echo(visible(problem), err=True)
-        return FINDINGS
-    if as_json:
-        write_json({**result, "ok": True, "effects": len(view.effects)})
-    else:
-        click.echo(f"run {run} is as you wrote it: {len(view.effects):,} effects, sealed and replayed", err=True)
-    return 0
+    verdict = await verify_run(runtime, await runtime.find(asked))
+    if not _said(verdict, "", as_json):
+        click.echo(f"run {verdict.run} is as you wrote it: {verdict.effects:,} effects, sealed and replayed", err=True)
+    return 0 if verdict.ok else FINDINGS
 
 
 async def _verify_file(runtime: Runtime, file: Path, as_json: bool) -> int:
-    from quire.display.text import visible
-    from quire.runs.imports import BadExport, NotProved, prove, read_export
+    from quire.runs.imports import read_export
+    from quire.runs.verify import verify_export
 
-    result: dict[str, Value] = {"file": str(file), "ok": False}
-    try:
-        exported = read_export(file)
-        result |= {"run": exported.row.id, "lines": exported.lines, "head": exported.head}
-        await prove(exported, runtime.settings)
-    except (BadExport, NotProved) as error:
-        problem = str(error) if isinstance(error, BadExport) else f"{file}: {error}"
-        if as_json:
-            write_json({**result, "problem": problem, "line": getattr(error, "line", 0) or None})
-        else:
-            click.echo(visible(problem), err=True)
-        return FINDINGS
-    if as_json:
-        write_json({**result, "ok": True})
-    else:
+    verdict = await verify_export(lambda: read_export(file), str(file), runtime.settings)
+    exported = verdict.exported
+    if not _said(verdict, str(file), as_json) and exported is not None:
         click.echo(exported.head)
         click.echo(
-            f"run {exported.row.id} is as it was written: {exported.lines:,} lines, "
-            f"{len(exported.effects):,} effects, replayed to the same result",
+            f"run {verdict.run} is as it was written: {exported.lines:,} lines, "
+            f"{verdict.effects:,} effects, replayed to the same result",
             err=True,
         )
-    return 0
+    return 0 if verdict.ok else FINDINGS
+
+
+def _said(verdict: Verdict, file: str, as_json: bool) -> bool:
+    """Print a verdict as JSON, or its problem. Return False if there is a success to print."""
+    from quire.display.text import visible
+    from quire.display.transfer_json import verdict_data
+
+    if as_json:
+        write_json(verdict_data(verdict, file))
+    elif not verdict.ok:
+        click.echo(visible(verdict.problem), err=True)
+    return as_json or not verdict.ok
 
 
 @click.command("backup")

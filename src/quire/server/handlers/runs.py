@@ -1,4 +1,4 @@
-"""Handlers for runs: list, start, look at, resume, pause and cancel."""
+"""Handlers for runs: start, look at, resume, pause and cancel."""
 
 from __future__ import annotations
 
@@ -31,12 +31,6 @@ def etag(row: RunRow) -> str:
     return f'"{row.epoch}.{row.updated_at!r}.{row.status}"'
 
 
-async def list_runs(site: Site, call: Call) -> Reply:
-    status = Status(call.text("status")) if call.text("status") else None
-    rows = await site.runtime.store.list(status=status, limit=call.number("limit", 100))
-    return Reply({"items": [row_data(row) for row in rows], "next": None})
-
-
 async def show_run(site: Site, call: Call) -> Reply:
     run = await site.runtime.find(call.path["run"])
     seen = await site.views.head(run)
@@ -64,7 +58,7 @@ async def start_run(site: Site, call: Call) -> Reply:
         breakpoints=tuple(cast("list[str]", body.get("breakpoints") or ())),
         answers=cast("Mapping[str, str]", body.get("answers") or {}),
         unattended=body.get("unattended") is True,
-        allow=_allowed(site, cast("list[str]", body.get("allow") or [])),
+        allow=allowed(site, cast("list[str]", body.get("allow") or [])),
         budget=cast("float | None", body.get("budget")),
         limits=cast("Mapping[str, Value]", body.get("limits") or {}),
         door=DOOR,
@@ -75,7 +69,7 @@ async def start_run(site: Site, call: Call) -> Reply:
         site.detach(run)
     else:
         await site.runs.go_on(run, goes_on=body.get("goes_on") is True)
-    return await _answer(site, call, run, 201)
+    return await answer(site, call, run, 201)
 
 
 async def resume_run(site: Site, call: Call) -> Reply:
@@ -97,7 +91,7 @@ async def resume_run(site: Site, call: Call) -> Reply:
         breakpoints=tuple(cast("list[str]", body.get("breakpoints") or ())),
     )
     await site.runs.go_on(run, given=given, overrides=overrides)
-    return await _answer(site, call, run, 202)
+    return await answer(site, call, run, 202)
 
 
 _NOT_GIVEN = object()
@@ -108,17 +102,17 @@ async def pause_run(site: Site, call: Call) -> Reply:
     if not site.runs.pause(run):
         row = await site.runtime.row(run)
         raise RunState(f"run {run} is {row.status.words} and is not driven by this server: it cannot be paused here")
-    return await _answer(site, call, run, 202)
+    return await answer(site, call, run, 202)
 
 
 async def cancel_run(site: Site, call: Call) -> Reply:
     run = await site.runtime.find(call.path["run"])
     await site.runtime.store.request_cancel(run)
     site.hub.touch(run)
-    return await _answer(site, call, run, 202)
+    return await answer(site, call, run, 202)
 
 
-async def _answer(site: Site, call: Call, run: str, status: int) -> Reply:
+async def answer(site: Site, call: Call, run: str, status: int) -> Reply:
     """Return the row of a run, after waiting for its rest if the client prefers that."""
     if seconds := _preferred_wait(call.request.headers.get("prefer", "")):
         await site.runs.ended(run, seconds)
@@ -135,7 +129,7 @@ def _preferred_wait(header: str) -> float:
     return 0.0
 
 
-def _allowed(site: Site, wanted: list[str]) -> tuple[str, ...]:
+def allowed(site: Site, wanted: list[str]) -> tuple[str, ...]:
     """Return the tools to grant. Raises `BadInputs` for a tool that the user has not granted to the server."""
     beyond = [tool for tool in wanted if tool not in site.options.allow]
     if beyond:

@@ -5,12 +5,26 @@ Routing, validation, the OpenAPI document, the page of the API and the tests are
 
 from __future__ import annotations
 
-from quire.server.routes import documents, now, pictures, questions, run_parts, runs, streams, workspace
+from quire.server.routes import (
+    documents,
+    now,
+    pictures,
+    questions,
+    run_copies,
+    run_list,
+    run_parts,
+    runs,
+    streams,
+    workspace,
+)
 
 ENDPOINTS = (
     *workspace.ENDPOINTS,
     *now.ENDPOINTS,
     *documents.ENDPOINTS,
+    # Before the paths of single runs, which would take `counts` for the name of one.
+    *run_list.ENDPOINTS,
+    *run_copies.ENDPOINTS,
     *runs.ENDPOINTS,
     *pictures.ENDPOINTS,
     *run_parts.ENDPOINTS,

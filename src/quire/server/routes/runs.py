@@ -2,21 +2,11 @@
 
 from __future__ import annotations
 
-from quire.server.endpoints import Endpoint, Parameter
+from quire.server.endpoints import Endpoint
 from quire.server.handlers import runs
-from quire.server.schemas import BUDGET, FLAG, MOST_ITEMS, NAME, NAMES, RUN, STATUS, TEXTS, VALUES, page_of, record
+from quire.server.schemas import BUDGET, FLAG, NAME, NAMES, RUN, TEXTS, VALUES, record
 
 ENDPOINTS: tuple[Endpoint, ...] = (
-    Endpoint(
-        "GET",
-        "/runs",
-        "list_runs",
-        "Runs, the newest first.",
-        "FREE",
-        runs.list_runs,
-        parameters=(Parameter("status", STATUS, "Only runs of this status."), MOST_ITEMS),
-        response=page_of(RUN),
-    ),
     Endpoint(
         "POST",
         "/runs",

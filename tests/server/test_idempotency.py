@@ -1,0 +1,77 @@
+"""Idempotency keys: a request that is sent twice is done once, on every endpoint that starts or changes something."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+from tests.server.served import Served, served
+
+from quire.stores.contract import ReplyKeeper
+
+pytestmark = pytest.mark.asyncio(loop_scope="session")
+
+DOCUMENTS = {
+    "ask.playbook.md": '# Ask\n\n## STEP 1: Decide\n\n@elicit(confirm, "Publish?")\n',
+    "replies.json": "[]",
+}
+
+
+async def start(server: Served, client: httpx2.AsyncClient, key: str, **body: Any) -> httpx2.Response:
+    whole = {"document": "ask.playbook.md", "model": f"script:{server.folder / 'replies.json'}", **body}
+    return await client.post("/runs", json=whole, headers={"Idempotency-Key": key})
+
+
+async def test_the_same_request_gets_the_same_reply(tmp_path: Path) -> None:
+    async with served(tmp_path / "team", DOCUMENTS) as server, server.client() as client:
+        first, again = await start(server, client, "k1"), await start(server, client, "k1")
+        assert (first.status_code, again.status_code) == (201, 201)
+        assert again.content == first.content
+        assert again.headers["location"] == first.headers["location"]
+        assert "idempotency-replayed" not in first.headers
+        assert again.headers["idempotency-replayed"] == "true"
+        assert len((await client.get("/runs")).json()["items"]) == 1
+        other = await start(server, client, "k1", unattended=True)
+        assert (other.status_code, other.json()["code"]) == (422, "key-reused")
+        elsewhere = await client.post("/runs/prune", json={"older_than": 1}, headers={"Idempotency-Key": "k1"})
+        assert elsewhere.json()["code"] == "key-reused"
+        assert (await start(server, client, "k2")).json()["id"] != first.json()["id"]
+    # The replies are in the store: another server gives them too.
+    async with served(tmp_path / "team", {}) as server, server.client() as client:
+        assert (await start(server, client, "k1")).content == first.content
+
+
+async def test_of_many_at_once_one_starts_a_run(tmp_path: Path) -> None:
+    async with served(tmp_path / "team", DOCUMENTS) as server, server.client() as client:
+        answers = await asyncio.gather(*(start(server, client, "k") for _ in range(8)))
+        assert len((await client.get("/runs")).json()["items"]) == 1
+        assert {(one.status_code, one.json().get("code")) for one in answers} <= {(201, None), (409, "in-progress")}
+        assert any(one.status_code == 201 for one in answers)
+
+
+async def test_a_request_under_way_is_said_and_errors_are_kept(tmp_path: Path) -> None:
+    async with served(tmp_path / "team", DOCUMENTS) as server, server.client() as client:
+        store = server.site.runtime.store
+        missing = await client.post("/runs", json={"document": "no.md"}, headers={"Idempotency-Key": "e"})
+        assert missing.status_code == 404
+        again = await client.post("/runs", json={"document": "no.md"}, headers={"Idempotency-Key": "e"})
+        assert again.content == missing.content and again.headers["idempotency-replayed"] == "true"
+        assert again.headers["content-type"] == "application/problem+json"
+        # What is wrong with the body itself is found before the key counts.
+        assert (await start(server, client, "b", nothing=1)).json()["code"] == "unfit-body"
+        assert (await start(server, client, "b")).status_code == 201
+        assert isinstance(store, ReplyKeeper)
+        body = b'{"document":"ask.playbook.md"}'
+        request = hashlib.sha256(b"POST /api/v1/runs?\n" + body).hexdigest()
+        assert isinstance(await store.claim_key("busy", request), str)
+        headers = {"Idempotency-Key": "busy", "Content-Type": "application/json"}
+        busy = await client.post("/runs", content=body, headers=headers)
+        assert (busy.status_code, busy.json()["code"]) == (409, "in-progress")
+        for key in ("", "ü", "two words", "x" * 201):
+            raw = [(b"idempotency-key", key.encode())]
+            wrong = await client.post("/runs", json={"document": "ask.playbook.md"}, headers=raw)
+            assert (wrong.status_code, wrong.json()["code"]) == (422, "unfit-parameters")
