@@ -310,7 +310,7 @@ async def test_secrets_of_the_environment_are_in_no_answer(tmp_path: Path, monke
                 assert TOKEN not in answer.text, endpoint.name
 
 
-def test_answers_do_not_wait_for_acknowledgements() -> None:
+async def test_answers_do_not_wait_for_acknowledgements() -> None:
     # asyncio sets TCP_NODELAY only on sockets with this protocol; without it a request takes 44 ms instead of one.
     with listening("127.0.0.1", 0) as listener:
         assert listener.proto == socket.IPPROTO_TCP

@@ -12,7 +12,7 @@ from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import PlainTextResponse, Response
-from starlette.routing import Route
+from starlette.routing import Match, Route
 
 from quire.display.visible import visible
 from quire.errors import QuireError
@@ -59,9 +59,14 @@ def application(
         async with site.open():
             yield
 
+    endpoints = [_route(site, path, group, report) for path, group in _by_path(ENDPOINTS).items()]
+
+    async def unknown(request: Request) -> Response:
+        return _unknown(endpoints, request).response(site.options.base, request.url.path)
+
     routes = [
-        *(_route(site, path, group, report) for path, group in _by_path(ENDPOINTS).items()),
-        Route(f"{API}/{{rest:path}}", _unknown, methods=["GET", "POST", "PUT", "DELETE", "PATCH"]),
+        *endpoints,
+        Route(f"{API}/{{rest:path}}", unknown, methods=["GET", "POST", "PUT", "DELETE", "PATCH", "OPTIONS"]),
         Route("/static/{version}/{file:path}", file),
         Route("/frames/{kind}", frame),
         Route("/problems/{code}", _problem_page),
@@ -141,8 +146,19 @@ class Log:
             self._report(f"{scope['method']} {visible(scope['path'])} {status} {took:.1f} ms")
 
 
-async def _unknown(request: Request) -> Response:
-    return Problem.of("unknown-path", f"there is nothing at {request.url.path}").response("", request.url.path)
+def _unknown(endpoints: Iterable[Route], request: Request) -> Problem:
+    """Return the problem of a path that has no endpoint, or of a method that its endpoints do not have."""
+    methods = {
+        method
+        for route in endpoints
+        if route.matches(request.scope)[0] is Match.PARTIAL
+        for method in sorted(route.methods or ())
+    }
+    if methods:
+        allowed = ", ".join(sorted(methods))
+        detail = f"{request.url.path} has no method {request.method}: it has {allowed}"
+        return Problem.of("wrong-method", detail, headers={"Allow": allowed})
+    return Problem.of("unknown-path", f"there is nothing at {request.url.path}")
 
 
 async def _problem_page(request: Request) -> Response:

@@ -36,6 +36,11 @@ def record(required: tuple[str, ...] = (), **properties: Mapping[str, Value]) ->
     }
 
 
+def answer_of(**properties: Mapping[str, Value]) -> dict[str, Value]:
+    """Return the schema of an answer: an object that has all of these members, and perhaps others."""
+    return {"type": "object", "properties": dict(properties), "required": list(properties)}
+
+
 def page_of(item: Mapping[str, Value]) -> dict[str, Value]:
     """Return the schema of one page of a list."""
     return {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from quire.server.endpoints import Endpoint, Parameter
 from quire.server.handlers import questions
-from quire.server.schemas import FLAG, MOST_ITEMS, NAME, QUESTION, TEXT, page_of, record
+from quire.server.schemas import FLAG, MOST_ITEMS, NAME, QUESTION, TEXT, answer_of, page_of, record
 
 ENDPOINTS: tuple[Endpoint, ...] = (
     Endpoint(
@@ -60,5 +60,6 @@ ENDPOINTS: tuple[Endpoint, ...] = (
         "PAID",
         questions.answer_question,
         body=record(("value", "hash"), value=TEXT, hash=NAME, drive=FLAG),
+        response=answer_of(run=NAME, path=NAME, driven_here=FLAG),
     ),
 )
