@@ -16,7 +16,7 @@ from bench.rows import Row, show
 from quire.trust import keys, signatures
 from quire.trust.capabilities import Grants
 from quire.trust.keys import SigningKey
-from quire.trust.signatures import Outcome, sign_text, verify_text
+from quire.trust.signatures import Verification, sign_text, verify_text
 from quire.trust.trusted_keys import TrustedKey, TrustedKeys
 
 BLOCKS = 15
@@ -102,9 +102,9 @@ def chain() -> list[Row]:
 
     def verify() -> None:
         for text, item_id in signed:
-            assert verify_text(text, "directive", item_id, trusted).outcome is Outcome.OK
+            assert verify_text(text, "directive", item_id, trusted).outcome is Verification.OK
         for text, at in knowledge:
-            assert verify_text(text, "knowledge", f"demo/k{at}", trusted).outcome is Outcome.OK
+            assert verify_text(text, "knowledge", f"demo/k{at}", trusted).outcome is Verification.OK
 
     def verify_anew() -> None:
         # As the first time in a process.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from quire.engine.inputs import resolve_inputs
-from quire.engine.interpreter.thread.hooks import fill_params, holds
+from quire.engine.interpreter.thread.hooks import condition_holds, fill_params
 from quire.engine.interpreter.thread.limits import Cost, Limits, cost_limits, exceeded, resolve_limits
 from quire.engine.interpreter.thread.own_tools import returns_block
 from quire.errors import QuireError
@@ -42,7 +42,7 @@ def returns(given: dict[str, Any]) -> dict[str, Any]:
 
 
 def hook_condition(given: dict[str, Any]) -> dict[str, Any]:
-    return {"matches": holds(given["condition"] or {}, given["context"])}
+    return {"matches": condition_holds(given["condition"] or {}, given["context"])}
 
 
 def hook_params(given: dict[str, Any]) -> dict[str, Any]:

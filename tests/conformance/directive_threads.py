@@ -16,7 +16,7 @@ from quire.engine.conversation import ToolUse
 from quire.engine.interpreter.thread.child_threads import Children
 from quire.engine.interpreter.thread.setup import ORCHESTRATE, Setup
 from quire.engine.interpreter.thread.tool_calls import Calls
-from quire.engine.interpreter.thread.tool_results import at_once, went_well
+from quire.engine.interpreter.thread.tool_results import finished_walk, succeeded
 from quire.engine.ports import ModelCall, ModelReply
 from quire.engine.records import Event, Usage
 from quire.engine.requests import Request, Walk
@@ -75,7 +75,7 @@ async def _run(settings: Settings, folder: Path, directive: str, given: dict[str
 
     def stubbed(tool: str) -> Callable[..., Walk]:
         """Threads are tools of the engine's own: here they are stubs as all others are."""
-        return lambda *_: at_once(went_well(tool, (given.get("tools") or {}).get(tool, {"stub": True})))
+        return lambda *_: finished_walk(succeeded(tool, (given.get("tools") or {}).get(tool, {"stub": True})))
 
     def fork(*_: object) -> Generator[Request, Any, Walk]:
         yield from ()

@@ -10,16 +10,16 @@ from quire.errors import Denied
 from quire.trust.capabilities import Grants
 from quire.trust.keys import SigningKey
 from quire.trust.risk import NO_RULES, ProjectRisk, Rule, Tier, assess, read_risk
-from quire.trust.signatures import Outcome, sign_text, verify_text
+from quire.trust.signatures import Verification, sign_text, verify_text
 from quire.trust.trusted_keys import TrustedKey, TrustedKeys
 
 NOW = datetime(2026, 2, 10, 2, 0, tzinfo=UTC)
 FIELDS = ("timestamp", "hash", "signature", "keyid")
 KIT_NAMES = {
-    Outcome.MALFORMED: "unsigned",
-    Outcome.STACKED: "modified",
-    Outcome.REVOKED: "untrusted",
-    Outcome.MISPLACED: "bad_signature",
+    Verification.MALFORMED: "unsigned",
+    Verification.STACKED: "modified",
+    Verification.REVOKED: "untrusted",
+    Verification.MISPLACED: "bad_signature",
 }
 """The kit knows five outcomes; ours are finer."""
 

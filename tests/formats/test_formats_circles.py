@@ -7,7 +7,7 @@ from functools import cache
 
 import pytest
 
-from quire.formats.resolver import MAX_CIRCLES, Caller, Circle, Wanted, circles
+from quire.formats.resolver import MAX_CIRCLES, Caller, CallTarget, Circle, circles
 
 FORMATS = {"y": "pipeline", "m": "playbook", "d": "directive"}
 
@@ -17,7 +17,7 @@ def found(root: str, graph: dict[str, str]) -> list[tuple[str, str, bool]]:
 
     @cache
     def caller(name: str) -> Caller:
-        return Caller(name, name, FORMATS[name[-1]], tuple(Wanted(one) for one in graph[name].split()))
+        return Caller(name, name, FORMATS[name[-1]], tuple(CallTarget(one) for one in graph[name].split()))
 
     told = circles(caller(root), lambda _, wanted: caller(wanted.name) if wanted.name in graph else None)
     return [(one.call.name, "→".join(one.names), one.decided) for one in told]
@@ -60,10 +60,10 @@ def test_circles(root: str, graph: dict[str, str], expected: list[tuple[str, str
 
 def test_a_long_way_is_shortened() -> None:
     names = tuple(f"d{number}" for number in range(20))
-    assert str(Circle(Wanted("x"), names, decided=False)) == (
+    assert str(Circle(CallTarget("x"), names, decided=False)) == (
         "d0 can reach itself: d0 → d1 → d2 → d3 → d4 → d5 → d6 → d7 → … → d0"
     )
-    assert str(Circle(Wanted("x"), ("a",), decided=True)) == "a can reach itself: a → a"
+    assert str(Circle(CallTarget("x"), ("a",), decided=True)) == "a can reach itself: a → a"
 
 
 def test_large_workspaces_take_no_time_and_tell_a_few() -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from quire.errors import Refused
-from quire.formats.resolver import Wanted
+from quire.formats.resolver import CallTarget
 from quire.library.callees import Callees
 from quire.library.check import DocumentCheck
 from quire.library.directives import Directives
@@ -139,5 +139,5 @@ def test_circles_are_found_with_one_graph_for_all_files(house: House) -> None:
     for path in (file, house.folder / "pipelines/a.yaml"):
         source = Source.of(path.read_text(), str(path))
         own, other = ("b", "a") if path is file else ("a", "b")
-        (circle,) = snapshot.circles(source, [Wanted(other)], own if own == "a" else "")
+        (circle,) = snapshot.circles(source, [CallTarget(other)], own if own == "a" else "")
         assert str(circle) == f"{own} can reach itself: {own} → {other} → {own}"

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from quire.errors import CannotStart, QuireError, Refused, Unreadable
 from quire.library.items import Entry
 from quire.library.registered import load_playbooks
-from quire.library.search import Scope, search, summary
+from quire.library.search import SearchScope, search, summary
 from quire.library.spaces import Spaces
 from quire.source import MAX_DOCUMENT_BYTES
 from quire.workspace.configuration import load_settings
@@ -234,7 +234,7 @@ def test_search_is_ordered_and_deterministic(house: House) -> None:
     house.put("user:knowledge/a/deploy.md", "# Hidden by the project's\n")
     house.put("user:knowledge/c/zzz.md", "# Other\n")
     house.put("user:knowledge/c/bad.md").write_bytes(b"deploy \xff")
-    hits = search(house.spaces, "Deploy!", Scope.of("knowledge"))
+    hits = search(house.spaces, "Deploy!", SearchScope.of("knowledge"))
     assert [(hit.item.id, hit.item.space, hit.score) for hit in hits] == [
         ("a/deploy", "project", 1.0),
         ("b/deployment_rules", "project", 0.8),
@@ -242,26 +242,31 @@ def test_search_is_ordered_and_deterministic(house: House) -> None:
         ("c/notes", "project", 0.5),
         ("c/log", "user", 0.2),
     ]
-    assert hits == search(house.spaces, "Deploy!", Scope.of("knowledge"))
-    assert [hit.item.id for hit in search(house.spaces, "deploy", Scope.of("knowledge.c.*"))] == ["c/notes", "c/log"]
-    assert [hit.item.id for hit in search(house.spaces, "deploy", Scope.of("knowledge"), "user")] == [
+    assert hits == search(house.spaces, "Deploy!", SearchScope.of("knowledge"))
+    assert [hit.item.id for hit in search(house.spaces, "deploy", SearchScope.of("knowledge.c.*"))] == [
+        "c/notes",
+        "c/log",
+    ]
+    assert [hit.item.id for hit in search(house.spaces, "deploy", SearchScope.of("knowledge"), "user")] == [
         "a/deploy",
         "c/log",
     ]
-    assert len(search(house.spaces, "deploy", Scope.of("knowledge"), limit=2)) == 2
-    every = search(house.spaces, "*", Scope.of("knowledge"), limit=None)
+    assert len(search(house.spaces, "deploy", SearchScope.of("knowledge"), limit=2)) == 2
+    every = search(house.spaces, "*", SearchScope.of("knowledge"), limit=None)
     assert len(every) == 8 and {hit.score for hit in every} == {0.0}
 
     def only_a(entry: Entry) -> bool:
         return entry.id.startswith("a/")
 
-    assert [hit.item.id for hit in search(house.spaces, "deploy", Scope.of("knowledge"), may=only_a)] == ["a/deploy"]
+    assert [hit.item.id for hit in search(house.spaces, "deploy", SearchScope.of("knowledge"), may=only_a)] == [
+        "a/deploy"
+    ]
 
 
 @pytest.mark.parametrize("scope", ["", "widget", "know", "all"])
 def test_a_scope_names_a_type(scope: str) -> None:
     with pytest.raises(QuireError, match="scope must name an item_type"):
-        Scope.of(scope)
+        SearchScope.of(scope)
 
 
 @pytest.mark.parametrize(

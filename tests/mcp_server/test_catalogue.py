@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from tests.mcp_server.serving import GREET, TOPIC, write
 
-from quire.library.search import Scope, search
+from quire.library.search import SearchScope, search
 from quire.library.spaces import Spaces
 from quire.mcp_server.catalogue import Catalogue, tool_name
 from quire.workspace.configuration import load_settings
@@ -84,7 +84,7 @@ def test_the_playbooks_are_those_that_have_a_name_everywhere_else(folder: Path) 
     tools = {name: one.document.name for name, one in listing.tools.items() if name.startswith("playbook")}
     spaces = Spaces(settings_of(folder))
     entries = {tool_name("playbook", one.id): str(one.path) for one in spaces.entries("playbook")}
-    hits = {hit.item.id for hit in search(spaces, "", Scope.of("playbook"))}
+    hits = {hit.item.id for hit in search(spaces, "", SearchScope.of("playbook"))}
     assert set(tools) == {"playbook__sub_topic", "playbook__top", "playbook__topic"}
     assert tools == entries
     assert hits == {"sub/topic", "top", "topic"}

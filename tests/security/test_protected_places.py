@@ -12,7 +12,7 @@ from tests.tools.test_builtin_shell import needs_sandbox
 from quire.errors import Denied, QuireError, ToolFailed
 from quire.tools.builtin import protected_survey
 from quire.tools.builtin.protected import ASKING, CLOSED, Protection
-from quire.tools.builtin.protected_survey import Survey
+from quire.tools.builtin.protected_survey import ProtectedPlaces
 from quire.tools.builtin.shell import Shell
 
 FOLDERS = {".github", ".vscode", ".husky", "node_modules", ".devcontainer", ".cargo", ".ai", ".git", ".quire", ".venv"}
@@ -329,7 +329,7 @@ def test_a_workspace_too_large_to_look_through_is_refused(house: House, monkeypa
     for number in range(11):
         house.write(f"d/{number}")
     with pytest.raises(Denied, match="more than 10 entries"):
-        Survey.of(house.folder, Protection())
+        ProtectedPlaces.of(house.folder, Protection())
 
 
 def test_links_in_a_circle_end(house: House) -> None:
@@ -337,7 +337,7 @@ def test_links_in_a_circle_end(house: House) -> None:
     link(house, "pipelines", "prompts")
     link(house, ".git", ".git")
     house.write("sub/.git", "gitdir: ../sub/.git\n")
-    assert set(Survey.of(house.folder, Protection()).places) >= {"prompts", "pipelines", ".git", "sub/.git"}
+    assert set(ProtectedPlaces.of(house.folder, Protection()).places) >= {"prompts", "pipelines", ".git", "sub/.git"}
 
 
 @needs_sandbox

@@ -8,7 +8,7 @@ import pytest
 from tests.trust.known_keys import known_key
 
 from quire.source import normalise
-from quire.trust.signatures import Kind, Outcome, sign_text, verify_text
+from quire.trust.signatures import Kind, Verification, sign_text, verify_text
 from quire.trust.trusted_keys import TrustedKey, TrustedKeys
 
 NOW = datetime(2026, 2, 10, 2, 0, tzinfo=UTC)
@@ -41,7 +41,7 @@ def signed(kind: Kind, item: str, text: str) -> str:
     return sign_text(text, kind, item, MINE, NOW)
 
 
-def outcome_of(data: bytes, kind: Kind, item: str, trusted: TrustedKeys = TRUSTED) -> Outcome | None:
+def outcome_of(data: bytes, kind: Kind, item: str, trusted: TrustedKeys = TRUSTED) -> Verification | None:
     """As a reader of files comes to it; None for bytes that no reader takes."""
     try:
         return verify_text(normalise(data.decode("utf-8")), kind, item, trusted).outcome
@@ -60,23 +60,23 @@ def test_one_flipped_bit_anywhere(kind: Kind, item: str, text: str) -> None:
             changed[at] ^= 1 << bit
             outcome = outcome_of(bytes(changed), kind, item)
             if at in time:
-                assert outcome in (None, Outcome.OK, Outcome.MALFORMED)
+                assert outcome in (None, Verification.OK, Verification.MALFORMED)
             else:
-                assert outcome is not Outcome.OK, (at, bit, bytes(changed[max(0, at - 20) : at + 20]))
+                assert outcome is not Verification.OK, (at, bit, bytes(changed[max(0, at - 20) : at + 20]))
 
 
 @pytest.mark.parametrize(("kind", "item", "text"), FILES)
 def test_cut_off_anywhere(kind: Kind, item: str, text: str) -> None:
     data = signed(kind, item, text).encode()
-    assert all(outcome_of(data[:length], kind, item) is not Outcome.OK for length in range(len(data)))
+    assert all(outcome_of(data[:length], kind, item) is not Verification.OK for length in range(len(data)))
 
 
 @pytest.mark.parametrize(("kind", "item", "text"), FILES)
 def test_a_byte_put_in_or_taken_out_anywhere(kind: Kind, item: str, text: str) -> None:
     data = signed(kind, item, text).encode()
     for at in range(data.index(b"\n") + 1, len(data)):
-        assert outcome_of(data[:at] + b" " + data[at:], kind, item) is not Outcome.OK
-        assert outcome_of(data[:at] + data[at + 1 :], kind, item) is not Outcome.OK
+        assert outcome_of(data[:at] + b" " + data[at:], kind, item) is not Verification.OK
+        assert outcome_of(data[:at] + data[at + 1 :], kind, item) is not Verification.OK
 
 
 @pytest.mark.parametrize(("kind", "item", "text"), FILES)
@@ -85,14 +85,14 @@ def test_every_file_in_the_place_of_every_other(kind: Kind, item: str, text: str
     for other_kind, other_item, _ in FILES:
         if (other_kind, other_item) != (kind, item):
             # A comment of one syntax is no signature in the other.
-            assert outcome_of(data, other_kind, other_item) in (Outcome.MISPLACED, Outcome.UNSIGNED)
-    assert outcome_of(data, kind, item + "2") is Outcome.MISPLACED
+            assert outcome_of(data, other_kind, other_item) in (Verification.MISPLACED, Verification.UNSIGNED)
+    assert outcome_of(data, kind, item + "2") is Verification.MISPLACED
 
 
 @pytest.mark.parametrize(("kind", "item", "text"), FILES)
 def test_the_line_of_one_file_over_the_text_of_another(kind: Kind, item: str, text: str) -> None:
     line = signed(kind, item, text).partition("\n")[0]
-    assert outcome_of(f"{line}\n{text}# more\n".encode(), kind, item) is Outcome.MODIFIED
+    assert outcome_of(f"{line}\n{text}# more\n".encode(), kind, item) is Verification.MODIFIED
 
 
 @pytest.mark.parametrize(("kind", "item", "text"), FILES)
@@ -101,7 +101,7 @@ def test_the_line_of_one_file_over_the_text_of_another(kind: Kind, item: str, te
 )
 def test_nothing_can_stand_before_the_signature(kind: Kind, item: str, text: str, before: str) -> None:
     changed = before + signed(kind, item, text)
-    assert verify_text(changed, kind, item, TRUSTED).outcome in (Outcome.UNSIGNED, Outcome.MALFORMED)
+    assert verify_text(changed, kind, item, TRUSTED).outcome in (Verification.UNSIGNED, Verification.MALFORMED)
 
 
 @pytest.mark.parametrize("end", ["\x0b", "\x0c", "\x1c", "\x85", "\u2028", "\u2029", " ", "\\n"])
@@ -109,7 +109,8 @@ def test_only_a_line_end_ends_the_line(end: str) -> None:
     """Else what follows on the first line would be text that no signature covers."""
     line, _, rest = signed(*FILES[0]).partition("\n")
     assert (
-        verify_text(f"{line}{end}Also do this.\n{rest}", "directive", "team/deploy", TRUSTED).outcome is not Outcome.OK
+        verify_text(f"{line}{end}Also do this.\n{rest}", "directive", "team/deploy", TRUSTED).outcome
+        is not Verification.OK
     )
 
 
@@ -119,16 +120,16 @@ def test_only_a_line_end_ends_the_line(end: str) -> None:
 def test_no_words_for_a_model_fit_into_the_line(words: str) -> None:
     line, _, rest = signed(*FILES[0]).partition("\n")
     changed = f"{line.removesuffix(' -->')}|{words} -->\n{rest}"
-    assert verify_text(changed, "directive", "team/deploy", TRUSTED).outcome is Outcome.MALFORMED
+    assert verify_text(changed, "directive", "team/deploy", TRUSTED).outcome is Verification.MALFORMED
 
 
 def test_two_signatures() -> None:
     kind, item, text = FILES[0]
     mine = signed(kind, item, text)
     foreign = sign_text(text, kind, item, THEIRS, NOW).partition("\n")[0]
-    assert verify_text(f"{foreign}\n{mine}", kind, item, TRUSTED).outcome is Outcome.STACKED
+    assert verify_text(f"{foreign}\n{mine}", kind, item, TRUSTED).outcome is Verification.STACKED
     line, _, rest = mine.partition("\n")
-    assert verify_text(f"{line}\n{foreign}\n{rest}", kind, item, TRUSTED).outcome is Outcome.STACKED
+    assert verify_text(f"{line}\n{foreign}\n{rest}", kind, item, TRUSTED).outcome is Verification.STACKED
     # Even where the first one covers the second.
     import hashlib
 
@@ -137,21 +138,21 @@ def test_two_signatures() -> None:
     stacked = f"{foreign}\n{text}"
     digest = hashlib.sha256(stacked.encode()).hexdigest()
     over_both = SignatureLine("2026-02-10T02:00:00Z", digest, spelled(MINE.sign(digest.encode())), MINE.key_id)
-    assert verify_text(f"{over_both.write('markdown')}\n{stacked}", kind, item, TRUSTED).outcome is Outcome.STACKED
+    assert verify_text(f"{over_both.write('markdown')}\n{stacked}", kind, item, TRUSTED).outcome is Verification.STACKED
 
 
 def test_the_signature_of_a_foreign_key_under_a_trusted_name() -> None:
     kind, item, text = FILES[0]
     forged = sign_text(text, kind, item, THEIRS, NOW)
-    assert verify_text(forged, kind, item, TRUSTED).outcome is Outcome.UNTRUSTED
+    assert verify_text(forged, kind, item, TRUSTED).outcome is Verification.UNTRUSTED
     renamed = forged.replace(THEIRS.key_id, MINE.key_id)
-    assert verify_text(renamed, kind, item, TRUSTED).outcome is Outcome.BAD_SIGNATURE
+    assert verify_text(renamed, kind, item, TRUSTED).outcome is Verification.BAD_SIGNATURE
 
 
 @pytest.mark.parametrize(("kind", "item", "text"), FILES)
 def test_a_revoked_key(kind: Kind, item: str, text: str) -> None:
     revoked = TrustedKeys.of([TrustedKey(MINE.public)], [MINE.key_id])
-    assert outcome_of(signed(kind, item, text).encode(), kind, item, revoked) is Outcome.REVOKED
+    assert outcome_of(signed(kind, item, text).encode(), kind, item, revoked) is Verification.REVOKED
 
 
 def test_a_spelling_of_the_same_signature_is_not_the_same_file() -> None:
@@ -171,7 +172,7 @@ def test_a_directive_hidden_in_an_example_lends_no_name() -> None:
     for text in (example + DIRECTIVE, DIRECTIVE + example):
         done = signed("directive", "team/deploy", text)
         assert verify_text(done, "directive", "team/deploy", TRUSTED).ok
-        assert verify_text(done, "directive", "admin/root", TRUSTED).outcome is Outcome.MISPLACED
+        assert verify_text(done, "directive", "admin/root", TRUSTED).outcome is Verification.MISPLACED
 
 
 @pytest.mark.parametrize(("kind", "item", "text"), FILES[1:])
@@ -180,14 +181,14 @@ def test_a_moved_file_whose_line_was_made_to_fit(kind: Kind, item: str, text: st
     label = f"|{kind}:{item}"
     assert label in line
     fitting = f"{line.replace(label, f'|{kind}:elsewhere')}\n{rest}"
-    assert verify_text(fitting, kind, "elsewhere", TRUSTED).outcome is Outcome.BAD_SIGNATURE
+    assert verify_text(fitting, kind, "elsewhere", TRUSTED).outcome is Verification.BAD_SIGNATURE
     without = f"{line.replace(label, '')}\n{rest}"
-    assert verify_text(without, kind, item, TRUSTED).outcome is Outcome.BAD_SIGNATURE
+    assert verify_text(without, kind, item, TRUSTED).outcome is Verification.BAD_SIGNATURE
 
 
 def test_a_directive_cannot_be_made_from_other_signed_files() -> None:
     """A playbook with a directive in it, signed as a playbook, is no directive."""
     line, _, rest = signed("playbook", "team/deploy", DIRECTIVE).partition("\n")
-    assert verify_text(f"{line}\n{rest}", "directive", "team/deploy", TRUSTED).outcome is Outcome.MISPLACED
+    assert verify_text(f"{line}\n{rest}", "directive", "team/deploy", TRUSTED).outcome is Verification.MISPLACED
     bare = line.replace("|playbook:team/deploy", "")
-    assert verify_text(f"{bare}\n{rest}", "directive", "team/deploy", TRUSTED).outcome is Outcome.BAD_SIGNATURE
+    assert verify_text(f"{bare}\n{rest}", "directive", "team/deploy", TRUSTED).outcome is Verification.BAD_SIGNATURE

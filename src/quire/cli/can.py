@@ -16,7 +16,7 @@ from quire.trust.capabilities import Grants, Primary, capability, grant_for, pat
 
 if TYPE_CHECKING:
     from quire.library.document import Document
-    from quire.library.survey import Survey
+    from quire.library.survey import DirectiveSurvey
     from quire.workspace.settings import Settings
 
 ACTIONS = get_args(Primary)
@@ -167,7 +167,7 @@ def _directive(document: Document, settings: Settings, asked: Asked) -> Ruling:
     return Ruling(False, f"{needed} is not covered by {place}; to grant it, {how}", notes=notes)
 
 
-def _notes(seen: Survey, settings: Settings) -> list[str]:
+def _notes(seen: DirectiveSurvey, settings: Settings) -> list[str]:
     """Return the problems that keep the directive from starting at all, whatever it is granted."""
     if settings.trust.mode != "require":
         return []

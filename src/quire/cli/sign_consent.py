@@ -19,11 +19,11 @@ from quire.errors import CannotStart, QuireError, Refused
 from quire.source import Source, read_source
 from quire.trust.sign_file import Signable, warnings
 from quire.trust.signature_line import digest_of
-from quire.trust.signatures import Outcome
+from quire.trust.signatures import Verification
 from quire.wording import first_of, pluralize
 
 if TYPE_CHECKING:
-    from quire.library.lookup import Found
+    from quire.library.lookup import SignableFile
     from quire.trust.trusted_keys import TrustedKeys
 
 MOST_SHOWN = 200
@@ -33,12 +33,12 @@ class Fresh(Struct, frozen=True):
     """A file whose current text is not signed by a trusted key."""
 
     item: Signable
-    outcome: Outcome
+    outcome: Verification
     lines: tuple[str, ...]
     """The permissions and limits of the file, for the user to read."""
 
 
-class Survey(Struct, frozen=True):
+class FoundFiles(Struct, frozen=True):
     """The files that a search has found."""
 
     fresh: Sequence[Fresh]
@@ -47,7 +47,7 @@ class Survey(Struct, frozen=True):
     """The digests of all texts that were looked at. Only these texts may be signed later."""
 
 
-def survey(found: Sequence[Found], trusted: TrustedKeys) -> Survey:
+def survey(found: Sequence[SignableFile], trusted: TrustedKeys) -> FoundFiles:
     """Examine the files that the user has not named."""
     fresh, digests = [], {}
     for one in found:
@@ -59,10 +59,10 @@ def survey(found: Sequence[Found], trusted: TrustedKeys) -> Survey:
             continue  # Signing reports it.
         digests[one.item.path] = digest_of(source.text)
         outcome = one.item.verify(source.text, trusted).outcome
-        if outcome is not Outcome.OK:
+        if outcome is not Verification.OK:
             told = (*_authority(one.item, source), *(f"warning: {line}" for line in warnings(one.item, source)))
             fresh.append(Fresh(one.item, outcome, told))
-    return Survey(fresh, digests)
+    return FoundFiles(fresh, digests)
 
 
 def require_consent(fresh: Sequence[Fresh], *, yes: bool, ask: bool) -> None:
@@ -86,7 +86,7 @@ def require_consent(fresh: Sequence[Fresh], *, yes: bool, ask: bool) -> None:
 
 def _show(fresh: Sequence[Fresh]) -> None:
     for one in fresh[:MOST_SHOWN]:
-        state = "changed since it was signed" if one.outcome is Outcome.MODIFIED else one.outcome.value
+        state = "changed since it was signed" if one.outcome is Verification.MODIFIED else one.outcome.value
         click.echo(f"{one_line(str(one.item.path))}: {one.item.kind}, {state.replace('_', ' ')}", err=True)
         for line in one.lines:
             click.echo(f"  {one_line(line)}", err=True)

@@ -14,7 +14,7 @@ from quire.source import relative_to_here
 from quire.values import Value, encode
 
 if TYPE_CHECKING:
-    from quire.library.survey import Capability, File, Layer, Placed, Survey
+    from quire.library.survey import Capability, ContextText, DirectiveSurvey, File, HookSource
     from quire.plan.thread import HookAction, Parameter
 
 _POSITIONS = {"system": "system message", "before": "before the directive", "after": "after the directive"}
@@ -31,7 +31,7 @@ _OPERATORS = {
 }
 
 
-def directive_outline(seen: Survey) -> Iterator[str]:
+def directive_outline(seen: DirectiveSurvey) -> Iterator[str]:
     thread = seen.thread
     yield click.style(one_line(f"{thread.name} {thread.version}".strip()), bold=True)
     if thread.description:
@@ -55,7 +55,7 @@ def directive_outline(seen: Survey) -> Iterator[str]:
         yield from paragraph("warnings", [one_line(one) for one in warnings])
 
 
-def directive_data(seen: Survey) -> dict[str, Value]:
+def directive_data(seen: DirectiveSurvey) -> dict[str, Value]:
     thread = seen.thread
     return {
         "title": thread.name,
@@ -117,7 +117,7 @@ def _test(path: str, op: str, value: Value) -> str:
     return f"{path} {_OPERATORS.get(op, op)} {encode(value)}"
 
 
-def _model(seen: Survey) -> list[str]:
+def _model(seen: DirectiveSurvey) -> list[str]:
     written = " ".join(f'{name}="{value}"' for name, value in seen.thread.model.items())
     resolved = f"{seen.model.spec} ({seen.model.reason})" if seen.model.spec else seen.model.reason
     return [one_line(f"<model {written} />" if written else "none is named"), one_line(f"here: {resolved}")]
@@ -130,7 +130,7 @@ def _parameter(one: Parameter) -> tuple[str, ...]:
     return one.name, one.type, short(value, 40), short(one.description, 80)
 
 
-def _outputs(seen: Survey) -> list[str]:
+def _outputs(seen: DirectiveSurvey) -> list[str]:
     thread = seen.thread
     rows = [
         (one.name, one.type, "required" if one.required else "", short(one.description, 80)) for one in thread.outputs
@@ -146,12 +146,12 @@ def _file(one: File) -> tuple[str, ...]:
     return one.id, one.space or "not found", _shown(one.path)
 
 
-def _layer(one: Layer) -> tuple[str, ...]:
+def _layer(one: ContextText) -> tuple[str, ...]:
     left_out = f"left out: suppressed by {one.suppressed}" if one.suppressed else ""
     return _POSITIONS[one.position], one.item_id, f"from {one.who}", left_out
 
 
-def _capabilities(seen: Survey) -> list[str]:
+def _capabilities(seen: DirectiveSurvey) -> list[str]:
     if not seen.capabilities:
         return ["none: neither it nor what it extends has <permissions>, so it is refused"]
     lines = table([_capability(one) for one in seen.capabilities])
@@ -171,7 +171,7 @@ def _capability(one: Capability) -> tuple[str, ...]:
     return one.capability, tier, f"{_shown(one.path)}:{one.line}", said
 
 
-def _limits(seen: Survey) -> list[tuple[str, ...]]:
+def _limits(seen: DirectiveSurvey) -> list[tuple[str, ...]]:
     effective, declared = seen.limits.as_value(), seen.composed.limits_declared
     return [
         (
@@ -183,7 +183,7 @@ def _limits(seen: Survey) -> list[tuple[str, ...]]:
     ]
 
 
-def _hook(one: Placed) -> str:
+def _hook(one: HookSource) -> str:
     hook = one.hook
     when = condition_words(hook.condition)
     actions = "; ".join(_action(action) for action in hook.actions)
@@ -227,7 +227,7 @@ def _file_data(one: File) -> Value:
     }
 
 
-def _hook_data(one: Placed) -> Value:
+def _hook_data(one: HookSource) -> Value:
     hook = one.hook
     return {
         "id": hook.id,

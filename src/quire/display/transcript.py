@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from quire.engine.conversation import Message
     from quire.engine.requests import ModelRequest
     from quire.engine.thread_progress import HookView
-    from quire.runs.transcript import Called, Transcript, Turn
+    from quire.runs.transcript import Transcript, TranscriptCall, Turn
     from quire.runs.view import RunView
 
 _DEEPEST = 6
@@ -67,7 +67,7 @@ def _turn(turn: Turn, level: int) -> Iterator[str]:
         yield from ("", *_thread(thread, level + 1))
 
 
-def _call(call: Called, level: int) -> Iterator[str]:
+def _call(call: TranscriptCall, level: int) -> Iterator[str]:
     yield f"**calls** `{one_line(call.name)}`"
     yield from ("", *_fenced(pretty(dict(call.arguments)), "json"))
     for thread in call.threads:

@@ -1,7 +1,7 @@
 """Documents as other documents see them: the port through which checks ask about the workspace, and circles of calls.
 
-`DocumentResolver` is that port, for all formats; `quire.library.library.Library` is behind it. `Called` is all that a
-check needs to know about a callee.
+`DocumentResolver` is that port, for all formats; `quire.library.library.Library` is behind it. `DocumentInterface` is
+all that a check needs to know about a callee.
 
 `circles` finds documents that can reach themselves by calling each other. The calls of playbooks and pipelines are
 known before they run, so a run with such a circle never starts. The calls of a directive are decided by a model: a run
@@ -35,7 +35,7 @@ def _fine(name: str, value: Value) -> str:
     return ""
 
 
-class Called(Struct, frozen=True):
+class DocumentInterface(Struct, frozen=True):
     """A callee as its callers see it."""
 
     format: str
@@ -73,7 +73,7 @@ _MAX_STEPS = 200_000
 _CALLS_SHOWN = 8
 
 
-class Wanted(Struct, frozen=True):
+class CallTarget(Struct, frozen=True):
     """The name by which a document calls another one."""
 
     name: str
@@ -88,13 +88,13 @@ class Caller(Struct, frozen=True):
     """Identifies the document, whatever name it was found by."""
     name: str
     format: str
-    calls: tuple[Wanted, ...]
+    calls: tuple[CallTarget, ...]
 
 
 class Circle(Struct, frozen=True):
     """Documents that can reach themselves."""
 
-    call: Wanted
+    call: CallTarget
     """The call by which the checked document enters the circle."""
     names: tuple[str, ...]
     """The documents of the circle, each once."""
@@ -125,11 +125,11 @@ class DocumentResolver(Protocol):
     A resolver that inherits from this class knows nothing about the questions that it does not answer itself.
     """
 
-    def document(self, name: str) -> Called | None:
+    def document(self, name: str) -> DocumentInterface | None:
         """Return the document of a name, of any format."""
         return None
 
-    def circles(self, source: Source, calls: Sequence[Wanted], declared: str = "") -> Sequence[Circle]:
+    def circles(self, source: Source, calls: Sequence[CallTarget], declared: str = "") -> Sequence[Circle]:
         """Return the circles that the calls of a document lead into; `declared` names it in a file of several."""
         return ()
 
@@ -190,8 +190,8 @@ class DocumentResolver(Protocol):
         return 0, 0
 
 
-FindTarget: TypeAlias = Callable[[Caller, Wanted], Caller | None]
-_Edges: TypeAlias = Mapping[str, Mapping[str, Wanted]]
+FindTarget: TypeAlias = Callable[[Caller, CallTarget], Caller | None]
+_Edges: TypeAlias = Mapping[str, Mapping[str, CallTarget]]
 
 
 def circles(root: Caller, find: FindTarget) -> list[Circle]:
@@ -213,13 +213,13 @@ def circles(root: Caller, find: FindTarget) -> list[Circle]:
     return [_circle(ring, root, callers, edges) for ring in rings]
 
 
-def _reached(root: Caller, find: FindTarget) -> tuple[dict[str, Caller], dict[str, dict[str, Wanted]]]:
+def _reached(root: Caller, find: FindTarget) -> tuple[dict[str, Caller], dict[str, dict[str, CallTarget]]]:
     """Return every document that can be reached from the root, the nearest first, and the calls between them.
 
     The calls map each caller to its callees and the names that it calls them by.
     """
     callers = {root.key: root}
-    edges: dict[str, dict[str, Wanted]] = {}
+    edges: dict[str, dict[str, CallTarget]] = {}
     left = deque([root])
     while left:
         caller = left.popleft()

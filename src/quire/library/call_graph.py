@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from quire.errors import QuireError
 from quire.formats import format_of
-from quire.formats.resolver import Caller, Circle, Wanted, circles
+from quire.formats.resolver import Caller, CallTarget, Circle, circles
 from quire.library.check import place_of
 from quire.library.library import KINDS, Library
 
@@ -35,7 +35,7 @@ class CallGraph:
         self._followed = 0
         self._caller = lru_cache(maxsize=None)(self._read)
 
-    def circles(self, source: Source, calls: Sequence[Wanted], declared: str) -> list[Circle]:
+    def circles(self, source: Source, calls: Sequence[CallTarget], declared: str) -> list[Circle]:
         """Return the circles that the calls of a document lead into; `declared` names it in a file of several."""
         path = Path(source.name)
         match format_of(source):
@@ -49,7 +49,7 @@ class CallGraph:
         own = place[1].with_suffix("").as_posix() if place else ""
         return circles(_caller("directive", own, own, calls), self._find)
 
-    def _pipeline(self, path: Path, calls: Sequence[Wanted], declared: str) -> list[Circle]:
+    def _pipeline(self, path: Path, calls: Sequence[CallTarget], declared: str) -> list[Circle]:
         """An unregistered pipeline has no name for other documents, but a run of it resolves its own name to itself."""
         if self._followed > MOST_FOLLOWED:
             return []
@@ -65,7 +65,7 @@ class CallGraph:
             found.setdefault(one.declared, []).append(one)
         return found
 
-    def _find(self, caller: Caller, wanted: Wanted) -> Caller | None:
+    def _find(self, caller: Caller, wanted: CallTarget) -> Caller | None:
         """Return the document that a run would resolve a name to. A document that cannot be read leads nowhere: the run
         reports why."""
         self._followed += 1
@@ -98,13 +98,15 @@ class CallGraph:
             return None
         from quire.library.callees import called_names
 
-        return _caller(document.format, document.id, document.id, [Wanted(one) for one in called_names(document.plan)])
+        return _caller(
+            document.format, document.id, document.id, [CallTarget(one) for one in called_names(document.plan)]
+        )
 
 
-def _caller(format: str, id: str, name: str, calls: Sequence[Wanted]) -> Caller:
+def _caller(format: str, id: str, name: str, calls: Sequence[CallTarget]) -> Caller:
     """Return a document of the graph; one without an id cannot be called."""
     return Caller(f"{format}:{id}" if id else "", name, format, tuple(dict.fromkeys(calls)))
 
 
-def _itself(root: Caller, wanted: Wanted) -> Caller | None:
+def _itself(root: Caller, wanted: CallTarget) -> Caller | None:
     return root if wanted.name == root.name and wanted.kind in ("", "pipeline") else None

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, cast
 from msgspec import Struct
 
 from quire.errors import BadDocument
-from quire.formats.resolver import Circle, Wanted
+from quire.formats.resolver import CallTarget, Circle
 from quire.library.document import Document, read
 from quire.library.library import KINDS, Library
 from quire.plan.built_in_tools import ALIASES
@@ -90,7 +90,7 @@ class Callees:
     def _follow(self, plan: Plan, found: dict[str, Callee], way: tuple[str, ...]) -> None:
         for name in called_names(plan):
             if name in way:
-                raise BadDocument(str(Circle(Wanted(name), way[way.index(name) :], decided=False)))
+                raise BadDocument(str(Circle(CallTarget(name), way[way.index(name) :], decided=False)))
             if name in found:
                 continue
             callee = self.find(name)

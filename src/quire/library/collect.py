@@ -19,16 +19,16 @@ _MAGIC = "*?["
 _PIPELINE = re.compile(r"""^(["']?)pipeline\1[ \t]*:""", re.MULTILINE)
 
 
-class Wanted(Struct, frozen=True):
+class FoundFile(Struct, frozen=True):
     """A file to check. A `named` file must be readable; an unreadable file that a search found is left out."""
 
     path: Path
     named: bool
 
 
-def collect(arguments: Sequence[str]) -> tuple[list[Wanted], list[str]]:
+def collect(arguments: Sequence[str]) -> tuple[list[FoundFile], list[str]]:
     """Return the documents, each once and in the order of the arguments, and a line for every argument without any."""
-    found: dict[Path, Wanted] = {}
+    found: dict[Path, FoundFile] = {}
     problems: list[str] = []
     for argument in arguments:
         wanted = list(_expand(argument))
@@ -41,14 +41,14 @@ def collect(arguments: Sequence[str]) -> tuple[list[Wanted], list[str]]:
     return list(found.values()), problems
 
 
-def _expand(argument: str) -> Iterator[Wanted]:
+def _expand(argument: str) -> Iterator[FoundFile]:
     path = Path(argument)
     if os.path.isdir(path):  # noqa: PTH112  # a name that is too long is no folder, and no exception
         yield from _search(path)
     elif any(sign in argument for sign in _MAGIC) and not os.path.lexists(path):
-        yield from (Wanted(match, named=True) for match in _glob(path))
+        yield from (FoundFile(match, named=True) for match in _glob(path))
     else:
-        yield Wanted(path, named=True)
+        yield FoundFile(path, named=True)
 
 
 def _glob(pattern: Path) -> list[Path]:
@@ -82,7 +82,7 @@ def _in_space(folder: Path) -> bool:
     return any(parts[at] == ".ai" and parts[at + 1] in _SPACE_FOLDERS for at in range(len(parts) - 1))
 
 
-def _search(folder: Path) -> Iterator[Wanted]:
+def _search(folder: Path) -> Iterator[FoundFile]:
     """Yield the documents below a folder. Folders behind links are not entered, so links cannot lead in a circle."""
     for here, folders, files in os.walk(folder, followlinks=False):
         folders[:] = sorted(name for name in folders if _entered(here, name))
@@ -92,16 +92,16 @@ def _search(folder: Path) -> Iterator[Wanted]:
             path = Path(here, name)
             if in_space:
                 if name.lower().endswith((".md", ".yaml")):
-                    yield Wanted(path, named=True)
+                    yield FoundFile(path, named=True)
             elif name.endswith(".playbook.md"):
-                yield Wanted(path, named=True)
+                yield FoundFile(path, named=True)
             elif name.lower().endswith(".md") and _has_steps(path):
-                yield Wanted(path, named=False)
+                yield FoundFile(path, named=False)
             elif name.lower().endswith((".yaml", ".yml")):
                 if (workspace := registers()) and _is_registered(path, workspace):
-                    yield Wanted(path, named=True)
+                    yield FoundFile(path, named=True)
                 elif _has_pipeline(path):
-                    yield Wanted(path, named=False)
+                    yield FoundFile(path, named=False)
 
 
 def _pipelines_around(folder: Path) -> Path | None:

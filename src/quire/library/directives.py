@@ -13,7 +13,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from quire.engine.interpreter.thread.compose import Bundle
-from quire.engine.interpreter.thread.hooks import injects, loses_a_gate, read_hooks_yaml
+from quire.engine.interpreter.thread.hooks import is_composed, loses_a_gate, read_hooks_yaml
 from quire.engine.interpreter.thread.setup import Setup, check_risk, set_up
 from quire.errors import CannotStart, Refused
 from quire.library.hook_targets import hook_targets
@@ -23,7 +23,7 @@ from quire.plan.thread import THREAD_PATH, Hook, Thread
 from quire.source import Source, read_source
 from quire.trust.capabilities import Grants
 from quire.trust.risk import project_risk, require_granted
-from quire.trust.signatures import Outcome, verify_text
+from quire.trust.signatures import Verification, verify_text
 from quire.trust.trusted_keys import TrustedKeys
 from quire.workspace.consent import HOOKS, is_trusted, require_trusted
 from quire.workspace.grants import reaching
@@ -133,7 +133,7 @@ class BundleBuilder:
             wanted.update(dict.fromkeys((*one.context.system, *one.context.before, *one.context.after)))
         for hook in (*(hook for one in threads for hook in one.hooks), *hooks):
             if hook.id not in suppressed:
-                wanted.update((action.item_id, None) for action in hook.actions if injects(hook, action))
+                wanted.update((action.item_id, None) for action in hook.actions if is_composed(hook, action))
         bodies = {one: self.knowledge(one) for one in wanted if one and one not in suppressed and "${" not in one}
         return {one: body for one, body in bodies.items() if body is not None}
 
@@ -284,7 +284,7 @@ class Directives:
         trusted = TrustedKeys.load(self._settings)
         for item_id, text in (pair for bundle in bundles for pair in bundle.directives.items()):
             verdict = verify_text(text, "directive", item_id, trusted)
-            if verdict.ok or verdict.outcome is Outcome.MISPLACED:
+            if verdict.ok or verdict.outcome is Verification.MISPLACED:
                 continue
             built_in = self._library.spaces.find("directive", item_id, "system")
             if built_in is None or built_in.text != text:

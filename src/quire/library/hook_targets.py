@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
-from quire.engine.interpreter.thread.hooks import injects, names_statically
+from quire.engine.interpreter.thread.hooks import is_composed, names_statically
 from quire.errors import BadConfiguration, CannotStart, QuireError, Refused
 from quire.library.items import Item, ItemType
 from quire.library.verify import VerifiedItems, read_body, read_thread
@@ -31,7 +31,7 @@ def hook_targets(hooks: Iterable[Hook], items: VerifiedItems, find: Find) -> lis
     warnings: dict[str, None] = {}
     for hook in hooks:
         for action in hook.actions:
-            if injects(hook, action) or not names_statically(action.item_id):
+            if is_composed(hook, action) or not names_statically(action.item_id):
                 continue
             name = f"hook {hook.id or hook.event}"
             try:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from quire.errors import QuireError
-from quire.formats.resolver import Called
+from quire.formats.resolver import DocumentInterface
 from quire.schema import Field, FieldType, Kind, Object, Ref, Simple
 from quire.values import Value, encode
 
@@ -28,7 +28,7 @@ _KINDS = {
 }
 
 
-def interface_of(name: str, library: Library) -> Called | None:
+def interface_of(name: str, library: Library) -> DocumentInterface | None:
     """Describe the document that a name means; None if there is none."""
     registered = library.registry().pipelines.get(name)
     if registered is not None:
@@ -36,24 +36,24 @@ def interface_of(name: str, library: Library) -> Called | None:
         from quire.formats.pipeline.check_calls import needs_of
 
         needed, read = needs_of(registered.tree)
-        return Called("pipeline", name, needed, None if read is None else tuple(sorted(read)))
+        return DocumentInterface("pipeline", name, needed, None if read is None else tuple(sorted(read)))
     try:
         document = library.find(name)
     except QuireError:
-        return Called("document", name)  # it exists but cannot be read; the run reports why
+        return DocumentInterface("document", name)  # it exists but cannot be read; the run reports why
     if document is None:
         return None
     if document.plan is None:
-        return Called(document.format, name)
+        return DocumentInterface(document.format, name)
     return interface_of_plan(name, document.plan)
 
 
-def interface_of_plan(name: str, plan: Plan) -> Called:
+def interface_of_plan(name: str, plan: Plan) -> DocumentInterface:
     """Describe a playbook or a directive."""
     return _directive(name, plan) if plan.format == "directive" else _playbook(name, plan)
 
 
-def _playbook(name: str, plan: Plan) -> Called:
+def _playbook(name: str, plan: Plan) -> DocumentInterface:
     """Describe a playbook for its callers. Its captures are texts; without a capture its result is a text."""
     from quire.engine.inputs import checked_input
 
@@ -70,10 +70,10 @@ def _playbook(name: str, plan: Plan) -> Called:
     gives: FieldType = _TEXT
     if captured:
         gives = Object(tuple(Field(one, _TEXT) for one in {**captured, "output": None}))
-    return Called("playbook", name, required, tuple(inputs), gives, wrong)
+    return DocumentInterface("playbook", name, required, tuple(inputs), gives, wrong)
 
 
-def _directive(name: str, plan: Plan) -> Called:
+def _directive(name: str, plan: Plan) -> DocumentInterface:
     from quire.engine.inputs import converted
     from quire.plan.thread import Thread
 
@@ -88,7 +88,9 @@ def _directive(name: str, plan: Plan) -> Called:
         return _said(lambda: converted(inputs[given].type, value))
 
     required = tuple(one.name for one in thread.inputs if one.required and one.default is None)
-    return Called("directive", name, required, tuple(inputs) if inputs else None, _outputs(thread.outputs), wrong)
+    return DocumentInterface(
+        "directive", name, required, tuple(inputs) if inputs else None, _outputs(thread.outputs), wrong
+    )
 
 
 def _outputs(outputs: tuple[Parameter, ...]) -> FieldType:

@@ -116,7 +116,7 @@ def with_near_file(error: Unreadable) -> Unreadable:
     return Unreadable(error.path, f"{error.reason}{did_you_mean(near, lead='; ')}") if near else error
 
 
-class Found(Struct, frozen=True):
+class SignableFile(Struct, frozen=True):
     """A file to sign or verify."""
 
     item: Signable
@@ -126,11 +126,11 @@ class Found(Struct, frozen=True):
     """True only if the user typed its whole name: also false for a file that a glob matched."""
 
 
-def find_signables(arguments: Sequence[str]) -> tuple[list[Found], list[str]]:
+def find_signables(arguments: Sequence[str]) -> tuple[list[SignableFile], list[str]]:
     """Return the files, each once and in the order of the arguments, and a line for every argument without any."""
     from quire.library.collect import collect
 
-    found: dict[Path, Found] = {}
+    found: dict[Path, SignableFile] = {}
     problems: list[str] = []
     for argument in arguments:
         folder = Path(argument)
@@ -155,7 +155,7 @@ def _missing(path: Path) -> str:
     return str(with_near_file(Unreadable(path, "does not exist")))
 
 
-def _in_folder(folder: Path) -> list[Found]:
+def _in_folder(folder: Path) -> list[SignableFile]:
     from quire.library.collect import collect
 
     files = list(_items(folder))
@@ -164,13 +164,13 @@ def _in_folder(folder: Path) -> list[Found]:
     return _signables(files, named=False)[0]
 
 
-def _signables(paths: Sequence[Path], *, named: bool, by_name: bool = False) -> tuple[list[Found], list[str]]:
+def _signables(paths: Sequence[Path], *, named: bool, by_name: bool = False) -> tuple[list[SignableFile], list[str]]:
     from quire.trust.sign_file import signable
 
     found, problems = [], []
     for path in paths:
         try:
-            found.append(Found(signable(path, find_workspace(path).folder), named, by_name))
+            found.append(SignableFile(signable(path, find_workspace(path).folder), named, by_name))
         except CannotStart as error:
             problems.append(str(error))
     return found, problems

@@ -32,14 +32,14 @@ class Hit(Struct, frozen=True):
     score: float
 
 
-class Scope(Struct, frozen=True):
+class SearchScope(Struct, frozen=True):
     """The scope of a search: a type of item, optionally only ids that begin with a category."""
 
     type: ItemType
     category: str = ""
 
     @classmethod
-    def of(cls, text: str) -> Scope:
+    def of(cls, text: str) -> SearchScope:
         """Read a scope, written like `directive`, `directive.rye.core.*` or `directive/rye/core`. Raises
         `CannotStart`."""
         head, _, rest = text.strip().replace(".", "/").partition("/")
@@ -55,7 +55,7 @@ class Scope(Struct, frozen=True):
 def search(
     spaces: Spaces,
     query: str,
-    scope: Scope,
+    scope: SearchScope,
     source: SpaceName | None = None,
     limit: int | None = LIMIT,
     may: Callable[[Entry], bool] = lambda entry: True,

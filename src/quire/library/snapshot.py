@@ -11,7 +11,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from quire.errors import QuireError
-from quire.formats.resolver import Called, Circle, ItemKind, Parent, Wanted
+from quire.formats.resolver import CallTarget, Circle, DocumentInterface, ItemKind, Parent
 from quire.library.known_tools import KnownTools
 from quire.source import Source
 
@@ -31,7 +31,7 @@ class Snapshot(KnownTools):
 
     def __init__(self, settings: Settings | Callable[[], Settings]) -> None:
         super().__init__(settings)
-        self._called: dict[str, Called | None] = {}
+        self._called: dict[str, DocumentInterface | None] = {}
         self._ids: dict[ItemKind, list[str]] = {}
 
     @cached_property
@@ -64,14 +64,14 @@ class Snapshot(KnownTools):
     def named_directive(self, name: str) -> Item | None:
         return self._directives.find(name)
 
-    def document(self, name: str) -> Called | None:
+    def document(self, name: str) -> DocumentInterface | None:
         if name not in self._called:
             from quire.library.interface import interface_of
 
             self._called[name] = interface_of(name, self)
         return self._called[name]
 
-    def circles(self, source: Source, calls: Sequence[Wanted], declared: str = "") -> Sequence[Circle]:
+    def circles(self, source: Source, calls: Sequence[CallTarget], declared: str = "") -> Sequence[Circle]:
         return self._graph.circles(source, calls, declared)
 
     @cached_property
@@ -131,7 +131,7 @@ class Snapshot(KnownTools):
 
     @cached_property
     def _project_layers(self) -> Collection[str]:
-        from quire.engine.interpreter.thread.hooks import injects, read_hooks_yaml
+        from quire.engine.interpreter.thread.hooks import is_composed, read_hooks_yaml
         from quire.source import read_source
         from quire.workspace.consent import HOOKS
 
@@ -139,17 +139,17 @@ class Snapshot(KnownTools):
         if not file.is_file():
             return ()
         hooks, _ = read_hooks_yaml(read_source(file).text, HOOKS)
-        bringing = [hook for hook in hooks if any(injects(hook, action) for action in hook.actions)]
+        bringing = [hook for hook in hooks if any(is_composed(hook, action) for action in hook.actions)]
         return {*(hook.id for hook in bringing), *(action.item_id for hook in bringing for action in hook.actions)}
 
     def distrust(self, item_id: str) -> str:
-        from quire.trust.signatures import Outcome
+        from quire.trust.signatures import Verification
 
         item = self.spaces.find_file("directive", item_id)
         if item is None:
             return ""
         verdict = self._verified.verdict(item)
-        return "" if verdict.ok or verdict.outcome is Outcome.UNSIGNED else verdict.message
+        return "" if verdict.ok or verdict.outcome is Verification.UNSIGNED else verdict.message
 
     @cached_property
     def _verified(self) -> VerifiedItems:

@@ -13,7 +13,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from quire.engine.interpreter.thread.compose import Bundle, BundleResolver, Composed, compose, read_chain
-from quire.engine.interpreter.thread.hooks import injects
+from quire.engine.interpreter.thread.hooks import is_composed
 from quire.engine.interpreter.thread.limits import Limits, resolve_limits
 from quire.errors import CannotStart
 from quire.library.directives import BundleBuilder
@@ -24,7 +24,7 @@ from quire.models.tiers import thread_model
 from quire.plan.vocabulary import POSITIONS
 from quire.source import Source
 from quire.trust.risk import Tier, project_risk, tier_of
-from quire.trust.signatures import Outcome
+from quire.trust.signatures import Verification
 from quire.workspace.consent import HOOKS
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ class File(Struct, frozen=True):
     message: str = ""
 
 
-class Layer(Struct, frozen=True):
+class ContextText(Struct, frozen=True):
     """A text of the context."""
 
     position: str
@@ -73,7 +73,7 @@ class Capability(Struct, frozen=True):
     acknowledged: bool
 
 
-class Placed(Struct, frozen=True):
+class HookSource(Struct, frozen=True):
     """A hook and the place where it is declared."""
 
     hook: Hook
@@ -81,7 +81,7 @@ class Placed(Struct, frozen=True):
     line: int
 
 
-class Survey(Struct, frozen=True):
+class DirectiveSurvey(Struct, frozen=True):
     """Everything that is known about a directive before it starts. `chain` is from the leaf to the root; `files` are
     all verified files, the chain first."""
 
@@ -92,14 +92,16 @@ class Survey(Struct, frozen=True):
     model: Choice
     chain: tuple[File, ...]
     files: tuple[File, ...]
-    context: tuple[Layer, ...]
+    context: tuple[ContextText, ...]
     capabilities: tuple[Capability, ...]
-    hooks: tuple[Placed, ...]
+    hooks: tuple[HookSource, ...]
     missing: tuple[str, ...]
     risk_problem: str
 
 
-def survey(library: Library, environ: Mapping[str, str], document: Document, given: Mapping[str, Value]) -> Survey:
+def survey(
+    library: Library, environ: Mapping[str, str], document: Document, given: Mapping[str, Value]
+) -> DirectiveSurvey:
     """Survey a directive. Raises `CannotStart` for one that cannot be composed: a circular chain, wrong inputs, a
     missing item."""
     settings = library.settings
@@ -128,14 +130,14 @@ class _Looking:
         self._found: dict[tuple[str, str], Item | None] = {}
         self._chain = read_chain(bundle.item_id, BundleResolver(bundle))
 
-    def survey(self) -> Survey:
+    def survey(self) -> DirectiveSurvey:
         bundle, chain = self._bundle, self._chain
         resolver = _StandIns(bundle, self._given)
         composed = compose(bundle.item_id, resolver, self._given, bundle.project_hooks())
         context = tuple(self._context())
         ancestors = tuple(self._file("directive", one) for one, _ in chain)
         knowledge = dict.fromkeys(layer.item_id for layer in context if not layer.suppressed)
-        return Survey(
+        return DirectiveSurvey(
             thread=chain[0][1],
             item_id=bundle.item_id,
             composed=replace(composed, warnings=(*bundle.warnings, *composed.warnings)),
@@ -161,7 +163,7 @@ class _Looking:
         if item is None:
             return File(item_id, item_type)
         verdict = self._items.verdict(item)
-        said = "signed" if verdict.outcome is Outcome.OK else verdict.outcome.value
+        said = "signed" if verdict.outcome is Verification.OK else verdict.outcome.value
         if item.space == "system" and verdict.ok:
             said = "built in"
         return File(item.id, item_type, item.space, str(item.path), said, verdict.message)
@@ -171,12 +173,12 @@ class _Looking:
         line = Source.of(self._bundle.directives.get(item_id, ""), "").position(at).line
         return (str(item.path) if item else item_id), line
 
-    def _context(self) -> Iterator[Layer]:
+    def _context(self) -> Iterator[ContextText]:
         """Yield the texts in the order of composing: texts from hooks are outside those that the chain declares, each
         text once."""
         suppressed = {one: item_id for item_id, thread in self._chain for one in thread.context.suppress}
         declared = [
-            Layer(position, one, item_id)
+            ContextText(position, one, item_id)
             for item_id, thread in reversed(self._chain)
             for position in POSITIONS
             for one in getattr(thread.context, position)
@@ -190,7 +192,7 @@ class _Looking:
                     seen.add(layer.item_id)
                     yield replace(layer, suppressed=layer.suppressed or suppressed.get(layer.item_id, ""))
 
-    def _brought(self) -> Iterator[Layer]:
+    def _brought(self) -> Iterator[ContextText]:
         suppressed = {one: item_id for item_id, thread in self._chain for one in thread.context.suppress}
         for placed in self._hooks():
             hook = placed.hook
@@ -198,17 +200,17 @@ class _Looking:
             if hook.event == "build_system_prompt":
                 position = "system"
             for action in hook.actions:
-                if injects(hook, action):
+                if is_composed(hook, action):
                     who = f"hook {hook.id or hook.event} at {placed.path}:{placed.line}"
-                    yield Layer(position, action.item_id, who, suppressed.get(hook.id, ""))
+                    yield ContextText(position, action.item_id, who, suppressed.get(hook.id, ""))
 
-    def _hooks(self) -> Iterator[Placed]:
+    def _hooks(self) -> Iterator[HookSource]:
         for item_id, thread in reversed(self._chain):
             for hook in thread.hooks:
-                yield Placed(hook, *self._place(item_id, hook.span.start))
+                yield HookSource(hook, *self._place(item_id, hook.span.start))
         source = Source.of(self._bundle.hooks, HOOKS)
         for hook in self._bundle.project_hooks():
-            yield Placed(hook, source.name, source.position(hook.span.start).line)
+            yield HookSource(hook, source.name, source.position(hook.span.start).line)
 
     def _capabilities(self, composed: Composed) -> Iterator[Capability]:
         project = project_risk(self._settings.workspace.folder)

@@ -104,22 +104,22 @@ class VerifiedItems(Struct):
 
     def verdict(self, item: Item) -> Verdict:
         """Return the verdict on the signature of an item, without refusing it."""
-        from quire.trust.signatures import Outcome, Verdict, is_signed
+        from quire.trust.signatures import Verdict, Verification, is_signed
 
         if item.space == "system":
             from quire.library.items import is_genuine
 
             if is_genuine(item.path, item.text):
-                return Verdict(Outcome.OK)
+                return Verdict(Verification.OK)
             return Verdict(
-                Outcome.MODIFIED,
+                Verification.MODIFIED,
                 "",
                 f"the built-in {item.type} {item.id} was changed since it was installed; install Quire again, or copy "
                 "it to your project and sign it there",
             )
         found = as_signable(item, self.spaces.settings.workspace.folder)
         if not found.required and not self.documents and not is_signed(item.text, found.kind):
-            return Verdict(Outcome.OK)
+            return Verdict(Verification.OK)
         return found.verify(item.text, self.trusted)
 
 

@@ -20,7 +20,7 @@ from quire.engine.records import FINAL, Status
 from quire.errors import QuireError, RunBusy
 from quire.formats.pipeline.inline import LAUNCHING
 from quire.mcp_server.elicitation import Asked, Elicited, input_required, read_answers
-from quire.mcp_server.launched_runs import Late
+from quire.mcp_server.launched_runs import LaunchedRuns
 from quire.mcp_server.notifications import reporting
 from quire.mcp_server.results import result_of, waiting
 from quire.runs.launch import ASYNC, INLINE, KnownTools, Launcher, Launching, LaunchResult, envelope_of
@@ -48,7 +48,7 @@ GRANTS = Grants.of(["rye.execute.pipeline.*"])
 """The user grants launching by starting the server; these grants do not decide what a run may do."""
 
 
-class Attached:
+class AttachedDrive:
     """A drive, and the client that waits for it. `left` is set when no client waits any more."""
 
     def __init__(self) -> None:
@@ -93,9 +93,9 @@ class Calls:
         self._hand_over = hand_over
         self._known = KnownTools(runtime.settings, default_grants(runtime.settings, options.allow))
         self._launching = Launching(runtime, self._known, shell=self._known.shell, options=options)
-        self._late = Late(runtime)
-        self._waited_for: dict[asyncio.Task[LaunchResult], Attached] = {}
-        self._detached: dict[str, Attached] = {}
+        self._late = LaunchedRuns(runtime)
+        self._waited_for: dict[asyncio.Task[LaunchResult], AttachedDrive] = {}
+        self._detached: dict[str, AttachedDrive] = {}
 
     def launchers(self) -> list[str]:
         """Return the launch tools that a client may use."""
@@ -113,7 +113,7 @@ class Calls:
         launcher = self._launcher(caller)
         if tool.endswith(ASYNC):
             self._detached = {run: one for run, one in self._detached.items() if not one.ended}
-            attached = Attached()
+            attached = AttachedDrive()
             envelope = await self._launching.launch(tool, arguments, launcher, began=attached.began)
             if envelope.status == "started":
                 self._detached[str(envelope.data["run_id"])] = attached
@@ -202,7 +202,7 @@ class Calls:
         for row in await self._late.left_behind():
             if len(under_way) >= MOST_TAKEN_OVER:
                 _, under_way = await asyncio.wait(under_way, return_when=asyncio.FIRST_COMPLETED)
-            attached = Attached()
+            attached = AttachedDrive()
             try:
                 runtime = await self._reopen(self._runtime, row.id)
             except QuireError as error:
@@ -256,7 +256,7 @@ class Calls:
 
     async def _attend(self, caller: Caller, work: Work, run: str = "") -> LaunchResult:
         """Drive a run in its own task while the client waits; if the client stops waiting, the run is stopped."""
-        attached = Attached()
+        attached = AttachedDrive()
         asks = caller.elicits and not caller.modern
         people = Elicited(caller.session, caller.request, attached.left, caller.recipient) if asks else None
 

@@ -29,7 +29,7 @@ MOST_RUNS = 50
 MOST_LOOKED_AT = 1000
 
 
-class Late:
+class LaunchedRuns:
     def __init__(self, runtime: Runtime) -> None:
         self._runtime = runtime
 

@@ -29,7 +29,7 @@ from quire.mcp_server.calls import Calls, Reopen, Result
 from quire.mcp_server.catalogue import Catalogue, Offered
 from quire.mcp_server.clients import Caller, Context, connection_of
 from quire.mcp_server.launch_tools import ANSWER, INBOX, NAMES, OTHERS, RESUME, launch_tool, wrong_arguments
-from quire.mcp_server.launched_runs import SCHEME, Late
+from quire.mcp_server.launched_runs import SCHEME, LaunchedRuns
 from quire.mcp_server.results import ENVELOPE, result_of
 from quire.runs.launch import LaunchResult
 from quire.runs.options import RunOptions
@@ -96,7 +96,7 @@ class Host:
     ) -> None:
         self._offer = offer
         self._catalogue = Catalogue(runtime.settings, offer.documents, offer.report)
-        self._late = Late(runtime)
+        self._late = LaunchedRuns(runtime)
         self._bus = InMemorySubscriptionBus()
         self._sessions: dict[str, ServerSession] = {}
         self._wants_log: dict[str, bool] = {}

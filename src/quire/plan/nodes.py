@@ -63,10 +63,10 @@ class Template(Struct, frozen=True, gc=False):
         return not self.parts
 
 
-Arguments: TypeAlias = "None | bool | int | float | Template | Hole | tuple[Arguments, ...] | dict[str, Arguments]"
+Arguments: TypeAlias = "None | bool | int | float | Template | ValueSlot | tuple[Arguments, ...] | dict[str, Arguments]"
 
 
-class Hole(Struct, frozen=True):
+class ValueSlot(Struct, frozen=True):
     """An unquoted reference in tool arguments. It becomes exactly one JSON value, never inserted text."""
 
     reference: Reference

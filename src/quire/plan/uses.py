@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from quire.plan.built_in_tools import BUILT_IN_TOOLS, SHELL
-from quire.plan.nodes import Agent, Arguments, Hole, Plan, Template, Think, UseTool
+from quire.plan.nodes import Agent, Arguments, Plan, Template, Think, UseTool, ValueSlot
 from quire.plan.thread import Thread
 
 OWN = "quire"
@@ -37,7 +37,9 @@ def tool_call_problem(work: UseTool) -> str:
 def has_values(arguments: Arguments) -> bool:
     """Tell whether the command in the arguments of a shell tool is, or may become, a text with values inserted."""
     command = arguments.get("command") if isinstance(arguments, dict) else arguments
-    return isinstance(command, Hole) or (isinstance(command, Template) and next(command.references(), None) is not None)
+    return isinstance(command, ValueSlot) or (
+        isinstance(command, Template) and next(command.references(), None) is not None
+    )
 
 
 def tool_calls(plans: Iterable[Plan]) -> list[tuple[str, str]]:

@@ -16,7 +16,7 @@ from quire.errors import CannotStart
 from quire.expr import EvalError
 from quire.plan.nodes import Fold, ForEach, Formula, Parallel
 from quire.plan.nodes import Literal as Written
-from quire.runs.provenance import PIPE, Tracing
+from quire.runs.provenance import PIPE, ProvenanceProgress
 
 if TYPE_CHECKING:
     from quire.engine.records import EffectRecord, Event
@@ -27,14 +27,14 @@ State = Literal["done", "failed", "waiting", "running", "pending"]
 Work: TypeAlias = ForEach | Fold | Parallel
 
 
-class Recorded(Tracing):
-    """Tracing that also keeps how each item of a fan has ended, by the path of the fan's step."""
+class Recorded(ProvenanceProgress):
+    """Progress that also keeps how each item of a fan has ended, by the path of the fan's step."""
 
     ended: dict[str, dict[str, tuple[State, str]]] = field(default_factory=dict)
     """For each item, by its number or its name: its state, and the message of its failure."""
 
     def apply(self, event: Event) -> None:
-        Tracing.apply(self, event)
+        ProvenanceProgress.apply(self, event)
         if event.type == "fan_started":
             self.ended[event.path] = {}
         elif event.type == "fan_item":
@@ -101,7 +101,7 @@ def _items(view: RunView, work: Work, path: str) -> list[Item]:
 def _values(view: RunView, work: ForEach | Fold, path: str) -> Sequence[Value]:
     """Return the values that the step goes through; nothing if they cannot be computed, as inside of another fan."""
     progress = view.replay.progress
-    if not isinstance(progress, Tracing) or path not in progress.begun:
+    if not isinstance(progress, ProvenanceProgress) or path not in progress.begun:
         return ()
     stores, pipe = _before(view, progress, path)
     found: Value = pipe
@@ -115,7 +115,7 @@ def _values(view: RunView, work: ForEach | Fold, path: str) -> Sequence[Value]:
     return found if isinstance(found, list | tuple) else ()
 
 
-def _before(view: RunView, progress: Tracing, path: str) -> tuple[Mapping[str, Value], Value]:
+def _before(view: RunView, progress: ProvenanceProgress, path: str) -> tuple[Mapping[str, Value], Value]:
     """Return the stores and the incoming value of a top-level step when it began."""
     stores, pipe = dict(view.pins.inputs), None
     for write in progress.writes[: progress.begun[path]]:

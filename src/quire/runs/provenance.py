@@ -21,7 +21,6 @@ from quire.plan.nodes import (
     Fold,
     ForEach,
     Formula,
-    Hole,
     Invoke,
     Literal,
     Parallel,
@@ -33,6 +32,7 @@ from quire.plan.nodes import (
     Think,
     Transform,
     UseTool,
+    ValueSlot,
 )
 from quire.plan.templates import template
 from quire.plan.thread import Thread
@@ -49,7 +49,7 @@ PIPE = "pipe"
 _LOOPS = frozenset({"item", "acc", "errors"})
 
 
-class Origin(Struct, frozen=True):
+class ValueSource(Struct, frozen=True):
     """A value that a step reads."""
 
     name: str
@@ -60,14 +60,14 @@ class Origin(Struct, frozen=True):
     """The step that wrote it, if a step did."""
 
 
-class Tracing(Progress):
+class ProvenanceProgress(Progress):
     """Progress that also records all written values, and how many there were when each step began."""
 
-    writes: list[Origin] = field(default_factory=list)
+    writes: list[ValueSource] = field(default_factory=list)
     begun: dict[str, int] = field(default_factory=dict)
     stops: dict[str, Mapping[str, Value]] = field(default_factory=dict)
 
-    def listening_to(self, effects: Iterable[EffectRecord]) -> Tracing:
+    def listening_to(self, effects: Iterable[EffectRecord]) -> ProvenanceProgress:
         for record in effects:
             if record.kind == "break" and isinstance(record.value, Mapping):
                 self.stops[record.path.removesuffix(BREAK)] = record.value
@@ -84,21 +84,21 @@ class Tracing(Progress):
                 self.begun.setdefault(event.path, len(self.writes))
             case "named" if step.status == "running":
                 name = str(event.live["name"])
-                self.writes.append(Origin(name, event.live["value"], f"step {step.label}", event.path))
+                self.writes.append(ValueSource(name, event.live["value"], f"step {step.label}", event.path))
             case "step_completed" | "step_skipped":
                 if event.type == "step_completed":
                     written = event.live.get("output")
                     names = [PIPE, *([step.store] if step.store else [])]
-                    self.writes += [Origin(name, written, f"step {step.label}", event.path) for name in names]
+                    self.writes += [ValueSource(name, written, f"step {step.label}", event.path) for name in names]
                 for name, value in self.stops.get(event.path, {}).items():
-                    self.writes.append(Origin(name, value, f"set at the end of step {step.label}", event.path))
+                    self.writes.append(ValueSource(name, value, f"set at the end of step {step.label}", event.path))
 
 
-def origins(view: RunView, path: str) -> list[Origin]:
+def origins(view: RunView, path: str) -> list[ValueSource]:
     """Return the values that the step at a path of the plan reads, with their origins. Empty unless the progress of the
-    view is `Tracing`."""
+    view is `ProvenanceProgress`."""
     progress, plan = view.replay.progress, view.document.runnable()
-    if not isinstance(progress, Tracing):
+    if not isinstance(progress, ProvenanceProgress):
         return []
     if plan.format == "directive":
         return _of_turn(view, path)
@@ -113,7 +113,7 @@ def origins(view: RunView, path: str) -> list[Origin]:
     return [_in_playbook(view, plan, one, known) for one in references.values()]
 
 
-def _in_playbook(view: RunView, plan: Plan, wanted: Reference, known: list[Origin]) -> Origin:
+def _in_playbook(view: RunView, plan: Plan, wanted: Reference, known: list[ValueSource]) -> ValueSource:
     """Look a name up as the scope of a playbook does: inputs, then kept results, then the default in the document."""
     declared = next((one for one in plan.inputs if one.name == wanted.name), None)
     last = next((one for one in reversed(known) if one.name == wanted.name), None)
@@ -122,33 +122,33 @@ def _in_playbook(view: RunView, plan: Plan, wanted: Reference, known: list[Origi
     if wanted.name in view.pins.inputs:
         value = view.pins.inputs[wanted.name]
         is_default = declared is not None and declared.default == value
-        return Origin(wanted.name, value, "input, as it is by default" if is_default else "input")
+        return ValueSource(wanted.name, value, "input, as it is by default" if is_default else "input")
     if wanted.default is not None:
-        return Origin(wanted.name, wanted.default, "written at the place itself")
-    return Origin(wanted.name, None, "nobody: the text stands as it is written")
+        return ValueSource(wanted.name, wanted.default, "written at the place itself")
+    return ValueSource(wanted.name, None, "nobody: the text stands as it is written")
 
 
-def _in_pipeline(view: RunView, name: str, known: list[Origin]) -> Origin:
+def _in_pipeline(view: RunView, name: str, known: list[ValueSource]) -> ValueSource:
     last = next((one for one in reversed(known) if one.name == name), None)
     if last is not None:
         return last
     if name in view.pins.inputs:
-        return Origin(name, view.pins.inputs[name], "input")
-    return Origin(name, None, "nothing comes in" if name == PIPE else "nobody")
+        return ValueSource(name, view.pins.inputs[name], "input")
+    return ValueSource(name, None, "nothing comes in" if name == PIPE else "nobody")
 
 
-def _of_turn(view: RunView, path: str) -> list[Origin]:
+def _of_turn(view: RunView, path: str) -> list[ValueSource]:
     """Return the inputs of the thread for its first turn; for later turns, the results of the calls that the turn
     before made."""
     head, _, number = path.rpartition("[")
     number = number.removesuffix("]")
     if number == "1" and view.thread is not None and path.startswith(f"{view.thread.path}/turn"):
-        return [Origin(name, value, "input") for name, value in view.thread.composed.inputs.items()]
+        return [ValueSource(name, value, "input") for name, value in view.thread.composed.inputs.items()]
     before = view.replay.progress.steps.get(f"{head}[{int(number) - 1}]") if number.isdecimal() else None
     if before is None:
         return []
     return [
-        Origin(call.name or call.tool, call.result, f"{before.label}, tool {at}", before.path)
+        ValueSource(call.name or call.tool, call.result, f"{before.label}, tool {at}", before.path)
         for at, call in sorted(before.calls.items())
         if call.result is not None
     ]
@@ -176,7 +176,7 @@ def _in_arguments(arguments: Arguments) -> Iterator[Reference]:
     match arguments:
         case Template():
             yield from arguments.references()
-        case Hole(reference=reference):
+        case ValueSlot(reference=reference):
             yield reference
         case tuple():
             for part in arguments:

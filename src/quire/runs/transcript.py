@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from quire.values import Value
 
 
-class Called(Struct, frozen=True):
+class TranscriptCall(Struct, frozen=True):
     """A tool call in the transcript."""
 
     name: str
@@ -41,7 +41,7 @@ class Turn(Struct, frozen=True):
     before: tuple[str, ...]
     """Messages to the thread just before the turn: a nudge, a note of a hook, text from a person."""
     text: str
-    calls: tuple[Called, ...]
+    calls: tuple[TranscriptCall, ...]
     hooks: tuple[HookView, ...]
     threads: tuple[Transcript, ...]
 
@@ -135,7 +135,7 @@ class _Reading:
                 known = step.calls.get(working) if step else None
                 kind = known.kind if known else ""
                 working += 1
-            calls.append(Called(use.name, use.arguments, results.get(use.id), kind, threads))
+            calls.append(TranscriptCall(use.name, use.arguments, results.get(use.id), kind, threads))
         hooks = tuple(hook for hook in self.threads[path].hooks if turn_of(hook.path) == at)
         by_hooks = tuple(one for hook in hooks for one in self._started(hook.path))
         return Turn(number, before, said.content if said else "", tuple(calls), hooks, by_hooks)

@@ -11,7 +11,7 @@ from quire.engine.progress import StepView, place_in_plan
 from quire.engine.requests import Boundary, Effect
 from quire.errors import CannotStart, RunState
 from quire.plan.ways import JOINT, last_label, typed_way
-from quire.runs.provenance import Origin, Tracing, origins
+from quire.runs.provenance import ProvenanceProgress, ValueSource, origins
 from quire.wording import did_you_mean, nearest
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ class Why(Struct, frozen=True):
     title: str
     status: str
     message: str
-    values: Sequence[Origin]
+    values: Sequence[ValueSource]
     told: Sequence[str]
     """The labels of the earlier steps whose results were sent to the model with the prompt."""
     performed: Sequence[Performed]
@@ -72,11 +72,11 @@ async def traced(runtime: Runtime, run: str) -> RunView:
     row = await runtime.row(run)
     effects = await runtime.store.effects(run)
     questions = await runtime.store.questions(run)
-    return await runtime.view_of(row, effects, questions, lambda plan: _tracing(Tracing.of(plan), effects))
+    return await runtime.view_of(row, effects, questions, lambda plan: _tracing(ProvenanceProgress.of(plan), effects))
 
 
-def _tracing(progress: object, effects: Sequence[EffectRecord]) -> Tracing:
-    assert isinstance(progress, Tracing)  # noqa: S101  # made by `of` of that class
+def _tracing(progress: object, effects: Sequence[EffectRecord]) -> ProvenanceProgress:
+    assert isinstance(progress, ProvenanceProgress)  # noqa: S101  # made by `of` of that class
     return progress.listening_to(effects)
 
 

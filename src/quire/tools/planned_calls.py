@@ -9,7 +9,7 @@ from msgspec import Struct, field
 
 from quire.errors import ToolFailed
 from quire.plain_schema import plainly_fits
-from quire.plan.nodes import Arguments, Formula, Hole, Invoke, Literal, Template, UseTool
+from quire.plan.nodes import Arguments, Formula, Invoke, Literal, Template, UseTool, ValueSlot
 from quire.tools.builtin import SPECS
 from quire.trust.capabilities import canonical
 from quire.wording import did_you_mean, nearest
@@ -91,7 +91,7 @@ class PlannedBuiltIns:
 
 def _is_literal(value: Arguments) -> bool:
     match value:
-        case Hole():
+        case ValueSlot():
             return False
         case Template():
             return next(value.references(), None) is None
@@ -117,6 +117,6 @@ def _value(value: Arguments) -> Value:
             return [_value(part) for part in value]
         case dict():
             return {name: _value(part) for name, part in value.items()}
-        case Hole():
+        case ValueSlot():
             return None
     return value

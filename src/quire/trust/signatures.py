@@ -41,7 +41,7 @@ Kind = Literal["directive", "knowledge", "playbook", "pipeline"]
 _LOOKED_AT = 20
 
 
-class Outcome(StrEnum):
+class Verification(StrEnum):
     """Result of a verification. Only `ok` accepts the item. The checks are made in the order listed."""
 
     OK = "ok"
@@ -56,24 +56,25 @@ class Outcome(StrEnum):
 
 
 _SENTENCES = {
-    Outcome.UNSIGNED: "{name} is unsigned{detail}; sign it: {sign}",
-    Outcome.MALFORMED: "{name} counts as unsigned: its signature line is malformed; sign it again: {sign}",
-    Outcome.STACKED: "{name} has a second signature line under the first; look at it, then sign it again: {sign}",
-    Outcome.MODIFIED: "{name} was modified since it was signed; look at what changed, then sign it again: {sign}",
-    Outcome.REVOKED: "{name} is signed with the key {key}, which is revoked; look at it, then sign it again: {sign}",
-    Outcome.UNTRUSTED: "{name} is signed with the key {key}, which is untrusted; if you trust its owner: "
+    Verification.UNSIGNED: "{name} is unsigned{detail}; sign it: {sign}",
+    Verification.MALFORMED: "{name} counts as unsigned: its signature line is malformed; sign it again: {sign}",
+    Verification.STACKED: "{name} has a second signature line under the first; look at it, then sign it again: {sign}",
+    Verification.MODIFIED: "{name} was modified since it was signed; look at what changed, then sign it again: {sign}",
+    Verification.REVOKED: "{name} is signed with the key {key}, which is revoked; look at it, then sign it again: "
+    "{sign}",
+    Verification.UNTRUSTED: "{name} is signed with the key {key}, which is untrusted; if you trust its owner: "
     "quire trust add {key}, else look at it and sign it yourself: {sign}",
-    Outcome.BAD_SIGNATURE: "{name} has a signature that the key {key} did not make, so it is forged or damaged; "
+    Verification.BAD_SIGNATURE: "{name} has a signature that the key {key} did not make, so it is forged or damaged; "
     "look at it, then sign it again: {sign}",
-    Outcome.MISPLACED: "{name} was signed as {detail}, so it is in a wrong place; move it back, or sign it as what "
-    "it is here: {sign}",
+    Verification.MISPLACED: "{name} was signed as {detail}, so it is in a wrong place; move it back, or sign it as "
+    "what it is here: {sign}",
 }
 
 
 class Verdict(Struct, frozen=True):
     """The outcome of a verification with its message."""
 
-    outcome: Outcome
+    outcome: Verification
     key_id: str = ""
     """The key that the line names; empty if it names none."""
     message: str = ""
@@ -81,7 +82,7 @@ class Verdict(Struct, frozen=True):
 
     @property
     def ok(self) -> bool:
-        return self.outcome is Outcome.OK
+        return self.outcome is Verification.OK
 
 
 def sign_text(
@@ -113,38 +114,38 @@ def verify_text(
     text = with_lf(text)
     syntax = syntax or ("yaml" if kind == "knowledge" and text.startswith("#") else _usual_syntax(kind))
     outcome, key_id, detail = _judge(text, kind, item_id, trusted, syntax)
-    if outcome is Outcome.OK:
+    if outcome is Verification.OK:
         return Verdict(outcome, key_id)
     sign = f"quire sign {path or _usual_path(kind, item_id, syntax)}"
     message = _SENTENCES[outcome].format(name=f"the {kind} {item_id}", key=key_id, detail=detail, sign=sign)
     return Verdict(outcome, key_id, message)
 
 
-def _judge(text: str, kind: Kind, item_id: str, trusted: TrustedKeys, syntax: Syntax) -> tuple[Outcome, str, str]:
+def _judge(text: str, kind: Kind, item_id: str, trusted: TrustedKeys, syntax: Syntax) -> tuple[Verification, str, str]:
     """Return the outcome, the key, and details for the message."""
     line = read_line(text, syntax)
     if line is None:
-        return Outcome.UNSIGNED, "", _further_down(text, syntax)
+        return Verification.UNSIGNED, "", _further_down(text, syntax)
     if line == "placeholder":
-        return Outcome.UNSIGNED, "", ": its signature line is a placeholder"
+        return Verification.UNSIGNED, "", ": its signature line is a placeholder"
     if line == "malformed":
-        return Outcome.MALFORMED, "", ""
+        return Verification.MALFORMED, "", ""
     rest = text.partition("\n")[2]
     if looks_signed(rest.lstrip("\n"), syntax):
-        return Outcome.STACKED, line.key_id, ""
+        return Verification.STACKED, line.key_id, ""
     if digest_of(rest) != line.digest:
-        return Outcome.MODIFIED, line.key_id, ""
+        return Verification.MODIFIED, line.key_id, ""
     if line.key_id in trusted.revoked:
-        return Outcome.REVOKED, line.key_id, ""
+        return Verification.REVOKED, line.key_id, ""
     key, signature = trusted.find(line.key_id), line.raw_signature()
     if key is None:
-        return Outcome.UNTRUSTED, line.key_id, ""
+        return Verification.UNTRUSTED, line.key_id, ""
     if signature is None or not key.public.verifies(signature, _message(line.digest, line.label)):
-        return Outcome.BAD_SIGNATURE, line.key_id, ""
+        return Verification.BAD_SIGNATURE, line.key_id, ""
     signed_as = line.label or f"directive:{_declared(rest) if kind == 'directive' else ''}"
     if signed_as != (_label(kind, item_id) or f"directive:{item_id}"):
-        return Outcome.MISPLACED, line.key_id, signed_as.rstrip(":").replace(":", " ", 1)
-    return Outcome.OK, line.key_id, ""
+        return Verification.MISPLACED, line.key_id, signed_as.rstrip(":").replace(":", " ", 1)
+    return Verification.OK, line.key_id, ""
 
 
 def is_signed(text: str, kind: Kind) -> bool:

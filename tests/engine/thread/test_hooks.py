@@ -9,13 +9,13 @@ from hypothesis import strategies as st
 
 from quire.engine.interpreter.thread.hooks import (
     OPERATORS,
+    condition_holds,
     fill_params,
-    filled_action,
-    holds,
-    injects,
+    in_order,
+    is_composed,
     look_up,
-    ordered,
     read_hooks_yaml,
+    resolve_action,
 )
 from quire.plan.thread import Hook, HookAction
 from quire.values import Value
@@ -78,8 +78,8 @@ CONTEXT: dict[str, Value] = {
     ],
 )
 def test_each_operator(path: str, op: str, value: Value, expected: bool) -> None:
-    assert holds({"path": path, "op": op, "value": value}, CONTEXT) is expected
-    assert holds({"not": {"path": path, "op": op, "value": value}}, CONTEXT) is not expected
+    assert condition_holds({"path": path, "op": op, "value": value}, CONTEXT) is expected
+    assert condition_holds({"not": {"path": path, "op": op, "value": value}}, CONTEXT) is not expected
 
 
 TRUE: dict[str, Value] = {"path": "off", "op": "exists"}
@@ -109,19 +109,19 @@ FALSE: dict[str, Value] = {"path": "nowhere", "op": "exists"}
     ],
 )
 def test_conditions_combine_and_what_is_malformed_never_holds(condition: dict[str, Value], expected: bool) -> None:
-    assert holds(condition, CONTEXT) is expected
+    assert condition_holds(condition, CONTEXT) is expected
 
 
 def test_endless_nesting_does_not_hold() -> None:
     condition: dict[str, Value] = {}
     for _ in range(5000):
         condition = {"not": condition}
-    assert holds(condition, CONTEXT) is False
+    assert condition_holds(condition, CONTEXT) is False
 
 
 def test_a_pattern_takes_linear_time() -> None:
     began = time.perf_counter()
-    assert holds({"path": "t", "op": "regex", "value": "(a*)*b"}, {"t": "a" * 50_000}) is False
+    assert condition_holds({"path": "t", "op": "regex", "value": "(a*)*b"}, {"t": "a" * 50_000}) is False
     assert time.perf_counter() - began < 2
 
 
@@ -134,12 +134,12 @@ any_value: st.SearchStrategy[Any] = st.recursive(
 
 @given(any_value, st.sampled_from([*OPERATORS, "?"]), any_value)
 def test_no_pair_of_values_makes_an_operator_raise(actual: Any, op: str, expected: Any) -> None:
-    assert holds({"path": "x", "op": op, "value": expected}, {"x": actual}) in (True, False)
+    assert condition_holds({"path": "x", "op": op, "value": expected}, {"x": actual}) in (True, False)
 
 
 @given(st.dictionaries(st.sampled_from(["any", "all", "not", "path", "op", "value", "z"]), any_value, max_size=4))
 def test_no_condition_raises(condition: dict[str, Any]) -> None:
-    assert holds(condition, CONTEXT) in (True, False)
+    assert condition_holds(condition, CONTEXT) in (True, False)
 
 
 @pytest.mark.parametrize(
@@ -175,22 +175,22 @@ def test_a_value_is_never_read_for_expressions(text: str) -> None:
 
 def test_the_item_of_an_action_is_filled_and_is_always_text() -> None:
     action = HookAction("execute", "directive", "${limit_code}", (("n", "${cost.turns}"),))
-    assert filled_action(action, CONTEXT) == HookAction("execute", "directive", "spend_exceeded", (("n", 3),))
-    assert filled_action(HookAction("execute", "tool", "${nowhere}"), CONTEXT).item_id == ""
+    assert resolve_action(action, CONTEXT) == HookAction("execute", "directive", "spend_exceeded", (("n", 3),))
+    assert resolve_action(HookAction("execute", "tool", "${nowhere}"), CONTEXT).item_id == ""
 
 
 def test_only_what_starts_a_thread_brings_text() -> None:
     knowledge, tool = HookAction("execute", "knowledge", "k/a"), HookAction("execute", "tool", "rye/bash")
-    assert injects(Hook("h", "thread_started", {}, ()), knowledge)
-    assert injects(Hook("h", "build_system_prompt", {}, ()), knowledge)
-    assert not injects(Hook("h", "thread_started", {}, ()), tool)
-    assert not injects(Hook("h", "thread_started", {}, ()), HookAction("sign", "knowledge", "k/a"))
-    assert not injects(Hook("h", "error", {}, ()), knowledge)
+    assert is_composed(Hook("h", "thread_started", {}, ()), knowledge)
+    assert is_composed(Hook("h", "build_system_prompt", {}, ()), knowledge)
+    assert not is_composed(Hook("h", "thread_started", {}, ()), tool)
+    assert not is_composed(Hook("h", "thread_started", {}, ()), HookAction("sign", "knowledge", "k/a"))
+    assert not is_composed(Hook("h", "error", {}, ()), knowledge)
 
 
 def test_the_order_of_hooks() -> None:
     root, leaf, project = (Hook(name, "error", {}, ()) for name in ("root", "leaf", "project"))
-    assert [hook.id for hook in ordered([root], [leaf], [project])] == ["root", "leaf", "project"]
+    assert [hook.id for hook in in_order([root], [leaf], [project])] == ["root", "leaf", "project"]
 
 
 def test_a_project_file() -> None:

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from quire.engine.conversation import ToolUse
-from quire.engine.interpreter.thread.own_tools import as_return, owed, return_tool, returned, returns_block
+from quire.engine.interpreter.thread.own_tools import as_return, missing_outputs, return_tool, returned, returns_block
 from quire.plan.thread import Parameter
 from quire.values import Value, encode
 
@@ -48,7 +48,7 @@ def test_whatever_stands_in_it_the_block_is_xml_that_says_the_same(pairs: list[t
     ],
 )
 def test_false_zero_and_empty_are_values(given: dict[str, Value], missing: list[str]) -> None:
-    assert owed(OUTPUTS, given) == missing
+    assert missing_outputs(OUTPUTS, given) == missing
 
 
 def test_the_tool_has_a_schema_that_a_validator_takes() -> None:

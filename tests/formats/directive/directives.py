@@ -9,7 +9,7 @@ from quire.errors import Refused
 from quire.formats.directive.check import check
 from quire.formats.directive.parse import parse
 from quire.formats.directive.syntax import ParseResult
-from quire.formats.resolver import Circle, DocumentResolver, ItemKind, Parent, Wanted
+from quire.formats.resolver import CallTarget, Circle, DocumentResolver, ItemKind, Parent
 from quire.source import Source
 
 METADATA = """\
@@ -63,9 +63,9 @@ class Around(DocumentResolver):
     def distrust(self, item_id: str) -> str:
         return f"the directive {item_id} was changed since it was signed" if item_id == "team/changed" else ""
 
-    def circles(self, source: Source, calls: Sequence[Wanted], declared: str = "") -> Sequence[Circle]:
+    def circles(self, source: Source, calls: Sequence[CallTarget], declared: str = "") -> Sequence[Circle]:
         way = ("team/greet", "lead_back")
-        return [Circle(call, way, decided=True) for call in calls if call == Wanted("lead_back", "pipeline")]
+        return [Circle(call, way, decided=True) for call in calls if call == CallTarget("lead_back", "pipeline")]
 
 
 def _refused(item_id: str) -> str:

@@ -12,7 +12,7 @@ from quire.formats.directive.check import check
 from quire.formats.directive.item_references import documents_called
 from quire.formats.directive.knowledge import check_knowledge
 from quire.formats.directive.parse import parse
-from quire.formats.resolver import Parent, Wanted
+from quire.formats.resolver import CallTarget, Parent
 from quire.plan.vocabulary import CONTROL, DECISIONS, HOOK_EVENTS, OPERATORS, SENT_EVENTS
 from quire.source import Source
 
@@ -255,10 +255,10 @@ def test_documents_that_are_called() -> None:
     action = '<action primary="execute" item_type="directive" item_id="team/warn" />'
     text = document(f'{METADATA}<hooks><hook id="h" event="error">{action}</hook></hooks>', inside, calls)
     assert [wanted for wanted, _ in documents_called(parse(Source.of(text)).partial)] == [
-        Wanted("price", "pipeline"),
-        Wanted("team/child", "directive"),
-        Wanted("letter", "playbook"),
-        Wanted("team/warn", "directive"),
+        CallTarget("price", "pipeline"),
+        CallTarget("team/child", "directive"),
+        CallTarget("letter", "playbook"),
+        CallTarget("team/warn", "directive"),
     ]
 
 

@@ -9,7 +9,7 @@ from quire.formats.pipeline.check import check_reading
 from quire.formats.pipeline.lower import lower
 from quire.formats.pipeline.parse import parse
 from quire.formats.pipeline.syntax import Pipeline, PipelineFile, Step
-from quire.formats.resolver import Called, DocumentResolver
+from quire.formats.resolver import DocumentInterface, DocumentResolver
 from quire.plan.nodes import Plan
 from quire.source import Source
 from quire.values import Value
@@ -54,7 +54,7 @@ class Workspace(DocumentResolver):
         tools: Collection[str] | None = None,
         parameters: Mapping[str, Mapping[str, Value]] | None = None,
         identities: Collection[str] | None = None,
-        documents: Collection[Called] = (),
+        documents: Collection[DocumentInterface] = (),
         caps: tuple[int, int] = (0, 0),
         python: Mapping[str, str] | None = None,
     ) -> None:
@@ -73,7 +73,7 @@ class Workspace(DocumentResolver):
     def pipeline(self, name: str, caller: Pipeline) -> Pipeline | None:
         return self._pipelines.get(name)
 
-    def document(self, name: str) -> Called | None:
+    def document(self, name: str) -> DocumentInterface | None:
         return self._documents.get(name)
 
     def tools(self) -> Collection[str] | None:

@@ -10,7 +10,7 @@ from tests.formats.pipeline.reading import Workspace, checked, steps
 
 from quire.formats.pipeline.check import check_reading
 from quire.formats.pipeline.parse import parse
-from quire.formats.resolver import Called, Circle, DocumentResolver, Wanted
+from quire.formats.resolver import CallTarget, Circle, DocumentInterface, DocumentResolver
 from quire.source import Source
 from quire.values import Value
 
@@ -341,10 +341,10 @@ class Rings(DocumentResolver):
     def __init__(self, **decided: bool) -> None:
         self._decided = decided
 
-    def document(self, name: str) -> Called:
-        return Called("directive", name)
+    def document(self, name: str) -> DocumentInterface:
+        return DocumentInterface("directive", name)
 
-    def circles(self, source: Source, calls: Sequence[Wanted], declared: str = "") -> Sequence[Circle]:
+    def circles(self, source: Source, calls: Sequence[CallTarget], declared: str = "") -> Sequence[Circle]:
         known = [call for call in calls if call.name in self._decided]
         return [Circle(call, (declared, call.name), self._decided[call.name]) for call in known]
 

@@ -13,7 +13,7 @@ from quire.diagnostics import Code, Severity
 from quire.formats import all_codes
 from quire.formats.pipeline.codes import codes, errors, lints, warnings
 from quire.formats.pipeline.parse import parse
-from quire.formats.resolver import Called, Circle, Wanted
+from quire.formats.resolver import CallTarget, Circle, DocumentInterface
 from quire.source import Source
 
 OURS = [value for room in (errors, warnings, lints) for value in vars(room).values() if isinstance(value, Code)]
@@ -32,7 +32,7 @@ REPORT = "pipeline: report\nsteps:\n- transform: {value: review}\n"
 class LeadingBack(Workspace):
     """A directive `lead_back` calls for whoever calls it."""
 
-    def circles(self, source: Source, calls: Sequence[Wanted], declared: str = "") -> Sequence[Circle]:
+    def circles(self, source: Source, calls: Sequence[CallTarget], declared: str = "") -> Sequence[Circle]:
         return [Circle(call, (declared, call.name), decided=True) for call in calls if call.name == "lead_back"]
 
 
@@ -70,7 +70,7 @@ def test_examples_of_pages_are_true(code: Code) -> None:
         tools=["file__read", "file__write"],
         parameters={"file__read": {"properties": {"path": {}}, "required": ["path"], "additionalProperties": False}},
         identities=["default", "reviewer"],
-        documents=[Called("directive", "greet_guest", ("guest",), ("guest",))],
+        documents=[DocumentInterface("directive", "greet_guest", ("guest",), ("guest",))],
         caps=(3, 2),
         python={"python__plot": "plot: the type Figure of figure cannot be given as JSON"},
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from tests.formats.pipeline.reading import Workspace, checked, steps
 
-from quire.formats.resolver import Called
+from quire.formats.resolver import DocumentInterface
 from quire.schema import Field, Kind, Object, Ref, Simple
 from quire.values import Value
 
@@ -16,7 +16,10 @@ def _wrong(name: str, value: Value) -> str:
     return "it is not a number" if name == "nights" and not isinstance(value, int) else ""
 
 
-DOCUMENTS = [Called("directive", "greet", ("guest",), ("guest", "nights"), GIVES, _wrong), Called("playbook", "any")]
+DOCUMENTS = [
+    DocumentInterface("directive", "greet", ("guest",), ("guest", "nights"), GIVES, _wrong),
+    DocumentInterface("playbook", "any"),
+]
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import pytest
 
 from quire.formats.playbook.check import check
-from quire.formats.resolver import Called, Circle, DocumentResolver, Wanted
+from quire.formats.resolver import CallTarget, Circle, DocumentInterface, DocumentResolver
 from quire.plan.nodes import Arguments
 from quire.source import Source
 from quire.values import Value
@@ -26,10 +26,10 @@ class Workspace(DocumentResolver):
         right = isinstance(given, dict) and given.keys() <= {"path"}
         return [] if right or tool not in wrong else [wrong[tool]]
 
-    def document(self, name: str) -> Called | None:
+    def document(self, name: str) -> DocumentInterface | None:
         known = {
-            "room_price": Called("pipeline", "room_price", ("nights",), ("nights", "beds"), wrong=_wrong),
-            "say": Called("directive", "say"),
+            "room_price": DocumentInterface("pipeline", "room_price", ("nights",), ("nights", "beds"), wrong=_wrong),
+            "say": DocumentInterface("directive", "say"),
         }
         return known.get(name)
 
@@ -97,7 +97,7 @@ class Circles(Workspace):
         self._decided = decided
         self.asked: list[str] = []
 
-    def circles(self, source: Source, calls: Sequence[Wanted], declared: str = "") -> Sequence[Circle]:
+    def circles(self, source: Source, calls: Sequence[CallTarget], declared: str = "") -> Sequence[Circle]:
         self.asked += [call.name for call in calls]
         known = [call for call in calls if call.name in self._decided]
         return [Circle(call, ("a", call.name), self._decided[call.name]) for call in known]

@@ -92,7 +92,7 @@ def _playbook(plan: Plan, given: Mapping[str, Value], prefix: str, path: str, se
 
 
 def _directive(name: str, given: Mapping[str, Value], prefix: str, path: str, setting: Environment) -> Walk:
-    from quire.engine.interpreter.thread.loop import follow
+    from quire.engine.interpreter.thread.loop import run_thread
     from quire.engine.interpreter.thread.setup import NO_PARENT, set_up
 
     bundle = setting.bundles.get(name)
@@ -107,7 +107,7 @@ def _directive(name: str, given: Mapping[str, Value], prefix: str, path: str, se
         raise StepFailed(f"{name} cannot be called so: {error}", kind="call", path=path) from None
     except Refused as error:
         raise StepFailed(str(error), kind="denied", path=path) from None
-    ending = yield from follow(setup)
+    ending = yield from run_thread(setup)
     if not ending.success:
         raise ending.failure(setup.path)
     return dict(ending.outputs) if setup.composed.outputs else ending.result

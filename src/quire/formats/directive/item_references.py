@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from quire.formats.resolver import Wanted
+from quire.formats.resolver import CallTarget
 from quire.plan.built_in_tools import ALIASES, FORK, RETURN
 from quire.plan.vocabulary import PRIMARIES, adds_context
 from quire.source import Span
@@ -40,7 +40,7 @@ class Call(Struct, frozen=True):
     open: bool
     """True if `needs` is only the beginning of the capability."""
     span: Span
-    document: Wanted | None = None
+    document: CallTarget | None = None
     """The document that it runs, if its name is spelled out."""
 
     def covered_by(self, capability: str) -> bool:
@@ -70,7 +70,7 @@ def calls_of_hooks(directive: Directive) -> list[Call]:
     return [_of_action(one) for event, one in actions if one.primary in PRIMARIES and not _brings(event, one)]
 
 
-def documents_called(directive: Directive) -> list[tuple[Wanted, Span]]:
+def documents_called(directive: Directive) -> list[tuple[CallTarget, Span]]:
     """Return the documents that the instructions and the hooks run, each with the position of the call."""
     calls = [*calls_of(directive), *calls_of_hooks(directive)]
     return [(call.document, call.span) for call in calls if call.document]
@@ -104,9 +104,9 @@ def _call(primary: str, arguments: Iterable[tuple[str, str]], span: Span, thread
     if not item or _ANY.search(item):
         return Call(primary, f"rye.{primary}.{type}", True, span)
     needs = _canonical(f"rye.{primary}.{type}.{item.replace('/', '.')}")
-    document = Wanted(item, type) if primary == "execute" and type in _DOCUMENTS else None
+    document = CallTarget(item, type) if primary == "execute" and type in _DOCUMENTS else None
     if needs == _FORK and thread and not _ANY.search(thread):
-        document = Wanted(thread, "directive")
+        document = CallTarget(thread, "directive")
     return Call(primary, needs, False, span, document)
 
 

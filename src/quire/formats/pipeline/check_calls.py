@@ -11,7 +11,7 @@ from quire.expr.syntax import Constant
 from quire.formats.pipeline.codes import errors, lints, warnings
 from quire.formats.pipeline.inputs import Use, inferred_inputs, uses
 from quire.formats.pipeline.syntax import Pipeline, PipelineFile, Target, holes, targets, walk
-from quire.formats.resolver import Called, Circle, DocumentResolver, Wanted
+from quire.formats.resolver import CallTarget, Circle, DocumentInterface, DocumentResolver
 
 if TYPE_CHECKING:
     from quire.formats.pipeline.fields import Fields
@@ -92,7 +92,7 @@ class CallChecker:
     def check(self, pipeline: Pipeline) -> None:
         fields = self._fields
         for names, target in call_cycles(pipeline, self._find, self._done):
-            circle = Circle(Wanted(target.pipeline.text), names, decided=False)
+            circle = Circle(CallTarget(target.pipeline.text), names, decided=False)
             fields.report(errors.CYCLE, f"the pipeline {circle}", target.pipeline.span)
         self._check_circles(pipeline)
         for _, step in walk(pipeline):
@@ -120,7 +120,7 @@ class CallChecker:
             first.setdefault(target.pipeline.text, target)
         if self._resolver is None or not first:
             return
-        calls = [Wanted(name) for name in first]
+        calls = [CallTarget(name) for name in first]
         for circle in self._resolver.circles(self._fields.source, calls, pipeline.name.text):
             span = first[circle.call.name].pipeline.span
             if circle.decided:
@@ -129,7 +129,7 @@ class CallChecker:
             else:
                 self._fields.report(errors.CYCLE, str(circle), span, "leave one of these calls out")
 
-    def _check_inputs(self, target: Target, callee: Called) -> None:
+    def _check_inputs(self, target: Target, callee: DocumentInterface) -> None:
         """Check the inputs for a document of another format. Values are checked only if they are constants."""
         names = {one.name.text: one.name for one in target.passes}
         if missing := callee.missing(names):

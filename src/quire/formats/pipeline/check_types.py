@@ -62,15 +62,15 @@ Types: TypeAlias = "Mapping[str, FieldType | None]"
 _BOOL, _NUMBER, _TEXT = Simple(Kind.BOOL), Simple(Kind.NUMBER), Simple(Kind.STRING)
 
 
-class Scope(Struct, frozen=True):
+class KnownTypes(Struct, frozen=True):
     """Known types of the stores, of the pipe, and of the other bindings at one place."""
 
     stores: Types
     pipe: FieldType | None
     names: Types
 
-    def with_name(self, name: str, type: FieldType | None) -> Scope:
-        return Scope(self.stores, self.pipe, {**self.names, name: type})
+    def with_name(self, name: str, type: FieldType | None) -> KnownTypes:
+        return KnownTypes(self.stores, self.pipe, {**self.names, name: type})
 
     def begin(self, segments: tuple[str, ...]) -> tuple[FieldType | None, tuple[str, ...]]:
         """Return the type of the value at which a path begins, and the segments after it."""
@@ -96,7 +96,7 @@ class Shapes(Struct, frozen=True):
         schema = self.schemas.get(type.schema)
         return Object(schema.fields) if schema else None
 
-    def infer(self, node: Node, scope: Scope) -> FieldType | None:
+    def infer(self, node: Node, scope: KnownTypes) -> FieldType | None:
         """Return the type of an expression; None if it is not known."""
         match node:
             case Constant(value=value):
@@ -175,7 +175,7 @@ def check_types(
     stores: dict[str, FieldType | None] = {}
     pipe: FieldType | None = None
     for step in pipeline.steps:
-        pipe = walker.step(step, Scope(stores, pipe, {}))
+        pipe = walker.step(step, KnownTypes(stores, pipe, {}))
         if step.output:
             stores[step.output.text] = pipe
 
@@ -186,7 +186,7 @@ class _Walker:
         self._shapes = shapes
         self._fields = fields
 
-    def step(self, step: Step, scope: Scope) -> FieldType | None:
+    def step(self, step: Step, scope: KnownTypes) -> FieldType | None:
         """Check a step, and return the type of its result."""
         for expression in expressions(step):
             self._examine(expression.expression.root, scope, expression)
@@ -206,7 +206,7 @@ class _Walker:
             case ForEachBody(source=source, do=do, collect=collect):
                 one = self.step(do, replace(scope, names={"item": self._item(source, scope)}))
                 results = ListOf(one) if one is not None and not isinstance(one, ListOf) else None
-                return self.step(collect, Scope(scope.stores, results, {"errors": None}))
+                return self.step(collect, KnownTypes(scope.stores, results, {"errors": None}))
             case ParallelBody():
                 return self._parallel(step.body, scope)
             case ToolBody() | ShellBody():
@@ -215,16 +215,16 @@ class _Walker:
                 assert_never(step.body)
         return Ref(schema.text) if schema and schema.text in self._shapes.schemas else None
 
-    def _parallel(self, body: ParallelBody, scope: Scope) -> FieldType | None:
+    def _parallel(self, body: ParallelBody, scope: KnownTypes) -> FieldType | None:
         results = {name.text: self.step(branch, replace(scope, names={})) for name, branch in body.branches}
-        return self.step(body.collect, Scope(scope.stores, None, {"errors": None, **results}))
+        return self.step(body.collect, KnownTypes(scope.stores, None, {"errors": None, **results}))
 
-    def _item(self, source: object, scope: Scope) -> FieldType | None:
+    def _item(self, source: object, scope: KnownTypes) -> FieldType | None:
         if isinstance(source, ExpressionText):
             return element(self._shapes.infer(source.expression.root, scope))
         return element(scope.pipe) if source is None else None
 
-    def _examine(self, node: Node, scope: Scope, text: Text) -> None:
+    def _examine(self, node: Node, scope: KnownTypes, text: Text) -> None:
         """Check the paths and comparisons of an expression.
 
         The limit on the depth of expressions bounds the recursion.
@@ -242,7 +242,7 @@ class _Walker:
         for part in children(node):
             self._examine(part, scope, text)
 
-    def _path(self, segments: tuple[str, ...], places: tuple[Span, ...], scope: Scope, text: Text) -> None:
+    def _path(self, segments: tuple[str, ...], places: tuple[Span, ...], scope: KnownTypes, text: Text) -> None:
         known, rest = scope.begin(segments)
         at = len(segments) - len(rest)
         for segment, span in zip(rest, places[at:], strict=True):
@@ -274,7 +274,7 @@ class _Walker:
             help = help or f"it has {', '.join(names[:12])}"
         self._fields.report(warnings.NO_FIELD, message, span, help, fix)
 
-    def _ordering(self, node: Compare, scope: Scope, text: Text) -> None:
+    def _ordering(self, node: Compare, scope: KnownTypes, text: Text) -> None:
         left = order_of(self._shapes.resolved(self._shapes.infer(node.left, scope)))
         right = order_of(self._shapes.resolved(self._shapes.infer(node.right, scope)))
         wrong = next((one for one in (left, right) if one in _NEVER), None)
@@ -286,7 +286,7 @@ class _Walker:
             return
         self._fields.report(warnings.ORDERING, message, self._fields.at(text, node.span))
 
-    def _prompt(self, prompt: Text, scope: Scope) -> None:
+    def _prompt(self, prompt: Text, scope: KnownTypes) -> None:
         for found in references(prompt.text):
             at = found.span.start + 1
             places = []
@@ -295,7 +295,7 @@ class _Walker:
                 at += len(segment) + 1
             self._path(found.path, tuple(places), scope, prompt)
 
-    def _cases(self, body: MatchBody, scope: Scope) -> None:
+    def _cases(self, body: MatchBody, scope: KnownTypes) -> None:
         known = self._shapes.infer(body.on.expression.root, scope)
         if isinstance(known, Enum):
             labels = [python_text(value) for value in known.values]

@@ -9,8 +9,8 @@ from quire.diagnostics import Diagnostic
 from quire.formats.playbook.codes import errors, lints
 from quire.formats.playbook.lower import arguments
 from quire.formats.playbook.names import family
-from quire.formats.resolver import DocumentResolver, Wanted
-from quire.plan.nodes import Arguments, Hole, Template
+from quire.formats.resolver import CallTarget, DocumentResolver
+from quire.plan.nodes import Arguments, Template, ValueSlot
 from quire.plan.uses import OWN
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ def check_calls(playbook: Playbook, resolver: DocumentResolver, source: Source) 
     if not calls:
         return
     first = {call.tool: call for call in reversed(calls)}
-    for circle in resolver.circles(source, [Wanted(name) for name in dict.fromkeys(call.tool for call in calls)]):
+    for circle in resolver.circles(source, [CallTarget(name) for name in dict.fromkeys(call.tool for call in calls)]):
         code = lints.DECIDED_CIRCLE if circle.decided else errors.CIRCLE
         label = "" if circle.decided else "the run is refused"
         help = "the call that closes it would fail; leave one of them out" if circle.decided else _BREAK
@@ -80,7 +80,7 @@ def _call(call: ToolCall, resolver: DocumentResolver) -> Iterator[Diagnostic]:
 def _literal(value: Arguments) -> tuple[Value] | None:
     """Return a value that is the same in every run; None if it depends on the run."""
     match value:
-        case Hole():
+        case ValueSlot():
             return None
         case Template():
             return None if any(value.references()) else ("".join(str(part) for part in value.parts),)

@@ -19,7 +19,6 @@ from quire.plan.nodes import (
     CaptureType,
     Case,
     Comparison,
-    Hole,
     Input,
     InputType,
     Match,
@@ -30,6 +29,7 @@ from quire.plan.nodes import (
     Step,
     Think,
     UseTool,
+    ValueSlot,
 )
 from quire.plan.templates import reference, template
 from quire.source import PLACEHOLDER
@@ -61,7 +61,7 @@ def arguments(text: str) -> Arguments:
     out.append(text[at:])
 
     def number(spelling: str) -> object:
-        return Hole(holes[int(spelling[len(marker) :])]) if spelling.startswith(marker) else float(spelling)
+        return ValueSlot(holes[int(spelling[len(marker) :])]) if spelling.startswith(marker) else float(spelling)
 
     try:
         tree = json.loads("".join(out), parse_float=number, parse_constant=_no_constant)
@@ -69,7 +69,7 @@ def arguments(text: str) -> Arguments:
         raise ValueError(f"the arguments are nested deeper than {MAX_DEPTH}") from None
     except json.JSONDecodeError as error:
         raise ValueError(f"the arguments are not JSON: {error.msg}") from None
-    if not isinstance(tree, dict | Hole):
+    if not isinstance(tree, dict | ValueSlot):
         raise ValueError("the arguments must be a JSON object")
     return _with_templates(tree, 0)
 
@@ -84,7 +84,7 @@ def _with_templates(tree: object, depth: int) -> Arguments:
             return tuple(_with_templates(part, depth + 1) for part in tree)
         case dict():
             return {key: _with_templates(part, depth + 1) for key, part in tree.items()}
-        case None | bool() | int() | float() | Hole():
+        case None | bool() | int() | float() | ValueSlot():
             return tree
     raise ValueError(f"{type(tree).__name__} is not a JSON value")
 

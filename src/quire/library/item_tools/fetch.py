@@ -11,7 +11,7 @@ from msgspec import Struct
 from quire.errors import ToolFailed
 from quire.library.item_tools import error, item_type_of, missing, shown_path, space_of, unknown_type
 from quire.library.items import FOLDERS, ITEM_TYPES, Entry, Item, ItemType, SpaceName
-from quire.library.search import LIMIT, Hit, Scope, score_of, search, summary, words_of
+from quire.library.search import LIMIT, Hit, SearchScope, score_of, search, summary, words_of
 from quire.plan.built_in_tools import WRITE
 from quire.values import Value, encode
 
@@ -118,7 +118,7 @@ class Fetch(Struct, frozen=True):
         }
 
     def _by_query(self, query: str, arguments: Mapping[str, Value]) -> dict[str, Value]:
-        scope = Scope.of(str(arguments["scope"]))
+        scope = SearchScope.of(str(arguments["scope"]))
         asked = item_type_of(arguments.get("item_type"))
         if asked is not None and asked != scope.type:
             return error(f"the scope is {scope.type} and item_type is {asked}; leave item_type out of a query")
@@ -136,7 +136,7 @@ class Fetch(Struct, frozen=True):
             "total": len(hits),
         }
 
-    def _search(self, query: str, scope: Scope, source: SpaceName | None) -> list[Hit]:
+    def _search(self, query: str, scope: SearchScope, source: SpaceName | None) -> list[Hit]:
         def may(entry: Entry) -> bool:
             return self.grants.allows("fetch", entry.type, entry.id)
 

@@ -150,9 +150,9 @@ class BuiltInConnection:
     @cached_property
     def _files(self) -> Files:
         from quire.tools.builtin.files import Files
-        from quire.tools.builtin.protected_survey import Survey
+        from quire.tools.builtin.protected_survey import ProtectedPlaces
 
-        return Files(self._places, Survey.of(self._places.root, self._protection).protection)
+        return Files(self._places, ProtectedPlaces.of(self._places.root, self._protection).protection)
 
     @cached_property
     def finder(self) -> Finder:

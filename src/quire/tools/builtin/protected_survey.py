@@ -36,7 +36,7 @@ _PIPELINE = re.compile(rb"""^(["']?)pipeline\1[ \t]*:""", re.MULTILINE)
 _YAML = (".yaml", ".yml")
 
 
-class Survey(Struct, frozen=True):
+class ProtectedPlaces(Struct, frozen=True):
     """The outermost protected places under `root`, each with an identity that tells it from another file of the same
     name."""
 
@@ -45,7 +45,7 @@ class Survey(Struct, frozen=True):
     places: Mapping[str, Identity]
 
     @classmethod
-    def of(cls, root: Path, protection: Protection) -> Survey:
+    def of(cls, root: Path, protection: Protection) -> ProtectedPlaces:
         """Survey a workspace for the first time. Raises `Denied` for one with too many entries."""
         walk = _Walk(root, protection, learn=True)
         places = dict(walk.places())

@@ -14,7 +14,7 @@ from msgspec import Struct, field
 from quire.errors import Denied, ToolFailed
 from quire.tools.blocking import in_thread
 from quire.tools.builtin.protected import Protection, printable_path
-from quire.tools.builtin.protected_survey import Survey, put_aside
+from quire.tools.builtin.protected_survey import ProtectedPlaces, put_aside
 from quire.tools.sandbox import sandboxed, scrubbed
 from quire.tools.sandbox_watch import Watch
 from quire.values import Value, encode
@@ -68,7 +68,7 @@ class Shell(Struct, frozen=True):
         if not self.sandbox:
             return await self._output(line, given, seconds)
         root = self.workspace.resolve()
-        before = await in_thread(lambda: Survey.of(root, self.protection))
+        before = await in_thread(lambda: ProtectedPlaces.of(root, self.protection))
         command = await in_thread(lambda: self._sandboxed(line, before))
         try:
             with Watch(self.limits, network=self.network) as watch:
@@ -85,7 +85,7 @@ class Shell(Struct, frozen=True):
             return scrubbed(self.environ, "/tmp", self.variables)  # noqa: S108
         return {name: value for name, value in self.environ.items() if name not in self.withheld - self.variables}
 
-    def _sandboxed(self, line: Sequence[str], before: Survey) -> list[str]:
+    def _sandboxed(self, line: Sequence[str], before: ProtectedPlaces) -> list[str]:
         return sandboxed(
             line,
             before.root,

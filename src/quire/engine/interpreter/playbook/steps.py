@@ -20,12 +20,12 @@ from quire.plan.nodes import (
     Arguments,
     Ask,
     Capture,
-    Hole,
     PromptSource,
     Step,
     Template,
     Think,
     UseTool,
+    ValueSlot,
 )
 from quire.plan.templates import template
 from quire.plan.uses import OWN, tool_call_problem
@@ -219,7 +219,7 @@ def _value(tree: Arguments, scope: PlaybookScope) -> Value:
     match tree:
         case Template():
             return scope.render(tree)
-        case Hole():
+        case ValueSlot():
             return _hole(tree, scope)
         case tuple():
             return [_value(part, scope) for part in tree]
@@ -228,7 +228,7 @@ def _value(tree: Arguments, scope: PlaybookScope) -> Value:
     return tree
 
 
-def _hole(hole: Hole, scope: PlaybookScope) -> Value:
+def _hole(hole: ValueSlot, scope: PlaybookScope) -> Value:
     text = scope.render(Template((hole.reference,)))
     try:
         return decode(text)

@@ -16,7 +16,7 @@ from quire.engine.interpreter.callee_walks import below
 from quire.engine.interpreter.thread.compose import Bundle
 from quire.engine.interpreter.thread.limits import Cost, spawn_refused
 from quire.engine.interpreter.thread.setup import ParentContext, Setup, set_up
-from quire.engine.interpreter.thread.tool_results import at_once, went_well
+from quire.engine.interpreter.thread.tool_results import finished_walk, succeeded
 from quire.engine.requests import Halt, Join, Load, Meter, Metering, Request, Spawn, Steps, Walk
 from quire.errors import Denied, QuireError, StepFailed
 from quire.plan.built_in_tools import FORK
@@ -44,7 +44,7 @@ class Child(Struct):
     """True once its cost is counted for the parent too."""
 
 
-class About(Struct, frozen=True):
+class SpawnCheck(Struct, frozen=True):
     """Facts about a thread that are needed to start a child."""
 
     check: Callable[[str], None] = lambda item_id: None
@@ -89,7 +89,7 @@ class Children:
         label: str,
         cost: Cost,
         sharing: int,
-        about: About,
+        about: SpawnCheck,
     ) -> Generator[Request, Any, Walk]:
         """Run the tool `thread_directive`. `sharing` is the number of threads to be started in this turn, this one
         included.
@@ -112,7 +112,7 @@ class Children:
         yield Spawn(f"{path}/thread", walk)
         name = f"{item_id}#{self.started}"
         self._beside[name] = Child(f"{path}/thread", purse)
-        return at_once(went_well(FORK, {"thread_id": name, "status": "running"}))
+        return finished_walk(succeeded(FORK, {"thread_id": name, "status": "running"}))
 
     def thread(
         self,
@@ -122,11 +122,11 @@ class Children:
         path: str,
         label: str,
         cost: Cost,
-        about: About,
+        about: SpawnCheck,
         share: float = 1.0,
     ) -> Generator[Request, Any, tuple[Walk, Purse]]:
         """Return the walk of a child, and its part of the budget, which is set aside. Raises `StepFailed`."""
-        from quire.engine.interpreter.thread.loop import follow
+        from quire.engine.interpreter.thread.loop import run_thread
 
         refuse = self._no_room(cost, share)
         text: str | None = yield Load(f"{path}/load", label, "directive", item_id, refuse)
@@ -143,8 +143,8 @@ class Children:
         self.started += 1
 
         def following() -> Walk:
-            ending = yield from follow(child)
-            told = went_well(item_id, ending.as_value())
+            ending = yield from run_thread(child)
+            told = succeeded(item_id, ending.as_value())
             told["cost"], told["ended"] = ending.cost.as_value(), ending.as_value()
             told["outside"] = ending.outside
             return cast("Value", told)

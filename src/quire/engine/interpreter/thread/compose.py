@@ -17,7 +17,13 @@ from typing import Protocol, cast
 from msgspec import Struct, field
 
 from quire.engine.inputs import resolve_inputs
-from quire.engine.interpreter.thread.hooks import filled_action, holds, injects, ordered, read_hooks_yaml
+from quire.engine.interpreter.thread.hooks import (
+    condition_holds,
+    in_order,
+    is_composed,
+    read_hooks_yaml,
+    resolve_action,
+)
 from quire.engine.interpreter.thread.own_tools import escaped, returns_block
 from quire.errors import BadDocument, CannotStart
 from quire.plan.built_in_tools import RETURN
@@ -96,7 +102,7 @@ class Composed(Struct, frozen=True):
     acknowledged: tuple[Acknowledgement, ...]
     limits_declared: Mapping[str, Value]
     hooks: tuple[Hook, ...]
-    """In the order in which they act. The actions for which `injects` is true have been done already."""
+    """In the order in which they act. The actions for which `is_composed` is true have been done already."""
     outputs: tuple[Parameter, ...]
     inputs: Mapping[str, Value]
     """Complete."""
@@ -129,7 +135,7 @@ def compose(
     if leaf.problems and rules > 1:
         raise CannotStart("\n".join(f"{item_id}: {problem}" for problem in leaf.problems))
     inputs = resolve_inputs(leaf.inputs, given)
-    hooks = ordered(*(thread.hooks for _, thread in reversed(chain)), project_hooks)
+    hooks = in_order(*(thread.hooks for _, thread in reversed(chain)), project_hooks)
     granting_id, granting = next(((one, thread) for one, thread in chain if thread.grants_itself(rules)), chain[0])
     context = _Context(resolver, frozenset(one for _, thread in chain for one in thread.context.suppress), rules)
     facts = _facts(chain, inputs)
@@ -211,16 +217,16 @@ class _Context:
         self._wanted: dict[tuple[str, str], dict[str, str]] = {}
 
     def bring(self, hook: Hook, facts: Mapping[str, Value]) -> None:
-        if hook.id in self._suppressed or not any(injects(hook, action) for action in hook.actions):
+        if hook.id in self._suppressed or not any(is_composed(hook, action) for action in hook.actions):
             return
-        if not holds(hook.condition, facts):
+        if not condition_holds(hook.condition, facts):
             return
         position = hook.position if hook.position in ("system", "after") else "before"
         if hook.event == "build_system_prompt":
             position = "system"
         for action in hook.actions:
-            if injects(hook, action) and action.item_id not in self._suppressed:
-                item_id = filled_action(action, facts, self._rules).item_id
+            if is_composed(hook, action) and action.item_id not in self._suppressed:
+                item_id = resolve_action(action, facts, self._rules).item_id
                 self._want("hooks", position, item_id, f"hook {hook.id or hook.event}")
 
     def declare(self, item_id: str, thread: Thread) -> None:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from msgspec import Struct, field
 
-from quire.engine.interpreter.thread.hooks import filled_action, holds, injects
+from quire.engine.interpreter.thread.hooks import condition_holds, is_composed, resolve_action
 from quire.engine.interpreter.thread.limits import MOST
 from quire.engine.requests import Emit, HumanRequest, Load, Request, Steps, ToolRequest
 from quire.errors import Denied, StepFailed
@@ -59,10 +59,10 @@ class HookRunner(Struct):
         """Run all hooks that the event triggers and return the first decision, or None."""
         decided: HookDecision | None = None
         for number, hook in enumerate(one for one in self.setup.composed.hooks if one.event == event):
-            if not holds(hook.condition, context):
+            if not condition_holds(hook.condition, context):
                 continue
             for index, action in enumerate(hook.actions):
-                if injects(hook, action):
+                if is_composed(hook, action):
                     continue
                 path = f"{where}/hook[{event}][{number}]" + (f"/action[{index}]" if index else "")
                 decision = yield from self._act(hook, action, path, label, context)
@@ -99,7 +99,7 @@ class HookRunner(Struct):
     def _act(
         self, hook: Hook, action: HookAction, path: str, label: str, context: Mapping[str, Value]
     ) -> Generator[Request, Any, HookDecision | None]:
-        meant = filled_action(action, context, self.setup.composed.rules)
+        meant = resolve_action(action, context, self.setup.composed.rules)
         item_id, filled = meant.item_id, dict(meant.parameters)
         self.paths.append(f"{path}/*")
         told: dict[str, Value] = {"hook": hook.id, "event": hook.event, "item_id": item_id, "params": filled}

@@ -29,7 +29,7 @@ _SPELLING = 1
 _INDEX = re.compile(r"[0-9]{1,9}")
 
 
-def holds(condition: Mapping[str, Value], context: Mapping[str, Value]) -> bool:
+def condition_holds(condition: Mapping[str, Value], context: Mapping[str, Value]) -> bool:
     """Evaluate a condition. An empty condition always holds; a malformed one never does, not even under `not`."""
     try:
         return _holds(condition, context, 0)
@@ -154,7 +154,7 @@ def _filled(text: str, context: Mapping[str, Value], rules: int) -> str:
     return _FILLED.sub(value_of, text[:end]) + text[end:]
 
 
-def filled_action(action: HookAction, context: Mapping[str, Value], rules: int = THREAD_RULES) -> HookAction:
+def resolve_action(action: HookAction, context: Mapping[str, Value], rules: int = THREAD_RULES) -> HookAction:
     """Return the action with its item's id and its parameters filled in."""
     parameters = tuple((name, fill_params(value, context, rules)) for name, value in action.parameters)
     item_id = _written(fill_params(action.item_id, context, rules), rules)
@@ -166,7 +166,7 @@ def names_statically(item_id: str) -> bool:
     return bool(item_id) and "${" not in item_id and "{input:" not in item_id
 
 
-def injects(hook: Hook, action: HookAction) -> bool:
+def is_composed(hook: Hook, action: HookAction) -> bool:
     """Tell whether the action brings a text into the first message or the system text.
 
     Composition has done that already, so a thread does not perform it again.
@@ -174,7 +174,7 @@ def injects(hook: Hook, action: HookAction) -> bool:
     return adds_context(hook.event) and action.item_type == "knowledge" and action.primary in ("execute", "fetch")
 
 
-def ordered(*layers: Iterable[Hook]) -> tuple[Hook, ...]:
+def in_order(*layers: Iterable[Hook]) -> tuple[Hook, ...]:
     """Return the hooks of all layers in one sequence.
 
     Layers are given from the root ancestor down to the leaf, then the project.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from quire.engine.interpreter.thread.loop import follow
+from quire.engine.interpreter.thread.loop import run_thread
 
 if TYPE_CHECKING:
     from quire.engine.interpreter.thread.setup import Setup
@@ -16,7 +16,7 @@ def interpret_directive(setup: Setup) -> Walk:
 
     Its result has the outputs, or the last words if none are declared. A thread that failed ends the run.
     """
-    ending = yield from follow(setup)
+    ending = yield from run_thread(setup)
     if not ending.success:
         raise ending.failure(setup.path)
     output = dict(ending.outputs) if setup.composed.outputs else ending.result

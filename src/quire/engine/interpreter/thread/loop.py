@@ -17,10 +17,10 @@ from quire.engine.conversation import MOST_CALLS, Message, Offered, ToolUse, ear
 from quire.engine.interpreter.thread.budget import RAISABLE, REACHED, Account
 from quire.engine.interpreter.thread.compose import nudge
 from quire.engine.interpreter.thread.hook_runner import HookDecision, HookRunner
-from quire.engine.interpreter.thread.own_tools import as_return, owed, return_tool, returned
-from quire.engine.interpreter.thread.setup import Ending, Setup
+from quire.engine.interpreter.thread.own_tools import as_return, missing_outputs, return_tool, returned
+from quire.engine.interpreter.thread.setup import Setup, ThreadResult
 from quire.engine.interpreter.thread.tool_calls import Calls
-from quire.engine.interpreter.thread.tool_results import ToolResult, at_once, failed
+from quire.engine.interpreter.thread.tool_results import ToolResult, failed, finished_walk
 from quire.engine.requests import (
     Boundary,
     Emit,
@@ -47,20 +47,20 @@ SAME_TURNS_TOLD, SAME_TURNS = 3, 50
 PARALLEL = 8
 
 
-def follow(setup: Setup) -> Generator[Request, Any, Ending]:
+def run_thread(setup: Setup) -> Generator[Request, Any, ThreadResult]:
     """Run a thread to its end. A failure of the thread is an ending, never an exception."""
     try:
-        return (yield from _Following(setup).run())
+        return (yield from _ThreadRun(setup).run())
     finally:
         setup.purse.close()  # also if it is stopped from outside: its spending counts for its parent
 
 
 class _Ended(Exception):
-    def __init__(self, ending: Ending) -> None:
+    def __init__(self, ending: ThreadResult) -> None:
         self.ending = ending
 
 
-class _Following:
+class _ThreadRun:
     def __init__(self, setup: Setup) -> None:
         self.setup = setup
         self.composed = setup.composed
@@ -77,7 +77,7 @@ class _Following:
         self.hooks = HookRunner(setup, self._hook_directive)
         self._offered: tuple[Offered, ...] = ()
 
-    def run(self) -> Generator[Request, Any, Ending]:
+    def run(self) -> Generator[Request, Any, ThreadResult]:
         yield Emit("thread_started", self.setup.path, "", {"thread": self.setup.id, "depth": self.setup.depth})
         for number, warning in enumerate(self.composed.warnings):
             # An event is kept once for each path, so each warning has a path of its own.
@@ -202,13 +202,13 @@ class _Following:
             self._nudges += 1
             self.messages.append(Message("user", nudge(outputs)))
             return
-        missing = owed(outputs, {})
+        missing = missing_outputs(outputs, {})
         if missing:
             raise self._failed(f"the thread ended without its required outputs: {', '.join(missing)}", "outputs", text)
         if outputs:
             message = f"the thread ended with text, and without {', '.join(output.name for output in outputs)}"
             yield Emit("warning", self._at, self._label, {"message": message})
-        raise _Ended(Ending(True, text))
+        raise _Ended(ThreadResult(True, text))
 
     def _use_tools(self, uses: list[ToolUse], text: str) -> Steps:
         handing_back = [returning for use in uses if (returning := as_return(use))]
@@ -218,10 +218,10 @@ class _Following:
         for number, use in enumerate(working):
             path = f"{self._at}/tool[{number}]"
             if number >= MOST_CALLS:
-                walks.append(at_once(failed(use.name, too_many_calls(len(working)))))
+                walks.append(finished_walk(failed(use.name, too_many_calls(len(working)))))
                 continue
             if use.problem:
-                walks.append(at_once(failed(use.name, StepFailed(use.problem, kind="arguments"))))
+                walks.append(finished_walk(failed(use.name, StepFailed(use.problem, kind="arguments"))))
                 continue
             walks.append((yield from self.calls.prepare(use, path, self._label, self.account.cost, max(1, sharing))))
             sharing -= self.calls.starts_a_thread(use)
@@ -291,7 +291,7 @@ class _Following:
             raise self._stopped(decided.message or "a hook refused the outputs", "hook", read.outputs)
         if read.status == "error":
             raise self._failed(read.error_detail or "the thread gave up", "returned", outputs=read.outputs)
-        raise _Ended(Ending(True, said, read.outputs))
+        raise _Ended(ThreadResult(True, said, read.outputs))
 
     def _refuse_return(self, use: ToolUse, problem: str) -> Steps:
         told = encode({"error": problem})
@@ -365,11 +365,11 @@ class _Following:
 
     def _failed(self, message: str, kind: str, result: str = "", outputs: Mapping[str, Value] | None = None) -> _Ended:
         """Return an ending that the model is to blame for: when the run is resumed, this turn is done again."""
-        return _Ended(Ending(False, result, outputs or {}, message, kind, blame=(f"{self._at}/*",)))
+        return _Ended(ThreadResult(False, result, outputs or {}, message, kind, blame=(f"{self._at}/*",)))
 
     def _stopped(self, message: str, kind: str, outputs: Mapping[str, Value] | None = None) -> _Ended:
         """Return an ending that a hook or a person decided: when the run is resumed, only they are asked again."""
-        return _Ended(Ending(False, "", outputs or {}, message, kind, blame=tuple(self.hooks.paths)))
+        return _Ended(ThreadResult(False, "", outputs or {}, message, kind, blame=tuple(self.hooks.paths)))
 
 
 def _error(kind: str, message: str, resource: str) -> dict[str, Value]:

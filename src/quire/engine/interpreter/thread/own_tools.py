@@ -78,7 +78,7 @@ def as_return(use: ToolUse) -> ToolUse | None:
     return ToolUse(use.id, RETURN, arguments) if name == RETURN else None
 
 
-def owed(outputs: Sequence[Parameter], given: Mapping[str, Value]) -> list[str]:
+def missing_outputs(outputs: Sequence[Parameter], given: Mapping[str, Value]) -> list[str]:
     """Return the required outputs that are missing. False, 0 and an empty text are values; null is not."""
     return [output.name for output in outputs if output.required and given.get(output.name) is None]
 
@@ -108,7 +108,7 @@ def returned(outputs: Sequence[Parameter], arguments: Mapping[str, Value]) -> Re
         except ValueError as error:
             if not failed:
                 problems.append(f"output {name}: {error}")
-    missing = [] if failed else owed(outputs, values)
+    missing = [] if failed else missing_outputs(outputs, values)
     if missing:
         problems.append(f"missing required outputs: {', '.join(missing)}")
     text = detail if isinstance(detail, str) else ""

@@ -67,7 +67,7 @@ def place_of(bundle: Bundle, composed: Composed, above: str = "") -> str:
     return f"{place}, within those at {above}," if above else place
 
 
-class Ending(Struct, frozen=True):
+class ThreadResult(Struct, frozen=True):
     """The end of a thread."""
 
     success: bool

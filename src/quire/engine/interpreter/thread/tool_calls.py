@@ -14,9 +14,9 @@ from quire.engine.interpreter.call_document import Opened, call_document
 from quire.engine.interpreter.callee_walks import below, confined
 from quire.engine.interpreter.pipeline.simple import question
 from quire.engine.interpreter.thread.budget import Purse, SharedPurse
-from quire.engine.interpreter.thread.child_threads import About, Children, in_call_order
+from quire.engine.interpreter.thread.child_threads import Children, SpawnCheck, in_call_order
 from quire.engine.interpreter.thread.setup import FORKING, ORCHESTRATE, ORCHESTRATING, ParentContext, Setup
-from quire.engine.interpreter.thread.tool_results import ToolResult, at_once, failed, guarded
+from quire.engine.interpreter.thread.tool_results import ToolResult, as_tool_result, failed, finished_walk
 from quire.engine.requests import Emit, Load, Meter, Metering, Request, Steps, ToolRequest, Walk
 from quire.errors import Refused, StepFailed
 from quire.formats.pipeline.inline import LAUNCH_PREFIX, LAUNCHING
@@ -100,18 +100,18 @@ class Calls:
                     return (yield from self._execute(arguments, path, label, cost, sharing))
                 case "ask":
                     self._grants.require("execute", "tool", ASK)
-                    return guarded(tool, _asked(arguments, path, label))
+                    return as_tool_result(tool, _asked(arguments, path, label))
         except StepFailed as error:
-            return at_once(failed(tool, error))
+            return finished_walk(failed(tool, error))
         except Refused as error:
-            return at_once(failed(tool, StepFailed(str(error), kind="denied")))
+            return finished_walk(failed(tool, StepFailed(str(error), kind="denied")))
         self.untrusted = self.untrusted or self._comes_from_outside(tool)
         if _launches(tool):
             return self._launch(tool, arguments, path, label)
         return self._dispatch(tool, arguments, path, label)
 
     def _look_after(self, arguments: Mapping[str, Value], path: str, label: str) -> Walk:
-        return guarded(ORCHESTRATE, self.children.orchestrate(arguments, path, label))
+        return as_tool_result(ORCHESTRATE, self.children.orchestrate(arguments, path, label))
 
     def _launch(self, tool: str, arguments: Mapping[str, Value], path: str, label: str) -> Walk:
         """Launch a pipeline.
@@ -124,7 +124,11 @@ class Calls:
             name, given = str(arguments.get("name", "")), arguments.get("input")
         elif tool in LAUNCHING:
             self.launched = True
-            return at_once(failed(tool, _floor())) if self.untrusted else self._dispatch(tool, arguments, path, label)
+            return (
+                finished_walk(failed(tool, _floor()))
+                if self.untrusted
+                else self._dispatch(tool, arguments, path, label)
+            )
 
         def call() -> Steps:
             self._check_document("pipeline", name)
@@ -142,7 +146,7 @@ class Calls:
             kept: dict[str, Value] = {"named_stores": stores} if whole else {}
             return {"status": "ok", "data": {**run, "output": output, **kept}}
 
-        return guarded(tool, call())
+        return as_tool_result(tool, call())
 
     def _comes_from_outside(self, tool: str) -> bool:
         """Tell whether the result of a tool may contain content from outside.
@@ -167,7 +171,7 @@ class Calls:
         """Note that results arrived, with or without content from outside."""
         self.untrusted = self.untrusted or outside or self._brought or self.children.outside
 
-    def _about(self, item_type: str = "") -> About:
+    def _about(self, item_type: str = "") -> SpawnCheck:
         """Return the facts for starting a child.
 
         `item_type` is the type that a grant is needed for, for the item that an id resolves to.
@@ -177,7 +181,7 @@ class Calls:
             if item_type:
                 self._require("execute", item_type, item_id)
 
-        return About(check, self.untrusted)
+        return SpawnCheck(check, self.untrusted)
 
     def _require(self, primary: Primary, item_type: str, item_id: str) -> None:
         try:
@@ -210,7 +214,7 @@ class Calls:
                 )
             )
 
-        return guarded(tool, call(), [f"{path}/tool"])
+        return as_tool_result(tool, call(), [f"{path}/tool"])
 
     def _execute(
         self, arguments: Mapping[str, Value], path: str, label: str, cost: Cost, sharing: int
@@ -234,7 +238,7 @@ class Calls:
             return (yield from self.children.fork(asked, path, label, cost, sharing, self._about(item_type)))
         if item_type in ("pipeline", "playbook"):
             self._check_document(item_type, item_id)
-            return guarded(item_id, self._document(f"{item_type}:{item_id}", given, path, label))
+            return as_tool_result(item_id, self._document(f"{item_type}:{item_id}", given, path, label))
         return self._dispatch(EXECUTE, arguments, path, label)
 
     def _document(

@@ -37,7 +37,7 @@ class ToolResult(TypedDict):
     """True if the result contains content from outside."""
 
 
-def went_well(tool: str, result: Value, paths: list[str] | None = None) -> ToolResult:
+def succeeded(tool: str, result: Value, paths: list[str] | None = None) -> ToolResult:
     content = cut_off(encode(result), LONGEST_RESULT)
     return ToolResult(
         content=content, tool=tool, kind="", message="", paths=paths or [], cost=None, ended={}, outside=False
@@ -59,13 +59,13 @@ def failed(tool: str, error: StepFailed, paths: list[str] | None = None) -> Tool
     )
 
 
-def at_once(told: ToolResult) -> Walk:
+def finished_walk(told: ToolResult) -> Walk:
     """Return a walk that ends at once with this result."""
     yield from ()
     return cast("Value", told)
 
 
-def guarded(tool: str, steps: Steps, paths: list[str] | None = None) -> Walk:
+def as_tool_result(tool: str, steps: Steps, paths: list[str] | None = None) -> Walk:
     """Run one call as a branch of its own: an error is told to the model, not thrown."""
     try:
         result = yield from steps
@@ -73,4 +73,4 @@ def guarded(tool: str, steps: Steps, paths: list[str] | None = None) -> Walk:
         return cast("Value", failed(tool, error, paths))
     except Refused as error:
         return cast("Value", failed(tool, StepFailed(str(error), kind="denied"), paths))
-    return cast("Value", went_well(tool, result, paths))
+    return cast("Value", succeeded(tool, result, paths))
