@@ -131,8 +131,7 @@ class _Door(Struct, frozen=True):
         )
         remember_address(settings, names.url, token)
         try:
-            self._announce(names.url, token, settings)
-            await serve(app, [listener], site.leave)
+            await serve(app, [listener], site.leave, lambda: self._announce(names.url, token, settings))
         finally:
             forget_address(settings)
             if self.uds is not None:

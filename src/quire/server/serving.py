@@ -28,10 +28,15 @@ class HttpServer(uvicorn.Server):
     """A uvicorn server that, when interrupted, first ends the streams and then ends normally; uvicorn's own handler
     would let the signal end the process."""
 
-    def __init__(self, config: uvicorn.Config, leave: Callable[[], None]) -> None:
+    def __init__(self, config: uvicorn.Config, leave: Callable[[], None], announce: Callable[[], None]) -> None:
         super().__init__(config)
         self._loop = asyncio.get_running_loop()
         self._leave = leave
+        self._announce = announce
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        self._announce()
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         self.force_exit = self.should_exit
@@ -90,6 +95,9 @@ def configuration(app: ASGIApp) -> uvicorn.Config:
     )
 
 
-async def serve(app: ASGIApp, listeners: Sequence[socket.socket], leave: Callable[[], None]) -> None:
-    """Serve until interrupted. A second interrupt ends at once."""
-    await HttpServer(configuration(app), leave).serve(sockets=list(listeners))
+async def serve(
+    app: ASGIApp, listeners: Sequence[socket.socket], leave: Callable[[], None], announce: Callable[[], None]
+) -> None:
+    """Serve until interrupted. A second interrupt ends at once. `announce` is called when requests and signals are
+    handled: a signal that comes before ends the process without cleaning up."""
+    await HttpServer(configuration(app), leave, announce).serve(sockets=list(listeners))
