@@ -14,13 +14,13 @@ from quire.display.run_json import answer_data, question_data, step_data
 from quire.engine.requests import HumanRequest, ModelRequest, ToolRequest
 from quire.plan.ways import JOINT, first_label
 from quire.runs.prompt_marks import Piece, marked, template_of
-from quire.runs.provenance import PIPE, Tracing
+from quire.runs.provenance import PIPE, ProvenanceProgress
 from quire.values import encode
 
 if TYPE_CHECKING:
     from quire.engine.records import EffectRecord
     from quire.plan.nodes import Template
-    from quire.runs.provenance import Origin
+    from quire.runs.provenance import ValueSource
     from quire.runs.view import RunView
     from quire.runs.why import Performed, Why
     from quire.stores.journal_pages import EffectBrief
@@ -87,11 +87,11 @@ def _told(view: RunView, label: str) -> Value:
     return {"label": label, "path": path}
 
 
-def _origin(one: Origin) -> dict[str, Value]:
+def _origin(one: ValueSource) -> dict[str, Value]:
     return {"name": one.name, "source": one.source, "path": one.path or None, **short(one.value)}
 
 
-def _effect(view: RunView, one: Performed, values: Sequence[Origin]) -> Value:
+def _effect(view: RunView, one: Performed, values: Sequence[ValueSource]) -> Value:
     record, request = one.record, one.request
     data: dict[str, Value] = {"path": one.path, "label": request.label, "kind": record.kind if record else _kind(one)}
     if record is not None:
@@ -127,7 +127,7 @@ def _kind(one: Performed) -> str:
     return next((name for kind, name in names.items() if isinstance(one.request, kind)), "other")
 
 
-def _pieces(text: str, template: Template | None, values: Sequence[Origin]) -> list[Value]:
+def _pieces(text: str, template: Template | None, values: Sequence[ValueSource]) -> list[Value]:
     if len(text) > LONGEST_TEXT:
         cut = text[:LONGEST_TEXT]
         return [{"text": cut}, {"text": "", "cut": len(text) - LONGEST_TEXT}]
@@ -203,7 +203,11 @@ def values_data(view: RunView) -> dict[str, Value]:
     for name, value in view.pins.inputs.items():
         by_name[name] = {"name": name, "kind": "input", "source": "input", "path": None, **short(value)}
     progress = view.replay.progress
-    writes = {one.name: one for one in progress.writes if one.name != PIPE} if isinstance(progress, Tracing) else {}
+    writes = (
+        {one.name: one for one in progress.writes if one.name != PIPE}
+        if isinstance(progress, ProvenanceProgress)
+        else {}
+    )
     # Answers are also kept under names of their own, which no document writes.
     named = {name: value for name, value in view.progress.named.items() if not name.startswith("__")}
     now: Mapping[str, Value] = {**named, **view.stores}

@@ -15,7 +15,7 @@ from quire.engine.progress import place_in_plan
 from quire.plan.nodes import Agent, Reference, Template, Think
 
 if TYPE_CHECKING:
-    from quire.runs.provenance import Origin
+    from quire.runs.provenance import ValueSource
     from quire.runs.view import RunView
     from quire.values import Value
 
@@ -44,7 +44,7 @@ def template_of(view: RunView, path: str) -> Template | None:
     return None
 
 
-def marked(text: str, template: Template | None, values: Sequence[Origin]) -> list[Piece]:
+def marked(text: str, template: Template | None, values: Sequence[ValueSource]) -> list[Piece]:
     """Return the pieces of a sent text. The pieces joined are the text."""
     if template is None or not any(template.references()):
         return [Piece(text)]
@@ -71,7 +71,7 @@ class _Part(Struct, frozen=True):
     path: str = ""
 
     @classmethod
-    def of(cls, part: str | Reference, known: Mapping[str, Origin]) -> _Part:
+    def of(cls, part: str | Reference, known: Mapping[str, ValueSource]) -> _Part:
         if isinstance(part, str):
             return cls(part)
         names = part.name.split(".")
