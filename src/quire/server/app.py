@@ -46,7 +46,7 @@ def application(
     assets = Assets(site.options.base)
 
     async def shell(request: Request) -> Response:
-        return assets.shell()
+        return assets.shell(request.scope["path"])
 
     async def file(request: Request) -> Response:
         return assets.file(request)

@@ -1,7 +1,8 @@
 """The files of the page, held in memory with their gzip, and the shell that loads them.
 
-All files lie below `/static/HASH`, where HASH covers every file: a browser may keep them for ever, and a new version
-has new addresses. The shell itself is never kept.
+The shell names all modules that the screen of its address needs, so that the browser asks for them at once and not one
+after the other as it finds their imports. All files lie below `/static/HASH`, where HASH covers every file: a browser
+may keep them for ever, and a new version has new addresses. The shell itself is never kept.
 """
 
 from __future__ import annotations
@@ -10,7 +11,10 @@ import gzip
 import hashlib
 import html
 import json
+import posixpath
+import re
 from collections.abc import Mapping
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -40,6 +44,10 @@ IMPORTS: Mapping[str, str] = {
     "@preact/signals-core": "vendor/signals-core.js",
 }
 """The bare names that modules of the page import, and the files that they mean."""
+MAIN, SCREENS = "app/main.js", "app/screens.js"
+_IMPORT = re.compile(r'^(?:import|export)\b[^"\';]*"([^"]+)";', re.MULTILINE)
+_SCREEN = re.compile(r'\["([^"]+)", \(\) => import\("\./([^"]+)"\)')
+_NAMED = re.compile(r"[:*]\w+")
 FOR_EVER = "public, max-age=31536000, immutable"
 
 
@@ -64,6 +72,7 @@ class Assets:
             whole.update(f"{name}\n".encode() + path.read_bytes())
         self.version = whole.hexdigest()[:16]
         self._held: dict[str, Asset] = {}
+        self._needed: dict[str, tuple[str, ...]] = {}
         self._shell = (folder / "index.html").read_text(encoding="utf-8")
         self.import_map = json.dumps(
             {"imports": {name: f"{self.prefix}/{file}" for name, file in IMPORTS.items()}}, separators=(",", ":")
@@ -73,9 +82,9 @@ class Assets:
     def prefix(self) -> str:
         return f"{self._base}/static/{self.version}"
 
-    def shell(self) -> Response:
-        """Return the one HTML file of the page."""
-        modules = [name for name in self._files if name.startswith(("app/", "vendor/")) and name.endswith(".js")]
+    def shell(self, path: str = "/") -> Response:
+        """Return the one HTML file of the page, with the modules that the screen at this path needs."""
+        modules = self.modules(path)
         preload = "\n".join(f'<link rel="modulepreload" href="{self.prefix}/{name}">' for name in modules)
         text = (
             self._shell.replace("{{base}}", html.escape(self._base))
@@ -84,6 +93,38 @@ class Assets:
             .replace("{{preload}}", preload)
         )
         return Response(text, media_type="text/html", headers=page_headers(text))
+
+    def modules(self, path: str) -> tuple[str, ...]:
+        """Return the modules that a browser loads to show a screen, without those that come later by themselves."""
+        screen = next((name for pattern, name in self._screens if pattern.fullmatch(path.rstrip("/") or "/")), None)
+        return tuple(dict.fromkeys([*IMPORTS.values(), *self._needs(MAIN), *(self._needs(screen) if screen else ())]))
+
+    @cached_property
+    def _screens(self) -> tuple[tuple[re.Pattern[str], str], ...]:
+        """The patterns of addresses with the modules of their screens, from the table in the page."""
+        found = _SCREEN.findall(self._text(SCREENS))
+        return tuple((re.compile(_NAMED.sub(_segment, pattern)), f"app/{name}") for pattern, name in found)
+
+    def _needs(self, name: str) -> tuple[str, ...]:
+        """Return a module and all modules that it imports, directly or through others."""
+        if name not in self._needed:
+            found, open = {name: None}, [name]
+            while open:
+                for imported in self._imports(open.pop()):
+                    if imported not in found:
+                        found[imported] = None
+                        open.append(imported)
+            self._needed[name] = tuple(found)
+        return self._needed[name]
+
+    def _imports(self, name: str) -> list[str]:
+        folder = posixpath.dirname(name)
+        found = _IMPORT.findall(self._text(name)) if name.startswith("app/") else []
+        paths = [IMPORTS.get(one) or posixpath.normpath(posixpath.join(folder, one)) for one in found]
+        return [one for one in paths if one in self._files]
+
+    def _text(self, name: str) -> str:
+        return self._files[name].read_text(encoding="utf-8")
 
     def frame(self, request: Request) -> Response:
         """Return the document of a sandboxed frame."""
@@ -110,3 +151,8 @@ class Assets:
             body = path.read_bytes()
             self._held[name] = Asset(body, gzip.compress(body, 9, mtime=0), TYPES[path.suffix])
         return self._held[name]
+
+
+def _segment(name: re.Match[str]) -> str:
+    """Return the pattern of a named part of an address: `*path` may contain slashes."""
+    return ".+" if name[0].startswith("*") else "[^/]+"

@@ -1,0 +1,58 @@
+// All screens by the pattern of their address. A screen is loaded when it is first shown; the server reads this table
+// too, so that the browser is told at once which modules the screen of its address needs.
+
+import { html, useEffect, useState } from "./html.js";
+import { Empty, Placeholder } from "./parts/basics.js";
+import { match, place } from "./router.js";
+import { NotFound } from "./screens/not_found.js";
+
+/** The first pattern that fits counts: pattern, module, name of the component. @type {[string, () => Promise<any>, string][]} */
+const SCREENS = [
+  ["/", () => import("./screens/now.js"), "Now"],
+  ["/q/:run/*path", () => import("./screens/question.js"), "Question"],
+  ["/runs/:run", () => import("./screens/run.js"), "Run"],
+  ["/runs/:run/steps/*path", () => import("./screens/run.js"), "Run"],
+  ["/runs/:run/graph", () => import("./screens/run_graph.js"), "RunGraph"],
+  ["/runs/:run/timeline", () => import("./screens/run_timeline.js"), "RunTimeline"],
+  ["/runs/:run/fans/*path", () => import("./screens/run_fan.js"), "RunFan"],
+];
+
+/** Components that are loaded, by pattern. @type {Map<string, any>} */
+const loaded = new Map();
+
+/** The screen of the address. */
+export function Screen() {
+  const path = place.value.path;
+  for (const [pattern, load, name] of SCREENS) {
+    const props = match(pattern, path);
+    if (props) return html`<${Loaded} key=${pattern} pattern=${pattern} load=${load} name=${name} props=${props} />`;
+  }
+  return html`<${NotFound} path=${path} />`;
+}
+
+/** @param {{ pattern: string, load: () => Promise<any>, name: string, props: Record<string, string> }} given */
+function Loaded({ pattern, load, name, props }) {
+  const [state, setState] = useState(loaded.has(pattern) ? "shown" : "loading");
+  useEffect(() => {
+    if (loaded.has(pattern)) return;
+    const timer = setTimeout(() => setState((now) => now === "loading" ? "slow" : now), 150);
+    load().then((module) => {
+      loaded.set(pattern, module[name]);
+      setState("shown");
+    }, () => setState("failed"));
+    return () => clearTimeout(timer);
+  }, [pattern]);
+  if (state === "failed") return html`<${CannotLoad} />`;
+  if (state !== "shown") return state === "slow" ? html`<${Placeholder} lines=${6} />` : null;
+  return html`<${loaded.get(pattern)} ...${props} />`;
+}
+
+/** A server of another version has other modules; one that is away has none. */
+function CannotLoad() {
+  return html`
+    <h1 tabindex="-1">This screen cannot be loaded</h1>
+    <${Empty} title="The server is away, or it has another version than this tab." icon="warning">
+      <p><button type="button" class="button" onClick=${() => location.reload()}>Load the page again</button></p>
+      </${Empty}>
+  `;
+}
