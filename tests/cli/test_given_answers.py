@@ -62,7 +62,9 @@ def test_unattended_without_a_default_fails_and_says_what_helps(
     page()
     assert main([*run, "--unattended", "-q"]) == 3
     said = capsys.readouterr().err
-    assert said.startswith("failed at step 2: the answer does not fit, and nobody can be asked: answer one of: red | ")
+    assert said.startswith(
+        "failed at step 2: the answer does not fit, and no person can be asked: answer one of: red | "
+    )
     assert "--answer 2=VALUE" in said
 
 

@@ -449,7 +449,7 @@ def test_a_playbook_that_asks_no_model_needs_none(
             ["4=nothing that is offered"],
             3,
             [
-                "failed at step 4: the answer does not fit, and nobody can be asked: answer one of: Red | none",
+                "failed at step 4: the answer does not fit, and no person can be asked: answer one of: Red | none",
                 "to go on: quire resume RUN --answer 4=VALUE",
             ],
         ),

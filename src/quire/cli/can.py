@@ -153,7 +153,7 @@ def _directive(document: Document, settings: Settings, asked: Asked) -> Ruling:
         if asked.allowed_by(Grants.of([one.capability])):
             origin = f"{typed_path(Path(one.path))}:{one.line}"
             if one.tier == "unrestricted" and not one.acknowledged:
-                why = f"{needed} is covered by {one.capability} at {origin}, but nobody has acknowledged that risk"
+                why = f"{needed} is covered by {one.capability} at {origin}, but that risk is not acknowledged"
                 return Ruling(False, f"{why}, so the directive does not start", one.capability, origin, notes)
             return Ruling(True, f"{needed} is covered by {one.capability} at {origin}", one.capability, origin, notes)
     file = typed_path(Path(document.name))

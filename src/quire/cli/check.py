@@ -26,7 +26,7 @@ from quire.wording import did_you_mean, nearest, pluralize
 @click.option("--format", "form", type=click.Choice(FORMATS), default="full", show_default=True, help="How to print.")
 @click.option("--json", "as_json", is_flag=True, help="The same as --format json.")
 @click.option("--strict", is_flag=True, help="Fail on warnings and lints as well.")
-@click.option("--fix", is_flag=True, help="Mend what is certain, such as a misspelt word, in the files themselves.")
+@click.option("--fix", is_flag=True, help="Fix what is certain, such as a misspelt word, in the files themselves.")
 @click.option("--explain", metavar="CODE", help="Print the page of a code and exit.")
 @click.pass_context
 def command(

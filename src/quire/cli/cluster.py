@@ -117,7 +117,7 @@ async def watch(runtime: Runtime, run: str, manner: SessionOptions, *, resumed: 
         view.stop()
     replayed = await runtime.view(run)
     if row.status is Status.EXPIRED:
-        click.echo("nobody answered in time: the run has expired", err=True)
+        click.echo("no answer came in time: the run has expired", err=True)
     questions = await runtime.store.questions(run)
     permissions = permissions_of(known, runtime.settings)
     end = RunReport(row, replayed.progress, replayed.rest, questions, permissions=permissions)

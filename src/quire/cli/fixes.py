@@ -40,7 +40,7 @@ def _fix_file(path: Path, check: Check) -> None:
         return  # likewise
     text, changes = path.read_bytes().decode("utf-8"), list[str]()
     if normalise(text) != source.text:
-        raise Unreadable(path, "was changed by somebody while it was read")
+        raise Unreadable(path, "was changed while it was read")
     for _ in range(_ROUNDS):
         edits = list(chosen_edits(source, check(source)))
         if not edits:

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 @click.option("--model", metavar="SPEC", callback=require_text, help="Another model, for every call from there on.")
 @click.option("--allow", metavar="TOOL", multiple=True, callback=require_text, help="Grant a tool to the new run.")
 @click.option("--answer", "answers", metavar="STEP=VALUE", multiple=True, help="Answer a step's question beforehand.")
-@click.option("--unattended", is_flag=True, help="Ask nobody: defaults, as for `quire run`.")
+@click.option("--unattended", is_flag=True, help="Ask no questions: defaults, as for `quire run`.")
 @click.option("--detach", is_flag=True, help="Leave the new run to a process of its own; print its id.")
 @driving_options
 @click.pass_context

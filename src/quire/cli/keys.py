@@ -84,7 +84,7 @@ def list_(as_json: bool) -> None:
 @command.command("export")
 @click.argument("name", required=False)
 @click.option("--pem", is_flag=True, help="Only the PEM text, without its name and id.")
-@click.option("--private", is_flag=True, help="The private key. Whoever has it can sign in your name.")
+@click.option("--private", is_flag=True, help="The private key. Everyone who has it can sign in your name.")
 def export(name: str | None, pem: bool, private: bool) -> None:
     """Print a key: the public half, for others to trust. FREE.
 
@@ -95,7 +95,7 @@ def export(name: str | None, pem: bool, private: bool) -> None:
 
     home = home_of_user()
     if private:
-        click.echo("this is your private key: whoever has it can sign in your name", err=True)
+        click.echo("this is your private key: everyone who has it can sign in your name", err=True)
         click.echo(own_key(home, name).private_pem(), nl=False)
         return
     notes = own_notes(home)
@@ -174,7 +174,7 @@ def seal(place: str | None, printed: bool, as_json: bool) -> None:
         move_key(user, keyring=place == "keyring")
     text = seal_key(user)
     if printed:
-        click.echo("this is the key that seals your runs: whoever has it can forge them", err=True)
+        click.echo("this is the key that seals your runs: everyone who has it can forge them", err=True)
         click.echo(text)
         return
     found = {"key_id": Seal.of(text).key_id, "place": key_place(user)}

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 @click.option("--model", metavar="SPEC", callback=require_text, help="Another model, for every call from here on.")
 @click.option("--answer", "answers", metavar="STEP=VALUE", multiple=True, help="Answer a step's question beforehand.")
 @click.option("--break", "breaks", metavar="STEP", multiple=True, help="Pause after a step.")
-@click.option("--unattended", is_flag=True, help="Ask nobody from here on: defaults, as for `quire run`.")
+@click.option("--unattended", is_flag=True, help="Ask no questions from here on: defaults, as for `quire run`.")
 @document_option
 @click.option(
     "--from", "step", metavar="STEP", callback=require_text, help="With --document: the first step that is new."

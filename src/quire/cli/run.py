@@ -26,7 +26,7 @@ from quire.cli.options import check_exclusive, driving_options, require_text
 @click.option("--answer", "answers", metavar="STEP=VALUE", multiple=True, help="Answer a step's question beforehand.")
 @click.option("--break", "breaks", metavar="STEP", multiple=True, help="Pause after a step.")
 @click.option("--allow", metavar="TOOL", multiple=True, callback=require_text, help="Grant a tool to this run.")
-@click.option("--unattended", is_flag=True, help="Ask nobody: defaults, else yes, the first option, nothing.")
+@click.option("--unattended", is_flag=True, help="Ask no questions: defaults, else yes, the first option, nothing.")
 @click.option("--detach", is_flag=True, help="Leave the run to a process of its own; print its id.")
 @click.option("--cluster", is_flag=True, help="Hand the run to the workers of a cluster, and watch it.")
 @driving_options

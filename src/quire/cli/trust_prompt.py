@@ -95,7 +95,7 @@ def _agreed() -> bool:
     from quire.workspace.locate import find_workspace
 
     settings = load_settings(find_workspace(Path.cwd()))
-    click.echo(f"{settings.workspace.folder} asks for things that nobody has confirmed:", err=True)
+    click.echo(f"{settings.workspace.folder} requests permissions that you have not confirmed yet:", err=True)
     for line in requests(settings):
         click.echo(f"  {one_line(line)}", err=True)
     return ask_to_trust(settings)

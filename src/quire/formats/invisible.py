@@ -21,7 +21,7 @@ INVISIBLE = make(
     "invisible-letter",
     "The text holds letters that are not seen: tag characters, zero width letters, bidirectional controls, variation\n"
     "selectors without a character that has variants, soft hyphens, control characters and the like.",
-    "Whoever reads or signs the document does not see them, and a model reads them like any other text, so they can\n"
+    "People who read or sign the document do not see them, and a model reads them like any other text, so they can\n"
     "hide instructions or show a text in another order. What a language or an emoji needs is not reported.",
     "Summarise the notes.\\u{E0073}\\u{E0065}\\u{E006E}\\u{E0064}",
     "Summarise the notes.",

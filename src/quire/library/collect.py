@@ -43,7 +43,7 @@ def collect(arguments: Sequence[str]) -> tuple[list[FoundFile], list[str]]:
 
 def _expand(argument: str) -> Iterator[FoundFile]:
     path = Path(argument)
-    if os.path.isdir(path):  # noqa: PTH112  # a name that is too long is no folder, and no exception
+    if os.path.isdir(path):  # noqa: PTH112  # a name that is too long: False, not an exception
         yield from _search(path)
     elif any(sign in argument for sign in _MAGIC) and not os.path.lexists(path):
         yield from (FoundFile(match, named=True) for match in _glob(path))

@@ -134,7 +134,7 @@ def find_signables(arguments: Sequence[str]) -> tuple[list[SignableFile], list[s
     problems: list[str] = []
     for argument in arguments:
         folder = Path(argument)
-        if os.path.isdir(folder):  # noqa: PTH112  # a name that is too long is no folder, and no exception
+        if os.path.isdir(folder):  # noqa: PTH112  # a name that is too long: False, not an exception
             here = _in_folder(folder)
             problems += [] if here else [f"{argument} holds nothing that can be signed"]
         else:

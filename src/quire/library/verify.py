@@ -45,7 +45,7 @@ def require_signed(settings: Settings, source: Source, format: str) -> None:
     if path.is_file():
         message = signable(path, settings.workspace.folder).verify(source.text, TrustedKeys.load(settings)).message
     elif settings.trust.documents:
-        message = f"{source.name} is in no file, so nobody has signed it, and [trust] documents asks for signatures"
+        message = f"{source.name} is not in a file, so it is not signed, and [trust] documents asks for signatures"
     else:
         return  # A text without a file has no place that a signature could be for.
     if message and (settings.trust.mode == "require" or not is_trusted(settings)):

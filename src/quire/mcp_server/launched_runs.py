@@ -54,7 +54,7 @@ class LaunchedRuns:
             case Status.FAILED:
                 return envelope_of(run, DriveResult(row.status, failure=row.failure))
             case Status.EXPIRED:
-                return LaunchResult("error", {"run_id": run, "error": "nobody answered in time: the run has expired"})
+                return LaunchResult("error", {"run_id": run, "error": "no answer came in time: the run has expired"})
             case Status.INTERRUPTED:
                 # The server that drove it was killed; the next server continues it.
                 return LaunchResult("started", {"run_id": run})

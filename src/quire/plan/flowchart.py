@@ -40,7 +40,7 @@ from quire.plan.thread import Thread
 Shape = typing.Literal["model", "tool", "ask", "choice", "pure", "call", "end", "fold"]
 LABEL_LIMIT = 80
 MOST_NODES = 150
-"""Nodes that a display shows without folding: more of them are a picture that nobody can look at."""
+"""Nodes that a display shows without folding: a picture of more of them cannot be read."""
 
 
 class Node(Struct, frozen=True):

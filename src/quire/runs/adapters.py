@@ -65,7 +65,7 @@ class Unattended:
     async def ask(self, question: Question, problem: str) -> str | None:
         if question.explicit and question.kind == "confirm" and question.default is None and not problem:
             raise StepFailed(
-                "this confirm has no default, and nobody can be asked: give it a default, or answer it beforehand "
+                "this confirm has no default, and no person can be asked: give it a default, or answer it beforehand "
                 f"(--answer {shell_way(question.way)}=yes)",
                 kind="unattended",
                 path=question.path,
@@ -74,7 +74,7 @@ class Unattended:
         if not problem or (question.default is not None and _fits(question, answer)):
             return answer
         raise StepFailed(
-            f"the answer does not fit, and nobody can be asked: {problem}", kind="answer", path=question.path
+            f"the answer does not fit, and no person can be asked: {problem}", kind="answer", path=question.path
         )
 
 

@@ -125,7 +125,7 @@ def _in_playbook(view: RunView, plan: Plan, wanted: Reference, known: list[Value
         return ValueSource(wanted.name, value, "input, as it is by default" if is_default else "input")
     if wanted.default is not None:
         return ValueSource(wanted.name, wanted.default, "written at the place itself")
-    return ValueSource(wanted.name, None, "nobody: the text stands as it is written")
+    return ValueSource(wanted.name, None, "no step: the text stays as it is written")
 
 
 def _in_pipeline(view: RunView, name: str, known: list[ValueSource]) -> ValueSource:
@@ -134,7 +134,7 @@ def _in_pipeline(view: RunView, name: str, known: list[ValueSource]) -> ValueSou
         return last
     if name in view.pins.inputs:
         return ValueSource(name, view.pins.inputs[name], "input")
-    return ValueSource(name, None, "nothing comes in" if name == PIPE else "nobody")
+    return ValueSource(name, None, "nothing comes in" if name == PIPE else "no step")
 
 
 def _of_turn(view: RunView, path: str) -> list[ValueSource]:

@@ -62,7 +62,7 @@ KINDS: Mapping[str, Kind] = {
     "bad-inputs": Kind(422, "The inputs do not fit the document", "`problems` lists every wrong or missing input."),
     "bad-document": Kind(422, "The document has errors", "`diagnostics` lists them."),
     "no-model": Kind(422, "No model is configured", "The detail lists ways to get one."),
-    "bad-configuration": Kind(422, "The configuration is wrong", "Mend the file that the detail names."),
+    "bad-configuration": Kind(422, "The configuration is wrong", "Fix the file that the detail names."),
     "cannot-start": Kind(422, "Nothing was started", "The detail says why. Nothing was written."),
     "no-such-run": Kind(404, "There is no such run", "`GET /runs` lists the runs."),
     "no-such-document": Kind(404, "There is no such document", "`GET /documents` lists the documents."),

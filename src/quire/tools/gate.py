@@ -216,7 +216,7 @@ class Gate:
 
     def _checked(self, tool: str, result: object) -> Value:
         try:
-            text = values.encode(result)  # type: ignore[arg-type]  # the codec refuses what is no value
+            text = values.encode(result)  # type: ignore[arg-type]  # the codec refuses everything that is not a value
         except values.InvalidValue as error:
             raise ToolFailed(f"{tool} returned no JSON value: {error}", kind="result") from None
         size = len(text.encode())

@@ -191,7 +191,7 @@ def _classed(capability: str, rules: Iterable[Rule]) -> Tier | None:
 
 
 def _message(capability: str, tier: Tier) -> str:
-    effect = "that keeps the directive from starting" if tier is Tier.UNRESTRICTED else "nobody has acknowledged it"
+    effect = "that keeps the directive from starting" if tier is Tier.UNRESTRICTED else "it is not acknowledged"
     return (
         f"the capability {capability} is {tier.value} ({tier.meaning}), and {effect}; if it is meant, write "
         f'<acknowledge risk="{tier.value}">why</acknowledge> into its <permissions>'

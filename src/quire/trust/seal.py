@@ -102,7 +102,7 @@ def seal_key(user: Path, environ: Mapping[str, str] = os.environ) -> str:
     file = key_file(user)
     if not file.exists():
         _make(file, secrets.token_hex(32))
-    text = read_private(file, "seal key", f"move it away, and seal your runs anew: mv {file} {file}.old").strip()
+    text = read_private(file, "seal key", f"move it away, and seal your runs again: mv {file} {file}.old").strip()
     if text.startswith(_KEYRING):
         from quire.trust.keys import get
 

@@ -133,7 +133,7 @@ def require_trusted(settings: Settings) -> LoadedCode:
     if changed := changes(settings):
         lines += "\nsince you agreed:\n" + "\n".join(f"  {line}" for line in changed)
     raise Untrusted(
-        f"{settings.workspace.folder} asks for things that nobody has confirmed:\n{lines}\n"
+        f"{settings.workspace.folder} requests permissions that you have not confirmed yet:\n{lines}\n"
         "look at them, then run: quire trust workspace"
     )
 

@@ -161,7 +161,7 @@ def account_name() -> str:
     try:
         return _login(os.getuid()) if hasattr(os, "getuid") else os.getlogin()
     except (KeyError, OSError, ImportError):
-        return f"account {os.getuid()}" if hasattr(os, "getuid") else "somebody"
+        return f"account {os.getuid()}" if hasattr(os, "getuid") else "an unknown account"
 
 
 def _login(account: int) -> str:

@@ -135,7 +135,7 @@ def _unacknowledged(directive: Directive) -> Iterator[Diagnostic]:
         return
     everything = next((one for one in permissions.grants if one.capability == EVERYTHING), None)
     if everything is not None:
-        message = "the permissions cover everything there is, and nobody has acknowledged that: it does not start"
+        message = "the permissions cover everything there is, and that is not acknowledged: it does not start"
         help = 'if it is meant, write <acknowledge risk="unrestricted">why</acknowledge> into <permissions>'
         yield Diagnostic(warnings.UNACKNOWLEDGED, message, everything.span, "", help)
 

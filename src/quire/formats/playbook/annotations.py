@@ -114,7 +114,7 @@ def _unknown_kind(kind: str, at: int, found: list[Diagnostic]) -> Ignored:
             warnings.ELICIT_TYPE,
             f'Invalid elicit type: "{kind}"',
             Span(at, at + len(kind)),
-            "nobody is asked here",
+            "no question is asked here",
             did_you_mean(known, "the types are input, confirm and select", form='"{}"'),
             word_fix(kind, tuple(ELICIT_KINDS), Span(at, at + len(kind))),
         )

@@ -102,8 +102,8 @@ _MEANINGS = {
     sqlite3.SQLITE_READONLY: "{path} is read-only: make the file and its folder writable",
     sqlite3.SQLITE_PERM: "{path} may not be used by this account: check the permissions of the file and its folder",
     sqlite3.SQLITE_CANTOPEN: "{path} cannot be opened: check that its folder is there and may be written",
-    sqlite3.SQLITE_CORRUPT: "{path} is damaged: restore it from a copy, or move it away to begin anew",
-    sqlite3.SQLITE_NOTADB: "{path} is not a database: restore it from a copy, or move it away to begin anew",
+    sqlite3.SQLITE_CORRUPT: "{path} is damaged: restore it from a copy, or move it away to start with a new one",
+    sqlite3.SQLITE_NOTADB: "{path} is not a database: restore it from a copy, or move it away to start with a new one",
     sqlite3.SQLITE_IOERR: "{path} cannot be read or written: check the disk and its quota ({detail})",
     sqlite3.SQLITE_CONSTRAINT: "{path} refuses a row that contradicts what it holds ({detail})",
 }

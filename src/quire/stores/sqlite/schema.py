@@ -198,7 +198,7 @@ def _check_layout(connection: sqlite3.Connection, path: Path, migrations: Sequen
         if foreign:
             raise StoreError(
                 f"{path} holds the {kind} {name!r}, which no Quire has made: it did not come from a run of yours; "
-                "move it away to begin anew"
+                "move it away to start with a new one"
             )
 
 

@@ -65,7 +65,7 @@ ASKING = (
          ".zshenv", ".zprofile", ".zlogin", ".kshrc", ".cshrc", ".tcshrc", "config.fish"),
         "runs, or sets variables, when a shell comes into the folder"),
     Row((".gitattributes", ".gitmodules", ".gitconfig", ".githooks", ".husky", ".pre-commit-config.yaml",
-         "lefthook.yml", ".lefthook.yml", ".lintstagedrc*"), "runs when somebody commits or checks out"),
+         "lefthook.yml", ".lefthook.yml", ".lintstagedrc*"), "runs at a commit or a checkout"),
     Row(("makefile", "gnumakefile", "justfile", ".justfile", "taskfile.yml", "taskfile.yaml", "rakefile", "gemfile",
          "*.gemspec", "build.rs", ".cargo", ".bazelrc", "build.gradle", "build.gradle.kts", "settings.gradle",
          "settings.gradle.kts", "gradlew", ".mvn", "package.json", ".npmrc", ".yarnrc", ".yarnrc.yml",

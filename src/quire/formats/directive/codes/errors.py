@@ -143,7 +143,7 @@ PARENT = _error(
     "unknown-parent",
     "`extends` leads to a directive that is not there, or that cannot be used.",
     "A parent is looked for in the project's `.ai/directives`, in the user's and in what comes with Quire. Without it\n"
-    "nobody knows what the directive inherits, so it does not start; neither do those that extend it.",
+    "it is not known what the directive inherits, so it does not start; neither do those that extend it.",
     '```xml\n<directive name="greet" version="1.0.0" extends="team/bas">\n</directive>\n```\n\nSay hello.',
     '```xml\n<directive name="greet" version="1.0.0" extends="team/base">\n</directive>\n```\n\nSay hello.',
 )

@@ -150,7 +150,7 @@ SUPPRESSES_NOTHING = _warning(
 UNACKNOWLEDGED = _warning(
     "DR117",
     "unacknowledged-risk",
-    "The permissions cover everything there is, and nobody has acknowledged that.",
+    "The permissions cover everything there is, and that is not acknowledged.",
     'Without `<acknowledge risk="unrestricted">` in its `<permissions>` the directive does not start.',
     "<permissions>*</permissions>",
     '<permissions>*<acknowledge risk="unrestricted">Sets up new machines.</acknowledge></permissions>',

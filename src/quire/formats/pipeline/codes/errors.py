@@ -104,7 +104,7 @@ MISSING = _error(
     "PL012",
     "missing-key",
     "A key that cannot be left out is missing.",
-    "`on_error` of a `for_each` has no default on purpose: whoever writes one decides what happens to the other items\n"
+    "`on_error` of a `for_each` has no default on purpose: its author decides what happens to the other items\n"
     "when one fails. The `output` of a `fold` is where its result goes.",
     '- for_each:\n    over: ctx.docs\n    do: {agent: {prompt: "Read {item}."}}\n'
     "    collect: {transform: {value: pipe}}",

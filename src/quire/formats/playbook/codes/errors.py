@@ -55,7 +55,7 @@ BAD_DEFAULT = _error(
     "PB006",
     "elicit-default",
     "The default of an `@elicit` is not one of the answers it accepts.",
-    "The default is the answer of a run that nobody attends; it would be refused every time. A select takes\n"
+    "The default is the answer of an unattended run; it would be refused every time. A select takes\n"
     "one of its options, a confirm `yes` or `no`.",
     '@elicit(select, "Severity?", "high", "low", default:"medium")',
     '@elicit(select, "Severity?", "high", "low", default:"low")',

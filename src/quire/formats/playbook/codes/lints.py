@@ -240,7 +240,7 @@ SHELL_TEXT = _lint(
     "PB228",
     "shell-text",
     "The command for `shell` is a text with a value in it.",
-    "A shell would read what somebody, or a model, wrote as part of the command. The run could not start. Written as\n"
+    "A shell would read text of a person or of a model as part of the command. The run could not start. Written as\n"
     "a list it is a program and its arguments, and each value is one argument, whatever it holds.",
     '@tool(quire, shell, {"command": "wc -w {{file}}"})',
     '@tool(quire, shell, {"command": ["wc", "-w", "{{file}}"]})',

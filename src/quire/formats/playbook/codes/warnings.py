@@ -48,7 +48,7 @@ ELICIT_TYPE = _warning(
     "PB105",
     "elicit-type",
     "The first argument of `@elicit` is not input, confirm or select.",
-    "The directive is ignored: nobody is asked.",
+    "The directive is ignored: no question is asked.",
     '@elicit(slider, "How much?")',
     '@elicit(input, "How much?")',
 )
@@ -137,7 +137,7 @@ TOOL_COMPANY = _warning(
     "PB114",
     "tool-company",
     "A step has a `@tool` and also an `@elicit` or a `@prompt`.",
-    "A tool step calls no model and asks nobody: the tool wins and the others are ignored. Ask in a step\nbefore.",
+    "A tool step calls no model and asks no question: the tool wins and the others are ignored. Ask in a step\nbefore.",
     '## STEP 1: Search\n\n@elicit(input, "For what?")\n@tool(web, search, {"query": "{{__elicit_step_1}}"})',
     "## STEP 1: Ask\n"
     "\n"
