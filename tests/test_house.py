@@ -84,6 +84,6 @@ def _texts(path: Path) -> Iterator[str]:
     tree = ast.parse(path.read_text(encoding="utf-8"))
     said = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
     for node in ast.walk(tree):
-        if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in said:
-            if "Greet somebody" not in node.value:
-                yield node.value
+        text = node.value if isinstance(node, ast.Constant) and id(node) not in said else None
+        if isinstance(text, str) and "Greet somebody" not in text:
+            yield text

@@ -60,7 +60,7 @@ def read_private(path: Path, what: str = "private key", remedy: str = "") -> str
             raise Refused(f"the {what} {path} is not a regular file")
         if _POSIX and found.st_mode & 0o077:
             raise Refused(
-                f"others can read the {what} {path}, so it is not used; if no other account has read it, close it with: "
+                f"others can read the {what} {path}, so it is not used; if no other account has read it, close it: "
                 f"chmod 600 {path}, else {remedy or f'revoke it with: quire keys revoke {path.stem}'}"
             )
         if _POSIX and found.st_uid != os.geteuid():
