@@ -83,6 +83,16 @@ class Api:
 
 @pytest.fixture(scope="module")
 def api(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Api]:
+    """For made-up requests, which remove and change whatever they find."""
+    yield from _opened(tmp_path_factory)
+
+
+@pytest.fixture(scope="module")
+def calm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Api]:
+    yield from _opened(tmp_path_factory)
+
+
+def _opened(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Api]:
     folder = tmp_path_factory.mktemp("contract") / "team"
     folder.mkdir()
     (folder / "quire.toml").write_text("")
@@ -219,24 +229,24 @@ def test_bodies_that_are_not_what_they_should_be(api: Api, body: bytes, status: 
     assert answer.json()["code"] in ("not-json", "unfit-body", "no-such-document")
 
 
-def test_unknown_ids_name_the_nearest(api: Api) -> None:
-    unknown = api.request("GET", f"/runs/{api.runs[0][:-1]}zz")
+def test_unknown_ids_name_the_nearest(calm: Api) -> None:
+    unknown = calm.request("GET", f"/runs/{calm.runs[0][:-1]}zz")
     assert (unknown.status_code, unknown.json()["code"]) == (404, "no-such-run")
-    document = api.request("POST", "/runs", json={"document": "incident-reprot.playbook.md"})
+    document = calm.request("POST", "/runs", json={"document": "incident-reprot.playbook.md"})
     assert (document.status_code, document.json()["code"]) == (404, "no-such-document")
     assert "incident-report.playbook.md" in document.json()["help"]
-    parameter = api.request("GET", "/runs", params={"statsu": "failed"})
+    parameter = calm.request("GET", "/runs", params={"statsu": "failed"})
     assert "did you mean status" in parameter.json()["help"]
-    path = api.request("GET", "/run")
+    path = calm.request("GET", "/run")
     assert (path.status_code, path.json()["code"]) == (404, "unknown-path")
-    method = api.request("DELETE", "/questions", headers={"content-type": JSON})
+    method = calm.request("DELETE", "/questions", headers={"content-type": JSON})
     assert (method.status_code, method.json()["code"]) == (405, "wrong-method")
     assert "GET" in method.headers["allow"]
 
 
 def _printed(api: Api, *arguments: str) -> Any:
     """What a command of a terminal prints as JSON: a value, or a value for each line."""
-    environ = {**os.environ, "QUIRE_HOME": str(api.folder.parent / "home")}
+    environ = {**os.environ, "QUIRE_HOME": str(calm.folder.parent / "home")}
     done = run_quire([*arguments], cwd=api.folder, env=environ)
     assert done.returncode in (0, 1), done.stderr
     try:
@@ -245,30 +255,37 @@ def _printed(api: Api, *arguments: str) -> Any:
         return [json.loads(line) for line in done.stdout.splitlines()]
 
 
-def test_the_api_and_the_command_line_print_the_same_json(api: Api) -> None:
-    listed = {row["id"]: row for row in api.request("GET", "/runs", params={"limit": 500}).json()["items"]}
-    printed = {row["id"]: row for row in _printed(api, "runs", "--json", "--limit", "500")}
-    for run in api.runs:
+def test_the_api_and_the_command_line_print_the_same_json(calm: Api) -> None:
+    listed = {row["id"]: row for row in calm.request("GET", "/runs", params={"limit": 500}).json()["items"]}
+    printed = {row["id"]: row for row in _printed(calm, "runs", "--json", "--limit", "500")}
+    for run in calm.runs:
         shared = printed.get(run)
         if shared is not None and run in listed:
             assert {key: listed[run].get(key, "missing") for key in shared} == shared
     assert printed.keys() == listed.keys()
 
-    asked = {one["run"]: one for one in api.request("GET", "/questions", params={"limit": 500}).json()["items"]}
-    inbox = {one["run"]: one for one in _printed(api, "inbox", "--json")}
+    asked = {one["run"]: one for one in calm.request("GET", "/questions", params={"limit": 500}).json()["items"]}
+    inbox = {one["run"]: one for one in _printed(calm, "inbox", "--json")}
     assert asked.keys() == inbox.keys() != set()
     for run, question in inbox.items():
         assert {key: asked[run].get(key, "missing") for key in question} == question
 
     text = "# Wrong\n\n## STEP 1: Say\n\nSay {{nothing}}.\n"
-    (api.folder / "wrong.playbook.md").write_text(text)
-    told = api.request("POST", "/documents/check", json={"text": text, "path": "wrong.playbook.md"}).json()
-    assert told["diagnostics"] == _printed(api, "check", "wrong.playbook.md", "--json") != []
+    (calm.folder / "wrong.playbook.md").write_text(text)
+    told = calm.request("POST", "/documents/check", json={"text": text, "path": "wrong.playbook.md"}).json()
+    assert told["diagnostics"] == _printed(calm, "check", "wrong.playbook.md", "--json") != []
 
 
-def test_one_run_is_shown_as_the_command_line_shows_it(api: Api) -> None:
-    run = next(row["id"] for row in api.request("GET", "/runs").json()["items"])
-    told, printed = api.request("GET", f"/runs/{run}").json(), _printed(api, "runs", run, "--json")
+def test_a_document_with_errors_is_refused_with_its_findings(calm: Api) -> None:
+    (calm.folder / "broken.yaml").write_text("pipeline: broken\nsteps:\n  - for_each: {over: x}\n")
+    answer = calm.request("POST", "/runs", json={"document": "broken.yaml"})
+    assert (answer.status_code, answer.json()["code"]) == (422, "bad-document")
+    assert answer.json()["diagnostics"] == _printed(calm, "check", "broken.yaml", "--json") != []
+
+
+def test_one_run_is_shown_as_the_command_line_shows_it(calm: Api) -> None:
+    run = next(row["id"] for row in calm.request("GET", "/runs").json()["items"])
+    told, printed = calm.request("GET", f"/runs/{run}").json(), _printed(calm, "runs", run, "--json")
     shared = set(told) & set(printed) - {"steps"}
     assert {"id", "status", "title", "document", "created_at", "cost"} <= shared
     assert {key: told[key] for key in shared} == {key: printed[key] for key in shared}

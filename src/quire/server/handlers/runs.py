@@ -7,20 +7,23 @@ import math
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, cast
 
+from quire.display.diagnostics import finding_data
 from quire.display.run_head_json import head_data
 from quire.display.run_json import row_data
 from quire.engine.records import Status
-from quire.errors import BadInputs, RunState
+from quire.errors import BadDocument, BadInputs, RunState
 from quire.library.document import load
 from quire.runs.options import RunOptions
 from quire.runs.resume import Given, checked_overrides
 from quire.server.endpoints import Call, Reply
 from quire.server.pinned_file import pinned_file
+from quire.server.problems import Problem
 from quire.server.site import DOOR
 from quire.source import relative_to_here
 
 if TYPE_CHECKING:
     from quire.engine.records import RunRow
+    from quire.server.shelf import Shelved
     from quire.server.site import Site
     from quire.values import Value
 
@@ -64,12 +67,24 @@ async def start_run(site: Site, call: Call) -> Reply:
         door=DOOR,
     )
     inputs = cast("Mapping[str, Value]", body.get("inputs") or {})
-    run = await site.runtime.start(document, inputs, options)
+    try:
+        run = await site.runtime.start(document, inputs, options)
+    except BadDocument as error:
+        raise _bad(error, shelved) from None
     if body.get("detach") is True:
         site.detach(run)
     else:
         await site.runs.go_on(run, goes_on=body.get("goes_on") is True)
     return await answer(site, call, run, 201)
+
+
+def _bad(error: BadDocument, shelved: Shelved) -> Problem:
+    """Return the problem of a document with errors, with all findings as `quire check --json` prints them."""
+    source = shelved.document.source if shelved.document else None
+    found: list[Value] = [
+        {**finding_data(source, one), "file": shelved.id} for one in shelved.findings if source is not None
+    ]
+    return Problem.of("bad-document", str(error), exit_code=error.exit_code, more={"diagnostics": found})
 
 
 async def resume_run(site: Site, call: Call) -> Reply:

@@ -4,7 +4,21 @@ from __future__ import annotations
 
 from quire.server.endpoints import Endpoint, Parameter, Schema
 from quire.server.handlers import run_list
-from quire.server.schemas import FLAG, FORMAT, MOST_ITEMS, NAME, NUMBER, RUN, STATUS, TEXT, page_of, record
+from quire.server.schemas import (
+    FLAG,
+    FORMAT,
+    MOST_ITEMS,
+    NAME,
+    NAMES,
+    NUMBER,
+    RUN,
+    STATUS,
+    TEXT,
+    VALUES,
+    answer_of,
+    page_of,
+    record,
+)
 from quire.stores.contract import ENDED
 
 _IDS: Schema = {"type": "array", "items": NAME, "maxItems": 500}
@@ -63,6 +77,7 @@ ENDPOINTS: tuple[Endpoint, ...] = (
         "FREE",
         run_list.list_actions,
         body=record(("runs",), runs=_IDS),
+        response=answer_of(runs=NAMES, cancel=VALUES, resume=VALUES, prune=VALUES),
     ),
     Endpoint(
         "POST",
