@@ -246,7 +246,7 @@ def test_unknown_ids_name_the_nearest(calm: Api) -> None:
 
 def _printed(api: Api, *arguments: str) -> Any:
     """What a command of a terminal prints as JSON: a value, or a value for each line."""
-    environ = {**os.environ, "QUIRE_HOME": str(calm.folder.parent / "home")}
+    environ = {**os.environ, "QUIRE_HOME": str(api.folder.parent / "home")}
     done = run_quire([*arguments], cwd=api.folder, env=environ)
     assert done.returncode in (0, 1), done.stderr
     try:
