@@ -281,7 +281,7 @@ async def test_the_page_grants_nothing(server: Served) -> None:
     granting = re.compile(r"trust|grant|key|consent|allow|setting|config|secret")
     assert [endpoint.name for endpoint in CHANGING if granting.search(f"{endpoint.name} {endpoint.path}")] == []
     with_tools = [one for one in CHANGING if one.body and "allow" in str(one.body.get("properties"))]
-    assert [one.name for one in with_tools] == ["start_run"]
+    assert [one.name for one in with_tools] == ["preflight", "start_run"]  # the first starts nothing
     async with server.client() as client:
         for tools in (["shell"], ["file__write"], ["nothing"]):
             answer = await client.post("/runs", json={"document": "ask.playbook.md", "allow": tools})

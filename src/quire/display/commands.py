@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from quire.display.text import pasted
 from quire.plan.ways import JOINT
-from quire.values import Value, encode
+from quire.values import Value, encode, value_of
 
 if TYPE_CHECKING:
     from quire.engine.records import Question
@@ -37,9 +37,37 @@ def typed(way: str) -> str:
     return way if isinstance(way, Blank) else way.replace(JOINT, ">")
 
 
-def run_command(document: str, inputs: Mapping[str, Value] | None = None, *, model: str = "", budget: str = "") -> str:
-    given = _options("-i", _pairs(inputs or {}))
-    return shell_line("run", document, *given, *_options("--model", [model]), *_options("--budget", [budget]))
+def run_command(
+    document: str,
+    inputs: Mapping[str, Value] | None = None,
+    *,
+    model: str = "",
+    budget: str = "",
+    breakpoints: Iterable[str] = (),
+    answers: Mapping[str, str] | None = None,
+    limits: Mapping[str, Value] | None = None,
+    allow: Iterable[str] = (),
+    unattended: bool = False,
+    detach: bool = False,
+    as_json: bool = False,
+) -> str:
+    """Return the command that starts a run. With `as_json`, for a pipeline, a text that would be read as another JSON
+    value is quoted."""
+    given = {name: _typed_input(value, as_json) for name, value in (inputs or {}).items()}
+    words = [*_options("-i", _pairs(given)), *_options("--model", [model]), *_options("--budget", [budget])]
+    words += [*_options("--limit", _pairs(limits or {}, none="none")), *_options("--break", map(typed, breakpoints))]
+    words += _options("--answer", _pairs({typed(step): answer for step, answer in (answers or {}).items()}))
+    words += [*_options("--allow", allow), *(["--unattended"] if unattended else []), *(["--detach"] if detach else [])]
+    return shell_line("run", document, *words)
+
+
+def _typed_input(value: Value, as_json: bool) -> Value:
+    """Return a value as `-i` takes it: an @ at the beginning would name a file."""
+    if not isinstance(value, str):
+        return value
+    if as_json and value_of(value) != value:
+        return encode(value)
+    return f"@{value}" if value.startswith("@") else value
 
 
 def answer_command(run: str, step: str = "", value: str = VALUE) -> str:
@@ -139,5 +167,6 @@ def _settings(sets: Mapping[str, Value] | Blank | None) -> Iterable[str]:
     return [sets] if isinstance(sets, Blank) else _pairs(sets or {})
 
 
-def _pairs(values: Mapping[str, Value]) -> list[str]:
-    return [f"{name}={value if isinstance(value, str) else encode(value)}" for name, value in values.items()]
+def _pairs(values: Mapping[str, Value], none: str = "null") -> list[str]:
+    texts = {name: none if value is None else value for name, value in values.items()}
+    return [f"{name}={value if isinstance(value, str) else encode(value)}" for name, value in texts.items()]

@@ -2,13 +2,202 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, cast
+
+from quire.diagnostics import Severity
+from quire.plan.bounds import COUNTED, PlanBounds, Range
+from quire.plan.nodes import Invoke, Literal
+from quire.wording import pluralize
 
 if TYPE_CHECKING:
+    from quire.engine.records import RunRow
     from quire.library.document import Document
+    from quire.library.document_state import DocumentState, Signature
     from quire.library.library import Library
+    from quire.plan.envelope import CapabilityEnvelope
+    from quire.plan.nodes import Plan, Step
+    from quire.runs.forecast import Forecast
     from quire.values import Value
+    from quire.workspace.settings import Settings
+
+_NAMES = {"model_calls": "model call", "tool_calls": "tool call", "questions": "question", "threads": "thread"}
+
+
+def document_row(state: DocumentState, last: RunRow | None) -> dict[str, Value]:
+    """Return a document as a list shows it. All keys of the list are defined here."""
+    plan = state.document.plan if state.document else None
+    return {
+        "id": state.id,
+        "title": state.title,
+        "format": state.format or None,
+        "description": plan.description if plan else "",
+        "runnable": plan is not None,
+        "errors": state.errors,
+        "warnings": state.warnings,
+        "hints": state.count(Severity.LINT, Severity.NOTE),
+        "error": state.error or None,
+        "signature": signature_data(state.signature),
+        "bound": bound_words(state.bounds.model_calls, "model_calls") if state.bounds else None,
+        "last_run": {"id": last.id, "status": str(last.status), "updated_at": last.updated_at, "cost": last.cost}
+        if last
+        else None,
+    }
+
+
+def signature_data(signature: Signature) -> dict[str, Value]:
+    """Return the verdict on a signature. `state` is one of the outcomes of verifying, or `signed`, or `unknown`."""
+    verdict = signature.verdict
+    state = "unknown" if verdict is None else "signed" if verdict.ok else verdict.outcome.value
+    refused = not (verdict and verdict.ok) and (signature.required or signature.claimed)
+    return {
+        "state": state,
+        "required": signature.required,
+        "refused": refused,
+        "key": (verdict.key_id if verdict else "") or None,
+        "by": signature.by or None,
+        "message": signature.message or None,
+    }
+
+
+def bound_words(count: Range, counted: str) -> str:
+    """Return a bound in words: `≤ 12 model calls`, `3 model calls`, `no model calls`, `any number of model calls`."""
+    name = _NAMES[counted]
+    if count.most is None:
+        return f"any number of {name}s"
+    if not count.most:
+        return f"no {name}s"
+    sign = "" if count.least == count.most else "≤ "
+    return f"{sign}{count.most:,} {pluralize(name, count.most)}"
+
+
+def bounds_data(bounds: PlanBounds) -> dict[str, Value]:
+    """Return bounds as `quire show --json` has them, each with its words."""
+    from quire.display.outline import range_data
+
+    counts: dict[str, Value] = {
+        one: {**range_data(count), "words": bound_words(count, one)}
+        for one in COUNTED
+        if (count := cast("Range", getattr(bounds, one)))
+    }
+    return {**counts, "unknown": list(bounds.unknown), "sentence": _sentence(bounds)}
+
+
+def _sentence(bounds: PlanBounds) -> str:
+    """Return the bounds as one sentence. What cannot happen at all is not mentioned, except model calls."""
+    parts = [
+        bound_words(count, one).removeprefix("≤ ")
+        for one in ("model_calls", "tool_calls")
+        if (count := cast("Range", getattr(bounds, one))).most != 0 or one == "model_calls"
+    ]
+    sure = bounds.model_calls.least == bounds.model_calls.most and bounds.tool_calls.least == bounds.tool_calls.most
+    said = f"makes {'' if sure or bounds.model_calls.most is None else 'at most '}{' and '.join(parts)}"
+    if bounds.questions.most != 0:
+        said += f", asks {bound_words(bounds.questions, 'questions').replace('≤', 'at most')}"
+    if bounds.threads.most != 0:
+        said += f", starts {bound_words(bounds.threads, 'threads').replace('≤', 'at most')}"
+    return said
+
+
+def inputs_data(document: Document) -> dict[str, Value]:
+    """Return the inputs as JSON Schema. `x-lines` marks a text of several lines."""
+    from quire.library.input_schema import input_schema
+
+    schema = input_schema(document)
+    properties = cast("dict[str, dict[str, Value]]", schema["properties"])
+    for wanted in document.runnable().inputs:
+        if wanted.type == "text" and wanted.name in properties:
+            properties[wanted.name]["x-lines"] = True
+    return schema
+
+
+def steps_data(plan: Plan) -> list[Value]:
+    """Return all steps in the order of the document, each with what a form needs: whether a model can be asked there,
+    whether a run can stop after it, and the question that it asks a person."""
+    from quire.plan.descriptions import step_title
+
+    stops = plan.stops()
+    return [
+        {
+            "path": path,
+            "label": step.label,
+            "title": step_title(step) if plan.format == "pipeline" else step.title,
+            "asks_model": step.work is not None and step.work.asks_model,
+            "stops": path in stops and plan.format != "directive",
+            "question": _question(step),
+        }
+        for path, step in plan.steps()
+    ]
+
+
+def _question(step: Step) -> Value:
+    from quire.plan.descriptions import written
+
+    if step.ask is not None:
+        return {
+            "kind": step.ask.kind,
+            "prompt": written(step.ask.prompt),
+            "options": [written(option) for option in step.ask.options],
+            "default": written(step.ask.default) if step.ask.default is not None else None,
+        }
+    if isinstance(step.work, Invoke) and step.work.tool == "ask":
+        given = {name: one.value for name, one in step.work.arguments if isinstance(one, Literal)}
+        options = given.get("options")
+        return {
+            "kind": str(given.get("type", "input")),
+            "prompt": str(given.get("prompt", "")),
+            "options": [str(one) for one in options] if isinstance(options, list | tuple) else [],
+            "default": given.get("default"),
+        }
+    return None
+
+
+def envelope_data(
+    envelope: CapabilityEnvelope, settings: Settings, allow: Sequence[str], signed_by: str = ""
+) -> dict[str, Value]:
+    """Return the permissions that a document needs, and who grants each. `signed_by` is the owner of the key that has
+    signed a directive: the signature grants what the directive asks for. The page grants nothing: `command` does."""
+    from quire.workspace.grants import granted_by
+
+    needs: list[Value] = []
+    for need in envelope.needs:
+        by = f"the signature of {signed_by}" if signed_by else granted_by(settings, need.capability, allow)
+        command = "" if by else _grant_command(need.capability)
+        needs.append(
+            {
+                "capability": need.capability,
+                "steps": list(need.steps),
+                "granted_by": by or None,
+                "command": command or None,
+            }
+        )
+    return {"capabilities": needs, "unknown": list(envelope.unknown)}
+
+
+def _grant_command(needed: str) -> str:
+    """Return the command that starts the server with a grant; empty if no single tool is needed."""
+    from quire.display.commands import shell_line
+    from quire.plan.built_in_tools import BUILT_IN_TOOLS
+    from quire.trust.capabilities import capability
+
+    names = {capability("execute", "tool", tool.id): tool.name for tool in BUILT_IN_TOOLS}
+    return shell_line("serve", "--allow", names[needed]) if needed in names else ""
+
+
+def forecast_data(found: Forecast) -> dict[str, Value]:
+    """Return what is known about a run before its start. Null as the most means that there is no known bound."""
+    return {
+        "ready": found.ready,
+        "model": {"name": found.model.spec, "why": found.model.reason} if found.model else None,
+        "bounds": bounds_data(found.bounds),
+        "price": {"most": found.price.most, "why": found.price.why or None},
+        "limits": dict(found.limits),
+        "inputs": dict(found.inputs),
+        "missing": list(found.missing),
+        "problems": list(found.problems),
+        "denied": list(found.denied),
+        "warnings": list(found.warnings),
+    }
 
 
 def outlined(

@@ -205,7 +205,7 @@ def foreseen_data(bounds: PlanBounds, envelope: CapabilityEnvelope) -> dict[str,
     }
 
 
-def range_data(count: Range) -> Value:
+def range_data(count: Range) -> dict[str, Value]:
     return {"least": count.least, "most": count.most}
 
 

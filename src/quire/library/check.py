@@ -30,6 +30,12 @@ _CALL = re.compile(r"""@tool\(\s*["']?(?:quire|python)\b""")
 _PROMPT_FILE = "@prompt(file:"
 
 
+def is_alone(source: Source) -> bool:
+    """Tell whether the findings about a document depend on its own text only."""
+    named = _CALL.search(source.text) or _PROMPT_FILE in source.text
+    return not named and formats.format_of(source) == "playbook"
+
+
 class DocumentCheck:
     """Collects all findings about documents, each in its own workspace."""
 

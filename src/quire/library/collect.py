@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Iterator, Sequence
-from functools import cache, partial
+from functools import cache, lru_cache, partial
 from pathlib import Path
 
 from msgspec import Struct
@@ -89,19 +89,66 @@ def _search(folder: Path) -> Iterator[FoundFile]:
         in_space = _in_space(Path(here))
         registers = cache(partial(_pipelines_around, Path(here)))
         for name in sorted(files):
-            path = Path(here, name)
-            if in_space:
-                if name.lower().endswith((".md", ".yaml")):
-                    yield FoundFile(path, named=True)
-            elif name.endswith(".playbook.md"):
-                yield FoundFile(path, named=True)
-            elif name.lower().endswith(".md") and _has_steps(path):
-                yield FoundFile(path, named=False)
-            elif name.lower().endswith((".yaml", ".yml")):
-                if (workspace := registers()) and _is_registered(path, workspace):
-                    yield FoundFile(path, named=True)
-                elif _has_pipeline(path):
-                    yield FoundFile(path, named=False)
+            if found := _wanted(Path(here, name), in_space, registers):
+                yield found
+
+
+def _wanted(path: Path, in_space: bool, registers: Callable[[], Path | None]) -> FoundFile | None:
+    """Return a file that a search comes across, if it is a document."""
+    name = path.name.lower()
+    if in_space:
+        return FoundFile(path, named=True) if name.endswith((".md", ".yaml")) else None
+    if path.name.endswith(".playbook.md"):
+        return FoundFile(path, named=True)
+    if name.endswith(".md"):
+        return FoundFile(path, named=False) if _sniffed(path, _has_steps) else None
+    if name.endswith((".yaml", ".yml")):
+        if (workspace := registers()) and _is_registered(path, workspace):
+            return FoundFile(path, named=True)
+        return FoundFile(path, named=False) if _sniffed(path, _has_pipeline) else None
+    return None
+
+
+def document_at(folder: Path, id: str) -> Path | None:
+    """Return the document with a path below a folder, if a search of the folder would find it there."""
+    parts = id.split("/")
+    if "\0" in id or any(part in ("", ".", "..") for part in parts):
+        return None
+    here = folder
+    for part in parts[:-1]:
+        if not _entered(str(here), part) or (here / part).is_symlink():
+            return None
+        here /= part
+    path = here / parts[-1]
+    if not path.is_file():
+        return None
+    found = _wanted(path, _in_space(here), cache(partial(_pipelines_around, here)))
+    return found.path if found else None
+
+
+def would_be_document(path: Path, text: str) -> bool:
+    """Tell whether a search would take a file for a document if it had this text."""
+    name = path.name.lower()
+    if _in_space(path.parent) or path.name.endswith(".playbook.md"):
+        return True
+    if name.endswith(".md"):
+        return _names_steps(text)
+    workspace = _pipelines_around(path.parent)
+    return bool(workspace and _is_registered(path, workspace)) or _PIPELINE.search(text) is not None
+
+
+def _sniffed(path: Path, test: Callable[[Path], bool]) -> bool:
+    try:
+        found = path.stat()
+    except OSError:
+        return False
+    return _remembered(path, test, (found.st_mtime_ns, found.st_size, found.st_ino))
+
+
+@lru_cache(maxsize=20_000)
+def _remembered(path: Path, test: Callable[[Path], bool], stamp: object) -> bool:
+    """Test a file once, until it is written again: a server looks at all files often."""
+    return test(path)
 
 
 def _pipelines_around(folder: Path) -> Path | None:
@@ -132,9 +179,12 @@ def _has_pipeline(path: Path) -> bool:
 def _has_steps(path: Path) -> bool:
     """Tell whether a `## STEP` heading occurs outside of fences."""
     try:
-        text = read_source(path).text
+        return _names_steps(read_source(path).text)
     except Unreadable:
         return False
+
+
+def _names_steps(text: str) -> bool:
     if "## STEP" not in text:
         return False
     from quire.formats.playbook.scan import scan, step_number

@@ -19,6 +19,7 @@ from quire.workspace.secrets import PUBLIC, find_secrets
 
 if TYPE_CHECKING:
     from quire.engine.interpreter.thread.limits import Limits
+    from quire.tools.builtin.files import Files
     from quire.trust.capabilities import Grants
     from quire.workspace.settings import Settings
 
@@ -77,6 +78,19 @@ def open_gate(
 
     registry = Connections({**connections, **scoped(grants)}, settings.disabled_servers)
     return Gate(registry, grants, redactor, scoped=scoped, denied=denied_tools(settings))
+
+
+def document_writer(settings: Settings, environ: Mapping[str, str]) -> Files:
+    """Return the writer of files for a user who edits documents: the same path checks as `file__write`, with all places
+    open that a grant can open. Closed places stay closed. Raises `Untrusted`."""
+    from quire.tools.builtin.connection import BuiltInConnection
+    from quire.workspace.consent import require_trusted
+    from quire.workspace.grants import default_grants
+    from quire.workspace.server_code import loaded_files
+
+    closed = sorted(loaded_files(settings, require_trusted(settings)))
+    grants = default_grants(settings, ("file__write=.",))
+    return BuiltInConnection(settings.workspace.folder, grants, environ, private=[settings.user], closed=closed).writer
 
 
 def redactor_of(settings: Settings, environ: Mapping[str, str] | None = None, granted: Iterable[str] = ()) -> Redactor:

@@ -66,6 +66,7 @@ KINDS: Mapping[str, Kind] = {
     "cannot-start": Kind(422, "Nothing was started", "The detail says why. Nothing was written."),
     "no-such-run": Kind(404, "There is no such run", "`GET /runs` lists the runs."),
     "no-such-document": Kind(404, "There is no such document", "`GET /documents` lists the documents."),
+    "no-such-code": Kind(404, "There is no such code", "docs/codes.md lists the codes of findings."),
     "no-such-step": Kind(404, "The run has no such step", "`GET /runs/{run}` lists its steps."),
     "no-such-question": Kind(404, "There is no such question", "`GET /questions` lists the open ones."),
     "no-artifact": Kind(404, "The run has no artifact", "Only a completed run has one."),

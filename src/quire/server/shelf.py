@@ -3,104 +3,116 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+import threading
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from msgspec import Struct
-
-from quire.diagnostics import Diagnostic, Severity
-from quire.errors import QuireError
+from quire.display.diagnostics import finding_data
+from quire.errors import BadDocument
 from quire.library.check import DocumentCheck
-from quire.library.collect import collect
-from quire.library.document import Document, read
+from quire.library.collect import collect, document_at
+from quire.library.document import Document, load
+from quire.library.document_state import DocumentState, DocumentStates, trusted_keys
 from quire.server.problems import Problem
-from quire.source import Source, read_source
+from quire.source import Source, real_path, relative_to_here
 from quire.wording import did_you_mean, nearest
 
 if TYPE_CHECKING:
+    from quire.diagnostics import Diagnostic
+    from quire.engine.records import RunRow
     from quire.runs.runtime import Runtime
+    from quire.trust.trusted_keys import TrustedKeys
 
 Stamp = tuple[int, int]
-
-
-class Shelved(Struct, frozen=True):
-    """A document of the workspace. `id` is its path in the workspace; `error` says why it cannot be read at all."""
-
-    id: str
-    path: Path
-    document: Document | None
-    findings: tuple[Diagnostic, ...] = ()
-    error: str = ""
-
-    @property
-    def errors(self) -> int:
-        return sum(one.severity is Severity.ERROR for one in self.findings) + bool(self.error)
-
-    @property
-    def warnings(self) -> int:
-        return sum(one.severity is Severity.WARNING for one in self.findings)
+MOST_REMEMBERED = 50_000
 
 
 class Shelf:
-    """All documents below the workspace's folder."""
+    """All documents below the workspace's folder. Requests may ask it from several threads."""
 
     def __init__(self, runtime: Runtime) -> None:
-        self._runtime = runtime
+        self._settings = runtime.settings
         self._folder = runtime.settings.workspace.folder
-        self._known: dict[str, tuple[Stamp, Shelved]] = {}
+        self._real = real_path(self._folder)
+        self._known: dict[str, tuple[Stamp, DocumentState]] = {}
         self._stamp: tuple[tuple[str, Stamp], ...] = ()
+        self._keys: TrustedKeys | str | None = None
+        self._reading = threading.Lock()
+        self._runs: dict[str, str] = {}
 
     def stamp(self) -> tuple[tuple[str, Stamp], ...]:
         """Return a value that changes when a document is added, removed or written."""
         return tuple((id, stamp) for id, _, stamp in self._files())
 
-    def all(self) -> list[Shelved]:
-        """Return all documents. Findings may depend on other documents, so all are checked again when one changes."""
-        files = list(self._files())
-        stamp = tuple((id, found) for id, _, found in files)
-        if stamp != self._stamp:
-            check = DocumentCheck()
-            self._known = {id: (found, _shelved(id, path, check)) for id, path, found in files}
-            self._stamp = stamp
-        return [shelved for _, shelved in self._known.values()]
+    def all(self) -> list[DocumentState]:
+        """Return all documents. One that names no other is read again only when its own file changes; the rest when
+        any file does."""
+        with self._reading:
+            files = list(self._files())
+            stamp = tuple((id, found) for id, _, found in files)
+            keys = trusted_keys(self._settings)
+            if stamp != self._stamp or keys != self._keys:
+                kept = self._known if keys == self._keys else {}
+                look = DocumentStates(self._settings, keys)
+                self._known = {id: (found, _kept(kept, id, found) or look.at(id, path)) for id, path, found in files}
+                self._stamp, self._keys = stamp, keys
+            return [shelved for _, shelved in self._known.values()]
 
-    def one(self, id: str) -> Shelved:
+    def one(self, id: str) -> DocumentState:
         """Return one document as its file is now. Raises `Problem` for an id that is not in the list."""
-        known = {found: path for found, path, _ in self._files()}
-        if id not in known:
-            close = nearest(id, list(known))
+        path = document_at(self._folder, id)
+        if path is None:
+            close = nearest(id, [found for found, _, _ in self._files()])
             raise Problem.of("no-such-document", f"there is no document {id}", help=did_you_mean(close))
-        return _shelved(id, known[id], DocumentCheck())
+        return DocumentStates(self._settings, trusted_keys(self._settings)).at(id, path)
+
+    def is_document(self, id: str) -> bool:
+        return document_at(self._folder, id) is not None
+
+    def checked(self, text: str, path: str) -> tuple[Source, tuple[Diagnostic, ...]]:
+        """Return all findings about a text, as `quire check` would print them. Raises `Problem` for a path that is not
+        below the workspace."""
+        if path.startswith("/") or any(part in ("", ".", "..") for part in path.split("/")):
+            raise Problem.of("unfit-body", f"{path} is not a path of a document in the workspace")
+        source = Source.of(text, str(self._folder / path))
+        return source, DocumentCheck().of(source)
+
+    def id_of(self, row: RunRow) -> str:
+        """Return the id of the document that a run was started with; empty for one outside of the workspace. A run
+        keeps the path as the user typed it, and the folder that it led to."""
+        if len(self._runs) > MOST_REMEMBERED:
+            self._runs.clear()
+        if row.id not in self._runs:
+            folder = row.pins.get("folder")
+            place = Path(str(folder), Path(row.document).name) if folder else self._real / row.document
+            inside = place.is_relative_to(self._real)
+            self._runs[row.id] = place.relative_to(self._real).as_posix() if inside else ""
+        return self._runs[row.id]
 
     def _files(self) -> Iterator[tuple[str, Path, Stamp]]:
+        """Yield all documents, sorted by id."""
         wanted, _ = collect([str(self._folder)])
-        for one in wanted:
+        start = len(str(self._folder)) + 1
+        for id, path in sorted((str(one.path)[start:].replace(os.sep, "/"), one.path) for one in wanted):
             try:
-                found = one.path.stat()
+                found = path.stat()
             except OSError:
                 continue
-            id = one.path.relative_to(self._folder).as_posix()
-            yield id, one.path, (found.st_mtime_ns, found.st_size)
+            yield id, path, (found.st_mtime_ns, found.st_size)
 
 
-def checked(source: Source) -> tuple[Diagnostic, ...]:
-    """Return all findings about a text, as `quire check` would print them."""
-    return DocumentCheck().of(source)
+def _kept(known: Mapping[str, tuple[Stamp, DocumentState]], id: str, stamp: Stamp) -> DocumentState | None:
+    before = known.get(id)
+    return before[1] if before and before[0] == stamp and before[1].alone else None
 
 
-def _shelved(id: str, path: Path, check: DocumentCheck) -> Shelved:
-    try:
-        source = read_source(path)
-        # People know a document by its path in the workspace; the library needs the path on disk.
-        findings = check.of(source)
-        document = None if _is_knowledge(id) else read(source)
-    except QuireError as error:
-        return Shelved(id, path, None, error=str(error).replace(str(path), id))
-    except OSError as error:
-        return Shelved(id, path, None, error=os.strerror(error.errno or 0))
-    return Shelved(id, path, document, findings)
-
-
-def _is_knowledge(id: str) -> bool:
-    return id.startswith(".ai/knowledge/") or "/.ai/knowledge/" in id
+def to_run(state: DocumentState) -> Document:
+    """Return a document under the name that its runs keep. Raises `BadDocument` for a file that cannot be read, and a
+    `Problem` with the findings for a document with errors."""
+    if state.document is None or state.source is None:
+        raise BadDocument(state.error or f"{state.id} is knowledge: directives read it, nothing runs it")
+    if state.document.plan is None:
+        found = [{**finding_data(state.source, one), "file": state.id} for one in state.findings]
+        raise Problem.of("bad-document", f"{state.id} cannot run: it has errors", more={"diagnostics": found})
+    return load(relative_to_here(state.path) or state.path)

@@ -67,6 +67,8 @@ class Site:
         """Watch the store and continue what the last server has left, until the server ends."""
         tasks = [
             asyncio.create_task(self.hub.watch()),
+            # A large workspace takes seconds to read; the first list should not wait for that.
+            asyncio.create_task(asyncio.to_thread(self.shelf.all)),
             asyncio.create_task(self.runs.take_over(self._left_behind)),
         ]
         try:

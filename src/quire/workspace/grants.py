@@ -90,6 +90,21 @@ def default_grants(settings: Settings, allow: Sequence[str] = ()) -> Grants:
     return Grants.of(patterns)
 
 
+def granted_by(settings: Settings, needed: str, allow: Sequence[str] = ()) -> str:
+    """Return who grants a capability to new runs, in words; empty if it is not granted. `allow` are the values of
+    `--allow`."""
+    if denied_tools(settings).covers(needed) or not default_grants(settings, allow).covers(needed):
+        return ""
+    always = ("always",) if is_everything(settings.workspace.folder) else ("always", "in a workspace")
+    if Grants.of(_built_in_grants(always)).covers(needed):
+        return "Quire, for every document"
+    if Grants.of(one for name in settings.granted for one in _grants(settings, name)).covers(needed):
+        return "you, in your settings"
+    if Grants.of(one for name in allow for one in _grants(settings, name)).covers(needed):
+        return "you, with --allow"
+    return "the workspace, which you confirmed"
+
+
 @lru_cache(maxsize=4)
 def _built_in_grants(granted: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(capability("execute", "tool", tool.id) for tool in BUILT_IN_TOOLS if tool.granted in granted)

@@ -6,6 +6,7 @@ import asyncio
 import time
 from typing import TYPE_CHECKING
 
+from quire.display.document_json import document_row
 from quire.display.inbox_json import letter_data, open_question, question_groups
 from quire.display.now_json import running_data, stopped_data
 from quire.display.run_json import row_data
@@ -13,7 +14,6 @@ from quire.engine.progress import Progress
 from quire.engine.records import Status
 from quire.errors import QuireError
 from quire.server.endpoints import Call, Reply
-from quire.server.handlers.documents import summary
 from quire.stores.contract import Ledger
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ async def now(site: Site, call: Call) -> Reply:
         "finished": [row_data(row) for row in finished],
         "letters": await _letters(site, LETTERS),
         "spent": await _spent(site, at),
-        "suggested": [summary(one) for one in documents if one.document and not one.errors][:SUGGESTED],
+        "suggested": [document_row(one, None) for one in documents if one.document and not one.errors][:SUGGESTED],
         "documents": len(documents) if quiet else None,
     }
     return Reply(data)

@@ -23,8 +23,9 @@ from quire.runs.fork_receipt import fork_steps, receipt
 from quire.runs.imports import import_run, parse_export
 from quire.runs.verify import verify_export, verify_run
 from quire.server.endpoints import Call, Reply
-from quire.server.handlers.runs import allowed, answer
+from quire.server.handlers.runs import answer
 from quire.server.problems import Problem
+from quire.server.run_options import allowed
 from quire.server.site import DOOR
 
 if TYPE_CHECKING:

@@ -2,28 +2,24 @@
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import math
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, cast
 
-from quire.display.diagnostics import finding_data
 from quire.display.run_head_json import head_data
 from quire.display.run_json import row_data
 from quire.engine.records import Status
-from quire.errors import BadDocument, BadInputs, RunState
-from quire.library.document import load
-from quire.runs.options import RunOptions
+from quire.errors import RunState
 from quire.runs.resume import Given, checked_overrides
 from quire.server.endpoints import Call, Reply
 from quire.server.pinned_file import pinned_file
-from quire.server.problems import Problem
-from quire.server.site import DOOR
-from quire.source import relative_to_here
+from quire.server.run_options import options_of
+from quire.server.shelf import to_run
 
 if TYPE_CHECKING:
     from quire.engine.records import RunRow
-    from quire.server.shelf import Shelved
     from quire.server.site import Site
     from quire.values import Value
 
@@ -54,37 +50,15 @@ async def show_run(site: Site, call: Call) -> Reply:
 
 async def start_run(site: Site, call: Call) -> Reply:
     body = call.body
-    shelved = site.shelf.one(str(body["document"]))
-    document = load(relative_to_here(shelved.path) or shelved.path)
-    options = RunOptions(
-        model=cast("str | None", body.get("model")),
-        breakpoints=tuple(cast("list[str]", body.get("breakpoints") or ())),
-        answers=cast("Mapping[str, str]", body.get("answers") or {}),
-        unattended=body.get("unattended") is True,
-        allow=allowed(site, cast("list[str]", body.get("allow") or [])),
-        budget=cast("float | None", body.get("budget")),
-        limits=cast("Mapping[str, Value]", body.get("limits") or {}),
-        door=DOOR,
-    )
+    document = to_run(await asyncio.to_thread(site.shelf.one, str(body["document"])))
+    options = options_of(site, body)
     inputs = cast("Mapping[str, Value]", body.get("inputs") or {})
-    try:
-        run = await site.runtime.start(document, inputs, options)
-    except BadDocument as error:
-        raise _bad(error, shelved) from None
+    run = await site.runtime.start(document, inputs, options)
     if body.get("detach") is True:
         site.detach(run)
     else:
         await site.runs.go_on(run, goes_on=body.get("goes_on") is True)
     return await answer(site, call, run, 201)
-
-
-def _bad(error: BadDocument, shelved: Shelved) -> Problem:
-    """Return the problem of a document with errors, with all findings as `quire check --json` prints them."""
-    source = shelved.document.source if shelved.document else None
-    found: list[Value] = [
-        {**finding_data(source, one), "file": shelved.id} for one in shelved.findings if source is not None
-    ]
-    return Problem.of("bad-document", str(error), exit_code=error.exit_code, more={"diagnostics": found})
 
 
 async def resume_run(site: Site, call: Call) -> Reply:
@@ -142,14 +116,6 @@ def _preferred_wait(header: str) -> float:
         if name.strip().lower() == "wait" and value.strip().isdecimal():
             return float(min(int(value), LONGEST_WAIT))
     return 0.0
-
-
-def allowed(site: Site, wanted: list[str]) -> tuple[str, ...]:
-    """Return the tools to grant. Raises `BadInputs` for a tool that the user has not granted to the server."""
-    beyond = [tool for tool in wanted if tool not in site.options.allow]
-    if beyond:
-        raise BadInputs([f"allow: {tool} is granted in a terminal only: quire serve --allow {tool}" for tool in beyond])
-    return tuple(wanted)
 
 
 def is_amount(value: object) -> bool:

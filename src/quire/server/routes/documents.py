@@ -3,21 +3,41 @@
 from __future__ import annotations
 
 from quire.server.endpoints import Endpoint, Parameter
-from quire.server.handlers import documents
-from quire.server.schemas import DOCUMENT, FINDINGS, FORMAT, NAME, TEXT, page_of, record
+from quire.server.handlers import documents, forecasts
+from quire.server.schemas import (
+    BUDGET,
+    DOCUMENT,
+    FINDINGS,
+    FLAG,
+    MOST_ITEMS,
+    NAME,
+    NAMES,
+    TEXT,
+    TEXTS,
+    VALUES,
+    page_of,
+    record,
+)
+
+_FIELDS = ", ".join(documents.FIELDS)
+KIND = {"type": "string", "enum": ["playbook", "directive", "pipeline", "knowledge"]}
+FINDING = {"type": "string", "enum": ["error", "warning", "none"]}
 
 ENDPOINTS: tuple[Endpoint, ...] = (
     Endpoint(
         "GET",
         "/documents",
         "list_documents",
-        "The documents of the workspace with their findings.",
+        "The documents of the workspace with their findings, bounds, signatures and last runs, by path.",
         "FREE",
         documents.list_documents,
         parameters=(
-            Parameter("format", FORMAT, "Only documents of this format."),
+            Parameter("format", KIND, "Only documents of this format."),
             Parameter("q", TEXT, "Words that title or path contain."),
             Parameter("folder", TEXT, "Only documents below this folder."),
+            Parameter("finding", FINDING, "Only documents whose worst finding is this."),
+            Parameter("after", TEXT, "The `next` of the page before."),
+            MOST_ITEMS,
         ),
         response=page_of(DOCUMENT),
     ),
@@ -30,5 +50,72 @@ ENDPOINTS: tuple[Endpoint, ...] = (
         documents.check_text,
         body=record(("text",), text=TEXT, path=NAME),
         response=FINDINGS,
+    ),
+    Endpoint(
+        "GET",
+        "/documents/{id:path}",
+        "show_document",
+        "One document. `fields` says which parts are wanted.",
+        "FREE",
+        documents.show_document,
+        parameters=(Parameter("fields", TEXT, f"Parts with commas between them: {_FIELDS}."),),
+        response=DOCUMENT,
+    ),
+    Endpoint(
+        "PUT",
+        "/documents/{id:path}",
+        "save_document",
+        "Save a text over the version that `If-Match` names. Only with `quire serve --edit`.",
+        "WRITES",
+        documents.save_document,
+        body=record(("text",), text=TEXT),
+        response=DOCUMENT,
+    ),
+    Endpoint(
+        "POST",
+        "/documents/{id:path}/preview",
+        "preview_prompt",
+        "The messages that a model would get at a step, with these inputs.",
+        "FREE",
+        forecasts.preview_prompt,
+        body=record(inputs=VALUES, step=TEXT),
+        response={
+            "type": "object",
+            "properties": {"prompt": {"type": "object"}, "notes": {"type": "array"}, "inputs": {"type": "object"}},
+            "required": ["prompt", "notes", "inputs"],
+        },
+    ),
+    Endpoint(
+        "POST",
+        "/documents/{id:path}/preflight",
+        "preflight",
+        "What a run would do at most, with which model and for how much, and what still stops it. Starts nothing.",
+        "FREE",
+        forecasts.preflight,
+        body=record(
+            inputs=VALUES,
+            model={**NAME, "type": ["string", "null"]},
+            budget=BUDGET,
+            limits=VALUES,
+            breakpoints=NAMES,
+            answers=TEXTS,
+            allow=NAMES,
+            unattended=FLAG,
+            detach=FLAG,
+        ),
+        response={
+            "type": "object",
+            "properties": {"ready": FLAG, "bounds": {"type": "object"}, "command": TEXT},
+            "required": ["ready", "bounds", "command"],
+        },
+    ),
+    Endpoint(
+        "GET",
+        "/codes/{code}",
+        "explain_code",
+        "What a code of a finding means.",
+        "FREE",
+        documents.explain_code,
+        response={"type": "object", "properties": {"id": NAME, "explanation": TEXT}, "required": ["id", "explanation"]},
     ),
 )

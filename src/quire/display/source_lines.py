@@ -1,0 +1,86 @@
+"""The lines of a document in coloured pieces, for a page that shows its source.
+
+A piece has a kind by which the page colours it: heading, step, key, text, number, word, comment, tag, call, value, code
+or mark. A line without pieces is a plain text. The colours only help to read: the parser says what a document means.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, TypeAlias
+
+if TYPE_CHECKING:
+    from quire.source import Source
+
+Piece: TypeAlias = tuple[str, str]
+Line: TypeAlias = "str | list[Piece]"
+
+LONGEST_LINE = 4_000
+"""A longer line is not coloured."""
+
+_FENCE = re.compile(r"\s{0,3}(`{3,}|~{3,})")
+_STEP = re.compile(r"#{1,6}\s+(?:STEP|ELSE|IF|ELIF|END)\b.*", re.IGNORECASE)
+_HEADING = re.compile(r"#{1,6}\s.*")
+
+# Every repetition is over a class that excludes the character after it, so matching is linear.
+_VALUE = r"(?P<value>\{\{[^{}\n]*\}\})"
+_MARKDOWN = re.compile(
+    rf"{_VALUE}|(?P<call>@[a-z_]+(?=\())|(?P<code>`[^`\n]*`)|(?P<comment><!--[^\n]*?-->)"
+    r"|(?P<mark>\*\*[^*\n]+\*\*|^\s*[-*] |^\s*\d{1,4}\. )"
+)
+_XML = re.compile(
+    rf"{_VALUE}|(?P<comment><!--[^\n]*?-->)|(?P<tag></?[A-Za-z_][\w.:-]*|/?>)"
+    r"|(?P<key>\b[A-Za-z_][\w.:-]*(?==\"))|(?P<text>\"[^\"\n]*\")"
+)
+_YAML = re.compile(
+    rf"{_VALUE}|(?P<comment>(?:^|(?<=\s))#[^\n]*)|(?P<text>\"(?:[^\"\\\n]|\\.)*\"|'[^'\n]*')"
+    r"|(?P<key>[A-Za-z_][\w.-]*(?=\s*:(?:\s|$)))|(?P<mark>^\s*-(?=\s)|[\[\]{},|>](?=[\s\[\]{},]|$)|---$)"
+    r"|(?P<word>(?<=[\s:\[,])(?:true|false|null|yes|no)(?=[\s,\]}]|$))|(?P<number>(?<=[\s:\[,])-?\d[\d.]*(?=[\s,\]}]|$))"
+)
+
+
+def source_lines(source: Source, format: str) -> list[Line]:
+    """Return the lines of a document."""
+    lines = source.text.split("\n")
+    if lines and not lines[-1]:
+        lines.pop()
+    if format == "pipeline" or source.name.lower().endswith((".yaml", ".yml")):
+        return [_pieces(line, _YAML) for line in lines]
+    return list(_markdown(lines, xml=format == "directive"))
+
+
+def _markdown(lines: list[str], *, xml: bool) -> Iterator[Line]:
+    fence = ""
+    for number, line in enumerate(lines):
+        found = _FENCE.match(line)
+        if fence:
+            yield _pieces(line, _XML) if xml else ([("code", line)] if line else line)
+            if found and found[1].startswith(fence) and not line.strip(" \t`~"):
+                fence = ""
+        elif found:
+            fence = found[1]
+            yield [("mark", line)]
+        elif _HEADING.fullmatch(line):
+            yield [("step" if _STEP.fullmatch(line) else "heading", line)]
+        elif not number and line.startswith("<!--"):
+            yield [("comment", line)]
+        else:
+            yield _pieces(line, _MARKDOWN)
+
+
+def _pieces(line: str, pattern: re.Pattern[str]) -> Line:
+    if len(line) > LONGEST_LINE:
+        return line
+    pieces: list[Piece] = []
+    at = 0
+    for found in pattern.finditer(line):
+        if found.end() == found.start():
+            continue
+        if found.start() > at:
+            pieces.append(("", line[at : found.start()]))
+        pieces.append((found.lastgroup or "", found[0]))
+        at = found.end()
+    if not pieces:
+        return line
+    return [*pieces, ("", line[at:])] if at < len(line) else pieces

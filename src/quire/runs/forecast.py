@@ -1,0 +1,238 @@
+"""Say, before a run is started, what it would do at most, with which model, for how much, and what still stops it.
+
+Everything is found without starting a process and without asking a server: tools of MCP servers are looked at when the
+run starts. Nothing is written.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from msgspec import Struct, field
+
+from quire.engine.conversation import Message
+from quire.engine.inputs import complete_inputs, resolve_inputs
+from quire.engine.interpreter.thread.limits import resolve_limits
+from quire.engine.ports import LONGEST_REPLY, ModelCall, Priced
+from quire.errors import BadInputs, Denied, QuireError
+from quire.library.foresight import Foresight
+from quire.library.verify import require_signed
+from quire.models.choose import CHARACTERS_A_TOKEN, price_key
+from quire.plan.bounds import PlanBounds, with_inputs
+from quire.plan.nodes import Agent, Plan
+from quire.plan.thread import Thread
+from quire.plan.uses import asks_a_model, has_threads
+from quire.runs.preflight import Start, built_in_gate, look_ahead
+from quire.runs.start import NO_BUNDLES, asked_models
+from quire.runs.static_failures import check_prices
+from quire.runs.step_names import check_step_labels
+from quire.values import encode
+from quire.workspace.grants import default_grants
+
+if TYPE_CHECKING:
+    from quire.engine.interpreter.thread.compose import Bundle
+    from quire.library.document import Document
+    from quire.models.choose import Choice
+    from quire.runs.options import RunOptions
+    from quire.runs.runtime import Runtime
+    from quire.trust.capabilities import Grants
+    from quire.values import Value
+
+_SAMPLE = 300_000
+"""Characters of the text by which the price of reading is measured."""
+_MOST_CALLS = 100_000
+
+
+class PriceBound(Struct, frozen=True):
+    """The most that a run may cost in dollars; None if that is not known, and `why` says the reason."""
+
+    most: float | None = None
+    why: str = ""
+
+
+class Forecast(Struct):
+    """A run that is not started yet: its bounds, its model and its price, and the problems that stop it."""
+
+    bounds: PlanBounds
+    model: Choice | None = None
+    """None for a document that asks no model, and if none can be chosen."""
+    price: PriceBound = PriceBound()
+    limits: Mapping[str, Value] = field(default_factory=dict)
+    inputs: dict[str, str] = field(default_factory=dict)
+    """Problems of single inputs by name. They stop the run."""
+    missing: list[str] = field(default_factory=list)
+    """Inputs of a pipeline that are not given. A step that reads one fails."""
+    problems: dict[str, None] = field(default_factory=dict)
+    """Other problems that stop the run."""
+    denied: dict[str, None] = field(default_factory=dict)
+    """Missing permissions. They stop the run."""
+    warnings: dict[str, None] = field(default_factory=dict)
+
+    @property
+    def ready(self) -> bool:
+        return not (self.inputs or self.problems or self.denied)
+
+    def attempt(self, check: Callable[[], None]) -> None:
+        """Run a check, and keep what it refuses."""
+        try:
+            check()
+        except BadInputs as error:
+            self.inputs |= error.inputs
+            own = set(error.inputs.values())
+            self.problems |= dict.fromkeys(one for one in error.problems if one not in own)
+        except Denied as error:
+            self.denied[str(error)] = None
+        except QuireError as error:
+            self.problems[str(error)] = None
+
+
+async def forecast(runtime: Runtime, document: Document, inputs: Mapping[str, Value], options: RunOptions) -> Forecast:
+    """Return the forecast of a run. Raises `BadDocument` for a document that cannot run at all."""
+    plan = document.runnable()
+    counted = Foresight(runtime.settings).bounds(with_inputs(plan, inputs))
+    found = Forecast(counted)
+    look = _Looking(runtime, document, plan, inputs, options, found)
+    # Opening a model may import its library, and looking for one may ask a local Ollama.
+    await asyncio.to_thread(look.at_everything)
+    start = Start(plan, look.documents, NO_BUNDLES, look.granted, document_folder(document), "", options.limits)
+    try:
+        ahead = await look_ahead(runtime.library, start, built_in_gate(runtime.settings, look.granted), None)
+    except QuireError as error:
+        found.problems[str(error)] = None
+        return found
+    found.problems |= ahead.wrong
+    found.denied |= ahead.denied
+    found.warnings |= ahead.warnings
+    return found
+
+
+def document_folder(document: Document) -> Path | None:
+    path = Path(document.name)
+    return path.parent if path.is_file() else None
+
+
+class _Looking:
+    """One look at a run. `granted` and `documents` are filled on the way, as far as that is possible."""
+
+    def __init__(
+        self,
+        runtime: Runtime,
+        document: Document,
+        plan: Plan,
+        inputs: Mapping[str, Value],
+        options: RunOptions,
+        found: Forecast,
+    ) -> None:
+        self.granted: Grants = default_grants(runtime.settings, options.allow)
+        self.documents: Mapping[str, Plan] = {}
+        self._bundles: Mapping[str, Bundle] = NO_BUNDLES
+        self._runtime = runtime
+        self._document = document
+        self._plan = plan
+        self._inputs = inputs
+        self._options = options
+        self._found = found
+
+    def at_everything(self) -> None:
+        found = self._found
+        for check in (self._check_inputs, self._check_signature, self._gather, self._check_names, self._check_limits):
+            found.attempt(check)
+        if asks_a_model((self._plan, *self.documents.values())):
+            found.attempt(self._choose_model)
+
+    def _check_inputs(self) -> None:
+        plan = self._plan
+        if plan.format == "playbook":
+            complete_inputs(plan, self._inputs)
+        elif plan.format == "directive":
+            resolve_inputs(_thread(plan).inputs, self._inputs)
+        else:
+            from quire.formats.pipeline.inputs import inferred_inputs
+            from quire.library.lookup import tree_of
+
+            self._found.missing = [one for one in inferred_inputs(tree_of(self._document)) if one not in self._inputs]
+
+    def _check_signature(self) -> None:
+        require_signed(self._runtime.settings, self._document.source, self._document.format)
+
+    def _gather(self) -> None:
+        runtime, options = self._runtime, self._options
+        one_model = runtime.models.given is not None or options.model is not None
+        callees = runtime.callees(one_model=one_model, allow=options.allow).reachable(self._plan)
+        self.documents = {name: callee.plan for name, callee in callees.items()}
+        self._bundles = {name: one.bundle for name, one in callees.items() if one.bundle is not None}
+        if self._plan.format != "directive":
+            return
+        if self._found.inputs:
+            return  # composing would only repeat what is wrong with the inputs
+        started = runtime.directives.start(
+            self._document, self._inputs, options.limits, self.granted, one_model=one_model
+        )
+        self.granted = started.grants
+        self._bundles = {**self._bundles, "": started.bundle}
+
+    def _check_names(self) -> None:
+        check_step_labels(self._plan, self._options.breakpoints, self._options.answers, self.documents)
+
+    def _check_limits(self) -> None:
+        settings = self._runtime.settings
+        if self._plan.format == "directive":
+            declared = _thread(self._plan).limits
+            self._found.limits = resolve_limits(declared, self._options.limits, None).as_value()
+        elif self._plan.format == "pipeline":
+            self._found.limits = {"model_calls": settings.spawn.max_pipeline_spawns or None}
+
+    def _choose_model(self) -> None:
+        runtime, options, found = self._runtime, self._options, self._found
+        found.model = runtime.choose_model(options.model, self._plan)
+        plans = (self._plan, *self.documents.values())
+        specs = asked_models(runtime, found.model.spec, plans, self._bundles)
+        found.price = self._price(list(dict.fromkeys(filter(None, specs))), plans)
+        check_prices(runtime.models, specs, options.budget)
+
+    def _price(self, specs: Sequence[str], plans: Sequence[Plan]) -> PriceBound:
+        models, calls = self._runtime.models, self._found.bounds.model_calls.most
+        rates = []
+        for spec in specs:
+            opened = models.open(spec)
+            rate = _rate(opened) if isinstance(opened, Priced) else None
+            if rate is None:
+                return PriceBound(None, f"the price of {price_key(spec, models.settings.models)} is not known")
+            rates.append(rate)
+        if not any(map(sum, rates)):
+            return PriceBound(0.0, "the model costs nothing")
+        if calls is None or calls > _MOST_CALLS:
+            return PriceBound(None, "there is no bound on the model calls")
+        if has_threads(plans) or self._agents_have_tools(plans):
+            return PriceBound(None, "an agent reads what its tools return, and that has no bound")
+        longest = models.context_budget(specs[0])
+        own = len(self._document.source.text) + len(encode(dict(self._inputs)))
+        earlier = LONGEST_REPLY * CHARACTERS_A_TOKEN
+        read = sum(own + min(call * earlier, longest) for call in range(calls))
+        most = max(fixed * calls + each * read for fixed, each in rates)
+        return PriceBound(most, f"if each call reads at most {longest:,} characters of earlier results")
+
+    def _agents_have_tools(self, plans: Sequence[Plan]) -> bool:
+        profiles = self._runtime.agents()
+        agents = [step.work for plan in plans for _, step in plan.steps() if isinstance(step.work, Agent)]
+        given = (profiles.get(one.identity or self._runtime.identity) for one in agents)
+        return any(
+            profile is None or (profile.tools if one.tools is None else one.tools)
+            for one, profile in zip(agents, given, strict=True)
+        )
+
+
+def _rate(model: Priced) -> tuple[float, float] | None:
+    """Return the most that a call costs without what it reads, and the price of reading one character."""
+    empty, long = ModelCall("", ()), ModelCall("", (Message("user", "x" * _SAMPLE),))
+    least, most = model.estimate(empty), model.estimate(long)
+    return None if least is None or most is None else (least, (most - least) / _SAMPLE)
+
+
+def _thread(plan: Plan) -> Thread:
+    (step,) = plan.body.steps
+    assert isinstance(step.work, Thread)  # noqa: S101  # a directive is one thread
+    return step.work
