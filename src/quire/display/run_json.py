@@ -40,6 +40,14 @@ def row_data(row: RunRow) -> dict[str, Value]:
     }
 
 
+def past_run_data(row: RunRow) -> dict[str, Value]:
+    """Return a run as one of many of the same document. `elapsed` are the seconds from its start to its last change."""
+    data = row_data(row)
+    names = ("id", "status", "created_at", "updated_at", "input_tokens", "output_tokens", "cost", "error", "origin")
+    elapsed = round(max(0.0, row.updated_at - row.created_at), 3)
+    return {**{name: data[name] for name in names}, "model": row.pins.get("model") or "", "elapsed": elapsed}
+
+
 def view_data(view: RunView) -> dict[str, Value]:
     """Return everything that is known about one run."""
     progress = view.progress

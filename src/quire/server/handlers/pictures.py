@@ -11,12 +11,15 @@ from starlette.responses import Response
 from quire.display.fan_json import counts, item_data, item_text, letters, rank
 from quire.display.flowchart_json import chart_data
 from quire.display.flowchart_svg import svg
+from quire.display.run_json import past_run_data
 from quire.display.timeline_json import timeline_data
 from quire.engine.records import WAITING
 from quire.errors import CannotStart
 from quire.plan.flowchart import MOST_NODES
 from quire.runs.fan_items import fan_items
 from quire.server.endpoints import Call, Reply
+from quire.server.pinned_file import pinned_file
+from quire.stores.run_list import RunFilters, lister
 
 if TYPE_CHECKING:
     from quire.plan.nodes import Plan
@@ -25,6 +28,8 @@ if TYPE_CHECKING:
     from quire.server.site import Site
     from quire.values import Value
 
+MOST_PAGES = 10
+"""Pages of runs that are looked through for those of one document."""
 SVG = "image/svg+xml"
 SVG_HEADERS = {
     "Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'; sandbox",
@@ -119,3 +124,19 @@ def _has(item: Item, words: Sequence[str]) -> bool:
 def _after(text: str) -> tuple[int, int]:
     first, _, second = text.partition(".")
     return (int(first), int(second)) if first.isdecimal() and second.isdecimal() else (-1, -1)
+
+
+async def document_history(site: Site, call: Call) -> Reply:
+    """Return the last runs of a document, the newest first. Documents of the same name in other folders are others."""
+    id, limit = site.shelf.one(call.path["id"]).id, call.number("limit", 60)
+    runs, found, after = lister(site.runtime.store), [], None
+    for _ in range(MOST_PAGES):
+        page = await runs.page(RunFilters(document=id.rpartition("/")[2]), after, 200)
+        for row in page.rows:
+            file = pinned_file(site.folder, row)
+            if file is not None and file.id == id:
+                found.append(past_run_data(row))
+        after = page.next
+        if after is None or len(found) >= limit:
+            break
+    return Reply({"items": found[:limit]})

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from quire.server.endpoints import Endpoint, Parameter
 from quire.server.handlers import pictures
-from quire.server.schemas import CHART, FAN, ITEM_STATE, MOST_ITEMS, NAME, TEXT, TIMELINE
+from quire.server.schemas import CHART, FAN, ITEM_STATE, MOST_ITEMS, NAME, TEXT, TIMELINE, page_of
 
 OPENED = Parameter("open", NAME, "A fold to draw with all it holds: the `fold` of a node.", many=True)
 
@@ -67,5 +67,15 @@ ENDPOINTS: tuple[Endpoint, ...] = (
         pictures.document_svg,
         parameters=(OPENED,),
         media=pictures.SVG,
+    ),
+    Endpoint(
+        "GET",
+        "/documents/{id:path}/history",
+        "document_history",
+        "The last runs of a document: how each ended, how long it took and what it cost.",
+        "FREE",
+        pictures.document_history,
+        parameters=(MOST_ITEMS,),
+        response=page_of({"type": "object"}),
     ),
 )

@@ -193,7 +193,7 @@ export function marks(scale, span, gaps, most) {
   for (let piece = 0; piece <= gaps.length && found.length < 100; piece++) {
     const from = Math.max(first, piece ? gaps[piece - 1].to : 0);
     const to = Math.min(last, piece < gaps.length ? gaps[piece].from : Infinity);
-    for (let count = Math.ceil(from / step - 1e-9); count * step <= to && found.length < 100; count++) {
+    for (let count = Math.max(0, Math.ceil(from / step - 1e-9)); count * step <= to && found.length < 100; count++) {
       found.push(count * step);
     }
   }

@@ -17,6 +17,8 @@ export const LETTERS = {
 
 const SIZES = [22, 18, 15, 12, 10, 8, 6, 5, 4];
 const TALLEST = 216;
+/** The space around the cells, as in the style sheet. */
+const AROUND = 3;
 const COLOURS = /** @type {Record<string, string>} */ ({ f: "bad", w: "wait", r: "live", p: "line-strong", d: "good" });
 
 /**
@@ -48,6 +50,8 @@ export function drawCells(context, colours, letters, { size, across }, selected,
   for (const letter of "pdrwf") {
     context.fillStyle = context.strokeStyle = colours[COLOURS[letter]];
     context.lineWidth = 1;
+    // What is done is the most, and should not be the loudest.
+    context.globalAlpha = letter === "d" ? 0.6 : 1;
     for (let at = letters.indexOf(letter); at >= 0; at = letters.indexOf(letter, at + 1)) {
       const x = at % across * size, y = Math.floor(at / across) * size;
       if (letter === "p" && inner > 3) context.strokeRect(x + 0.5, y + 0.5, inner - 1, inner - 1);
@@ -90,7 +94,7 @@ export function FanStrip({ letters, label, selected, words, onSelect, onPoint = 
   const [width, setWidth] = useState(0);
   const [pointed, setPointed] = useState(-1);
   useLayoutEffect(() => {
-    const measure = () => box.current && setWidth(box.current.clientWidth);
+    const measure = () => box.current && setWidth(box.current.clientWidth - 2 * AROUND);
     measure();
     const observer = new ResizeObserver(measure);
     if (box.current) observer.observe(box.current);
