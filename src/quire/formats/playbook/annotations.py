@@ -10,13 +10,22 @@ texts that is not valid that way is read again with a backslash before a quote m
 from __future__ import annotations
 
 import re
+from re import Match
 
 from msgspec import Struct
 
 from quire.diagnostics import Diagnostic
 from quire.formats.near_names import word_fix
-from quire.formats.playbook.codes import errors, warnings
-from quire.formats.playbook.syntax import DIRECTIVES, ELICIT_KINDS, Elicitation, PromptReference, ToolCall
+from quire.formats.playbook.codes import errors, notes, warnings
+from quire.formats.playbook.syntax import (
+    DIRECTIVES,
+    ELICIT_KINDS,
+    Directive,
+    Elicitation,
+    PromptReference,
+    Step,
+    ToolCall,
+)
 from quire.source import Span
 from quire.wording import cut, did_you_mean, nearest_word
 
@@ -217,3 +226,27 @@ def _look_alike(text: str, at: int, found: list[Diagnostic]) -> None:
                 directive_fix(text, at),
             )
         )
+
+
+def note_replaced(replaced: Directive, line: Match[str], found: list[Diagnostic]) -> None:
+    """Report a directive that the one on a later line replaces."""
+    name = line[0].strip().partition("(")[0]
+    message = f"{name} is here twice: the last one counts"
+    found.append(Diagnostic(notes.REPLACED, message, replaced.span, "this one is dropped"))
+
+
+def check_company(step: Step, tool: ToolCall, found: list[Diagnostic]) -> None:
+    """Report a question or a prompt beside a tool: a tool must be alone in its step."""
+    if not (step.elicitation or step.prompt):
+        return
+    there = (("@elicit", step.elicitation), ("@prompt", step.prompt))
+    others = " and ".join(name for name, directive in there if directive)
+    found.append(
+        Diagnostic(
+            warnings.TOOL_COMPANY,
+            f"@tool next to {others}: only the tool runs",
+            tool.span,
+            f"{others} ignored in this step",
+            "ask, or refer to a prompt, in a step before",
+        )
+    )

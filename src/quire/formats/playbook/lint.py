@@ -86,7 +86,7 @@ class _Lint:
         if step.prompt and step.prompt.ref.startswith("file:") and leaves_folder(step.prompt.ref[5:]):
             message = f"{step.prompt.ref[5:]} is outside of the playbook's folder"
             yield Diagnostic(lints.PROMPT_FILE, message, step.prompt.span, "refused when the run starts")
-        if not (step.content or step.prompt or step.elicitation or step.tool or step.arms):
+        if not (step.has_text or step.prompt or step.elicitation or step.tool or step.arms):
             yield Diagnostic(lints.EMPTY_STEP, f"Step {step.label} does nothing", step.span, "no text follows")
 
     def _unset(self, name: str, span: Span, available: set[str]) -> Diagnostic:
@@ -231,7 +231,7 @@ class _Lint:
 
 
 def _asks_model(step: Step) -> bool:
-    return not step.tool and bool(step.content or step.prompt)
+    return not step.tool and bool(step.has_text or step.prompt)
 
 
 def _set_by(step: Step) -> set[str]:

@@ -146,9 +146,10 @@ def _step(step: syntax.Step, position: int, heir: Capture | None) -> Step:
         work = _tool(step.tool)
     else:
         ask = _ask(step.elicitation) if step.elicitation else None
-        if step.content or step.prompt:
+        content = step.content
+        if content or step.prompt:
             closing = tuple(wanted for wanted in (capture, heir) if wanted and wanted.field)
-            work = Think(template(step.content), _prompt(step.prompt) if step.prompt else None, closing)
+            work = Think(template(content), _prompt(step.prompt) if step.prompt else None, closing)
     serves = capture if work is None and ask is None else None
     return Step(
         position=position,

@@ -8,6 +8,7 @@ the word of a branch marker is a marker without its end: no language has such a 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from re import Match
 
 from quire.diagnostics import Code, Diagnostic
@@ -19,6 +20,7 @@ from quire.formats.playbook.scan import (
     ELICIT,
     MARKER,
     OUTPUT,
+    SECTION,
     STEP,
     SUBSTEP,
     Scan,
@@ -78,7 +80,7 @@ _MEANT = (OUTPUT, ELICIT, SUBSTEP, CONDITION, MARKER)
 
 def note_fences(source: Source, result: Scan, found: list[Diagnostic]) -> None:
     """Report lines inside fences that would be more than text outside, and fences that are never closed."""
-    heads = [line for line in result.lines if is_section(line)]
+    heads = [line for kind, line in zip(result.kinds, result.lines, strict=True) if kind <= SECTION]
     at = 0
     for (start, _), inside in zip(result.blocks, result.fenced, strict=True):
         while at < len(heads) and heads[at].start() < start:
@@ -210,13 +212,10 @@ def lead(parent: Step, arm: Arm, substeps: list[Step], leads: list[Step]) -> Ste
 
 def name_leads(parent: Step, leads: list[Step], found: list[Diagnostic]) -> None:
     """Give each lead the first label that no sub-step of its parent has, and its first line of text as position."""
-    taken = {step.label for arm in parent.arms for step in arm.steps}
-    prefix = str(parent.number)
-    letters = (a + b for a in ("", *_LETTERS) for b in _LETTERS)
-    free = (label for letter in letters if (label := prefix + letter) not in taken)
+    free = _free_labels(parent)
     for step in leads:
         _place(step)
-        step.label = next(free, f"{prefix}zz")
+        step.label = next(free, f"{parent.number}zz")
         found.append(
             Diagnostic(
                 notes.LEAD_TEXT,
@@ -226,6 +225,15 @@ def name_leads(parent: Step, leads: list[Step], found: list[Diagnostic]) -> None
                 f"give it a heading: ### STEP {step.label}: Title",
             )
         )
+
+
+def _free_labels(parent: Step) -> Iterator[str]:
+    taken = {step.label for arm in parent.arms for step in arm.steps}
+    for first in ("", *_LETTERS):
+        for second in _LETTERS:
+            label = f"{parent.number}{first}{second}"
+            if label not in taken:
+                yield label
 
 
 def _place(step: Step) -> None:

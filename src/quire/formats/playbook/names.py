@@ -5,7 +5,7 @@ Conditions are resolved only when the whole document is read: a later section ma
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from msgspec import Struct, field
@@ -40,12 +40,13 @@ class _Names:
         self._suggestions = Suggestions.wide()
         for parent in steps:
             for step in family(parent):
-                self._asked |= asked_names(step)
+                if step.elicitation:
+                    self._asked |= asked_names(step)
                 if step.output:
                     self._captured_by.setdefault(step.output.name, step.label)
 
     def after(self, parent: Step) -> None:
-        self._known.update(step.output.name for step in family(parent) if step.output)
+        self._known.update([step.output.name for step in family(parent) if step.output])
 
     def settle(self, condition: Condition, step: Step) -> None:
         name = condition.variable
@@ -72,11 +73,9 @@ class _Names:
         )
 
 
-def family(step: Step) -> Iterator[Step]:
-    """Yield the step, then its sub-steps."""
-    yield step
-    for arm in step.arms:
-        yield from arm.steps
+def family(step: Step) -> Sequence[Step]:
+    """Return the step and its sub-steps, in order."""
+    return [step, *[substep for arm in step.arms for substep in arm.steps]] if step.arms else (step,)
 
 
 def asked_names(step: Step) -> set[str]:
@@ -117,7 +116,7 @@ def gather(playbook: Playbook) -> Facts:
                 known.setdefault(name, []).append(answers)
             if step.output:
                 facts.outputs.setdefault(step.output.name, step.label)
-                alone = step.elicitation and not (step.content or step.prompt or step.tool)
+                alone = step.elicitation and not (step.has_text or step.prompt or step.tool)
                 options = step.output.options if step.output.type == "enum" and step.output.options else None
                 known.setdefault(step.output.name, []).append(answers if alone else options)
                 if step.output.type is None and not alone and not step.output.field:

@@ -10,7 +10,7 @@ from operator import attrgetter
 from re import Match
 
 from quire.diagnostics import Diagnostic, Severity
-from quire.formats.playbook.annotations import Ignored, elicitation, read_directive
+from quire.formats.playbook.annotations import Ignored, check_company, elicitation, note_replaced, read_directive
 from quire.formats.playbook.codes import errors, notes, warnings
 from quire.formats.playbook.markers import (
     lead,
@@ -25,9 +25,11 @@ from quire.formats.playbook.markers import (
 from quire.formats.playbook.names import settle_conditions
 from quire.formats.playbook.scan import (
     AT,
+    BACKTICKS,
     CONDITION,
     DEFAULT,
     ELICIT,
+    FENCE,
     FIELD,
     KIND,
     LABEL,
@@ -45,12 +47,11 @@ from quire.formats.playbook.scan import (
     TYPE,
     VALUE,
     VARIABLE,
-    WORD,
     Scan,
     line_span,
     scan,
 )
-from quire.formats.playbook.sections import Sections, content
+from quire.formats.playbook.sections import Sections
 from quire.formats.playbook.syntax import (
     OUTPUT_TYPES,
     Arm,
@@ -78,7 +79,7 @@ _TICKS = 1 + len("```")
 class _BodyReader:
     """Reads the special lines of one document into steps.
 
-    The text between the special lines of a step is kept as positions in the document and joined when the step ends.
+    The text between the special lines of a step is kept as positions in the document.
     """
 
     def __init__(self, source: Source, scan: Scan, found: list[Diagnostic]) -> None:
@@ -87,9 +88,10 @@ class _BodyReader:
         self._found = found
         self._sections = Sections(source, scan.blocks, found)
         self._steps: list[Step] = []
-        self._conditions: list[Condition] = []
+        self._next_number = 1
+        self._compared: set[str] = set()
+        """The names that conditions read."""
         self._heading: Match[str] | None = None
-        self._first_section = len(source.text)
         self._parent: Step | None = None
         """The step of the current section."""
         self._step: Step | None = None
@@ -100,6 +102,8 @@ class _BodyReader:
 
     def _clear_branches(self) -> None:
         self._arms: list[tuple[Arm, list[Step]]] = []
+        self._substeps: list[Step] = []
+        """The sub-steps of the last arm."""
         self._leads: list[Step] = []
         self._opened: Match[str] | None = None
         self._nested = 0
@@ -109,12 +113,15 @@ class _BodyReader:
         """Return the tree as far as it can be read; None if there is no title or no step."""
         for kind, line in zip(self._scan.kinds, self._scan.lines, strict=True):
             if kind <= SECTION:
-                self._begin_section(kind, line)
-            elif self._parent is not None:
-                self._read_line(kind, line, self._parent)
+                self._end_section(line.start())
+                self._heading = line
+                if kind == STEP:
+                    self._begin_step(line)
+            elif self._parent is not None and (read := _READERS.get(kind)):
+                read(self, line, self._parent)
         self._end_section(len(self._text))
         sections, steps = self._sections, self._steps
-        if any(condition.variable not in sections.inputs for condition in self._conditions):
+        if not self._compared <= sections.inputs.keys():
             settle_conditions(steps, sections.inputs, self._found)
         if not steps:
             _miss_steps(sections, self._found)
@@ -135,23 +142,16 @@ class _BodyReader:
             line.start(TITLE) - 1 + len(title),
         )
 
-    def _begin_section(self, kind: int, line: Match[str]) -> None:
-        """End the section before this one, and begin a step if it is one."""
-        start = line.start()
-        if self._heading is None:
-            self._first_section = start
-        self._end_section(start)
-        self._heading = line
-        if kind == STEP:
-            label, title = line[NUMBER] or "0", line[STEP].rstrip()
-            end = line.start(STEP) - 1 + len(title)
-            step = self._parent = self._step = Step(int(label), label, title, start, end, self._text, [])
-            expected = self._steps[-1].number + 1 if self._steps else 1
-            if step.number != expected:
-                message = f"Non-sequential step number: expected {expected}, got {step.number}"
-                self._found.append(Diagnostic(warnings.STEP_NUMBER, message, step.span))
-            self._steps.append(step)
-            self._text_start = line.end()
+    def _begin_step(self, line: Match[str]) -> None:
+        start, self._text_start = line.span()
+        label, title = line[NUMBER] or "0", line[STEP].rstrip()
+        number, end = int(label), line.start(STEP) - 1 + len(title)
+        self._parent = self._step = step = Step(number, label, title, start, end, self._text, [])
+        if number != self._next_number:
+            message = f"Non-sequential step number: expected {self._next_number}, got {number}"
+            self._found.append(Diagnostic(warnings.STEP_NUMBER, message, step.span))
+        self._next_number = number + 1
+        self._steps.append(step)
 
     def _end_section(self, stop: int) -> None:
         if self._parent is not None:
@@ -159,92 +159,102 @@ class _BodyReader:
             self._parent = None
         elif self._heading is not None:
             self._sections.read(self._heading, stop)
+        else:
+            self._first_section = stop
 
     def _end_step(self, parent: Step, stop: int) -> None:
         # Blank lines after a directive are not text; without them most steps are one piece.
-        step = self._step
-        if step is None or step.pieces:
-            if not self._text[self._text_start : stop].isspace():
-                self._take_text(parent, stop)
-        elif self._text_start < stop:
-            step.pieces.append((self._text_start, stop))
+        start, step = self._text_start, self._step
+        if start < stop and not (step and step.pieces and self._text[start:stop].isspace()):
+            self._take_text(start, stop, parent)
         if self._arms:
             self._end_branches(parent)
             self._clear_branches()
-        _fill(parent, self._found)
+        if parent.tool:
+            check_company(parent, parent.tool, self._found)
 
     def _end_branches(self, parent: Step) -> None:
         if self._opened:
             warn_of_no_end(self._opened, self._found)
         for arm, substeps in self._arms:
             arm.steps = tuple(substeps)
+            for substep in substeps:
+                if substep.tool:
+                    check_company(substep, substep.tool, self._found)
         parent.arms = tuple([arm for arm, _ in self._arms])
         warn_of_late_text(parent, self._found)
         if self._leads:
             name_leads(parent, self._leads, self._found)
-        for arm in parent.arms:
-            for substep in arm.steps:
-                _fill(substep, self._found)
 
-    def _read_line(self, kind: int, line: Match[str], parent: Step) -> None:
-        """Read a special line of a step. A line without a meaning there stays in its text."""
-        if kind > MARKER:
-            self._nested = ticks_as_text(line, self._opened is not None, self._nested, self._found)
-        elif kind >= CONDITION:
-            self._read_marker(kind, line, parent)
-        elif self._nested:
-            pass
-        elif kind == OUTPUT:
-            self._read_output(line, parent)
-        elif kind == ELICIT:
-            texts = line[TEXTS].split('"')[1::2] if line[TEXTS] else []
-            at, end = line.start(KIND) - _DIRECTIVE, line.start(ELICIT) - 1
-            self._give(elicitation(line[KIND], texts, line[DEFAULT], at, end, self._found), line, parent)
-        elif kind == AT:
-            self._give(read_directive(line[0].strip(), line.start(AT) - 1 - len("@"), self._found), line, parent)
-        elif kind == SUBSTEP and self._opened is not None:
-            self._take_text(parent, line.start(), line.end())
-            title = line[SUBSTEP].rstrip()
-            at, end = line.start() + line[0].index("#") - 1, line.start(SUBSTEP) - 1 + len(title)
-            self._step = Step(parent.number, line[LABEL], title, at, end, self._text, [])
-            self._arms[-1][1].append(self._step)
+    def _read_ticks(self, line: Match[str], parent: Step) -> None:
+        self._nested = ticks_as_text(line, self._opened is not None, self._nested, self._found)
 
-    def _read_marker(self, kind: int, line: Match[str], parent: Step) -> None:
+    def _read_substep(self, line: Match[str], parent: Step) -> None:
+        if self._nested or self._opened is None:
+            return
+        self._cut_out(line, parent)
+        title = line[SUBSTEP].rstrip()
+        at, end = line.start() + line[0].index("#") - 1, line.start(SUBSTEP) - 1 + len(title)
+        step = self._step = Step(parent.number, line[LABEL], title, at, end, self._text, [])
+        self._substeps.append(step)
+
+    def _read_marker(self, line: Match[str], parent: Step) -> None:
         """Read a marker that begins an arm or ends the branches."""
-        word = line[WORD] or line[MARKER]
+        word = line[MARKER]
         if self._nested or (word == "if") is (self._opened is not None):
             self._nested = marker_as_text(line, word, self._nested, self._found)
             return
-        self._take_text(parent, line.start(), line.end())
+        self._cut_out(line, parent)
         if word == "endif":
             self._step, self._opened = parent, None
-            return
-        if self._arms:
-            warn_of_arm(line, word, self._has_else, self._found)
-        self._arms.append((self._read_arm(kind, line), []))
-        self._opened = self._opened or line
-        self._step = None
+        else:
+            self._begin_arm(word, line)
 
-    def _read_arm(self, kind: int, line: Match[str]) -> Arm:
-        if kind == MARKER:
+    def _begin_arm(self, word: str, line: Match[str]) -> None:
+        if self._has_else or (word == "if" and self._arms):
+            warn_of_arm(line, word, self._has_else, self._found)
+        self._opened = self._opened or line
+        self._step, self._substeps = None, []
+        at = line.start(MARKER) - _TICKS
+        if word == "else":
             self._has_else = True
-            at = line.start(MARKER) - _TICKS
-            return Arm(None, (), at, at + len("```else```"))
-        at, end = line.start(WORD) - _TICKS, line.start(CONDITION) - 1
+            arm = Arm(None, (), at, at + len("```else```"))
+        else:
+            condition = self._read_condition(line, at)
+            arm = Arm(condition, (), at, condition.end)
+        self._arms.append((arm, self._substeps))
+
+    def _read_condition(self, line: Match[str], at: int) -> Condition:
+        variable, value = line.group(VARIABLE, VALUE)
+        self._compared.add(variable)
         operator: Operator = "!=" if line[OPERATOR] == "!=" else "=="
-        condition = Condition(line[VARIABLE], operator, line[VALUE], "input", at, end, line.start(VARIABLE) - 1)
-        self._conditions.append(condition)
-        return Arm(condition, (), at, end)
+        return Condition(variable, operator, value, "input", at, line.start(CONDITION) - 1, line.start(VARIABLE) - 1)
+
+    def _read_elicit(self, line: Match[str], parent: Step) -> None:
+        if self._nested:
+            return
+        kind, quoted, default = line.group(KIND, TEXTS, DEFAULT)
+        texts = quoted.split('"')[1::2] if quoted else []
+        at, end = line.start(KIND) - _DIRECTIVE, line.start(ELICIT) - 1
+        self._give(elicitation(kind, texts, default, at, end, self._found), line, parent)
+
+    def _read_other(self, line: Match[str], parent: Step) -> None:
+        """Read any other line that begins with `@`."""
+        if not self._nested:
+            self._give(read_directive(line[0].strip(), line.start(AT) - 1 - len("@"), self._found), line, parent)
 
     def _read_output(self, line: Match[str], parent: Step) -> None:
-        self._take_text(parent, line.start(), line.end())
-        step = self._owner(parent)
+        if self._nested:
+            return
+        self._cut_out(line, parent)
+        step = self._step or self._owner(parent)
         if step.output:
-            _note_replaced(step.output, line, self._found)
-        options = tuple(line[OPTIONS].split('"')[1::2]) if line[OPTIONS] else ()
-        type = OUTPUT_TYPES.get(line[TYPE].lower(), "string") if line[TYPE] else None
+            note_replaced(step.output, line, self._found)
+        name, type, quoted, field = line.group(NAME, TYPE, OPTIONS, FIELD)
+        options = tuple(quoted.split('"')[1::2]) if quoted else ()
+        type = OUTPUT_TYPES.get(type.lower(), "string") if type else None
         at, end = line.start(NAME) - _DIRECTIVE, line.start(OUTPUT) - 1
-        step.output = OutputCapture(line[NAME], type, options, line[FIELD], at, end)
+        step.output = OutputCapture(name, type, options, field, at, end)
 
     def _give(
         self, directive: Elicitation | PromptReference | ToolCall | Ignored | None, line: Match[str], parent: Step
@@ -252,7 +262,7 @@ class _BodyReader:
         """Give a directive to the current step. None means that the line is text."""
         if directive is None:
             return
-        self._take_text(parent, line.start(), line.end())
+        self._cut_out(line, parent)
         if isinstance(directive, Ignored):
             return
         step = self._owner(parent)
@@ -264,14 +274,21 @@ class _BodyReader:
         else:
             replaced, step.tool = step.tool, directive
         if replaced:
-            _note_replaced(replaced, line, self._found)
+            note_replaced(replaced, line, self._found)
 
-    def _take_text(self, parent: Step, stop: int, after: int = 0) -> None:
-        """Give the lines up to `stop` to the current step. Its text goes on at `after`."""
+    def _cut_out(self, line: Match[str], parent: Step) -> None:
+        """Give the text before a line to the current step. Its text goes on after the line."""
         start = self._text_start
-        if start < stop and (self._step is not None or not self._text[start:stop].isspace()):
+        stop, self._text_start = line.span()
+        if start < stop:
+            self._take_text(start, stop, parent)
+
+    def _take_text(self, start: int, stop: int, parent: Step) -> None:
+        """Give a range of the text to the current step. Blank lines do not begin an arm."""
+        if self._step is not None:
+            self._step.pieces.append((start, stop))
+        elif not self._text[start:stop].isspace():
             self._owner(parent).pieces.append((start, stop))
-        self._text_start = after
 
     def _owner(self, parent: Step) -> Step:
         """Return the step that owns the text: in an arm before its first sub-step, a new one."""
@@ -280,33 +297,17 @@ class _BodyReader:
         return self._step
 
 
-def _fill(step: Step, found: list[Diagnostic]) -> None:
-    step.content = content(step.document, step.pieces)
-    if step.tool:
-        _check_company(step, step.tool, found)
-
-
-def _note_replaced(replaced: Directive, line: Match[str], found: list[Diagnostic]) -> None:
-    name = line[0].strip().partition("(")[0]
-    message = f"{name} is here twice: the last one counts"
-    found.append(Diagnostic(notes.REPLACED, message, replaced.span, "this one is dropped"))
-
-
-def _check_company(step: Step, tool: ToolCall, found: list[Diagnostic]) -> None:
-    """Report a question or a prompt beside a tool: a tool must be alone in its step."""
-    if not (step.elicitation or step.prompt):
-        return
-    there = (("@elicit", step.elicitation), ("@prompt", step.prompt))
-    others = " and ".join(name for name, directive in there if directive)
-    found.append(
-        Diagnostic(
-            warnings.TOOL_COMPANY,
-            f"@tool next to {others}: only the tool runs",
-            tool.span,
-            f"{others} ignored in this step",
-            "ask, or refer to a prompt, in a step before",
-        )
-    )
+_READERS = {
+    OUTPUT: _BodyReader._read_output,
+    ELICIT: _BodyReader._read_elicit,
+    AT: _BodyReader._read_other,
+    SUBSTEP: _BodyReader._read_substep,
+    MARKER: _BodyReader._read_marker,
+    CONDITION: _BodyReader._read_marker,
+    FENCE: _BodyReader._read_ticks,
+    BACKTICKS: _BodyReader._read_ticks,
+}
+"""The method that reads each kind of line inside a step. A line without a meaning there stays in its text."""
 
 
 def _warn_of_headings(headings: list[Match[str]], steps: list[Step], found: list[Diagnostic]) -> None:
@@ -352,7 +353,7 @@ def parse(source: Source) -> ParseResult:
     if not found:
         return ParseResult(source, playbook, ())
     found.sort(key=_in_order)
-    wrong = any(one.severity is Severity.ERROR for one in found)
+    wrong = [diagnostic for diagnostic in found if diagnostic.code.severity is Severity.ERROR]
     return ParseResult(source, None if wrong else playbook, tuple(found))
 
 

@@ -13,19 +13,17 @@ import re
 from collections.abc import Sequence
 from operator import attrgetter
 from re import Match
-from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
 from quire.formats import markdown
 from quire.source import Span
 
-if TYPE_CHECKING:
-    from quire.formats.markdown import Fences
-
-# Alternatives begin with a plain character wherever possible, so that most of them are skipped without a match attempt.
+# Most lines begin with a character that begins no special line: one look at it skips them. Alternatives begin with a
+# plain character wherever possible, so that most of them are skipped without a match attempt. A match with more than 24
+# groups is too large for Python's own allocator and takes twice the time to make.
 _SPECIAL = re.compile(
-    r"""\n(?:
+    r"""\n(?=[^0-9A-Za-z\n*-])(?:
     # ## STEP 1: Title (a number that fits no machine is a slip), any other section, a title
       \#\#[^\S\n]++(?:STEP[^\S\n]++(?=[0-9])0*+([0-9]{0,18}+):[^\S\n]++(\S.*+)|(\S.*+))
     | \#[^\S\n]++(\S.*+)
@@ -43,30 +41,27 @@ _SPECIAL = re.compile(
         )
       # ### STEP 1a: Title, any other heading
       | \#(?:\#\#[^\S\n]++STEP[^\S\n]++([0-9]++[a-z]):[^\S\n]++(\S.*+)|(.*+))
-      | `(?:
-        # ```if name == "value"```, ```else```
-          ``(?:
-            (if|elif)[^\S\n]++([A-Za-z0-9_]++)[^\S\n]*+(==|!=)[^\S\n]*+"([^"\n]*+)"[^\S\n]*+```()
-          | (else|endif)```
-          )[^\S\n]*+(?![^\n])
-        # what may be a fence, any other line that begins with a backtick
-        | (`{2,}+[^`\n]*+(?![^\n]))
-        | (.*+)
-        )
-      | ~(~~.*+)
+      # ```if name == "value"```, ```else```
+      | ```(if|elif|else|endif)(?:
+          (?<=[`l]if)[^\S\n]++([A-Za-z0-9_]++)[^\S\n]*+(==|!=)[^\S\n]*+"([^"\n]*+)"[^\S\n]*+```()
+        | (?<=else|ndif)```
+        )[^\S\n]*+(?![^\n])
+      # what may be a fence, any other line that begins with a backtick
+      | [`~]((?<=`)`{2,}+[^`\n]*+(?![^\n])|(?<=~)~~.*+)
+      | `(.*+)
       )
     )""",
     re.VERBOSE,
 )
-# The kinds of special lines: the `lastindex` of the match. Every kind after MARKER is a line of ticks.
-STEP, SECTION, TITLE, OUTPUT, ELICIT, AT, SUBSTEP, HASH, CONDITION, MARKER = 2, 3, 4, 9, 13, 14, 16, 17, 22, 23
-BACKTICK_FENCE, BACKTICKS, TILDE_FENCE = 24, 25, 26
+# The kinds of special lines: the `lastindex` of the match. Every kind after CONDITION is a line of ticks.
+STEP, SECTION, TITLE, OUTPUT, ELICIT, AT, SUBSTEP, HASH, MARKER, CONDITION = 2, 3, 4, 9, 13, 14, 16, 17, 18, 22
+FENCE, BACKTICKS = 23, 24
 # The other groups: parts of a step's heading, of @output, of @elicit, of a sub-step's heading, of a condition.
 NUMBER = 1
 NAME, TYPE, OPTIONS, FIELD = 5, 6, 7, 8
 KIND, TEXTS, DEFAULT = 10, 11, 12
 LABEL = 15
-WORD, VARIABLE, OPERATOR, VALUE = 18, 19, 20, 21
+VARIABLE, OPERATOR, VALUE = 19, 20, 21
 
 _kind = attrgetter("lastindex")
 
@@ -96,7 +91,7 @@ def scan(text: str) -> Scan:
     lines = list(_SPECIAL.finditer("\n" + text))
     kinds = list(map(_kind, lines))
     result = Scan(lines, kinds, lines[0] if kinds and kinds[0] == TITLE else None)
-    if BACKTICK_FENCE in kinds or TILDE_FENCE in kinds:
+    if FENCE in kinds:
         _fence(result, lines)
     if not result.title and TITLE in kinds:
         _settle_title(result, lines[kinds.index(TITLE)], lines)
@@ -138,26 +133,19 @@ def _settle_title(result: Scan, title: Match[str], lines: list[Match[str]]) -> N
 
 def _fence(result: Scan, lines: list[Match[str]]) -> None:
     """Remove the content of fences from the lines."""
-    ticks = [line for line in lines if line.lastindex in (BACKTICK_FENCE, TILDE_FENCE)]
-    found = markdown.find_fences([line[0][1:] for line in ticks])
-    result.lines, result.kinds = lines, list(map(_kind, lines))
-    result.blocks, result.fenced, result.unclosed = [], [], [ticks[at] for at in found.unclosed]
-    if found.pairs:
-        _take_out(result, ticks, found)
-
-
-def _take_out(result: Scan, ticks: list[Match[str]], found: Fences) -> None:
-    blocks = [(ticks[opening].start(), ticks[closing].end() - 1) for opening, closing in found.pairs]
-    inside: list[list[Match[str]]] = [[] for _ in blocks]
+    ticks = [index for index, line in enumerate(lines) if line.lastindex == FENCE]
+    found = markdown.find_fences([lines[index][0][1:] for index in ticks])
+    result.unclosed = [lines[ticks[at]] for at in found.unclosed]
     outside: list[Match[str]] = []
-    index = 0
-    for line in result.lines:
-        at = line.start()
-        while index < len(blocks) and at > blocks[index][1]:
-            index += 1
-        if index == len(blocks) or at < blocks[index][0]:
-            outside.append(line)
-        elif blocks[index][0] < at and line.end() - 1 < blocks[index][1]:
-            inside[index].append(line)
-    result.lines, result.kinds = outside, list(map(_kind, outside))
-    result.blocks, result.fenced = blocks, inside
+    blocks: list[tuple[int, int]] = []
+    fenced: list[list[Match[str]]] = []
+    after = 0
+    for opening, closing in found.pairs:
+        first, last = ticks[opening], ticks[closing]
+        outside += lines[after:first]
+        blocks.append((lines[first].start(), lines[last].end() - 1))
+        fenced.append(lines[first + 1 : last])
+        after = last + 1
+    result.blocks, result.fenced = blocks, fenced
+    result.lines = outside + lines[after:]
+    result.kinds = list(map(_kind, result.lines))

@@ -1,4 +1,4 @@
-"""Read the sections of a playbook that are not steps, and join the text of a step."""
+"""Read the sections of a playbook that are not steps."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ import re
 from bisect import bisect_left
 from collections.abc import Sequence
 from re import Match
+
+from msgspec import Struct
 
 from quire.diagnostics import Diagnostic
 from quire.formats.near_names import word_fix
@@ -19,35 +21,6 @@ from quire.formats.playbook.syntax import (
 )
 from quire.source import PLACEHOLDER, Source, Span
 from quire.wording import did_you_mean, nearest_word
-
-
-def content(text: str, pieces: Sequence[tuple[int, int]]) -> str:
-    """Join the text of a step from the pieces that are left without directives and branches.
-
-    White space at the end of lines is removed; blank lines around a line that was taken out become one.
-    """
-    if len(pieces) == 1:
-        start, end = pieces[0]
-        piece = text[start:end]
-        return (_tidied(piece) if " \n" in piece or "\t" in piece else piece).strip()
-    kept: list[str] = []
-    blank = False
-    for start, end in pieces:
-        piece = _tidied(text[start:end])
-        body = piece.strip("\n")
-        if not body:
-            blank = True
-            continue
-        if kept:
-            kept.append("\n\n" if blank or piece[0] == "\n" else "\n")
-        kept.append(body)
-        blank = piece.endswith("\n\n")
-    return "".join(kept).strip()
-
-
-def _tidied(text: str) -> str:
-    return "\n".join([line.rstrip(" \t") for line in text.split("\n")])
-
 
 _LINE = re.compile(
     r"\n[^\S\n]*+(?:(-)[^\S\n]++`([A-Za-z][A-Za-z0-9_]*+)`[^\S\n]++\(([^):\n]*+)(?::([^)\n]*+))?(\))"
@@ -64,27 +37,11 @@ def read_inputs(
     Other text is allowed.
     """
     for line in _LINE.finditer(source.text, start, end):
-        name = line[_NAME]
-        if name is None:
+        if line.lastindex == _OTHER:
             _complain(line[_OTHER].rstrip(), line.start(_OTHER), found)
             continue
-        kind, value, description = line[_INPUT_TYPE], line[_VALUE], line[_DESCRIPTION]
-        resolved = INPUT_TYPES.get(kind) or INPUT_TYPES.get(kind.strip().lower(), "string")
-        default: str | None = None
-        options: tuple[str, ...] = ()
-        if value and (value := value.strip()):
-            if resolved == "enum":
-                options = tuple([option for part in value.split(",") if (option := part.strip())])
-            else:
-                default = value
-        if description:
-            description = description.rstrip()
-            stop = line.start(_DESCRIPTION) + len(description)
-        else:
-            description, stop = "", line.end(_CLOSE)
-        this = InputDeclaration(
-            name, resolved, default, options, description, default is None, line.start(_DASH), stop, line.start(_NAME)
-        )
+        this = _read_input(line)
+        name = this.name
         twin = declared.setdefault(name, this)
         if twin is not this:
             found.append(
@@ -96,6 +53,22 @@ def read_inputs(
                     f"it is declared on line {source.position(twin.start).line} already",
                 )
             )
+
+
+def _read_input(line: Match[str]) -> InputDeclaration:
+    name, kind, value, description = line.group(_NAME, _INPUT_TYPE, _VALUE, _DESCRIPTION)
+    type = INPUT_TYPES.get(kind) or INPUT_TYPES.get(kind.strip().lower(), "string")
+    default: str | None = None
+    options: tuple[str, ...] = ()
+    if value and (value := value.strip()):
+        if type == "enum":
+            options = tuple([option for part in value.split(",") if (option := part.strip())])
+        else:
+            default = value
+    description = description.rstrip() if description else ""
+    stop = line.start(_DESCRIPTION) + len(description) if description else line.end(_CLOSE)
+    start, name_start = line.start(_DASH), line.start(_NAME)
+    return InputDeclaration(name, type, default, options, description, default is None, start, stop, name_start)
 
 
 def _complain(text: str, at: int, found: list[Diagnostic]) -> None:
@@ -127,22 +100,20 @@ _KNOWN = {
 }
 
 
-class Sections:
+class Sections(Struct):
     """The content of the sections."""
 
-    system = ""
+    _source: Source
+    _blocks: Gaps
+    _found: list[Diagnostic]
+    _system_heading: Match[str] | None = None
+    inputs: dict[str, InputDeclaration] = {}
+    system: str = ""
     artifact: ArtifactDeclaration | None = None
     step_like: Match[str] | None = None
     """The first heading that was probably meant to be a step."""
-    _system_heading: Match[str] | None = None
-
-    def __init__(self, source: Source, blocks: Gaps, found: list[Diagnostic]) -> None:
-        self.inputs: dict[str, InputDeclaration] = {}
-        self.near_steps: list[Match[str]] = []
-        """Headings that were certainly meant to be steps."""
-        self._source = source
-        self._blocks = blocks
-        self._found = found
+    near_steps: list[Match[str]] = []
+    """Headings that were certainly meant to be steps."""
 
     def read(self, heading: Match[str], end: int) -> None:
         name = heading[SECTION]

@@ -45,6 +45,35 @@ def find(text: str, places: Sequence[tuple[int, int]]) -> tuple[Placeholder, ...
     )
 
 
+def join(text: str, pieces: Sequence[tuple[int, int]]) -> str:
+    """Join the text of a step from the pieces that are left without directives and branches.
+
+    White space at the end of lines is removed; blank lines around a line that was taken out become one.
+    """
+    if len(pieces) == 1:
+        start, end = pieces[0]
+        return _tidied(text[start:end]).strip()
+    kept: list[str] = []
+    blank = False
+    for start, end in pieces:
+        piece = _tidied(text[start:end])
+        body = piece.strip("\n")
+        if not body:
+            blank = True
+            continue
+        if kept:
+            kept.append("\n\n" if blank or piece[0] == "\n" else "\n")
+        kept.append(body)
+        blank = piece.endswith("\n\n")
+    return "".join(kept).strip()
+
+
+def _tidied(text: str) -> str:
+    if " \n" in text or "\t" in text:
+        return "\n".join([line.rstrip(" \t") for line in text.split("\n")])
+    return text
+
+
 ElicitKind = Literal["input", "confirm", "select"]
 Operator = Literal["==", "!="]
 ConditionSource = Literal["input", "step_output"]
@@ -179,9 +208,7 @@ class Step(Struct):
     end: int
     document: str
     pieces: list[tuple[int, int]]
-    """The ranges of `document` that `content` was joined from."""
-    content: str = ""
-    """The prompt text without directives."""
+    """The ranges of `document` that `content` is joined from."""
     prompt: PromptReference | None = None
     output: OutputCapture | None = None
     elicitation: Elicitation | None = None
@@ -191,6 +218,15 @@ class Step(Struct):
     @property
     def span(self) -> Span:
         return Span(self.start, self.end)
+
+    @property
+    def content(self) -> str:
+        """The prompt text without directives, joined on each request: a check needs only `has_text`."""
+        return join(self.document, self.pieces)
+
+    @property
+    def has_text(self) -> bool:
+        return not all(self.document[start:end].isspace() for start, end in self.pieces)
 
     @property
     def placeholders(self) -> tuple[Placeholder, ...]:

@@ -10,7 +10,7 @@ import re
 from typing import TYPE_CHECKING
 
 from quire.formats.playbook.markers import marker_word
-from quire.formats.playbook.scan import CONDITION, MARKER, WORD, scan
+from quire.formats.playbook.scan import CONDITION, MARKER, scan
 
 if TYPE_CHECKING:
     from quire.formats.playbook.syntax import (
@@ -69,8 +69,8 @@ def _body(step: Step) -> list[str]:
     if step.output:
         lines.append(_output(step.output))
     parts = ["\n".join(lines)] if lines else []
-    if step.content:
-        parts.append(_text(step.content))
+    if text := step.content:
+        parts.append(_text(text))
     for index, arm in enumerate(step.arms):
         parts += _arm(arm, index)
     if step.arms and not any(_leaves_open(sub.content) for sub in step.arms[-1].steps):
@@ -98,7 +98,7 @@ def _leaves_open(content: str) -> bool:
     for line in scan(f"# T\n{content}").lines if "```" in content else ():
         text = line[0].strip()
         if line.lastindex in (CONDITION, MARKER):
-            depth += {"if": 1, "endif": -1}.get(line[WORD] or line[MARKER], 0)
+            depth += {"if": 1, "endif": -1}.get(line[MARKER], 0)
         elif not depth and text[-1] == "`" and marker_word(text) == "if":
             depth = 1
     return depth > 0
