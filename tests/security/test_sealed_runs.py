@@ -280,7 +280,7 @@ def in_terminal(me: Person, *arguments: str, answer: str) -> tuple[int, str]:
 
 @pytest.fixture
 def old(tmp_path: Path) -> Person:
-    """A person with a store of Quire 0.1.0: its tables had no seals, and no names with answers."""
+    """A person with a store of Quire 0.1.0: its tables had no seals, no names with answers and no replies over HTTP."""
     me = person(tmp_path, "me")
     assert me.quire("run", "deploy.md", "--allow", "shell=unsandboxed", "--quiet").returncode == 4
     connection = sqlite3.connect(me.folder / ".quire" / "quire.db")
@@ -293,6 +293,7 @@ def old(tmp_path: Path) -> Person:
     }.items():
         for column in columns:
             connection.execute(f"ALTER TABLE {table} DROP COLUMN {column}")
+    connection.execute("DROP TABLE http_replies")
     connection.execute("PRAGMA user_version = 3")
     connection.commit()
     connection.close()
