@@ -28,6 +28,7 @@ MOST_WAITING = 20_000
 back and goes on where it was."""
 SECONDS_TO_COLLECT = 0.1
 """Changes of runs are collected for so long and sent together."""
+SECONDS_AFTER_TROUBLE = 1.0
 
 ReadEvents = Callable[[str, int], "asyncio.Future[Sequence[Event]] | object"]
 
@@ -101,6 +102,8 @@ class Hub:
         self._behind: set[tuple[Subscription, str]] = set()
         self._touched: set[str] = set()
         self._wake = asyncio.Event()
+        self._trouble = ""
+        """What is wrong with the store; empty while it works."""
         self._closed = False
 
     @property
@@ -137,6 +140,8 @@ class Hub:
         """Subscribe a client, and send it everything that is kept after the numbers that it has seen."""
         self.require_room()
         one = Subscription(runs, whole=whole)
+        if whole and self._trouble:
+            one.put(Frame("store", {"error": self._trouble}))
         self._subscriptions.add(one)
         try:
             for run in runs:
@@ -161,9 +166,10 @@ class Hub:
             self._wake.clear()
             try:
                 await self._look()
+                self._tell_trouble("")
             except QuireError as error:
-                self._tell(Frame("store", {"error": str(error)}))
-                await asyncio.sleep(1.0)
+                self._tell_trouble(str(error))
+                await asyncio.sleep(SECONDS_AFTER_TROUBLE)
 
     async def _look(self) -> None:
         touched, self._touched = self._touched, set()
@@ -176,6 +182,12 @@ class Hub:
         for name, data in found.frames():
             self._tell(Frame(name, data))
         await self._end_finished(found.runs)
+
+    def _tell_trouble(self, error: str) -> None:
+        """Tell the pages what is wrong with the store, and with an empty text that it works again."""
+        if error != self._trouble:
+            self._trouble = error
+            self._tell(Frame("store", {"error": error}))
 
     def _tell(self, frame: Frame) -> None:
         for one in self._subscriptions:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import hashlib
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -23,7 +24,7 @@ from quire.display.document_json import (
 from quire.display.flowchart_json import chart_data
 from quire.display.outline import outline_data
 from quire.display.source_lines import source_lines
-from quire.errors import QuireError
+from quire.errors import QuireError, StoreError
 from quire.library.document import read
 from quire.library.foresight import Foresight
 from quire.server.document_edits import save
@@ -95,10 +96,11 @@ def _counts(states: Sequence[DocumentState]) -> dict[str, Value]:
 
 
 async def _last_runs(site: Site) -> dict[str, RunRow]:
-    """Return the newest run of each document."""
+    """Return the newest run of each document; none while the store cannot be read, because documents are files."""
     found: dict[str, RunRow] = {}
-    for row in await site.runtime.store.list(limit=LATEST_RUNS):
-        found.setdefault(site.shelf.id_of(row), row)
+    with contextlib.suppress(StoreError):
+        for row in await site.runtime.store.list(limit=LATEST_RUNS):
+            found.setdefault(site.shelf.id_of(row), row)
     return found
 
 

@@ -137,6 +137,8 @@ class Database:
         self._durability = durability
         self._busy_timeout = busy_timeout
         self._connection: sqlite3.Connection | None = None
+        self._file = (0, 0)
+        """Device and number of the file that is open."""
         self._closed = False
 
     def exists(self) -> bool:
@@ -155,8 +157,12 @@ class Database:
                 raise StoreError(f"{self.path} has been closed")
             try:
                 self._connection = self._open()
+                self._file = _identity(self.path)
             except (sqlite3.Error, OSError) as error:
                 raise explain(error, self.path) from error
+        elif _identity(self.path) != self._file:
+            # SQLite would go on with a file that no longer has a name: everything written to it would be lost.
+            raise StoreError(f"{self.path} was removed or replaced while it was in use: start Quire again")
         return self._connection
 
     # The rows of sqlite3 are untyped; `quire.stores.row_decoder` gives them their types.
@@ -244,6 +250,15 @@ class Database:
                 if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() > deadline:
                     raise
                 time.sleep(0.002)
+
+
+def _identity(path: Path) -> tuple[int, int]:
+    """Return device and number of a file; zeros if it does not exist."""
+    try:
+        found = path.stat()
+    except OSError:
+        return (0, 0)
+    return (found.st_dev, found.st_ino)
 
 
 def _require_folder(folder: Path) -> None:

@@ -13,6 +13,9 @@ const LONGEST_PAUSE = 10_000;
 /** Milliseconds since 1970 at which the server was lost; 0 while it is there. */
 export const lostSince = signal(0);
 
+/** What the server says about a store that it cannot use now; empty while the store works. */
+export const storeTrouble = signal("");
+
 /** @type {Set<Listener>} */
 const listeners = new Set();
 /** Runs that this tab follows, with the last number that it has seen. @type {Map<string, number>} */
@@ -150,6 +153,7 @@ async function read(signal) {
   const response = await fetch(`${BASE}?${query}`, { headers, signal, cache: "no-store" });
   if (!response.ok || !response.body) throw new Error(`the stream was refused: ${response.status}`);
   say(0);
+  storeTrouble.value = ""; // the server says it again
   const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
   let rest = "";
   for (;;) {
@@ -181,6 +185,7 @@ function parse(text) {
 
 /** @param {Frame} frame */
 function deliver(frame) {
+  if (frame.event === "store") storeTrouble.value = frame.data.error;
   const { run, seq } = frame.data ?? {};
   if (leads && run && seq) streamed.set(run, seq);
   if (frame.event === "reset" && followed.has(run)) followed.set(run, 0);

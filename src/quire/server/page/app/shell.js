@@ -1,7 +1,7 @@
 // The frame of every screen: the rail, the bar about a lost server, the overview of keys, and the title of the tab.
 
 import { get } from "./api.js";
-import { lostSince } from "./feed.js";
+import { lostSince, storeTrouble } from "./feed.js";
 import { html, signal, useEffect, useRef } from "./html.js";
 import { addShortcuts, allShortcuts, lettersOn, switchLetters } from "./keys.js";
 import { ring } from "./parts/bell.js";
@@ -161,6 +161,9 @@ function ThemeSwitch() {
 }
 
 function LostBar() {
+  if (!lostSince.value && storeTrouble.value) {
+    return html`<div class="bar" role="status"><${Icon} name="warning" />${storeTrouble.value}</div>`;
+  }
   if (!lostSince.value) return null;
   const since = new Date(lostSince.value).toLocaleTimeString("en-GB", { hour: "2-digit", minute: "2-digit" });
   return html`
