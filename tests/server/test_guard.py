@@ -281,13 +281,21 @@ async def test_the_page_grants_nothing(server: Served) -> None:
     granting = re.compile(r"trust|grant|key|consent|allow|setting|config|secret")
     assert [endpoint.name for endpoint in CHANGING if granting.search(f"{endpoint.name} {endpoint.path}")] == []
     with_tools = [one for one in CHANGING if one.body and "allow" in str(one.body.get("properties"))]
-    assert [one.name for one in with_tools] == ["preflight", "start_run"]  # the first starts nothing
+    # The first starts nothing: it says what is not granted.
+    assert [one.name for one in with_tools] == ["preflight", "preview_fork", "fork_run", "start_run"]
     async with server.client() as client:
+        run = (await server.start("ask.playbook.md"))["id"]
+        await server.site.runs.ended(run, 30)
         for tools in (["shell"], ["file__write"], ["nothing"]):
-            answer = await client.post("/runs", json={"document": "ask.playbook.md", "allow": tools})
-            assert (answer.status_code, answer.json()["code"]) == (422, "bad-inputs")
-            assert f"granted in a terminal only: quire serve --allow {tools[0]}" in answer.json()["detail"]
-        assert (await client.get("/runs")).json()["items"] == []
+            for path, body in (
+                ("/runs", {"document": "ask.playbook.md"}),
+                (f"/runs/{run}/fork", {"from": "1"}),
+                (f"/runs/{run}/fork/preview", {"from": "1"}),
+            ):
+                answer = await client.post(path, json={**body, "allow": tools})
+                assert (answer.status_code, answer.json()["code"]) == (422, "bad-inputs"), answer.text
+                assert f"granted in a terminal only: quire serve --allow {tools[0]}" in answer.json()["detail"]
+        assert [row["id"] for row in (await client.get("/runs")).json()["items"]] == [run]
 
 
 async def test_a_tool_that_the_server_was_started_with_may_be_named(tmp_path: Path) -> None:
