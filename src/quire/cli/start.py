@@ -117,12 +117,10 @@ def _missing(read: Document, given: dict[str, Value]) -> list[str]:
         from quire.formats.pipeline.inputs import inferred_inputs
 
         return [warning for warning in [warn_of_missing(inferred_inputs(tree_of(read)), given)] if warning]
-    if plan.format == "directive":
+    if plan.thread:
         from quire.engine.inputs import missing_parameters
-        from quire.plan.thread import Thread
 
-        threads = [step.work for _, step in plan.steps() if isinstance(step.work, Thread)]
-        return [problem for thread in threads for problem in missing_parameters(thread.inputs, given)]
+        return missing_parameters(plan.thread.inputs, given)
     from quire.engine.inputs import describe, missing_inputs
 
     return [f"missing input {describe(one)}" for one in missing_inputs(plan, given)]

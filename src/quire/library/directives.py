@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from quire.library.items import Item, ItemType
     from quire.library.library import Library
     from quire.models.choose import Choice
-    from quire.plan.nodes import Plan
     from quire.values import Value
     from quire.workspace.settings import Settings
 
@@ -186,9 +185,9 @@ class Directives:
         self._settings = library.settings
         self._environ = environ
 
-    def model_of(self, plan: Plan) -> Choice:
+    def model_of(self, thread: Thread) -> Choice:
         """Return the model that the directive requests, as far as it is available here."""
-        return thread_model(_thread(plan).model, self._settings.models, self._environ)
+        return thread_model(thread.model, self._settings.models, self._environ)
 
     def gathering(self, *, one_model: bool, granted: Grants | None = None) -> BundleBuilder:
         """Return a `BundleBuilder`. `granted` are the user's grants for unsigned directives; None to only look at them.
@@ -293,9 +292,3 @@ class Directives:
     def _requires_signatures(self) -> bool:
         """Tell whether signatures are required. A workspace that the user has not confirmed cannot switch them off."""
         return self._settings.trust.mode == "require" or not is_trusted(self._settings)
-
-
-def _thread(plan: Plan) -> Thread:
-    (step,) = plan.body.steps
-    assert isinstance(step.work, Thread)  # noqa: S101  # a directive is one thread
-    return step.work

@@ -6,12 +6,12 @@ from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING
 
 from quire.engine.inputs import converted, kind_of
-from quire.plan.thread import Parameter, Thread
 
 if TYPE_CHECKING:
     from quire.formats.pipeline.syntax import Pipeline
     from quire.library.document import Document
     from quire.plan.nodes import Input, Plan
+    from quire.plan.thread import Parameter
     from quire.values import Value
 
 
@@ -38,8 +38,7 @@ def pipeline_schema(tree: Pipeline) -> dict[str, Value]:
 
 def declared_schema(plan: Plan) -> dict[str, Value]:
     """Return the schema of a playbook or a directive."""
-    if plan.format == "directive":
-        (thread,) = [step.work for step in plan.body.steps if isinstance(step.work, Thread)]
+    if thread := plan.thread:
         needed = [one.name for one in thread.inputs if one.required and one.default is None]
         # A directive that declares no inputs takes any.
         return _object({one.name: _parameter(one) for one in thread.inputs}, needed, more=not thread.inputs)

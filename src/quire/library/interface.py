@@ -13,7 +13,7 @@ from quire.values import Value, encode
 if TYPE_CHECKING:
     from quire.library.library import Library
     from quire.plan.nodes import Plan
-    from quire.plan.thread import Parameter
+    from quire.plan.thread import Parameter, Thread
 
 
 _ANY = Ref("")
@@ -50,7 +50,7 @@ def interface_of(name: str, library: Library) -> DocumentInterface | None:
 
 def interface_of_plan(name: str, plan: Plan) -> DocumentInterface:
     """Describe a playbook or a directive."""
-    return _directive(name, plan) if plan.format == "directive" else _playbook(name, plan)
+    return _directive(name, plan.thread) if plan.thread else _playbook(name, plan)
 
 
 def _playbook(name: str, plan: Plan) -> DocumentInterface:
@@ -73,13 +73,9 @@ def _playbook(name: str, plan: Plan) -> DocumentInterface:
     return DocumentInterface("playbook", name, required, tuple(inputs), gives, wrong)
 
 
-def _directive(name: str, plan: Plan) -> DocumentInterface:
+def _directive(name: str, thread: Thread) -> DocumentInterface:
     from quire.engine.inputs import converted
-    from quire.plan.thread import Thread
 
-    (step,) = plan.body.steps
-    assert isinstance(step.work, Thread)  # noqa: S101  # a directive is one thread
-    thread = step.work
     inputs = {one.name: one for one in thread.inputs}
 
     def wrong(given: str, value: Value) -> str:

@@ -326,6 +326,11 @@ class Plan(Struct, frozen=True, dict=True):
         """Walked through once: a start alone asks some twenty questions about the steps."""
         return tuple(walk(self.body))
 
+    @property
+    def thread(self) -> Thread | None:
+        """The thread that a directive is; None for the other formats."""
+        return next((step.work for step in self.body.steps if isinstance(step.work, Thread)), None)
+
     def stops(self) -> dict[str, Step]:
         """Return the steps, by path, after which a run can stop or be forked: of a pipeline, its top-level ones."""
         if self.format == "pipeline":

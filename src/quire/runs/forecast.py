@@ -23,7 +23,6 @@ from quire.library.verify import require_signed
 from quire.models.choose import CHARACTERS_A_TOKEN, price_key
 from quire.plan.bounds import PlanBounds, with_inputs
 from quire.plan.nodes import Agent, Plan
-from quire.plan.thread import Thread
 from quire.plan.uses import asks_a_model, has_threads
 from quire.runs.preflight import Start, built_in_gate, look_ahead
 from quire.runs.start import NO_BUNDLES, asked_models
@@ -147,8 +146,8 @@ class _Looking:
         plan = self._plan
         if plan.format == "playbook":
             complete_inputs(plan, self._inputs)
-        elif plan.format == "directive":
-            resolve_inputs(_thread(plan).inputs, self._inputs)
+        elif plan.thread:
+            resolve_inputs(plan.thread.inputs, self._inputs)
         else:
             from quire.formats.pipeline.inputs import inferred_inputs
             from quire.library.lookup import tree_of
@@ -179,9 +178,8 @@ class _Looking:
 
     def _check_limits(self) -> None:
         settings = self._runtime.settings
-        if self._plan.format == "directive":
-            declared = _thread(self._plan).limits
-            self._found.limits = resolve_limits(declared, self._options.limits, None).as_value()
+        if thread := self._plan.thread:
+            self._found.limits = resolve_limits(thread.limits, self._options.limits, None).as_value()
         elif self._plan.format == "pipeline":
             self._found.limits = {"model_calls": settings.spawn.max_pipeline_spawns or None}
 
@@ -230,9 +228,3 @@ def _rate(model: Priced) -> tuple[float, float] | None:
     empty, long = ModelCall("", ()), ModelCall("", (Message("user", "x" * _SAMPLE),))
     least, most = model.estimate(empty), model.estimate(long)
     return None if least is None or most is None else (least, (most - least) / _SAMPLE)
-
-
-def _thread(plan: Plan) -> Thread:
-    (step,) = plan.body.steps
-    assert isinstance(step.work, Thread)  # noqa: S101  # a directive is one thread
-    return step.work

@@ -20,7 +20,6 @@ from quire.errors import BadInputs, CannotStart, RunState
 from quire.library.callees import document_from_pin
 from quire.library.document import Document, read
 from quire.models.choose import Choice
-from quire.plan.thread import Thread
 from quire.runs.fork import FORKED, Changes, Place, find_place, with_boundary
 from quire.runs.options import RunOptions
 from quire.runs.pins import PinnedState
@@ -141,11 +140,7 @@ def _came_from(old: _Old) -> Path:
 def _inputs(old: _Old, plan: Plan, sets: Mapping[str, Value]) -> dict[str, Value]:
     """Return the inputs of the old run that the edited document still has, with the new values."""
     kept = dict(old.pins.inputs)
-    names: list[str] = []
-    if plan.format == "playbook":
-        names = [wanted.name for wanted in plan.inputs]
-    elif plan.format == "directive":
-        names = [one.name for step in plan.body.steps if isinstance(step.work, Thread) for one in step.work.inputs]
+    names = [wanted.name for wanted in plan.inputs]
     if plan.format == "playbook" or names:
         kept = {name: value for name, value in kept.items() if name in names}
     return {**kept, **sets}

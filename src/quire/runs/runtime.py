@@ -119,8 +119,8 @@ class Runtime(StoredRuns):
     def choose_model(self, asked: str | None, plan: Plan | None = None) -> Choice:
         """Return the model that a run started now would use, and the reason. A directive may state which one it
         wants."""
-        if plan is not None and plan.format == "directive":
-            return self.models.choose(asked, lambda: self.directives.model_of(plan))
+        if plan is not None and (thread := plan.thread):
+            return self.models.choose(asked, lambda: self.directives.model_of(thread))
         return self.models.choose(asked)
 
     async def start(
