@@ -17,6 +17,7 @@ from quire.server.changes import Changes
 from quire.server.hub import Hub
 from quire.server.left_runs import note_resting, take_resting
 from quire.server.own_runs import OwnRuns
+from quire.server.run_indexer import RunIndexer
 from quire.server.shelf import Shelf
 
 if TYPE_CHECKING:
@@ -56,6 +57,7 @@ class Site:
         self.hub = Hub(Changes(runtime, self.shelf.stamp))
         self.views = LiveViews(runtime)
         self.runs = OwnRuns(runtime, self.views, listen=self.hub.listen, hand_over=hand_over, report=report)
+        self.indexer = RunIndexer(runtime)
         self._hand_over = hand_over
 
     @property
@@ -77,6 +79,7 @@ class Site:
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
+            await self.indexer.close()
             note_resting(self.runtime.settings, await self.runs.close())
 
     def leave(self) -> None:

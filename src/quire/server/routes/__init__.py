@@ -14,6 +14,7 @@ from quire.server.routes import (
     run_list,
     run_parts,
     runs,
+    search,
     streams,
     workspace,
 )
@@ -29,5 +30,6 @@ ENDPOINTS = (
     *pictures.ENDPOINTS,
     *run_parts.ENDPOINTS,
     *questions.ENDPOINTS,
+    *search.ENDPOINTS,
     *streams.ENDPOINTS,
 )

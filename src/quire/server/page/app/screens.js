@@ -10,6 +10,8 @@ import { NotFound } from "./screens/not_found.js";
 const SCREENS = [
   ["/", () => import("./screens/now.js"), "Now"],
   ["/q/:run/*path", () => import("./screens/question.js"), "Question"],
+  ["/artifacts", () => import("./screens/artifacts.js"), "Artifacts"],
+  ["/search", () => import("./screens/search.js"), "Search"],
   ["/runs/:run", () => import("./screens/run.js"), "Run"],
   ["/runs/:run/steps/*path", () => import("./screens/run.js"), "Run"],
   ["/runs/:run/graph", () => import("./screens/run_graph.js"), "RunGraph"],

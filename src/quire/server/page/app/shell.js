@@ -138,6 +138,17 @@ function Rail({ path, waiting, workspace }) {
   `;
 }
 
+/** What the search offers to do: screens to go to, and the tools of the rail. */
+export function commands() {
+  const jumps = [...RAIL, ...BELOW].map(([to, name, icon]) => ({ name: `Go to ${name}`, icon, to }));
+  return [
+    ...jumps,
+    { name: "Go to the page of the API", icon: "terminal", to: "/api" },
+    { name: "Switch between light and dark", icon: "moon", run: switchTheme },
+    { name: "Show the keys", icon: "keyboard", run: () => (open.value = "keys") },
+  ];
+}
+
 /** The theme: of the system until the user chooses. */
 const theme = signal(localStorage.getItem(THEME) ?? "");
 
@@ -145,16 +156,21 @@ export function startTheme() {
   if (theme.value) document.documentElement.dataset.theme = theme.value;
 }
 
+function isDark() {
+  return theme.value ? theme.value === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
+}
+
+function switchTheme() {
+  theme.value = isDark() ? "light" : "dark";
+  document.documentElement.dataset.theme = theme.value;
+  localStorage.setItem(THEME, theme.value);
+}
+
 function ThemeSwitch() {
-  const dark = theme.value ? theme.value === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
-  const change = () => {
-    theme.value = dark ? "light" : "dark";
-    document.documentElement.dataset.theme = theme.value;
-    localStorage.setItem(THEME, theme.value);
-  };
+  const dark = isDark();
   const label = dark ? "Light theme" : "Dark theme";
   return html`
-    <button type="button" class="icon-button" aria-label=${label} title=${label} onClick=${change}>
+    <button type="button" class="icon-button" aria-label=${label} title=${label} onClick=${switchTheme}>
       <${Icon} name=${dark ? "sun" : "moon"} />
     </button>
   `;

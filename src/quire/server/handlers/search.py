@@ -1,0 +1,157 @@
+"""Handlers for search and for the gallery of artifacts: both read the index of runs."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import sqlite3
+from typing import TYPE_CHECKING
+
+from quire.display.run_json import row_data
+from quire.formats import all_codes
+from quire.server.endpoints import Call, Reply
+from quire.server.handlers.documents import summary
+from quire.server.problems import Problem
+from quire.stores.run_list import Lister, RunFilters, words_of
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from quire.server.run_index import Artifact, Hit
+    from quire.server.shelf import Shelved
+    from quire.server.site import Site
+    from quire.values import Value
+
+PLACES = ("documents", "steps", "runs", "codes", "texts")
+_CURSOR = re.compile(r"(\d[\d.e+-]{0,30})_(\S{1,100})", re.ASCII)
+
+
+async def search(site: Site, call: Call) -> Reply:
+    words = tuple(word.lower() for word in words_of(call.text("q")))
+    wanted = call.texts("in") or PLACES
+    limit = call.number("limit", 10)
+    found: dict[str, Value] = {}
+    if not words:
+        return Reply({"q": call.text("q"), "found": found, "indexed": _indexed(site)})
+    shelved = await asyncio.to_thread(site.shelf.all) if {"documents", "steps"} & set(wanted) else []
+    if "documents" in wanted:
+        found["documents"] = [summary(one) for one in shelved if _holds(_title(one), words)][:limit]
+    if "steps" in wanted:
+        found["steps"] = _steps(shelved, words, limit)
+    if "runs" in wanted and isinstance(site.runtime.store, Lister):
+        page = await site.runtime.store.page(RunFilters(words=words), limit=limit)
+        found["runs"] = [row_data(row) for row in page.rows]
+    if "codes" in wanted:
+        codes = [one for one in all_codes() if _holds(f"{one.id} {one.name}", words)]
+        found["codes"] = [
+            {
+                "id": one.id,
+                "name": one.name,
+                "explanation": one.explanation,
+                "severity": one.severity.value,
+                "command": f"quire check --explain {one.id}",
+            }
+            for one in codes[:limit]
+        ]
+    if "texts" in wanted:
+        found["texts"] = await _texts(site, call.text("q"), limit)
+    return Reply({"q": call.text("q"), "found": found, "indexed": _indexed(site)})
+
+
+def _title(one: Shelved) -> str:
+    plan = one.document.plan if one.document else None
+    return f"{one.id} {plan.title} {plan.description}" if plan else one.id
+
+
+def _holds(text: str, words: Sequence[str]) -> bool:
+    text = text.lower()
+    return all(word in text for word in words)
+
+
+def _steps(shelved: Sequence[Shelved], words: Sequence[str], limit: int) -> list[Value]:
+    found: list[Value] = []
+    for one in shelved:
+        plan = one.document.plan if one.document else None
+        for path, step in plan.steps() if plan else ():
+            if step.title and _holds(f"{step.label} {step.title}", words):
+                found.append({"document": one.id, "path": path, "label": step.label, "title": step.title})
+            if len(found) == limit:
+                return found
+    return found
+
+
+async def _texts(site: Site, text: str, limit: int) -> list[Value]:
+    """Return the texts of runs that hold the words. Runs that were removed meanwhile are left out."""
+    await site.indexer.ready()
+    try:
+        hits, _ = await asyncio.to_thread(site.indexer.index.find, text, limit)
+    except sqlite3.Error:
+        return []
+    rows = {hit.run: await site.runtime.store.get(hit.run) for hit in hits}
+    found: list[Value] = []
+    for hit in hits:
+        row = rows[hit.run]
+        if row is None:
+            await site.indexer.forget(hit.run)
+        else:
+            found.append(_hit(hit, row.title, str(row.status)))
+    return found
+
+
+def _hit(hit: Hit, title: str, status: str) -> Value:
+    parts: list[Value] = [{"text": text, "found": at % 2 == 1} for at, text in enumerate(hit.parts) if text]
+    return {"run": hit.run, "title": title, "status": status, "path": hit.path, "kind": hit.kind, "parts": parts}
+
+
+def _indexed(site: Site) -> Value:
+    return {"runs": site.indexer.runs, "whole": site.indexer.whole, "problem": site.indexer.problem or None}
+
+
+async def list_artifacts(site: Site, call: Call) -> Reply:
+    await site.indexer.ready()
+    after, limit = call.text("after"), call.number("limit", 24)
+    place = _CURSOR.fullmatch(after) if after else None
+    if after and place is None:
+        raise Problem.of("unfit-parameters", f"{after!r} is not a place in the list")
+    index = site.indexer.index
+    try:
+        rows = await asyncio.to_thread(
+            lambda: index.artifacts(
+                type=call.text("type"),
+                document=call.text("document"),
+                before=(float(place[1]), place[2]) if place else None,
+                limit=limit + 1,
+            )
+        )
+        types, documents = await asyncio.to_thread(index.artifact_counts)
+    except sqlite3.Error:
+        rows, types, documents = [], {}, {}
+    items: list[Value] = []
+    for one in rows[:limit]:
+        if await site.runtime.store.get(one.run) is None:
+            await site.indexer.forget(one.run)
+        else:
+            items.append(_artifact(one, documents))
+    last = rows[limit - 1] if len(rows) > limit else None
+    return Reply(
+        {
+            "items": items,
+            "next": f"{last.at!r}_{last.run}" if last else None,
+            "types": types,
+            "documents": documents,
+            "indexed": _indexed(site),
+        }
+    )
+
+
+def _artifact(one: Artifact, documents: dict[str, int]) -> Value:
+    return {
+        "run": one.run,
+        "title": one.title,
+        "document": one.document,
+        "type": one.type,
+        "size": one.size,
+        "head": one.head,
+        "at": one.at,
+        "versions": documents.get(one.document, 1),
+    }
