@@ -93,7 +93,7 @@ class Pages:
     async def close(self) -> None:
         for context in self.contexts:
             await context.close()
-        assert self.faults == []
+        assert not self.faults, "\n".join(self.faults)
 
 
 def origin(url: str) -> str:

@@ -18,6 +18,7 @@ from quire.display.transcript import prompt_text
 from quire.engine.records import Status
 from quire.engine.requests import HumanRequest, ModelRequest
 from quire.errors import QuireError
+from quire.server.pinned_file import pinned_file
 from quire.server.run_index import HEAD, LONGEST_TEXT, Artifact, RunIndex, RunText
 from quire.stores.contract import Watchable
 from quire.stores.run_list import Lister, RunFilters
@@ -25,6 +26,7 @@ from quire.values import encode
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+    from pathlib import Path
 
     from quire.engine.records import EffectRecord, RunRow
     from quire.runs.runtime import Runtime
@@ -133,7 +135,9 @@ class RunIndexer:
             with contextlib.suppress(QuireError):  # A run of another version: its replies are found all the same.
                 view = await self._runtime.view(row.id)
         texts = list(_bounded(_texts(row, effects, view if len(effects) <= MOST_REPLAYED else None)))
-        await asyncio.to_thread(self.index.put, row.id, stamp, texts, _artifact(row, view))
+        await asyncio.to_thread(
+            self.index.put, row.id, stamp, texts, _artifact(row, view, self._runtime.settings.workspace.folder)
+        )
         self._stamps[row.id] = stamp
 
 
@@ -164,9 +168,11 @@ def _bounded(texts: Iterator[RunText]) -> Iterator[RunText]:
         yield text
 
 
-def _artifact(row: RunRow, view: RunView | None) -> Artifact | None:
+def _artifact(row: RunRow, view: RunView | None, folder: Path) -> Artifact | None:
     if view is None or not view.replay.finished or not view.artifact:
         return None
     text = view.artifact
     kind = view.file_type or "text"
-    return Artifact(row.id, row.title, row.document, kind, len(text), text[:HEAD], row.updated_at)
+    file = pinned_file(folder, row)
+    document = file.id if file else row.document
+    return Artifact(row.id, row.title, document, kind, len(text), text[:HEAD], row.updated_at)

@@ -11,6 +11,7 @@ from quire.display.run_json import row_data
 from quire.formats import all_codes
 from quire.server.endpoints import Call, Reply
 from quire.server.handlers.documents import summary
+from quire.server.markup import render_markdown
 from quire.server.problems import Problem
 from quire.stores.run_list import Lister, RunFilters, words_of
 
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
     from quire.values import Value
 
 PLACES = ("documents", "steps", "runs", "codes", "texts")
+MOST_ALIKE = 5
+"""So many texts are looked at for each that is returned, because runs of one document often hold the same."""
 _CURSOR = re.compile(r"(\d[\d.e+-]{0,30})_(\S{1,100})", re.ASCII)
 
 
@@ -81,26 +84,32 @@ def _steps(shelved: Sequence[Shelved], words: Sequence[str], limit: int) -> list
 
 
 async def _texts(site: Site, text: str, limit: int) -> list[Value]:
-    """Return the texts of runs that hold the words. Runs that were removed meanwhile are left out."""
+    """Return the texts of runs that hold the words, each once with the runs that hold the same. Runs that were removed
+    meanwhile are left out."""
     await site.indexer.ready()
     try:
-        hits, _ = await asyncio.to_thread(site.indexer.index.find, text, limit)
+        hits, _ = await asyncio.to_thread(site.indexer.index.find, text, MOST_ALIKE * limit)
     except sqlite3.Error:
         return []
-    rows = {hit.run: await site.runtime.store.get(hit.run) for hit in hits}
-    found: list[Value] = []
+    alike: dict[tuple[str, tuple[str, ...]], list[Hit]] = {}
     for hit in hits:
-        row = rows[hit.run]
-        if row is None:
-            await site.indexer.forget(hit.run)
-        else:
-            found.append(_hit(hit, row.title, str(row.status)))
-    return found
+        alike.setdefault((hit.kind, hit.parts), []).append(hit)
+    rows = {run: await site.runtime.store.get(run) for run in {hit.run for hit in hits}}
+    for run in [run for run, row in rows.items() if row is None]:
+        await site.indexer.forget(run)
+    found: list[Value] = []
+    for group in alike.values():
+        there = [(hit, row) for hit in group if (row := rows[hit.run]) is not None]
+        if there:
+            hit, row = there[0]
+            others: list[Value] = [*dict.fromkeys(one.run for one, _ in there if one.run != hit.run)]
+            found.append({**_hit(hit), "title": row.title, "status": str(row.status), "also": others})
+    return found[:limit]
 
 
-def _hit(hit: Hit, title: str, status: str) -> Value:
+def _hit(hit: Hit) -> dict[str, Value]:
     parts: list[Value] = [{"text": text, "found": at % 2 == 1} for at, text in enumerate(hit.parts) if text]
-    return {"run": hit.run, "title": title, "status": status, "path": hit.path, "kind": hit.kind, "parts": parts}
+    return {"run": hit.run, "path": hit.path, "kind": hit.kind, "parts": parts}
 
 
 def _indexed(site: Site) -> Value:
@@ -152,6 +161,7 @@ def _artifact(one: Artifact, documents: dict[str, int]) -> Value:
         "type": one.type,
         "size": one.size,
         "head": one.head,
+        "html": render_markdown(one.head) if one.type in ("markdown", "text") else None,
         "at": one.at,
         "versions": documents.get(one.document, 1),
     }

@@ -29,17 +29,23 @@ export function Artifacts() {
     ${!data && first.slow && html`<${Placeholder} lines=${6} />`}
     ${data && html`
       ${document
-        ? html`<p class="more-line"><${Link} to="/artifacts">All artifacts</${Link} <span class="soft">of ${document}</span></p>`
+        ? html`
+          <p class="more-line">
+            <${Link} to="/artifacts">All artifacts</${Link}> <span class="soft">of ${document}</span></p>
+        `
         : html`<${Types} types=${data.types} type=${type} />`}
       ${!items.length && html`
-        <${Empty} title=${type ? "There is no artifact of this type." : "No run has ended with an artifact yet."} icon="artifacts">
+        <${Empty} title=${type
+          ? "There is no artifact of this type."
+          : "No run has ended with an artifact yet."} icon="artifacts">
           ${!data.indexed.whole && html`<p>Runs are still being read.</p>`}
         </${Empty}>
       `}
       ${document
         ? html`<div class="versions">${items.map((one) => html`<${Version} key=${one.run} artifact=${one} />`)}</div>`
         : html`<ul class="gallery">${items.map((one) => html`<${Card} key=${one.run} artifact=${one} />`)}</ul>`}
-      ${next && html`<p class="more-line"><button type="button" class="button" onClick=${readMore}>Show more</button></p>`}
+      ${next &&
+        html`<p class="more-line"><button type="button" class="button" onClick=${readMore}>Show more</button></p>`}
     `}
   `;
 }
@@ -74,9 +80,11 @@ function Card({ artifact }) {
         <span class="status tone-quiet">${artifact.type.replace("_", " and ")}</span>
         <span class="soft push"><${Age} at=${artifact.at} /></span>
       </header>
-      <h2><${Link} to="/runs/${artifact.run}/artifact">${artifact.title}</${Link}></h2>
-      <div class="artifact-head pre ${artifact.type === "markdown" || artifact.type === "text" ? "" : "mono"}"
-        >${artifact.head}</div>
+      <h2>
+        <${Link} to="/runs/${artifact.run}/artifact">${artifact.title}</${Link}></h2>
+      ${artifact.html
+        ? html`<${Markup} class="artifact-head markup" html=${artifact.html} />`
+        : html`<div class="artifact-head pre mono">${artifact.head}</div>`}
       <div class="below-card">
         <span class="soft small">${plural(artifact.size, "character")}</span>
         ${artifact.versions > 1 && html`

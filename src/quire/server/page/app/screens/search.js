@@ -8,7 +8,7 @@ import { QrDialog } from "../parts/qr_dialog.js";
 import { useResource } from "../resource.js";
 import { Link, place, setQuery } from "../router.js";
 import { commands as shellCommands } from "../shell.js";
-import { number } from "../words.js";
+import { number, plural } from "../words.js";
 
 const PAUSE = 150;
 
@@ -55,7 +55,7 @@ export function Search() {
         ${data?.q === asked && !commands.length && isEmpty(data) && html`
           <${Empty} title="Nothing holds all of these words." icon="search">
             <p>${indexed(data)}</p>
-          </${Empty}>
+            </${Empty}>
         `}
         ${data && !isEmpty(data) && html`<p class="soft small more-line">${indexed(data)}</p>`}
       </div>
@@ -73,7 +73,9 @@ function isEmpty(data) {
 function indexed(data) {
   const { runs, whole, problem } = data.indexed;
   if (problem) return problem;
-  return whole ? `Texts of ${number(runs)} runs were searched.` : `Texts of ${number(runs)} runs were searched so far; the others are still being read.`;
+  return whole
+    ? `Texts of ${number(runs)} runs were searched.`
+    : `Texts of ${number(runs)} runs were searched so far; the others are still being read.`;
 }
 
 /**
@@ -118,20 +120,26 @@ function Results({ data, commands }) {
           <span class="hit-text">${one.parts.map((/** @type {any} */ piece) =>
             piece.found ? html`<mark>${piece.text}</mark>` : piece.text
           )}</span>
-          <span class="soft">${one.title}</span>
-        </${Link}>
+          <span class="soft">${one.title}${one.also.length ? ` and ${plural(one.also.length, "other run")}` : ""}</span>
+          </${Link}>
       `} />
     <${Group} title="Codes" items=${found.codes} row=${(/** @type {any} */ one) =>
       html`
         <details class="code-hit">
           <summary class="row"><b class="mono">${one.id}</b><span class="row-title">${one.name}</span>
             <span class="soft">${one.severity}</span></summary>
-          <div class="code-page"><p class="pre">${one.explanation}</p><${Command} command=${one.command} /></div>
+          <div class="code-page">
+            <p class="pre">${one.explanation}</p>
+            <${Command} command=${one.command} />
+          </div>
         </details>
       `} />
     <${Group} title="Commands" items=${commands} row=${(/** @type {any} */ one) =>
       one.to
-        ? html`<${Link} class="row" to=${one.to}><${Icon} name=${one.icon} /><span class="row-title">${one.name}</span></${Link}>`
+        ? html`
+          <${Link} class="row"
+            to=${one.to}><${Icon} name=${one.icon} /><span class="row-title">${one.name}</span></${Link}>
+        `
         : html`
           <button type="button" class="row row-button" onClick=${one.run}>
             <${Icon} name=${one.icon} /><span class="row-title">${one.name}</span></button>
@@ -149,6 +157,9 @@ function stepOf(hit) {
 function Group({ title, items, row }) {
   if (!items?.length) return null;
   return html`
-    <section class="found"><h2>${title}</h2><ul class="rows">${items.map((one) => html`<li>${row(one)}</li>`)}</ul></section>
+    <section class="found">
+      <h2>${title}</h2>
+      <ul class="rows">${items.map((one) => html`<li>${row(one)}</li>`)}</ul>
+    </section>
   `;
 }
