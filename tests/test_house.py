@@ -38,6 +38,26 @@ def test_the_rooms_are_those_of_the_list() -> None:
     assert listed == there
 
 
+def test_how_to_add_names_what_is_there() -> None:
+    """"`NAME` in `FILE`" in the lists of CONTRIBUTING.md: the file is there, and the name is in it."""
+    pairs = re.findall(r"((?:`\w+`(?:,| and)?\s)+)(?:in|of)\s`((?:src/|tests/)?[\w/]+\.py)`", _how_to_add())
+    pairs += [(f"`{name}`", file) for name, file in re.findall(r"`(\w+)` \(`([\w/]+/\w+\.py)`\)", _how_to_add())]
+    assert len(pairs) > 20
+    wrong = [(names, file) for names, file in pairs if not _holds(file, re.findall(r"`(\w+)`", names))]
+    assert wrong == []
+
+
+def _how_to_add() -> str:
+    text = CONTRIBUTING.read_text(encoding="utf-8").partition("## How to add")[2]
+    return text.partition("## Commits")[0]
+
+
+def _holds(file: str, names: list[str]) -> bool:
+    roots = (SOURCE, SOURCE / "models", CONTRIBUTING.parent)  # `open.py` stands in the list about models
+    texts = [(root / file).read_text(encoding="utf-8") for root in roots if (root / file).is_file()]
+    return any(all(re.search(rf"\b{name}\b", text) for name in names) for text in texts)
+
+
 def test_no_module_is_too_long() -> None:
     long = {_name(path) for path in MODULES if len(path.read_text().splitlines()) > LONGEST}
     assert {name for name in long if not any(part in TABLES for part in Path(name).with_suffix("").parts)} == set()
