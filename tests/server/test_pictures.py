@@ -56,11 +56,11 @@ async def test_a_graph_follows_a_run_and_never_moves(pages: Pages, tmp_path: Pat
         assert await view.evaluate("view => view.querySelector('svg').dataset.mark") == "same"
         assert await view.evaluate(places) == before
 
-        await page.get_by_role("button", name="Follow").click()
+        await page.get_by_role("button", name="Follow", exact=True).click()
         await expect(asks).to_be_in_viewport()
         await view.hover()
         await page.mouse.wheel(0, -400)
-        await expect(page.get_by_role("button", name="Follow")).to_have_attribute("aria-pressed", "false")
+        await expect(page.get_by_role("button", name="Follow", exact=True)).to_have_attribute("aria-pressed", "false")
 
 
 async def test_a_graph_by_keyboard_and_with_folds(pages: Pages, tmp_path: Path) -> None:

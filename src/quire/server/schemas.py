@@ -86,6 +86,7 @@ CHART: Mapping[str, Value] = {
     "properties": {
         "title": TEXT,
         "format": FORMAT,
+        "command": TEXT,
         "width": NUMBER,
         "height": NUMBER,
         "folded": FLAG,

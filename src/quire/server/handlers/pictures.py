@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from starlette.responses import Response
 
+from quire.display.commands import show_command
 from quire.display.fan_json import counts, item_data, item_text, letters, rank
 from quire.display.flowchart_json import chart_data
 from quire.display.flowchart_svg import svg
@@ -40,12 +41,14 @@ SVG_HEADERS = {
 async def run_graph(site: Site, call: Call) -> Reply:
     """Return the chart of the document as the run has pinned it: an edit of the file does not change it."""
     run = await site.runtime.find(call.path["run"])
-    held = await site.runtime.stored(await site.runtime.row(run))
-    return await _chart(held.plan, call)
+    row = await site.runtime.row(run)
+    held = await site.runtime.stored(row)
+    return await _chart(held.plan, row.document, call)
 
 
 async def document_graph(site: Site, call: Call) -> Reply:
-    return await _chart(_plan(site, call.path["id"]), call)
+    id = call.path["id"]
+    return await _chart(_plan(site, id), id, call)
 
 
 async def document_svg(site: Site, call: Call) -> Response:
@@ -54,9 +57,11 @@ async def document_svg(site: Site, call: Call) -> Response:
     return Response(text, media_type=SVG, headers=SVG_HEADERS)
 
 
-async def _chart(plan: Plan, call: Call) -> Reply:
+async def _chart(plan: Plan, document: str, call: Call) -> Reply:
     chart = await asyncio.to_thread(chart_data, plan, opened=call.texts("open"))
-    return Reply({"title": plan.title, "format": plan.format, **chart})
+    return Reply(
+        {"title": plan.title, "format": plan.format, "command": show_command(document, "--graph", "svg"), **chart}
+    )
 
 
 def _plan(site: Site, id: str) -> Plan:

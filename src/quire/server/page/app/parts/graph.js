@@ -6,7 +6,7 @@
 import { folded, together } from "../chart_states.js";
 import { html, useEffect, useLayoutEffect, useMemo, useRef, useState } from "../html.js";
 import { Link } from "../router.js";
-import { Status } from "./basics.js";
+import { Command, Status } from "./basics.js";
 import { camera } from "./graph_camera.js";
 import { EdgeLabel, EdgeLine, GroupBox, GroupTitle, NodeShape, spoken } from "./graph_shapes.js";
 import { Icon } from "./icon.js";
@@ -71,7 +71,10 @@ export function Graph(props) {
           ${labels(chart).map((edge) => html`<${EdgeLabel} key=${edge.label_at.join()} edge=${edge} />`)}
         </svg>
       </div>
-      <${AsTable} chart=${chart} states=${states} paths=${paths} ...${props} />
+      <div class="graph-below">
+        <${AsTable} chart=${chart} states=${states} paths=${paths} ...${props} />
+        ${chart.command && html`<${Command} command=${chart.command} label="Draw in the terminal" />`}
+      </div>
     </div>
   `;
 }

@@ -10,7 +10,7 @@ import { Icon } from "./icon.js";
  * }} ChartNode
  * @typedef {{ from: string, to: string, label: string, label_at: [number, number], points: [number, number][], route: string, back: boolean }} ChartEdge
  * @typedef {{ id: string, path: string, label: string, what: string, lines: string[], x: number, y: number, w: number, h: number }} ChartGroup
- * @typedef {{ title?: string, width: number, height: number, folded: boolean, nodes: ChartNode[], edges: ChartEdge[], groups: ChartGroup[] }} Chart
+ * @typedef {{ title?: string, command?: string, width: number, height: number, folded: boolean, nodes: ChartNode[], edges: ChartEdge[], groups: ChartGroup[] }} Chart
  * @typedef {import("../chart_states.js").NodeState} NodeState
  */
 

@@ -4,7 +4,7 @@
 
 import { html, useEffect, useLayoutEffect, useMemo, useRef, useState } from "../html.js";
 import { moved, zoomed } from "../timeline_geometry.js";
-import { duration } from "../words.js";
+import { duration, plural } from "../words.js";
 import { Canvas } from "./canvas.js";
 import { Icon } from "./icon.js";
 import { AXIS, drawAxis, drawLanes, drawOverview, OVERVIEW, placing } from "./timeline_drawing.js";
@@ -101,7 +101,7 @@ export function Timeline({ data, label, collapsed, onCollapse, selected, onSelec
         waited=${model.waited} onCollapse=${onCollapse} />
       <div class="timeline-frame">
         <${Overview} look=${look} brush=${brush} setBrush=${setBrush} setSpan=${setSpan} span=${span} />
-        <${Canvas} class="timeline-axis" height=${AXIS} aria-hidden="true"
+        <${Canvas} class="timeline-axis" height=${model.gaps.length ? AXIS : AXIS - 18} aria-hidden="true"
           draw=${(/** @type {any[]} */ ...given) => drawAxis(.../** @type {[any, any, any, any]} */ (given), look)} />
         <div class="timeline-view" ref=${box} role="application" tabindex="0" aria-label=${label}
           aria-describedby="timeline-words" onKeyDown=${onKeyDown}
@@ -129,7 +129,7 @@ export function Timeline({ data, label, collapsed, onCollapse, selected, onSelec
 /** @param {import("./timeline_model.js").Model} model */
 function hint(model) {
   const { effects, lanes } = model.data;
-  return `${effects.at.length.toLocaleString("en")} effects in ${lanes.length} steps, ${duration(model.end)}${
+  return `${plural(effects.at.length, "effect")} in ${plural(lanes.length, "step")}, ${duration(model.end)}${
     model.waited > 0.05 ? `, of which ${duration(model.waited)} waiting` : ""
   }. Arrow keys choose an effect, + and - zoom.`;
 }
