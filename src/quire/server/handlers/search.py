@@ -7,10 +7,10 @@ import re
 import sqlite3
 from typing import TYPE_CHECKING
 
+from quire.display.document_json import document_row
 from quire.display.run_json import row_data
 from quire.formats import all_codes
 from quire.server.endpoints import Call, Reply
-from quire.server.handlers.documents import summary
 from quire.server.markup import render_markdown
 from quire.server.problems import Problem
 from quire.stores.run_list import Lister, RunFilters, words_of
@@ -18,8 +18,8 @@ from quire.stores.run_list import Lister, RunFilters, words_of
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from quire.library.document_state import DocumentState
     from quire.server.run_index import Artifact, Hit
-    from quire.server.shelf import Shelved
     from quire.server.site import Site
     from quire.values import Value
 
@@ -38,7 +38,7 @@ async def search(site: Site, call: Call) -> Reply:
         return Reply({"q": call.text("q"), "found": found, "indexed": _indexed(site)})
     shelved = await asyncio.to_thread(site.shelf.all) if {"documents", "steps"} & set(wanted) else []
     if "documents" in wanted:
-        found["documents"] = [summary(one) for one in shelved if _holds(_title(one), words)][:limit]
+        found["documents"] = [document_row(one, None) for one in shelved if _holds(_title(one), words)][:limit]
     if "steps" in wanted:
         found["steps"] = _steps(shelved, words, limit)
     if "runs" in wanted and isinstance(site.runtime.store, Lister):
@@ -61,7 +61,7 @@ async def search(site: Site, call: Call) -> Reply:
     return Reply({"q": call.text("q"), "found": found, "indexed": _indexed(site)})
 
 
-def _title(one: Shelved) -> str:
+def _title(one: DocumentState) -> str:
     plan = one.document.plan if one.document else None
     return f"{one.id} {plan.title} {plan.description}" if plan else one.id
 
@@ -71,7 +71,7 @@ def _holds(text: str, words: Sequence[str]) -> bool:
     return all(word in text for word in words)
 
 
-def _steps(shelved: Sequence[Shelved], words: Sequence[str], limit: int) -> list[Value]:
+def _steps(shelved: Sequence[DocumentState], words: Sequence[str], limit: int) -> list[Value]:
     found: list[Value] = []
     for one in shelved:
         plan = one.document.plan if one.document else None
