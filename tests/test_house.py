@@ -39,7 +39,7 @@ def test_the_rooms_are_those_of_the_list() -> None:
 
 
 def test_how_to_add_names_what_is_there() -> None:
-    """"`NAME` in `FILE`" in the lists of CONTRIBUTING.md: the file is there, and the name is in it."""
+    """ "`NAME` in `FILE`" in the lists of CONTRIBUTING.md: the file is there, and the name is in it."""
     pairs = re.findall(r"((?:`\w+`(?:,| and)?\s)+)(?:in|of)\s`((?:src/|tests/)?[\w/]+\.py)`", _how_to_add())
     pairs += [(f"`{name}`", file) for name, file in re.findall(r"`(\w+)` \(`([\w/]+/\w+\.py)`\)", _how_to_add())]
     assert len(pairs) > 20

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import quire
-from quire.wording import Suggestions, cut, cut_off, did_you_mean, first_of, pluralize
+from quire.wording import Suggestions, cut, cut_line, cut_off, did_you_mean, first_of, pluralize
 
 
 @pytest.mark.parametrize(
@@ -57,3 +57,12 @@ def test_the_question_is_written_in_one_place() -> None:
     folder = Path(quire.__file__).parent
     spelled = [file.name for file in folder.rglob("*.py") if "did you mean {" in file.read_text(encoding="utf-8")]
     assert spelled == ["wording.py"]
+
+
+def test_a_line_is_cut_behind_a_word() -> None:
+    assert [cut_line("one two three", most) for most in (13, 12, 9, 8)] == [
+        "one two three",
+        "one two thr…",
+        "one two…",
+        "one two…",
+    ]

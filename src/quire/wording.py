@@ -74,6 +74,11 @@ def cut(text: str, most: int, kept: int | None = None) -> str:
     return text if len(text) <= most else f"{text[: most - 1 if kept is None else kept]}…"
 
 
+def cut_line(line: str, most: int) -> str:
+    """Return a line of at most `most` characters; a longer one with an ellipsis right behind a word."""
+    return line if len(line) <= most else f"{line[: most - 1].rstrip()}…"
+
+
 def cut_off(text: str, most: int) -> str:
     """Return a long text without its end, and with a line that says how long it was."""
     return text if len(text) <= most else f"{text[:most]}\n[cut: {len(text):,} characters in all]"

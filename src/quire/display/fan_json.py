@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from quire.values import encode
+from quire.wording import cut
 
 if TYPE_CHECKING:
     from quire.runs.fan_items import Item
@@ -49,7 +50,7 @@ def item_data(item: Item) -> dict[str, Value]:
         "path": item.path,
         "state": item.state,
         "message": item.message[:LONGEST],
-        "text": text if len(text) <= LONGEST else text[: LONGEST - 1] + "…",
+        "text": cut(text, LONGEST),
         "elapsed": round(item.elapsed, 3),
         "cost": item.cost,
         "effects": item.effects,

@@ -8,6 +8,7 @@ import click
 
 from quire.display.text import one_line
 from quire.display.visible import width
+from quire.wording import cut_line
 
 Style = Callable[[str, int], str]
 """Gets a finished cell and the number of its column; returns the same text, optionally with colour codes around it."""
@@ -76,8 +77,7 @@ def tokens(input_tokens: int, output_tokens: int) -> str:
 
 def short(text: str, limit: int) -> str:
     """Put a text on one line and cut it after `limit` characters."""
-    line = one_line(text)
-    return line if len(line) <= limit else line[: limit - 1].rstrip() + "…"
+    return cut_line(one_line(text), limit)
 
 
 def paragraph(title: str, lines: Sequence[str]) -> Iterator[str]:

@@ -36,6 +36,7 @@ from quire.plan.nodes import (
     UseTool,
 )
 from quire.plan.thread import Thread
+from quire.wording import cut_line, pluralize
 
 Shape = typing.Literal["model", "tool", "ask", "choice", "pure", "call", "end", "fold"]
 LABEL_LIMIT = 80
@@ -158,8 +159,7 @@ def _drawn(plan: Plan, folding: Folding | None) -> tuple[Item, ...]:
 
 def shortened(text: str, limit: int = LABEL_LIMIT) -> str:
     """Return a text on one line, cut to `limit` characters."""
-    line = " ".join(text.split())
-    return line if len(line) <= limit else line[: limit - 1].rstrip() + "…"
+    return cut_line(" ".join(text.split()), limit)
 
 
 def _sequence(drawing: _Drawing, sequence: Sequence, prefix: str, above: str, ends: list[_Exit]) -> list[_Exit]:
@@ -178,7 +178,7 @@ def _piece(drawing: _Drawing, piece: Piece, ends: list[_Exit]) -> list[_Exit]:
     if not piece.folded:
         return _step(drawing, first.step, first.name, first.path, ends)
     head = _head(first.step) if first is last else f"Steps {first.step.label} to {last.step.label}"
-    what = f"{piece.steps} {'step' if piece.steps == 1 else 'steps'}, folded"
+    what = f"{piece.steps} {pluralize('step', piece.steps)}, folded"
     return drawing.add(Node(f"{first.name}more", "fold", head, what, first.path, piece.steps, last.path), ends)
 
 
