@@ -58,12 +58,15 @@ def step_detail(view: RunView, found: Why, *, after: int = 0) -> dict[str, Value
 
 
 def _place(found: Why) -> dict[str, Value]:
+    """Return what is known about an item or a call, which is not a step: its state is that of its last effect."""
+    last = found.performed[-1].record if found.performed else None
+    status = "running" if last is None else "failed" if last.failure else "completed"
     return {
         "path": found.path,
         "label": found.label,
         "way": found.way,
         "title": found.title,
-        "status": found.status,
+        "status": status,
         "message": found.message,
         "elapsed": round(found.elapsed, 3),
         "input_tokens": found.input_tokens,

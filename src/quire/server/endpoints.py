@@ -29,6 +29,7 @@ Cost: TypeAlias = Literal["FREE", "PAID", "WRITES"]
 
 MAX_BODY = 10_000_000
 JSON = "application/json"
+_WITHOUT_BODY = (204, 304)
 
 _TEMPLATE = re.compile(r"\{(\w+)(:path)?\}")
 
@@ -182,6 +183,6 @@ def _validator(schema: str) -> jsonschema_rs.Draft202012Validator:
 
 
 def json_response(reply: Reply) -> Response:
-    if reply.status == 304:
-        return Response(None, 304, dict(reply.headers))
+    if reply.status in _WITHOUT_BODY:
+        return Response(None, reply.status, dict(reply.headers))
     return Response(encode(reply.data), reply.status, dict(reply.headers), JSON)

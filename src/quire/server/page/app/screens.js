@@ -14,12 +14,17 @@ const SCREENS = [
   ["/search", () => import("./screens/search.js"), "Search"],
   ["/runs/:run", () => import("./screens/run.js"), "Run"],
   ["/runs/:run/steps/*path", () => import("./screens/run.js"), "Run"],
+  ["/runs/:run/journal", () => import("./screens/run_journal.js"), "RunJournal"],
+  ["/runs/:run/values", () => import("./screens/run_values.js"), "RunValuesScreen"],
+  ["/runs/:run/transcript", () => import("./screens/run_transcript.js"), "RunTranscript"],
+  ["/runs/:run/artifact", () => import("./screens/run_artifact.js"), "RunArtifact"],
+  ["/runs/:run/document", () => import("./screens/run_document.js"), "RunDocument"],
   ["/runs/:run/graph", () => import("./screens/run_graph.js"), "RunGraph"],
   ["/runs/:run/timeline", () => import("./screens/run_timeline.js"), "RunTimeline"],
   ["/runs/:run/fans/*path", () => import("./screens/run_fan.js"), "RunFan"],
 ];
 
-/** Components that are loaded, by pattern. @type {Map<string, any>} */
+/** Components that are loaded, by name. @type {Map<string, any>} */
 const loaded = new Map();
 
 /** The screen of the address. */
@@ -27,26 +32,27 @@ export function Screen() {
   const path = place.value.path;
   for (const [pattern, load, name] of SCREENS) {
     const props = match(pattern, path);
-    if (props) return html`<${Loaded} key=${pattern} pattern=${pattern} load=${load} name=${name} props=${props} />`;
+    // Two addresses of one screen are one screen: what is open in it stays open.
+    if (props) return html`<${Loaded} key=${name} load=${load} name=${name} props=${props} />`;
   }
   return html`<${NotFound} path=${path} />`;
 }
 
-/** @param {{ pattern: string, load: () => Promise<any>, name: string, props: Record<string, string> }} given */
-function Loaded({ pattern, load, name, props }) {
-  const [state, setState] = useState(loaded.has(pattern) ? "shown" : "loading");
+/** @param {{ load: () => Promise<any>, name: string, props: Record<string, string> }} given */
+function Loaded({ load, name, props }) {
+  const [state, setState] = useState(loaded.has(name) ? "shown" : "loading");
   useEffect(() => {
-    if (loaded.has(pattern)) return;
+    if (loaded.has(name)) return;
     const timer = setTimeout(() => setState((now) => now === "loading" ? "slow" : now), 150);
     load().then((module) => {
-      loaded.set(pattern, module[name]);
+      loaded.set(name, module[name]);
       setState("shown");
     }, () => setState("failed"));
     return () => clearTimeout(timer);
-  }, [pattern]);
+  }, [name]);
   if (state === "failed") return html`<${CannotLoad} />`;
   if (state !== "shown") return state === "slow" ? html`<${Placeholder} lines=${6} />` : null;
-  return html`<${loaded.get(pattern)} ...${props} />`;
+  return html`<${loaded.get(name)} ...${props} />`;
 }
 
 /** A server of another version has other modules; one that is away has none. */

@@ -17,7 +17,7 @@ const TABS = [
   ["Steps", "", "s"],
   ["Graph", "graph", "g"],
   ["Timeline", "timeline", "t"],
-  ["Journal", "journal", "j"],
+  ["Journal", "journal", ""],
   ["Values", "values", "v"],
   ["Transcript", "transcript", ""],
   ["Artifact", "artifact", ""],
@@ -27,7 +27,7 @@ const TABS = [
  * `tab` is the end of the address: "" for the steps, "graph", "timeline" and so on. `children` are drawn once the head
  * is known; a function gets the store of the run.
  *
- * @param {{ run: string, tab: string, children?: any, keys?: import("../keys.js").Shortcut[] }} props
+ * @param {{ run: string, tab: string, children?: any }} props
  */
 export function RunFrame({ run, tab, children }) {
   const store = useRun(run);
@@ -108,7 +108,8 @@ function Facts({ head }) {
       <div>
         <dt>Document</dt>
         <dd>
-          <${Link} to="/documents/${part(head.document)}">${head.document}</${Link}>${head.document_changed &&
+          <${Link} to="/documents/${part(head.document_id ?? head.document)}">${head.document_id ??
+            head.document}</${Link}>${head.document_changed &&
             html`<${Link} class="changed" to="/runs/${head.id}/document">the file has changed since</${Link}>`}</dd></div>
       ${head.model && html`
         <div>

@@ -41,9 +41,9 @@ export function QuestionBar({ head }) {
 export function Answered({ answer }) {
   return html`
     <p class="answered" role="status"><${Icon} name="check" />
-      Step ${answer.way}: answered <strong>${cut(String(answer.answer), 120)}</strong>${answer.by && html`
-        by ${who(answer.by)}
-      `}, <${Age} at=${answer.at} /></p>
+      Step ${answer.way}: answered <strong>${cut(String(answer.answer), 120)}</strong>${answer.by
+        ? ` by ${who(answer.by)}`
+        : ""}, <${Age} at=${answer.at} /></p>
   `;
 }
 

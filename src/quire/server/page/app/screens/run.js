@@ -1,28 +1,49 @@
 // A run: its steps, the selected step, and the values, side by side; one below the other on a phone.
 
-import { html } from "../html.js";
-import { Link } from "../router.js";
-import { part } from "../api.js";
-import { Status } from "../parts/basics.js";
+import { html, useState } from "../html.js";
+import { Empty } from "../parts/basics.js";
 import { RunFrame } from "../parts/run_frame.js";
+import { RunValues } from "../parts/run_values.js";
+import { StepTree } from "../parts/step_tree.js";
+import { StepView } from "../parts/step_view.js";
+import { firstToSee, stepOf } from "../run_tree.js";
 
 /** @param {{ run: string, path?: string }} props */
 export function Run({ run, path = "" }) {
   return html`
     <${RunFrame} run=${run} tab="">
       ${(/** @type {import("../run_store.js").RunStore} */ store) =>
-        html`
-          <ul class="rows">
-            ${(store.head.value?.steps ?? []).map((step) =>
-              html`
-                <li key=${step.path}>
-                  <${Link} class="row" to="/runs/${run}/steps/${part(step.path)}"
-                    aria-current=${step.path === path ? "true" : undefined}><${Status} status=${step
-                      .status} /><span class="row-title">${step.label} ${step.title}</span></${Link}></li>
-              `
-            )}
-          </ul>
-        `}
+        html`<${Columns} key=${run} store=${store} path=${path} />`}
     </${RunFrame}>
+  `;
+}
+
+/** @param {{ store: import("../run_store.js").RunStore, path: string }} props */
+function Columns({ store, path }) {
+  const head = /** @type {import("../run_store.js").Head} */ (store.head.value);
+  // Chosen once: what a person looks at does not change because the run goes on.
+  const [first] = useState(() => firstToSee(head.steps));
+  const selected = path || first || firstToSee(head.steps);
+  if (!head.steps.length && !selected) {
+    return html`
+      <${Empty} title="No step has begun." icon="clock">
+        <p>The steps appear here as the run goes on.</p>
+        </${Empty}>
+    `;
+  }
+  return html`
+    <div class="run-columns">
+      <nav class="column-steps" aria-label="Steps of the run">
+        <h2 class="visually-hidden">Steps</h2>
+        <${StepTree} run=${head.id} steps=${head.steps} selected=${stepOf(head.steps, selected)?.path ?? ""} />
+      </nav>
+      <div class="column-step">
+        <${StepView} store=${store} path=${selected} />
+      </div>
+      <aside class="column-values" aria-label="Values of the run">
+        <h2>Values</h2>
+        <${RunValues} store=${store} />
+      </aside>
+    </div>
   `;
 }
