@@ -26,22 +26,59 @@ function unreachable() {
   };
 }
 
+/** A second click that comes so soon means the same as the first. */
+const CLICK_MS = 1000;
+/** The keys of the last clicks, by request. @type {Map<string, { key: string, at: number }>} */
+const clicks = new Map();
+/** Requests that are under way. @type {Map<string, Promise<Response>>} */
+const underWay = new Map();
+
 /**
+ * The key of a click: the same request gets the same key within a second, so a double click is done once.
+ *
+ * @param {string} request
+ */
+function keyOf(request) {
+  const now = Date.now();
+  for (const [other, { at }] of clicks) if (now - at > CLICK_MS) clicks.delete(other);
+  const known = clicks.get(request);
+  const key = known?.key ?? crypto.randomUUID?.() ?? String(Math.random()).slice(2) + now;
+  clicks.set(request, { key, at: now });
+  return key;
+}
+
+/**
+ * Sends a request. The same request that is under way already is not sent again: both callers get its answer.
+ *
  * @param {string} method
  * @param {string} path below /api/v1
  * @param {{ body?: unknown, headers?: Record<string, string>, signal?: AbortSignal }} [options]
  * @returns {Promise<Response>}
  */
 export async function send(method, path, { body, headers = {}, signal } = {}) {
-  /** @type {Record<string, string>} */
-  const all = { Authorization: `Bearer ${token.value}`, ...headers };
-  if (method !== "GET") {
-    all["Content-Type"] = "application/json";
-    all["Idempotency-Key"] ??= crypto.randomUUID?.() ?? String(Math.random()).slice(2) + Date.now();
+  if (method === "GET") return await attempt(method, path, undefined, headers, signal);
+  const text = JSON.stringify(body ?? {});
+  const request = `${method} ${path} ${text}`;
+  let answer = underWay.get(request);
+  if (!answer) {
+    const own = { "Content-Type": "application/json", "Idempotency-Key": keyOf(request), ...headers };
+    answer = attempt(method, path, text, own, signal).finally(() => underWay.delete(request));
+    underWay.set(request, answer);
   }
+  return (await answer).clone();
+}
+
+/**
+ * @param {string} method
+ * @param {string} path
+ * @param {string | undefined} text
+ * @param {Record<string, string>} headers
+ * @param {AbortSignal} [signal]
+ */
+async function attempt(method, path, text, headers, signal) {
+  const all = { Authorization: `Bearer ${token.value}`, ...headers };
   let response;
   try {
-    const text = method === "GET" ? undefined : JSON.stringify(body ?? {});
     response = await fetch(BASE + path, { method, headers: all, body: text, signal, cache: "no-store" });
   } catch (error) {
     if (signal?.aborted) throw error;

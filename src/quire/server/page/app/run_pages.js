@@ -1,0 +1,142 @@
+// Pages of the list of runs: loaded as one scrolls, kept current by the feed, never moved by runs that are new.
+
+import { ApiProblem, get } from "./api.js";
+import { listen, lostSince } from "./feed.js";
+import { useEffect, useMemo, useState } from "./html.js";
+
+const PAGE = 100;
+const LOOK_MS = 400;
+
+/** @typedef {import("./api.js").Problem} Problem */
+/**
+ * `fresh` counts the runs that came since the list was read; `more` says that there are even more than that.
+ *
+ * @typedef {{
+ *   rows: any[], next: string | null, fresh: number, more: boolean, problem: Problem | null, slow: boolean, known: boolean,
+ * }} Pages
+ */
+
+/** @type {Pages} */
+const NOTHING = { rows: [], next: null, fresh: 0, more: false, problem: null, slow: false, known: false };
+
+/** The list of one set of filters. `query` is that of the API, without a question mark. */
+class RunPages {
+  /** @param {string} query @param {(pages: Pages) => void} show */
+  constructor(query, show) {
+    this.query = query;
+    this.show = show;
+    this.state = NOTHING;
+    this.gone = false;
+    this.loading = false;
+    this.timer = 0;
+  }
+
+  /** @param {Partial<Pages>} changes */
+  set(changes) {
+    this.state = { ...this.state, ...changes };
+    if (!this.gone) this.show(this.state);
+  }
+
+  /** @param {string} [after] */
+  async read(after) {
+    return await get(`/runs?${this.query}${this.query && "&"}limit=${PAGE}${after ? `&after=${after}` : ""}`);
+  }
+
+  /** Reads the list from the top. */
+  async load() {
+    if (this.loading) return;
+    this.loading = true;
+    const timer = setTimeout(() => !this.state.known && this.set({ slow: true }), 150);
+    try {
+      const { items, next } = await this.read();
+      this.set({ rows: items, next, fresh: 0, more: false, problem: null, slow: false, known: true });
+    } catch (error) {
+      this.fail(error);
+    } finally {
+      clearTimeout(timer);
+      this.loading = false;
+    }
+  }
+
+  /** Reads the next page. */
+  async loadMore() {
+    if (this.loading || !this.state.next) return;
+    this.loading = true;
+    try {
+      const { items, next } = await this.read(this.state.next);
+      const known = new Set(this.state.rows.map((row) => row.id));
+      this.set({ rows: [...this.state.rows, ...items.filter((/** @type {any} */ row) => !known.has(row.id))], next });
+    } catch (error) {
+      this.fail(error);
+    } finally {
+      this.loading = false;
+    }
+  }
+
+  /** @param {unknown} error */
+  fail(error) {
+    if (!(error instanceof ApiProblem)) throw error;
+    // A server that is away takes nothing from the screen: the bar above says so.
+    if (error.problem.status !== 0 || !this.state.known) this.set({ problem: error.problem, slow: false });
+  }
+
+  /** Takes changes of runs: known ones change in their place, new ones are counted. @param {any} data */
+  hear({ rows, more, gone }) {
+    const changed = new Map(rows.map((/** @type {any} */ row) => [row.id, row]));
+    const lost = new Set(gone);
+    const shown = this.state.rows.filter((row) => !lost.has(row.id)).map((row) => changed.get(row.id) ?? row);
+    const known = new Set(shown.map((row) => row.id));
+    this.set({ rows: shown });
+    if (more || [...changed.keys()].some((id) => !known.has(id))) this.lookSoon();
+  }
+
+  lookSoon() {
+    this.timer ||= setTimeout(() => {
+      this.timer = 0;
+      this.look().catch(() => {});
+    }, LOOK_MS);
+  }
+
+  /** Counts the runs at the top that the list does not show yet. */
+  async look() {
+    const { items } = await this.read();
+    const known = new Set(this.state.rows.map((row) => row.id));
+    const top = this.state.rows[0];
+    const fresh = items.filter((/** @type {any} */ row) =>
+      !known.has(row.id) && (!top || row.created_at >= top.created_at)
+    );
+    if (!this.state.rows.length && fresh.length) return this.load();
+    this.set({ fresh: fresh.length, more: fresh.length === PAGE });
+  }
+
+  /** @returns {() => void} stops it */
+  start() {
+    this.load();
+    const stop = listen((frame) => {
+      if (frame.event === "runs") this.hear(frame.data);
+    });
+    let lost = lostSince.value;
+    const back = lostSince.subscribe((now) => {
+      if (lost && !now) this.lookSoon();
+      lost = now;
+    });
+    return () => {
+      this.gone = true;
+      clearTimeout(this.timer);
+      stop();
+      back();
+    };
+  }
+}
+
+/**
+ * @param {string} query
+ * @returns {Pages & { reload: () => void, loadMore: () => void }}
+ */
+export function useRunPages(query) {
+  const [state, setState] = useState({ query, pages: NOTHING });
+  const store = useMemo(() => new RunPages(query, (pages) => setState({ query, pages })), [query]);
+  useEffect(() => store.start(), [store]);
+  const pages = state.query === query ? state.pages : NOTHING;
+  return { ...pages, reload: () => store.load(), loadMore: () => store.loadMore() };
+}

@@ -1,0 +1,88 @@
+"""Fork with its receipt, then compare with the origin, in a real browser."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from playwright.async_api import expect
+from tests.browser import WIDE, Pages, check_looks, each_look, picture
+from tests.server.served import served
+from tests.server.team_workspace import ordinary_day, write_documents
+
+from quire.runs.export import export_lines
+
+pytestmark = pytest.mark.asyncio(loop_scope="session")
+
+
+async def test_fork_from_a_step_with_another_value_and_compare(pages: Pages, tmp_path: Path) -> None:
+    async with served(tmp_path / "team", {}) as server:
+        write_documents(server.folder)
+        runs = await ordinary_day(server.site.runtime)
+        done = runs["done"]
+        before = await export_lines(server.site.runtime, done)
+        page = await pages.open(server.at(f"/runs/{done}/fork"))
+        receipt = page.get_by_role("region", name="Receipt")
+        await expect(receipt).to_contain_text("Keeps")
+        await page.locator(".fork-step input:enabled").nth(3).check()
+        await expect(receipt.locator(".receipt-line")).to_contain_text("recorded effects ($")
+        await page.get_by_label("Budget in dollars").fill("5")
+        await expect(receipt.locator(".command")).to_contain_text("--budget 5")
+        await page.get_by_role("radio").first.check()
+        await expect(receipt.locator(".receipt-line")).to_contain_text("Keeps 0 recorded effects")
+        customers = page.locator("#field-customers")
+        await customers.fill("many")
+        await expect(page.get_by_text("This is not a number.")).to_be_visible()
+        await expect(page.get_by_role("button", name="Start the fork")).to_be_disabled()
+        await customers.fill("7")
+        await expect(receipt.locator(".command")).to_contain_text("--set customers=7")
+        await check_looks(page, "fork")
+        await page.set_viewport_size({"width": WIDE, "height": 900})
+        await page.get_by_role("button", name="Start the fork").dblclick()
+        made = page.get_by_role("region", name="The fork")
+        await expect(made.get_by_text("completed")).to_be_visible()
+        await each_look(page, "fork-made", picture)
+        await page.set_viewport_size({"width": WIDE, "height": 900})
+        rows = await server.site.runtime.store.list()
+        assert len(rows) == len(runs) + 1
+        assert await export_lines(server.site.runtime, done) == before
+        await made.get_by_role("link", name="Compare with its origin").click()
+        await expect(page).to_have_url(f"http://{server.place}/compare/{done}/{rows[0].id}")
+        await expect(page.get_by_role("region", name="Differences of the runs as a whole")).to_contain_text("customers")
+
+
+async def test_compare_two_runs_step_by_step(pages: Pages, tmp_path: Path) -> None:
+    async with served(tmp_path / "team", {}) as server:
+        write_documents(server.folder)
+        runs = await ordinary_day(server.site.runtime)
+        page = await pages.open(server.at("/runs"))
+        for name in ("done", "fork"):
+            await page.get_by_role("checkbox", name=runs[name]).check()
+        await page.get_by_role("button", name="Compare").click()
+        await expect(page).to_have_url(f"http://{server.place}/compare/{runs['done']}/{runs['fork']}")
+        await expect(page.get_by_text("Same document, model and inputs.")).to_be_visible()
+        answer = page.locator(".change", has=page.get_by_role("heading", name="answer"))
+        await expect(answer.first.locator("del")).to_have_text("yes")
+        await expect(answer.first.locator("ins")).to_have_text("no")
+        await check_looks(page, "compare")
+        await page.set_viewport_size({"width": WIDE, "height": 900})
+        folded = page.get_by_role("button", name="the same").first
+        await folded.click()
+        await expect(page.locator(".same-steps li").first).to_be_visible()
+        await page.get_by_role("link", name="Graph").click()
+        await expect(page.locator(".chart")).to_be_visible()
+        await each_look(page, "compare-graph", picture)
+        await page.set_viewport_size({"width": WIDE, "height": 900})
+        await page.go_back()
+        await page.locator("h1").focus()
+        await page.keyboard.press("n")
+        await page.keyboard.press("n")
+        await expect(page.locator(".step-diff [aria-expanded=true]").first).to_be_visible()
+        assert "step=" in page.url
+        await page.get_by_role("link", name="Swap").click()
+        await expect(page).to_have_url(f"http://{server.place}/compare/{runs['fork']}/{runs['done']}")
+        await page.goto(server.at(f"/compare/{runs['done']}/{runs['done']}"))
+        await expect(page.get_by_text("steps are the same.")).to_be_visible()
+        await page.goto(server.at(f"/compare/{runs['done']}/nothing"))
+        await expect(page.get_by_text("there is no run nothing")).to_be_visible()
+    pages.faults[:] = [fault for fault in pages.faults if "404" not in fault]
