@@ -12,7 +12,7 @@ from playwright.async_api import Page, expect
 from tests.browser import Pages, check_looks, picture
 from tests.server.retold import retold
 from tests.server.served import Served, served, write
-from tests.server.team_workspace import ordinary_day, triage, write_documents
+from tests.server.team_workspace import ordinary_day, tickets, triage, write_documents
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
@@ -226,3 +226,20 @@ async def test_the_past_runs_of_a_document(pages: Pages, tmp_path: Path) -> None
         await page.get_by_text("The same as a table").click()
         await expect(page.get_by_role("row")).to_have_count(23)
         await check_looks(page, "history")
+
+
+async def test_a_fan_is_live(pages: Pages, tmp_path: Path) -> None:
+    async with team(tmp_path / "team", pages) as (server, _):
+        slow = [{"contains": "T-4105", "error": "lost"}, {"default": "Done.", "delay_ms": 40}]
+        model = server.script("slow.json", slow)
+        run = (await server.start("ticket-triage.yaml", inputs={"tickets": tickets(200)}, model=model))["id"]
+        page = await pages.open(server.at(f"/runs/{run}/fans/2"))
+        pending = page.get_by_role("button", name="not begun")
+        await expect(pending).to_be_visible()
+        await expect(page.locator(".fan-row").first).to_contain_text("T-4105")
+        await expect(page.get_by_role("button", name="done 199")).to_be_visible()
+        await expect(pending).to_have_count(0)
+        async with server.client() as client:
+            fan = (await client.get(f"/runs/{run}/fans/2")).json()
+        assert fan["counts"] == {"pending": 0, "running": 0, "waiting": 0, "done": 199, "failed": 1}
+        assert server.site.views.replays <= 1

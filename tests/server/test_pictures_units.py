@@ -213,3 +213,15 @@ async def test_ten_thousand_effects_and_a_thousand_items_are_drawn_at_once(page:
     assert drawn < 60
     assert lane == 0
     assert words == "Step 0, A step: model, failed, began after 0 ms, took 0.5 s"
+
+
+async def test_items_change_with_the_events_of_the_feed(page: Page) -> None:
+    body = """
+        return m.withItems('ppppp', '2', [
+            { type: 'effect', path: '2/for_each[1]/model' }, { type: 'fan_item', path: '2', index: 0, state: 'done' },
+            { type: 'question', path: '2/for_each[3]/ask' }, { type: 'fan_item', path: '2', index: 2, state: 'failed' },
+            { type: 'effect', path: '20/for_each[4]/model' }, { type: 'run_paused' },
+            { type: 'fan_item', path: '2', index: 99, state: 'done' },
+        ]);
+    """
+    assert await run(page, "fan_live.js", body) == "drfwp"

@@ -74,11 +74,16 @@ def _plan(site: Site, id: str) -> Plan:
 
 async def run_timeline(site: Site, call: Call) -> Reply:
     run = await site.runtime.find(call.path["run"])
-    seen = await site.views.of(run)
+    seen = await site.views.head(run)
     if call.request.headers.get("if-none-match") == (tag := f'"{seen.version.tag}"'):
         return Reply(None, 304, {"ETag": tag})
-    events = await site.runtime.store.events(run, 0) if _may_have_waited(seen.view) else ()
-    data = await asyncio.to_thread(timeline_data, seen.view, events)
+    if _may_have_waited(seen.view):
+        events = await site.runtime.store.events(run, 0)
+        # The head of a run that is driven here has changed meanwhile.
+        seen = await site.views.head(run)
+    else:
+        events = ()
+    data = timeline_data(seen.view, events)
     return Reply({"seq": seen.version.seq, **data}, 200, {"ETag": tag})
 
 
@@ -91,8 +96,8 @@ def _may_have_waited(view: RunView) -> bool:
 async def run_fan(site: Site, call: Call) -> Reply:
     """Return the states of all items of a fan, and one page of the items that fit, the failed ones first."""
     run = await site.runtime.find(call.path["run"])
-    view = (await site.views.of(run)).view
-    return Reply(await asyncio.to_thread(_fan, view, call))
+    # The head of a run that is driven here needs no replay, and must be read before anything else happens.
+    return Reply(_fan((await site.views.head(run)).view, call))
 
 
 def _fan(view: RunView, call: Call) -> dict[str, Value]:

@@ -178,7 +178,7 @@ export class RunStore {
     this.waiting = [];
     const head = this.head.value;
     if (!head || !events.length) return;
-    const { head: next, unsure } = applied(head, events.filter((one) => one.seq));
+    const { head: next, unsure } = applied(head, events.filter((one) => one.seq || one.type === "fan_item"));
     this.head.value = next;
     this.stream(events);
     if (events.some((one) => one.seq)) this.changes.value++;
@@ -228,6 +228,8 @@ export function applied(head, events) {
     next.seq = Math.max(next.seq, event.seq ?? 0);
     unsure ||= UNSURE.test(event.type);
     const step = event.path ? stepOf(event.path) : undefined;
+    // The ends of items are told only by the process that drives the run.
+    if (step?.items && event.type === "effect") unsure = true;
     if (step) change(step, event, step.path === event.path);
     else if (event.path) unsure = true;
     if (event.type === "effect") {

@@ -1,6 +1,8 @@
 // The items of a fan-out: a strip of all of them, and a list that begins with those that failed.
 
 import { get, part, query } from "../api.js";
+import { withItems } from "../fan_live.js";
+import { listen } from "../feed.js";
 import { html, useEffect, useMemo, useRef, useState } from "../html.js";
 import { Empty, Placeholder, ProblemBox } from "../parts/basics.js";
 import { FanStrip, LETTERS } from "../parts/fan_strip.js";
@@ -14,6 +16,8 @@ import { duration, money, number, plural } from "../words.js";
 const PAGE = 100;
 /** Texts of items are fetched so many at a time when the pointer or the keys reach them. */
 const CHUNK = 50;
+/** Milliseconds between two fetches while the run goes on. */
+const PAUSE = 1500;
 
 /** @param {{ run: string, path: string }} props */
 export function RunFan({ run, path }) {
@@ -30,16 +34,15 @@ function Fan({ store, path }) {
   const asked = place.value.query;
   const filter = { q: asked.get("q") ?? "", state: asked.get("state") ?? "" };
   const address = `/runs/${part(head.id)}/fans/${part(path)}`;
-  const fan = useResource(
-    address + query({ ...filter, limit: PAGE }),
-    (frame) => frame.data?.run === head.id && frame.event !== "delta",
-  );
+  const fan = useResource(address + query({ ...filter, limit: PAGE }));
+  const events = useEvents(head.id, fan);
   const more = useMore(address, filter, fan.data);
   const texts = useTexts(address, fan.data);
   const selected = asked.get("item") === null ? -1 : Number(asked.get("item"));
   if (fan.problem) return html`<${ProblemBox} problem=${fan.problem} retry=${fan.reload} />`;
   if (!fan.data) return fan.slow && html`<${Placeholder} lines=${8} />`;
-  const { letters, counts, label, title, total, fitting } = fan.data;
+  const { counts, label, title, total, fitting } = fan.data;
+  const letters = withItems(fan.data.letters, path, events);
   const here = `/runs/${part(head.id)}`;
   /** @param {number} at */
   const words = (at) => {
@@ -141,6 +144,42 @@ function Row({ item, here, selected }) {
         </${Link}>
         </div>
   `;
+}
+
+/**
+ * The events of a run since the items were fetched. The items are fetched again while it goes on, but not often.
+ *
+ * @param {string} run
+ * @param {import("../resource.js").Resource} fan
+ * @returns {any[]}
+ */
+function useEvents(run, fan) {
+  const events = useRef(/** @type {{ of: any, all: any[] }} */ ({ of: null, all: [] }));
+  const [, tick] = useState(0);
+  const reload = useRef(fan.reload);
+  reload.current = fan.reload;
+  if (events.current.of !== fan.data) events.current = { of: fan.data, all: [] };
+  useEffect(() => {
+    let drawing = 0, fetching = 0;
+    const stop = listen(({ data }) => {
+      if (data?.run !== run || data.type === "delta") return;
+      events.current.all.push(data);
+      drawing ||= requestAnimationFrame(() => {
+        drawing = 0;
+        tick((count) => count + 1);
+      });
+      fetching ||= setTimeout(() => {
+        fetching = 0;
+        reload.current();
+      }, PAUSE);
+    });
+    return () => {
+      stop();
+      cancelAnimationFrame(drawing);
+      clearTimeout(fetching);
+    };
+  }, [run]);
+  return events.current.all;
 }
 
 /**
