@@ -4,7 +4,7 @@ envelope."""
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, assert_never
 
 import click
 
@@ -70,11 +70,18 @@ def uses_of(plan: Plan, kind: str) -> dict[str, list[str]]:
     """Return the tools, or the prompts, that a plan names, each with the labels of its steps."""
     uses: dict[str, list[str]] = {}
     for _, step in plan.steps():
-        match step.work:
-            case UseTool() as work if kind == "tool":
-                uses.setdefault(tool_name(work), []).append(step.label)
-            case Think(preamble=PromptSource() as source) if kind == "prompt":
-                uses.setdefault(prompt_name(source), []).append(step.label)
+        work = step.plain_work
+        match work:
+            case UseTool():
+                if kind == "tool":
+                    uses.setdefault(tool_name(work), []).append(step.label)
+            case Think(preamble=source):
+                if kind == "prompt" and source:
+                    uses.setdefault(prompt_name(source), []).append(step.label)
+            case Thread() | None:
+                pass  # its tools are offered to the model, not named
+            case _:
+                assert_never(work)
     return uses
 
 
@@ -101,7 +108,7 @@ def _steps(sequence: Steps) -> Iterator[str]:
 def _does(step: Step) -> Iterator[str]:
     if step.ask:
         yield _question(step.ask)
-    match step.work:
+    match step.plain_work:
         case Think(prompt=prompt, preamble=preamble):
             yield f"asks the model: {short(written(prompt), 80)}" if not prompt.empty else "asks the model"
             if preamble:
@@ -114,8 +121,11 @@ def _does(step: Step) -> Iterator[str]:
                 yield f"goes on from {extends}"
             if limits:
                 yield f"at most {', '.join(f'{name} {limit}' for name, limit in limits.items())}"
-        case None if not step.ask and not step.match:
-            yield "does nothing"
+        case None:
+            if not step.ask and not step.match:
+                yield "does nothing"
+        case work:
+            assert_never(work)
     if step.capture:
         yield f"keeps {_kept(step.capture)}"
 
@@ -149,7 +159,7 @@ def _step_data(step: Step) -> Value:
             "options": [written(option) for option in step.ask.options],
             "default": written(step.ask.default) if step.ask.default is not None else None,
         }
-    match step.work:
+    match step.plain_work:
         case Think(prompt=prompt, preamble=preamble):
             data["model"] = {"text": written(prompt), "prompt": prompt_name(preamble) if preamble else None}
         case UseTool(connection=connection, tool=tool):
@@ -161,6 +171,10 @@ def _step_data(step: Step) -> Value:
                 "limits": dict(limits),
                 "permissions": [permission.capability for permission in permissions],
             }
+        case None:
+            pass
+        case work:
+            assert_never(work)
     if step.capture:
         capture = step.capture
         data["keeps"] = {

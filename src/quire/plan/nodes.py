@@ -272,7 +272,8 @@ class Parallel(StepWork, frozen=True):
 
 
 PipelineWork: TypeAlias = Transform | Invoke | Agent | Call | Select | Fold | ForEach | Parallel
-Work: TypeAlias = Think | UseTool | PipelineWork | Thread
+PlainWork: TypeAlias = Think | UseTool | Thread
+Work: TypeAlias = PlainWork | PipelineWork
 """After a kind is added mypy finds the places that must know it; CONTRIBUTING.md lists those that it cannot find."""
 
 
@@ -295,6 +296,13 @@ class Step(Struct, frozen=True, gc=False):
     def calls(self) -> tuple[Call, ...]:
         """Return the calls of other documents that its work may make."""
         return self.work.calls() if self.work else ()
+
+    @property
+    def plain_work(self) -> PlainWork | None:
+        """The work of a step of a playbook or a directive. Raises `TypeError` for a step of a pipeline."""
+        if isinstance(self.work, PipelineWork):
+            raise TypeError(f"{self.label} is a step of a pipeline")
+        return self.work
 
 
 class Sequence(Struct, frozen=True, gc=False):

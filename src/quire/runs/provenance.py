@@ -158,7 +158,7 @@ def _references(step: Step) -> Iterator[Reference]:
     if step.ask:
         for text in (step.ask.prompt, *step.ask.options, *([step.ask.default] if step.ask.default else [])):
             yield from text.references()
-    match step.work:
+    match step.plain_work:
         case Think(prompt=prompt, preamble=preamble):
             if preamble is not None and preamble.scheme == "variable":
                 yield Reference(preamble.where, None, "")
@@ -167,6 +167,10 @@ def _references(step: Step) -> Iterator[Reference]:
             yield from prompt.references()
         case UseTool(arguments=arguments):
             yield from _in_arguments(arguments)
+        case Thread() | None:
+            pass
+        case work:
+            assert_never(work)
     for case in step.match.cases if step.match else ():
         if case.test:
             yield Reference(case.test.variable, None, "")
