@@ -55,3 +55,21 @@ def test_modules_say_what_they_do_and_are_short() -> None:
     texts = {path.relative_to(PAGE).as_posix(): path.read_text(encoding="utf-8") for path in MODULES}
     assert [name for name, text in texts.items() if not text.startswith("// ")] == []
     assert [name for name, text in texts.items() if text.count("\n") > LONGEST] == []
+
+
+RULE = re.compile(r"([^{}]+)\{")
+COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
+CLASS = re.compile(r"\.([a-z][\w-]*)")
+
+
+def test_a_class_belongs_to_one_style_sheet() -> None:
+    """The first class of a selector names a part of the page. Two sheets that style it would change each other's parts;
+    `style.css` has the parts that all screens share."""
+    owners: dict[str, set[str]] = {}
+    for sheet in PAGE.glob("*.css"):
+        text = COMMENT.sub("", sheet.read_text(encoding="utf-8"))
+        selectors = [one for rule in RULE.findall(text) if not rule.strip().startswith("@") for one in rule.split(",")]
+        for first in (CLASS.search(selector) for selector in selectors):
+            if first is not None and sheet.name != "style.css":
+                owners.setdefault(first[1], set()).add(sheet.name)
+    assert {name: sheets for name, sheets in owners.items() if len(sheets) > 1} == {}

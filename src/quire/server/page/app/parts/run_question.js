@@ -40,7 +40,7 @@ export function QuestionBar({ head }) {
 /** @param {{ answer: any }} props */
 export function Answered({ answer }) {
   return html`
-    <p class="answered" role="status"><${Icon} name="check" />
+    <p class="answer-given" role="status"><${Icon} name="check" />
       Step ${answer.way}: answered <strong>${cut(String(answer.answer), 120)}</strong>${answer.by
         ? ` by ${who(answer.by)}`
         : ""}, <${Age} at=${answer.at} /></p>

@@ -11,7 +11,7 @@ const LIVE = ["running", "pending"];
 /** The names of the columns; the cells name themselves to screen readers. */
 export function RunHeader() {
   return html`
-    <div class="run-row run-columns" aria-hidden="true">
+    <div class="run-row run-list-head" aria-hidden="true">
       <span></span><span>Status</span><span>Title</span><span>Step</span><span class="end">Started</span>
       <span class="end">Took</span><span class="end">Cost</span><span class="end">Tokens</span>
     </div>

@@ -185,7 +185,7 @@ function Asked({ effect }) {
     <p class="prompt pre">${effect.prompt}</p>
     ${effect.options?.length > 0 && html`<p class="soft">${effect.options.join(" · ")}</p>`}
     ${effect.answer_value !== undefined && effect.answer_value !== null
-      ? html`<p class="answered"><${Icon} name="check" />answered <strong class="pre">${
+      ? html`<p class="answer-given"><${Icon} name="check" />answered <strong class="pre">${
         String(effect.answer_value)
       }</strong>${effect.by ? ` by ${who(effect.by)}` : ""}</p>`
       : html`<p class="soft">Not answered yet.</p>`}
