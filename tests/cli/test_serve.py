@@ -9,6 +9,7 @@ import socket
 import stat
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import httpx2
@@ -200,6 +201,18 @@ def test_the_next_server_goes_on_with_what_the_last_one_left(workspace: Path, en
         # A breakpoint of the user stays.
         assert _status(client, paused) == "paused"
         assert two.end(signal.SIGINT) == 0
+
+
+def test_a_client_that_waits_for_a_run_does_not_hold_up_the_end(workspace: Path) -> None:
+    model = _slow(workspace, 2_000, 0)
+    with server(workspace, "--port", "0", "--debug") as one, one.client() as client, ThreadPoolExecutor(1) as other:
+        body = {"document": "slow.playbook.md", "model": model}
+        waiting = other.submit(client.post, "/runs", json=body, headers={"prefer": "wait=60"})
+        with one.client() as second:
+            wait_until(lambda: second.get("/runs").json()["items"])
+        assert one.end(signal.SIGTERM) == 0
+        assert waiting.result(30).status_code == 201
+        assert "Traceback" not in one.said
 
 
 def test_a_run_that_is_to_go_on_continues_in_a_process_of_its_own(workspace: Path) -> None:

@@ -76,6 +76,7 @@ class OwnRuns:
         self._report = report
         self._runs: dict[str, OwnRun] = {}
         self._closed = False
+        self._leaving = asyncio.Event()
 
     def __contains__(self, run: str) -> bool:
         return run in self._runs
@@ -146,10 +147,19 @@ class OwnRuns:
         return True
 
     async def ended(self, run: str, seconds: float) -> None:
-        """Wait until a run that is driven here rests, but not longer than so many seconds."""
+        """Wait until a run that is driven here rests or the server stops, but not longer than so many seconds."""
         own = self._runs.get(run)
-        if own is not None and own.task is not None:
-            await asyncio.wait([own.task], timeout=seconds)
+        if own is None or own.task is None:
+            return
+        leaving = asyncio.ensure_future(self._leaving.wait())
+        try:
+            await asyncio.wait([own.task, leaving], timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            leaving.cancel()
+
+    def leave(self) -> None:
+        """Let go of the requests that wait for a run, because the server stops."""
+        self._leaving.set()
 
     async def take_over(self, door: Callable[[], Awaitable[list[str]]]) -> None:
         """Continue the runs that a killed server has left, a few at a time."""

@@ -83,8 +83,9 @@ class Site:
             note_resting(self.runtime.settings, await self.runs.close())
 
     def leave(self) -> None:
-        """End the streams, because the server stops."""
+        """End the streams and the requests that wait for a run, because the server stops."""
         self.hub.close()
+        self.runs.leave()
 
     def detach(self, run: str) -> None:
         """Leave a run to a process of its own."""
