@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import gc
 from collections import OrderedDict
-from collections.abc import AsyncIterator, Coroutine, Sequence
+from collections.abc import AsyncIterator, Coroutine, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from msgspec import Struct
@@ -166,8 +167,9 @@ class LiveViews:
 
         if len(effects) < IN_THREAD:
             return await runtime.view_of(row, effects, questions, recorded)
-        replayed = await asyncio.to_thread(_alone, runtime.replay_of(held, row, effects, recorded))
-        return await runtime.view_of(row, effects, questions, replayed=replayed)
+        with _uncollected():
+            replayed = await asyncio.to_thread(_alone, runtime.replay_of(held, row, effects, recorded))
+            return await runtime.view_of(row, effects, questions, replayed=replayed)
 
     def _made(self, key: tuple[str, Version], done: asyncio.Task[RunView]) -> None:
         self._making.pop(key, None)
@@ -192,6 +194,25 @@ def _live_view(driven: Following, drive: Drive, row: RunRow, questions: Sequence
     rest = DriveResult(row.status, row.position, None, row.failure)
     parts = (pins, held.document, Replay(progress), effects, thread, held.bundle, held.setting.documents)
     return RunView(row, progress, rest, questions, *parts)
+
+
+_uncollecting = 0
+
+
+@contextlib.contextmanager
+def _uncollected() -> Iterator[None]:
+    """Keep Python's collector of cycles from running. A replay makes very many objects that stay, and looking through
+    all of them again and again takes longer than the replay itself."""
+    global _uncollecting
+    was_on = gc.isenabled() or _uncollecting > 0
+    _uncollecting += 1
+    gc.disable()
+    try:
+        yield
+    finally:
+        _uncollecting -= 1
+        if was_on and not _uncollecting:
+            gc.enable()
 
 
 def _alone(work: Coroutine[Any, Any, T]) -> T:

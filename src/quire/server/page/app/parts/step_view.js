@@ -49,7 +49,7 @@ export function StepView({ store, path }) {
       ) => html`<${RunQuestion} key=${one.path} head=${head} question=${one} />`)}
       <${Streaming} store=${store} path=${path} step=${known} />
       ${!step && found.slow && html`<${Placeholder} lines=${5} />`}
-      ${step && html`<${Detail} head=${head} step=${step} more=${setAfter} after=${after} />`}
+      ${step && html`<${Detail} key=${path} head=${head} step=${step} more=${setAfter} after=${after} />`}
     </section>
   `;
 }
@@ -118,6 +118,11 @@ function Streaming({ store, path, step }) {
 
 /** @param {{ head: any, step: any, after: number, more: (after: number) => void }} props */
 function Detail({ head, step, after, more }) {
+  // Decided once: what is open or folded stays so while calls are added.
+  const [{ folded, alone }] = useState({
+    folded: step.effects_total > 3 || Boolean(step.items),
+    alone: step.effects_total === 1,
+  });
   const asks = step.effects.filter((/** @type {any} */ one) => one.kind === "ask");
   const models = step.effects.filter((/** @type {any} */ one) => one.kind === "model");
   const ownOutput = step.output !== null && step.output !== undefined && !(models.length === 1 && !asks.length);
@@ -136,9 +141,10 @@ function Detail({ head, step, after, more }) {
     <${Why} head=${head} step=${step} />
     ${after > 0 && html`<button type="button" class="link" onClick=${() => more(0)}>Back to the first calls</button>`}
     ${step.effects.map((/** @type {any} */ one) =>
-      html`<${EffectCard} key=${one.path} run=${head.id} effect=${one} step=${{ ...step, model: head.model }} alone=${
-        step.effects.length === 1
-      } folded=${step.effects_total > 3} />`
+      html`<${EffectCard} key=${one.path} run=${head.id} effect=${one} step=${{
+        ...step,
+        model: head.model,
+      }} alone=${alone} folded=${folded} />`
     )}
     ${step.next && html`<button type="button" class="button" onClick=${() => more(Number(step.next))}>
       ${plural(step.effects_total - Number(step.next), "more call")}</button>`}
@@ -189,10 +195,11 @@ function Why({ head, step }) {
         place.current?.querySelector("summary")?.focus();
       },
     }]), []);
+  const [open] = useState(step.values.length <= 6);
   if (!step.values.length && !step.told.length) return null;
   return html`
     <section class="why" ref=${place}>
-      <details open=${step.values.length <= 6}>
+      <details open=${open}>
         <summary>Why: what it read</summary>
         <ul>
           ${step.values.map((/** @type {any} */ one) =>
