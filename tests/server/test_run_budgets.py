@@ -82,7 +82,8 @@ async def test_ten_thousand_effects_are_shown_soon_and_scroll(pages: Pages, long
 async def burst(server: Served, run: str, count: int) -> None:
     """Tell the page of so many items of a run, each with an effect and an end, as a drive would."""
     last = (await server.site.views.head(run)).version.seq
-    used: dict[str, Value] = {"kind": "model", "state": "ok", "elapsed": 0.01, "input_tokens": 1, "output_tokens": 1, "cost": 0.001}
+    used: dict[str, Value] = {"kind": "model", "state": "ok", "elapsed": 0.01, "cost": 0.001}
+    used |= {"input_tokens": 1, "output_tokens": 1}
     for at in range(count):
         seq, path = last + 2 * at + 1, f"1/for_each[{at + 1}]/model"
         server.site.hub.listen(Event("effect", run, 1.0, seq, path, "1", used))
