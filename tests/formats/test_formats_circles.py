@@ -69,8 +69,8 @@ def test_a_long_way_is_shortened() -> None:
 def test_large_workspaces_take_no_time_and_tell_a_few() -> None:
     everybody = [f"{number}m" for number in range(400)]
     everything = " ".join(everybody)
-    begun = time.perf_counter()
+    begun = time.process_time()
     assert 1 <= len(found("0m", dict.fromkeys(everybody, everything))) <= MAX_CIRCLES
     chain = {f"{number}m": f"{number + 1}m" for number in range(5_000)}
     assert found("0m", chain) == []
-    assert time.perf_counter() - begun < 10
+    assert time.process_time() - begun < 10

@@ -254,7 +254,7 @@ async def test_cancelling_stops_the_generation(smollm2: Path) -> None:
     before = time.monotonic()
     with pytest.raises(asyncio.CancelledError):
         await task
-    assert time.monotonic() - before < 2
+    assert time.monotonic() - before < 10
     heard = len(pieces)
     # The next call gets its turn only once the cancelled one has let go of the runtime.
     await asyncio.wait_for(model.complete(user("Hi.", max_tokens=2), lambda piece: None), 20)

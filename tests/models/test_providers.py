@@ -375,10 +375,10 @@ async def test_cancelling_ends_the_call_at_once(stub: Stub) -> None:
 
     stub.behaviours = [silent]
     task = asyncio.ensure_future(opened(stub, Waits()).complete(CALL, lambda piece: started.set()))
-    await asyncio.wait_for(started.wait(), 5)
+    await asyncio.wait_for(started.wait(), 30)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
-        await asyncio.wait_for(task, 1)
+        await asyncio.wait_for(task, 4)
 
 
 async def test_cancelling_ends_a_wait_between_tries(stub: Stub) -> None:
@@ -391,10 +391,10 @@ async def test_cancelling_ends_a_wait_between_tries(stub: Stub) -> None:
 
     model = Retrying(opened(stub, Waits())._model, sleep=forever)
     task = asyncio.ensure_future(model.complete(CALL, lambda piece: None))
-    await asyncio.wait_for(waiting.wait(), 5)
+    await asyncio.wait_for(waiting.wait(), 30)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
-        await asyncio.wait_for(task, 1)
+        await asyncio.wait_for(task, 4)
 
 
 async def test_a_bug_in_a_display_is_not_taken_for_a_failure_of_the_model(stub: Stub) -> None:

@@ -104,9 +104,9 @@ def test_long_and_slow_texts_end_as_plain_text(monkeypatch: pytest.MonkeyPatch) 
     long = render_markdown("a *word*\n\n" * 60_000)
     assert "more characters are not shown here" in long
     monkeypatch.setattr(markup, "MOST_SECONDS", 0.0)
-    began = time.monotonic()
+    began = time.process_time()
     html = render_markdown("<b> one **more** time\n\n" * 15_000)
-    assert time.monotonic() - began < 1.5
+    assert time.process_time() - began < 1.5
     assert "&lt;b&gt; one **more** time" in html
 
 

@@ -257,8 +257,8 @@ def test_verifying_never_raises(first: str, rest: str) -> None:
 def test_hostile_first_lines_are_read_quickly() -> None:
     import time
 
-    started = time.perf_counter()
+    started = time.process_time()
     for line in ("<!--" * 50_000, " " * 200_000, "<!-- rye:signed:" + ":" * 200_000, "#" * 200_000):
         assert outcome(line) is not Verification.OK
         assert sign_text(line, "playbook", "x", KEY, NOW)
-    assert time.perf_counter() - started < 5
+    assert time.process_time() - started < 5

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fnmatch import fnmatchcase
-from time import perf_counter
+from time import process_time
 
 import pytest
 from hypothesis import given
@@ -36,7 +36,7 @@ def test_fixed_head(pattern: str, head: str) -> None:
 
 
 def test_no_pattern_takes_long() -> None:
-    began = perf_counter()
+    began = process_time()
     assert not glob("*?" * 300 + "b", "a" * 3000)
     assert not glob("*" + "[a]" * 300 + "b*", "a" * 1000)
-    assert perf_counter() - began < 2
+    assert process_time() - began < 2

@@ -120,9 +120,9 @@ def test_endless_nesting_does_not_hold() -> None:
 
 
 def test_a_pattern_takes_linear_time() -> None:
-    began = time.perf_counter()
+    began = time.process_time()
     assert condition_holds({"path": "t", "op": "regex", "value": "(a*)*b"}, {"t": "a" * 50_000}) is False
-    assert time.perf_counter() - began < 2
+    assert time.process_time() - began < 2
 
 
 any_value: st.SearchStrategy[Any] = st.recursive(
