@@ -48,21 +48,9 @@ def new(name: str, keyring: bool, as_json: bool) -> None:
 def list_(as_json: bool) -> None:
     """Show your keys. FREE."""
     from quire.display.tables import table
-    from quire.trust.own_keys import own_notes
-    from quire.trust.trusted_keys import revoked_ids
+    from quire.display.trust_json import own_keys_data
 
-    home = home_of_user()
-    revoked = revoked_ids(home)
-    rows = [
-        {
-            "name": note.name,
-            "key_id": note.public.key_id,
-            "created": note.fact("created"),
-            "private": note.fact("private"),
-            "revoked": note.public.key_id in revoked,
-        }
-        for note in own_notes(home)
-    ]
+    rows = own_keys_data(home_of_user())
     if as_json:
         click.echo(json.dumps(rows, indent=2))
         return

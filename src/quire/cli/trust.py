@@ -85,16 +85,9 @@ def remove(key: str, as_json: bool) -> None:
 def list_(as_json: bool) -> None:
     """Show the keys that you trust, those that are revoked, and those that this project asks for. FREE."""
     from quire.display.tables import table
-    from quire.trust.trusted_keys import TrustedKeys
+    from quire.display.trust_json import key_rows
 
-    trusted = TrustedKeys.load(home_of_user())
-    rows = [(one.key_id, _state(one, trusted.revoked), one.name) for one in trusted.keys.values()]
-    rows += [(key_id, "revoked", "") for key_id in sorted(trusted.revoked) if key_id not in trusted.keys]
-    rows += [
-        (one.key_id, "requested", one.name)
-        for one in _requested()
-        if one.key_id not in trusted.keys and one.key_id not in trusted.revoked
-    ]
+    rows = key_rows(home_of_user(), find_workspace(Path.cwd()).folder)
     if as_json:
         click.echo(
             json.dumps([{"key_id": key_id, "state": state, "name": name} for key_id, state, name in rows], indent=2)
@@ -157,10 +150,6 @@ def _requested() -> list[TrustedKey]:
     from quire.workspace.locate import find_workspace
 
     return requested_keys(find_workspace(Path.cwd()).folder)
-
-
-def _state(key: TrustedKey, revoked: frozenset[str]) -> str:
-    return "revoked" if key.key_id in revoked else "own" if key.origin == "own" else "trusted"
 
 
 @click.group("trust")
@@ -244,11 +233,7 @@ def _print_requests(settings: Settings) -> None:
 
 
 def _print_json(settings: Settings) -> None:
-    from quire.workspace.consent import is_trusted, requests
+    from quire.display.trust_json import workspace_requests
 
-    state = {
-        "workspace": str(settings.workspace.folder),
-        "trusted": is_trusted(settings),
-        "requests": list(requests(settings)),
-    }
+    state = workspace_requests(settings)
     click.echo(escaped(json.dumps(state, indent=2, ensure_ascii=False)))

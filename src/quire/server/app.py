@@ -107,6 +107,7 @@ def _route(site: Site, path: str, group: list[Endpoint], report: Callable[[str],
         except ClientDisconnect:
             return Response(status_code=499)
         except Exception as error:
+            site.note(f"{request.method} {request.url.path}: {type(error).__name__}, see the terminal of the server")
             report(f"{request.method} {request.url.path}: {error!r}\n{traceback.format_exc()}")
             return _bug(site, error).response(site.options.base, request.url.path)
         return await compressed(json_response(answer) if isinstance(answer, Reply) else answer, request)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import time
+from collections import deque
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
 DOOR = "serve"
 """The mark of runs that a server has started, in their pins."""
 MOST_LEFT = 1000
+LOG_LINES = 200
 
 
 class SiteOptions(Struct, frozen=True):
@@ -53,16 +56,29 @@ class Site:
     ) -> None:
         self.runtime = runtime
         self.options = options
+        self.started_at = time.time()
+        self.log: deque[tuple[float, str]] = deque(maxlen=LOG_LINES)
+        """The last lines for the user, each with its time."""
+        self._report = report
         self.shelf = Shelf(runtime)
         self.hub = Hub(Changes(runtime, self.shelf.stamp))
         self.views = LiveViews(runtime)
-        self.runs = OwnRuns(runtime, self.views, listen=self.hub.listen, hand_over=hand_over, report=report)
+        self.runs = OwnRuns(runtime, self.views, listen=self.hub.listen, hand_over=hand_over, report=self.report)
         self.indexer = RunIndexer(runtime)
         self._hand_over = hand_over
 
     @property
     def folder(self) -> Path:
         return self.runtime.settings.workspace.folder
+
+    def report(self, text: str) -> None:
+        """Print a line for the user, and keep it for the page."""
+        self.note(text)
+        self._report(text)
+
+    def note(self, text: str) -> None:
+        """Keep a line for the page."""
+        self.log.append((time.time(), text))
 
     @contextlib.asynccontextmanager
     async def open(self) -> AsyncIterator[None]:

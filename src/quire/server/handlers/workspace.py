@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from starlette.responses import HTMLResponse
+
 from quire import __version__
 from quire.server.endpoints import Call, Reply
 
 if TYPE_CHECKING:
+    from starlette.responses import Response
+
     from quire.server.site import Site
 
 
@@ -30,3 +34,10 @@ async def openapi(site: Site, call: Call) -> Reply:
     from quire.server.routes import ENDPOINTS
 
     return Reply(describe(ENDPOINTS, site.options.base))
+
+
+async def docs(site: Site, call: Call) -> Response:
+    from quire.server.api_page import api_page
+    from quire.server.routes import ENDPOINTS
+
+    return HTMLResponse(api_page(ENDPOINTS, site.options.base))

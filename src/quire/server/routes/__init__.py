@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from quire.server.routes import (
     documents,
+    health,
     now,
     pictures,
     questions,
@@ -31,5 +32,6 @@ ENDPOINTS = (
     *run_parts.ENDPOINTS,
     *questions.ENDPOINTS,
     *search.ENDPOINTS,
+    *health.ENDPOINTS,
     *streams.ENDPOINTS,
 )

@@ -25,4 +25,5 @@ ENDPOINTS: tuple[Endpoint, ...] = (
         workspace.openapi,
         response=answer_of(openapi=NAME, info=VALUES, paths=VALUES, components=VALUES),
     ),
+    Endpoint("GET", "/docs", "docs", "The page of the API, for people.", "FREE", workspace.docs, media="text/html"),
 )

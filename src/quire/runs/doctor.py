@@ -1,0 +1,317 @@
+"""Examine a workspace: list what its runs have and what they lack, without starting anything.
+
+`quire doctor` prints the findings, and the page shows them.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from msgspec import Struct
+
+from quire import __version__
+from quire.errors import BadConfiguration, QuireError
+from quire.wording import pluralize
+from quire.workspace.locate import Workspace, user_space
+
+if TYPE_CHECKING:
+    from quire.library.items import ItemType
+    from quire.tools.registry import ToolSpec
+    from quire.values import Value
+    from quire.workspace.mcp_config import McpServer
+    from quire.workspace.settings import Settings
+
+State = Literal["ok", "missing", "problem"]
+
+EXTRAS = {"llm": "pydantic_ai", "local": "xllamacpp", "mcp": "mcp", "web": "starlette"}
+_KINDS: tuple[tuple[ItemType, str], ...] = (("directive", "directives"), ("knowledge", "knowledge items"))
+_LISTED = 8
+
+
+class Finding(Struct, frozen=True):
+    """One line of the report."""
+
+    what: str
+    state: State
+    """`missing` is something that a run may do without; `problem` is something to repair."""
+    detail: str
+
+    def data(self) -> dict[str, Value]:
+        """Return the line as JSON."""
+        return {"what": self.what, "state": self.state, "detail": self.detail}
+
+
+def examine(workspace: Workspace) -> Iterator[Finding]:
+    """Yield all findings about a workspace, the most general first."""
+    yield Finding("python", "ok", f"{platform.python_version()} ({sys.executable})")
+    yield Finding("quire", "ok", __version__)
+    made = f"made by {workspace.marker.name}" if workspace.marker else "nothing here marks a workspace"
+    yield Finding("workspace", "ok", f"{workspace.folder} ({made})")
+    yield Finding("user space", "ok" if user_space().is_dir() else "missing", str(user_space()))
+    settings = None
+    try:
+        from quire.workspace.configuration import load_settings
+
+        settings = load_settings(workspace)
+    except BadConfiguration as error:
+        for problem in str(error).splitlines():
+            yield Finding("settings", "problem", problem)
+    if settings is not None:
+        yield from _settings(settings)
+    for extra, module in EXTRAS.items():
+        if find_spec(module):
+            yield Finding(f"extra {extra}", "ok", "installed")
+        else:
+            yield Finding(f"extra {extra}", "missing", f"pip install 'quire[{extra}]'")
+    yield _sandbox()
+    yield from _models()
+
+
+def _sandbox() -> Finding:
+    """Look for bubblewrap without trying it: only running a command shows whether the system allows namespaces."""
+    import shutil
+
+    program = shutil.which("bwrap")
+    if program:
+        return Finding("sandbox", "ok", f"bubblewrap ({program}), for the commands of shell and rye/bash")
+    return Finding(
+        "sandbox",
+        "missing",
+        "there is no bubblewrap, so commands (shell, rye/bash, shell steps of pipelines) are refused: install it, or "
+        "grant them without one with --allow shell=unsandboxed",
+    )
+
+
+def _settings(settings: Settings) -> Iterator[Finding]:
+    files = ", ".join(str(file) for file in settings.files)
+    yield Finding("settings", "ok", files or "no files, all defaults")
+    for warning in settings.warnings:
+        yield Finding("settings", "missing", warning)
+    yield _trust(settings)
+    yield _store(settings)
+    yield from _foreign_runs(settings)
+    yield from _pipelines(settings)
+    yield from _directives(settings)
+    yield from _keys(settings)
+    for name, provider in sorted(settings.models.providers.items()):
+        if provider.api_key_env and not os.environ.get(provider.api_key_env):
+            yield Finding(f"provider {name}", "missing", f"{provider.api_key_env} is not set")
+        else:
+            yield Finding(f"provider {name}", "ok", provider.base_url)
+    yield from _python_tools(settings)
+    for server in sorted(settings.servers.values(), key=lambda one: one.name):
+        yield _server(server)
+    for name in sorted(settings.disabled_servers):
+        yield Finding(f"mcp server {name}", "ok", "disabled in .mcp.json")
+
+
+def _directives(settings: Settings) -> Iterator[Finding]:
+    """Report where directives and knowledge are searched, how many there are, and which of them are not signed by a
+    trusted key."""
+    from quire.library.items import SPACES
+    from quire.library.spaces import Spaces
+    from quire.library.verify import VerifiedItems
+    from quire.trust.trusted_keys import TrustedKeys
+
+    spaces = Spaces(settings)
+    try:
+        items = VerifiedItems(spaces, TrustedKeys.load(settings))
+        for space in SPACES:
+            counts = [f"{len(spaces.entries(kind, space))} {words}" for kind, words in _KINDS]
+            yield Finding(
+                f"space {space}", "ok", f"{', '.join(counts)} ({next(spaces.roots('directive', space)).folder})"
+            )
+        entries = [entry for kind, _ in _KINDS for entry in spaces.entries(kind) if entry.space != "system"]
+        verdicts = [(entry, items.verdict(spaces.read(entry))) for entry in entries]
+    except QuireError as error:
+        yield Finding("directives", "problem", str(error))
+        return
+    refused = [f"{entry.type} {entry.id} ({verdict.outcome.value})" for entry, verdict in verdicts if not verdict.ok]
+    if refused:
+        what = "are used with a warning" if settings.trust.mode == "warn" else "do not run before they are: quire sign"
+        listed = ", ".join(refused[:_LISTED]) + (
+            f" and {len(refused) - _LISTED} more" if len(refused) > _LISTED else ""
+        )
+        yield Finding("signatures", "missing", f"{len(refused)} not signed by a key that you trust, {what}: {listed}")
+    elif verdicts:
+        yield Finding("signatures", "ok", f"all {len(verdicts)} are signed by keys that you trust")
+
+
+def _keys(settings: Settings) -> Iterator[Finding]:
+    from quire.trust.own_keys import own_notes
+    from quire.trust.trusted_keys import TrustedKeys
+
+    try:
+        own = [f"{note.name} ({note.public.key_id})" for note in own_notes(settings)]
+        trusted = TrustedKeys.load(settings)
+    except QuireError as error:
+        yield Finding("keys", "problem", str(error))
+        return
+    others = sum(trusted.find(key) is not None for key, one in trusted.keys.items() if one.origin != "own")
+    counted = f"; trusted keys of others: {others}, revoked keys: {len(trusted.revoked)}"
+    if own:
+        yield Finding("keys", "ok", ", ".join(own) + counted)
+    else:
+        yield Finding("keys", "missing", f"you have none to sign with: quire keys new{counted}")
+
+
+def _python_tools(settings: Settings) -> Iterator[Finding]:
+    """Report the functions of installed packages and of the modules of a trusted workspace, and why some of them cannot
+    be used."""
+    from quire.tools.python import installed_tools, workspace_tools
+    from quire.workspace.consent import is_trusted
+
+    loaders: list[Callable[[], Mapping[str, ToolSpec]]] = [installed_tools]
+    if settings.tools.modules and is_trusted(settings):
+        loaders.append(lambda: workspace_tools(settings))
+    elif settings.tools.modules:
+        yield Finding("python tools", "missing", "not loaded before you agree to the workspace: quire trust workspace")
+    specs: dict[str, ToolSpec] = {}
+    for load in loaders:
+        try:
+            specs.update(load())
+        except QuireError as error:
+            yield Finding("python tools", "problem", str(error))
+    usable = [name for name, spec in specs.items() if not spec.problem]
+    if usable:
+        yield Finding("python tools", "ok", ", ".join(sorted(usable)))
+    for name, spec in sorted(specs.items()):
+        if spec.problem:
+            yield Finding(f"python tool {name}", "problem", spec.problem)
+
+
+def _pipelines(settings: Settings) -> Iterator[Finding]:
+    from quire.library.registered import load_registry
+
+    registry = load_registry(settings)
+    if registry.pipelines:
+        yield Finding("pipelines", "ok", ", ".join(registry.pipelines))
+    for problem in registry.problems:
+        yield Finding("pipelines", "problem", problem)
+
+
+def _server(server: McpServer) -> Finding:
+    """Report one MCP server. Arguments and the rest of a URL are not printed, because they may contain keys."""
+    import shutil
+    from urllib.parse import urlsplit
+
+    what = f"mcp server {server.name}"
+    if missing := server.missing(os.environ):
+        return Finding(what, "missing", f"{', '.join(missing)} is not set")
+    if server.url:
+        return Finding(what, "ok", f"at {urlsplit(server.url).hostname}")
+    if "${" not in server.command and shutil.which(server.command) is None:
+        return Finding(what, "missing", f"there is no command {server.command}")
+    return Finding(what, "ok", f"started by {server.command}")
+
+
+def _requests(count: int) -> str:
+    return "1 request waits" if count == 1 else f"{count} requests wait"
+
+
+def _trust(settings: Settings) -> Finding:
+    from quire.workspace.consent import is_trusted, requests
+
+    try:
+        asked = len(requests(settings))
+        if not asked:
+            return Finding("trust", "ok", "the workspace asks for nothing")
+        trusted = is_trusted(settings)
+    except BadConfiguration as error:
+        return Finding("trust", "problem", str(error))
+    if trusted:
+        return Finding("trust", "ok", f"you agreed to its {asked} {pluralize('request', asked)}")
+    return Finding("trust", "missing", f"{_requests(asked)} for you: quire trust workspace")
+
+
+def _store(settings: Settings) -> Finding:
+    from quire.stores import DEFAULT_PATH
+
+    url = settings.store_url or ""
+    scheme, separator, rest = url.partition("://")
+    if separator and scheme != "sqlite":
+        return Finding("store", "ok", f"{scheme}, not opened")
+    path = settings.workspace.folder / (Path(rest[1:] if separator else url) if url else DEFAULT_PATH)
+    if path.exists() and not path.is_file():
+        return Finding("store", "problem", f"{path} is not a regular file")
+    if path.parent.exists() and not path.parent.is_dir():
+        return Finding("store", "problem", f"{path.parent} is not a folder")
+    if shut := _not_writable(path):
+        return Finding("store", "problem", f"{shut} may not be written, so nothing can run here")
+    if not path.is_file():
+        return Finding("store", "missing", f"{path} is made by the first run")
+    import sqlite3
+
+    from quire.stores.sqlite.database import explain
+    from quire.stores.sqlite.schema import APPLICATION_ID, MIGRATIONS
+
+    try:
+        with closing(sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True, timeout=1)) as connection:
+            owner: int = connection.execute("PRAGMA application_id").fetchone()[0]
+            version: int = connection.execute("PRAGMA user_version").fetchone()[0]
+            used: int = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
+            health: str = connection.execute("PRAGMA quick_check(1)").fetchone()[0]
+    except sqlite3.Error as error:
+        return Finding("store", "problem", str(explain(error, path)))
+    if used and owner != APPLICATION_ID:
+        return Finding("store", "problem", f"{path} is a database of another program")
+    if version > len(MIGRATIONS):
+        return Finding("store", "problem", f"{path} was written by a newer Quire")
+    if health != "ok":
+        return Finding("store", "problem", f"{path} is damaged: {' '.join(health.split())}")
+    return Finding("store", "ok", str(path))
+
+
+def _foreign_runs(settings: Settings) -> Iterator[Finding]:
+    """Count the runs of the store that this user cannot drive, because they are not sealed with this user's key."""
+    import sqlite3
+
+    from quire.stores import DEFAULT_PATH
+    from quire.trust.seal import user_seal
+
+    path = settings.workspace.folder / DEFAULT_PATH
+    if settings.store_url or not path.is_file():
+        return
+    try:
+        with closing(sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True, timeout=1)) as connection:
+            seals = [str(seal) for (seal,) in connection.execute("SELECT seal FROM pins LIMIT 100000")]
+    except sqlite3.Error:
+        return
+    seal = user_seal(settings.user)
+    mine = f"{seal.key_id}:" if seal.exists() else None
+    foreign = sum(mine is None or not found.startswith(mine) for found in seals)
+    if foreign:
+        detail = f"{foreign} of {len(seals)} are not sealed by you: they can be looked at and forked, not driven"
+        yield Finding("runs", "missing", detail)
+
+
+def _not_writable(path: Path) -> Path | None:
+    """Return the path that prevents writing or creating a file; None if it can be written.
+
+    This can be the file, its folder, or the nearest existing folder above. SQLite creates files beside the database,
+    so permission to write the database file alone is not enough.
+    """
+    folder = next(one for one in path.parents if one.exists())
+    wanted = [*([path] if path.exists() else []), folder]
+    return next((one for one in wanted if not os.access(one, os.W_OK)), None)
+
+
+def _models() -> Iterator[Finding]:
+    from quire.models.choose import MODEL_BY_KEY
+    from quire.models.downloads import models_folder, pulled_models
+
+    # Names only: a value of the environment is never printed.
+    present = [name for name in MODEL_BY_KEY if os.environ.get(name)]
+    yield Finding("provider keys", "ok" if present else "missing", ", ".join(present) or "none in the environment")
+    pulled = [one.name for one in pulled_models()]
+    if pulled:
+        yield Finding("embedded models", "ok", ", ".join(pulled))
+    else:
+        yield Finding("embedded models", "missing", f"none in {models_folder()}: quire model pull smollm2")
