@@ -3,6 +3,7 @@
 import { download, get, part, query } from "../api.js";
 import { html, useEffect, useState } from "../html.js";
 import { Age, Empty, Placeholder, ProblemBox } from "../parts/basics.js";
+import { Content } from "../parts/content.js";
 import { Icon } from "../parts/icon.js";
 import { Markup } from "../parts/markup.js";
 import { useResource } from "../resource.js";
@@ -117,7 +118,10 @@ function Version({ artifact }) {
       </header>
       ${problem && html`<${ProblemBox} problem=${problem} />`}
       ${data
-        ? data.html ? html`<${Markup} html=${data.html} />` : html`<pre class="source" tabindex="0">${data.text}</pre>`
+        ? html`
+          <${Content} type=${data.type} text=${data.text} html=${data.html} cut=${data
+            .cut} title="Artifact of ${artifact.run}" />
+        `
         : html`<${Placeholder} />`}
     </article>
   `;

@@ -30,7 +30,7 @@ export function Health() {
 function Server({ health }) {
   const { store, cluster } = health;
   return html`
-    <section aria-label="Server" class="facts">
+    <section aria-label="Server" class="health-facts">
       <dl class="card">
         <${Fact} name="Quire">${health.version}, Python ${health.python}, process ${health.process}</${Fact}>
         <${Fact} name="Started"><${Age} at=${health.started_at} /></${Fact}>
@@ -85,7 +85,7 @@ function Models({ models }) {
   return html`
     <section aria-labelledby="models">
       <h2 id="models">Models</h2>
-      <dl class="card facts-one">
+      <dl class="card health-one">
         <${Fact} name="A run uses">${models.default
           ? html`<code>${models.default.model}</code> <span class="soft">(${models.default.reason})</span>`
           : html`<span class="pre">${models.problem}</span>`}</${Fact}>
