@@ -70,6 +70,18 @@ def test_another_script_is_that_of_the_whole_run(run: str, said: Said, workspace
     assert [line["path"] for line in lines if line["type"] == "effect"] == ["2/model", "3/model"]
 
 
+def test_a_dry_run_says_what_is_kept_and_makes_nothing(run: str, said: Said) -> None:
+    assert main(["fork", run, "--from", "2", "--dry-run"]) == 0
+    assert said()[0] == "keeps 1 recorded effect (free), does 2 steps again, at most 2 model calls\n"
+    assert main(["fork", run, "--from", "2", "--set", "first=ONE", "--dry-run", "--json"]) == 0
+    receipt = json.loads(said()[0])
+    assert [step["label"] for step in receipt["again"]] == ["2", "3"]
+    assert receipt["command"] == f"quire fork {run} --from 2 --set first=ONE"
+    assert main(["runs", "--json"]) == 0
+    assert len(json.loads(said()[0])) == 1
+    assert main(["fork", run, "--document", "--dry-run"]) == 2
+
+
 def test_its_own_process(run: str, said: Said) -> None:
     assert main(["fork", run, "--from", "3", "--detach"]) == 0
     new = said()[0].strip()

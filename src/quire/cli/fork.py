@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 @click.option("--allow", metavar="TOOL", multiple=True, callback=require_text, help="Grant a tool to the new run.")
 @click.option("--answer", "answers", metavar="STEP=VALUE", multiple=True, help="Answer a step's question beforehand.")
 @click.option("--unattended", is_flag=True, help="Ask no questions: defaults, as for `quire run`.")
+@click.option("--dry-run", is_flag=True, help="Only say what the fork keeps and does again. FREE.")
 @click.option("--detach", is_flag=True, help="Leave the new run to a process of its own; print its id.")
 @driving_options
 @click.pass_context
@@ -42,6 +43,7 @@ def command(
     allow: tuple[str, ...],
     answers: tuple[str, ...],
     unattended: bool,
+    dry_run: bool,
     detach: bool,
     script: str | None,
     budget: float | None,
@@ -63,6 +65,8 @@ def command(
     """
     if step is None and document is None:
         raise click.UsageError("say what is new: --from STEP, or --document for an edited document")
+    if dry_run and document is not None:
+        raise click.UsageError("--dry-run is for --from STEP: an edited document is compared when the fork is made")
     check_exclusive(context)
     given, beforehand = parse_pairs(sets, "--set"), parse_pairs(answers, "--answer")
     changed = NewRunOptions(given, model, script, beforehand, unattended, budget, limits)
@@ -77,11 +81,23 @@ def command(
         row = await runtime.row(found)
         to = target(out, row.document) if out else None
         changes, own = changed.changes(row, granted, to), manner.writing_to(to)
+        if dry_run:
+            return await _say_receipt(runtime, found, step or "", changes, as_json)
         if document is not None:
             return await repair_and_drive(runtime, found, document, changes, own, step=step or "", detach=detach)
         return await _fork(runtime, found, step or "", changes, own, detach)
 
     context.exit(with_workspace(fork, ask=manner.interactive and not detach, allow=allow))
+
+
+async def _say_receipt(runtime: Runtime, run: str, step: str, changes: Changes, as_json: bool) -> int:
+    from quire.cli.stdio import write_json, write_text
+    from quire.display.fork_json import receipt_data, receipt_line
+    from quire.runs.fork_receipt import receipt
+
+    found = await receipt(runtime, run, step, changes)
+    write_json(receipt_data(found, changes)) if as_json else write_text(receipt_line(found))
+    return 0
 
 
 async def _fork(runtime: Runtime, run: str, step: str, changes: Changes, manner: SessionOptions, detach: bool) -> int:
