@@ -49,7 +49,7 @@ function RunTimes({ store }) {
         <${Link} class="button" to="${here}/steps/${
         part(stepOf(selected, head.steps) || selected)
       }">Open the step</${Link}>
-        <${Link} class="button" to="${here}/journal?path=${
+        <${Link} class="button" to="${here}/journal?effect=${
         encodeURIComponent(selected)
       }">Show in the journal</${Link}></p>`}
       <${AsTable} data=${data} here=${here} />
