@@ -20,7 +20,7 @@ export function ForkReceipt({ receipt, problem, stale }) {
     <section class="card receipt" aria-label="Receipt" aria-busy=${stale}>
       <h2>What it will do</h2>
       <p class="receipt-line" role="status">${receipt.summary[0].toUpperCase()}${receipt.summary.slice(1)}.</p>
-      <dl class="receipt">
+      <dl class="receipt-parts">
         <div><dt>Keeps</dt><dd>${plural(kept.effects, "recorded effect")}${kept.effects > 0 &&
           `, ${kept.cost === null ? "price unknown" : money(kept.cost)} and ${
             number(kept.input_tokens + kept.output_tokens)

@@ -75,7 +75,7 @@ function Verdict({ file, verdict, problem, close }) {
             : "Not as it was written."}</p>
         ${verdict.problem && html`<p class="pre">${verdict.problem}</p>`}
         ${verdict.row && html`
-          <dl class="receipt">
+          <dl class="receipt-parts">
             <div>
               <dt>Run</dt>
               <dd><code>${verdict.run}</code></dd>
