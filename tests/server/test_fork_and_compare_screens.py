@@ -55,9 +55,9 @@ async def test_compare_two_runs_step_by_step(pages: Pages, tmp_path: Path) -> No
     async with served(tmp_path / "team", {}) as server:
         write_documents(server.folder)
         runs = await ordinary_day(server.site.runtime)
-        page = await pages.open(server.at("/runs"))
-        for name in ("done", "fork"):
-            await page.get_by_role("checkbox", name=runs[name]).check()
+        page = await pages.open(server.at(f"/runs?compare={runs['done']}"))
+        await expect(page.get_by_text("Select a run to compare with")).to_be_visible()
+        await page.get_by_role("checkbox", name=runs["fork"]).check()
         await page.get_by_role("button", name="Compare").click()
         await expect(page).to_have_url(f"http://{server.place}/compare/{runs['done']}/{runs['fork']}")
         await expect(page.get_by_text("Same document, model and inputs.")).to_be_visible()

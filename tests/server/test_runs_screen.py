@@ -54,11 +54,16 @@ async def test_an_ordinary_list_is_filtered_and_shared_by_its_address(pages: Pag
         await each_look(page, "runs-none-fits", picture)
         await page.get_by_role("button", name="Clear all filters").click()
         await expect(page.locator(".run-row .run-link")).to_have_count(6)
+        await page.get_by_label("Document").hover()
+        await expect(page.get_by_label("Document").get_by_role("option", name="ticket-triage.yaml")).to_be_attached()
+        await page.get_by_label("Document").select_option("ticket-triage.yaml")
+        await expect(page.locator(".run-row .run-link")).to_have_text(["ticket_triage"])
         await page.goto(server.at(f"/runs?origin={runs['done']}"))
         await expect(page.locator(".run-row .run-link")).to_have_count(1)
         # By keyboard: j goes to the first run, Enter opens it.
         await page.locator("h1").focus()
         await page.keyboard.press("j")
+        await expect(page.locator(".run-row.here .run-link")).to_be_focused()
         await page.keyboard.press("Enter")
         await expect(page).to_have_url(f"http://{server.place}/runs/{runs['fork']}")
 

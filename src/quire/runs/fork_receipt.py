@@ -66,7 +66,7 @@ def fork_steps(view: RunView) -> list[ForkStep]:
         place = find_place(plan, path)
         status = known[path].status if path in known else "pending"
         settable = place.first or place.before is not None
-        reached = status not in (UNREACHED if "/case[" in path else UNREACHED[:1])
+        reached = place.first or status not in (UNREACHED if "/case[" in path else UNREACHED[:1])
         steps.append(ForkStep(path, step.label, step.title, status, reached, settable, place.first))
     return steps
 

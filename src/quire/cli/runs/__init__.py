@@ -93,7 +93,6 @@ class RunsGroup(click.Group):
 POLL_SECONDS = 0.3
 STARTING_POLLS = 30
 """Number of polls that may see a run pending before `--follow` reports that no process drives it."""
-_COUNTED = 10_000
 _GOING = (Status.PENDING, Status.RUNNING)
 
 
@@ -179,10 +178,12 @@ def _columns() -> int | None:
 
 async def _count(runs: StoredRuns, status: Status | None, limit: int, page: int, shown: int) -> None:
     """Print how many runs there are if the list does not show all of them."""
-    total = len(await runs.store.list(status=status, limit=_COUNTED))
+    from quire.stores.run_list import MOST_COUNTED, RunFilters, lister
+
+    total = await lister(runs.store).count(RunFilters(statuses=(status,) if status else ()))
     if total <= shown:
         return
-    of = f"more than {total:,}" if total == _COUNTED else f"{total:,}"
+    of = f"more than {MOST_COUNTED:,}" if total > MOST_COUNTED else f"{total:,}"
     first = limit * (page - 1)
     which = f"{first + 1:,} to {first + shown:,}" if first else f"{shown:,}"
     further = f": --page {page + 1} has the next" if first + shown < total else ""

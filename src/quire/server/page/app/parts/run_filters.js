@@ -120,13 +120,17 @@ function SearchBox({ q }) {
 
 /** @param {{ filters: Filters }} props */
 function Fields({ filters }) {
-  const documents = useResource("/documents", (frame) => frame.event === "documents");
+  // All documents are read and checked for their list, so it is asked for only when it is wanted.
+  const [wanted, setWanted] = useState(false);
+  const documents = useResource(wanted ? "/documents" : null, (frame) => frame.event === "documents");
   const names = /** @type {string[]} */ ((documents.data?.items ?? []).map((/** @type {any} */ one) => one.id));
   if (filters.document && !names.includes(filters.document)) names.unshift(filters.document);
   return html`
-    <${Field} label="Document" name="document" value=${filters.document} any="any document" options=${names.map((
-      one,
-    ) => [one, one])} />
+    <${Field} label="Document" onWant=${() => setWanted(true)} name="document" value=${filters
+      .document} any="any document"
+      options=${names.map((
+        one,
+      ) => [one, one])} />
     <${Field} label="Format" name="format" value=${filters.format} any="any format" options=${FORMATS.map((
       one,
     ) => [one, one])} />
@@ -136,12 +140,15 @@ function Fields({ filters }) {
   `;
 }
 
-/** @param {{ label: string, name: string, value: string, any: string, options: [string, string][] }} props */
-function Field({ label, name, value, any, options }) {
+/** @param {{ label: string, name: string, value: string, any: string, options: [string, string][], onWant?: () => void }} props */
+function Field({ label, name, value, any, options, onWant }) {
   return html`
-    <select class=${value ? "filter set" : "filter"} aria-label=${label} value=${value} onChange=${(
-      /** @type {any} */ event,
-    ) => setQuery({ [name]: event.target.value || undefined })}>
+    <select class=${value
+      ? "filter set"
+      : "filter"} aria-label=${label} value=${value} onFocus=${onWant} onPointerEnter=${onWant}
+      onChange=${(
+        /** @type {any} */ event,
+      ) => setQuery({ [name]: event.target.value || undefined })}>
       <option value="">${any}</option>
       ${options.map(([key, words]) => html`<option key=${key} value=${key}>${words}</option>`)}
     </select>
