@@ -9,7 +9,8 @@ itself.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+
+from msgspec import Struct
 
 from quire.values import Value
 
@@ -39,14 +40,13 @@ class TooCostly(ValueError):
     """The schema exceeds a limit, or is not valid; the text says why."""
 
 
-@dataclass(frozen=True, slots=True)
-class Measured:
+class Measured(Struct, frozen=True):
     """A schema that may be used."""
 
     root: Node
     evaluations: int | None
     """Evaluations for each part of a value; None if the schema contains itself."""
-    _targets: Mapping[int, tuple[Node, ...]] = field(repr=False)
+    _targets: Mapping[int, tuple[Node, ...]]
 
     def require_affordable(self, value: Value) -> None:
         """Raise `TooCostly` if checking the value against the schema would take too long."""

@@ -10,9 +10,10 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-import re
 from collections.abc import Mapping, Sequence
 from typing import Any, NoReturn, TypeAlias
+
+from quire.patterns import late_pattern
 
 Value: TypeAlias = "None | bool | int | float | str | Sequence[Value] | Mapping[str, Value]"
 
@@ -20,8 +21,8 @@ MAX_DEPTH = 200
 # Tuples and not unions, which Python would build anew each time that they are asked for.
 _PLAIN = (str, int, float)
 _NESTED = (dict, list, tuple)
-_SURROGATES = re.compile("[\ud800-\udfff]")
-_ESCAPED_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
+_SURROGATES = late_pattern("[\ud800-\udfff]")
+_ESCAPED_SURROGATE = late_pattern(r"\\u[dD][89a-fA-F]")
 
 
 class InvalidValue(ValueError):

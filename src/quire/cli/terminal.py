@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import re
 import sys
 from typing import TYPE_CHECKING, Literal
 
@@ -18,6 +17,7 @@ import click
 from quire.display.keyboard import STDIN, drop_typed
 from quire.display.text import one_line, place, prompt_lines, wrapped
 from quire.engine.interpreter.playbook.steps import WrongAnswer, checked_answer
+from quire.patterns import late_pattern
 from quire.runs.adapters import option_by_number
 from quire.workspace.locate import account_name
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 CONTEXT_LINES = 24
 """Lines of the previous step's result shown above a question, because the question is often about it."""
-_ITEM = re.compile(r"(?:for_each|fold)\[")
+_ITEM = late_pattern(r"(?:for_each|fold)\[")
 
 
 class Terminal:

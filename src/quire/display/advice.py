@@ -6,11 +6,11 @@ the document. These runs get other advice, such as `fork`.
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
 
 from quire.display.commands import OTHER, SETTING, VALUE, Blank, fork_command, resume_command, run_command
 from quire.display.text import one_line, place
+from quire.patterns import late_pattern
 from quire.plan.vocabulary import CONTROL
 from quire.plan.ways import first_label
 from quire.trust.capabilities import canonical
@@ -21,17 +21,17 @@ if TYPE_CHECKING:
     from quire.engine.thread_progress import HookView
 
 _STOPS = ("fail", "abort")
-_OUTERMOST = re.compile(r"thread/turn\[(\d+)\]")
+_OUTERMOST = late_pattern(r"thread/turn\[(\d+)\]")
 
 
-_EFFECT = re.compile(r"/(?:model|tool|ask|prompt|load|offer|break|uncertain|work|repair|abort)(?:\[\d+\])?$")
+_EFFECT = late_pattern(r"/(?:model|tool|ask|prompt|load|offer|break|uncertain|work|repair|abort)(?:\[\d+\])?$")
 """Matches the end of an effect's path. A run that ended at any other path failed in something computed from the
 document."""
 _DOCUMENT = ("arguments", "undefined", "unknown_tool", "ambiguous_tool")
 """Failure kinds of effects that are caused by the document."""
 _MODEL = ("auth", "unknown_model", "quota", "refused", "too_long")
 _ANSWER = ("answer", "unattended")
-_ALLOW = re.compile(r"--allow (?:'([^']*)'|([^\s;,)]+))")
+_ALLOW = late_pattern(r"--allow (?:'([^']*)'|([^\s;,)]+))")
 """Matches the grant that a refusal names; a place with odd characters in its name stands in quotes."""
 
 

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from quire.display.visible import in_encoding, width
 from quire.display.visible import visible as shown
+from quire.patterns import late_pattern
 from quire.plan.ways import JOINT
 from quire.wording import pluralize
 
@@ -22,11 +23,11 @@ if TYPE_CHECKING:
     from quire.engine.progress import FanView
 
 
-_TURN = re.compile(r"(?:^|.* )turn \d+")
-_PLAIN_WORD = re.compile(r"[\w@%+=:,./-]+")
-_BREAK = re.compile(r"(?<![:\\])\\n")
-_WORDS = re.compile(r"\s*\S+\s*|\s+")
-_EDGE = re.compile(r"(?:(.+) )?(start|end)")
+_TURN = late_pattern(r"(?:^|.* )turn \d+")
+_PLAIN_WORD = late_pattern(r"[\w@%+=:,./-]+")
+_BREAK = late_pattern(r"(?<![:\\])\\n")
+_WORDS = late_pattern(r"\s*\S+\s*|\s+")
+_EDGE = late_pattern(r"(?:(.+) )?(start|end)")
 
 
 def place(label: str) -> str:
@@ -160,7 +161,7 @@ def numbers(seconds: float, count: int, cost: float | None) -> str:
     return " · ".join(part for part in parts if part)
 
 
-_MARKDOWN = re.compile(r"^(?:#{1,6} \S|[-*] \S|\d{1,3}\. \S|```|> \S|\|.*\|[ \t]*$)|\*\*\S[^*\n]*\*\*", re.MULTILINE)
+_MARKDOWN = late_pattern(r"^(?:#{1,6} \S|[-*] \S|\d{1,3}\. \S|```|> \S|\|.*\|[ \t]*$)|\*\*\S[^*\n]*\*\*", re.MULTILINE)
 """Matches texts without a type that are shown as Markdown: with a heading, list, fence, quotation, table or bold
 words."""
 LONGEST = 200_000

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
@@ -18,6 +17,7 @@ from quire.engine.thread_progress import (
     turn_of,
     wanted_in,
 )
+from quire.patterns import late_pattern
 from quire.trust.capabilities import from_flat_name
 from quire.values import InvalidValue, Value, decode, encode
 
@@ -29,8 +29,8 @@ ARGUMENT = 40
 RESULT = 100
 EVENT = 300
 _SHOWN_ARGUMENTS = 4
-_ADVICE = re.compile(r"; grant it (?:with|to a new run)|, which the permissions at ")
-_NEEDED = re.compile(r"needs the capability ([A-Za-z0-9_.%*-]+)")
+_ADVICE = late_pattern(r"; grant it (?:with|to a new run)|, which the permissions at ")
+_NEEDED = late_pattern(r"needs the capability ([A-Za-z0-9_.%*-]+)")
 
 
 def called(call: CallView) -> str:

@@ -23,11 +23,12 @@ from msgspec import Struct
 
 from quire.engine.inputs import is_number
 from quire.formats import markdown
+from quire.patterns import late_pattern
 from quire.plan.nodes import SEMANTICS_VERSION, Capture
 from quire.values import InvalidValue, Value, decode, decode_object, encode
 from quire.wording import cut
 
-_TOKEN = re.compile(
+_TOKEN = late_pattern(
     r"""[ \t\r\n]*+(?:
         (?P<mark>[{}\[\]:,])
       | (?P<text>"[^"\\]*+(?:\\.[^"\\]*+)*")
@@ -36,7 +37,7 @@ _TOKEN = re.compile(
     re.VERBOSE | re.DOTALL,
 )
 
-_CUT = re.compile(
+_CUT = late_pattern(
     r"""[ \t\r\n]*+(?:"[^"\\]*+(?:\\.[^"\\]*+)*\\?|-?[0-9.]*+[eE]?[+-]?|t(?:ru?)?|f(?:al?s?)?|n(?:ul?)?)?""", re.DOTALL
 )
 """Possible remainder of a token at the end of a text that was cut off."""
@@ -142,7 +143,7 @@ def _read(text: str, at: int, complete: list[tuple[int, int]], seen: set[int]) -
 FENCED = ("json", "mermaid", "chartjs", "html_css", "javascript", "typescript")
 """Types whose text is taken out of a fence around all of it. In Markdown a fence belongs to the text."""
 JSON = ("json", "chartjs")
-_FENCE = re.compile(r"`{3,}|~{3,}")
+_FENCE = late_pattern(r"`{3,}|~{3,}")
 
 
 def artifact_text(text: str, artifact_type: str) -> str:
@@ -170,10 +171,10 @@ def unfenced(text: str) -> str:
     return text if any(line.lstrip().startswith(opening[0]) for line in inside) else "\n".join(inside)
 
 
-_FENCE_BEFORE = re.compile(r"(^|\n)[ \t]*```[A-Za-z]*[ \t]*\n[ \t\n]*\Z")
-_FENCE_BEGUN = re.compile(r"(?:^|\n)[ \t]*(?:`{1,2}|```[A-Za-z]*[ \t]*(?:\n[ \t\n]*)?)\Z")
+_FENCE_BEFORE = late_pattern(r"(^|\n)[ \t]*```[A-Za-z]*[ \t]*\n[ \t\n]*\Z")
+_FENCE_BEGUN = late_pattern(r"(?:^|\n)[ \t]*(?:`{1,2}|```[A-Za-z]*[ \t]*(?:\n[ \t\n]*)?)\Z")
 _spelled = json.JSONDecoder(strict=False, parse_float=str).raw_decode
-_FENCE_AFTER = re.compile(r"[ \t\n]*\n?[ \t]*```[ \t]*(?=\n|\Z)")
+_FENCE_AFTER = late_pattern(r"[ \t\n]*\n?[ \t]*```[ \t]*(?=\n|\Z)")
 
 
 class Captured(Struct, frozen=True):

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from quire.errors import BadInputs
+from quire.patterns import late_pattern
 from quire.values import InvalidValue, Value, clean, decode, encode
 from quire.wording import cut, did_you_mean, nearest
 
@@ -21,8 +22,8 @@ if TYPE_CHECKING:
     from quire.plan.nodes import Input, Plan
     from quire.plan.thread import Parameter
 
-_NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?", re.ASCII)
-_LINE_END = re.compile(r"\r\n|\r|\n")
+_NUMBER = late_pattern(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?", re.ASCII)
+_LINE_END = late_pattern(r"\r\n|\r|\n")
 _BOOLEANS = dict.fromkeys(("true", "yes", "on", "1"), True) | dict.fromkeys(("false", "no", "off", "0"), False)
 
 
@@ -118,8 +119,8 @@ def _quoted(text: str) -> str:
     return f'"{cut(" ".join(text.split()), 60, 57)}"'
 
 
-_INTEGER = re.compile(r"[+-]?[0-9]{1,4000}")
-_PARAMETER_NUMBER = re.compile(r"[+-]?(?:[0-9]{1,4000}(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]{1,9})?")
+_INTEGER = late_pattern(r"[+-]?[0-9]{1,4000}")
+_PARAMETER_NUMBER = late_pattern(r"[+-]?(?:[0-9]{1,4000}(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]{1,9})?")
 _MOST_SHOWN = 60
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, cast
 
@@ -21,6 +20,7 @@ from quire.engine.thread_progress import (
     turn_of,
     wanted_in,
 )
+from quire.patterns import late_pattern
 from quire.plan.descriptions import step_title
 from quire.plan.ways import JOINT
 from quire.values import Value, encode
@@ -330,8 +330,8 @@ class Progress(Struct):
                 step.message = str(ended.get("error", ""))
 
 
-_COLLECT = re.compile(r"/(?:for_each|parallel)/collect\b")
-_AGAIN = re.compile(r"(?<=for_each)\[\d+\]|(?<=fold)\[\d+\]|/try\[\d+\]")
+_COLLECT = late_pattern(r"/(?:for_each|parallel)/collect\b")
+_AGAIN = late_pattern(r"(?<=for_each)\[\d+\]|(?<=fold)\[\d+\]|/try\[\d+\]")
 
 
 def place_in_plan(path: str) -> str:

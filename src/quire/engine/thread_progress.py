@@ -6,13 +6,13 @@ first creates the entry and the other completes it.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, cast
 
 from msgspec import Struct, field
 
 from quire.engine.conversation import ToolUse
+from quire.patterns import late_pattern
 from quire.plan.built_in_tools import RETURN
 
 if TYPE_CHECKING:
@@ -22,10 +22,10 @@ if TYPE_CHECKING:
 START, END = "start", "end"
 """Labels of the time in a thread before its first turn and after its last."""
 
-_TURN = re.compile(r"(?:^|/)thread/turn\[(\d+)\]")
-_CALL = re.compile(r"/tool\[(\d+)\]")
-_REPLY = re.compile(r"/model(?:/retry\[\d+\])?")
-_NUMBERED = re.compile(r"\[(\d+)\]")
+_TURN = late_pattern(r"(?:^|/)thread/turn\[(\d+)\]")
+_CALL = late_pattern(r"/tool\[(\d+)\]")
+_REPLY = late_pattern(r"/model(?:/retry\[\d+\])?")
+_NUMBERED = late_pattern(r"\[(\d+)\]")
 
 
 class CallView(Struct):

@@ -15,6 +15,7 @@ from msgspec import Struct
 
 from quire.errors import CannotStart, Unreadable
 from quire.formats import invisible
+from quire.patterns import late_pattern
 from quire.source import Source
 
 if TYPE_CHECKING:
@@ -25,9 +26,9 @@ __all__ = ["FORMATS", "Format", "FormatModule", "all_codes", "check", "format_of
 
 MARKDOWN = (".md", ".markdown")
 YAML = (".yaml", ".yml")
-_STEP = re.compile(r"^## STEP", re.MULTILINE)
-_BEFORE_ROOT = re.compile(r"\s++|<!--.*?-->|<\?.*?\?>", re.DOTALL)
-_ROOT = re.compile(r"<directive[\s/>]")
+_STEP = late_pattern(r"^## STEP", re.MULTILINE)
+_BEFORE_ROOT = late_pattern(r"\s++|<!--.*?-->|<\?.*?\?>", re.DOTALL)
+_ROOT = late_pattern(r"<directive[\s/>]")
 
 
 class FormatModule(Protocol):

@@ -20,10 +20,11 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
+from quire.patterns import late_pattern
 from quire.source import Span
 
-_LINE = re.compile(r"<!--[ \t]*+rye:signed:[^\n]*+")
-_YAML_LINE = re.compile(r"#[ \t]*+rye:signed:[^\n]*+")
+_LINE = late_pattern(r"<!--[ \t]*+rye:signed:[^\n]*+")
+_YAML_LINE = late_pattern(r"#[ \t]*+rye:signed:[^\n]*+")
 
 
 def signature_line(text: str, *, yaml: bool = False) -> str:
@@ -32,7 +33,7 @@ def signature_line(text: str, *, yaml: bool = False) -> str:
     return match[0].rstrip() if match and (yaml or match[0].rstrip().endswith("-->")) else ""
 
 
-_MARK = re.compile(r"^ {0,3}(`{3,}+|~{3,}+)([^\n]*+)$", re.MULTILINE)
+_MARK = late_pattern(r"^ {0,3}(`{3,}+|~{3,}+)([^\n]*+)$", re.MULTILINE)
 
 
 class Fence(Struct, frozen=True):

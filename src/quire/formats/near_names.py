@@ -6,7 +6,6 @@ author's own words (`item`, `items`), are often two different things.
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Collection
 from typing import TYPE_CHECKING
 
@@ -29,10 +28,16 @@ def word_fix(written: str, known: Collection[str], span: Span) -> Fix:
         if len(one) <= _LONGEST:
             meant.setdefault(_folded(one), []).append(one)
     folded = _folded(written)
-    near = [folded] if folded in meant else difflib.get_close_matches(folded, meant, n=2, cutoff=_NEAR)
+    near = [folded] if folded in meant else _near_names(folded, meant)
     if len(near) != 1 or len(meant[near[0]]) != 1 or _digits(folded) != _digits(near[0]):
         return ()
     return (Edit(span, written, meant[near[0]][0]),) if _one_slip(folded, near[0]) else ()
+
+
+def _near_names(name: str, known: Collection[str]) -> list[str]:
+    import difflib  # Only a wrong document needs it.
+
+    return difflib.get_close_matches(name, list(known), n=2, cutoff=_NEAR)
 
 
 def name_fix(written: str, known: Collection[str], span: Span) -> Fix:

@@ -8,7 +8,6 @@ missing file the nearest name is suggested. `sign` and `verify` take the documen
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -18,6 +17,7 @@ from msgspec.structs import replace
 
 from quire.errors import CannotStart, Unreadable
 from quire.library.document import Document, load, parse_pipelines, read, unnamed
+from quire.patterns import late_pattern
 from quire.source import Source, relative_to_here
 from quire.wording import did_you_mean, nearest
 from quire.workspace.locate import find_workspace
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 _PART = r"[A-Za-z0-9_][A-Za-z0-9_-]*+"
-_NAME = re.compile(rf"{_PART}(?:\.{_PART})?|{_PART}(?:/{_PART})+")
+_NAME = late_pattern(rf"{_PART}(?:\.{_PART})?|{_PART}(?:/{_PART})+")
 _FILES = (".md", ".markdown", ".yaml", ".yml", ".txt", ".json")
 _SHOWN = 12
 

@@ -5,7 +5,6 @@ A prompt (`@prompt` of a playbook) comes from the library, a file beside the doc
 
 from __future__ import annotations
 
-import re
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path, PurePosixPath, PureWindowsPath
@@ -16,6 +15,7 @@ from msgspec import Struct
 from quire.engine.interpreter.call_document import Opened
 from quire.errors import QuireError, Refused, StepFailed, Unreadable
 from quire.library.callees import Callees, callee_from_pin, pinned
+from quire.patterns import late_pattern
 from quire.source import read_source
 from quire.values import Value, decode, encode
 
@@ -85,7 +85,7 @@ def open_document(text: str, setting: Environment) -> Opened:
     return Opened(str(loaded["name"]), replace(setting, documents=documents, bundles=bundles))
 
 
-_ID = re.compile(r"[A-Za-z0-9-]+")
+_ID = late_pattern(r"[A-Za-z0-9-]+")
 
 
 class PromptLoader(Struct, frozen=True):

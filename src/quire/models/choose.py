@@ -16,7 +16,6 @@ from msgspec.structs import replace
 
 from quire.engine.ports import LONGEST_REPLY, Model, ModelCall, ModelReply
 from quire.errors import NoModel
-from quire.models.downloads import preferred_model
 
 TIMEOUT = 120.0
 """Seconds in which a service must send something, unless configured otherwise."""
@@ -160,6 +159,8 @@ def choose_model(asked: str | None, document: str | None, config: ModelSettings,
 
     Raises `NoModel`. Looks for a local Ollama (0.3 s at most) only if no earlier source names a model.
     """
+    from quire.models.downloads import preferred_model  # Only the last of the ways needs it.
+
     for named, reason in ((asked, "--model"), (document, "the document"), (config.default, "[models] default")):
         if named:
             return _resolved(named, reason, config)

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, TypeAlias, assert_never
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from quire.patterns import late_pattern
 from quire.plan.nodes import (
     Agent,
     Call,
@@ -146,7 +147,7 @@ def rest_of(sequence: Sequence, path: str) -> Sequence:
     return Sequence((*rest_of(arm, rest).steps, *sequence.steps[at + 1 :]))
 
 
-_PATH = re.compile(r"(?:ctx\.)?([A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*)", re.ASCII)
+_PATH = late_pattern(r"(?:ctx\.)?([A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*)", re.ASCII)
 _UNKNOWN = object()
 
 

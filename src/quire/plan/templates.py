@@ -14,6 +14,7 @@ from collections.abc import Iterator, Mapping
 
 from msgspec import Struct
 
+from quire.patterns import late_pattern
 from quire.plan.nodes import Reference, Template
 from quire.plan.thread import THREAD_RULES
 from quire.source import PLACEHOLDER, Span
@@ -41,7 +42,7 @@ def reference(found: re.Match[str]) -> Reference:
 
 # A default extends to the next brace. Texts are searched only up to their last brace, so no search runs to the end
 # in vain.
-_REFERENCE = re.compile(r"\{input:(\w++)(?:(\?)|[:|]([^}]*+))?\}|\$\{inputs\.(\w++)\}")
+_REFERENCE = late_pattern(r"\{input:(\w++)(?:(\?)|[:|]([^}]*+))?\}|\$\{inputs\.(\w++)\}")
 
 
 class InputReference(Struct, frozen=True):

@@ -6,6 +6,8 @@ import re
 from collections.abc import Mapping
 from typing import Final, Literal, NamedTuple, get_args
 
+from quire.patterns import late_pattern
+
 OPAQUE: Final = ("template", "example", "raw")
 PRIMARIES: Final = ("execute", "fetch", "sign")
 ITEM_TYPES: Final = ("tool", "directive", "knowledge", "pipeline", "playbook")
@@ -65,8 +67,8 @@ LARGEST_LIMIT: Final = 10**15
 CURRENCY: Final = "USD"
 LIMIT_ALIASES: Final = {"max_turns": "turns", "max_tokens": "tokens"}
 
-_INTEGER = re.compile(r"[+-]?\d{1,400}", re.ASCII)
-_NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?", re.ASCII)
+_INTEGER = late_pattern(r"[+-]?\d{1,400}", re.ASCII)
+_NUMBER = late_pattern(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?", re.ASCII)
 
 
 def number(text: str) -> int | float | None:

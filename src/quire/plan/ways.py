@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Mapping
 
 from quire.errors import CannotStart
+from quire.patterns import late_pattern
 
 JOINT = " › "
-_TYPED = re.compile(r"\s*[›>]\s*")
+_TYPED = late_pattern(r"\s*[›>]\s*")
 
 
 def typed_way(text: str) -> str:

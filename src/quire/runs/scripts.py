@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from quire.engine.ports import ModelCall
 from quire.engine.requests import ModelRequest
 from quire.models.scripted import NO_REPLY, ScriptedModel
+from quire.patterns import late_pattern
 from quire.runs.pins import PinnedState
 from quire.runs.runtime import Runtime
 
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 
 PREFIX = "script:"
 # Match the message: an event does not store the kind of a failure, and its record may have been superseded and removed.
-_NEVER_ASKED = re.compile(
+_NEVER_ASKED = late_pattern(
     rf"the run has made the \d+ model calls that it may make.*|{NO_REPLY} .*|limit reached: .*"
     r"|the next call may cost .*|the price of this model is not known, so the spend limit .*",
     re.DOTALL,

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from quire.engine.interpreter.playbook.steps import WrongAnswer, checked_answer
 from quire.errors import BadInputs
+from quire.patterns import late_pattern
 from quire.plan.nodes import Agent, Ask, Call, Formula, Invoke, Literal, Plan, Select, Step, UseTool
 from quire.plan.uses import OWN
 from quire.plan.ways import JOINT, typed_way
@@ -15,9 +15,9 @@ from quire.wording import did_you_mean, first_of, nearest
 
 Documents = Mapping[str, Plan]
 
-_TURN = re.compile(r"\bturn (?:[1-9]\d*$)|turn\[\d+\]")
+_TURN = late_pattern(r"\bturn (?:[1-9]\d*$)|turn\[\d+\]")
 """A turn of a thread by its label, or by its path."""
-_BEFORE = re.compile(r"(?:.* )?start|(?:.*/)?thread/start/.*")
+_BEFORE = late_pattern(r"(?:.* )?start|(?:.*/)?thread/start/.*")
 """A question of a thread before its first turn. It can be answered, but the thread cannot stop there."""
 _TURNS = "its steps are turn 1, turn 2, …"
 _MOST_NAMED = 20

@@ -17,6 +17,7 @@ from msgspec import Struct
 
 from quire.engine.records import RunRow, Status
 from quire.errors import StoreError
+from quire.patterns import late_pattern
 from quire.values import clean, encode
 
 if TYPE_CHECKING:
@@ -30,7 +31,7 @@ MOST_WORDS = 8
 Condition: TypeAlias = tuple[str, Sequence[object]]
 """A condition on a run `r` with its pins `p`, in the SQL of SQLite, and its parameters."""
 
-_CURSOR = re.compile(r"(\d[\d.e+-]{0,30})_(\d{1,18})", re.ASCII)
+_CURSOR = late_pattern(r"(\d[\d.e+-]{0,30})_(\d{1,18})", re.ASCII)
 _NEWEST = "ORDER BY r.created_at DESC, r.n DESC"
 _IN_TIME = "(r.expires_at IS NULL OR r.expires_at >= ?)"
 

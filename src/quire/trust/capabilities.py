@@ -19,10 +19,11 @@ from functools import lru_cache
 from typing import Literal
 
 from quire.errors import Denied
+from quire.patterns import late_pattern
 from quire.plan.built_in_tools import ALIASES, RETURN
 
-_WILD = re.compile(r"[*?\[]")
-_PIECE = re.compile(r"\[(!?+)(\]?+[^\]]*+)\]|(.)", re.DOTALL)
+_WILD = late_pattern(r"[*?\[]")
+_PIECE = late_pattern(r"\[(!?+)(\]?+[^\]]*+)\]|(.)", re.DOTALL)
 _NO_LETTER = frozenset("*?[]!")
 
 _Spot = tuple[bool, frozenset[str]]
@@ -123,11 +124,11 @@ ALWAYS = (RETURN, "rye/agent/threads/internal/")
 """Items that a thread may execute without any grant: an id, or the beginning of one."""
 
 _FREE_FOLDERS = tuple(free for free in ALWAYS if free.endswith("/"))
-_SEPARATORS = re.compile(r"[^A-Za-z0-9_]")
-_PLAIN = re.compile(r"[A-Za-z0-9_-]")
-_ODD = re.compile(r"%(?![0-9A-F]{2})|[^A-Za-z0-9_%/-]")
-_ODD_IN_PATTERN = re.compile(r"%(?![0-9A-F]{2})|[^A-Za-z0-9_%/*-]")
-_FULL = re.compile(r"\*$|rye\.(\*|(execute|fetch|sign)(\.|$))")
+_SEPARATORS = late_pattern(r"[^A-Za-z0-9_]")
+_PLAIN = late_pattern(r"[A-Za-z0-9_-]")
+_ODD = late_pattern(r"%(?![0-9A-F]{2})|[^A-Za-z0-9_%/-]")
+_ODD_IN_PATTERN = late_pattern(r"%(?![0-9A-F]{2})|[^A-Za-z0-9_%/*-]")
+_FULL = late_pattern(r"\*$|rye\.(\*|(execute|fetch|sign)(\.|$))")
 
 
 def escape(name: str) -> str:

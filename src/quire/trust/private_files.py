@@ -6,15 +6,15 @@ They are created unreadable to others, and a private key that others could have 
 from __future__ import annotations
 
 import os
-import re
 import stat
 from contextlib import suppress
 from pathlib import Path
 
 from quire.errors import BadConfiguration, CannotStart, Refused
+from quire.patterns import late_pattern
 
 MAX_KEY_BYTES = 16_384
-NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+NAME = late_pattern(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 _POSIX = os.name == "posix"
 
 

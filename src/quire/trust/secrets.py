@@ -14,6 +14,8 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 from urllib.parse import parse_qsl, quote, quote_plus, unquote, urlsplit
 
+from quire.patterns import late_pattern
+
 if TYPE_CHECKING:
     from quire.values import Value
 
@@ -27,7 +29,7 @@ _ENCODED = 12
 _LINE = 16
 _MOST_LINES = 500
 
-_PARTS = re.compile(r"key(_id)?$|token|secret|passw(or)?d|passphrase|credential|authorization|cookie|apikey", re.I)
+_PARTS = late_pattern(r"key(_id)?$|token|secret|passw(or)?d|passphrase|credential|authorization|cookie|apikey", re.I)
 _WORDS = frozenset(
     {"KEY", "KEYS", "PAT", "PATS", "DSN", "AUTH", "WEBHOOK", "WEBHOOKS", "PASS", "PWD", "PEM", "PRIVATE", "JWT"}
 )
@@ -38,8 +40,8 @@ _ABOUT = frozenset(
     }
 )
 _PUBLIC = frozenset({"PWD", "OLDPWD"})
-_CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
-_NOT_IN_WORDS = re.compile(r"[^A-Za-z0-9]+")
+_CAMEL = late_pattern(r"(?<=[a-z0-9])(?=[A-Z])")
+_NOT_IN_WORDS = late_pattern(r"[^A-Za-z0-9]+")
 _TRIVIAL = frozenset(
     {
         *(

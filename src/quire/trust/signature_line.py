@@ -19,23 +19,25 @@ from typing import Literal
 
 from msgspec import Struct
 
+from quire.patterns import late_pattern
+
 Syntax = Literal["markdown", "yaml"]
 
 _COMMENT: dict[Syntax, tuple[str, str]] = {"markdown": ("<!-- rye:signed:", " -->"), "yaml": ("# rye:signed:", "")}
-_FIELDS = re.compile(
+_FIELDS = late_pattern(
     r"(?P<time>\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}Z):(?P<hash>[0-9a-f]{64}):(?P<signature>[A-Za-z0-9_-]+={0,2})"
     r":(?P<key>[0-9a-f]{16})(?:\|(?P<label>[a-z]+:[A-Za-z0-9/._~%-]+)|\|[A-Za-z0-9._-]{1,64}@[A-Za-z0-9._-]{1,64})?",
     re.ASCII,
 )
 """The key is followed by the item, or by the account of an owner, which is ignored."""
-_PLACEHOLDER = re.compile(r"TIMESTAMP:HASH:SIGNATURE:KEYID|[^|\s]*:placeholder:unsigned:unsigned")
+_PLACEHOLDER = late_pattern(r"TIMESTAMP:HASH:SIGNATURE:KEYID|[^|\s]*:placeholder:unsigned:unsigned")
 _LIKE: dict[Syntax, re.Pattern[str]] = {
-    "markdown": re.compile(r"[\W_]*<!--\W*(?:rye|ryeos):signed\b"),
-    "yaml": re.compile(r"[\W_]*#\W*(?:rye|ryeos):signed\b"),
+    "markdown": late_pattern(r"[\W_]*<!--\W*(?:rye|ryeos):signed\b"),
+    "yaml": late_pattern(r"[\W_]*#\W*(?:rye|ryeos):signed\b"),
 }
 _WITHIN = 200
 """Characters of a line within which a signature must begin: the patterns above are not linear."""
-_LINE = re.compile(r"([^\r\n]*+)(?:\r\n|\r|\n|\Z)")
+_LINE = late_pattern(r"([^\r\n]*+)(?:\r\n|\r|\n|\Z)")
 
 
 def digest_of(text: str) -> str:

@@ -6,7 +6,6 @@ together, each with its file, its key and the key that was probably meant.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from pathlib import Path
@@ -16,6 +15,7 @@ from msgspec.structs import replace
 
 from quire.errors import BadConfiguration
 from quire.models.choose import TIMEOUT, ModelSettings, Price, ProviderSettings
+from quire.patterns import late_pattern
 from quire.source import read_bytes, real_path
 from quire.workspace.locate import SAFE_FOLDERS, Workspace, has_table, user_space
 from quire.workspace.mcp_config import CONFIG_FILE as MCP_FILE
@@ -37,7 +37,7 @@ from quire.workspace.settings import (
 )
 from quire.workspace.tables import Table, read_cluster, server_of_one_file
 
-_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_VARIABLE = late_pattern(r"[A-Za-z_][A-Za-z0-9_]*")
 NEVER = "never"
 """In place of a time: a run may wait for ever."""
 

@@ -13,7 +13,6 @@ can request it.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from pathlib import Path
@@ -23,6 +22,7 @@ from urllib.parse import unquote
 from msgspec import Struct
 
 from quire.errors import BadConfiguration
+from quire.patterns import late_pattern
 from quire.plan.built_in_tools import BUILT_IN_TOOLS
 from quire.source import real_path
 from quire.trust.capabilities import Grants, canonical, capability, escape, grant_for, mcp_tool
@@ -38,7 +38,7 @@ _NETWORK = "rye.reach.shell.network"
 _VARIABLE = "rye.reach.shell.env."
 _OF_THE_USER = (_UNSANDBOXED, _VARIABLE)
 """Grants that the file of a workspace cannot give, confirmed or not."""
-_NAMES = re.compile(r"env:[A-Za-z_][A-Za-z0-9_]*(?:,[A-Za-z_][A-Za-z0-9_]*)*")
+_NAMES = late_pattern(r"env:[A-Za-z_][A-Za-z0-9_]*(?:,[A-Za-z_][A-Za-z0-9_]*)*")
 
 
 class ToolReach(Struct, frozen=True):

@@ -11,13 +11,14 @@ from pathlib import Path
 from msgspec import Struct
 
 from quire.errors import CannotStart, Refused
+from quire.patterns import late_pattern
 from quire.source import read_bytes
 
 GONE = "the current folder is not there any more: go to another one"
 SAFE_FOLDERS = "safe_folders"
 MARKERS = ("quire.toml", "pyproject.toml", ".ai", ".mcp.json", ".git")
 
-_TABLE = re.compile(rb"^\s*\[+\s*tool\.quire\b", re.MULTILINE)
+_TABLE = late_pattern(rb"^\s*\[+\s*tool\.quire\b", re.MULTILINE)
 
 
 class Workspace(Struct, frozen=True):

@@ -14,6 +14,7 @@ from pathlib import Path
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from quire.patterns import late_pattern
 from quire.wording import did_you_mean, nearest
 
 CONFIG_FILE = ".mcp.json"
@@ -24,7 +25,7 @@ DEFAULT_TIMEOUT = 120.0
 
 _HTTP = ("http", "streamable-http", "streamable_http", "streamableHttp")
 _KEYS = ("type", "command", "args", "env", "cwd", "url", "headers", "timeout", "disabled")
-_REFERENCE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")
+_REFERENCE = late_pattern(r"\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")
 
 
 class McpServer(Struct, frozen=True):

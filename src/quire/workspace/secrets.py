@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from quire.patterns import late_pattern
 from quire.trust.secrets import looks_secret, secrets_of
 
 if TYPE_CHECKING:
@@ -20,21 +21,21 @@ MASK = "***"
 PUBLIC = frozenset({"HOME", "PATH", "PWD", "OLDPWD", "USER", "LOGNAME", "SHELL", "TERM", "LANG", "TMPDIR", "HOSTNAME"})
 """Variables that are not secrets, although a server's settings refer to them."""
 
-_NAME = re.compile(
+_NAME = late_pattern(
     r"(?:^|_)(?:api_?)?(?:keys?|tokens?|secrets?|passw(?:or)?d|pass|passphrase|pwd|creds?|credentials?|auth|"
     r"authorization|cookies?|pat|dsn|webhook|pem|signature|bearer)(?:_|\d|$)",
     re.IGNORECASE,
 )
-_CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
-_REFERENCE = re.compile(r"(\$\{[A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")
-_USER = re.compile(r"(\b[a-z][a-z0-9+.-]*://)[^/?#\s@]*@", re.IGNORECASE)
-_QUERY = re.compile(r"([?&;][^=&;#\s]*)=[^&;#\s]*")
-_SCHEME = re.compile(r"\s*(?:Bearer|Basic|Token|ApiKey)?\s*", re.IGNORECASE)
-_GIVEN_SCHEME = re.compile(r"^(Bearer|Basic|Token) +", re.IGNORECASE)
-_KEY = re.compile(
+_CAMEL = late_pattern(r"(?<=[a-z0-9])(?=[A-Z])")
+_REFERENCE = late_pattern(r"(\$\{[A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")
+_USER = late_pattern(r"(\b[a-z][a-z0-9+.-]*://)[^/?#\s@]*@", re.IGNORECASE)
+_QUERY = late_pattern(r"([?&;][^=&;#\s]*)=[^&;#\s]*")
+_SCHEME = late_pattern(r"\s*(?:Bearer|Basic|Token|ApiKey)?\s*", re.IGNORECASE)
+_GIVEN_SCHEME = late_pattern(r"^(Bearer|Basic|Token) +", re.IGNORECASE)
+_KEY = late_pattern(
     r"\b(?:sk|pk|rk|ghp|gho|ghs|github_pat|glpat|xox[a-z]|hf|npm|pypi)[-_][\w-]{8,}|\bAKIA[A-Z0-9]{12,}|\beyJ[\w-]{8,}[\w.-]*"
 )
-_RANDOM = re.compile(r"(?<![\w/.@-])(?=[\w+-]*\d)(?=[\w+-]*[A-Za-z])[A-Za-z0-9_+-]{28,}={0,2}(?![\w/.@-])")
+_RANDOM = late_pattern(r"(?<![\w/.@-])(?=[\w+-]*\d)(?=[\w+-]*[A-Za-z])[A-Za-z0-9_+-]{28,}={0,2}(?![\w/.@-])")
 
 
 def find_secrets(

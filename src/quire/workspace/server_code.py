@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct, field
 
+from quire.patterns import late_pattern
 from quire.workspace.code import Code, read_hashed
 from quire.workspace.requested_settings import model_file
 
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 
 SAFE = {"PYTHONSAFEPATH": "1"}
 
-_PYTHON = re.compile(r"(python|pypy)w?[\d.]*(\.exe)?", re.IGNORECASE)
+_PYTHON = late_pattern(r"(python|pypy)w?[\d.]*(\.exe)?", re.IGNORECASE)
 _RUNNERS = ("uv", "poetry", "pipenv", "pdm", "hatch", "rye")
 _ELSEWHERE = ("docker", "podman", "nerdctl", "ssh", "kubectl", "wsl", "wsl.exe")
 """Commands whose arguments name files of another machine."""
@@ -33,7 +34,7 @@ _ELSEWHERE = ("docker", "podman", "nerdctl", "ssh", "kubectl", "wsl", "wsl.exe")
 _DATA = (".db", ".db3", ".sqlite", ".sqlite3", ".duckdb", ".csv", ".tsv", ".parquet", ".jsonl", ".log", ".txt", ".md")
 """Endings of files that a server writes itself. They are not code, and a change of them must not ask the user again."""
 
-_MENTIONED = re.compile(rb"[\w@./-]*\.(?:py|js|mjs|cjs|ts|mts|cts|tsx|json|sh|rb|pl|php|lua)\b|\.{1,2}/[\w@./-]+")
+_MENTIONED = late_pattern(rb"[\w@./-]*\.(?:py|js|mjs|cjs|ts|mts|cts|tsx|json|sh|rb|pl|php|lua)\b|\.{1,2}/[\w@./-]+")
 _GUESSED = ("", ".js", ".mjs", ".cjs", ".ts", ".json", "/index.js", "/package.json")
 _PATHS = ("PYTHONPATH", "NODE_PATH")
 

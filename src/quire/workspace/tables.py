@@ -6,7 +6,6 @@ address with the user's key, or switch off the encryption for it.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TypeVar
@@ -14,13 +13,14 @@ from typing import TypeVar
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from quire.patterns import late_pattern
 from quire.wording import did_you_mean, nearest
 from quire.workspace.settings import ClusterSettings, TemporalAccess
 
 T = TypeVar("T")
 C = TypeVar("C", bound=str)
 
-_DURATION = re.compile(r"(\d{1,9})\s*(s|m|h|d)")
+_DURATION = late_pattern(r"(\d{1,9})\s*(s|m|h|d)")
 _SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 
 

@@ -26,12 +26,13 @@ from quire.formats.playbook.syntax import (
     Step,
     ToolCall,
 )
+from quire.patterns import late_pattern
 from quire.source import Span
 from quire.wording import cut, did_you_mean, nearest_word
 
 _INSIDE = r'[^"\\]*+(?:\\.[^"\\]*+)*'
-_ROW = re.compile(rf'((?:\s*+"{_INSIDE}"\s*+(?:,(?!\s*+\Z)|\Z))*)(?:\s*+default:"({_INSIDE})"\s*+)?', re.DOTALL)
-_TEXT = re.compile(rf'"({_INSIDE})"', re.DOTALL)
+_ROW = late_pattern(rf'((?:\s*+"{_INSIDE}"\s*+(?:,(?!\s*+\Z)|\Z))*)(?:\s*+default:"({_INSIDE})"\s*+)?', re.DOTALL)
+_TEXT = late_pattern(rf'"({_INSIDE})"', re.DOTALL)
 
 
 def read_escaped(text: str, at: int, end: int) -> tuple[list[str], str | None] | None:
@@ -47,12 +48,12 @@ class Ignored(Struct, frozen=True):
     """A line that is a directive but has no effect; a warning says why."""
 
 
-_ELICIT = re.compile(r"@elicit\(([A-Za-z0-9_]++),")
-_REFERENCE = re.compile(r"(?:library:[A-Za-z0-9-]++|file:\S(?:.*+)|mcp:[^/\s]++/\S++|\{\{[A-Za-z0-9_]++\}\})")
-_SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*+):.*+")
+_ELICIT = late_pattern(r"@elicit\(([A-Za-z0-9_]++),")
+_REFERENCE = late_pattern(r"(?:library:[A-Za-z0-9-]++|file:\S(?:.*+)|mcp:[^/\s]++/\S++|\{\{[A-Za-z0-9_]++\}\})")
+_SCHEME = late_pattern(r"([A-Za-z][A-Za-z0-9+.-]*+):.*+")
 _SCHEMES = ("library", "file", "mcp")
-_NAME = re.compile(r'\s*+(?:"([^"]++)"|([A-Za-z0-9_.-]++))\s*+')
-_LIKE = re.compile(r"@([A-Za-z]{4,9}+)\s*+(?:\(|[:\[{]|$|\w++$)")
+_NAME = late_pattern(r'\s*+(?:"([^"]++)"|([A-Za-z0-9_.-]++))\s*+')
+_LIKE = late_pattern(r"@([A-Za-z]{4,9}+)\s*+(?:\(|[:\[{]|$|\w++$)")
 
 _FORMS = {
     "output": '@output(name), @output(name: type), @output(name: enum, "a", "b") or @output(name, extract:"field")',

@@ -28,11 +28,12 @@ from quire.formats.playbook.scan import (
     line_span,
 )
 from quire.formats.playbook.syntax import Arm, Step
+from quire.patterns import late_pattern
 from quire.source import Source, Span
 from quire.wording import cut
 
-_WORD = re.compile(r"(`++|~~~++)\s*+(if|elif|else\s*+if|elseif|elsif|else|endif|end\s++if|fi)\b", re.IGNORECASE)
-_COMPARISON = re.compile(
+_WORD = late_pattern(r"(`++|~~~++)\s*+(if|elif|else\s*+if|elseif|elsif|else|endif|end\s++if|fi)\b", re.IGNORECASE)
+_COMPARISON = late_pattern(
     r"\s*+[A-Za-z0-9_]++\s*+(?:(===|=>|=<|==|!=|<=|>=|<>|=|<|>|~)|(contains|in|is|not|matches|startswith|endswith|like)\b)",
     re.IGNORECASE,
 )

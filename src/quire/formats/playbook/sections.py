@@ -19,10 +19,11 @@ from quire.formats.playbook.syntax import (
     ArtifactDeclaration,
     InputDeclaration,
 )
+from quire.patterns import late_pattern
 from quire.source import PLACEHOLDER, Source, Span
 from quire.wording import did_you_mean, nearest_word
 
-_LINE = re.compile(
+_LINE = late_pattern(
     r"\n[^\S\n]*+(?:(-)[^\S\n]++`([A-Za-z][A-Za-z0-9_]*+)`[^\S\n]++\(([^):\n]*+)(?::([^)\n]*+))?(\))"
     r"(?::[^\S\n]*+(\S.*+)?|[^\S\n]*+)(?![^\n])|([-*+].*+|[0-9]{1,9}+[.)][^\S\n].*+))"
 )
@@ -87,10 +88,10 @@ def _complain(text: str, at: int, found: list[Diagnostic]) -> None:
 
 Gaps = Sequence[tuple[int, int]]
 
-_TYPE = re.compile(r"\n[^\S\n]*+type:[^\S\n]*+(\S++)[^\S\n]*+(?![^\n])", re.IGNORECASE)
-_STEP_LIKE = re.compile(r"\W*+step\b", re.IGNORECASE)
+_TYPE = late_pattern(r"\n[^\S\n]*+type:[^\S\n]*+(\S++)[^\S\n]*+(?![^\n])", re.IGNORECASE)
+_STEP_LIKE = late_pattern(r"\W*+step\b", re.IGNORECASE)
 # A number, a colon, or a word followed by a colon or a dash: `## Step-by-step guide` is an ordinary section.
-_STEP_NUMBER = re.compile(r"\W*+step(?:[^\S\n]*+[0-9:]|[^\S\n]++\w++[^\S\n]*+(?::|[-–—][^\S\n]))", re.IGNORECASE)
+_STEP_NUMBER = late_pattern(r"\W*+step(?:[^\S\n]*+[0-9:]|[^\S\n]++\w++[^\S\n]*+(?::|[-–—][^\S\n]))", re.IGNORECASE)
 _KNOWN = {
     "SYSTEM": "system",
     "SYSTEM PROMPT": "system",

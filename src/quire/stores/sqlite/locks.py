@@ -13,12 +13,13 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
-import re
 import sys
 import time
 from pathlib import Path
 
-_PLAIN = re.compile(r"[a-z0-9][a-z0-9_-]{0,99}")
+from quire.patterns import late_pattern
+
+_PLAIN = late_pattern(r"[a-z0-9][a-z0-9_-]{0,99}")
 _TRIES = 50
 
 if sys.platform == "win32":

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 from quire.errors import StoreError
+from quire.patterns import late_pattern
 
 APPLICATION_ID = 0x51554952
 """Stored in the file's header ("QUIR"): tells a database of Quire from one of another program."""
@@ -147,9 +148,9 @@ _HTTP_REPLIES: Migration = (
 MIGRATIONS: Sequence[Migration] = (_FIRST, _LETTERS, _TAKEN_IN, _SEALS, _ANSWERED_BY, _HTTP_REPLIES)
 
 
-_CREATED = re.compile(r"\s*CREATE (TABLE|INDEX) (\w+)")
-_OF_SQLITE = re.compile(r"sqlite_(autoindex_|stat\d|sequence)")
-_COMPUTED = re.compile(r"\b(CHECK|GENERATED|AS)\b", re.IGNORECASE)
+_CREATED = late_pattern(r"\s*CREATE (TABLE|INDEX) (\w+)")
+_OF_SQLITE = late_pattern(r"sqlite_(autoindex_|stat\d|sequence)")
+_COMPUTED = late_pattern(r"\b(CHECK|GENERATED|AS)\b", re.IGNORECASE)
 
 
 def migrate(connection: sqlite3.Connection, path: Path, migrations: Sequence[Migration] = MIGRATIONS) -> None:
