@@ -35,7 +35,7 @@ def pytest_configure(config: pytest.Config) -> None:
     _write_to_memory()
     # A machine that does other things is slow. The check for filters counts on many examples, which begin small.
     ignored = (HealthCheck.too_slow,) if LONG else (HealthCheck.too_slow, HealthCheck.filter_too_much)
-    settings.register_profile("quire", max_examples=depth(30, 100), suppress_health_check=ignored)
+    settings.register_profile("quire", max_examples=depth(30, 100), deadline=2000, suppress_health_check=ignored)
     settings.load_profile("quire")
 
 
