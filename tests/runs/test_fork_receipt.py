@@ -1,4 +1,4 @@
-"""The receipt of a fork says what the fork then does: what it keeps, which steps it does again, how much at most."""
+"""The receipt of a fork says what the fork then does: what it keeps, which steps it does again, how much."""
 
 from __future__ import annotations
 
