@@ -1,0 +1,122 @@
+// Prompts: choose a step, give inputs, and see exactly what a model would be told. Nothing is sent to a model.
+
+import { ApiProblem, part, post } from "../api.js";
+import { remembered, rememberForm } from "../form_memory.js";
+import { html, useEffect, useState } from "../html.js";
+import { place, setQuery } from "../router.js";
+import { number } from "../words.js";
+import { Empty, Placeholder, ProblemBox } from "./basics.js";
+import { Icon } from "./icon.js";
+import { firstText, InputField, readText } from "./input_field.js";
+
+const PAUSE = 200;
+
+/** @param {{ id: string, data: any }} props */
+export function DocumentPrompts({ id, data }) {
+  const asking = data.steps.filter((/** @type {any} */ one) => one.asks_model);
+  const properties = data.inputs.properties;
+  const [texts, setTexts] = useState(() => ({
+    ...Object.fromEntries(Object.keys(properties).map((name) => [name, firstText(properties[name])])),
+    ...remembered(id)?.inputs,
+  }));
+  const wanted = place.value.query.get("step") ?? "";
+  const step = asking.find((/** @type {any} */ one) => one.path === wanted) ?? asking[0];
+  const inputs = Object.fromEntries(
+    Object.keys(properties).map((name) => [name, readText(properties[name], texts[name] ?? "").value])
+      .filter(([, value]) => value !== undefined),
+  );
+  const shown = usePreview(id, step?.path, inputs);
+  if (!step) return html`<${Empty} title="No step of this document asks a model." icon="question" />`;
+  /** @param {string} name @param {string} text */
+  const change = (name, text) => {
+    const next = { ...texts, [name]: text };
+    setTexts(next);
+    rememberForm(id, { ...remembered(id), inputs: next });
+  };
+  return html`
+    <div class="form-columns">
+      <form class="input-form" aria-label="Step and inputs" onSubmit=${(/** @type {Event} */ event) =>
+        event.preventDefault()}>
+        <div class="field">
+          <label for="step">Step</label>
+          <select id="step" value=${step.path} onChange=${(/** @type {any} */ event) =>
+            setQuery({ step: event.target.value })}>
+            ${asking.map((/** @type {any} */ one) =>
+              html`<option value=${one.path} selected=${one.path === step.path}>${one.label} ${one.title}</option>`
+            )}
+          </select>
+        </div>
+        ${Object.keys(properties).map((name) =>
+          html`
+            <${InputField} key=${name} name=${name} schema=${properties[name]} required=${false} text=${texts[name] ??
+              ""}
+              problem=${shown.data?.inputs[name]} onText=${(/** @type {string} */ text) => change(name, text)} />
+          `
+        )}
+      </form>
+      <section class="prompt-shown" aria-label="What a model would be told" aria-live="polite">
+        ${shown.problem && html`<${ProblemBox} problem=${shown.problem} />`}
+        ${!shown.data && !shown.problem && html`<${Placeholder} lines=${4} />`}
+        ${shown.data && html`<${Prompt} shown=${shown.data} />`}
+      </section>
+    </div>
+  `;
+}
+
+/** @param {{ shown: any }} props */
+function Prompt({ shown }) {
+  const { prompt, notes } = shown;
+  const messages = [...(prompt.system ? [{ role: "system", content: prompt.system }] : []), ...prompt.messages];
+  if (prompt.closing) messages.push({ role: "system, last", content: prompt.closing });
+  const size = messages.reduce((all, one) => all + one.content.length, 0);
+  return html`
+    <p class="soft small">${number(size)} characters in ${messages.length === 1
+      ? "one message"
+      : `${messages.length} messages`}.
+      Values that only a run can know stand in brackets.</p>
+    ${notes.map((/** @type {string} */ one) => html`<p class="hint-row"><${Icon} name="dot" />${one}</p>`)}
+    ${messages.map((one, at) =>
+      html`
+        <article class="prompt-message" key=${at}>
+          <h2>${one.role}</h2>
+          <pre class="pre">${one.content}</pre>
+        </article>
+      `
+    )}
+    ${prompt.tools && html`<p class="small">Tools that are offered: <code>${prompt.tools.join(", ")}</code></p>`}
+    ${prompt.schema && html`
+      <details class="opens">
+        <summary>The reply has to fit a schema</summary>
+        <pre>${JSON.stringify(prompt.schema, null, 2)}</pre>
+      </details>
+    `}
+  `;
+}
+
+/**
+ * @param {string} id
+ * @param {string | undefined} step
+ * @param {Record<string, unknown>} inputs
+ */
+function usePreview(id, step, inputs) {
+  const [state, setState] = useState(/** @type {{ data: any, problem: any }} */ ({ data: null, problem: null }));
+  const key = JSON.stringify([id, step, inputs]);
+  useEffect(() => {
+    if (!step) return;
+    let gone = false;
+    const timer = setTimeout(async () => {
+      try {
+        const data = await post(`/documents/${part(id)}/preview`, { step, inputs });
+        if (!gone) setState({ data, problem: null });
+      } catch (error) {
+        if (!(error instanceof ApiProblem)) throw error;
+        if (!gone) setState({ data: null, problem: error.problem });
+      }
+    }, state.data ? PAUSE : 0);
+    return () => {
+      gone = true;
+      clearTimeout(timer);
+    };
+  }, [key]);
+  return state;
+}

@@ -1,0 +1,229 @@
+// A document in words: what it does, what it needs, and its steps in order.
+
+import { html, useState } from "../html.js";
+import { Link, place } from "../router.js";
+import { cut, plural } from "../words.js";
+import { Command } from "./basics.js";
+import { Icon } from "./icon.js";
+
+const MOST_STEPS = 120;
+
+/** @param {{ data: any }} props */
+export function DocumentRead({ data }) {
+  const outline = data.outline;
+  const problem = data.problems?.outline;
+  return html`
+    <div class="document-read">
+      ${data.description && html`<p class="prose pre">${data.description}</p>`}
+      ${!outline && html`
+        <div class="problem" role="alert">
+          <${Icon} name="warning" />
+          <div>
+            <p><strong>${problem ? "The document cannot be composed" : "The document has errors"}</strong></p>
+            ${problem && html`<p class="pre">${problem}</p>`}
+            <p><${Link} to="${place.value.path}?tab=source">See the source with its findings</${Link}></p>
+          </div>
+        </div>
+      `}
+      ${outline && html`<${Outline} outline=${outline} />`}
+      <p class="actions"><${Command} command=${data.commands.show} /><${Command} command=${data.commands.check} /></p>
+    </div>
+  `;
+}
+
+/** @param {{ outline: any }} props */
+function Outline({ outline }) {
+  const steps = outline.steps ?? [];
+  return html`
+    ${outline.inputs?.length > 0 && html`
+      <section aria-labelledby="inputs-title">
+        <h2 id="inputs-title">Inputs</h2>
+        <dl class="about-list inputs-list">
+          ${outline.inputs.map((/** @type {any} */ one) =>
+            html`
+              <div>
+                <dt><code>${one.name}</code></dt>
+                <dd>${one.description || html`<span class="soft">no description</span>`}
+                  <span class="soft small"> ${inputWords(one)}</span></dd>
+              </div>
+            `
+          )}
+        </dl>
+      </section>
+    `}
+    ${outline.system && html`<${Folded} title="System prompt" text=${outline.system} />`}
+    ${outline.format === "directive" && html`<${DirectiveParts} outline=${outline} />`}
+    ${steps.length > 0 && html`
+      <section aria-labelledby="steps-title">
+        <h2 id="steps-title">Steps</h2>
+        <${Steps} steps=${steps} />
+      </section>
+    `}
+    ${outline.artifact && html`
+      <section>
+        <h2>Artifact</h2>
+        <p>The last result is kept as <code>${outline.artifact}</code>.</p>
+      </section>
+    `}
+  `;
+}
+
+/** @param {any} one */
+function inputWords(one) {
+  const words = [one.type];
+  if (one.options?.length) words.push(`one of ${one.options.join(", ")}`);
+  if (one.default !== null && one.default !== undefined && one.default !== "") words.push(`default ${one.default}`);
+  else words.push(one.required ? "required" : "optional");
+  return words.filter(Boolean).join(" · ");
+}
+
+/** @param {{ title: string, text: string }} props */
+function Folded({ title, text }) {
+  return html`
+    <section>
+      <h2>${title}</h2>
+      <details class="opens">
+        <summary>${cut(text.split("\n")[0], 120)}</summary>
+        <pre>${text}</pre>
+      </details>
+    </section>
+  `;
+}
+
+/** @param {{ steps: any[] }} props */
+function Steps({ steps }) {
+  const [most, setMost] = useState(MOST_STEPS);
+  return html`
+    <ol class="outline-steps">
+      ${steps.slice(0, most).map((step, at) => html`<${Step} key=${at} step=${step} />`)}
+    </ol>
+    ${steps.length > most && html`
+      <button type="button" class="button" onClick=${() => setMost(most + MOST_STEPS)}>
+        ${plural(Math.min(MOST_STEPS, steps.length - most), "more step", "more steps")} of ${steps.length}
+      </button>
+    `}
+  `;
+}
+
+/** @param {{ step: any }} props */
+function Step({ step }) {
+  return html`
+    <li class="outline-step">
+      <p class="outline-title"><span class="step-tag">${step.label}</span> <strong>${step.title ||
+        step.kind}</strong></p>
+      ${words(step).map((line) => html`<p class="outline-does"><${Icon} name=${line[0]} /><span>${line[1]}</span></p>`)}
+      ${(step.branches ?? []).map((/** @type {any} */ branch, /** @type {number} */ at) =>
+        html`
+          <div class="outline-branch">
+            <p class="soft small">${branch.if ? `${at ? "else if" : "if"} ${branch.if}` : "else"}</p>
+            <ol class="outline-steps">
+              ${branch.steps.map((/** @type {any} */ one, /** @type {number} */ at) =>
+                html`<${Step} key=${at} step=${one} />`
+              )}
+            </ol>
+          </div>
+        `
+      )}
+      ${parts(step).map(([name, part]) =>
+        html`
+          <div class="outline-branch">
+            <p class="soft small">${name}</p>
+            <ol class="outline-steps">
+              <${Step} step=${part} />
+            </ol>
+          </div>
+        `
+      )}
+    </li>
+  `;
+}
+
+/**
+ * What a step does, a line each: an icon and a sentence.
+ *
+ * @param {any} step
+ * @returns {[string, string][]}
+ */
+function words(step) {
+  /** @type {[string, string][]} */
+  const lines = [];
+  const { asks, model, tool, keeps, does } = step;
+  if (asks) {
+    const options = asks.options.length ? ` (${asks.options.join(" | ")})` : "";
+    lines.push([
+      "question",
+      `asks a person: ${cut(asks.prompt, 200)}${options}${asks.default ? `, else ${asks.default}` : ""}`,
+    ]);
+  }
+  if (model) {
+    lines.push(["now", `asks the model${model.text ? `: ${cut(model.text, 240)}` : ""}`]);
+    if (model.prompt) lines.push(["documents", `with the prompt ${model.prompt} before it`]);
+  }
+  if (tool) {
+    lines.push(["terminal", `calls the tool ${typeof tool === "string" ? tool : `${tool.connection}/${tool.tool}`}`]);
+  }
+  if (keeps) {
+    lines.push(["down", `keeps ${keeps.field ? `the field "${keeps.field}"` : "the result"} as ${keeps.name}`]);
+  }
+  for (const line of does ?? []) lines.push(["dot", cut(line, 240)]);
+  if (step.output) lines.push(["down", `keeps the result as ${step.output}`]);
+  return lines;
+}
+
+/**
+ * The steps that a step of a pipeline holds.
+ *
+ * @param {any} step
+ * @returns {[string, any][]}
+ */
+function parts(step) {
+  return Object.entries(step.steps ?? {});
+}
+
+/** @param {{ outline: any }} props */
+function DirectiveParts({ outline }) {
+  const { model, outputs, extends: chain, limits, hooks, context, warnings } = outline;
+  const shown = Object.entries(limits?.effective ?? {}).filter(([, value]) => value !== null && value !== undefined);
+  return html`
+    <section aria-labelledby="made-of">
+      <h2 id="made-of">What it is made of</h2>
+      <dl class="about-list">
+        <div><dt>Model</dt><dd>${model?.resolves_to || "none yet"} <span class="soft small">${model
+          ?.why}</span></dd></div>
+        ${chain?.length > 1 && html`
+          <div>
+            <dt>Extends</dt>
+            <dd>${chain.slice(1).map((/** @type {any} */ one) => one.id).join(" → ")}</dd>
+          </div>
+        `}
+        ${context?.length > 0 && html`
+          <div>
+            <dt>Reads</dt>
+            <dd>${context.map((/** @type {any} */ one) => one.item_id).join(", ")}</dd>
+          </div>
+        `}
+        ${outputs?.length > 0 && html`
+          <div>
+            <dt>Gives</dt>
+            <dd>${outputs.map((/** @type {any} */ one) => `${one.name} (${one.type})`).join(", ")}</dd>
+          </div>
+        `}
+        ${shown.length > 0 && html`
+          <div>
+            <dt>Limits</dt>
+            <dd>${shown.map(([name, value]) => `${name} ${value}`).join(", ")}</dd>
+          </div>
+        `}
+        ${hooks?.length > 0 && html`
+          <div>
+            <dt>Hooks</dt>
+            <dd>${hooks.map((/** @type {any} */ one) => `${one.id || one.event} at ${one.event}`).join(", ")}</dd>
+          </div>
+        `}
+      </dl>
+      ${(warnings ?? []).map((/** @type {string} */ one) =>
+        html`<p class="hint-row"><${Icon} name="warning" />${one}</p>`
+      )}
+    </section>
+  `;
+}

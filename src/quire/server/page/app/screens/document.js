@@ -1,0 +1,172 @@
+// One document: what it does, its source with findings, its graph, bounds and permissions, prompts, runs, and the form
+// that runs it. The tab is in the address.
+
+import { part } from "../api.js";
+import { html, useEffect } from "../html.js";
+import { addShortcuts } from "../keys.js";
+import { Command, Empty, Placeholder, ProblemBox, Tabs } from "../parts/basics.js";
+import { DocumentBounds } from "../parts/document_bounds.js";
+import { DocumentPrompts } from "../parts/document_prompts.js";
+import { DocumentRead } from "../parts/document_read.js";
+import { DocumentSource } from "../parts/document_source.js";
+import { Findings, Format, SignatureState } from "../parts/document_state.js";
+import { Graph } from "../parts/graph.js";
+import { History } from "../parts/history.js";
+import { Icon } from "../parts/icon.js";
+import { RunForm } from "../parts/run_form.js";
+import { useResource } from "../resource.js";
+import { go, Link, place } from "../router.js";
+
+/** Tabs: name in the address, title, parts of the document that it needs, key. @type {[string, string, string, string][]} */
+const TABS = [
+  ["read", "Read", "outline,diagnostics", "1"],
+  ["source", "Source", "source,diagnostics", "2"],
+  ["graph", "Graph", "", "3"],
+  ["bounds", "Bounds and permissions", "bounds,envelope,signature,outline", "4"],
+  ["prompts", "Prompts", "steps,inputs", "5"],
+  ["runs", "Runs", "", "6"],
+  ["run", "Run", "inputs,steps,bounds", "7"],
+];
+/** Tabs that a document which cannot run has nothing for. */
+const NEED_A_PLAN = ["graph", "bounds", "prompts", "run"];
+
+/** @param {{ id: string }} props */
+export function DocumentScreen({ id }) {
+  const asked = place.value.query.get("tab") ?? "read";
+  const tab = TABS.find(([name]) => name === asked) ?? TABS[0];
+  const fields = tab[2] ? `?fields=${tab[2]}` : "";
+  const { data, problem, slow, reload } = useResource(
+    `/documents/${part(id)}${fields}`,
+    (frame) => frame.event === "documents",
+  );
+  const address = `/documents/${part(id)}`;
+  useEffect(() =>
+    addShortcuts("This document", [
+      ...TABS.map(([name, title, , key]) => ({ keys: key, does: title, run: () => go(`${address}?tab=${name}`) })),
+      {
+        keys: "c",
+        does: "Copy the command that checks it",
+        run: () => navigator.clipboard?.writeText(`quire check ${id}`),
+      },
+    ]), [id]);
+
+  if (!data) {
+    return html`
+      <h1 tabindex="-1">${id}</h1>
+      ${problem?.code === "no-such-document" && html`<${Missing} id=${id} help=${problem.help} />`}
+      ${problem && problem.code !== "no-such-document" && html`<${ProblemBox} problem=${problem} retry=${reload} />`}
+      ${!problem && slow && html`<${Placeholder} lines=${6} />`}
+    `;
+  }
+  return html`
+    <header class="document-head">
+      <p class="document-crumbs small">
+        <${Link} to="/documents">Documents</${Link}> <span class="soft mono">/ ${id}</span></p>
+      <div class="document-title">
+        <h1 tabindex="-1">${data.title}</h1>
+        <${Format} format=${data.format} /><${Findings} row=${data} /><${SignatureState} signature=${data.signature} />
+        ${data.runnable && tab[0] !== "run" && html`
+          <${Link} to="${address}?tab=run" class="button primary push"><${Icon} name="play" />Run</${Link}>
+        `}
+      </div>
+    </header>
+    ${problem?.code === "no-such-document" && html`
+      <div class="bar" role="status"><${Icon} name="warning" />
+        The file was deleted or renamed. This is the last that is known of it.
+      </div>
+    `}
+    ${problem && problem.code !== "no-such-document" && html`<${ProblemBox} problem=${problem} retry=${reload} />`}
+    <${Tabs} label="Parts of the document" link=${Link} tabs=${TABS.map(([name, title]) => ({
+      name: title,
+      to: `${address}?tab=${name}`,
+      here: name === tab[0],
+      count: name === "source" ? data.errors + data.warnings : undefined,
+    }))} />
+    ${data.error
+      ? html`<${Unreadable} data=${data} />`
+      : !data.runnable && NEED_A_PLAN.includes(tab[0])
+      ? html`<${CannotRun} data=${data} address=${address} />`
+      : html`<${Content} id=${id} tab=${tab[0]} data=${data} reload=${reload} />`}
+  `;
+}
+
+/** @param {{ id: string, tab: string, data: any, reload: () => void }} props */
+function Content({ id, tab, data, reload }) {
+  const key = `${id}#${tab}`;
+  switch (tab) {
+    case "source":
+      return html`<${DocumentSource} key=${key} id=${id} data=${data} reload=${reload} />`;
+    case "graph":
+      return html`<${DocumentGraph} key=${key} id=${id} />`;
+    case "bounds":
+      return html`<${DocumentBounds} key=${key} data=${data} />`;
+    case "prompts":
+      return html`<${DocumentPrompts} key=${key} id=${id} data=${data} />`;
+    case "runs":
+      return html`<${History} key=${key} document=${id} />`;
+    case "run":
+      return html`<${RunForm} key=${key} id=${id} data=${data} />`;
+    default:
+      return html`<${DocumentRead} key=${key} data=${data} />`;
+  }
+}
+
+/** @param {{ id: string }} props */
+function DocumentGraph({ id }) {
+  const opened = place.value.query.getAll("open");
+  const folds = new URLSearchParams(opened.map((one) => ["open", one])).toString();
+  const { data, problem, slow, reload } = useResource(
+    `/documents/${part(id)}/graph${folds && `?${folds}`}`,
+    (frame) => frame.event === "documents",
+  );
+  if (problem) return html`<${ProblemBox} problem=${problem} retry=${reload} />`;
+  if (!data) return slow && html`<${Placeholder} lines=${6} />`;
+  /** @param {string} fold */
+  const foldLink = (fold) => {
+    const all = new URLSearchParams(place.value.query);
+    all.append("open", fold);
+    return `/documents/${part(id)}?${all}`;
+  };
+  return html`<${Graph} chart=${data} label="Flowchart of ${data.title}" foldLink=${foldLink} />`;
+}
+
+/** @param {{ data: any }} props */
+function Unreadable({ data }) {
+  return html`
+    <div class="problem" role="alert">
+      <${Icon} name="cross" />
+      <div>
+        <p><strong>This file cannot be read</strong></p>
+        <p class="pre">${data.error}</p>
+        <p>
+          <${Command} command=${data.commands.check} />
+        </p>
+      </div>
+    </div>
+  `;
+}
+
+/** @param {{ data: any, address: string }} props */
+function CannotRun({ data, address }) {
+  if (data.format === "knowledge") {
+    return html`<${Empty} title="This is knowledge: directives read it, and it does not run." icon="documents" />`;
+  }
+  return html`
+    <${Empty} title="The document has errors, so it cannot run." icon="cross">
+      <p>
+        <${Link} to="${address}?tab=source" class="button">See what is wrong</${Link}></p>
+      <p><${Command} command=${data.commands.check} /></p>
+      </${Empty}>
+  `;
+}
+
+/** @param {{ id: string, help?: string }} props */
+function Missing({ id, help }) {
+  const close = /did you mean ([^?]+)\?/.exec(help ?? "")?.[1];
+  return html`
+    <${Empty} title="There is no document ${id}." icon="documents">
+      ${close && html`<p>Did you mean <${Link} to="/documents/${part(close)}">${close}</${Link}>?</p>`}
+      <p><${Link} to="/documents" class="button">All documents</${Link}></p>
+      </${Empty}>
+  `;
+}

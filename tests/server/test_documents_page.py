@@ -1,0 +1,314 @@
+"""Documents in a real browser: from the form to the artifact, errors under fields, edits and conflicts, findings."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from playwright.async_api import Page, expect
+from tests.browser import Pages, axe, check_looks, picture
+from tests.server.served import served
+from tests.server.team_workspace import TRIAGE, write_documents
+
+from quire.server.site import SiteOptions
+
+pytestmark = pytest.mark.asyncio(loop_scope="session")
+
+RELEASE = """# Release notes
+
+Writes release notes and asks before they go out.
+
+## SYSTEM
+
+You write plainly.
+
+## INPUTS
+
+- `version` (string): The version that is released
+- `audience` (enum: users, developers): Who reads them
+- `language` (enum: English, French, German, Italian, Polish, Spanish): In which language
+- `changes` (text): What has changed
+- `year` (number: 2026): The year
+- `loud` (boolean: false): With exclamation marks
+
+## STEP 1: Draft
+
+Write release notes for {{version}} of {{year}} for {{audience}} in {{language}}: {{changes}} (loud: {{loud}})
+
+## STEP 2: Decide
+
+@elicit(confirm, "Publish the notes?")
+
+## STEP 3: Announce
+
+Announce {{version}}.
+
+## ARTIFACTS
+
+type: markdown
+"""
+BROKEN = RELEASE.replace("- `year` (number: 2026): The year\n", "- `version` (number): Again\n").replace(
+    "{{changes}}", "{{chnges}}"
+)
+COUNT = """# Count lines
+
+## STEP 1: Count
+
+@tool(quire, shell, {"command": ["wc", "-l", "a.txt"]})
+"""
+EDIT = SiteOptions(edit=True)
+
+
+def _documents() -> dict[str, str]:
+    return {
+        "release.playbook.md": RELEASE,
+        "drafts/broken.playbook.md": BROKEN,
+        "count.playbook.md": COUNT,
+        "flows/triage.yaml": TRIAGE,
+        "empty.playbook.md": "",
+    }
+
+
+async def _fill(page: Page, name: str, text: str) -> None:
+    await page.locator(f"#input-{name}").fill(text)
+
+
+async def test_from_the_form_to_the_artifact(pages: Pages, tmp_path: Path) -> None:
+    async with served(tmp_path / "team", _documents()) as server:
+        model = server.script("s.json", ["## Fixed\n\nThe queue.", "It is out."])
+        page = await pages.open(server.at("/documents"))
+        await page.get_by_role("link", name="Release notes").click()
+        await expect(page.get_by_role("heading", level=1)).to_have_text("Release notes")
+        await expect(page.get_by_text("asks a person: Publish the notes?")).to_be_visible()
+        await page.get_by_role("link", name="Run", exact=True).first.click()
+        start = page.get_by_role("button", name="Start the run")
+        line = page.locator(".forecast-line")
+        await expect(line).to_contain_text("This run makes 2 model calls, asks 1 question")
+        # An empty field is not wrong before the reader has come to it; starting says what is missing, in one go.
+        assert await page.locator(".input-problem").count() == 0
+        await start.click()
+        problems = page.locator(".field .input-problem")
+        await expect(problems).to_have_count(4)
+        await expect(problems.first).to_have_text("missing input version (string): The version that is released")
+        await expect(page.locator("#input-version")).to_be_focused()
+        await _fill(page, "version", "2.0")
+        await page.get_by_label("developers").check()
+        await page.locator("#input-language").select_option("Polish")
+        await _fill(page, "changes", "The queue no longer stalls.")
+        await expect(problems).to_have_count(0)
+        await _fill(page, "year", "soon")
+        await expect(problems).to_have_text('input year: "soon" is not a number')
+        assert await page.locator("#input-year").get_attribute("aria-invalid") == "true"
+        await _fill(page, "year", "2027")
+        await page.locator("#model").fill(model)
+        await expect(line).to_contain_text("its price is not known")
+        await page.get_by_text("Answers beforehand").click()
+        await page.get_by_label("Publish the notes?").select_option("yes")
+        await expect(page.locator(".forecast .command")).to_contain_text("-i year=2027 -i loud=false --model script:")
+        await check_looks(page, "document-run")
+        # The last values stay with the browser, for this document.
+        await page.reload()
+        await expect(page.locator("#input-version")).to_have_value("2.0")
+        await expect(page.locator("#model")).to_have_value(model)
+        await expect(line).to_contain_text("2 model calls")
+        await start.dblclick()
+        await expect(page.get_by_text("completed").first).to_be_visible()
+        rows = (await server.client().get("/runs")).json()["items"]
+        assert len(rows) == 1
+        assert page.url.endswith(f"/runs/{rows[0]['id']}")
+        output = (await server.client().get(f"/runs/{rows[0]['id']}/artifact")).text
+        assert "It is out." in output
+        await page.goto(server.at("/documents/release.playbook.md?tab=run"))
+        await page.get_by_role("button", name="Clear, and forget the last values").click()
+        await expect(page.locator("#input-version")).to_have_value("")
+
+
+async def test_findings_stand_below_their_lines_and_are_explained(pages: Pages, tmp_path: Path) -> None:
+    async with served(tmp_path / "team", _documents()) as server:
+        page = await pages.open(server.at("/documents/drafts/broken.playbook.md?tab=source"))
+        found = page.locator(".doc-finding")
+        await expect(found.first).to_be_visible()
+        error = page.locator(".doc-finding-bad").first
+        line = error.locator("xpath=preceding-sibling::*[contains(@class,'source-line')][1]")
+        await expect(line).to_contain_text("`version` (number): Again")
+        await expect(line.locator(".under-bad")).to_have_text("version")
+        await check_looks(page, "document-source")
+        await error.get_by_role("button").click()
+        await expect(page.get_by_role("dialog")).to_contain_text("Two inputs have the same name.")
+        await page.keyboard.press("Escape")
+        await expect(error.get_by_role("button")).to_be_focused()
+        for tab in ("bounds", "run", "graph", "prompts"):
+            await page.goto(server.at(f"/documents/drafts/broken.playbook.md?tab={tab}"))
+            await expect(page.get_by_text("The document has errors, so it cannot run.")).to_be_visible()
+        await page.goto(server.at("/documents/empty.playbook.md"))
+        await expect(page.get_by_text("empty.playbook.md is empty")).to_be_visible()
+        assert await axe(page) == []
+        await page.goto(server.at("/documents/releese.playbook.md"))
+        await expect(page.get_by_text("There is no document releese.playbook.md.")).to_be_visible()
+        pages.expect_fault("404")
+
+
+async def test_an_edit_is_checked_saved_and_does_not_overwrite_another(pages: Pages, tmp_path: Path) -> None:
+    async with served(tmp_path / "team", _documents(), options=EDIT) as server:
+        file = server.folder / "release.playbook.md"
+        page = await pages.open(server.at("/documents/release.playbook.md?tab=source"))
+        await page.get_by_role("button", name="Edit").click()
+        text = page.get_by_label("Text of the document")
+        await text.fill(RELEASE.replace("Announce {{version}}.", "Announce {{verson}}."))
+        await expect(page.locator(".edit-findings .doc-finding")).to_contain_text("verson")
+        assert file.read_text() == RELEASE
+        await text.fill(RELEASE.replace("Announce {{version}}.", "Tell people about {{version}}."))
+        await expect(page.locator(".edit-findings .doc-finding")).to_have_count(0)
+        await text.press("Control+s")
+        await expect(page.get_by_text("saved", exact=True)).to_be_visible()
+        assert "Tell people" in file.read_text()
+        file.write_text(RELEASE.replace("plainly", "loudly"))
+        await text.fill(RELEASE.replace("plainly", "softly"))
+        await page.get_by_role("button", name="Save", exact=True).click()
+        await expect(page.get_by_text("The file has changed since you read it.")).to_be_visible()
+        assert "loudly" in file.read_text()
+        await expect(page.locator(".edit-diff ins")).to_contain_text("softly")
+        await expect(page.locator(".edit-diff del")).to_contain_text("loudly")
+        await check_looks(page, "document-conflict")
+        pages.expect_fault("412")
+        await page.get_by_role("button", name="Save mine over it").click()
+        await expect(page.get_by_text("saved", exact=True)).to_be_visible()
+        assert "softly" in file.read_text()
+        file.unlink()
+        await expect(page.get_by_text("The file was deleted or renamed.")).to_be_visible()
+        await expect(text).to_be_visible()
+        pages.faults.clear()
+
+
+async def test_the_list_filters_in_the_address_and_shows_everything(pages: Pages, tmp_path: Path) -> None:
+    async with served(tmp_path / "none", {}) as server:
+        page = await pages.open(server.at("/documents"))
+        await expect(page.get_by_text("This workspace has no documents yet.")).to_be_visible()
+        await check_looks(page, "documents-empty")
+    async with served(tmp_path / "team", _documents()) as server:
+        write_documents(server.folder)
+        model = server.script("s.json", ["Draft"])
+        values = {"version": "2", "audience": "users", "language": "French", "changes": "All"}
+        await server.start("release.playbook.md", inputs=values, model=model)
+        page = await pages.open(server.at("/documents"))
+        rows = page.locator(".document-row")
+        await expect(rows).to_have_count(9)
+        await expect(rows.filter(has_text="empty.playbook.md")).to_contain_text("cannot be read")
+        await expect(rows.filter(has_text="release.playbook.md")).to_contain_text("waits for you")
+        await check_looks(page, "documents")
+        await page.get_by_role("button", name="With errors").click()
+        await expect(rows).to_have_count(2)
+        assert "finding=error" in page.url
+        await page.get_by_role("button", name="With errors").click()
+        await page.get_by_label("Search in titles and paths").fill("triage")
+        await expect(rows).to_have_count(2)
+        await page.get_by_label("Folder").select_option("flows")
+        await expect(rows).to_have_count(1)
+        server.write("flows/new-triage.yaml", TRIAGE)
+        await expect(rows).to_have_count(2)
+        await page.reload()
+        await expect(rows).to_have_count(2)
+        await page.keyboard.press("j")
+        await expect(page.locator(".document-row.here")).to_be_visible()
+        await page.keyboard.press("Enter")
+        await expect(page.get_by_role("heading", level=1)).to_have_text("ticket_triage")
+
+
+async def test_every_tab_of_a_document(pages: Pages, tmp_path: Path) -> None:
+    async with served(tmp_path / "team", _documents()) as server:
+        page = await pages.open(server.at("/documents/release.playbook.md"))
+        await expect(page.get_by_role("heading", name="Steps")).to_be_visible()
+        await check_looks(page, "document-read")
+        await page.keyboard.press("4")
+        await expect(page.get_by_text("None: it uses no tools.")).to_be_visible()
+        await page.keyboard.press("5")
+        await _fill(page, "version", "3.1")
+        await expect(page.locator(".prompt-message").last).to_contain_text("Write release notes for 3.1 of 2026")
+        await expect(page.get_by_text("no value for changes")).to_be_visible()
+        await check_looks(page, "document-prompts")
+        await page.keyboard.press("Escape")
+        await page.goto(server.at("/documents/release.playbook.md?tab=graph"))
+        await expect(page.get_by_label("Flowchart of Release notes")).to_be_visible()
+        await page.goto(server.at("/documents/release.playbook.md?tab=runs"))
+        await expect(page.get_by_text("This document has not been run yet.")).to_be_visible()
+        await page.goto(server.at("/documents/count.playbook.md?tab=bounds"))
+        await expect(page.locator(".permission-box")).to_contain_text("not granted")
+        await expect(page.get_by_text("quire serve --allow shell")).to_be_visible()
+        await check_looks(page, "document-bounds")
+        await page.goto(server.at("/documents/count.playbook.md?tab=run"))
+        await expect(page.locator(".forecast")).to_contain_text("quire serve --allow shell")
+        await page.get_by_role("button", name="Start the run").click()
+        await expect(page.get_by_role("alert")).to_contain_text("A permission is missing")
+        pages.expect_fault("403")
+        await page.goto(server.at("/documents/flows/triage.yaml?tab=run"))
+        await page.locator("#input-tickets").fill(json.dumps([{"id": 1}, {"id": 2}]))
+        await expect(page.get_by_text("read as a list of 2 items")).to_be_visible()
+        await expect(page.locator(".forecast-line")).to_contain_text("at most 3 model calls")
+        await page.locator("#input-tickets").fill('[{"id": 1}')
+        await expect(page.locator(".field .input-problem")).to_contain_text("this is not JSON")
+
+
+HOSTILE = """# <img src=x onerror="document.title='owned'">&lt;b&gt;
+
+<script>document.title = "owned"</script>
+
+## INPUTS
+
+- `kind` (enum: <b>one</b>, "><svg onload=alert(1)>): <iframe src=javascript:alert(1)>
+
+## STEP 1: <svg onload="document.title='owned'">
+
+Write about {{kind}} and {{nobody"><img src=x>}}.
+
+## STEP 2: Ask
+
+@elicit(select, "<iframe srcdoc='<script>1</script>'>Which?", "<b>one</b>", "javascript:alert(1)")
+"""
+
+
+async def test_markup_in_a_document_is_text(pages: Pages, tmp_path: Path) -> None:
+    name = "a<b>&'\"#?%.playbook.md"
+    async with served(tmp_path / "team", {name: HOSTILE}, options=EDIT) as server:
+        page = await pages.open(server.at("/documents"))
+        await page.locator(".document-link").click()
+        await expect(page.get_by_role("heading", level=1)).to_contain_text("<img src=x onerror=")
+        tabs = page.get_by_role("navigation", name="Parts of the document")
+        for tab in ("source", "graph", "bounds", "prompts", "runs", "run", "read"):
+            await tabs.locator(f'a[href$="tab={tab}"]').click()
+            await expect(page.locator("main .placeholder")).to_have_count(0)
+            assert await page.locator("main img, main iframe, main script, main b:not(.count)").count() == 0
+        await tabs.locator('a[href$="tab=source"]').click()
+        await page.get_by_role("button", name="Edit").click()
+        await expect(page.get_by_label("Text of the document")).to_have_value(HOSTILE)
+        assert "owned" not in await page.title() or "onerror" in await page.title()
+
+
+async def test_a_huge_document_and_a_huge_workspace_are_light(pages: Pages, tmp_path: Path) -> None:
+    long = "# Long\n\n" + "\n".join(
+        f"## STEP {step}: Part {step}\n\nWrite about **part** {step} with `code` and {{{{x{step}}}}}.\n{'y ' * 80}\n"
+        for step in range(1, 801)
+    )
+    assert 150_000 < len(long) < 200_000
+    many = {f"area{at % 40}/doc-{at}.playbook.md": RELEASE for at in range(700)}
+    async with served(tmp_path / "team", {"long.playbook.md": long, **many}) as server:
+        page = await pages.open(server.at("/documents"))
+        await expect(page.locator(".document-row").first).to_be_visible()
+        assert await _nodes(page) < 3000
+        await page.locator(".document-list").evaluate("list => list.scrollTo(0, list.scrollHeight)")
+        await expect(page.locator(".virtual-all")).to_have_css("height", f"{701 * 56}px")
+        await page.locator(".document-list").evaluate("list => list.scrollTo(0, list.scrollHeight)")
+        await expect(page.locator(".document-list")).to_contain_text("long.playbook.md")
+        for tab in ("source", "read", "prompts", "run", "graph", "bounds"):
+            await page.goto(server.at(f"/documents/long.playbook.md?tab={tab}"))
+            await expect(page.locator("main .placeholder")).to_have_count(0)
+            await expect(page.get_by_role("heading", level=1)).to_have_text("Long")
+            assert await _nodes(page) < 3000, tab
+        await page.goto(server.at("/documents/long.playbook.md?tab=source&line=3900"))
+        await expect(page.locator("#L3900")).to_be_in_viewport()
+        assert await _nodes(page) < 3000
+        await picture(page, "document-source-huge", full_page=False)
+
+
+async def _nodes(page: Page) -> int:
+    return await page.evaluate("document.querySelectorAll('*').length")
