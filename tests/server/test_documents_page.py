@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from playwright.async_api import Page, expect
-from tests.browser import Pages, axe, check_looks, picture
+from tests.browser import PHONE, WIDE, Pages, axe, each_look, picture
 from tests.server.served import served
 from tests.server.team_workspace import TRIAGE, write_documents
 
@@ -70,6 +70,23 @@ def _documents() -> dict[str, str]:
     }
 
 
+async def _look(page: Page, name: str) -> None:
+    """Take pictures in light and dark, wide and on a phone; nothing may stick out. axe looks at two of them."""
+
+    async def look(page: Page, label: str) -> None:
+        await picture(page, label)
+        wide = "[document.documentElement.scrollWidth, innerWidth]"
+        needed, given = await page.evaluate(wide)
+        assert needed <= given, label
+        if label.endswith((f"light-{WIDE}", f"dark-{PHONE}")):
+            assert await axe(page) == [], label
+
+    await each_look(page, name, look, widths=(PHONE, WIDE))
+    await page.set_viewport_size({"width": 320, "height": 900})
+    assert await page.evaluate("document.documentElement.scrollWidth") <= 320, name
+    await page.set_viewport_size({"width": WIDE, "height": 900})
+
+
 async def _fill(page: Page, name: str, text: str) -> None:
     await page.locator(f"#input-{name}").fill(text)
 
@@ -106,7 +123,7 @@ async def test_from_the_form_to_the_artifact(pages: Pages, tmp_path: Path) -> No
         await page.get_by_text("Answers beforehand").click()
         await page.get_by_label("Publish the notes?").select_option("yes")
         await expect(page.locator(".forecast .command")).to_contain_text("-i year=2027 -i loud=false --model script:")
-        await check_looks(page, "document-run")
+        await _look(page, "document-run")
         # The last values stay with the browser, for this document.
         await page.reload()
         await expect(page.locator("#input-version")).to_have_value("2.0")
@@ -133,7 +150,7 @@ async def test_findings_stand_below_their_lines_and_are_explained(pages: Pages, 
         line = error.locator("xpath=preceding-sibling::*[contains(@class,'source-line')][1]")
         await expect(line).to_contain_text("`version` (number): Again")
         await expect(line.locator(".under-bad")).to_have_text("version")
-        await check_looks(page, "document-source")
+        await _look(page, "document-source")
         await error.get_by_role("button").click()
         await expect(page.get_by_role("dialog")).to_contain_text("Two inputs have the same name.")
         await page.keyboard.press("Escape")
@@ -170,7 +187,7 @@ async def test_an_edit_is_checked_saved_and_does_not_overwrite_another(pages: Pa
         assert "loudly" in file.read_text()
         await expect(page.locator(".edit-diff ins")).to_contain_text("softly")
         await expect(page.locator(".edit-diff del")).to_contain_text("loudly")
-        await check_looks(page, "document-conflict")
+        await _look(page, "document-conflict")
         pages.expect_fault("412")
         await page.get_by_role("button", name="Save mine over it").click()
         await expect(page.get_by_text("saved", exact=True)).to_be_visible()
@@ -185,7 +202,7 @@ async def test_the_list_filters_in_the_address_and_shows_everything(pages: Pages
     async with served(tmp_path / "none", {}) as server:
         page = await pages.open(server.at("/documents"))
         await expect(page.get_by_text("This workspace has no documents yet.")).to_be_visible()
-        await check_looks(page, "documents-empty")
+        await _look(page, "documents-empty")
     async with served(tmp_path / "team", _documents()) as server:
         write_documents(server.folder)
         model = server.script("s.json", ["Draft"])
@@ -196,7 +213,7 @@ async def test_the_list_filters_in_the_address_and_shows_everything(pages: Pages
         await expect(rows).to_have_count(9)
         await expect(rows.filter(has_text="empty.playbook.md")).to_contain_text("cannot be read")
         await expect(rows.filter(has_text="release.playbook.md")).to_contain_text("waits for you")
-        await check_looks(page, "documents")
+        await _look(page, "documents")
         await page.get_by_role("button", name="With errors").click()
         await expect(rows).to_have_count(2)
         assert "finding=error" in page.url
@@ -219,23 +236,23 @@ async def test_every_tab_of_a_document(pages: Pages, tmp_path: Path) -> None:
     async with served(tmp_path / "team", _documents()) as server:
         page = await pages.open(server.at("/documents/release.playbook.md"))
         await expect(page.get_by_role("heading", name="Steps")).to_be_visible()
-        await check_looks(page, "document-read")
+        await _look(page, "document-read")
         await page.keyboard.press("4")
         await expect(page.get_by_text("None: it uses no tools.")).to_be_visible()
         await page.keyboard.press("5")
         await _fill(page, "version", "3.1")
         await expect(page.locator(".prompt-message").last).to_contain_text("Write release notes for 3.1 of 2026")
         await expect(page.get_by_text("no value for changes")).to_be_visible()
-        await check_looks(page, "document-prompts")
+        await _look(page, "document-prompts")
         await page.keyboard.press("Escape")
         await page.goto(server.at("/documents/release.playbook.md?tab=graph"))
-        await expect(page.get_by_label("Flowchart of Release notes")).to_be_visible()
+        await expect(page.get_by_role("region", name="Flowchart of Release notes")).to_be_visible()
         await page.goto(server.at("/documents/release.playbook.md?tab=runs"))
         await expect(page.get_by_text("This document has not been run yet.")).to_be_visible()
         await page.goto(server.at("/documents/count.playbook.md?tab=bounds"))
         await expect(page.locator(".permission-box")).to_contain_text("not granted")
         await expect(page.get_by_text("quire serve --allow shell")).to_be_visible()
-        await check_looks(page, "document-bounds")
+        await _look(page, "document-bounds")
         await page.goto(server.at("/documents/count.playbook.md?tab=run"))
         await expect(page.locator(".forecast")).to_contain_text("quire serve --allow shell")
         await page.get_by_role("button", name="Start the run").click()

@@ -87,7 +87,7 @@ export function InputField({ name, schema, required, text, problem, hint, onText
                 onChange=${() => (onText(option), onTouch?.())} /><span>${option}</span></label>
             `
           )}
-          ${!required && text &&
+          ${!required && text && schema.default === undefined &&
             html`<button type="button" class="link small" onClick=${() => onText("")}>none</button>`}
         </div>
         ${after}
