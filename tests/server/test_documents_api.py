@@ -69,6 +69,7 @@ SHELL = """# Count
 
 @tool(quire, shell, {"command": ["wc", "-l", "a.txt"]})
 """
+ENDLESS = TRIAGE.replace("      max_items: 50\n", "")
 DOCUMENTS = {
     "release.playbook.md": RELEASE,
     "team/broken.playbook.md": BROKEN,
@@ -331,16 +332,24 @@ async def test_a_preflight_says_what_a_run_does_at_most_and_starts_nothing(tmp_p
 
 
 async def test_a_price_is_a_bound_or_is_said_to_be_unknown(tmp_path: Path) -> None:
-    home = tmp_path / "team-home"
+    script, home = tmp_path / "team" / "s.json", tmp_path / "team-home"
     home.mkdir()
-    (home / "quire.toml").write_text('[models.prices."openai:gpt-x"]\ninput = 1.0\noutput = 2.0\n')
-    model = "openai:gpt-x"
-    async with served(tmp_path / "team", {**DOCUMENTS, "quire.toml": ""}) as server:
+    (home / "quire.toml").write_text(f'[models.prices."script:{script}"]\ninput = 1.0\noutput = 2.0\n')
+    model = f"script:{script}"
+    async with served(tmp_path / "team", {**DOCUMENTS, "endless.yaml": ENDLESS}) as server:
+        server.script("s.json", ["Draft", "Out"])
         found = await _preflight(server, "release.playbook.md", inputs=GOOD, model=model)
-        price = found["price"]["most"]
-        # Two replies of 4,096 tokens, and what the calls read: the document twice and one reply.
-        assert price is None or 2 * 4096 * 2e-6 < price < 2 * 4096 * 2e-6 + 4096e-6 + 0.01
-        assert price is not None or found["problems"] or found["price"]["why"]
+        # Two replies of 4,096 tokens, and what the calls read: document and inputs twice, and one reply.
+        replies, read = 2 * 4096 * 2e-6, 4096e-6 + 2 * (len(RELEASE) + 100) / 3 * 1e-6
+        assert replies + 4096e-6 < found["price"]["most"] <= replies + read
+        cheap = await _preflight(server, "release.playbook.md", inputs=GOOD, model=model, budget=0.01)
+        assert cheap["ready"] and cheap["budget"] == 0.01
+        endless = await _preflight(server, "endless.yaml", model=model)
+        assert endless["price"] == {"most": None, "why": "there is no bound on the model calls"}
+        other = await _preflight(server, "release.playbook.md", inputs=GOOD, model=server.script("t.json", []))
+        assert other["price"]["most"] is None and "is not known" in other["price"]["why"]
+        local = await _preflight(server, "count.playbook.md")
+        assert local["price"] == {"most": None, "why": None} and local["model"] is None
 
 
 async def test_a_run_is_granted_what_the_server_was_started_with(tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ from msgspec import Struct, field
 
 from quire.engine.conversation import Message
 from quire.engine.inputs import complete_inputs, resolve_inputs
+from quire.engine.interpreter.pipeline.agent import narrowed_tools
 from quire.engine.interpreter.thread.limits import resolve_limits
 from quire.engine.ports import LONGEST_REPLY, ModelCall, Priced
 from quire.errors import BadInputs, Denied, QuireError
@@ -218,7 +219,7 @@ class _Looking:
         agents = [step.work for plan in plans for _, step in plan.steps() if isinstance(step.work, Agent)]
         given = (profiles.get(one.identity or self._runtime.identity) for one in agents)
         return any(
-            profile is None or (profile.tools if one.tools is None else one.tools)
+            profile is None or (profile.tools if one.tools is None else narrowed_tools(one.tools, profile.tools))
             for one, profile in zip(agents, given, strict=True)
         )
 

@@ -134,7 +134,6 @@ def _shown(site: Site, state: DocumentState, wanted: Sequence[str]) -> dict[str,
             "check": check_command(id),
             "show": show_command(id),
             "sign": shell_line("sign", id),
-            "test": None,
         },
     }
     del data["last_run"]

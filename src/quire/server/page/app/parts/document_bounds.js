@@ -106,7 +106,7 @@ function Signatures({ signature, outline, command }) {
   return html`
     <p><${SignatureState} signature=${signature} />
       ${signature.key && html`<span class="soft small"> key <code>${signature.key}</code></span>`}</p>
-    <p>${signature.message ??
+    <p class="signature-words">${signature.message ??
       (signature.required ? "The signature holds." : "No signature is needed to run this document.")}</p>
     ${signature.refused && html`
       <p class="hint-row"><${Icon} name="warning" />A run is refused as long as the signature does not hold.</p>

@@ -26,7 +26,10 @@ export function Forecast({ forecast, budget }) {
         ${data.model && html`
           <div>
             <dt>Model</dt>
-            <dd><code>${data.model.name}</code> <span class="soft small">${data.model.why}</span></dd>
+            <dd><code>${data.model.name}</code> <span class="soft small">${data.model.why.replace(
+              "--model",
+              "named here",
+            )}</span></dd>
           </div>
         `}
         ${data.model && html`

@@ -7,17 +7,20 @@ import { addShortcuts } from "../keys.js";
 import { Command, Empty, Placeholder, ProblemBox, Tabs } from "../parts/basics.js";
 import { DocumentBounds } from "../parts/document_bounds.js";
 import { DocumentPrompts } from "../parts/document_prompts.js";
+import { DocumentRuns } from "../parts/document_runs.js";
 import { DocumentRead } from "../parts/document_read.js";
 import { DocumentSource } from "../parts/document_source.js";
 import { Findings, Format, SignatureState } from "../parts/document_state.js";
 import { Graph } from "../parts/graph.js";
-import { History } from "../parts/history.js";
 import { Icon } from "../parts/icon.js";
 import { RunForm } from "../parts/run_form.js";
 import { useResource } from "../resource.js";
 import { go, Link, place } from "../router.js";
 
-/** Tabs: name in the address, title, parts of the document that it needs, key. @type {[string, string, string, string][]} */
+/**
+ * Tabs: name in the address, title, parts of the document that it needs, key. Tests, coverage and proofs get theirs here.
+ *
+ * @type {[string, string, string, string][]} */
 const TABS = [
   ["read", "Read", "outline,diagnostics", "1"],
   ["source", "Source", "source,diagnostics", "2"],
@@ -103,7 +106,7 @@ function Content({ id, tab, data, reload }) {
     case "prompts":
       return html`<${DocumentPrompts} key=${key} id=${id} data=${data} />`;
     case "runs":
-      return html`<${History} key=${key} document=${id} />`;
+      return html`<${DocumentRuns} key=${key} id=${id} />`;
     case "run":
       return html`<${RunForm} key=${key} id=${id} data=${data} />`;
     default:
