@@ -26,6 +26,7 @@ from quire.plan.ways import last_label
 from quire.stores.contract import CANCELLABLE
 
 if TYPE_CHECKING:
+    from quire.engine.records import RunRow
     from quire.runs.view import RunView
     from quire.values import Value
 
@@ -52,6 +53,27 @@ def head_data(view: RunView, *, driven_here: bool) -> dict[str, Value]:
         "driven_here": driven_here,
         "actions": [dict(action) for action in _actions(view, driven_here)],
         "advice": list(after_failure(row, view.progress)) if row.status is Status.FAILED else [],
+    }
+
+
+def unreadable_head(row: RunRow, problem: str) -> dict[str, Value]:
+    """Return the head of a run that cannot be replayed here, such as one of a newer version: what its row says."""
+    return {
+        **row_data(row),
+        "model": row.pins.get("model"),
+        "budget": row.pins.get("budget"),
+        "breakpoints": [],
+        "steps": [],
+        "warnings": [],
+        "questions": [],
+        "answers": [],
+        "effects_total": None,
+        "finished": False,
+        "settable": False,
+        "driven_here": False,
+        "actions": [{"name": "export", "command": export_command(row.id)}],
+        "advice": [],
+        "problem": problem,
     }
 
 

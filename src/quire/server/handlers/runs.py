@@ -8,10 +8,11 @@ import math
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, cast
 
-from quire.display.run_head_json import head_data
+from quire.display.run_head_json import head_data, unreadable_head
 from quire.display.run_json import row_data
 from quire.engine.records import Status
-from quire.errors import RunState
+from quire.errors import JournalMismatch, LimitReached, RunState
+from quire.runs.live_views import last_event
 from quire.runs.resume import Given, checked_overrides
 from quire.server.endpoints import Call, Reply
 from quire.server.pinned_file import pinned_file
@@ -32,20 +33,27 @@ def etag(row: RunRow) -> str:
 
 async def show_run(site: Site, call: Call) -> Reply:
     run = await site.runtime.find(call.path["run"])
-    seen = await site.views.head(run)
     driven = run in site.runs
+    try:
+        seen = await site.views.head(run)
+    except (JournalMismatch, LimitReached, RunState) as error:
+        # What its row says can be shown, and the journal can be read.
+        row = await site.runtime.row(run)
+        seq = await last_event(site.runtime.store, run)
+        return Reply({**unreadable_head(row, str(error)), "seq": seq, **_document(site, row)})
     asked = ",".join(f"{one.path}:{one.hash}" for one in seen.view.questions)
-    tag = f'"{seen.version.tag}.{driven:d}.{hashlib.sha256(asked.encode()).hexdigest()[:12]}"'
+    about = _document(site, seen.view.row)
+    state = hashlib.sha256(f"{driven} {asked} {about}".encode()).hexdigest()[:12]
+    tag = f'"{seen.version.tag}.{state}"'
     if call.request.headers.get("if-none-match") == tag:
         return Reply(None, 304, {"ETag": tag})
-    file = pinned_file(site.folder, seen.view.row)
-    head: dict[str, Value] = {
-        **head_data(seen.view, driven_here=driven),
-        "seq": seen.version.seq,
-        "document_id": file.id if file else None,
-        "document_changed": file.changed() if file else False,
-    }
-    return Reply(head, 200, {"ETag": tag})
+    return Reply({**head_data(seen.view, driven_here=driven), "seq": seen.version.seq, **about}, 200, {"ETag": tag})
+
+
+def _document(site: Site, row: RunRow) -> dict[str, Value]:
+    """Return the id of the document of a run, and whether its file has changed since."""
+    file = pinned_file(site.folder, row)
+    return {"document_id": file.id if file else None, "document_changed": file.changed() if file else False}
 
 
 async def start_run(site: Site, call: Call) -> Reply:

@@ -1,7 +1,7 @@
 // Binds htm to Preact. The only module that knows which library draws the page.
 
 import { Fragment, h, render } from "preact";
-import { useCallback, useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
+import { useCallback, useEffect, useErrorBoundary, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import htm from "htm";
 import { batch, computed, effect, signal } from "@preact/signals";
 
@@ -18,6 +18,7 @@ export {
   signal,
   useCallback,
   useEffect,
+  useErrorBoundary,
   useLayoutEffect,
   useMemo,
   useRef,

@@ -8,6 +8,7 @@ import { useRun } from "../run_store.js";
 import { go, Link } from "../router.js";
 import { ago, duration, money, number, plural, shown, span } from "../words.js";
 import { Age, copyText, Placeholder, ProblemBox, Status, Tabs } from "./basics.js";
+import { Guarded } from "./guarded.js";
 import { Icon } from "./icon.js";
 import { RunActions } from "./run_actions.js";
 import { QuestionBar } from "./run_question.js";
@@ -62,7 +63,8 @@ export function RunFrame({ run, tab, children }) {
     </header>
     <${QuestionBar} head=${head} />
     <${Tabs} label="Views of the run" tabs=${tabs} link=${Link} />
-    ${typeof children === "function" ? children(store) : children}
+    ${head.problem ? html`<p class="step-message pre">Its steps cannot be shown here: ${head.problem}</p>` : null}
+    <${Guarded} key=${tab} what="this view">${typeof children === "function" ? children(store) : children}</${Guarded}>
   `;
 }
 

@@ -2,6 +2,7 @@
 
 import { html, useState } from "../html.js";
 import { Empty } from "../parts/basics.js";
+import { Guarded } from "../parts/guarded.js";
 import { RunFrame } from "../parts/run_frame.js";
 import { RunValues } from "../parts/run_values.js";
 import { StepTree } from "../parts/step_tree.js";
@@ -24,6 +25,7 @@ function Columns({ store, path }) {
   // Chosen once: what a person looks at does not change because the run goes on.
   const [first] = useState(() => firstToSee(head.steps));
   const selected = path || first || firstToSee(head.steps);
+  if (head.problem) return null;
   if (!head.steps.length && !selected) {
     return html`
       <${Empty} title="No step has begun." icon="clock">
@@ -35,15 +37,19 @@ function Columns({ store, path }) {
     <div class="run-columns">
       <nav class="column-steps" aria-label="Steps of the run">
         <h2 class="visually-hidden">Steps</h2>
-        <${StepTree} run=${head.id} steps=${head.steps} selected=${stepOf(head.steps, selected)?.path ?? ""} />
-      </nav>
-      <div class="column-step">
-        <${StepView} store=${store} path=${selected} />
-      </div>
-      <aside class="column-values" aria-label="Values of the run">
-        <h2>Values</h2>
-        <${RunValues} store=${store} />
-      </aside>
-    </div>
+        <${Guarded} what="the steps">
+          <${StepTree} run=${head.id} steps=${head.steps} selected=${stepOf(head.steps, selected)?.path ?? ""} />
+          </${Guarded}>
+          </nav>
+          <div class="column-step">
+            <${StepView} store=${store} path=${selected} />
+          </div>
+          <aside class="column-values" aria-label="Values of the run">
+            <h2>Values</h2>
+            <${Guarded} what="the values">
+              <${RunValues} store=${store} />
+              </${Guarded}>
+              </aside>
+              </div>
   `;
 }
