@@ -6,6 +6,9 @@ import { token } from "./session.js";
 
 const BASE = new URL("api/v1/events", document.baseURI).pathname;
 const LONGEST_PAUSE = 10_000;
+/** A server that says it stops is not asked again before it has. */
+const CLOSING_PAUSE = 2000;
+let closing = false;
 
 /** @typedef {{ event: string, data: any }} Frame */
 /** @typedef {(frame: Frame) => void} Listener */
@@ -133,6 +136,7 @@ async function keepReading() {
     }
     say(lostSince.value || Date.now());
     if (Date.now() - began > 5000) pause = 500;
+    if (closing) pause = Math.max(pause, CLOSING_PAUSE);
     await new Promise((resolve) => setTimeout(resolve, pause));
     pause = Math.min(pause * 2, LONGEST_PAUSE);
   }
@@ -164,6 +168,7 @@ async function read(signal) {
     for (const text of parts) {
       const frame = parse(text);
       if (!frame) continue;
+      closing = frame.event === "closing";
       channel.postMessage({ kind: "frame", frame });
       deliver(frame);
     }
