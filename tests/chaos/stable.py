@@ -27,6 +27,7 @@ PATIENCE = 60.0
 _TICK = 0.0002
 _NEEDED = (
     "asyncio",
+    "difflib",
     "encodings.utf_8_sig",
     "quire.cli.answer",
     "quire.cli.app",
