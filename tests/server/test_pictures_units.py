@@ -3,25 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from pathlib import Path
 from typing import Any
 
 import pytest
 import pytest_asyncio
-from playwright.async_api import Page
+from playwright.async_api import Browser, Page
 from tests.browser import Pages
 from tests.server.served import served
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 
-@pytest_asyncio.fixture(loop_scope="session")
-async def page(pages: Pages, tmp_path: Path) -> AsyncIterator[Page]:
-    async with served(tmp_path / "team", {}) as server:
-        opened = await pages.open(server.url)
-        yield opened
+@pytest_asyncio.fixture(loop_scope="session", scope="module")
+async def page(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Page]:
+    pages = Pages(browser)
+    async with served(tmp_path_factory.mktemp("units") / "team", {}) as server:
+        yield await pages.open(server.url)
         await pages.close()
-        pages.contexts.clear()
 
 
 async def run(page: Page, module: str, body: str) -> Any:

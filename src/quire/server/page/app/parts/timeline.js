@@ -7,7 +7,7 @@ import { moved, zoomed } from "../timeline_geometry.js";
 import { duration, plural } from "../words.js";
 import { Canvas } from "./canvas.js";
 import { Icon } from "./icon.js";
-import { AXIS, drawAxis, drawLanes, drawOverview, OVERVIEW, placing } from "./timeline_drawing.js";
+import { AXIS, drawAxis, drawLanes, drawOverview, KINDS, OVERVIEW, placing } from "./timeline_drawing.js";
 import { modelOf } from "./timeline_model.js";
 
 /** @typedef {import("../timeline_geometry.js").Timeline} Timeline */
@@ -228,11 +228,13 @@ function Tools({ zoom, move, all, isAll, collapsed, waited, onCollapse }) {
 /** @param {{ data: Timeline }} props */
 function Legend({ data: { kinds, states, effects, waits } }) {
   const failed = effects.state.includes(states.indexOf("failed"));
+  const coloured = kinds.filter((kind) => kind in KINDS), others = kinds.filter((kind) => !(kind in KINDS));
   return html`
     <ul class="legend">
-      ${kinds.map((kind) =>
+      ${coloured.map((kind) =>
         html`<li key=${kind}><span class="swatch kind-${kind}" aria-hidden="true"></span>${kind}</li>`
       )}
+      ${others.length > 0 && html`<li><span class="swatch" aria-hidden="true"></span>${others.join(", ")}</li>`}
       ${failed && html`<li><span class="swatch failed" aria-hidden="true"></span>failed, drawn taller</li>`}
       ${waits.length > 0 && html`<li><span class="swatch waiting" aria-hidden="true"></span>waits for a person</li>`}
     </ul>

@@ -12,8 +12,8 @@ import { hatch } from "./canvas.js";
 export const AXIS = 46;
 export const OVERVIEW = 30;
 
-/** The colour of each kind of effect. @type {Record<string, string>} */
-const KINDS = { model: "live", tool: "warn", ask: "wait", break: "wait" };
+/** The colours of the kinds of effects that have one. @type {Record<string, string>} */
+export const KINDS = { model: "live", tool: "warn", ask: "wait", break: "wait" };
 
 /**
  * The place of a moment on the canvas.

@@ -28,7 +28,11 @@ function RunChart({ store }) {
   if (problem) return html`<${ProblemBox} problem=${problem} retry=${reload} />`;
   if (!chart) return slow && html`<${Placeholder} lines=${8} />`;
   const here = `/runs/${part(head.id)}`;
-  const active = head.steps.findLast((step) => ["running", "awaiting_input"].includes(step.status));
+  const goesOn = ["running", "awaiting_input"].includes(head.status);
+  const active = goesOn && head.steps.findLast((step) => ["running", "awaiting_input"].includes(step.status));
+  // The one node of a directive stands for all of its turns.
+  const stepLink = (/** @type {string} */ path) =>
+    head.format === "directive" ? `${here}/transcript` : `${here}/steps/${part(path)}`;
   return html`
     <${Graph}
       chart=${chart}
@@ -36,8 +40,8 @@ function RunChart({ store }) {
       states=${runStates(head.steps, head.status)}
       paths=${head.steps.map((step) => step.path)}
       selected=${selected}
-      active=${active?.path ?? ""}
-      stepLink=${(/** @type {string} */ path) => `${here}/steps/${part(path)}`}
+      active=${active ? active.path : ""}
+      stepLink=${stepLink}
       foldLink=${(/** @type {string} */ fold) => `${here}/graph${query({ open: [...opened, fold] })}`}
       fanLink=${(/** @type {string} */ path) => `${here}/fans/${part(path)}`}
     />
