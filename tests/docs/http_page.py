@@ -52,7 +52,7 @@ QUERIES = {
     "page_events": "run=RUN:0",
 }
 HEADERS = {"save_document": "If-Match: ETAG", "run_events": "Accept: text/event-stream"}
-PATHS = {"run": "RUN", "a": "RUN", "b": "OTHER", "id": "DOCUMENT", "code": "PB106", "path": "2"}
+PATHS = {"run": "RUN", "a": "RUN", "b": "OTHER", "id": "DOCUMENT", "code": "PB106", "name": "team", "path": "2"}
 LAST = {
     "show_question": "2/ask",
     "answer_question": "2/ask",

@@ -119,6 +119,10 @@ def test_the_settings_of_all_pages_can_be_read(tmp_path: Path, monkeypatch: pyte
     monkeypatch.setenv("QUIRE_HOME", str(tmp_path / "home"))
     tables = [block for page in PAGES for block in blocks(page, "toml") if "[project." not in block.text]
     assert len(tables) >= 6
+    (tmp_path / "home").mkdir()
     for block in tables:
-        (tmp_path / "quire.toml").write_text(block.text, encoding="utf-8")
+        # Webhooks are read from the user's own file only.
+        own, theirs = (block.text, "") if "[webhooks." in block.text else ("", block.text)
+        (tmp_path / "home" / "quire.toml").write_text(own, encoding="utf-8")
+        (tmp_path / "quire.toml").write_text(theirs, encoding="utf-8")
         load_settings(Workspace(tmp_path))

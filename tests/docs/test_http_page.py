@@ -50,7 +50,16 @@ LINES = [
     if line.startswith("$ curl ")
 ]
 
-REFUSED = {"run-state", "no-artifact", "no-such-step", "already-answered", "stale", "not-a-fan", "cannot-start"}
+REFUSED = {
+    "run-state",
+    "no-artifact",
+    "no-such-step",
+    "already-answered",
+    "stale",
+    "not-a-fan",
+    "cannot-start",
+    "webhooks-off",
+}
 """Problems of a request that is well formed, but does not fit the state of the example's run."""
 
 

@@ -85,6 +85,7 @@ async def served(
     options: SiteOptions | None = None,
     names: Sequence[str] = (),
     settings: str = "",
+    environ: Mapping[str, str] | None = None,
 ) -> AsyncIterator[Served]:
     """Serve a workspace of these documents until the block ends. The user's space lies beside it.
 
@@ -93,7 +94,7 @@ async def served(
     """
     for name, text in {"quire.toml": "", **documents}.items():
         write(folder, name, text)
-    environ = {"QUIRE_HOME": str(folder.parent / f"{folder.name}-home")}
+    environ = {"QUIRE_HOME": str(folder.parent / f"{folder.name}-home"), **(environ or {})}
     if settings:
         write(Path(environ["QUIRE_HOME"]), "quire.toml", settings)
     runtime = Runtime.open(folder, environ=environ)

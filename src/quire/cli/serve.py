@@ -47,6 +47,7 @@ if TYPE_CHECKING:
 @click.option("--uds", metavar="FILE", callback=require_text, help="Listen on a Unix socket instead of a port.")
 @click.option("--url", "prints", is_flag=True, help="Print the address of the running server with its token, and end.")
 @click.option("--new-token", is_flag=True, help="Make a new token: open pages have to be opened again.")
+@click.option("--webhooks", is_flag=True, help="Send events to the addresses under [webhooks] of your own settings.")
 @click.option("--debug", is_flag=True, help="Report each request, and answer mistakes of Quire with a traceback.")
 def command(**given: Any) -> None:
     """Open the page of this workspace. PAID: runs that are started in the page call a model; WRITES their journals.
@@ -90,6 +91,7 @@ class _Door(Struct, frozen=True):
     proxy: str
     uds: str | None
     new_token: bool
+    webhooks: bool
     debug: bool
 
     def check(self) -> None:
@@ -119,8 +121,10 @@ class _Door(Struct, frozen=True):
             listener = open_listener(self.host, self.port, anywhere=bool(self.names))
             place = place_of(listener)
         names = names_of(place, self.names, self.base, self.proxy)
-        options = SiteOptions(self.allow, self.edit, names.base, names.url, self.debug)
+        options = SiteOptions(self.allow, self.edit, names.base, names.url, self.debug, self.webhooks)
         site = Site(runtime, options, hand_over=start_alone, report=say)
+        if site.webhooks is not None:
+            site.webhooks.open()
         app = application(
             site,
             token=token,

@@ -84,6 +84,8 @@ KINDS: Mapping[str, Kind] = {
     "broken-seal": Kind(403, "The run was changed outside of Quire", "It can be looked at and forked, not driven."),
     "refused": Kind(403, "This is refused", "The detail says why."),
     "editing-off": Kind(403, "Editing is off", "Start the server with `quire serve --edit`."),
+    "webhooks-off": Kind(403, "Webhooks are off", "Start the server with `quire serve --webhooks`."),
+    "no-such-webhook": Kind(404, "There is no such webhook", "`GET /webhooks` lists them."),
     "key-reused": Kind(422, "The idempotency key belongs to another request", "Use a new key for a new request."),
     "in-progress": Kind(409, "The same request is still being worked on", "Try again in a moment."),
     "store-locked": Kind(503, "The store is locked", "Another process writes to it: try again in a moment."),

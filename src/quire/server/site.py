@@ -21,6 +21,7 @@ from quire.server.left_runs import note_resting, take_resting
 from quire.server.own_runs import OwnRuns
 from quire.server.run_indexer import RunIndexer
 from quire.server.shelf import Shelf
+from quire.server.webhooks import Webhooks
 
 if TYPE_CHECKING:
     from quire.runs.runtime import Runtime
@@ -43,6 +44,8 @@ class SiteOptions(Struct, frozen=True):
     """The address of the server, as a URL without the token."""
     debug: bool = False
     """Requests are reported, and a mistake of ours is answered with its traceback."""
+    webhooks: bool = False
+    """Events are sent to the addresses of the user's settings."""
 
 
 class Site:
@@ -65,6 +68,9 @@ class Site:
         self.views = LiveViews(runtime)
         self.runs = OwnRuns(runtime, self.views, listen=self.hub.listen, hand_over=hand_over, report=self.report)
         self.indexer = RunIndexer(runtime)
+        self.webhooks = (
+            Webhooks(runtime, link=options.place, allow=options.allow, report=self.report) if options.webhooks else None
+        )
         self._hand_over = hand_over
 
     @property
@@ -89,6 +95,9 @@ class Site:
             asyncio.create_task(asyncio.to_thread(self.shelf.all)),
             asyncio.create_task(self.runs.take_over(self._left_behind)),
         ]
+        if self.webhooks is not None:
+            self.webhooks.open()
+            tasks.append(asyncio.create_task(self.webhooks.run()))
         try:
             yield
         finally:

@@ -35,7 +35,7 @@ from quire.workspace.settings import (
     TrustMode,
     TrustSettings,
 )
-from quire.workspace.tables import Table, read_cluster, server_of_one_file
+from quire.workspace.tables import Table, read_cluster, read_webhook, server_of_one_file
 
 _VARIABLE = late_pattern(r"[A-Za-z_][A-Za-z0-9_]*")
 NEVER = "never"
@@ -109,6 +109,7 @@ def load_settings(workspace: Workspace, environ: Mapping[str, str] | None = None
         pipelines=requests.pipelines,
         cluster=server_of_one_file(merged.cluster, theirs, requests.cluster, users.cluster),
         sandbox=users.sandbox,
+        webhooks=users.webhooks,
         servers=read.servers,
         disabled_servers=read.disabled,
         files=tuple(path for path, file in zip(paths, files, strict=True) if file.content is not None),
@@ -150,6 +151,8 @@ def _misplaced(own_file: Path, own: Mapping[str, object], file: Path, theirs: Ma
         yield f"{file}: [tools] shell_env {elsewhere} a workspace"
     if "sandbox" in theirs:
         yield f"{file}: [sandbox] {elsewhere} a workspace"
+    if "webhooks" in theirs:
+        yield f"{file}: [webhooks] {elsewhere} a workspace"
     if SAFE_FOLDERS in _table(theirs, "trust"):
         yield f"{file}: [trust] {SAFE_FOLDERS} {elsewhere} here"
 
@@ -238,6 +241,7 @@ def _settings(
         pipelines=_pipelines(top.table("pipelines")),
         cluster=read_cluster(top.table("cluster"), file.parent),
         sandbox=_sandbox(top.table("sandbox")),
+        webhooks={name: read_webhook(table, file.parent) for name, table in top.tables("webhooks").items()},
     )
     top.end()
     return settings

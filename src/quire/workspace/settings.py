@@ -118,6 +118,21 @@ class ClusterSettings(Struct, frozen=True):
     """Belongs to the server `temporal`: the two come from the same file."""
 
 
+WEBHOOK_EVENTS = ("question.opened", "question.answered", "run.completed", "run.failed", "run.expiring")
+WEBHOOK_TEXTS = ("prompt", "artifact")
+
+
+class WebhookSettings(Struct, frozen=True):
+    """A table `[webhooks.NAME]`; read from the user's own file only. The secret is named here, never held."""
+
+    url: str
+    secret_env: str | None = None
+    secret_file: Path | None = None
+    events: tuple[str, ...] = WEBHOOK_EVENTS
+    include: tuple[str, ...] = ()
+    """The texts of a run that are sent along: `prompt` of a question, `artifact` of a completed run."""
+
+
 class Excess(Struct, frozen=True):
     """A setting of the workspace that goes beyond the user's own: `key` as in the docs, `value` as requested."""
 
@@ -150,6 +165,7 @@ class Settings(Struct, frozen=True):
     pipelines: Mapping[str, PipelineEntry] = field(default_factory=dict)
     cluster: ClusterSettings = ClusterSettings()
     sandbox: SandboxSettings = SandboxSettings()
+    webhooks: Mapping[str, WebhookSettings] = field(default_factory=dict)
     servers: Mapping[str, McpServer] = field(default_factory=dict)
     disabled_servers: tuple[str, ...] = ()
     files: tuple[Path, ...] = ()

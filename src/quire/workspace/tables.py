@@ -1,4 +1,4 @@
-"""Read settings tables, and keep every problem instead of stopping at the first. Includes the table `[cluster]`.
+"""Read settings tables, and keep every problem instead of stopping at the first. Includes `[cluster]` and `[webhooks]`.
 
 A Temporal server and the access to it are taken whole from one file. Otherwise a workspace could combine its own
 address with the user's key, or switch off the encryption for it.
@@ -15,12 +15,19 @@ from msgspec.structs import replace
 
 from quire.patterns import late_pattern
 from quire.wording import did_you_mean, nearest
-from quire.workspace.settings import ClusterSettings, TemporalAccess
+from quire.workspace.settings import (
+    WEBHOOK_EVENTS,
+    WEBHOOK_TEXTS,
+    ClusterSettings,
+    TemporalAccess,
+    WebhookSettings,
+)
 
 T = TypeVar("T")
 C = TypeVar("C", bound=str)
 
 _DURATION = late_pattern(r"(\d{1,9})\s*(s|m|h|d)")
+_WEBHOOK_URL = late_pattern(r"https?://[^/\s]+(/\S*)?")
 _SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 
 
@@ -188,3 +195,26 @@ def _access(table: Table, folder: Path) -> TemporalAccess:
 def _file(table: Table, key: str, folder: Path) -> Path | None:
     text = table.text(key)
     return folder / Path(text).expanduser() if text else None
+
+
+def read_webhook(table: Table, folder: Path) -> WebhookSettings:
+    """Read a table `[webhooks.NAME]`. The path of a file is relative to the settings file in `folder`."""
+    url, named, file = table.text("url"), table.text("secret_env"), table.text("secret_file")
+    events, include = table.texts("events"), table.texts("include")
+
+    def wrong(problem: str) -> None:
+        table.problems.append(f"{table.file}: [{table.name}] {problem}")
+
+    if url is None and "url" not in table.data:
+        wrong("needs a url")
+    elif url is not None and (not _WEBHOOK_URL.fullmatch(url) or "?" in url or "@" in url):
+        wrong("url has to be an http or https address without a query, a user or a password: no secret is in it")
+    if (named is None) == (file is None):
+        wrong("needs the secret that signs: either secret_env or secret_file")
+    for key, given, known in (("events", events, WEBHOOK_EVENTS), ("include", include, WEBHOOK_TEXTS)):
+        for one in given:
+            if one not in known:
+                wrong(f"{key}: {one!r} is unknown; there are {', '.join(known)}")
+    table.end()
+    secret_file = folder / Path(file).expanduser() if file else None
+    return WebhookSettings(url or "", named, secret_file, events or WEBHOOK_EVENTS, include)

@@ -17,6 +17,7 @@ from quire.server.routes import (
     runs,
     search,
     streams,
+    webhooks,
     workspace,
 )
 
@@ -33,5 +34,6 @@ ENDPOINTS = (
     *questions.ENDPOINTS,
     *search.ENDPOINTS,
     *health.ENDPOINTS,
+    *webhooks.ENDPOINTS,
     *streams.ENDPOINTS,
 )

@@ -1,4 +1,4 @@
-"""One GET over HTTP, to the public internet and to hosts that the user granted, with limits on everything.
+"""One request over HTTP, to the public internet and to hosts that the user granted, with limits on everything.
 
 A name is looked up once, all its addresses are checked, and the connection goes to a checked address: a second look-up
 could give another answer. Redirects are checked again before they are followed. Proxies of the environment are not
@@ -163,6 +163,13 @@ class HttpFetch(Struct):
             url = after
         raise ToolFailed(f"more than {MAX_REDIRECTS} redirects, the last one to {url[:200]}", kind="network")
 
+    def post(self, url: str, body: bytes, headers: Mapping[str, str]) -> tuple[int, str]:
+        """Send a body, and return the status and the header `Retry-After`. Redirects are not followed, and the content
+        of the answer is not read. Raises `ToolFailed` or `Denied`."""
+        sent = {"User-Agent": f"quire/{__version__}", "Connection": "close", **headers}
+        with self._answer(_parts(url), sent, body) as answer:
+            return answer.status, answer.getheader("Retry-After") or ""
+
     def stop(self) -> None:
         with self._lock:
             self._stopped = True
@@ -171,7 +178,9 @@ class HttpFetch(Struct):
                     self._socket.shutdown(socket.SHUT_RDWR)
 
     @contextmanager
-    def _answer(self, parts: SplitResult, headers: Mapping[str, str]) -> Iterator[http.client.HTTPResponse]:
+    def _answer(
+        self, parts: SplitResult, headers: Mapping[str, str], body: bytes | None = None
+    ) -> Iterator[http.client.HTTPResponse]:
         host, port = parts.hostname or "", parts.port or (443 if parts.scheme == "https" else 80)
         addresses = self.hosts.addresses(host, port)
         connection = http.client.HTTPConnection(host, port, timeout=SECONDS)
@@ -182,7 +191,7 @@ class HttpFetch(Struct):
             # It must not open a connection of its own, to an unchecked address.
             connection.auto_open = 0
             target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
-            connection.request("GET", target, headers=dict(headers))
+            connection.request("GET" if body is None else "POST", target, body, dict(headers))
             yield connection.getresponse()
         except (OSError, http.client.HTTPException, ValueError) as error:
             reason = "stopped" if self._stopped else f"{type(error).__name__}: {error}"

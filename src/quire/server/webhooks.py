@@ -1,0 +1,255 @@
+"""Webhooks: notice events of runs in the store, write them to the outbox, and send them until they have arrived.
+
+Events are found by comparing the store with the last look, whichever process has made them, and also those of a time
+in which no server ran. A message holds ids, status, title and link; texts of a run only if the settings include them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import datetime
+import hashlib
+import os
+import secrets
+import sqlite3
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
+
+from quire.engine.records import Status
+from quire.errors import CannotStart, Denied, QuireError, ToolFailed
+from quire.server.webhook_outbox import Outbox, OutMessage
+from quire.server.webhook_signature import secret_of, signed_headers
+from quire.stores.contract import Watchable
+from quire.tools.builtin.http import Hosts, HttpFetch
+from quire.values import encode
+from quire.workspace.grants import default_grants, reach_of
+from quire.workspace.settings import ToolSettings
+
+if TYPE_CHECKING:
+    from quire.engine.records import Question, RunRow
+    from quire.runs.runtime import Runtime
+    from quire.values import Value
+    from quire.workspace.settings import WebhookSettings
+
+SECONDS_BETWEEN_LOOKS = 1.0
+OVERLAP_SECONDS = 10.0
+SECONDS_TO_ANSWER = 15.0
+AT_ONCE = 8
+EXPIRING_SECONDS = 86_400.0
+"""A run that waits is `run.expiring` so long before it expires."""
+LONGEST_TEXT = 200_000
+GONE = 410
+_LOOKED = "looked"
+_ENDS = {Status.COMPLETED: "run.completed", Status.FAILED: "run.failed"}
+
+
+class Webhooks:
+    """The webhooks of one workspace. `link` is the address of the page, `allow` are grants of the command line."""
+
+    def __init__(
+        self,
+        runtime: Runtime,
+        *,
+        link: str,
+        allow: Sequence[str] = (),
+        report: Callable[[str], None] = lambda text: None,
+    ) -> None:
+        settings = runtime.settings
+        self.hooks: Mapping[str, WebhookSettings] = settings.webhooks
+        self._runtime = runtime
+        self._link = link.rstrip("/")
+        self._report = report
+        # Only the user's own grants open private addresses, not those of a workspace.
+        grants = default_grants(replace(settings, tools=ToolSettings()), allow)
+        self._hosts = Hosts(reach_of(grants).hosts, anywhere=True)
+        folder = hashlib.sha256(os.fsencode(settings.workspace.folder)).hexdigest()[:24]
+        self.outbox = Outbox(settings.user / "serve" / f"{folder}.outbox.db")
+        self._secrets: dict[str, bytes] = {}
+        self._sending: set[asyncio.Task[None]] = set()
+
+    def open(self) -> None:
+        """Read the secrets and open the outbox. Raises `CannotStart` or `Refused`."""
+        if not self.hooks:
+            raise CannotStart(
+                f"--webhooks: there is no table [webhooks.NAME] in {self._runtime.settings.user}/quire.toml"
+            )
+        self._secrets = {name: secret_of(name, hook, self._runtime.environ) for name, hook in self.hooks.items()}
+        self.outbox.open()
+
+    async def run(self) -> None:
+        """Look for events and send messages until the task is cancelled."""
+        try:
+            while True:
+                try:
+                    await self.look()
+                    await self.send_due()
+                except (QuireError, sqlite3.Error) as error:
+                    self._report(f"webhooks: {error}")
+                    await asyncio.sleep(SECONDS_TO_ANSWER)
+                await asyncio.sleep(SECONDS_BETWEEN_LOOKS)
+        finally:
+            for task in self._sending:
+                task.cancel()
+            await asyncio.gather(*self._sending, return_exceptions=True)
+            self.outbox.close()
+
+    async def look(self) -> int:
+        """Write the events since the last look to the outbox, and return the number of new messages."""
+        now = time.time()
+        since = await asyncio.to_thread(self.outbox.mark, _LOOKED)
+        store = self._runtime.store
+        events: list[tuple[str, list[OutMessage]]] = []
+        questions = await store.questions()
+        before = await asyncio.to_thread(self.outbox.asked)
+        open_now = {(one.run, one.path): one for one in questions}
+        for key, one in open_now.items():
+            if before.get(key) != one.hash:
+                events.append(await self._question("question.opened", one, now))
+        closed = [key for key in before if key not in open_now]
+        for run, path in closed:
+            events += await self._answered(run, path, before[run, path], now)
+        # Runs that ended before the first look are no news.
+        rows = await self._written(now if since is None else since - OVERLAP_SECONDS)
+        for row in rows:
+            if row.status in _ENDS and (since is not None or row.updated_at >= now):
+                events.append(await self._ended(_ENDS[row.status], row, now))
+        events += [one for row in await self._expiring(questions, now) for one in [await self._run_out(row, now)]]
+        count = await asyncio.to_thread(self.outbox.add, events, [(_LOOKED, now)])
+        opened = [(one.run, one.path, one.hash) for key, one in open_now.items() if before.get(key) != one.hash]
+        if opened or closed:
+            await asyncio.to_thread(self.outbox.note_asked, opened, closed)
+        return count
+
+    async def _written(self, since: float) -> Sequence[RunRow]:
+        store = self._runtime.store
+        return await store.written_since(since) if isinstance(store, Watchable) else await store.list(limit=100)
+
+    async def _expiring(self, questions: Sequence[Question], now: float) -> list[RunRow]:
+        soon = now + EXPIRING_SECONDS
+        asking = {one.run for one in questions if one.expires_at is not None and one.expires_at < soon}
+        rows = [row for run in asking if (row := await self._runtime.store.get(run)) is not None]
+        paused = await self._runtime.store.list(status=Status.PAUSED, limit=200)
+        return [row for row in (*rows, *paused) if row.expires_at is not None and row.expires_at < soon]
+
+    async def _question(self, type: str, one: Question, now: float) -> tuple[str, list[OutMessage]]:
+        row = await self._runtime.store.get(one.run)
+        data: dict[str, Value] = {
+            "run": one.run,
+            "path": one.path,
+            "step": one.way,
+            "title": row.title if row else "",
+            "status": str(row.status) if row else "",
+            "expires_at": one.expires_at,
+            "link": f"{self._link}/q/{one.run}/{one.path}",
+        }
+        texts: dict[str, Value] = {"prompt": one.prompt, "options": list(one.options)}
+        return self._messages(type, f"{one.run} {one.path} {one.hash}", data, now, {"prompt": texts})
+
+    async def _answered(self, run: str, path: str, hash: str, now: float) -> list[tuple[str, list[OutMessage]]]:
+        """Return the event of a question that is no longer open, if it was answered and not taken back."""
+        waiting = [one.by for one in await self._runtime.store.answers(run) if one.path == path]
+        recorded = [] if waiting else [one.by for one in await self._runtime.store.effects(run) if one.path == path]
+        row = await self._runtime.store.get(run)
+        if row is None or not (waiting or recorded):
+            return []
+        data: dict[str, Value] = {
+            "run": run,
+            "path": path,
+            "title": row.title,
+            "status": str(row.status),
+            "by": (waiting or recorded)[-1] or None,
+            "link": f"{self._link}/runs/{run}",
+        }
+        return [self._messages("question.answered", f"{run} {path} {hash}", data, now)]
+
+    async def _ended(self, type: str, row: RunRow, now: float) -> tuple[str, list[OutMessage]]:
+        texts: dict[str, dict[str, Value]] = {}
+        if type == "run.completed" and any("artifact" in hook.include for hook in self.hooks.values()):
+            with contextlib.suppress(QuireError):
+                view = await self._runtime.view(row.id)
+                text = view.artifact
+                shown: dict[str, Value] = {"artifact": text[:LONGEST_TEXT], "artifact_type": view.file_type or "text"}
+                texts["artifact"] = {**shown, **({"artifact_cut": True} if len(text) > LONGEST_TEXT else {})}
+        data: dict[str, Value] = {**self._about(row), "error": row.failure.kind if row.failure else None}
+        return self._messages(type, f"{row.id} {row.updated_at!r}", data, now, texts)
+
+    async def _run_out(self, row: RunRow, now: float) -> tuple[str, list[OutMessage]]:
+        data: dict[str, Value] = {**self._about(row), "expires_at": row.expires_at}
+        return self._messages("run.expiring", f"{row.id} {row.expires_at!r}", data, now)
+
+    def _about(self, row: RunRow) -> dict[str, Value]:
+        link = f"{self._link}/runs/{row.id}"
+        return {"run": row.id, "title": row.title, "document": row.document, "status": str(row.status), "link": link}
+
+    def _messages(
+        self,
+        type: str,
+        key: str,
+        data: Mapping[str, Value],
+        now: float,
+        texts: Mapping[str, Mapping[str, Value]] | None = None,
+    ) -> tuple[str, list[OutMessage]]:
+        """Return the key of an event, and its message to each address that wants it."""
+        at = datetime.datetime.fromtimestamp(now, datetime.UTC).isoformat()
+        workspace = self._runtime.settings.workspace.folder.name
+        messages = []
+        for name, hook in self.hooks.items():
+            if type not in (*hook.events, "test"):
+                continue
+            more = {field: value for word in hook.include for field, value in (texts or {}).get(word, {}).items()}
+            body = encode({"type": type, "timestamp": at, "data": {"workspace": workspace, **data, **more}})
+            messages.append(OutMessage(f"msg_{secrets.token_hex(12)}", name, type, body, now, now))
+        return f"{type} {key}", messages
+
+    def test(self, name: str) -> None:
+        """Write a message of the type `test` for one address."""
+        now = time.time()
+        key, messages = self._messages("test", secrets.token_hex(8), {"link": self._link}, now)
+        self.outbox.add([(key, [one for one in messages if one.hook == name])], [])
+
+    async def send_due(self) -> None:
+        """Begin to send the messages that are due. A receiver that hangs holds up no other."""
+        self._sending = {task for task in self._sending if not task.done()}
+        room = AT_ONCE - len(self._sending)
+        if room <= 0:
+            return
+        for message in await asyncio.to_thread(self.outbox.take, time.time(), room):
+            self._sending.add(asyncio.create_task(self._send(message)))
+
+    async def sent(self) -> None:
+        """Wait until no message is on its way."""
+        await asyncio.gather(*self._sending, return_exceptions=True)
+
+    async def _send(self, message: OutMessage) -> None:
+        hook = self.hooks.get(message.hook)
+        if hook is None:
+            await asyncio.to_thread(self.outbox.drop, message.hook)
+            return
+        body = message.body.encode()
+        headers = signed_headers(self._secrets[message.hook], message.id, int(time.time()), body)
+        fetch = HttpFetch(self._hosts)
+        error, wait, final = "", 0.0, False
+        try:
+            async with asyncio.timeout(SECONDS_TO_ANSWER):
+                status, retry = await asyncio.to_thread(fetch.post, hook.url, body, headers)
+            if not 200 <= status < 300:
+                error, final = f"answered {status}", status == GONE
+                wait = float(retry) if retry.isdecimal() and len(retry) < 9 else 0.0
+        except asyncio.CancelledError:
+            self.outbox.give_back(message, time.time())
+            raise
+        except TimeoutError:
+            error = f"did not answer in {SECONDS_TO_ANSWER:g} s"
+        except (ToolFailed, Denied) as failure:
+            error = str(failure)
+        finally:
+            fetch.stop()
+        now = time.time()
+        if not error:
+            await asyncio.to_thread(self.outbox.arrived, message, now)
+        elif not await asyncio.to_thread(lambda: self.outbox.failed(message, now, error[:500], wait=wait, final=final)):
+            self._report(f"webhook {message.hook}: {message.type} is given up: {error}")
