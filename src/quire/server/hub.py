@@ -130,8 +130,6 @@ class Hub:
 
     def require_room(self) -> None:
         """Raise `Problem` if no further client can listen. Handlers ask before they begin a response."""
-        if self._closed:
-            raise Problem.of("too-many", "the server is stopping")
         if len(self._subscriptions) >= MOST_SUBSCRIBERS:
             raise Problem.of("too-many", f"{len(self._subscriptions)} clients listen already")
 
@@ -147,6 +145,8 @@ class Hub:
             for run in runs:
                 await self._catch_up(one, run)
             self._wake.set()
+            if self._closed:  # a client that comes while the server stops is told so, as those before it were
+                _close(one)
             yield one
         finally:
             self._subscriptions.discard(one)
@@ -220,5 +220,9 @@ class Hub:
         """End all streams, because the server stops."""
         self._closed = True
         for one in self._subscriptions:
-            one.put(Frame("closing", {}))
-            one.end()
+            _close(one)
+
+
+def _close(one: Subscription) -> None:
+    one.put(Frame("closing", {}))
+    one.end()
