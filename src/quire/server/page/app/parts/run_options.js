@@ -1,6 +1,7 @@
 // Options of a new run: model, budget, limits, breakpoints, answers beforehand, and who attends.
 
 import { html } from "../html.js";
+import { useResource } from "../resource.js";
 import { cut } from "../words.js";
 
 const MOST_TICKS = 30;
@@ -35,6 +36,7 @@ export function optionsBody(options, format) {
 
 /** @param {{ data: any, options: Options, limits?: any, onChange: (changes: Partial<Options>) => void }} props */
 export function RunOptions({ data, options, limits, onChange }) {
+  const models = useResource("/models");
   const stops = data.steps.filter((/** @type {any} */ one) => one.stops);
   const asking = data.steps.filter((/** @type {any} */ one) => one.question);
   const wrongBudget = options.budget.trim() && !(Number(options.budget) >= 0);
@@ -44,8 +46,10 @@ export function RunOptions({ data, options, limits, onChange }) {
       <div class="option-pair">
         <div class="field">
           <label for="model">Model</label>
-          <input id="model" type="text" value=${options.model} placeholder="the one of the workspace"
+          <input id="model" type="text" list="models" value=${options
+            .model} placeholder=${models.data?.default?.model ?? "the one of the workspace"}
             autocomplete="off" onInput=${(/** @type {any} */ event) => onChange({ model: event.target.value })} />
+          <datalist id="models">${namesOf(models.data).map((name) => html`<option value=${name}></option>`)}</datalist>
         </div>
         <div class="field ${wrongBudget ? "wrong" : ""}">
           <label for="budget">Budget in dollars</label>
@@ -65,6 +69,13 @@ export function RunOptions({ data, options, limits, onChange }) {
         <span>Goes on after the server ends, in a process of its own</span></label>
     </section>
   `;
+}
+
+/** The models that can be named: tiers, and those on this machine. @param {any} data @returns {string[]} */
+function namesOf(data) {
+  if (!data) return [];
+  const local = data.local.map((/** @type {any} */ one) => one.model);
+  return [...new Set([data.default?.model, ...Object.keys(data.tiers), ...local])].filter(Boolean);
 }
 
 /** @param {{ options: Options, limits?: any, onChange: (changes: Partial<Options>) => void }} props */
