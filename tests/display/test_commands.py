@@ -35,6 +35,12 @@ def question(path: str, way: str) -> Question:
     ("line", "words"),
     [
         (run_command("my book.md", {"a": "x y", "n": 3}), ["run", "my book.md", "-i", "a=x y", "-i", "n=3"]),
+        (run_command("a.md", {"x": "@home"}), ["run", "a.md", "-i", "x=@@home"]),
+        (run_command("a.yaml", {"x": "5", "y": "a"}, as_json=True), ["run", "a.yaml", "-i", 'x="5"', "-i", "y=a"]),
+        (
+            run_command("a.md", breakpoints=["3 › 1"], answers={"2": "no"}, limits={"turns": None}, detach=True),
+            ["run", "a.md", "--limit", "turns=none", "--break", "3>1", "--answer", "2=no", "--detach"],
+        ),
         (answer_command("r1", "3 › 1", "it's"), ["answer", "r1", "3>1", "it's"]),
         (resume_command("r1", sets={"a": "$(id)"}, budget="2"), ["resume", "r1", "--set", "a=$(id)", "--budget", "2"]),
         (fork_command("r1", "turn 2", model="a:b"), ["fork", "r1", "--from", "turn 2", "--model", "a:b"]),

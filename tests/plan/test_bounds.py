@@ -5,10 +5,11 @@ from __future__ import annotations
 import pytest
 
 from quire.library.document import read
-from quire.plan.bounds import Allowance, PlanBounds, Range, bounds
+from quire.plan.bounds import Allowance, PlanBounds, Range, bounds, with_inputs
 from quire.plan.nodes import Plan, Sequence, Step
 from quire.plan.thread import Thread
 from quire.source import Source
+from quire.values import Value
 
 PIPE = "collect: {transform: {value: pipe}}"
 TOOL = "{tool: {name: t}}"
@@ -124,3 +125,26 @@ def test_a_long_chain_of_calls_ends() -> None:
 def test_what_a_profile_leaves() -> None:
     found = bounds(pipeline("agent: {prompt: hi}"), tools_of=lambda agent: ())
     assert found == PlanBounds(model_calls=ONE)
+
+
+@pytest.mark.parametrize(
+    ("over", "before", "most"),
+    [
+        ("ctx.tickets", (), 3),
+        ("tickets", (), 3),
+        ("ctx.day.tickets", (), 2),
+        ("batch", ("{transform: {value: ctx.tickets, output: batch}}",), 3),
+        ("ctx.tickets", ("{tool: {name: t, output: tickets}}",), None),
+        ("batch", ('{transform: {value: "ctx.tickets + [4]", output: batch}}',), None),
+        ("ctx.nothing", (), None),
+        ("ctx.word", (), None),
+    ],
+)
+def test_lists_that_come_straight_from_the_inputs_are_counted(
+    over: str, before: tuple[str, ...], most: int | None
+) -> None:
+    step = f"{{for_each: {{over: {over}, on_error: abort, do: {{agent: {{prompt: x}}}}, {PIPE}}}}}"
+    inputs: dict[str, Value] = {"tickets": [1, 2, 3], "day": {"tickets": [1, 2]}, "word": "abc"}
+    plan = pipeline(*before, step)
+    assert bounds(with_inputs(plan, inputs), tools_of=lambda agent: ()).model_calls.most == most
+    assert bounds(plan, tools_of=lambda agent: ()).model_calls.most is None

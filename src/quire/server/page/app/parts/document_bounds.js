@@ -100,14 +100,19 @@ function Needs({ envelope, risks }) {
   `;
 }
 
+/** @param {any} signature */
+function signatureWords(signature) {
+  if (signature.state === "unsigned" && !signature.required) return "No signature is needed to run this document.";
+  return signature.message ?? "The signature holds.";
+}
+
 /** @param {{ signature: any, outline: any, command: string }} props */
 function Signatures({ signature, outline, command }) {
   const files = outline?.signatures ?? [];
   return html`
     <p><${SignatureState} signature=${signature} />
       ${signature.key && html`<span class="soft small"> key <code>${signature.key}</code></span>`}</p>
-    <p class="signature-words">${signature.message ??
-      (signature.required ? "The signature holds." : "No signature is needed to run this document.")}</p>
+    <p class="signature-words">${signatureWords(signature)}</p>
     ${signature.refused && html`
       <p class="hint-row"><${Icon} name="warning" />A run is refused as long as the signature does not hold.</p>
     `}

@@ -53,6 +53,11 @@ export function DocumentScreen({ id }) {
       },
     ]), [id]);
 
+  useEffect(() => {
+    // On a narrow screen the tabs scroll: the one that is shown stays in view.
+    document.querySelector(".tabs [aria-current]")?.scrollIntoView({ block: "nearest", inline: "nearest" });
+  }, [tab[0], Boolean(data)]);
+
   if (!data) {
     return html`
       <h1 tabindex="-1">${id}</h1>
