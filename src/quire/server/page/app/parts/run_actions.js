@@ -7,6 +7,7 @@ import { go } from "../router.js";
 import { Command, copyText, ProblemBox } from "./basics.js";
 import { Dialog } from "./dialog.js";
 import { Icon } from "./icon.js";
+import { focusAnswer } from "./run_question.js";
 import { ResumeForm } from "./run_resume.js";
 
 /** @type {Record<string, { word: string, icon: string, kind?: string }>} */
@@ -112,11 +113,4 @@ export function CopyCommand({ word, command }) {
       <span class="visually-hidden" role="status">${copied ? "copied" : ""}</span>
     </button>
   `;
-}
-
-function focusAnswer() {
-  const bar = document.querySelector(".question-bar");
-  bar?.scrollIntoView({ block: "nearest" });
-  const field = bar?.querySelector("button, textarea");
-  if (field instanceof HTMLElement) field.focus();
 }

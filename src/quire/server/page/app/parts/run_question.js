@@ -1,14 +1,14 @@
 // The open question of a run in a bar above everything, and what became of it: answered here, or by somebody else
 // meanwhile.
 
-import { ApiProblem, part, post } from "../api.js";
+import { part } from "../api.js";
 import { lostSince } from "../feed.js";
-import { html, useRef, useState } from "../html.js";
+import { html, useRef } from "../html.js";
 import { Link } from "../router.js";
 import { cut } from "../words.js";
 import { Age, Command, ProblemBox } from "./basics.js";
 import { Icon } from "./icon.js";
-import { Answer } from "./question.js";
+import { Answer, AnsweredElsewhere, useAnswer } from "./question.js";
 
 /** @param {{ head: any }} props */
 export function QuestionBar({ head }) {
@@ -61,18 +61,7 @@ export function who(by) {
 
 /** @param {{ head: any, question: any }} props */
 export function RunQuestion({ head, question }) {
-  const [state, setState] = useState({ sending: false, answered: "", problem: /** @type {any} */ (null) });
-  /** @param {string} value */
-  const answer = async (value) => {
-    setState({ sending: true, answered: "", problem: null });
-    try {
-      await post(`/questions/${part(question.run)}/${part(question.path)}/answer`, { value, hash: question.hash });
-      setState({ sending: false, answered: value, problem: null });
-    } catch (error) {
-      if (!(error instanceof ApiProblem)) throw error;
-      setState({ sending: false, answered: "", problem: error.problem });
-    }
-  };
+  const { state, answer } = useAnswer(question);
   const command = head.actions.find((/** @type {any} */ one) => one.name === "answer")?.command;
   return html`
     <article class="question-open">
@@ -86,8 +75,28 @@ export function RunQuestion({ head, question }) {
       <p class="prompt pre">${question.prompt}</p>
       ${state.answered
         ? html`<p role="status">Answered: ${state.answered}</p>`
+        : state.elsewhere
+        ? html`<${AnsweredElsewhere} question=${question} answer=${state.elsewhere} />`
         : html`<${Answer} question=${question} answer=${answer} disabled=${state.sending || lostSince.value > 0} />`}
-      ${state.problem && html`<${ProblemBox} problem=${state.problem} />`}
+      ${state.problem && !state.elsewhere && html`<${ProblemBox} problem=${state.problem} />`}
     </article>
   `;
+}
+
+/** The question that the bar above shows, at the step that asks it. @param {{ question: any }} props */
+export function AskedAbove({ question }) {
+  return html`
+    <div class="question-open">
+      <p class="prompt pre">${question.prompt}</p>
+      <p><button type="button" class="button" onClick=${focusAnswer}><${Icon} name="question" />Answer above</button></p>
+    </div>
+  `;
+}
+
+/** Brings the bar into view, with the focus on its first answer. */
+export function focusAnswer() {
+  const bar = document.querySelector(".question-bar");
+  bar?.scrollIntoView({ block: "nearest" });
+  const field = bar?.querySelector(".option, textarea, .question-open button");
+  if (field instanceof HTMLElement) field.focus();
 }

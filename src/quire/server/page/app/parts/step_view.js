@@ -10,7 +10,7 @@ import { duration, money, number, plural } from "../words.js";
 import { Command, Placeholder, ProblemBox, Status } from "./basics.js";
 import { AnyValue, Content } from "./content.js";
 import { Icon } from "./icon.js";
-import { Answered, RunQuestion } from "./run_question.js";
+import { Answered, AskedAbove, RunQuestion } from "./run_question.js";
 import { EffectCard } from "./step_effect.js";
 
 const ABOUT_STEPS = /^(effect|step_|question|fan_started|tool_|thread_|agent_|run_)/;
@@ -46,7 +46,11 @@ export function StepView({ store, path }) {
       <${StepHead} head=${head} step=${known ?? step} path=${path} detail=${step} />
       ${head.questions.filter((/** @type {any} */ one) => within(one.path, path)).slice(0, 5).map((
         /** @type {any} */ one,
-      ) => html`<${RunQuestion} key=${one.path} head=${head} question=${one} />`)}
+      ) =>
+        one === head.questions[0]
+          ? html`<${AskedAbove} key=${one.path} question=${one} />`
+          : html`<${RunQuestion} key=${one.path} head=${head} question=${one} />`
+      )}
       <${Streaming} store=${store} path=${path} step=${known} />
       ${!step && found.slow && html`<${Placeholder} lines=${5} />`}
       ${step && html`<${Detail} key=${path} head=${head} step=${step} more=${setAfter} after=${after} />`}
@@ -140,7 +144,7 @@ function Detail({ head, step, after, more }) {
     )}
     <${Why} head=${head} step=${step} />
     ${after > 0 && html`<button type="button" class="link" onClick=${() => more(0)}>Back to the first calls</button>`}
-    ${step.effects.map((/** @type {any} */ one) =>
+    ${step.effects.filter(isTold).map((/** @type {any} */ one) =>
       html`<${EffectCard} key=${one.path} run=${head.id} effect=${one} step=${{
         ...step,
         model: head.model,
@@ -165,6 +169,11 @@ function Detail({ head, step, after, more }) {
       <${Command} command=${step.commands.prompt} />
     </p>
   `;
+}
+
+/** An open question is shown above, with the means to answer it. @param {any} effect */
+function isTold(effect) {
+  return effect.kind !== "ask" || effect.state !== undefined;
 }
 
 /** @param {string} text */
