@@ -14,7 +14,7 @@ export function DocumentRead({ data }) {
   const problem = data.problems?.outline;
   return html`
     <div class="document-read">
-      ${data.description && html`<p class="prose pre">${data.description}</p>`}
+      ${paragraphs(data.description ?? "").map((text) => html`<p class="prose">${text}</p>`)}
       ${!outline && html`
         <div class="problem" role="alert">
           <${Icon} name="warning" />
@@ -156,7 +156,7 @@ function words(step) {
     ]);
   }
   if (model) {
-    lines.push(["now", `asks the model${model.text ? `: ${cut(model.text, 240)}` : ""}`]);
+    lines.push(["model", `asks the model${model.text ? `: ${cut(model.text, 240)}` : ""}`]);
     if (model.prompt) lines.push(["documents", `with the prompt ${model.prompt} before it`]);
   }
   if (tool) {
@@ -226,4 +226,9 @@ function DirectiveParts({ outline }) {
       )}
     </section>
   `;
+}
+
+/** The lines of a document end where its author's editor ended them; only an empty line ends a paragraph. @param {string} text */
+function paragraphs(text) {
+  return text.split(/\n\s*\n/).map((one) => one.trim()).filter(Boolean);
 }

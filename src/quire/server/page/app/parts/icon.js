@@ -26,6 +26,7 @@ const DRAWN = {
   compare: "M5 2.5v11M11 2.5v11M2.5 5.5H5M2.5 9H5M11 7h2.5M11 10.5h2.5",
   copy: "M5.5 5.5h7v8h-7zM3.5 10.5v-8h7",
   terminal: "M2 3h12v10H2zM4.4 6l2 2-2 2M8 10h3",
+  model: "M2.6 3.4h10.8v7.4H8.2L5 13.4v-2.6H2.6zM5.4 7.1v.1M8 7.1v.1M10.6 7.1v.1",
   plus: "M8 3.5v9M3.5 8h9",
   minus: "M3.5 8h9",
   down: "M4 6l4 4 4-4",
