@@ -120,6 +120,7 @@ async def test_an_answer_that_came_elsewhere_is_told_with_its_author(tmp_path: P
         run = await _asks(server)
         question = await _read(server, f"/questions/{run}/2/ask")
         assert [step["output"] for step in question["led"]] == REPLIES
+        assert "<strong>queue</strong>" in question["led"][0]["html"]
         other = server.other()
         await other.answer(run, "2/ask", "tomorrow", by="ada")
         body = {"value": "now", "hash": question["hash"]}
@@ -229,6 +230,12 @@ async def test_a_question_on_a_phone(pages: Pages, tmp_path: Path) -> None:
             box = await target.bounding_box()
             assert box is not None and box["height"] >= 44, await target.inner_text()
         await check_looks(page, "question")
+        await page.get_by_role("button", name="Open on another device").click()
+        await expect(page.get_by_role("img", name="QR code of the address with its token")).to_be_visible()
+        await page.get_by_label("The server, as the other device reaches it").fill("https://quire.example.org")
+        await expect(page.get_by_text("This address is reached from this machine only.")).to_be_hidden()
+        await check_looks(page, "qr")
+        await page.keyboard.press("Escape")
         await page.set_viewport_size({"width": 320, "height": 700})
         assert await page.evaluate("document.documentElement.scrollWidth") <= 320
         await page.keyboard.press("2")

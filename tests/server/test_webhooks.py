@@ -330,3 +330,16 @@ async def test_waits_grow_to_a_day_and_end_after_a_week(tmp_path: Path, monkeypa
     assert now < KEPT_SECONDS + 2 * 86_400
     assert outbox.state("team")[:3] == (0, 0, 1)
     outbox.close()
+
+
+async def test_a_message_that_a_killed_server_had_taken_is_sent_by_another(tmp_path: Path) -> None:
+    killed, other = Outbox(tmp_path / "user" / "o.db"), Outbox(tmp_path / "user" / "o.db")
+    killed.open()
+    killed.add([("k", [OutMessage("m", "team", "test", "{}", 0.0, 0.0)])], [("looked", 1.0)])
+    assert [one.id for one in killed.take(0.0, 10)] == ["m"]
+    other.open()
+    assert other.mark("looked") == 1.0
+    assert other.take(59.0, 10) == []
+    assert [one.id for one in other.take(61.0, 10)] == ["m"]
+    other.close()
+    killed.close()

@@ -42,10 +42,10 @@ def question_groups(questions: Sequence[Question]) -> Iterator[list[Question]]:
     yield from groups.values()
 
 
-def led_here(view: RunView, path: str) -> list[Value]:
+def led_here(view: RunView, path: str) -> list[dict[str, Value]]:
     """Return the last outputs before the question at a path, the oldest first."""
     asking = view.progress.step_of(path)
-    before: list[Value] = []
+    before: list[dict[str, Value]] = []
     for step in view.progress.steps.values():
         if step is asking:
             break

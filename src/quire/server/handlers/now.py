@@ -7,13 +7,14 @@ import time
 from typing import TYPE_CHECKING
 
 from quire.display.document_json import document_row
-from quire.display.inbox_json import letter_data, open_question, question_groups
+from quire.display.inbox_json import letter_data, question_groups
 from quire.display.now_json import running_data, stopped_data
 from quire.display.run_json import row_data
 from quire.engine.progress import Progress
 from quire.engine.records import Status
 from quire.errors import QuireError
 from quire.server.endpoints import Call, Reply
+from quire.server.handlers.questions import rendered_question
 from quire.stores.contract import Ledger
 
 if TYPE_CHECKING:
@@ -67,7 +68,7 @@ async def _groups(site: Site, questions: Sequence[Question]) -> list[Value]:
         first = group[0]
         row = await site.runtime.store.get(first.run)
         title = row.title if row else ""
-        items: list[Value] = [open_question(one, title, of_run[first.run]) for one in group[:MOST_OF_GROUP]]
+        items: list[Value] = [rendered_question(one, title, of_run[first.run]) for one in group[:MOST_OF_GROUP]]
         found.append({"run": first.run, "title": title, "way": first.way, "count": len(group), "items": items})
     return found
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, cast
 
@@ -11,6 +12,7 @@ from quire.engine.records import Status
 from quire.errors import BadInputs, QuireError, RunBusy, RunState
 from quire.runs.adapters import one_name
 from quire.server.endpoints import Call, Reply
+from quire.server.markup import render_markdown
 from quire.server.problems import Problem, problem_of
 
 if TYPE_CHECKING:
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
     from quire.values import Value
 
 ANSWERED_BY = "web"
+_MARKED = re.compile(r"[*_`#>|~\[\]]|https?:")
 
 
 async def list_questions(site: Site, call: Call) -> Reply:
@@ -34,7 +37,7 @@ async def list_questions(site: Site, call: Call) -> Reply:
             row = await store.get(question.run)
             titles[question.run] = row.title if row else ""
         others = [one for one in questions if one.run == question.run]
-        items.append(open_question(question, titles[question.run], others))
+        items.append(rendered_question(question, titles[question.run], others))
     more = f"{page[-1].run}/{page[-1].path}" if start + limit < len(questions) else None
     return Reply({"items": items, "next": more, "total": len(questions)})
 
@@ -55,11 +58,20 @@ async def show_question(site: Site, call: Call) -> Reply:
         if answer is None:
             raise await _not_open(site, run, path)
         return Reply({"run": run, "path": path, "title": row.title, "open": False, "answer": given_answer(answer)})
-    led: list[Value] = []
+    led: list[dict[str, Value]] = []
     with contextlib.suppress(QuireError):  # A run that cannot be replayed can still be answered.
         led = led_here((await site.views.of(run)).view, path)
-    shown = open_question(question, row.title, asked)
-    return Reply({**shown, "open": True, "led": led, "document": row.document})
+    for step in led:
+        step["html"] = render_markdown(str(step["output"]))
+    shown = rendered_question(question, row.title, asked)
+    return Reply({**shown, "open": True, "led": [*led], "document": row.document})
+
+
+def rendered_question(question: Question, title: str, others: Sequence[Question]) -> dict[str, Value]:
+    """Return an open question with its prompt as HTML; without, if the prompt is one plain line."""
+    shown = open_question(question, title, others)
+    plain = "\n" not in question.prompt and not _MARKED.search(question.prompt)
+    return {**shown, "html": None if plain else render_markdown(question.prompt)}
 
 
 async def answer_question(site: Site, call: Call) -> Reply:

@@ -23,7 +23,11 @@ async def root(site: Site, call: Call) -> Reply:
             "workspace": site.folder.name,
             "folder": str(site.folder),
             "formats": ["playbook", "directive", "pipeline"],
-            "features": {"edit": site.options.edit, "allow": list(site.options.allow)},
+            "features": {
+                "edit": site.options.edit,
+                "allow": list(site.options.allow),
+                "webhooks": site.webhooks is not None,
+            },
             "links": {name: f"{base}/{name}" for name in ("documents", "runs", "questions", "openapi.json")},
         }
     )

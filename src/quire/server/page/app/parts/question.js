@@ -7,6 +7,7 @@ import { Link } from "../router.js";
 import { ago, plural, span } from "../words.js";
 import { Age, Command, ProblemBox } from "./basics.js";
 import { Icon } from "./icon.js";
+import { Markup } from "./markup.js";
 
 /** Texts that were typed and not sent yet, by question. @type {Map<string, string>} */
 const drafts = new Map();
@@ -56,7 +57,7 @@ export function QuestionCard({ question, gone = false, reload = () => {} }) {
   return html`
     <article class="card question" aria-label="Question of ${question.title}">
       <${QuestionHead} question=${question} />
-      <p class="prompt pre">${question.prompt}</p>
+      <${Prompt} question=${question} />
       ${state.answered
         ? html`<p class="answered" role="status"><${Icon} name="check" /> Answered <b>${state.answered}</b></p>`
         : state.elsewhere || gone
@@ -68,6 +69,13 @@ export function QuestionCard({ question, gone = false, reload = () => {} }) {
         `}
     </article>
   `;
+}
+
+/** The words of a question. @param {{ question: any }} props */
+export function Prompt({ question }) {
+  return question.html
+    ? html`<${Markup} class="prompt markup" html=${question.html} />`
+    : html`<p class="prompt pre">${question.prompt}</p>`;
 }
 
 /** @param {{ question: any, count?: number }} props */
@@ -207,9 +215,10 @@ export function Led({ led, run }) {
           <li key=${step.path}>
             <details class="led" open=${at === led.length - 1}>
               <summary>Step ${step.way}${step.title && `: ${step.title}`}</summary>
-              <div class="led-output pre" tabindex="0" role="region"
-                aria-label="Output of step ${step.way}">${step
-                  .output}${step.cut ? " …" : ""}</div>
+              <div class="led-output" tabindex="0" role="region" aria-label="Output of step ${step.way}">
+                ${step.html ? html`<${Markup} html=${step.html} />` : html`<div class="pre">${step.output}</div>`}
+                ${step.cut ? html`<p class="soft">… and more</p>` : ""}
+              </div>
               <p class="small">
                 <${Link} to="/runs/${run}/steps/${part(step.path)}">Open the step</${Link}></p>
             </details>

@@ -1,16 +1,19 @@
 // Health: the server, its store and cluster, the models, what quire doctor finds, and the last lines of the log.
 
+import { part, post } from "../api.js";
 import { html } from "../html.js";
 import { Age, Command, Placeholder, ProblemBox } from "../parts/basics.js";
 import { Icon } from "../parts/icon.js";
 import { useResource } from "../resource.js";
 import { Link } from "../router.js";
+import { about } from "../shell.js";
 import { duration, number, plural } from "../words.js";
 
 export function Health() {
   const health = useResource("/health", (frame) => frame.event === "runs" || frame.event === "store");
   const models = useResource("/models");
   const doctor = useResource("/doctor");
+  const hooks = useResource(about.value?.features?.webhooks ? "/webhooks" : null);
   const { data, problem } = health;
   return html`
     <h1 tabindex="-1">Health</h1>
@@ -20,6 +23,7 @@ export function Health() {
     ${models.data && html`<${Models} models=${models.data} />`}
     ${doctor.data && html`<${Doctor} findings=${doctor.data.items} command=${doctor.data.command} />`}
     ${doctor.problem && html`<${ProblemBox} problem=${doctor.problem} retry=${doctor.reload} />`}
+    ${hooks.data && html`<${Webhooks} hooks=${hooks.data.items} reload=${hooks.reload} />`}
     ${data && html`<${Log} lines=${data.log} />`}
     <p class="more-line">
       <${Link} to="/api">The HTTP API of this server</${Link}></p>
@@ -143,6 +147,34 @@ function Doctor({ findings, command }) {
             </li>
           `;
         })}
+      </ul>
+    </section>
+  `;
+}
+
+/** @param {{ hooks: any[], reload: () => void }} props */
+function Webhooks({ hooks, reload }) {
+  /** @param {string} name */
+  const test = async (name) => {
+    await post(`/webhooks/${part(name)}/test`).catch(() => {});
+    setTimeout(reload, 1500);
+  };
+  return html`
+    <section aria-labelledby="hooks">
+      <h2 id="hooks">Webhooks</h2>
+      <ul class="rows">
+        ${hooks.map((one) =>
+          html`
+            <li class="row" key=${one.name}>
+              <span class="status tone-${one.last_error ? "warn" : "good"}">
+                <${Icon} name=${one.last_error ? "warning" : "check"} />${one.last_error ? "failing" : "ok"}</span>
+              <span class="row-title">${one.name} <span class="soft">at ${one.host}</span></span>
+              <span class="soft number">${number(one.arrived)} arrived, ${number(one.waiting)} wait</span>
+              <button type="button" class="button" onClick=${() => test(one.name)}>Send a test</button>
+              ${one.last_error && html`<p class="soft small wide">${one.last_error}</p>`}
+            </li>
+          `
+        )}
       </ul>
     </section>
   `;

@@ -4,7 +4,7 @@ import { html, useEffect, useState } from "../html.js";
 import { Command, Placeholder, ProblemBox } from "../parts/basics.js";
 import { Icon } from "../parts/icon.js";
 import { QrDialog } from "../parts/qr_dialog.js";
-import { Answer, AnsweredElsewhere, Expiry, Led, pathOf, useAnswer } from "../parts/question.js";
+import { Answer, AnsweredElsewhere, Expiry, Led, pathOf, Prompt, useAnswer } from "../parts/question.js";
 import { useResource } from "../resource.js";
 import { Link } from "../router.js";
 import { ago } from "../words.js";
@@ -58,7 +58,12 @@ function OneQuestion({ question, closed, changed, reload, problem }) {
           <${Led} led=${question.led} run=${question.run} />
         </section>
       `}
-      <h1 tabindex="-1" class="prompt pre">${question.prompt}</h1>
+      ${question.html
+        ? html`
+          <h1 tabindex="-1" class="visually-hidden">Question of ${question.title}</h1>
+          <${Prompt} question=${question} />
+        `
+        : html`<h1 tabindex="-1" class="prompt pre">${question.prompt}</h1>`}
       ${changed && html`<p class="bar" role="status"><${Icon} name="warning" />The question was worded anew.</p>`}
       ${state.answered
         ? html`<p class="answered" role="status"><${Icon} name="check" /> Answered <b>${state.answered}</b>. The run goes on.</p>`
