@@ -358,3 +358,42 @@ async def test_a_run_is_granted_what_the_server_was_started_with(tmp_path: Path)
         run = await server.start("release.playbook.md", inputs=GOOD, model=model)
         row = await server.site.runtime.row(run["id"])
         assert row.pins["allow"] == ["http__get"]
+
+
+DIRECTIVE = """# Greet
+
+```xml
+<directive name="greet" version="1.0.0">
+  <metadata>
+    <description>Greets a guest.</description>
+    <category>house</category>
+    <author>team</author>
+    <model tier="general" />
+    <permissions><execute><tool>rye.file-system.*</tool></execute></permissions>
+  </metadata>
+  <inputs>
+    <input name="guest" type="string" required="true">Who comes</input>
+  </inputs>
+</directive>
+```
+
+<process>
+  <step name="greet"><action>Greet {input:guest}.</action></step>
+</process>
+"""
+
+
+async def test_an_unsigned_directive_is_shown_and_its_run_refused_before_the_start(tmp_path: Path) -> None:
+    id = ".ai/directives/house/greet.md"
+    async with served(tmp_path / "team", {id: DIRECTIVE}) as server, server.client() as client:
+        found = await _get(client, f"/documents/{id}?fields={','.join(FIELDS)}")
+        assert found["format"] == "directive" and found["signature"]["refused"]
+        assert found["outline"]["signatures"][0]["verdict"] == "unsigned"
+        assert [one["granted_by"] for one in found["envelope"]["capabilities"]] != []
+        for inputs in ({}, {"guest": "Ada"}):
+            ahead = await _preflight(server, id, inputs=inputs, model=server.script("s.json", ["Hello"]))
+            assert not ahead["ready"] and "is unsigned" in "".join([*ahead["problems"], *ahead["denied"]])
+            assert bool(ahead["inputs"]) is not bool(inputs)
+            assert ahead["limits"]["turns"]
+        answer = await client.post(f"/documents/{id}/preview", json={"inputs": {"guest": "Ada"}})
+        assert "Ada" in json.dumps(answer.json()["prompt"])

@@ -167,7 +167,11 @@ class _Looking:
         if self._plan.format != "directive":
             return
         if self._found.inputs:
-            return  # composing would only repeat what is wrong with the inputs
+            # Composing would only repeat what is wrong with the inputs; signatures are verified all the same.
+            runtime.directives.gathering(one_model=one_model).gather(
+                "", runtime.library.directive_at(self._document.name)
+            )
+            return
         started = runtime.directives.start(
             self._document, self._inputs, options.limits, self.granted, one_model=one_model
         )

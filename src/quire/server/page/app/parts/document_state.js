@@ -44,10 +44,10 @@ const SIGNED = {
 export function SignatureState({ signature, quiet = false }) {
   if (quiet && signature.state === "unsigned" && !signature.required) return null;
   const [word, icon, tone] = SIGNED[signature.state] ?? [signature.state, "question", "warn"];
-  const shown = signature.refused && tone === "quiet" ? "warn" : tone;
+  const isAmiss = signature.refused && tone === "quiet";
   return html`
-    <span class="status tone-${shown}" title=${signature.message ?? ""}>
-      <${Icon} name=${icon} />${word}${signature.by ? ` by ${signature.by}` : ""}
+    <span class="status tone-${isAmiss ? "warn" : tone}" title=${signature.message ?? ""}>
+      <${Icon} name=${isAmiss ? "warning" : icon} />${word}${signature.by ? ` by ${signature.by}` : ""}
     </span>
   `;
 }

@@ -1,7 +1,7 @@
 // Beside the form of a run: what the run does at most, with which model, for how much, and what is not granted yet.
 
 import { html } from "../html.js";
-import { money } from "../words.js";
+import { money, number } from "../words.js";
 import { Command, Placeholder, ProblemBox } from "./basics.js";
 import { Icon } from "./icon.js";
 
@@ -17,7 +17,7 @@ export function Forecast({ forecast, budget }) {
     `;
   }
   const denied = data.envelope.capabilities.filter((/** @type {any} */ one) => !one.granted_by && one.command);
-  const limits = Object.entries(data.limits).filter(([, value]) => value !== null && value !== undefined);
+  const limits = Object.entries(data.limits).filter(([name, value]) => typeof value === "number" && name !== "depth");
   return html`
     <div class="card forecast ${busy ? "busy" : ""}">
       <h2>Before it starts</h2>
@@ -43,7 +43,8 @@ export function Forecast({ forecast, budget }) {
         ${limits.length > 0 && html`
           <div>
             <dt>Limits</dt>
-            <dd>${limits.map(([name, value]) => `${name.replaceAll("_", " ")} ${value}`).join(", ")}</dd>
+            <dd>${limits.map(([name, value]) => `${name.replaceAll("_", " ")} ${number(/** @type {number} */ (value))}`)
+              .join(", ")}</dd>
           </div>
         `}
       </dl>
