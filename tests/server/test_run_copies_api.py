@@ -9,7 +9,7 @@ from typing import Any
 import httpx2
 import pytest
 from tests.server.served import served
-from tests.server.team_workspace import ordinary_day, write_documents
+from tests.server.team_workspace import ordinary_day, triage, write_documents
 
 from quire.display.why import diff_data
 from quire.runs.diff import diff
@@ -78,6 +78,12 @@ async def test_the_receipt_of_a_fan_out_counts_its_items(tmp_path: Path) -> None
         receipt = (await client.post(f"/runs/{runs['triage']}/fork/preview", json={"from": "3"})).json()
         # Every effect of the fan-out is kept; only the summary is written anew.
         assert (receipt["kept"]["effects"], receipt["bounds"]["model_calls"]["least"]) == (40, 1)
+        large = await triage(server.site.runtime, 150)
+        brief = await read(client, f"/runs/{runs['triage']}/diff/{large}", brief="true")
+        (inputs,) = [change for change in brief["about"] if change["where"] == "tickets"]
+        assert (inputs["a"], inputs["b"]) == (None, None) and inputs["sizes"][1] > inputs["sizes"][0] > 0
+        whole = await read(client, f"/runs/{runs['triage']}/diff/{large}")
+        assert len(next(change for change in whole["about"] if change["where"] == "tickets")["b"]) == 150
         assert [step["path"] for step in receipt["again"]] == ["3"]
 
 

@@ -27,12 +27,14 @@ from quire.server.handlers.runs import answer
 from quire.server.problems import Problem
 from quire.server.run_options import allowed
 from quire.server.site import DOOR
+from quire.values import Value, encode
 
 if TYPE_CHECKING:
     from quire.server.site import Site
-    from quire.values import Value
 
 JSON_LINES = "application/jsonl"
+MOST_CHARACTERS = 40_000
+"""Characters of both values of a difference in a brief comparison."""
 
 
 async def show_fork(site: Site, call: Call) -> Reply:
@@ -74,8 +76,8 @@ def _changes(site: Site, call: Call) -> Changes:
 
 
 async def diff_runs(site: Site, call: Call) -> Reply:
-    """Compare two runs. `brief` leaves the values out and counts the changes of each step; `step` selects one step, of
-    whose changes `after` are skipped."""
+    """Compare two runs. `brief` leaves the values of steps out, and large inputs, and counts the changes of each step;
+    `step` selects one step, of whose changes `after` are skipped."""
     names = [await site.runtime.find(call.path[name]) for name in ("a", "b")]
     a, b = [(await site.views.of(name)).view for name in names]
     found = await asyncio.to_thread(diff, a, b)
@@ -83,6 +85,7 @@ async def diff_runs(site: Site, call: Call) -> Reply:
     steps = cast("list[dict[str, Value]]", data["steps"])
     step, after, limit = call.text("step"), call.number("after", 0), call.number("limit", 100)
     if step:
+        data["about"] = []
         steps = [one for one in steps if one["path"] == step]
         if not steps:
             raise Problem.of("no-such-step", f"neither run has a step at {step}")
@@ -91,8 +94,18 @@ async def diff_runs(site: Site, call: Call) -> Reply:
         one["changes_total"] = len(changes)
         one["kinds"] = list(dict.fromkeys(str(change["what"]) for change in changes))
         one["changes"] = [] if call.flag("brief") else list(changes[after : after + limit])
+    if call.flag("brief"):
+        data["about"] = [_without_bulk(change) for change in cast("list[dict[str, Value]]", data["about"])]
     rows: dict[str, Value] = {"a": row_data(a.row), "b": row_data(b.row)}
     return Reply({**data, "steps": list(steps), "rows": rows, "command": compare_command(a.row.id, b.row.id)})
+
+
+def _without_bulk(change: dict[str, Value]) -> Value:
+    """Return a difference; in place of values that are too long to look at, their sizes."""
+    sizes: list[Value] = [len(encode(change[side])) for side in ("a", "b")]
+    return (
+        change if sum(cast("list[int]", sizes)) < MOST_CHARACTERS else {**change, "a": None, "b": None, "sizes": sizes}
+    )
 
 
 async def export_run(site: Site, call: Call) -> Response:

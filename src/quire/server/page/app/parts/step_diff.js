@@ -3,7 +3,7 @@
 import { ApiProblem, get, part, query } from "../api.js";
 import { html, useEffect, useState } from "../html.js";
 import { Link } from "../router.js";
-import { duration, money, plural } from "../words.js";
+import { duration, money, number, plural } from "../words.js";
 import { Placeholder, ProblemBox } from "./basics.js";
 import { Icon } from "./icon.js";
 import { TextDiff } from "./text_diff.js";
@@ -101,11 +101,15 @@ function Details({ a, b, step }) {
 
 /** @param {{ change: any, step?: any }} props */
 export function Change({ change, step }) {
-  const { what, where, a, b } = change;
+  const { what, where, a, b, sizes } = change;
   return html`
     <div class="change">
       <h3>${what} ${where && where !== step?.path && html`<code>${where}</code>`}</h3>
-      ${what === "cost" ? html`<p>${spent(a)} → ${spent(b)}</p>` : html`<${TextDiff} a=${a} b=${b} />`}
+      ${sizes
+        ? html`<p class="soft">Too long to show here: ${number(sizes[0])} and ${number(sizes[1])} characters.</p>`
+        : what === "cost"
+        ? html`<p>${spent(a)} → ${spent(b)}</p>`
+        : html`<${TextDiff} a=${a} b=${b} />`}
     </div>
   `;
 }
