@@ -177,7 +177,7 @@ async def test_ten_thousand_effects_and_a_thousand_items_are_drawn_at_once(page:
         }
         return Math.min(...took);
     """
-    assert await run(page, "parts/fan_strip.js", strip) < 16
+    cells = await run(page, "parts/fan_strip.js", strip)
     timeline = """
         const count = 10000, column = (make) => Array.from({ length: count }, (_, at) => make(at));
         const data = {
@@ -206,7 +206,8 @@ async def test_ten_thousand_effects_and_a_thousand_items_are_drawn_at_once(page:
         return [made, Math.min(...took), data.effects.lane[at], model.words(0)];
     """
     made, drawn, lane, words = await run(page, "parts/timeline_drawing.js", timeline)
-    print(f"model {made:.1f} ms, drawing {drawn:.1f} ms")
+    print(f"1,000 cells {cells:.1f} ms; 10,000 effects placed in {made:.1f} ms, drawn in {drawn:.1f} ms")
+    assert cells < 16
     assert made < 150
     assert drawn < 60
     assert lane == 0

@@ -40,7 +40,7 @@ ENDPOINTS: tuple[Endpoint, ...] = (
             Parameter("state", ITEM_STATE, "Only items in this state."),
             Parameter(
                 "order",
-                {"enum": ["failed", "document"]},
+                {"type": "string", "enum": ["failed", "document"]},
                 "The order of the page: the failed first, or all as in the document.",
             ),
             Parameter("after", NAME, "The `next` of the page before."),
