@@ -78,12 +78,12 @@ async def test_the_receipt_of_a_fan_out_counts_its_items(tmp_path: Path) -> None
         receipt = (await client.post(f"/runs/{runs['triage']}/fork/preview", json={"from": "3"})).json()
         # Every effect of the fan-out is kept; only the summary is written anew.
         assert (receipt["kept"]["effects"], receipt["bounds"]["model_calls"]["least"]) == (40, 1)
-        large = await triage(server.site.runtime, 150)
+        large = await triage(server.site.runtime, 400)
         brief = await read(client, f"/runs/{runs['triage']}/diff/{large}", brief="true")
         (inputs,) = [change for change in brief["about"] if change["where"] == "tickets"]
         assert (inputs["a"], inputs["b"]) == (None, None) and inputs["sizes"][1] > inputs["sizes"][0] > 0
         whole = await read(client, f"/runs/{runs['triage']}/diff/{large}")
-        assert len(next(change for change in whole["about"] if change["where"] == "tickets")["b"]) == 150
+        assert len(next(change for change in whole["about"] if change["where"] == "tickets")["b"]) == 400
         assert [step["path"] for step in receipt["again"]] == ["3"]
 
 
