@@ -2,8 +2,8 @@
 
 import { part } from "../api.js";
 import { html, useEffect, useRef } from "../html.js";
-import { useResource } from "../resource.js";
 import { Link } from "../router.js";
+import { useThrottled } from "../throttle.js";
 import { Placeholder, ProblemBox } from "./basics.js";
 import { AnyValue } from "./content.js";
 import { Short } from "./step_view.js";
@@ -14,7 +14,7 @@ const WRITES = /^(step_completed|step_skipped|named|store|run_)/;
 /** @param {{ store: import("../run_store.js").RunStore, wide?: boolean }} props */
 export function RunValues({ store, wide = false }) {
   const head = /** @type {import("../run_store.js").Head} */ (store.head.value);
-  const found = useResource(
+  const found = useThrottled(
     `/runs/${part(head.id)}/values`,
     (frame) => frame.data?.run === head.id && WRITES.test(frame.event),
   );

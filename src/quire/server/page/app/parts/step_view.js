@@ -3,9 +3,9 @@
 import { part, query } from "../api.js";
 import { html, useEffect, useRef, useState } from "../html.js";
 import { addShortcuts } from "../keys.js";
-import { useResource } from "../resource.js";
 import { Link } from "../router.js";
 import { partWords, stepOf } from "../run_tree.js";
+import { useThrottled } from "../throttle.js";
 import { duration, money, number, plural } from "../words.js";
 import { Command, Placeholder, ProblemBox, Status } from "./basics.js";
 import { AnyValue, Content } from "./content.js";
@@ -22,7 +22,7 @@ export function StepView({ store, path }) {
   const [after, setAfter] = useState(0);
   useEffect(() => setAfter(0), [path]);
   const known = head.steps.find((step) => step.path === path);
-  const found = useResource(
+  const found = useThrottled(
     path ? `/runs/${part(head.id)}/steps/${part(path)}${query({ after: after || undefined })}` : null,
     (frame) =>
       frame.data?.run === head.id && ABOUT_STEPS.test(frame.event) &&

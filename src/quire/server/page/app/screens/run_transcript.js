@@ -7,8 +7,8 @@ import { AnyValue } from "../parts/content.js";
 import { Icon } from "../parts/icon.js";
 import { JsonTree } from "../parts/json_tree.js";
 import { hasThread, RunFrame } from "../parts/run_frame.js";
-import { useResource } from "../resource.js";
 import { Link } from "../router.js";
+import { useThrottled } from "../throttle.js";
 import { number, plural } from "../words.js";
 
 const SHOWN = 40;
@@ -25,7 +25,7 @@ export function RunTranscript({ run }) {
 /** @param {{ store: import("../run_store.js").RunStore }} props */
 function Threads({ store }) {
   const head = /** @type {import("../run_store.js").Head} */ (store.head.value);
-  const found = useResource(
+  const found = useThrottled(
     hasThread(head) ? `/runs/${part(head.id)}/transcript` : null,
     (frame) => frame.data?.run === head.id && /^(effect|thread_|tool_told|run_)/.test(frame.event),
   );
