@@ -10,21 +10,12 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from quire.errors import CannotStart
+from quire.plan.vocabulary import EXTENSIONS
 from quire.source import written_beside
 
 if TYPE_CHECKING:
     from quire.engine.records import RunRow
 
-EXTENSIONS = {
-    "markdown": ".md",
-    "json": ".json",
-    "mermaid": ".mmd",
-    "chartjs": ".json",
-    "html_css": ".html",
-    "javascript": ".js",
-    "typescript": ".ts",
-    "text": ".txt",
-}
 _ALSO = {"markdown": (".markdown", ".txt"), "html_css": (".htm",), "mermaid": (".mermaid",)}
 
 

@@ -10,7 +10,8 @@ from quire.plan.ways import last_label
 if TYPE_CHECKING:
     from quire.engine.interpreter.thread.setup import Setup
     from quire.engine.progress import Progress, StepView
-    from quire.engine.records import EffectRecord, Question, RunRow
+    from quire.engine.records import EffectRecord, Question, RunRow, Usage
+    from quire.engine.requests import Failure
     from quire.engine.thread_progress import CallView
     from quire.runs.view import RunView
     from quire.values import Value
@@ -148,8 +149,18 @@ def _call(call: CallView) -> Value:
     }
 
 
+def usage_data(usage: Usage | None) -> Value:
+    """Return what an effect used; None for one that uses nothing."""
+    if usage is None:
+        return None
+    return {"input_tokens": usage.input_tokens, "output_tokens": usage.output_tokens, "cost": usage.cost}
+
+
+def failure_data(failure: Failure | None) -> Value:
+    return {"kind": failure.kind, "message": failure.message} if failure else None
+
+
 def _effect(record: EffectRecord) -> Value:
-    usage = record.usage
     return {
         "path": record.path,
         "kind": record.kind,
@@ -158,10 +169,8 @@ def _effect(record: EffectRecord) -> Value:
         "at": record.at,
         "elapsed": round(record.elapsed, 3),
         "delays": list(record.delays),
-        "usage": {"input_tokens": usage.input_tokens, "output_tokens": usage.output_tokens, "cost": usage.cost}
-        if usage
-        else None,
-        "error": {"kind": record.failure.kind, "message": record.failure.message} if record.failure else None,
+        "usage": usage_data(record.usage),
+        "error": failure_data(record.failure),
         **({"set": record.value} if record.kind == "break" else {}),
         **({"by": record.by or None} if record.kind == "ask" else {}),
     }

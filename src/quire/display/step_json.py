@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from quire.display.commands import fork_command, side_command, why_command
-from quire.display.run_json import answer_data, question_data, step_data
+from quire.display.run_json import answer_data, failure_data, question_data, step_data, usage_data
 from quire.engine.requests import HumanRequest, ModelRequest, ToolRequest
 from quire.plan.ways import JOINT, first_label
 from quire.runs.prompt_marks import Piece, marked, template_of
@@ -153,16 +153,13 @@ def short(value: Value) -> dict[str, Value]:
 
 
 def _outcome(record: EffectRecord) -> dict[str, Value]:
-    usage, failure = record.usage, record.failure
     return {
         "state": record.state,
         "at": record.at,
         "elapsed": round(record.elapsed, 3),
         "delays": list(record.delays),
-        "usage": {"input_tokens": usage.input_tokens, "output_tokens": usage.output_tokens, "cost": usage.cost}
-        if usage
-        else None,
-        "error": {"kind": failure.kind, "message": failure.message} if failure else None,
+        "usage": usage_data(record.usage),
+        "error": failure_data(record.failure),
         "by": record.by or None,
     }
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from quire.display.run_json import failure_data, usage_data
 from quire.display.tables import short
 from quire.display.text import duration, money, one_line, place, visible
 from quire.display.text import tokens as counted
@@ -132,7 +133,6 @@ def why_data(found: Why) -> dict[str, Value]:
 def _performed(one: Performed) -> Value:
     record, request = one.record, one.request
     asked = prompt_data(request) if isinstance(request, ModelRequest) else request.content()
-    used = record.usage if record else None
     return {
         "path": one.path,
         "request": asked,
@@ -140,15 +140,11 @@ def _performed(one: Performed) -> Value:
         "kind": record.kind if record else None,
         "answer": record.value if record else None,
         **({"by": record.by or None} if record and record.kind == "ask" else {}),
-        "error": {"kind": record.failure.kind, "message": record.failure.message}
-        if record and record.failure
-        else None,
+        "error": failure_data(record.failure) if record else None,
         "at": record.at if record else None,
         "elapsed": round(record.elapsed, 3) if record else None,
         "delays": list(record.delays) if record else [],
-        "usage": {"input_tokens": used.input_tokens, "output_tokens": used.output_tokens, "cost": used.cost}
-        if used
-        else None,
+        "usage": usage_data(record.usage) if record else None,
     }
 
 

@@ -67,6 +67,18 @@ LARGEST_LIMIT: Final = 10**15
 CURRENCY: Final = "USD"
 LIMIT_ALIASES: Final = {"max_turns": "turns", "max_tokens": "tokens"}
 
+EXTENSIONS = {
+    "markdown": ".md",
+    "json": ".json",
+    "mermaid": ".mmd",
+    "chartjs": ".json",
+    "html_css": ".html",
+    "javascript": ".js",
+    "typescript": ".ts",
+    "text": ".txt",
+}
+"""The ending of a file with an artifact, by the type of the artifact."""
+
 _INTEGER = late_pattern(r"[+-]?\d{1,400}", re.ASCII)
 _NUMBER = late_pattern(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?", re.ASCII)
 

@@ -14,6 +14,7 @@ from quire.display.step_json import brief_data, columns_data, effect_data, step_
 from quire.display.transcript import prompt_data, transcript_data
 from quire.display.why import why_data
 from quire.errors import RunState
+from quire.plan.vocabulary import EXTENSIONS
 from quire.runs.transcript import transcripts
 from quire.runs.why import Why, why_at
 from quire.server.endpoints import Call, Reply
@@ -32,15 +33,6 @@ LARGE, SHOWN_OF_LARGE = 2_000_000, 200_000
 """An artifact with more characters is shown only in part."""
 LONGEST_RENDERED = 100_000
 """Replies up to so many characters come with their HTML."""
-SUFFIXES = {
-    "markdown": ".md",
-    "json": ".json",
-    "mermaid": ".mmd",
-    "chartjs": ".json",
-    "html_css": ".html",
-    "javascript": ".js",
-    "typescript": ".ts",
-}
 
 
 async def _seen(site: Site, call: Call) -> SeenView:
@@ -192,7 +184,7 @@ async def show_artifact(site: Site, call: Call) -> Reply | Response:
     if not view.replay.finished:
         raise Problem.of("no-artifact", f"run {view.row.id} is {view.row.status.words}: it has no artifact yet")
     text, kind, form = view.artifact, view.file_type or "text", call.text("as", "text")
-    name = f"{view.row.id}{SUFFIXES.get(kind, '.txt')}"
+    name = f"{view.row.id}{EXTENSIONS.get(kind, '.txt')}"
     if form == "download":
         disposition = f"attachment; filename=\"{name}\"; filename*=UTF-8''{quote(name)}"
         headers = {"Content-Disposition": disposition, "X-Content-Type-Options": "nosniff"}
