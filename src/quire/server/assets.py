@@ -48,6 +48,9 @@ MAIN, SCREENS = "app/main.js", "app/screens.js"
 _IMPORT = re.compile(r'^(?:import|export)\b[^"\';]*"([^"]+)";', re.MULTILINE)
 _SCREEN = re.compile(r'\["([^"]+)", \(\) => import\("\./([^"]+)"\)')
 _NAMED = re.compile(r"[:*]\w+")
+_STYLE = re.compile(r'<link rel="stylesheet" href="\{\{static\}\}/([\w.]+)">')
+SHEET = "all.css"
+"""The address of all style sheets of the shell in one."""
 FOR_EVER = "public, max-age=31536000, immutable"
 
 
@@ -73,7 +76,7 @@ class Assets:
         self.version = whole.hexdigest()[:16]
         self._held: dict[str, Asset] = {}
         self._needed: dict[str, tuple[str, ...]] = {}
-        self._shell = (folder / "index.html").read_text(encoding="utf-8")
+        self._shell, self._sheets = _with_one_sheet((folder / "index.html").read_text(encoding="utf-8"))
         self.import_map = json.dumps(
             {"imports": {name: f"{self.prefix}/{file}" for name, file in IMPORTS.items()}}, separators=(",", ":")
         )
@@ -137,7 +140,7 @@ class Assets:
     def file(self, request: Request) -> Response:
         """Return one file; 404 for another version, because its modules would not fit together."""
         name = request.path_params["file"]
-        if request.path_params["version"] != self.version or name not in self._files:
+        if request.path_params["version"] != self.version or (name not in self._files and name != SHEET):
             return Response("", 404)
         asset = self._asset(name)
         headers = {**asset_headers(name), "Cache-Control": FOR_EVER, "Vary": "Accept-Encoding"}
@@ -147,10 +150,18 @@ class Assets:
 
     def _asset(self, name: str) -> Asset:
         if name not in self._held:
-            path = self._files[name]
-            body = path.read_bytes()
-            self._held[name] = Asset(body, gzip.compress(body, 9, mtime=0), TYPES[path.suffix])
+            files = [self._files[one] for one in (self._sheets if name == SHEET else (name,))]
+            body = b"\n".join(path.read_bytes() for path in files)
+            self._held[name] = Asset(body, gzip.compress(body, 9, mtime=0), TYPES[posixpath.splitext(name)[1]])
         return self._held[name]
+
+
+def _with_one_sheet(shell: str) -> tuple[str, tuple[str, ...]]:
+    """Return the shell with one link instead of those to the style sheets, and the sheets: one request for all."""
+    sheets = tuple(_STYLE.findall(shell))
+    links = list(_STYLE.finditer(shell))
+    whole = shell[: links[0].start()] + links[0][0].replace(sheets[0], SHEET) + shell[links[-1].end() :]
+    return whole, sheets
 
 
 def _segment(name: re.Match[str]) -> str:

@@ -44,11 +44,7 @@ export function Shell({ children, workspace }) {
     showWaiting(waiting);
     ring(waiting).catch(() => {});
   }, [waiting, !questions.data]);
-  useEffect(() => {
-    if (document.activeElement === document.body || document.activeElement?.closest(".rail")) {
-      main.current?.querySelector("h1")?.focus({ preventScroll: true });
-    }
-  }, [path]);
+  useEffect(() => focusHeading(main.current), [path]);
   useEffect(() => {
     const jumps = [...RAIL, ...BELOW].map(([to, name, , key]) => ({
       keys: `g ${key}`,
@@ -98,6 +94,30 @@ export function Bare({ children }) {
     </div>
     ${open.value === "keys" && html`<${KeyOverview} />`}
   `;
+}
+
+/**
+ * Gives the focus to the heading of a new screen, once it is there: a screen may be loaded first. A focus that the user
+ * has put elsewhere stays.
+ *
+ * @param {HTMLElement | null} main
+ * @returns {(() => void) | undefined}
+ */
+function focusHeading(main) {
+  const before = document.activeElement;
+  if (!main || (before !== document.body && !before?.closest(".rail"))) return;
+  const heading = main.querySelector("h1");
+  if (heading) {
+    heading.focus({ preventScroll: true });
+    return;
+  }
+  const watch = new MutationObserver(() => {
+    const shown = main.querySelector("h1");
+    if (shown && document.activeElement === before) shown.focus({ preventScroll: true });
+    if (shown) watch.disconnect();
+  });
+  watch.observe(main, { childList: true, subtree: true });
+  return () => watch.disconnect();
 }
 
 /** Puts a dot on the icon of the tab while questions wait. @param {number} waiting */
