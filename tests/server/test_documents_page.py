@@ -227,7 +227,7 @@ async def test_the_list_filters_in_the_address_and_shows_everything(pages: Pages
         await page.reload()
         await expect(rows).to_have_count(2)
         await page.keyboard.press("j")
-        await expect(page.locator(".document-row.here")).to_be_visible()
+        await expect(page.locator(".document-row.here .document-link")).to_be_focused()
         await page.keyboard.press("Enter")
         await expect(page.get_by_role("heading", level=1)).to_have_text("ticket_triage")
 

@@ -1,7 +1,7 @@
 // Documents: all of the workspace in one virtual list, with filters in the address. Broken files are in it.
 
 import { get, part, query } from "../api.js";
-import { html, useEffect, useState } from "../html.js";
+import { html, useEffect, useRef, useState } from "../html.js";
 import { addShortcuts } from "../keys.js";
 import { Age, Command, Empty, Placeholder, ProblemBox, Status } from "../parts/basics.js";
 import { Findings, Format, SignatureState } from "../parts/document_state.js";
@@ -37,12 +37,20 @@ export function Documents() {
   const [at, setAt] = useState(-1);
   const rows = [...(first.data?.items ?? []), ...more.rows];
   useEffect(() => setAt(-1), [path]);
-  useEffect(() =>
-    addShortcuts("Documents", [
-      { keys: "j", does: "Next document", run: () => setAt((now) => Math.min(now + 1, rows.length - 1)) },
-      { keys: "k", does: "Previous document", run: () => setAt((now) => Math.max(now - 1, 0)) },
-      { keys: "Enter", does: "Open the document", run: () => rows[at] && go(`/documents/${part(rows[at].id)}`) },
-    ]), [rows.length, at]);
+  const count = useRef(0);
+  count.current = rows.length;
+  useEffect(() => {
+    /** @param {number} by */
+    const move = (by) => setAt((now) => Math.max(0, Math.min(now + by, count.current - 1)));
+    return addShortcuts("Documents", [
+      { keys: "j", does: "Next document; Enter opens it", run: () => move(1) },
+      { keys: "k", does: "Previous document", run: () => move(-1) },
+    ]);
+  }, []);
+  useEffect(() => {
+    const link = document.querySelector(".document-row.here .document-link");
+    if (link instanceof HTMLElement) link.focus({ preventScroll: true });
+  }, [at]);
 
   return html`
     <h1 tabindex="-1">Documents</h1>
