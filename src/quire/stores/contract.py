@@ -4,7 +4,7 @@ The rules: which statuses allow answering, cancelling and resuming, and the erro
 protocols beside the engine's `Store` port, because driving a run does not need them: restoring a run with its history
 (`Restorer`), removing runs and copying the store (`Keeper`), keeping replies of the HTTP API (`ReplyKeeper`), sharing
 runs in a cluster (`SharedStore`), noticing what other processes change (`Watchable`), adding up what runs have cost
-(`Ledger`). Listing runs in pages is in `quire.stores.run_list`.
+(`Ledger`), reading the oldest questions (`QuestionPages`). Listing runs in pages is in `quire.stores.run_list`.
 """
 
 from __future__ import annotations
@@ -262,3 +262,19 @@ class Ledger(Protocol):
     async def spent(self, since: float) -> Spent:
         """Add up the costs of the runs that were started at or after a time, without reading the runs."""
         ...
+
+
+@runtime_checkable
+class QuestionPages(Protocol):
+    async def oldest_questions(self, limit: int) -> tuple[Sequence[Question], int]:
+        """Return the open questions that were asked first, and the number of all open ones, without reading the
+        others."""
+        ...
+
+
+async def oldest_questions(store: Store, limit: int) -> tuple[Sequence[Question], int]:
+    """Return the oldest open questions of a store and the number of all, in the best way that the store has."""
+    if isinstance(store, QuestionPages):
+        return await store.oldest_questions(limit)
+    found = await store.questions()
+    return found[:limit], len(found)

@@ -197,6 +197,14 @@ class SqlStore(ABC):
             found = await self._rows(self._sql.QUESTIONS_OF_RUN, (self._now(), run))
         return [row_decoder.question(row) for row in found]
 
+    async def oldest_questions(self, limit: int) -> tuple[Sequence[Question], int]:
+        """Implement `quire.stores.contract.QuestionPages.oldest_questions`."""
+        found = await self._rows(self._sql.OLDEST_QUESTIONS, (self._now(), limit))
+        if len(found) < limit:
+            return [row_decoder.question(row) for row in found], len(found)
+        counted = await self._rows(self._sql.COUNT_QUESTIONS, (self._now(),))
+        return [row_decoder.question(row) for row in found], int(counted[0][0])
+
     async def answers(self, run: str) -> Sequence[Answer]:
         return [row_decoder.answer(run, row, self._seal) for row in await self._rows(self._sql.ANSWERS, (run,))]
 

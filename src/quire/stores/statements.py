@@ -13,13 +13,14 @@ from abc import ABC, abstractmethod
 from quire.stores.row_decoder import QUESTION_COLUMNS
 
 _NEWEST = "ORDER BY r.created_at DESC, r.n DESC"
-_OPEN = f"""
-    SELECT {QUESTION_COLUMNS} FROM questions q CROSS JOIN runs r
+_OF_OPEN = """
+    FROM questions q CROSS JOIN runs r
     WHERE r.id = q.run AND q.state = 'open' AND (
         r.status = 'running'
         OR (r.status IN ('paused', 'awaiting_input') AND (r.expires_at IS NULL OR r.expires_at >= ?))
     )
 """
+_OPEN = f"SELECT {QUESTION_COLUMNS} {_OF_OPEN}"
 _OF_RUNS = {
     "ONE_RUN": "WHERE r.id = ?",
     "LIST": f"{_NEWEST} LIMIT ?",
@@ -129,6 +130,8 @@ class Statements(ABC):
     STATE_OF_QUESTION = "SELECT state, hash, answer, seal FROM questions WHERE run = ? AND path = ?"
     QUESTION = f"SELECT {QUESTION_COLUMNS} FROM questions q JOIN runs r ON r.id = q.run WHERE q.run = ? AND q.path = ?"
     QUESTIONS = f"{_OPEN} ORDER BY q.asked_at, q.run, q.path"
+    OLDEST_QUESTIONS = f"{_OPEN} ORDER BY q.asked_at, q.run, q.path LIMIT ?"
+    COUNT_QUESTIONS = f"SELECT count(*) {_OF_OPEN}"
     QUESTIONS_OF_RUN = f"{_OPEN} AND q.run = ? ORDER BY q.asked_at, q.path"
     ASKED = f"""
         SELECT {QUESTION_COLUMNS}, q.seal FROM questions q JOIN runs r ON r.id = q.run

@@ -15,7 +15,7 @@ from quire.engine.records import Status
 from quire.errors import QuireError
 from quire.server.endpoints import Call, Reply
 from quire.server.handlers.questions import rendered_question
-from quire.stores.contract import Ledger
+from quire.stores.contract import Ledger, oldest_questions
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from quire.values import Value
 
 DAY = 86_400.0
+MOST_QUESTIONS = 2000
+"""The oldest open questions that are read and put into groups."""
 MOST_GROUPS = 20
 MOST_OF_GROUP = 20
 MOST_STOPPED = 20
@@ -36,7 +38,7 @@ SUGGESTED = 3
 
 async def now(site: Site, call: Call) -> Reply:
     store, at = site.runtime.store, time.time()
-    questions = await store.questions()
+    questions, total = await oldest_questions(store, MOST_QUESTIONS)
     stopped = [row for status in (Status.PAUSED, Status.INTERRUPTED) for row in await store.list(status=status)]
     failed = [row for row in await store.list(status=Status.FAILED) if row.updated_at > at - DAY]
     stopped = sorted([*stopped, *failed], key=lambda row: -row.updated_at)
@@ -45,7 +47,7 @@ async def now(site: Site, call: Call) -> Reply:
     quiet = not questions and not running
     documents = await asyncio.to_thread(site.shelf.all) if quiet else []
     data: dict[str, Value] = {
-        "questions": {"groups": await _groups(site, questions), "total": len(questions)},
+        "questions": {"groups": await _groups(site, questions), "total": total},
         "stopped": [stopped_data(row) for row in stopped[:MOST_STOPPED]],
         "stopped_more": max(0, len(stopped) - MOST_STOPPED),
         "running": [await _running(site, row) for row in running],

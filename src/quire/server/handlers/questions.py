@@ -14,6 +14,7 @@ from quire.runs.adapters import one_name
 from quire.server.endpoints import Call, Reply
 from quire.server.markup import render_markdown
 from quire.server.problems import Problem, problem_of
+from quire.stores.contract import oldest_questions
 
 if TYPE_CHECKING:
     from quire.engine.records import Answer, EffectRecord, Question
@@ -26,9 +27,13 @@ _MARKED = re.compile(r"[*_`#>|~\[\]]|https?:")
 
 async def list_questions(site: Site, call: Call) -> Reply:
     store = site.runtime.store
-    wanted = call.text("run")
-    questions = await store.questions(await site.runtime.find(wanted) if wanted else None)
-    start, limit = _after(questions, call.text("after")), call.number("limit", 100)
+    wanted, after, limit = call.text("run"), call.text("after"), call.number("limit", 100)
+    if wanted or after:
+        questions = await store.questions(await site.runtime.find(wanted) if wanted else None)
+        total = len(questions)
+    else:
+        questions, total = await oldest_questions(store, limit)
+    start = _after(questions, after)
     page = questions[start : start + limit]
     titles: dict[str, str] = {}
     items: list[Value] = []
@@ -38,8 +43,8 @@ async def list_questions(site: Site, call: Call) -> Reply:
             titles[question.run] = row.title if row else ""
         others = [one for one in questions if one.run == question.run]
         items.append(rendered_question(question, titles[question.run], others))
-    more = f"{page[-1].run}/{page[-1].path}" if start + limit < len(questions) else None
-    return Reply({"items": items, "next": more, "total": len(questions)})
+    more = f"{page[-1].run}/{page[-1].path}" if page and start + limit < total else None
+    return Reply({"items": items, "next": more, "total": total})
 
 
 def _after(questions: Sequence[Question], place: str) -> int:
