@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -15,6 +16,9 @@ from tests.server.team_workspace import ordinary_day, write_documents
 from tests.server.test_stories import DOCUMENTS, REPLIES
 
 from quire.engine.records import Event
+from quire.library.document import load
+from quire.runs.options import RunOptions
+from quire.runs.scripts import reopened
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
@@ -186,3 +190,22 @@ async def test_a_text_is_shown_while_it_is_written(pages: Pages, tmp_path: Path)
         await drawn(page)
         await expect(box).to_have_js_property("scrollTop", 100)
         await expect(page.get_by_text("Step 1 is writing its reply.")).to_have_count(1)
+
+
+async def test_a_run_that_another_process_drives(pages: Pages, tmp_path: Path) -> None:
+    async with served(tmp_path / "team", {"slow.playbook.md": SLOW}) as server:
+        runtime = server.site.runtime
+        model = server.script("s.json", [{"default": "Done.", "delay_ms": 600_000}])
+        document = load(str(server.folder / "slow.playbook.md"))
+        run = await runtime.start(document, {}, RunOptions(model=model))
+        drive = asyncio.create_task((await reopened(runtime, run)).drive(run))
+        try:
+            page = await pages.open(server.at(f"/runs/{run}"))
+            await expect(page.get_by_text("another process; text appears when a step ends").first).to_be_visible()
+            await expect(page.get_by_role("button", name="Pause after this step")).to_have_count(0)
+            await page.get_by_role("button", name="Cancel", exact=True).click()
+            await page.get_by_role("button", name="Cancel the run").click()
+            await expect(page.locator(".run-words")).to_contain_text("Cancelled")
+        finally:
+            drive.cancel()
+            await asyncio.gather(drive, return_exceptions=True)

@@ -11,6 +11,7 @@ from msgspec import Struct, field
 
 from quire.display.run_json import row_data
 from quire.engine.records import Status
+from quire.runs.live_views import last_event
 from quire.stores.contract import Marks, Watchable
 
 if TYPE_CHECKING:
@@ -126,8 +127,7 @@ class Changes:
         return await self._runtime.store.events(run, after)
 
     async def last_event(self, run: str) -> int:
-        events = await self._runtime.store.events(run)
-        return events[-1].seq if events else 0
+        return await last_event(self._runtime.store, run)
 
 
 def _state(row: RunRow) -> State:
