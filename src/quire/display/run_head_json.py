@@ -23,7 +23,7 @@ from quire.display.run_json import answer_data, question_data, row_data, step_da
 from quire.engine.records import Status
 from quire.engine.requests import BREAK
 from quire.plan.ways import last_label
-from quire.stores.contract import CANCELLABLE
+from quire.stores.contract import CANCELLABLE, RESUMABLE
 
 if TYPE_CHECKING:
     from quire.engine.records import RunRow
@@ -32,7 +32,6 @@ if TYPE_CHECKING:
 
 MOST_ANSWERS = 100
 """The latest answers that the head has. A fan-out may ask thousands of times."""
-_RESUMABLE = (Status.PENDING, Status.PAUSED, Status.INTERRUPTED, Status.FAILED, Status.CANCELLED)
 
 
 def head_data(view: RunView, *, driven_here: bool) -> dict[str, Value]:
@@ -87,7 +86,7 @@ def _actions(view: RunView, driven_here: bool) -> Iterator[dict[str, Value]]:
     row = view.row
     if view.questions:
         yield {"name": "answer", "command": answer_to(view.questions[0], view.questions)}
-    if row.status in _RESUMABLE and not driven_here:
+    if row.status in RESUMABLE and not driven_here:
         sets = SETTING if can_set(view) else None
         yield {"name": "resume", "command": resume_command(row.id, sets=sets)}
     if row.status is Status.RUNNING and driven_here:

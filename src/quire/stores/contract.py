@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 ANSWERABLE = (Status.RUNNING, *WAITING)
 CANCELLABLE = (Status.PENDING, Status.RUNNING, *WAITING)
+RESUMABLE = (Status.PENDING, Status.PAUSED, Status.INTERRUPTED, Status.FAILED, Status.CANCELLED)
+"""The statuses of runs that go on when they are resumed. One that waits for an answer goes on with the answer."""
 
 
 def status_at(now: float, status: Status, expires_at: float | None) -> Status:

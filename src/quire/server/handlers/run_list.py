@@ -16,15 +16,13 @@ from quire.errors import RunState
 from quire.server.endpoints import Call, Reply
 from quire.server.problems import Problem
 from quire.stores import contract
-from quire.stores.contract import CANCELLABLE, ENDED, keeper
+from quire.stores.contract import CANCELLABLE, ENDED, RESUMABLE, keeper
 from quire.stores.run_list import MOST_COUNTED, RunFilters, lister, words_of
 
 if TYPE_CHECKING:
     from quire.server.site import Site
     from quire.stores.contract import Pruned
     from quire.values import Value
-
-RESUMABLE = (Status.PENDING, Status.PAUSED, Status.INTERRUPTED, Status.FAILED, Status.CANCELLED)
 
 
 def filters_of(call: Call) -> RunFilters:
