@@ -2,7 +2,7 @@
 // that runs it. The tab is in the address.
 
 import { part } from "../api.js";
-import { html, useEffect } from "../html.js";
+import { html, useEffect, useRef } from "../html.js";
 import { addShortcuts } from "../keys.js";
 import { Command, Empty, Placeholder, ProblemBox, Tabs } from "../parts/basics.js";
 import { DocumentBounds } from "../parts/document_bounds.js";
@@ -43,6 +43,10 @@ export function DocumentScreen({ id }) {
     (frame) => frame.event === "documents",
   );
   const address = `/documents/${part(id)}`;
+  // The head stays while the parts of another tab are fetched.
+  const last = useRef(/** @type {any} */ (null));
+  if (data) last.current = data;
+  const head = data ?? (last.current?.id === id ? last.current : null);
   useEffect(() =>
     addShortcuts("This document", [
       ...TABS.map(([name, title, , key]) => ({ keys: key, does: title, run: () => go(`${address}?tab=${name}`) })),
@@ -58,7 +62,7 @@ export function DocumentScreen({ id }) {
     document.querySelector(".tabs [aria-current]")?.scrollIntoView({ block: "nearest", inline: "nearest" });
   }, [tab[0], Boolean(data)]);
 
-  if (!data) {
+  if (!head) {
     return html`
       <h1 tabindex="-1">${id}</h1>
       ${problem?.code === "no-such-document" && html`<${Missing} id=${id} help=${problem.help} />`}
@@ -71,9 +75,9 @@ export function DocumentScreen({ id }) {
       <p class="document-crumbs small">
         <${Link} to="/documents">Documents</${Link}> <span class="soft mono">/ ${id}</span></p>
       <div class="document-title">
-        <h1 tabindex="-1">${data.title}</h1>
-        <${Format} format=${data.format} /><${Findings} row=${data} /><${SignatureState} signature=${data.signature} />
-        ${data.runnable && tab[0] !== "run" && html`
+        <h1 tabindex="-1">${head.title}</h1>
+        <${Format} format=${head.format} /><${Findings} row=${head} /><${SignatureState} signature=${head.signature} />
+        ${head.runnable && tab[0] !== "run" && html`
           <${Link} to="${address}?tab=run" class="button primary push"><${Icon} name="play" />Run</${Link}>
         `}
       </div>
@@ -88,9 +92,11 @@ export function DocumentScreen({ id }) {
       name: title,
       to: `${address}?tab=${name}`,
       here: name === tab[0],
-      count: name === "source" ? data.errors + data.warnings : undefined,
+      count: name === "source" ? head.errors + head.warnings : undefined,
     }))} />
-    ${data.error
+    ${!data
+      ? slow && html`<${Placeholder} lines=${6} />`
+      : data.error
       ? html`<${Unreadable} data=${data} />`
       : !data.runnable && NEED_A_PLAN.includes(tab[0])
       ? html`<${CannotRun} data=${data} address=${address} />`
