@@ -39,7 +39,7 @@ function Same({ text, first, last }) {
   if (open || hidden < KEPT) return html`<span>${text}</span>`;
   return html`
     <span>${text.slice(0, head)}</span>
-    <button type="button" class="link fold" onClick=${() => setOpen(true)}>… ${number(
+    <button type="button" class="link diff-fold" onClick=${() => setOpen(true)}>… ${number(
       hidden,
     )} characters the same …</button>
     <span>${tail ? text.slice(-tail) : ""}</span>
