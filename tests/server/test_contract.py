@@ -232,6 +232,7 @@ def test_bodies_that_are_not_what_they_should_be(api: Api, body: bytes, status: 
 def test_unknown_ids_name_the_nearest(calm: Api) -> None:
     unknown = calm.request("GET", f"/runs/{calm.runs[0][:-1]}zz")
     assert (unknown.status_code, unknown.json()["code"]) == (404, "no-such-run")
+    assert "did you mean" in unknown.json()["detail"]
     document = calm.request("POST", "/runs", json={"document": "incident-reprot.playbook.md"})
     assert (document.status_code, document.json()["code"]) == (404, "no-such-document")
     assert "incident-report.playbook.md" in document.json()["help"]
