@@ -207,6 +207,12 @@ async def test_the_focus_goes_to_the_heading_and_escape_gives_it_back(pages: Pag
         await ready(page)
         focused = await page.evaluate("document.activeElement?.tagName")
         assert focused in ("H1", "INPUT"), (name, focused)  # a search box takes the focus itself
+    # Where the system chooses the colours, shadows are not drawn: the focus is an outline then.
+    await page.emulate_media(forced_colors="active")
+    await page.keyboard.press("Tab")
+    outline = await page.evaluate("getComputedStyle(document.activeElement).outlineStyle")
+    assert outline == "solid"
+    await page.emulate_media(forced_colors="none")
     keys = page.get_by_role("button", name="Keys")
     await keys.focus()
     await page.keyboard.press("Enter")
