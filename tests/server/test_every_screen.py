@@ -213,7 +213,7 @@ async def test_the_focus_goes_to_the_heading_and_escape_gives_it_back(pages: Pag
     outline = await page.evaluate("getComputedStyle(document.activeElement).outlineStyle")
     assert outline == "solid"
     await page.emulate_media(forced_colors="none")
-    keys = page.get_by_role("button", name="Keys")
+    keys = page.get_by_role("button", name="Keys", exact=True)
     await keys.focus()
     await page.keyboard.press("Enter")
     await expect(page.get_by_role("dialog")).to_be_visible()
