@@ -164,29 +164,27 @@ def _plain(line: str | list[list[str]]) -> str:
     return line if isinstance(line, str) else "".join(text for _, text in line)
 
 
-@pytest.mark.parametrize(
-    ("method", "path", "body", "status", "words"),
-    [
-        ("GET", "/documents/releese.playbook.md", None, 404, "release.playbook.md"),
-        ("GET", "/documents/../team-home/keys", None, 404, ""),
-        ("GET", "/documents/..%2Fsecret.playbook.md", None, 404, ""),
-        ("GET", "/documents/quire.toml", None, 404, ""),
-        ("GET", "/documents/release.playbook.md?fields=sauce", None, 422, "there are source, outline"),
-        ("POST", "/documents/check", {"text": "x", "path": "../x.playbook.md"}, 422, "not a path"),
-        ("POST", "/documents/team/broken.playbook.md/preflight", {}, 422, "cannot run"),
-        ("POST", "/documents/release.playbook.md/preview", {"step": "9"}, 422, "there is no step 9"),
-        ("POST", "/documents/release.playbook.md/preview", {"step": "2"}, 422, "asks no model"),
-        ("POST", "/documents/release.playbook.md/preflight", {"allow": ["shell"]}, 422, "quire serve --allow shell"),
-        ("GET", "/codes/PB999", None, 404, ""),
-    ],
-)
-async def test_wrong_requests(
-    tmp_path: Path, method: str, path: str, body: dict[str, Any] | None, status: int, words: str
-) -> None:
+WRONG: list[tuple[str, str, dict[str, Any] | None, int, str]] = [
+    ("GET", "/documents/releese.playbook.md", None, 404, "release.playbook.md"),
+    ("GET", "/documents/../team-home/keys", None, 404, ""),
+    ("GET", "/documents/..%2Fsecret.playbook.md", None, 404, ""),
+    ("GET", "/documents/quire.toml", None, 404, ""),
+    ("GET", "/documents/release.playbook.md?fields=sauce", None, 422, "there are source, outline"),
+    ("POST", "/documents/check", {"text": "x", "path": "../x.playbook.md"}, 422, "not a path"),
+    ("POST", "/documents/team/broken.playbook.md/preflight", {}, 422, "cannot run"),
+    ("POST", "/documents/release.playbook.md/preview", {"step": "9"}, 422, "there is no step 9"),
+    ("POST", "/documents/release.playbook.md/preview", {"step": "2"}, 422, "asks no model"),
+    ("POST", "/documents/release.playbook.md/preflight", {"allow": ["shell"]}, 422, "quire serve --allow shell"),
+    ("GET", "/codes/PB999", None, 404, ""),
+]
+
+
+async def test_wrong_requests(tmp_path: Path) -> None:
     async with served(tmp_path / "team", DOCUMENTS) as server, server.client() as client:
-        answer = await client.request(method, path, json=body)
-        assert answer.status_code == status, answer.text
-        assert words in answer.text
+        for method, path, body, status, words in WRONG:
+            answer = await client.request(method, path, json=body)
+            assert answer.status_code == status, (path, answer.text)
+            assert words in answer.text
 
 
 async def test_a_text_is_checked_without_saving_it(tmp_path: Path) -> None:
@@ -229,33 +227,31 @@ async def test_saving_needs_the_option_and_the_version_that_was_read(tmp_path: P
         assert list(server.folder.glob(".quire-*")) == []
 
 
-@pytest.mark.parametrize(
-    ("id", "text", "status"),
-    [
-        ("quire.toml", "[tools]\nallow = ['shell']\n", 404),
-        ("new.playbook.md", RELEASE, 404),
-        (".quire/x.playbook.md", RELEASE, 404),
-        ("notes.md", "# Notes\n", 404),
-        ("release.playbook.md", "  \n", 422),
-        ("release.playbook.md", "x" * 200_001, 422),
-        ("release.playbook.md", "# A\0\n", 422),
-        ("team/triage.yaml", "steps: []\n", 422),
-        ("linked.playbook.md", RELEASE, 422),
-    ],
-)
-async def test_only_documents_are_saved(tmp_path: Path, id: str, text: str, status: int) -> None:
+NOT_SAVED = [
+    ("quire.toml", "[tools]\nallow = ['shell']\n", 404),
+    ("new.playbook.md", RELEASE, 404),
+    (".quire/x.playbook.md", RELEASE, 404),
+    ("notes.md", "# Notes\n", 404),
+    ("release.playbook.md", "  \n", 422),
+    ("release.playbook.md", "x" * 200_001, 422),
+    ("release.playbook.md", "# A\0\n", 422),
+    ("team/triage.yaml", "steps: []\n", 422),
+    ("linked.playbook.md", RELEASE, 422),
+]
+
+
+async def test_only_documents_are_saved(tmp_path: Path) -> None:
     (tmp_path / "outside.md").write_text(RELEASE)
     documents = {**DOCUMENTS, "notes.md": "# Notes\n"}
-    async with (
-        served(tmp_path / "team", documents, options=SiteOptions(edit=True)) as server,
-        server.client() as client,
-    ):
+    async with served(tmp_path / "team", documents, options=EDIT) as server, server.client() as client:
         (server.folder / "linked.playbook.md").symlink_to(tmp_path / "outside.md")
-        before = {path: path.read_bytes() for path in server.folder.rglob("*") if path.is_file()}
-        tag = (await client.get(f"/documents/{id}")).headers.get("ETag", '"x"')
-        assert (await _saved(client, id, text, tag)).status_code == status
-        now = {path: path.read_bytes() for path in before}
-        assert now == before and (tmp_path / "outside.md").read_text() == RELEASE
+        names = ("quire.toml", "notes.md", *DOCUMENTS)
+        before = {name: (server.folder / name).read_bytes() for name in names}
+        for id, text, status in NOT_SAVED:
+            tag = (await client.get(f"/documents/{id}")).headers.get("ETag", '"x"')
+            assert (await _saved(client, id, text, tag)).status_code == status, id
+            assert {name: (server.folder / name).read_bytes() for name in names} == before
+            assert (tmp_path / "outside.md").read_text() == RELEASE
 
 
 async def test_two_editors_at_once_do_not_lose_a_text(tmp_path: Path) -> None:
