@@ -31,6 +31,7 @@ export function Search() {
   const commands = commandsFor(asked, () => setQr(true));
   /** @param {KeyboardEvent} event */
   const onKeyDown = (event) => {
+    if (event.key === "Escape" && !text) return history.back();
     if (event.key !== "ArrowDown" && event.key !== "ArrowUp") return;
     const all = /** @type {HTMLElement[]} */ ([...(results.current?.querySelectorAll("a.row, button.row") ?? [])]);
     const at = all.indexOf(/** @type {HTMLElement} */ (document.activeElement));
