@@ -27,7 +27,7 @@ export function QuestionGroup({ group, gone, reload }) {
   };
   return html`
     <article class="card question" aria-label="Questions of ${group.title}">
-      <${QuestionHead} question=${first} count=${group.count} />
+      <${QuestionHead} question=${first} count=${group.open} />
       <ul class="rows asked">
         ${items.slice(0, shown).map((one) =>
           html`<${OneOfMany} key=${one.path} question=${one} gone=${gone.has(pathOf(one))} reload=${reload} />`
@@ -36,7 +36,8 @@ export function QuestionGroup({ group, gone, reload }) {
       <div class="below-card">
         ${group.count > shown &&
           html`<button type="button" class="button" onClick=${showMore}>Show more of ${group.count}</button>`}
-        <button type="button" class="button primary" onClick=${() => setAll(true)}>Answer all alike …</button>
+        ${group.open > 1 &&
+          html`<button type="button" class="button primary" onClick=${() => setAll(true)}>Answer all alike …</button>`}
         <span class="soft" role="status">${told}</span>
       </div>
       ${all && html`<${AnswerAll} group=${group} onClose=${() => setAll(false)} onDone=${setTold} />`}
@@ -88,7 +89,7 @@ function AnswerAll({ group, onClose, onDone }) {
     }
   };
   return html`
-    <${Dialog} title="Answer ${plural(group.count, "question")} alike" onClose=${onClose}>
+    <${Dialog} title="Answer ${plural(group.open, "question")} alike" onClose=${onClose}>
       <p>Every open question of step ${group
         .way} gets the same answer. Those that were answered meanwhile keep theirs.</p>
       <p class="prompt pre">${group.items[0].prompt}</p>

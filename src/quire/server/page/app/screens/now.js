@@ -55,12 +55,15 @@ function Head() {
 function Questions({ questions, reload, children }) {
   const seen = useRef(/** @type {Map<string, any>} */ (new Map()));
   const open = new Set();
+  const asked = new Set();
   for (const group of questions.groups) {
     for (const one of group.items) open.add(pathOf(one));
     const key = groupKey(group);
     const before = seen.current.get(key);
-    seen.current.set(key, before ? grown(before, group) : group);
+    seen.current.set(key, { ...(before ? grown(before, group) : group), open: group.count });
+    asked.add(key);
   }
+  for (const [key, group] of seen.current) if (!asked.has(key)) seen.current.set(key, { ...group, open: 0 });
   const groups = [...seen.current.values()];
   const gone = new Set(groups.flatMap((group) => group.items.map(pathOf)).filter((path) => !open.has(path)));
   const hidden = questions.total -
