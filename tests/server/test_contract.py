@@ -125,7 +125,7 @@ def test_made_up_requests_get_answers_that_fit(api: Api, endpoint: Endpoint, mod
         return
 
     @settings(
-        max_examples=depth(4, 100),
+        max_examples=depth(3, 100),
         deadline=None,
         database=None,
         phases=[Phase.generate],
@@ -236,6 +236,16 @@ def test_unknown_ids_name_the_nearest(calm: Api) -> None:
     document = calm.request("POST", "/runs", json={"document": "incident-reprot.playbook.md"})
     assert (document.status_code, document.json()["code"]) == (404, "no-such-document")
     assert "incident-report.playbook.md" in document.json()["help"]
+    for odd in (
+        "x" * 300 + ".playbook.md",
+        "a/" * 3000 + "b.md",
+        "%00.md",
+        "%ED%A0%80.md",
+        "..%2f..%2fetc/passwd",
+        "a//b.md",
+    ):
+        missing = calm.request("GET", f"/documents/{odd}")
+        assert (missing.status_code, missing.json()["code"]) == (404, "no-such-document"), odd[:20]
     parameter = calm.request("GET", "/runs", params={"statsu": "failed"})
     assert "did you mean status" in parameter.json()["help"]
     path = calm.request("GET", "/run")

@@ -100,9 +100,9 @@ async def test_axe_finds_nothing_and_nothing_is_wider_than_the_screen(pages: Pag
 
         if depth(0, 1):
             await each_look(page, name, look)
-        elif at % 3 == 0:  # the short suite takes one look at two of three screens
+        elif at % 6 == 0:  # the short suite takes one look at every third screen; their own tests look as well
             await look(page, name)
-        elif at % 3 == 1:
+        elif at % 6 == 3:
             await page.emulate_media(color_scheme="dark")
             await page.set_viewport_size({"width": PHONE, "height": 900})
             await look(page, f"{name}, dark, on a phone")
@@ -174,7 +174,7 @@ async def _changes_with_focus(page: Page) -> bool:
 async def test_tab_reaches_everything_with_a_visible_focus(pages: Pages, team: Team) -> None:
     page = await pages.open(team.server.url)
     wrong: list[str] = []
-    for name, path in team.screens().items():
+    for name, path in list(team.screens().items())[:: depth(3, 1)]:
         await go(page, path)
         await page.evaluate("document.activeElement?.blur()")
         stops: list[str] = []

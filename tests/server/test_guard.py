@@ -266,11 +266,11 @@ async def test_a_mistake_of_ours_is_answered_without_a_traceback_unless_asked_fo
 ) -> None:
     async with served(tmp_path / "team", {}, options=SiteOptions(debug=debug)) as one, one.client() as client:
 
-        async def questions(run: str | None = None) -> None:
+        def documents() -> None:
             raise ZeroDivisionError("a value that nobody may see")
 
-        monkeypatch.setattr(one.site.runtime.store, "questions", questions)
-        answer = await client.get("/questions")
+        monkeypatch.setattr(one.site.shelf, "all", documents)
+        answer = await client.get("/documents")
         assert (answer.status_code, answer.json()["code"]) == (500, "bug")
         assert ("a value that nobody may see" in answer.text) is debug
         assert ("Traceback" in answer.text) is debug

@@ -109,10 +109,18 @@ def _wanted(path: Path, in_space: bool, registers: Callable[[], Path | None]) ->
     return None
 
 
+LONGEST_NAME = 255
+LONGEST_PATH = 4000
+"""The most bytes of a file's name and characters of a path: asking a system for more is an error, not an answer."""
+
+
 def document_at(folder: Path, id: str) -> Path | None:
     """Return the document with a path below a folder, if a search of the folder would find it there."""
     parts = id.split("/")
-    if "\0" in id or any(part in ("", ".", "..") for part in parts):
+    too_long = (
+        any(len(part.encode("utf-8", "surrogatepass")) > LONGEST_NAME for part in parts) or len(id) > LONGEST_PATH
+    )
+    if "\0" in id or too_long or any(part in ("", ".", "..") for part in parts):
         return None
     here = folder
     for part in parts[:-1]:
