@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from threading import Event
 
 import httpx2
 import pytest
@@ -212,6 +213,22 @@ def test_a_client_that_waits_for_a_run_does_not_hold_up_the_end(workspace: Path)
             wait_until(lambda: second.get("/runs").json()["items"])
         assert one.end(signal.SIGTERM) == 0
         assert waiting.result(30).status_code == 201
+        assert "Traceback" not in one.said
+
+
+def test_a_signal_that_comes_twice_is_one_and_a_later_one_ends_at_once(workspace: Path) -> None:
+    with server(workspace, "--port", "0") as one:
+        one.process.send_signal(signal.SIGTERM)
+        assert one.end(signal.SIGTERM) == 0
+        assert "Traceback" not in one.said
+    model = _slow(workspace, 8_000, 0)
+    with server(workspace, "--port", "0") as one, one.client() as client:
+        client.post("/runs", json={"document": "slow.playbook.md", "model": model})
+        began = time.monotonic()
+        one.process.send_signal(signal.SIGINT)
+        Event().wait(0.6)
+        one.end(signal.SIGINT)
+        assert time.monotonic() - began < 6
         assert "Traceback" not in one.said
 
 

@@ -77,6 +77,7 @@ class OwnRuns:
         self._runs: dict[str, OwnRun] = {}
         self._closed = False
         self._leaving = asyncio.Event()
+        self._hurrying = asyncio.Event()
 
     def __contains__(self, run: str) -> bool:
         return run in self._runs
@@ -158,7 +159,9 @@ class OwnRuns:
             leaving.cancel()
 
     def leave(self) -> None:
-        """Let go of the requests that wait for a run, because the server stops."""
+        """Let go of the requests that wait for a run, because the server stops. A second call lets go of the runs."""
+        if self._leaving.is_set():
+            self._hurrying.set()
         self._leaving.set()
 
     async def take_over(self, door: Callable[[], Awaitable[list[str]]]) -> None:
@@ -189,10 +192,12 @@ class OwnRuns:
             own.stop()
         tasks = [own.task for own in owned if own.task is not None]
         if tasks:
-            _, late = await asyncio.wait(tasks, timeout=SECONDS_TO_REST)
-            for task in late:
-                task.cancel()
-            await asyncio.gather(*tasks, return_exceptions=True)
+            rest = asyncio.ensure_future(asyncio.wait(tasks, timeout=SECONDS_TO_REST))
+            hurry = asyncio.ensure_future(self._hurrying.wait())
+            await asyncio.wait([rest, hurry], return_when=asyncio.FIRST_COMPLETED)
+            for waiting in (rest, hurry, *tasks):
+                waiting.cancel()
+            await asyncio.gather(rest, hurry, *tasks, return_exceptions=True)
         resting: dict[str, int] = {}
         for own in owned:
             with contextlib.suppress(StoreError):  # then the next server finds the run interrupted

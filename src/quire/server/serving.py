@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 import socket
+import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import FrameType
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
 
 MAX_CONNECTIONS = 200
 SECONDS_TO_END = 15
+SECONDS_BETWEEN_SIGNALS = 0.5
 DEFAULT_PORT = 8377
 PORTS_TRIED = 20
 
@@ -32,6 +35,7 @@ class HttpServer(uvicorn.Server):
         super().__init__(config)
         self._loop = asyncio.get_running_loop()
         self._leave = leave
+        self._asked_at = 0.0
         self._announce = announce
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
@@ -40,7 +44,17 @@ class HttpServer(uvicorn.Server):
             self._announce()
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        self.force_exit = self.should_exit
+        """Stop; at once at a second signal. One that comes together with the first is the same: `timeout` and process
+        groups send both."""
+        now = time.monotonic()
+        if self.should_exit:
+            if now - self._asked_at < SECONDS_BETWEEN_SIGNALS:
+                return
+            self.force_exit = True
+            # The application may not be told then, and uvicorn would print a traceback about that.
+            logging.getLogger("uvicorn.error").setLevel(logging.CRITICAL + 1)
+        else:
+            self._asked_at = now
         self.should_exit = True
         self._loop.call_soon_threadsafe(self._leave)
 

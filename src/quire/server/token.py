@@ -57,6 +57,7 @@ def forget_address(settings: Settings) -> None:
     with contextlib.suppress(OSError, CannotStart, Refused):
         if _noted(settings).get("process") == os.getpid():
             file_of(settings, ".json").unlink()
+            file_of(settings, ".html").unlink(missing_ok=True)
 
 
 def running_address(settings: Settings) -> str:
