@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import os
+import sqlite3
 from collections.abc import AsyncIterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -209,3 +211,22 @@ async def test_a_run_that_another_process_drives(pages: Pages, tmp_path: Path) -
         finally:
             drive.cancel()
             await asyncio.gather(drive, return_exceptions=True)
+
+
+async def test_a_run_that_was_changed_from_outside_says_so_and_is_not_driven(pages: Pages, tmp_path: Path) -> None:
+    async with served(tmp_path / "team", DOCUMENTS) as server:
+        model = server.script("s.json", REPLIES)
+        run = (await server.start("release.playbook.md", inputs={"version": "2.0"}, model=model))["id"]
+        with closing(sqlite3.connect(server.folder / ".quire" / "quire.db")) as database, database:
+            database.execute("UPDATE pins SET value = json_set(value, '$.allow', json('[\"shell\"]'))")
+        async with server.client() as client:
+            head = (await client.get(f"/runs/{run}")).json()
+            assert head["sealed"] is False
+            assert [action["name"] for action in head["actions"]] == ["cancel", "fork", "compare", "export"]
+            asked = head["questions"][0]
+            body = {"value": "yes", "hash": asked["hash"]}
+            assert (await client.post(f"/questions/{run}/{asked['path']}/answer", json=body)).status_code == 403
+        page = await pages.open(server.at(f"/runs/{run}"))
+        await expect(page.get_by_text(head["seal_problem"])).to_be_visible()
+        await expect(page.get_by_role("button", name="Answer")).to_have_count(0)
+        await look(page, "run-broken-seal")

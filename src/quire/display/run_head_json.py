@@ -30,12 +30,16 @@ if TYPE_CHECKING:
     from quire.runs.view import RunView
     from quire.values import Value
 
+_DRIVING = ("answer", "resume")
+"""Actions after which a process drives the run."""
+
 MOST_ANSWERS = 100
 """The latest answers that the head has. A fan-out may ask thousands of times."""
 
 
-def head_data(view: RunView, *, driven_here: bool) -> dict[str, Value]:
-    """Return the head of a run. `driven_here` says that the process that makes it also drives the run."""
+def head_data(view: RunView, *, driven_here: bool, broken_seal: str = "") -> dict[str, Value]:
+    """Return the head of a run. `driven_here` says that the process that makes it also drives the run; `broken_seal`
+    is the reason why no process may drive it."""
     pins, row = view.pins, view.row
     return {
         **row_data(row),
@@ -50,7 +54,9 @@ def head_data(view: RunView, *, driven_here: bool) -> dict[str, Value]:
         "finished": row.status is Status.COMPLETED,
         "settable": can_set(view),
         "driven_here": driven_here,
-        "actions": [dict(action) for action in _actions(view, driven_here)],
+        "sealed": not broken_seal,
+        "seal_problem": broken_seal or None,
+        "actions": [one for one in _actions(view, driven_here) if not (broken_seal and one["name"] in _DRIVING)],
         "advice": list(after_failure(row, view.progress)) if row.status is Status.FAILED else [],
     }
 
@@ -70,6 +76,8 @@ def unreadable_head(row: RunRow, problem: str) -> dict[str, Value]:
         "finished": False,
         "settable": False,
         "driven_here": False,
+        "sealed": None,
+        "seal_problem": None,
         "actions": [{"name": "export", "command": export_command(row.id)}],
         "advice": [],
         "problem": problem,

@@ -78,6 +78,14 @@ class StoredRuns:
             raise NoSuchRun(f"there is no run {run}")
         return row
 
+    async def broken_seal(self, run: str) -> BrokenSeal | None:
+        """Return the reason why the run cannot be continued: its seal is not this user's, or does not match."""
+        try:
+            await self.store.check_seal(run, whole=False)
+        except BrokenSeal as broken:
+            return broken
+        return None
+
     async def events(self, row: RunRow, after: int = 0) -> Sequence[Event]:
         """Return the kept events of a run. Those of a directive carry the records of their effects, because these
         contain the thread's replies and calls."""

@@ -19,7 +19,7 @@ from quire.cli.completion import complete_run
 from quire.cli.options import require_text
 from quire.cli.stdio import look_at_runs, with_runtime, write_json, write_lines, write_text
 from quire.engine.records import Status
-from quire.errors import BrokenSeal, JournalMismatch, NoSuchRun, RunState
+from quire.errors import JournalMismatch, NoSuchRun, RunState
 from quire.wording import did_you_mean, nearest
 
 if TYPE_CHECKING:
@@ -243,7 +243,7 @@ async def _print_page(runtime: Runtime, run: str, as_json: bool) -> None:
         raise
     from quire.display.text import one_line
 
-    broken = await _broken_seal(runtime, run)
+    broken = await runtime.broken_seal(run)
     if as_json:
         write_json({**view_data(view), "sealed": broken is None})
         return
@@ -255,15 +255,6 @@ async def _print_page(runtime: Runtime, run: str, as_json: bool) -> None:
         _say_after_failure(view)
         return
     _say_next(view.row, bool(view.questions), several=len(view.questions) > 1)
-
-
-async def _broken_seal(runtime: Runtime, run: str) -> BrokenSeal | None:
-    """Return the reason why the run cannot be continued: its seal is not this user's, or does not match."""
-    try:
-        await runtime.store.check_seal(run, whole=False)
-    except BrokenSeal as broken:
-        return broken
-    return None
 
 
 async def _print_journal(runtime: Runtime, run: str, as_json: bool) -> None:

@@ -43,11 +43,13 @@ async def show_run(site: Site, call: Call) -> Reply:
         return Reply({**unreadable_head(row, str(error)), "seq": seq, **_document(site, row)})
     asked = ",".join(f"{one.path}:{one.hash}" for one in seen.view.questions)
     about = _document(site, seen.view.row)
-    state = hashlib.sha256(f"{driven} {asked} {about}".encode()).hexdigest()[:12]
+    broken = None if driven else await site.runtime.broken_seal(run)
+    state = hashlib.sha256(f"{driven} {asked} {about} {broken}".encode()).hexdigest()[:12]
     tag = f'"{seen.version.tag}.{state}"'
     if call.request.headers.get("if-none-match") == tag:
         return Reply(None, 304, {"ETag": tag})
-    return Reply({**head_data(seen.view, driven_here=driven), "seq": seen.version.seq, **about}, 200, {"ETag": tag})
+    head = head_data(seen.view, driven_here=driven, broken_seal=str(broken or ""))
+    return Reply({**head, "seq": seen.version.seq, **about}, 200, {"ETag": tag})
 
 
 def _document(site: Site, row: RunRow) -> dict[str, Value]:

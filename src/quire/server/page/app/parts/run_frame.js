@@ -61,7 +61,9 @@ export function RunFrame({ run, tab, children }) {
       <${Facts} head=${head} />
       <${RunActions} head=${head} store=${store} />
     </header>
-    <${QuestionBar} head=${head} />
+    ${head.seal_problem
+      ? html`<p class="step-message pre" role="status"><${Icon} name="warning" /> ${head.seal_problem}</p>`
+      : html`<${QuestionBar} head=${head} />`}
     <${Tabs} label="Views of the run" tabs=${tabs} link=${Link} />
     ${head.problem ? html`<p class="step-message pre">Its steps cannot be shown here: ${head.problem}</p>` : null}
     <${Guarded} key=${tab} what="this view">${typeof children === "function" ? children(store) : children}</${Guarded}>
@@ -147,7 +149,7 @@ function Facts({ head }) {
 /** @param {any} head */
 function driver(head) {
   if (head.driven_here) return "this server";
-  return head.status === "running" ? "another process; text appears when a step ends" : "nobody now";
+  return head.status === "running" ? "another process; text appears when a step ends" : "no process";
 }
 
 /** @param {{ head: any }} props */

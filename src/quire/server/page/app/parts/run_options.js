@@ -63,7 +63,7 @@ export function RunOptions({ data, options, limits, onChange }) {
       ${asking.length > 0 && html`<${Answers} asking=${asking} answers=${options.answers} onChange=${onChange} />`}
       <label class="check"><input type="checkbox" checked=${options.unattended}
         onChange=${(/** @type {any} */ event) => onChange({ unattended: event.target.checked })} />
-        <span>Unattended: ask nobody, take the defaults</span></label>
+        <span>Unattended: ask no questions, take the defaults</span></label>
       <label class="check"><input type="checkbox" checked=${options.goesOn}
         onChange=${(/** @type {any} */ event) => onChange({ goesOn: event.target.checked })} />
         <span>Goes on after the server ends, in a process of its own</span></label>
