@@ -19,7 +19,9 @@ Line: TypeAlias = "str | list[Piece]"
 LONGEST_LINE = 4_000
 """A longer line is not coloured."""
 
-_FENCE = re.compile(r"\s{0,3}(`{3,}|~{3,})")
+# A line that ends its own backticks is a branch of a playbook or a piece of code, and opens no fence.
+_FENCE = re.compile(r"\s{0,3}(`{3,}(?=[^`]*$)|~{3,})")
+_BRANCH = re.compile(r"\s*```\s*(?:if|elif|else|endif)\b[^`]*```\s*", re.IGNORECASE)
 _STEP = re.compile(r"#{1,6}\s+(?:STEP|ELSE|IF|ELIF|END)\b.*", re.IGNORECASE)
 _HEADING = re.compile(r"#{1,6}\s.*")
 
@@ -63,6 +65,8 @@ def _markdown(lines: list[str], *, xml: bool) -> Iterator[Line]:
             yield [("mark", line)]
         elif _HEADING.fullmatch(line):
             yield [("step" if _STEP.fullmatch(line) else "heading", line)]
+        elif _BRANCH.fullmatch(line):
+            yield [("call", line)]
         elif not number and line.startswith("<!--"):
             yield [("comment", line)]
         else:

@@ -48,18 +48,19 @@ class Finding(Struct, frozen=True):
         return {"what": self.what, "state": self.state, "detail": self.detail}
 
 
-def examine(workspace: Workspace) -> Iterator[Finding]:
-    """Yield all findings about a workspace, the most general first."""
+def examine(workspace: Workspace, environ: Mapping[str, str] | None = None) -> Iterator[Finding]:
+    """Yield all findings about a workspace, the most general first. `environ` is the environment of its user."""
     yield Finding("python", "ok", f"{platform.python_version()} ({sys.executable})")
     yield Finding("quire", "ok", __version__)
     made = f"made by {workspace.marker.name}" if workspace.marker else "nothing here marks a workspace"
     yield Finding("workspace", "ok", f"{workspace.folder} ({made})")
-    yield Finding("user space", "ok" if user_space().is_dir() else "missing", str(user_space()))
+    space = user_space(environ)
+    yield Finding("user space", "ok" if space.is_dir() else "missing", str(space))
     settings = None
     try:
         from quire.workspace.configuration import load_settings
 
-        settings = load_settings(workspace)
+        settings = load_settings(workspace, environ)
     except BadConfiguration as error:
         for problem in str(error).splitlines():
             yield Finding("settings", "problem", problem)

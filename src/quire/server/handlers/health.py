@@ -25,8 +25,8 @@ SECONDS_FOR_CLUSTER = 2.0
 
 
 async def doctor(site: Site, call: Call) -> Reply:
-    workspace = site.runtime.settings.workspace
-    findings = await asyncio.to_thread(lambda: list(examine(workspace)))
+    workspace, environ = site.runtime.settings.workspace, site.runtime.environ
+    findings = await asyncio.to_thread(lambda: list(examine(workspace, environ)))
     return Reply({"items": [one.data() for one in findings], "next": None, "command": "quire doctor"})
 
 

@@ -28,7 +28,7 @@ const TABS = [
   ["bounds", "Bounds and permissions", "bounds,envelope,signature,outline", "4"],
   ["prompts", "Prompts", "steps,inputs", "5"],
   ["runs", "Runs", "", "6"],
-  ["run", "Run", "inputs,steps,bounds", "7"],
+  ["run", "New run", "inputs,steps,bounds", "7"],
 ];
 /** Tabs that a document which cannot run has nothing for. */
 const NEED_A_PLAN = ["graph", "bounds", "prompts", "run"];
