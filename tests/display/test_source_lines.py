@@ -45,7 +45,7 @@ def test_the_pieces_of_any_text_are_the_text(text: str, format: str) -> None:
         ("playbook", "Write {{topic:string:x}} now", ("value", "{{topic:string:x}}")),
         ("playbook", '@elicit(confirm, "Go?")', ("call", "@elicit")),
         ("playbook", "```if x\n@tool(a)\n```", ("code", "@tool(a)")),
-        ("playbook", "```if tone == \"dry\"```\n## STEP 1a: Cut", ("call", "```if tone == \"dry\"```")),
+        ("playbook", '```if tone == "dry"```\n## STEP 1a: Cut', ("call", '```if tone == "dry"```')),
         ("playbook", "```else```\n## STEP 1b: Add", ("step", "## STEP 1b: Add")),
         ("pipeline", "  over: ctx.items # all", ("key", "over")),
         ("pipeline", "  over: ctx.items # all", ("comment", "# all")),

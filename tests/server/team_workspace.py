@@ -12,6 +12,7 @@ from quire.runs.fork import Changes, fork
 from quire.runs.options import RunOptions
 from quire.runs.runtime import Runtime
 from quire.runs.scripts import reopened
+from quire.source import relative_to_here
 from quire.values import Value
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -98,8 +99,10 @@ async def start(
     """Start a run of a document of the team on its script, and drive it as far as it goes."""
     folder = runtime.settings.workspace.folder
     stem = name.partition(".")[0]
-    spec = f"script:{folder / (script or f'{stem}.script.json')}"
-    run = await runtime.start(load(str(folder / name)), inputs, RunOptions(model=spec, **options))  # type: ignore[arg-type]
+    path = folder / (script or f"{stem}.script.json")
+    spec = f"script:{relative_to_here(path) or path}"
+    document = load(relative_to_here(folder / name) or folder / name)
+    run = await runtime.start(document, inputs, RunOptions(model=spec, **options))  # type: ignore[arg-type]
     if drive:
         await (await reopened(runtime, run)).drive(run)
     return run

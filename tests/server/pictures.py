@@ -1,0 +1,81 @@
+"""Make the pictures of the documentation: `python -m tests.server.pictures` writes docs/pictures.
+
+They show the workspace of tests/server/team_workspace.py in a real browser. Make them again after a change of the page,
+and look at them. A test compares the list with the files and with the pages that show them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import tempfile
+from pathlib import Path
+
+from msgspec import Struct
+from playwright.async_api import Browser, async_playwright
+from tests.browser import FLAGS, PHONE, WIDE, WITHOUT_BROWSER, Theme, find_browser
+from tests.server.served import TOKEN, Served, served
+from tests.server.team_workspace import ordinary_day, write_documents
+
+FOLDER = Path(__file__).parents[2] / "docs" / "pictures"
+REPORT = "incident-report.playbook.md"
+
+
+class Picture(Struct, frozen=True):
+    """One picture: the address of a screen, with {names} of the runs of an ordinary day, and how it is looked at."""
+
+    path: str
+    theme: Theme = "light"
+    width: int = WIDE
+    height: int = 800
+
+
+PICTURES = {
+    "now": Picture("/"),
+    "run": Picture("/runs/{done}"),
+    "graph": Picture("/runs/{waiting}/graph", theme="dark"),
+    "fan-out": Picture("/runs/{triage}/fans/2", height=700),
+    "timeline": Picture("/runs/{triage}/timeline", height=560),
+    "compare": Picture("/compare/{done}/{fork}"),
+    "fork": Picture("/runs/{done}/fork"),
+    "source": Picture(f"/documents/{REPORT}?tab=source"),
+    "run-form": Picture(f"/documents/{REPORT}?tab=run", height=900),
+    "question": Picture("/q/{waiting}/4/ask", width=PHONE, height=640),
+}
+
+
+async def main() -> None:
+    program = find_browser()
+    if program is None:
+        raise SystemExit(WITHOUT_BROWSER)
+    with tempfile.TemporaryDirectory() as place:
+        folder = Path(place) / "support-team"
+        folder.mkdir()
+        write_documents(folder)
+        os.chdir(folder)  # paths in the pictures are those that a user would type
+        async with served(folder, {}) as server, async_playwright() as driver:
+            runs = await ordinary_day(server.site.runtime)
+            browser = await driver.chromium.launch(executable_path=program, args=list(FLAGS))
+            for name, picture in PICTURES.items():
+                await _take(browser, server, picture, picture.path.format(**runs), FOLDER / f"{name}.png")
+            await browser.close()
+
+
+async def _take(browser: Browser, server: Served, picture: Picture, path: str, to: Path) -> None:
+    context = await browser.new_context(
+        color_scheme=picture.theme,
+        viewport={"width": picture.width, "height": picture.height},
+        reduced_motion="reduce",
+    )
+    page = await context.new_page()
+    await page.goto(f"{server.url.partition('#')[0]}#token={TOKEN}")
+    await page.goto(server.url.partition("#")[0].rstrip("/") + path)
+    await page.get_by_role("heading", level=1).wait_for()
+    await page.wait_for_load_state("load")
+    await page.wait_for_timeout(1500)  # the last data arrive, and letters and pictures are drawn
+    await page.screenshot(path=to)
+    await context.close()
+
+
+if __name__ == "__main__":
+    asyncio.run(main())
