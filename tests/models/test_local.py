@@ -15,6 +15,7 @@ from pathlib import Path
 
 import jsonschema_rs
 import pytest
+from tests.depth import depth
 
 pytest.importorskip("xllamacpp", reason='needs the extra "local"')
 
@@ -130,9 +131,9 @@ ODD = Offered("odd", "Odd.", IMPOSSIBLE)
 async def test_tools_are_called_or_an_answer_is_given(smollm2: Path, tools: tuple[Offered, ...]) -> None:
     model = LocalModel(smollm2, name="x")
     messages: tuple[Message, ...] = (Message("user", "Look up Rome."),)
-    for turn in range(1, 3):
+    for turn in range(1, depth(2, 3)):
         pieces: list[str] = []
-        call = ModelCall("You look up cities.", messages, tools=tools, max_tokens=120)
+        call = ModelCall("You look up cities.", messages, tools=tools, max_tokens=depth(60, 120))
         try:
             reply = await model.complete(call, pieces.append)
         except ModelFailed as error:

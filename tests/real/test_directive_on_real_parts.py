@@ -13,6 +13,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from tests.depth import depth
 from tests.examples.command import Desk, calls, desk, give, need_sandbox
 from tests.processes import started
 
@@ -214,7 +215,7 @@ def test_the_smallest_model_file_uses_tools_under_permissions(work: Desk) -> Non
     if pulled_model("smollm2") is None:
         pytest.skip("the model is not here: quire model pull smollm2")
     _copying(work)
-    done = work.quire("run", "copy_note", "--model", "local:smollm2", "--limit", "turns=2", timeout=300)
+    done = work.quire("run", "copy_note", "--model", "local:smollm2", "--limit", f"turns={depth(1, 2)}", timeout=300)
     assert done.returncode in (0, 3, 5), done.stderr
     (thread,) = work.transcript()
     made = [call for turn in thread["turns"] for call in turn["calls"]]
