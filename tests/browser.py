@@ -20,7 +20,8 @@ from playwright.async_api import Browser, BrowserContext, ConsoleMessage, Page, 
 from tests.depth import depth
 
 Theme = Literal["light", "dark"]
-NAMES = ("chromium", "chromium-browser", "google-chrome")
+NAMES = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
+"""The first is the same browser without windows, and takes a third less time."""
 FLAGS = (
     "--disable-background-networking",
     "--disable-component-update",
