@@ -23,6 +23,12 @@ def weight(names: Sequence[str]) -> int:
     return sum(len(ASSETS._asset(name).packed) for name in names)
 
 
+def test_every_module_belongs_to_a_screen() -> None:
+    modules = {path.relative_to(PAGE).as_posix() for path in (PAGE / "app").rglob("*.js")}
+    needed = {name for _, screen in ASSETS._screens for name in ASSETS._needs(screen)}
+    assert modules - needed - set(ASSETS.modules("/")) == set()
+
+
 @pytest.mark.parametrize("path", ["/", "/q/r1/2/ask", "/runs/r1", "/runs/r1/steps/2", "/runs/r1/graph"])
 def test_the_first_load_of_a_screen_is_small(path: str) -> None:
     modules = ASSETS.modules(path)

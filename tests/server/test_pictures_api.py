@@ -140,7 +140,7 @@ async def test_pages_of_the_items_of_a_fan(tmp_path: Path) -> None:
         assert (await ask(server, f"{path}?state=failed"))["fitting"] == 166
         in_order = await ask(server, f"{path}?order=document&after=0.99&limit=3")
         assert [item["index"] for item in in_order["items"]] == [100, 101, 102]
-        assert (await ask(server, f"/runs/{run}/fans/1", 422))["code"] == "cannot-start"
+        assert (await ask(server, f"/runs/{run}/fans/1", 404))["code"] == "no-such-step"
 
 
 async def test_the_past_runs_of_a_document(tmp_path: Path) -> None:

@@ -20,6 +20,7 @@ from quire.plan.flowchart import MOST_NODES
 from quire.runs.fan_items import fan_items
 from quire.server.endpoints import Call, Reply
 from quire.server.pinned_file import pinned_file
+from quire.server.problems import Problem
 from quire.stores.run_list import RunFilters, lister
 
 if TYPE_CHECKING:
@@ -102,7 +103,10 @@ async def run_fan(site: Site, call: Call) -> Reply:
 
 def _fan(view: RunView, call: Call) -> dict[str, Value]:
     path = call.path["path"]
-    items = fan_items(view, path)
+    try:
+        items = fan_items(view, path)
+    except CannotStart as error:
+        raise Problem.of("no-such-step", str(error)) from None
     step = view.replay.progress.steps.get(path)
     words, state = call.text("q").lower().split(), call.text("state")
     in_order = call.text("order") == "document"

@@ -13,6 +13,9 @@ import { Icon } from "./icon.js";
 import { Answered, AskedAbove, RunQuestion } from "./run_question.js";
 import { EffectCard } from "./step_effect.js";
 
+/** The last steps that are named of those whose results the model was told. */
+const MOST_TOLD = 20;
+
 const ABOUT_STEPS = /^(effect|step_|question|fan_started|tool_|thread_|agent_|run_)/;
 const SHOWN_STREAM = 20_000;
 
@@ -205,6 +208,7 @@ function Why({ head, step }) {
       },
     }]), []);
   const [open] = useState(step.values.length <= 6);
+  const told = step.told.length;
   if (!step.values.length && !step.told.length) return null;
   return html`
     <section class="why" ref=${place}>
@@ -223,7 +227,9 @@ function Why({ head, step }) {
           )}
           ${step.told.length > 0 &&
             html`<li><span class="soft">and the model was told the results of ${
-              step.told.map((/** @type {any} */ one, /** @type {number} */ at) =>
+              told > MOST_TOLD ? `${told - MOST_TOLD} earlier steps, ` : ""
+            }${
+              step.told.slice(-MOST_TOLD).map((/** @type {any} */ one, /** @type {number} */ at) =>
                 html`${at ? ", " : ""}${
                   one.path
                     ? html`<${Link} to="/runs/${head.id}/steps/${part(one.path)}">step ${one.label}</${Link}>`
