@@ -125,4 +125,4 @@ async def events(page: Page) -> None:
         """,
     )
     items = {"total": 3, "done": 1, "failed": 1}
-    assert found == ["running", items, 0.5, 2, None, 10, 4, None, True, "pending", True]
+    assert found == ["running", items, 0.5, 2, 1, 10, 4, None, True, "pending", True]

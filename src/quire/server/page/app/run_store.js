@@ -232,14 +232,8 @@ export function applied(head, events) {
     if (step?.items && event.type === "effect") unsure = true;
     if (step) change(step, event, step.path === event.path);
     else if (event.path) unsure = true;
-    if (event.type === "effect") {
-      next.effects_total = (next.effects_total ?? 0) + 1;
-      next.input_tokens += event.input_tokens ?? 0;
-      next.output_tokens += event.output_tokens ?? 0;
-      if (next.cost !== null && event.cost !== undefined) {
-        next.cost = event.cost === null ? null : next.cost + event.cost;
-      }
-    }
+    // Tokens and cost of the run come with its row, in a message of their own: added here, they would count twice.
+    if (event.type === "effect") next.effects_total = (next.effects_total ?? 0) + 1;
   }
   return { head: next, unsure };
 }
