@@ -17,6 +17,7 @@ import pytest_asyncio
 from tests.server.served import TOKEN, Served, served
 
 from quire.loopback import listening
+from quire.runs.pins import PinnedState
 from quire.server import guard, hub, serving
 from quire.server.app import application
 from quire.server.endpoints import MAX_BODY, Endpoint
@@ -301,7 +302,8 @@ async def test_the_page_grants_nothing(server: Served) -> None:
 async def test_a_tool_that_the_server_was_started_with_may_be_named(tmp_path: Path) -> None:
     options = SiteOptions(allow=("shell",))
     async with served(tmp_path / "team", {"ask.playbook.md": ASKS}, options=options) as one:
-        await one.start("ask.playbook.md", allow=["shell"])
+        row = await one.start("ask.playbook.md", allow=["shell"])
+        assert PinnedState.of((await one.site.runtime.row(row["id"])).pins).allow == ("shell",)
 
 
 async def test_secrets_of_the_environment_are_in_no_answer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

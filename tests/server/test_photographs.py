@@ -36,6 +36,8 @@ async def _photograph(pages: Pages, server: Served, screens: Mapping[str, str], 
     await ready(page)
     for name, path in screens.items():
         await go(page, path)
+        # A screen that cannot show its data says so in a box; only the run that does not exist has one.
+        assert await page.locator(".problem").count() == (name == "no such run"), name
         if KEEPS:
             await each_look(page, f"{kind}-{name.strip('/').replace('/', '-') or 'now'}", picture)
     forgive(pages)

@@ -1,4 +1,4 @@
-"""Client of the cluster: ask Temporal to have a worker look at a run."""
+"""Client of the cluster: ask Temporal to have a worker look at a run, and list the workers that ask for work."""
 
 from __future__ import annotations
 
@@ -102,3 +102,24 @@ def require_cluster(settings: Settings) -> ClusterSettings:
     if "cluster" in settings.requested:
         require_trusted(settings)
     return settings.cluster
+
+
+async def workers_of(where: ClusterSettings, seconds: float) -> dict[str, float]:
+    """Return the identity of each worker of the task queue, and the time at which it last asked for work. Raises
+    `CannotStart`."""
+    client = await connect(where, seconds)
+    from temporalio.api.enums.v1 import TaskQueueType
+    from temporalio.api.taskqueue.v1 import TaskQueue
+    from temporalio.api.workflowservice.v1 import DescribeTaskQueueRequest
+    from temporalio.service import RPCError
+
+    request = DescribeTaskQueueRequest(
+        namespace=where.namespace,
+        task_queue=TaskQueue(name=where.task_queue),
+        task_queue_type=TaskQueueType.TASK_QUEUE_TYPE_ACTIVITY,
+    )
+    try:
+        found = await client.workflow_service.describe_task_queue(request, timeout=RPC)
+    except (RPCError, RuntimeError) as error:
+        raise CannotStart(f"Temporal does not say who works: {reason(error)}") from None
+    return {one.identity: one.last_access_time.seconds + one.last_access_time.nanos / 1e9 for one in found.pollers}

@@ -46,7 +46,7 @@ class StepDiff(Struct, frozen=True):
     state: State
     changes: Sequence[Change] = ()
     spent: tuple[Spent | None, Spent | None] = (None, None)
-    """What the step took in each run; None where it has not begun."""
+    """Time, tokens and cost of the step in each run; None where it has not begun."""
 
 
 class RunDiff(Struct, frozen=True):

@@ -103,7 +103,7 @@ class Hub:
         self._touched: set[str] = set()
         self._wake = asyncio.Event()
         self._trouble = ""
-        """What is wrong with the store; empty while it works."""
+        """The last error of the store; empty while it works."""
         self._closed = False
 
     @property

@@ -52,7 +52,7 @@ class Workspace(DocumentResolver):
         ('@tool(other, room_pric, {"nights": 2})', []),
         (
             '@tool(quire, room_pric, {"nights": 2})',
-            [("PB225", "There is no built-in tool and no document room_pric", "")],
+            [("PB225", "Neither a built-in tool nor a document is named room_pric", "")],
         ),
         (
             "@tool(quire, room_price)",

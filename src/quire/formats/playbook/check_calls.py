@@ -55,7 +55,7 @@ def _tool(call: ToolCall, resolver: DocumentResolver) -> Iterator[Diagnostic]:
 def _call(call: ToolCall, resolver: DocumentResolver) -> Iterator[Diagnostic]:
     callee = resolver.document(call.tool)
     if callee is None:
-        message = f"There is no built-in tool and no document {call.tool}"
+        message = f"Neither a built-in tool nor a document is named {call.tool}"
         yield Diagnostic(lints.UNKNOWN_CALLEE, message, call.span, "the run could not start")
         return
     try:

@@ -48,7 +48,7 @@ def _preview(site: Site, document: Document, step: str, given: Mapping[str, Valu
 
 
 def _wrong_inputs(plan: Plan, given: Mapping[str, Value]) -> dict[str, str]:
-    """Return the problems of given inputs of a playbook by name. A missing input is no problem for a preview."""
+    """Return the problems of given inputs of a playbook by name. A preview accepts missing inputs."""
     if plan.format != "playbook":
         return {}
     try:

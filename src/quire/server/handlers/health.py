@@ -68,7 +68,7 @@ async def _store(site: Site) -> dict[str, Value]:
 
 
 async def _cluster(site: Site) -> dict[str, Value]:
-    from quire.cluster.pollers import workers_of
+    from quire.cluster.client import workers_of
 
     where = site.runtime.settings.cluster
     found: dict[str, Value] = {

@@ -79,7 +79,7 @@ STEP = _error(
 KIND = _error(
     "PL009",
     "step-kind",
-    "There is no such kind of step.",
+    "The kind of the step is unknown.",
     "The kinds are `transform`, `tool`, `shell`, `agent`, `call`, `match`, `fold`, `for_each` and `parallel`.",
     '- llm: {prompt: "Summarise {ctx.doc}."}',
     '- agent: {prompt: "Summarise {ctx.doc}."}',
@@ -173,8 +173,8 @@ CYCLE = _error(
     "PL020",
     "call-cycle",
     "A pipeline can reach itself through `call` or `match`, or calls a playbook that can.",
-    "There is no recursion, so that every run is known to come to an end; also not through a case that may never be\n"
-    "chosen, nor through a playbook. A list is walked with `fold` or `for_each`.",
+    "Recursion is not allowed, so every run ends. This also holds for a case that may never be chosen, and for a call\n"
+    "through a playbook. Use `fold` or `for_each` to walk a list.",
     "pipeline: walk\nsteps:\n  - call: {pipeline: walk}",
     "pipeline: walk\nsteps:\n  - for_each:\n      over: ctx.parts\n      on_error: abort\n"
     "      do: {call: {pipeline: one_part, pass: {part: item}}}\n      collect: {transform: {value: pipe}}",

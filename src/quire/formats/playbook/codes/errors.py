@@ -28,7 +28,7 @@ TOO_LARGE = _error(
 NO_TITLE = _error(
     "PB003",
     "no-title",
-    "There is no level-1 heading (`# Title`) before the first `##` section.",
+    "A level-1 heading (`# Title`) is missing before the first `##` section.",
     "The title names the playbook in every list, and marks where the document begins. A `#` heading that\n"
     "comes after a `##` section is part of that section.",
     "## STEP 1: Draft\n\nWrite a draft.\n\n# My playbook",

@@ -7,7 +7,7 @@ import asyncio
 import pytest
 from tests.cluster.town import Town, free_port
 
-from quire.cluster.pollers import workers_of
+from quire.cluster.client import workers_of
 from quire.errors import CannotStart
 from quire.workspace.settings import ClusterSettings
 
