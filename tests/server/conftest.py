@@ -10,6 +10,7 @@ from playwright.async_api import Browser, async_playwright, expect
 from tests.browser import FLAGS, WITHOUT_BROWSER, Pages, find_browser
 from tests.canary import Canary
 from tests.server.stage import serving, stage_app
+from tests.stores.postgres_server import shared_server
 
 
 @pytest_asyncio.fixture(loop_scope="session", scope="session")
@@ -42,3 +43,12 @@ async def canary() -> AsyncIterator[Canary]:
 def stage() -> Iterator[str]:
     with serving(stage_app()) as address:
         yield address
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def settings(request: pytest.FixtureRequest) -> str:
+    """The text of quire.toml for each kind of store."""
+    if request.param == "sqlite":
+        return ""
+    server = shared_server()
+    return f'[store]\nurl = "{server.url(schema=server.new_schema())}"\n'

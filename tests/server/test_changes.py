@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 from tests.server.served import Served, served
-from tests.stores.postgres_server import shared_server
 
 from quire.engine.records import Batch, RunUpdate, Status
 from quire.library.document import load
@@ -17,15 +16,6 @@ from quire.server.changes import Changed
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 ASKS = '# Ask\n\n## STEP 1: Decide\n\n@elicit(confirm, "Go on?")\n'
-
-
-@pytest.fixture(params=["sqlite", "postgresql"])
-def settings(request: pytest.FixtureRequest) -> str:
-    """The text of quire.toml for each kind of store."""
-    if request.param == "sqlite":
-        return ""
-    server = shared_server()
-    return f'[store]\nurl = "{server.url(schema=server.new_schema())}"\n'
 
 
 @pytest.fixture(autouse=True)

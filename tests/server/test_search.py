@@ -12,20 +12,11 @@ from playwright.async_api import expect
 from tests.browser import Pages, check_looks
 from tests.server.served import Served, served
 from tests.server.team_workspace import ordinary_day, write_documents
-from tests.stores.postgres_server import shared_server
 
 from quire.server import run_index
 from quire.server.run_index import Artifact, RunIndex, RunText, match_of
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
-
-
-@pytest.fixture(params=["sqlite", "postgresql"])
-def settings(request: pytest.FixtureRequest) -> str:
-    if request.param == "sqlite":
-        return ""
-    server = shared_server()
-    return f'[store]\nurl = "{server.url(schema=server.new_schema())}"\n'
 
 
 async def _search(server: Served, text: str, *places: str) -> Any:

@@ -24,6 +24,17 @@ BUDGET: Mapping[str, Value] = {"type": ["number", "null"], "minimum": 0}
 STATUS: Mapping[str, Value] = {"type": "string", "enum": [str(one) for one in Status]}
 FORMAT: Mapping[str, Value] = {"type": "string", "enum": ["playbook", "directive", "pipeline"]}
 MOST_ITEMS = Parameter("limit", LIMIT, "The most items to return.")
+RUN_OPTIONS: Mapping[str, Mapping[str, Value]] = {
+    "inputs": VALUES,
+    "model": {**NAME, "type": ["string", "null"]},
+    "budget": BUDGET,
+    "limits": VALUES,
+    "breakpoints": NAMES,
+    "answers": TEXTS,
+    "allow": NAMES,
+    "unattended": FLAG,
+}
+"""What a new run is given, in the request that starts it and in the one that looks ahead."""
 
 
 def record(required: tuple[str, ...] = (), **properties: Mapping[str, Value]) -> dict[str, Value]:

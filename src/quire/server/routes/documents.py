@@ -5,15 +5,13 @@ from __future__ import annotations
 from quire.server.endpoints import Endpoint, Parameter
 from quire.server.handlers import documents, forecasts
 from quire.server.schemas import (
-    BUDGET,
     DOCUMENT,
     FINDINGS,
     FLAG,
     MOST_ITEMS,
     NAME,
-    NAMES,
+    RUN_OPTIONS,
     TEXT,
-    TEXTS,
     VALUES,
     page_of,
     record,
@@ -92,17 +90,7 @@ ENDPOINTS: tuple[Endpoint, ...] = (
         "What a run would do at most, with which model and for how much, and what still stops it. Starts nothing.",
         "FREE",
         forecasts.preflight,
-        body=record(
-            inputs=VALUES,
-            model={**NAME, "type": ["string", "null"]},
-            budget=BUDGET,
-            limits=VALUES,
-            breakpoints=NAMES,
-            answers=TEXTS,
-            allow=NAMES,
-            unattended=FLAG,
-            detach=FLAG,
-        ),
+        body=record((), **RUN_OPTIONS, detach=FLAG),
         response={
             "type": "object",
             "properties": {"ready": FLAG, "bounds": {"type": "object"}, "command": TEXT},

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from quire.server.endpoints import Endpoint
 from quire.server.handlers import runs
-from quire.server.schemas import BUDGET, FLAG, NAME, NAMES, RUN, TEXTS, VALUES, record
+from quire.server.schemas import BUDGET, FLAG, NAME, NAMES, RUN, RUN_OPTIONS, TEXTS, VALUES, record
 
 ENDPOINTS: tuple[Endpoint, ...] = (
     Endpoint(
@@ -17,14 +17,7 @@ ENDPOINTS: tuple[Endpoint, ...] = (
         body=record(
             ("document",),
             document=NAME,
-            inputs=VALUES,
-            model={**NAME, "type": ["string", "null"]},
-            budget=BUDGET,
-            limits=VALUES,
-            breakpoints=NAMES,
-            answers=TEXTS,
-            allow=NAMES,
-            unattended=FLAG,
+            **RUN_OPTIONS,
             goes_on=FLAG,
             detach=FLAG,
         ),

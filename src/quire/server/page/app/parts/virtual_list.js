@@ -64,3 +64,19 @@ export function VirtualList(props) {
     </div>
   `;
 }
+
+/**
+ * @param {MediaQueryList} narrow screens on which rows become cards
+ * @param {number} card
+ * @param {number} row
+ * @returns {number} the height of a row on this screen
+ */
+export function useRowHeight(narrow, card, row) {
+  const [isNarrow, setNarrow] = useState(narrow.matches);
+  useEffect(() => {
+    const change = () => setNarrow(narrow.matches);
+    narrow.addEventListener("change", change);
+    return () => narrow.removeEventListener("change", change);
+  }, []);
+  return isNarrow ? card : row;
+}

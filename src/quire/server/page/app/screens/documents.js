@@ -5,7 +5,7 @@ import { html, useEffect, useRef, useState } from "../html.js";
 import { addShortcuts } from "../keys.js";
 import { Age, Command, Empty, Placeholder, ProblemBox, Status } from "../parts/basics.js";
 import { Findings, Format, SignatureState } from "../parts/document_state.js";
-import { VirtualList } from "../parts/virtual_list.js";
+import { useRowHeight, VirtualList } from "../parts/virtual_list.js";
 import { useResource } from "../resource.js";
 import { go, Link, place, setQuery } from "../router.js";
 import { cut, number, plural } from "../words.js";
@@ -33,7 +33,7 @@ export function Documents() {
   const path = `/documents${query(filters)}`;
   const first = useResource(path, (frame) => frame.event === "documents" || frame.event === "runs");
   const more = useMore(path, first.data);
-  const rowHeight = useRowHeight();
+  const rowHeight = useRowHeight(NARROW, CARD, ROW);
   const [at, setAt] = useState(-1);
   const rows = [...(first.data?.items ?? []), ...more.rows];
   useEffect(() => setAt(-1), [path]);
@@ -108,16 +108,6 @@ function useMore(path, first) {
     }
   };
   return { rows: state.path === path ? state.rows : [], load };
-}
-
-function useRowHeight() {
-  const [narrow, setNarrow] = useState(NARROW.matches);
-  useEffect(() => {
-    const change = () => setNarrow(NARROW.matches);
-    NARROW.addEventListener("change", change);
-    return () => NARROW.removeEventListener("change", change);
-  }, []);
-  return narrow ? CARD : ROW;
 }
 
 /** @param {{ filters: Record<string, string>, counts: any }} props */

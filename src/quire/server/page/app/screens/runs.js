@@ -9,7 +9,7 @@ import { clearFilters, filtersHere, isFiltered, RunFilters, useQueries } from ".
 import { ImportButton } from "../parts/run_import.js";
 import { RunHeader, RunRow } from "../parts/run_row.js";
 import { SelectionBar } from "../parts/run_selection.js";
-import { VirtualList } from "../parts/virtual_list.js";
+import { useRowHeight, VirtualList } from "../parts/virtual_list.js";
 import { useResource } from "../resource.js";
 import { Link, place, setQuery } from "../router.js";
 import { useRunPages } from "../run_pages.js";
@@ -28,7 +28,7 @@ export function Runs() {
     (frame) => frame.event === "runs",
   );
   const selection = useSelection(pages.rows);
-  const rowHeight = useRowHeight();
+  const rowHeight = useRowHeight(NARROW, CARD, ROW);
   const [at, setAt] = useState(-1);
   useEffect(() => setAt(-1), [queries.list]);
   useEffect(() => {
@@ -105,16 +105,6 @@ function NoRuns({ filtered }) {
       </div>
     </${Empty}>
   `;
-}
-
-function useRowHeight() {
-  const [narrow, setNarrow] = useState(NARROW.matches);
-  useEffect(() => {
-    const change = () => setNarrow(NARROW.matches);
-    NARROW.addEventListener("change", change);
-    return () => NARROW.removeEventListener("change", change);
-  }, []);
-  return narrow ? CARD : ROW;
 }
 
 /** @typedef {{ ids: string[], has: (id: string) => boolean, toggle: (id: string, range: boolean) => void, clear: () => void }} Selection */
