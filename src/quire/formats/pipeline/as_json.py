@@ -52,6 +52,7 @@ def _pipeline(pipeline: Pipeline, source: Source) -> Tree:
     return {
         "pipeline": pipeline.name.text,
         "description": pipeline.description,
+        **_optional("dialect", "quire" if pipeline.dialect else None),
         "steps": [_step(step, source) for step in pipeline.steps],
         "line": source.position(pipeline.span.start).line,
     }

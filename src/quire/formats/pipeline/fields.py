@@ -37,6 +37,7 @@ class PipelineFindings(Findings):
 
 
 _MAX_PLACING = 3_000_000
+ADD_DIALECT = "write dialect: quire beside pipeline: to use it"
 
 
 class Fields(PipelineFindings):
@@ -45,6 +46,8 @@ class Fields(PipelineFindings):
     def __init__(self, source: Source) -> None:
         super().__init__()
         self.source = source
+        self.dialect = False
+        """Whether the document that is being read says `dialect: quire`."""
         self._placing = 0
         self._expressions: dict[str, Expression] = {}
 
@@ -57,13 +60,19 @@ class Fields(PipelineFindings):
         self._placing += len(text.text)
         return text.place(self.source, part) if self._placing <= _MAX_PLACING else text.span
 
-    def entries(self, node: Mapping, known: tuple[str, ...], what: str, code: Code) -> dict[str, Entry]:
-        """Return the entries by key; unknown keys are reported."""
+    def entries(
+        self, node: Mapping, known: tuple[str, ...], what: str, code: Code, more: tuple[str, ...] = ()
+    ) -> dict[str, Entry]:
+        """Return the entries by key; unknown keys are reported. The keys in `more` belong to the Quire dialect."""
+        if self.dialect:
+            known = (*known, *more)
         found: dict[str, Entry] = {}
         for entry in node.entries:
             name = entry.key.value
             if name in known and isinstance(name, str):
                 found[name] = entry
+            elif name in more:
+                self.report(code, f"{name} of {what} belongs to the Quire dialect", entry.key.span, ADD_DIALECT)
             else:
                 text = entry.key.text
                 help = self.suggestion(text, known)

@@ -7,6 +7,7 @@ it.
 from __future__ import annotations
 
 from quire.diagnostics import Severity
+from quire.formats.near_names import word_fix
 from quire.formats.pipeline.codes import errors as codes
 from quire.formats.pipeline.fields import Fields
 from quire.formats.pipeline.schemas import read_schemas
@@ -16,8 +17,9 @@ from quire.formats.yaml import Entry, Mapping, Node, Sequence, YamlReading, desc
 from quire.formats.yaml import codes as yaml_codes
 from quire.source import MAX_DOCUMENT_BYTES, NOWHERE, Source
 
-_KEYS = ("pipeline", "description", "steps")
+_KEYS = ("pipeline", "description", "dialect", "steps")
 _PLANNED = ("input", "defaults", "refine")
+_DIALECT = "quire"
 _NOTHING_TO_READ = (yaml_codes.SYNTAX, yaml_codes.TOO_LARGE, yaml_codes.TOO_DEEP, yaml_codes.CHARACTER)
 
 
@@ -60,6 +62,7 @@ class _DocumentReader:
             self._neither(node)
             return None
         self._declared.append(declared)
+        self.fields.dialect = self._dialect(node.find("dialect"))
         known = tuple(entry for entry in node.entries if entry.key.value not in _PLANNED)
         for entry in node.entries:
             if entry.key.value in _PLANNED:
@@ -70,7 +73,13 @@ class _DocumentReader:
         steps = self._all_steps(entries.get("steps"), declared)
         if steps is None:
             return None
-        return Pipeline(name or Name("", declared.value.span), description or "", steps, declared.key.span)
+        return Pipeline(
+            name or Name("", declared.value.span),
+            description or "",
+            steps,
+            declared.key.span,
+            dialect=self.fields.dialect,
+        )
 
     def count(self, yaml: YamlReading, registered: bool) -> None:
         """Report a file without pipeline, with several pipelines that are not registered, or with repeated names."""
@@ -102,6 +111,18 @@ class _DocumentReader:
         self.fields.report(
             codes.DOCUMENT, f"{message}; this one has neither", keys[0].span if keys else node.span, help
         )
+
+    def _dialect(self, entry: Entry | None) -> bool:
+        """Tell whether the document asks for the Quire dialect. Without the key, it is in the seed's own language."""
+        if entry is None or text_of(entry.value) == _DIALECT:
+            return entry is not None
+        text = text_of(entry.value)
+        shown = self.fields.shown(text) if text is not None else describe(entry.value)
+        place = self.fields.visible(entry)
+        self.fields.report(
+            codes.DIALECT, f"the one dialect is quire, not {shown}", place, fix=word_fix(text or "", (_DIALECT,), place)
+        )
+        return True
 
     def _description(self, entry: Entry | None) -> str | None:
         return "" if entry is None else self.fields.text(entry, "description", empty=True)

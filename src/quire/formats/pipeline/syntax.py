@@ -162,6 +162,8 @@ class Pipeline(Struct):
     description: str
     steps: tuple[Step, ...]
     span: Span = NOWHERE
+    dialect: bool = False
+    """Whether the document says `dialect: quire`."""
 
 
 class PipelineFile(Struct):

@@ -71,6 +71,8 @@ def _pipeline(pipeline: Pipeline) -> str:
     lines = [f"pipeline: {_plain(pipeline.name.text)}"]
     if pipeline.description:
         lines.append(f"description: {_quoted(pipeline.description)}")
+    if pipeline.dialect:
+        lines.append("dialect: quire")
     lines.append("steps:")
     for step in pipeline.steps:
         lines += _lines([(step.kind, _body(step))], "    ", "  - ")

@@ -45,7 +45,7 @@ DOCUMENT_KEY = _error(
     "PL005",
     "pipeline-key",
     "A pipeline document has a key that does not belong there.",
-    "Its keys are `pipeline`, `description` and `steps`. Anything else would have no effect.",
+    "Its keys are `pipeline`, `description`, `dialect` and `steps`. Anything else would have no effect.",
     "pipeline: greet\ndescripton: Says hello.\nsteps: [{transform: {value: \"'hello'\"}}]",
     "pipeline: greet\ndescription: Says hello.\nsteps: [{transform: {value: \"'hello'\"}}]",
 )
@@ -187,4 +187,13 @@ CLAIMED_TWICE = _error(
     "`pipelines/old/report.yaml` begin alike.",
     "pipeline: report\nsteps:\n  - transform: {value: '1'}",
     "pipeline: report_of_last_year\nsteps:\n  - transform: {value: '1'}",
+)
+DIALECT = _error(
+    "PL022",
+    "dialect",
+    "The document asks for a dialect that does not exist.",
+    "Without `dialect:` a pipeline is in the language of its format, which every implementation reads. `dialect: quire`\n"
+    "adds what Quire can do beyond it; `quire check --portable` lists what a document uses of that.",
+    "pipeline: greet\ndialect: quier\nsteps: [{transform: {value: \"'hello'\"}}]",
+    "pipeline: greet\ndialect: quire\nsteps: [{transform: {value: \"'hello'\"}}]",
 )
