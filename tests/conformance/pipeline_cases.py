@@ -95,7 +95,7 @@ class KitTools:
             raise ToolFailed("shell is not granted")
         # The kit says nothing of a sandbox, and its commands are harmless.
         shell = Shell(self._folder, Protection(), os.environ, sandbox=False)
-        return value_of(await shell.run({**request.arguments, "stdin": request.stdin}))
+        return value_of(str(await shell.run({**request.arguments, "stdin": request.stdin})))
 
     async def offers_under(self, grants: Sequence[str]) -> Sequence[Offered]:
         return []

@@ -56,6 +56,49 @@ async def test_results(house: House, allow: str, arguments: dict[str, Value], re
         assert (house.folder / "where").read_text().strip() == str(house.folder)
 
 
+@both
+@pytest.mark.parametrize(
+    ("command", "result"),
+    [
+        ("echo out; echo because >&2; exit 3", {"code": 3, "out": "out", "err": "because"}),
+        ("echo '[1, 2]'", {"code": 0, "out": [1, 2], "err": ""}),
+        ("kill -9 $$", {"code": 137, "out": "", "err": ""}),
+        ("printf 'a\\n\\n'; printf 'b\\n\\n' >&2; false", {"code": 1, "out": "a\n", "err": "b\n"}),
+        (["grep", "-q", "x", "/dev/null"], {"code": 1, "out": "", "err": ""}),
+    ],
+)
+async def test_a_status_is_a_result_if_it_is_not_checked(
+    house: House, allow: str, command: Value, result: Value
+) -> None:
+    assert await house.call("shell", allow, command=command, check=False) == result
+
+
+@both
+async def test_a_program_that_is_missing_has_no_status(house: House, allow: str) -> None:
+    """Bubblewrap ends with 1 then, which is what `grep` says if nothing fits."""
+    with pytest.raises(ToolFailed, match="no-such-program-here"):
+        await house.call("shell", allow, command=["no-such-program-here"], check=False)
+
+
+@both
+async def test_a_status_that_is_not_checked_has_the_same_limits(house: House, allow: str) -> None:
+    with pytest.raises(ToolFailed, match="took longer than 1 s"):
+        await house.call("shell", allow, command="exec sleep 60", check=False, timeout=1)
+    with pytest.raises(ToolFailed, match="wrote more than"):
+        await house.call("shell", allow, command="yes", check=False)
+    long = await house.call("shell", allow, command="yes warning | head -c 900000 >&2; exit 1", check=False)
+    assert isinstance(long, dict)
+    assert len(str(long["err"])) in range(19_990, 20_001)
+
+
+@both
+@pytest.mark.parametrize("text", ["1.10", "12", '{"a": 1.10}', "null"])
+async def test_output_stays_text_on_request(house: House, allow: str, text: str) -> None:
+    assert await house.call("shell", allow, command=["echo", text], text=True) == text
+    unchecked = await house.call("shell", allow, command=["echo", text], text=True, check=False)
+    assert unchecked == {"code": 0, "out": text, "err": ""}
+
+
 @pytest.mark.parametrize("text", ["1.10", "12", '{"a": 1.10}', "12e4"])
 async def test_a_playbook_gets_the_text_that_a_command_wrote(house: House, text: str) -> None:
     """G17."""

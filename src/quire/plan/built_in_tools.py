@@ -225,7 +225,8 @@ BUILT_IN_TOOLS = (
         id=SHELL,
         description=(
             "Runs a command in the workspace, sandboxed, for at most 60 seconds unless timeout says more: a text by "
-            "/bin/sh, a list of texts without a shell. The result is what it prints, decoded if that is JSON."
+            "/bin/sh, a list of texts without a shell. The result is what it prints, decoded if that is JSON and text "
+            "is not true. A status other than 0 is a failure; with check: false the result has code, out and err."
         ),
         schema=_schema(
             "command",
@@ -233,6 +234,14 @@ BUILT_IN_TOOLS = (
             stdin={"description": "what the command reads: a text as it is, any other value as JSON"},
             timeout=_integer(1, 600, "seconds to run at most; 60 by default"),
             working_dir={"type": "string", "description": "the folder of the workspace to run it in"},
+            env={
+                "type": "array",
+                "items": {"type": "string", "minLength": 1, "maxLength": 256},
+                "maxItems": 100,
+                "description": "the granted variables of the environment that it gets; all of them by default",
+            },
+            check={"type": "boolean", "description": "false: the result has code, out and err, whatever the status is"},
+            text={"type": "boolean", "description": "true: what it prints stays text, even if it is JSON"},
         ),
         effect="write",
         function="run_command",

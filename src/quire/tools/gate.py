@@ -19,7 +19,7 @@ from quire.errors import BadInputs, Denied, StepFailed, ToolFailed
 from quire.plan.built_in_tools import SHELL
 from quire.tools.arguments import Arguments, Unusable
 from quire.tools.builtin import NAMES
-from quire.tools.registry import Answer, Connection, Connections, Describing, ToolSpec
+from quire.tools.registry import Answer, Connection, Connections, Describing, Foreseeing, ToolSpec
 from quire.tools.tool_names import SELF_CHECKING, Names, ToolTarget, may_use
 from quire.trust.capabilities import Grants, capability, flat_name, mcp_tool
 from quire.wording import cut_off
@@ -130,7 +130,7 @@ class Gate:
     async def problem_with(self, call: PlannedCall) -> ToolFailed | Denied | None:
         """Return the reason why a call in a document could not be made; None if none is known."""
         try:
-            _, spec = await self._granted(call.connection, call.tool)
+            connection, spec = await self._granted(call.connection, call.tool)
         except ToolFailed as error:
             return ToolFailed(self._told(error), kind=error.kind)
         except Denied as error:
@@ -144,7 +144,7 @@ class Gate:
         except Unusable as error:
             wrong = [str(error)]
         if not wrong:
-            return None
+            return connection.foreseen(spec, call.literal) if isinstance(connection, Foreseeing) else None
         listed = "\n".join(f"  {problem}" for problem in wrong)
         return ToolFailed(f"{spec.id} does not take these arguments:\n{listed}", kind="arguments")
 
@@ -208,10 +208,10 @@ class Gate:
             listed = "\n".join(f"  {problem}" for problem in problems)
             raise ToolFailed(f"{spec.id} does not take these arguments:\n{listed}", kind="arguments")
         result = await connection.call(spec, arguments, effect_id)
-        if spec.id == SHELL and request.form != "text" and isinstance(result, str):
-            result = values.value_of(result)
         if isinstance(result, Answer):
             result = result.data if request.form == "data" else result.text
+        if spec.id == SHELL and request.form != "text" and arguments.get("text") is not True:
+            result = _printed(result)
         return self._checked(spec.id, result)
 
     def _checked(self, tool: str, result: object) -> Value:
@@ -316,6 +316,15 @@ def _short(name: str) -> str:
 
 def _marked(tool_id: str) -> str:
     return f"{flat_name(tool_id)[: LONGEST_TOOL_NAME - 9]}_{hashlib.sha256(tool_id.encode()).hexdigest()[:8]}"
+
+
+def _printed(result: Value) -> Value:
+    """Return the result of a command with its output decoded, if that is JSON."""
+    if isinstance(result, str):
+        return values.value_of(result)
+    if isinstance(result, Mapping) and isinstance(output := result.get("out"), str):
+        return {**result, "out": values.value_of(output)}
+    return result
 
 
 def _copied(tool: str, arguments: Mapping[str, Value]) -> dict[str, Value]:

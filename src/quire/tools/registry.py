@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from msgspec import Struct
 
-from quire.errors import ToolFailed
+from quire.errors import Denied, ToolFailed
 from quire.wording import did_you_mean, nearest
 
 if TYPE_CHECKING:
@@ -65,6 +65,15 @@ class Describing(Protocol):
     """A connection that describes its tools to a model in other words than it checks them by."""
 
     def offered(self, spec: ToolSpec) -> ToolSpec: ...
+
+
+@runtime_checkable
+class Foreseeing(Protocol):
+    """A connection that knows of some calls, before the run, that they would be refused or fail."""
+
+    def foreseen(self, tool: ToolSpec, arguments: Mapping[str, Value]) -> ToolFailed | Denied | None:
+        """Return the reason why a call with these arguments, and perhaps others, would fail. Starts nothing."""
+        ...
 
 
 class Connections:

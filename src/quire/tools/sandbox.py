@@ -39,7 +39,12 @@ _ETC = (
     "ssl/cert.pem", "ssl/openssl.cnf", "terminfo", "timezone",
 )
 # fmt: on
-_KEPT = ("PATH", "LANG", "LANGUAGE", "LC_ALL", "LC_CTYPE", "LC_COLLATE", "LC_NUMERIC", "TERM", "TZ", "COLUMNS", "LINES")
+ALWAYS_PASSED = (
+    *("PATH", "LANG", "LANGUAGE", "LC_ALL", "LC_CTYPE", "LC_COLLATE", "LC_NUMERIC"),
+    *("TERM", "TZ", "COLUMNS", "LINES"),
+)
+"""Variables that every command gets."""
+
 _PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 
@@ -49,7 +54,7 @@ def scrubbed(environ: Mapping[str, str], home: str, granted: Iterable[str] = ())
 
     `granted` are the names of further variables that the user allows.
     """
-    kept = {name: environ[name] for name in _KEPT if name in environ}
+    kept = {name: environ[name] for name in ALWAYS_PASSED if name in environ}
     also = {name: environ[name] for name in granted if name in environ}
     return {"PATH": _PATH, "LANG": "C.UTF-8", **kept, "HOME": home, "TMPDIR": "/tmp", **also}  # noqa: S108
 

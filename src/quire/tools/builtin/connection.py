@@ -9,8 +9,8 @@ from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
-from quire.errors import ToolFailed
-from quire.plan.built_in_tools import BUILT_IN_TOOLS, FETCH
+from quire.errors import Denied, ToolFailed
+from quire.plan.built_in_tools import BUILT_IN_TOOLS, FETCH, SHELL
 from quire.tools.blocking import OutOfTime, in_thread
 from quire.tools.builtin import NAMES, SPECS
 from quire.trust.capabilities import Grants, canonical, capability
@@ -84,6 +84,11 @@ class BuiltInConnection:
         if "." not in function:
             return cast("Value", await find(self)(arguments))
         return await in_thread(lambda: cast("Value", find(self)(arguments)))
+
+    def foreseen(self, tool: ToolSpec, arguments: Mapping[str, Value]) -> ToolFailed | Denied | None:
+        if tool.id == SHELL and arguments.get("env"):
+            return self._shell.problem_with(arguments)
+        return None
 
     async def prompt(self, name: str) -> str:
         raise ToolFailed("the built-in tools have no prompts")

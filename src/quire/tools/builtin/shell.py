@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING
 from msgspec import Struct, field
 
 from quire.errors import Denied, ToolFailed
+from quire.patterns import late_pattern
 from quire.tools.blocking import in_thread
 from quire.tools.builtin.protected import Protection, printable_path
 from quire.tools.builtin.protected_survey import ProtectedPlaces, put_aside
-from quire.tools.sandbox import sandboxed, scrubbed
+from quire.tools.sandbox import ALWAYS_PASSED, sandboxed, scrubbed
 from quire.tools.sandbox_watch import Watch
 from quire.values import Value, encode
 from quire.wording import first_of
@@ -27,9 +28,14 @@ if TYPE_CHECKING:
 MAX_OUTPUT = 1_000_000
 SECONDS = 60.0
 _TAIL = 2000
+ERRORS = 20_000
+"""How many characters of stderr a result has at most: the last ones."""
+
 _KEPT = 65_536
 """More than the part that is shown, because secrets are removed before the cut."""
 
+_VARIABLE = late_pattern(r"[A-Za-z_][A-Za-z0-9_]*")
+_NOT_STARTED = b"bwrap: "
 _GRACE = 1.0
 _SHOWN = 10
 
@@ -54,25 +60,28 @@ class Shell(Struct, frozen=True):
     redact: Callable[[str], str] = lambda text: text
     """Removes secrets from the output of a command before it is cut."""
 
-    async def run(self, arguments: Mapping[str, Value], folder: str = "") -> str:
-        """Run a command and return its output without the last line end. `folder` is a folder of the workspace to run
-        in.
+    async def run(self, arguments: Mapping[str, Value], folder: str = "") -> Value:
+        """Run a command and return its output without the last line end; with `check: false` its status, output and
+        errors. `folder` is a folder of the workspace to run in.
 
         Raises `ToolFailed` or `Denied`.
         """
+        if problem := self.problem_with(arguments):
+            raise problem
         line, given = _line(arguments["command"]), _stdin(arguments.get("stdin"))
         if folder:
             # Entered from inside the sandbox: a folder that is replaced by a link cannot lead out of it.
             line = ["/bin/sh", "-c", 'cd -- "$1" && shift && exec "$@"', "sh", f"./{folder}", *line]
         seconds = float(arguments.get("timeout", self.seconds))  # type: ignore[arg-type]  # the schema says integer
+        start = _Start(given, self._environ(_names(arguments)), seconds, arguments.get("check") is not False)
         if not self.sandbox:
-            return await self._output(line, given, seconds)
+            return await self._output(line, start)
         root = self.workspace.resolve()
         before = await in_thread(lambda: ProtectedPlaces.of(root, self.protection))
         command = await in_thread(lambda: self._sandboxed(line, before))
         try:
             with Watch(self.limits, network=self.network) as watch:
-                value = await self._output(watch.told(command), given, seconds, watch)
+                value = await self._output(watch.told(command), start, watch)
         except BaseException:
             put_aside(root, before.changes())
             raise
@@ -80,10 +89,32 @@ class Shell(Struct, frozen=True):
             raise _refused(before.protection, changes, put_aside(root, changes))
         return value
 
-    def _environ(self) -> dict[str, str]:
+    def problem_with(self, arguments: Mapping[str, Value]) -> ToolFailed | Denied | None:
+        """Return the reason why a command would not be started: `env` names a variable that is not granted, or that is
+        not set."""
+        for name in _names(arguments) or ():
+            if not _VARIABLE.fullmatch(name):
+                return ToolFailed(f"env: {name[:100]!r} is not the name of a variable", kind="arguments")
+            if not self._may_have(name):
+                return Denied(
+                    f"permission denied: the command asks for the variable {name}, which commands do not get; grant it "
+                    f"with --allow shell=env:{name}, or under [tools] shell_env in the quire.toml of your own space"
+                )
+            if name not in self.environ:
+                return ToolFailed(f"the command asks for the variable {name}, which is not set", kind="arguments")
+        return None
+
+    def _may_have(self, name: str) -> bool:
+        if name in self.variables:
+            return True
+        return name in ALWAYS_PASSED if self.sandbox else name not in self.withheld
+
+    def _environ(self, wanted: Sequence[str] | None) -> dict[str, str]:
+        """Return the environment of a command that asks for some of the granted variables, or, with None, gets all."""
+        passed = self.variables if wanted is None else self.variables & set(wanted)
         if self.sandbox:
-            return scrubbed(self.environ, "/tmp", self.variables)  # noqa: S108
-        return {name: value for name, value in self.environ.items() if name not in self.withheld - self.variables}
+            return scrubbed(self.environ, "/tmp", passed)  # noqa: S108
+        return {name: value for name, value in self.environ.items() if name not in self.withheld - passed}
 
     def _sandboxed(self, line: Sequence[str], before: ProtectedPlaces) -> list[str]:
         return sandboxed(
@@ -94,8 +125,10 @@ class Shell(Struct, frozen=True):
             network=self.network,
         )
 
-    async def _output(self, command: Sequence[str], given: bytes, seconds: float, watch: Watch | None = None) -> str:
+    async def _output(self, command: Sequence[str], start: _Start, watch: Watch | None = None) -> Value:
         import asyncio
+
+        seconds = start.seconds
 
         starting = asyncio.ensure_future(
             asyncio.create_subprocess_exec(
@@ -104,7 +137,7 @@ class Shell(Struct, frozen=True):
                 stdout=asyncio.subprocess.PIPE,
                 stderr=asyncio.subprocess.PIPE,
                 cwd=self.workspace,
-                env=self._environ(),
+                env=start.environ,
                 start_new_session=True,
                 pass_fds=watch.passed if watch else (),
             )
@@ -121,16 +154,38 @@ class Shell(Struct, frozen=True):
         releasing = asyncio.ensure_future(in_thread(lambda: watch.released(seconds))) if watch else None
         try:
             async with asyncio.timeout(seconds):
-                output, errors = await _talk(process, given)
+                output, errors = await _talk(process, start.given)
         except TimeoutError:
             raise ToolFailed(f"the command took longer than {seconds:g} s and was ended", kind="timeout") from None
         finally:
             await _end(process, watch, releasing)
         if watch:
             watch.check()
-        if process.returncode:
-            raise ToolFailed(_ended(process.returncode, self.redact(_text(errors or output))), kind="exit")
-        return _output(output)
+        status = process.returncode or 0
+        if status and (start.checked or (watch and errors.startswith(_NOT_STARTED))):
+            # The status of bubblewrap, if it could not start the program, would look like the program's own.
+            raise ToolFailed(_ended(status, self.redact(_text(errors or output))), kind="exit")
+        if start.checked:
+            return _output(output)
+        said = self.redact(_text(errors))[-ERRORS:]
+        # A shell counts signals in the same way, and so does bubblewrap.
+        code = status if status >= 0 else 128 - status
+        return {"code": code, "out": _output(output), "err": said.removesuffix("\n")}
+
+
+class _Start(Struct, frozen=True):
+    """How one command is started."""
+
+    given: bytes
+    environ: Mapping[str, str]
+    seconds: float
+    checked: bool
+    """False if a status other than 0 is a result."""
+
+
+def _names(arguments: Mapping[str, Value]) -> list[str] | None:
+    names = arguments.get("env")
+    return [str(name) for name in names] if isinstance(names, list | tuple) else None
 
 
 def _refused(protection: Protection, changes: Sequence[str], moved: Sequence[str]) -> Denied:
