@@ -114,8 +114,8 @@ class ModelRequest(Struct, frozen=True, gc=False):
 class ToolRequest(Struct, gc=False):
     """One tool call. The answer is the tool's result.
 
-    `form`, `grants`, `declared` and `limits` are not hashed: the document's format determines the form, and the others
-    are evaluated again on each drive.
+    `form`, `grants`, `declared`, `limits` and `reads_only` are not hashed: the document's format determines the form,
+    and the others are evaluated again on each drive.
     """
 
     path: str
@@ -135,6 +135,8 @@ class ToolRequest(Struct, gc=False):
     form: Literal["text", "data", "either"] = "either"
     """The form of the result that is recorded: `text` for a playbook, `data` for a pipeline, `either` for a model (the
     output of a command decoded, that of a server as text)."""
+    reads_only: bool = False
+    """If true, the call is refused unless the tool only reads."""
 
     def content(self) -> Value:
         content: dict[str, Value] = {
@@ -189,12 +191,16 @@ class Offer(Struct, frozen=True):
     path: str
     label: str
     names: tuple[str, ...] = ()
+    reads_only: bool = False
+    """If true, tools that change something are left out."""
     grants: tuple[str, ...] | None = None
     """If given, all tools that these grants allow are offered, under the flat names that a thread uses, each with its
     id."""
 
     def content(self) -> Value:
-        return {"names": list(self.names)} if self.grants is None else {"thread": True}
+        if self.grants is not None:
+            return {"thread": True}
+        return {"names": list(self.names), **({"reads_only": True} if self.reads_only else {})}
 
 
 class WorkCheck(Struct, frozen=True):

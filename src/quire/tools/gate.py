@@ -196,6 +196,8 @@ class Gate:
 
     async def _call(self, request: ToolRequest, effect_id: str) -> Value:
         connection, spec = await self._granted(request.connection, request.tool)
+        if request.reads_only and spec.effect != "read":
+            raise ToolFailed(f"{spec.id} changes something, and this step may only read", kind="denied")
         given = request.arguments
         if request.stdin is not None and spec.id == SHELL and "stdin" not in given:
             given = {**given, "stdin": request.stdin}

@@ -52,6 +52,9 @@ class Performer:
     def changes_the_world(self, request: Effect) -> bool:
         return isinstance(request, ToolRequest) and self._ports.tools.effect_class(request) == "write"
 
+    def _reads(self, tool: str) -> bool:
+        return self._ports.tools.effect_class(ToolRequest("", "", "", tool, {})) == "read"
+
     def intent(self, request: Effect) -> EffectRecord:
         return EffectRecord(
             request.path, KINDS[type(request)], "intent", request_hash(request), self._ports.clock.now()
@@ -77,6 +80,8 @@ class Performer:
                 case Offer():
                     if request.grants is None:
                         offers = await self._ports.tools.offers(request.names)
+                        if request.reads_only:
+                            offers = [one for one in offers if self._reads(one.name)]
                         value = copy([[one.name, one.description, one.schema] for one in offers])
                     else:
                         offers = await self._ports.tools.offers_under(request.grants)

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Generator, Mapping, Sequence
 from fnmatch import fnmatchcase
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from quire.engine.capture import json_objects
-from quire.engine.conversation import MOST_CALLS, Message, Offered, ToolUse, early_end, too_many_calls
+from quire.engine.conversation import Message, Offered, early_end
 from quire.engine.interpreter.pipeline.simple import question
-from quire.engine.requests import Emit, ModelRequest, Offer, Request, ToolRequest, Walk
+from quire.engine.interpreter.tool_turns import ToolTurns
+from quire.engine.requests import Emit, ModelRequest, Offer, Request, Walk
 from quire.errors import StepFailed
-from quire.plan.built_in_tools import ALIASES, ASK
+from quire.plan.built_in_tools import ALIASES
 from quire.trust.capabilities import canonical
 from quire.values import Value, encode
 
@@ -20,13 +21,6 @@ if TYPE_CHECKING:
     from quire.engine.interpreter.pipeline.steps import PipelineScope
     from quire.plan.nodes import Agent, Step
     from quire.schema import Schema
-
-TOLD = 1000
-"""Characters of a tool result that listeners are shown."""
-
-SAME_FAILURES = 3
-"""Identical failing calls in a row after which the model is warned; one more ends the step."""
-
 
 def run_agent(step: Step, work: Agent, path: str, frame: PipelineScope) -> Walk:
     identity = work.identity or frame.setting.identity
@@ -58,60 +52,17 @@ class _Turn:
         self._profile = profile
         self._schema = schema
         self._offered: tuple[Offered, ...] = ()
-        self._failing: tuple[object, int] = ((), 0)
 
     def run(self, prompt: str) -> Walk:
         self._offered = yield from self._offers()
         messages = [Message("user", prompt)]
-        last = f"{self._path}/model"
-        reply: Mapping[str, Value] = yield self._request(last, messages)
-        most = self._profile.turns
-        for turn in range(1, most + 1):
-            uses = [ToolUse.of(one) for one in cast("list[list[Any]]", reply.get("uses") or [])]
-            if not uses:
-                break
-            messages.append(Message("assistant", str(reply["text"]), tuple(uses)))
-            for number, use in enumerate(uses):
-                if number < MOST_CALLS:
-                    result = yield from self._use_tool(use, turn, number)
-                else:
-                    result = encode({"error": too_many_calls(len(uses)).message})
-                result = self._noticed(use, result, last)
-                messages.append(Message("tool", result, answers=use.id))
-            last = f"{self._path}/turn[{turn + 1}]/model"
-            reply = yield self._request(last, messages)
-        else:
-            raise StepFailed(f"the agent used tools for {most} turns and did not answer", kind="turns", path=last)
+        turns = ToolTurns(self._path, self._step.label, self._profile, self._offered, self._request, question)
+        reply = yield from turns.run(messages)
+        last = turns.last
         yield from self._warn_of_end(reply, last)
         if self._schema is None:
             return str(reply["text"])
         return (yield from self._shaped(self._schema, reply, messages, last))
-
-    def _noticed(self, use: ToolUse, result: str, path: str) -> str:
-        """Return the result, with a warning if the call has failed in the same way several times.
-
-        Raises `StepFailed` if the model was warned and makes the call once more.
-        """
-        if not self._profile.stops_repetition:
-            return result
-        call = (use.name, encode(dict(use.arguments)), result)
-        if not result.startswith('{"error":'):
-            self._failing = ((), 0)
-            return result
-        same, times = self._failing
-        times = times + 1 if same == call else 1
-        self._failing = (call, times)
-        if times > SAME_FAILURES:
-            message = (
-                f"the agent made the same call of {use.name} {times} times, and it failed each time: {result[:500]}"
-            )
-            raise StepFailed(message, kind="repeated", path=path)
-        if times < SAME_FAILURES:
-            return result
-        said = (
-            f"This call has failed {times} times in the same way. Do not make it again: do something else, or answer."
-        )
-        return f"{result}\n{said}"
 
     def _warn_of_end(self, reply: Mapping[str, Value], path: str) -> Generator[Request, Any, None]:
         if warning := early_end(reply):
@@ -175,28 +126,6 @@ class _Turn:
         shape = encode(self._schema.json_schema(self._frame.plan.schemas.get))
         told = f"Reply with one JSON object that fits this JSON Schema, and nothing else:\n{shape}"
         return f"{self._profile.system}\n\n{told}" if self._profile.system else told
-
-    def _use_tool(self, use: ToolUse, turn: int, number: int) -> Generator[Request, Any, str]:
-        """Return the result as the model is told it. A failure is a result too; the model has to deal with it."""
-        if use.problem:
-            return encode({"error": use.problem})
-        if all(use.name != one.name for one in self._offered):
-            known = ", ".join(one.name for one in self._offered) or "none"
-            return encode({"error": f"there is no tool {use.name} (known: {known})"})
-        path = f"{self._path}/turn[{turn}]"
-        at, label = f"{path}/tool[{number}]", self._step.label
-        yield Emit("agent_called", at, label, {"tool": use.name, "arguments": use.arguments}, kept=False)
-        kind = ""
-        try:
-            if use.name == ASK:
-                result: Value = yield question(use.arguments, f"{path}/ask[{number}]", label, path)
-            else:
-                result = yield ToolRequest(at, label, "", use.name, use.arguments)
-            told = encode(result)
-        except StepFailed as error:
-            told, kind = encode({"error": error.message}), error.kind
-        yield Emit("agent_told", at, label, {"tool": use.name, "result": told[:TOLD], "kind": kind}, kept=False)
-        return told
 
 
 def narrowed_tools(wanted: Sequence[str], held: Sequence[str]) -> tuple[str, ...]:

@@ -1,0 +1,137 @@
+"""Read what playbooks have only in Quire: `@context`, `@model`, `from:` of the artifact, and escapes in questions.
+
+Other implementations send the two directives to the model as text, skip `from:`, and show escapes as they are written.
+Each use is a note. None of them is read in the documents of runs that were started before Quire had them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from quire.diagnostics import Diagnostic
+from quire.formats.near_names import name_fix
+from quire.formats.playbook.codes import notes, warnings
+from quire.formats.playbook.names import asked_names, family
+from quire.formats.playbook.syntax import ContextChoice, ModelChoice
+from quire.patterns import late_pattern
+from quire.source import Span
+from quire.wording import Suggestions, did_you_mean
+
+if TYPE_CHECKING:
+    from quire.formats.playbook.syntax import ArtifactDeclaration, Playbook, Step
+
+NONE = "none"
+"""The only argument of a `@context` that leaves all earlier results out."""
+
+_CONTEXT = late_pattern(r"@context\(([^\S\n]*+[A-Za-z0-9_]++[^\S\n]*+(?:,[^\S\n]*+[A-Za-z0-9_]++[^\S\n]*+)*)\)")
+_MODEL = late_pattern(r"@model\(([A-Za-z0-9_-]++)\)")
+_WORD = late_pattern(r"[A-Za-z0-9_]++")
+_FROM = late_pattern(r"\n[^\S\n]*+from:[^\S\n]*+(\S++)[^\S\n]*+(?![^\n])", re.IGNORECASE)
+_BREAK = late_pattern(r"\\(\\n|n)")
+
+
+def read_extension(text: str, at: int, found: list[Diagnostic]) -> ContextChoice | ModelChoice | None:
+    """Read a line that begins with `@context(` or `@model(`. Return None if it is text."""
+    if context := _CONTEXT.fullmatch(text):
+        names = tuple(dict.fromkeys(_WORD.findall(context[1])))
+        _note("@context", "send this line to the model", Span(at, at + len(text)), found)
+        return ContextChoice(() if names == (NONE,) else names, at, at + len(text))
+    if model := _MODEL.fullmatch(text):
+        _note("@model", "send this line to the model", Span(at, at + len(text)), found)
+        return ModelChoice(model[1], at, at + len(text))
+    return None
+
+
+def read_source(text: str, start: int, end: int, found: list[Diagnostic]) -> tuple[str, int] | None:
+    """Return the name after the first `from:` of a section, and its place."""
+    match = _FROM.search(text, start, end)
+    if match is None:
+        return None
+    _note("from:", "skip this line", Span(match.start(1), match.end(1)), found)
+    return match[1], match.start(1)
+
+
+def with_line_breaks(text: str) -> str:
+    """Return a text of `@elicit` with a line break in place of each `\\n`; `\\\\n` stands for the two characters."""
+    return _BREAK.sub(lambda found: "\n" if found[1] == "n" else found[1], text) if "\\n" in text else text
+
+
+def note_escape(span: Span, found: list[Diagnostic]) -> None:
+    _note("a backslash in a question", "take it as a character of the text", span, found)
+
+
+def _note(what: str, elsewhere: str, span: Span, found: list[Diagnostic]) -> None:
+    message = f"{what[0].upper()}{what[1:]} is Quire's own: other implementations {elsewhere}"
+    found.append(Diagnostic(notes.QUIRE_ONLY, message, span))
+
+
+def check_names(playbook: Playbook, found: list[Diagnostic]) -> None:
+    """Report names of `@context` and `from:` that mean no result."""
+    names = _Results(playbook.steps)
+    for parent in playbook.steps:
+        before = names.before(parent)
+        names.check(parent, before, set(), found)
+        for arm in parent.arms:
+            here = _results(parent)
+            for step in arm.steps:
+                names.check(step, before, here, found)
+                here |= _results(step)
+    if playbook.artifact and playbook.artifact.source:
+        names.check_source(playbook.artifact, found)
+
+
+class _Results:
+    """The names of all results of a playbook."""
+
+    def __init__(self, steps: Sequence[Step]) -> None:
+        self._suggestions = Suggestions.wide()
+        self._set_by: dict[str, str] = {}
+        self._before: set[str] = set()
+        self._passed: list[Step] = []
+        for parent in steps:
+            for step in family(parent):
+                for name in _results(step):
+                    self._set_by.setdefault(name, step.label)
+
+    def before(self, parent: Step) -> set[str]:
+        """Return the names of the results before a step. Steps have to be asked for in their order."""
+        for step in self._passed:
+            self._before |= _results(step)
+        self._passed = list(family(parent))
+        return self._before
+
+    def check(self, step: Step, before: set[str], here: set[str], found: list[Diagnostic]) -> None:
+        """Check the names of a step that sees the results `before` its parent, and those `here`, in its arm."""
+        chosen = step.context
+        if chosen is None:
+            return
+        for word in _WORD.finditer(step.document, chosen.start + len("@context("), chosen.end - 1):
+            if (name := word[0]) in before or name in here or not chosen.names:
+                continue
+            known = before | here
+            close = self._suggestions.nearest(name, known)
+            help = did_you_mean(close, "name an output or the number of a step before this one", form='"{}"')
+            if name in self._set_by:
+                help = "a step sees only results that come before it in every run that reaches it"
+            span = Span(*word.span())
+            fix = name_fix(name, known, span) if close and name not in self._set_by else ()
+            message = f'No earlier result is named "{name}"'
+            found.append(Diagnostic(warnings.UNKNOWN_CONTEXT, message, span, "the model is shown nothing", help, fix))
+
+    def check_source(self, artifact: ArtifactDeclaration, found: list[Diagnostic]) -> None:
+        name = artifact.source
+        if name in self._set_by:
+            return
+        close = self._suggestions.nearest(name, self._set_by)
+        help = did_you_mean(close, "name an @output, or the number of a step", form='"{}"')
+        message = f'The artifact comes from "{name}", which is neither an output nor a step'
+        fix = name_fix(name, self._set_by, artifact.source_span) if close else ()
+        span, label = artifact.source_span, "the result of the last step is taken"
+        found.append(Diagnostic(warnings.ARTIFACT_SOURCE, message, span, label, help, fix))
+
+
+def _results(step: Step) -> set[str]:
+    """Return the names under which the results of a step can be chosen."""
+    return {step.label, *asked_names(step), *((step.output.name,) if step.output else ())}
