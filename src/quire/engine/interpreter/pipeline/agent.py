@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from quire.plan.nodes import Agent, Step
     from quire.schema import Schema
 
+
 def run_agent(step: Step, work: Agent, path: str, frame: PipelineScope) -> Walk:
     identity = work.identity or frame.setting.identity
     profile = frame.setting.profiles.get(identity)
