@@ -60,6 +60,17 @@ async def test_length_is_said(smollm2: Path) -> None:
     assert (reply.finish_reason, reply.usage.output_tokens) == ("length", 4)
 
 
+async def test_at_temperature_0_the_same_is_said_twice(smollm2: Path) -> None:
+    model = LocalModel(smollm2, name="x")
+
+    async def said(temperature: float | None) -> str:
+        call = user("Invent a name for a ship.", max_tokens=24, temperature=temperature)
+        return (await model.complete(call, lambda piece: None)).text
+
+    assert await said(0.0) == await said(0.0)
+    assert len({await said(2.0) for _ in range(3)}) > 1
+
+
 async def test_only_the_closing_object_is_forced(smollm2: Path) -> None:
     pieces: list[str] = []
     call = user("How is the weather today? One sentence.", closing=SCHEMA, max_tokens=24)

@@ -8,6 +8,7 @@ import errno
 import json
 import logging
 import socket
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -23,7 +24,7 @@ from quire.errors import ModelFailed
 from quire.models.choose import ModelSettings, ProviderSettings
 from quire.models.failures import Service, failure_of
 from quire.models.open import open_model
-from quire.models.providers import HostedModel
+from quire.models.providers import UNSAID, HostedModel
 from quire.models.retry import Retrying
 
 if TYPE_CHECKING:
@@ -82,6 +83,52 @@ async def test_max_tokens_is_passed_on(stub: Stub) -> None:
     stub.behaviours = [stub.say("x")]
     await opened(stub, Waits()).complete(ModelCall("", (Message("user", "x"),), max_tokens=17), lambda piece: None)
     assert 17 in (stub.requests[0].get("max_tokens"), stub.requests[0].get("max_completion_tokens"))
+
+
+async def test_the_settings_of_a_call_are_sent_as_parameters(stub: Stub) -> None:
+    stub.behaviours = [stub.say("x")]
+    call = ModelCall("", (Message("user", "x"),), temperature=0.25, reasoning="low")
+    await opened(stub, Waits()).complete(call, lambda piece: None)
+    await opened(stub, Waits()).complete(CALL, lambda piece: None)
+    assert (stub.requests[0]["temperature"], stub.requests[0]["reasoning_effort"]) == (0.25, "low")
+    assert not {"temperature", "reasoning_effort", "max_tokens", "max_completion_tokens"} & stub.requests[1].keys()
+
+
+@pytest.mark.parametrize(("reasoning", "sent"), [("none", None), ("high", "enabled")])
+async def test_a_provider_gets_reasoning_in_its_own_words(
+    stub: Stub, monkeypatch: pytest.MonkeyPatch, reasoning: str, sent: str | None
+) -> None:
+    monkeypatch.setenv("ANTHROPIC_API_KEY", SECRET)
+    monkeypatch.setenv("ANTHROPIC_BASE_URL", stub.url)
+    stub.behaviours = [stub.refuse(400)]
+    model = open_model("anthropic:claude-haiku-4-5", ModelSettings())
+    with pytest.raises(ModelFailed):
+        await model.complete(ModelCall("", (Message("user", "x"),), reasoning=reasoning), lambda piece: None)
+    thinking = stub.requests[0].get("thinking")
+    assert (thinking["type"] if isinstance(thinking, dict) else None) == sent
+
+
+async def test_a_model_that_thinks_takes_no_temperature_and_nothing_is_printed(
+    stub: Stub, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", SECRET)
+    monkeypatch.setenv("OPENAI_BASE_URL", stub.url)
+    stub.behaviours = [stub.say("x")]
+    call = ModelCall("", (Message("user", "x"),), temperature=0.25)
+    with warnings.catch_warnings(record=True) as printed:
+        warnings.simplefilter("always")
+        for category, pattern in UNSAID:
+            warnings.filterwarnings("ignore", category=category, message=pattern)
+        await open_model("openai-chat:o3-mini", ModelSettings()).complete(call, lambda piece: None)
+    assert "temperature" not in stub.requests[0]
+    assert [one for one in printed if "temperature" in str(one.message)] == []
+
+
+async def test_the_timeout_of_a_call_replaces_that_of_the_model(stub: Stub) -> None:
+    stub.behaviours = [stub.hang]
+    call = ModelCall("", (Message("user", "x"),), timeout=0.2)
+    with pytest.raises(ModelFailed, match=r"the timeout is 0\.2 s"):
+        await Retrying(opened(stub, Waits())._model, backoff=()).complete(call, lambda piece: None)
 
 
 async def test_a_reply_cut_by_length_is_kept(stub: Stub) -> None:

@@ -45,12 +45,17 @@ MAX_PROMPT_CHARACTERS = 8_000_000
 """About two million tokens: more than models read. A longer call is not made, so nothing is paid for it."""
 
 
+def smallest(*limits: int | None) -> int | None:
+    """Return the limit that counts: the smallest of those that are set, or None."""
+    return min((limit for limit in limits if limit is not None), default=None)
+
+
 @dataclass(frozen=True, slots=True)
 class ModelCall:
     """One call of a model.
 
-    `label`, `identity` and `allow` say which step of which agent makes the call. They are for scripted replies;
-    providers do not see them.
+    `run`, `label`, `identity` and `allow` say which step of which agent makes the call. They are for scripted replies
+    and for limits; providers do not see them.
     """
 
     system: str
@@ -58,8 +63,13 @@ class ModelCall:
     closing: Mapping[str, Value] | None = None
     """As in `ModelRequest`; a model that cannot force it simply answers."""
     max_tokens: int | None = None
+    temperature: float | None = None
+    """None, here and below, for that of the service."""
+    reasoning: str = ""
+    timeout: float | None = None
     schema: Mapping[str, Value] | None = None
     tools: tuple[Offered, ...] = ()
+    run: str = ""
     label: str = ""
     identity: str = ""
     allow: tuple[str, ...] | None = None

@@ -74,6 +74,14 @@ class ModelRequest(Struct, frozen=True, gc=False):
     tools: tuple[Offered, ...] = ()
     model: str = ""
     """Empty for the run's own model."""
+    temperature: float | None = None
+    """None, here and below, for that of the model's tier, or of the service."""
+    max_tokens: int | None = None
+    """Longest reply in tokens. If several limits hold, the smallest counts."""
+    reasoning: str = ""
+    """How much the model thinks before it answers: one of `REASONING`."""
+    timeout: float | None = None
+    """Seconds that a service may be silent. Not hashed: a reply does not depend on it."""
     identity: str = ""
     allow: tuple[str, ...] | None = None
     """The tools that the document leaves to the agent; None if it does not say."""
@@ -106,6 +114,12 @@ class ModelRequest(Struct, frozen=True, gc=False):
             content["tools"] = [[tool.name, tool.description, tool.schema] for tool in self.tools]
         if self.model:
             content["model"] = self.model
+        if self.temperature is not None:
+            content["temperature"] = self.temperature
+        if self.max_tokens is not None:
+            content["max_tokens"] = self.max_tokens
+        if self.reasoning:
+            content["reasoning"] = self.reasoning
         if self.identity:
             content["identity"] = self.identity
         return content

@@ -12,6 +12,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from quire.engine.interpreter.environment import MAX_TURNS
 from quire.errors import BadConfiguration, CannotStart
 from quire.library.document import load
 from quire.library.library import Library
@@ -48,7 +49,7 @@ class Foresight:
         return self.bounds(plan), self.envelope(plan)
 
     def bounds(self, plan: Plan) -> PlanBounds:
-        allowance = Allowance(turns=max(one.turns for one in self._profiles.values()))
+        allowance = Allowance(turns=max(one.turns or MAX_TURNS for one in self._profiles.values()))
         return bounds(plan, self._called(plan), self._tools_of, allowance)
 
     def envelope(self, plan: Plan) -> CapabilityEnvelope:

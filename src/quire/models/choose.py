@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from msgspec import Struct, field
@@ -16,6 +17,9 @@ from msgspec.structs import replace
 
 from quire.engine.ports import LONGEST_REPLY, Model, ModelCall, ModelReply
 from quire.errors import NoModel
+
+if TYPE_CHECKING:
+    from quire.values import Value
 
 TIMEOUT = 120.0
 """Seconds in which a service must send something, unless configured otherwise."""
@@ -31,6 +35,25 @@ class ProviderSettings(Struct, frozen=True):
     """In seconds; None for the timeout of all models."""
 
 
+class CallSettings(Struct, frozen=True, omit_defaults=True):
+    """Settings of the calls of one agent, or of one tier. See `ModelRequest` for those that a call carries."""
+
+    temperature: float | None = None
+    max_tokens: int | None = None
+    reasoning: str = ""
+    timeout: float | None = None
+    """In seconds."""
+    at_once: int | None = None
+    """How many calls may run side by side in this process; the present value holds, and no run pins it."""
+
+    def as_value(self) -> dict[str, Value]:
+        """Return the settings that are set, in the form in which a run pins them."""
+        return {name: value for name in PINNED if (value := getattr(self, name)) not in (None, "")}
+
+
+PINNED = ("temperature", "max_tokens", "reasoning", "timeout")
+
+
 class Price(Struct, frozen=True):
     """Dollars per million tokens."""
 
@@ -43,6 +66,8 @@ class ModelSettings(Struct, frozen=True):
 
     default: str | None = None
     tiers: Mapping[str, str] = field(default_factory=dict)
+    tier_settings: Mapping[str, CallSettings] = field(default_factory=dict)
+    """Of the tiers that are written as tables."""
     providers: Mapping[str, ProviderSettings] = field(default_factory=dict)
     timeout: float = TIMEOUT
     """Seconds that a service may be silent, before a reply and in the middle of one."""

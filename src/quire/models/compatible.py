@@ -44,7 +44,16 @@ def compatible_model(
 
     price: PriceSource = "free" if free else "unknown"
     secrets, hint = ((key,), "") if key else ((), no_key)
-    hosted = HostedModel(spec, build, price=price, secrets=secrets, read_seconds=timeout, no_key=hint, absent=absent)
+    hosted = HostedModel(
+        spec,
+        build,
+        price=price,
+        secrets=secrets,
+        read_seconds=timeout,
+        no_key=hint,
+        absent=absent,
+        effort="openai_reasoning_effort",
+    )
     return Retrying(hosted)
 
 

@@ -66,11 +66,16 @@ class LocalModel:
         said = _Said()
         if call.schema is not None and forcible(call.schema):
             shape = shaped(call.schema, texts=REPLY_TEXT)
-            said = await self._force(messages, shape, call.max_tokens or FORCED_TOKENS, FORCED_SAMPLING, on_delta)
+            sampling = _sampling(FORCED_SAMPLING, call)
+            said = await self._force(messages, shape, call.max_tokens or FORCED_TOKENS, sampling, on_delta)
             self._check_whole(said)
         if not said.text:
-            limit = call.max_tokens or PROSE_TOKENS
-            said = said.then(await self._say({"messages": messages, "max_tokens": limit, **SAMPLING}, on_delta))
+            request = {
+                "messages": messages,
+                "max_tokens": call.max_tokens or PROSE_TOKENS,
+                **_sampling(SAMPLING, call),
+            }
+            said = said.then(await self._say(request, on_delta))
         if call.closing is not None and not closes(said.text, call.closing):
             said = await self._close(call.closing, messages, said, on_delta)
         if not said.text.strip():
@@ -93,7 +98,7 @@ class LocalModel:
         said = _Said()
         for loose in (False, True):
             shape = choice(call.tools, answer, texts=REPLY_TEXT, loose=loose)
-            tried = await self._force(messages, shape, limit, FORCED_SAMPLING, show)
+            tried = await self._force(messages, shape, limit, _sampling(FORCED_SAMPLING, call), show)
             said = said.then(tried)
             if said.text:
                 break
@@ -185,6 +190,10 @@ class LocalModel:
         if use is not None:
             return ModelReply(text, self._name, usage, "tool_call", uses=(use,))
         return ModelReply(text, self._name, usage, said.finish)
+
+
+def _sampling(usual: Mapping[str, object], call: ModelCall) -> Mapping[str, object]:
+    return usual if call.temperature is None else {**usual, "temperature": call.temperature}
 
 
 @dataclass(slots=True)

@@ -52,8 +52,13 @@ EMPTY_PART = 100
 REPLY_LIMITS = Limits(line=16_000_000, body=16_000_000, stream=200_000_000)
 """A token is one line of some hundred bytes; some services send the whole of a long call as one line."""
 
-UNSAID = ((UsageExtractionFailedWarning, ""), (UserWarning, r"[A-Z_]+ is not a valid FinishReason$"))
-"""Warnings of the libraries about a service's numbers and words, which are not for the user's terminal."""
+UNSAID = (
+    (UsageExtractionFailedWarning, ""),
+    (UserWarning, r"[A-Z_]+ is not a valid FinishReason$"),
+    (UserWarning, r"Sampling parameters \["),
+)
+"""Warnings of the libraries about a service's numbers and words, and about models that think and take no temperature.
+They are not for the user's terminal."""
 
 for _category, _message in UNSAID:
     warnings.filterwarnings("ignore", category=_category, message=_message)
@@ -80,13 +85,16 @@ class HostedModel:
         read_seconds: float = TIMEOUT,
         no_key: str = "",
         absent: str = "",
+        effort: str = "thinking",
     ) -> None:
         """`no_key` is the advice if a required key is not configured, `absent` the advice if the service does not
-        answer."""
+        answer. `effort` is the name under which the library takes how much a model thinks: under `thinking` it sends
+        that only to models of which it knows that they think."""
         self._name = name
         self._build = build
         self._price = price
         self._read_seconds = read_seconds
+        self._effort = effort
         self._model = self._built()
         url: object = getattr(self._model, "base_url", None)
         self._service = Service(tuple(secrets), no_key, absent, str(url or ""))
@@ -175,7 +183,8 @@ class HostedModel:
         messages, parameters = conversation.messages(), conversation.parameters(schema)
         settings = self._settings(conversation.call)
         failure: ModelFailed
-        patience = _Patience(self._read_seconds * SILENCES)
+        seconds = self._seconds(conversation.call)
+        patience = _Patience(seconds * SILENCES)
         try:
             async with (
                 patience,
@@ -190,7 +199,7 @@ class HostedModel:
                 yield stream.get()
             return
         except Exception as error:
-            failure = patience.failure(self._name) or failure_of(error, self._name, self._service, self._read_seconds)
+            failure = patience.failure(self._name) or failure_of(error, self._name, self._service, seconds)
             if schema is not None and refuses_request(error):
                 failure = SchemaRefused(failure.message, kind=failure.kind)
         # Raised outside the handler so that the library's exception, which holds the request, is not its context.
@@ -212,15 +221,23 @@ class HostedModel:
         )
         return self._usage(expected).cost
 
+    def _seconds(self, call: ModelCall) -> float:
+        return self._read_seconds if call.timeout is None else call.timeout
+
     def _settings(self, call: ModelCall) -> RequestSettings:
         settings = RequestSettings()
         # A setting that the provider's library does not support would print a warning on the terminal.
         if "timeout" not in self._model.unsupported_settings:
-            settings["timeout"] = self._read_seconds
+            settings["timeout"] = self._seconds(call)
         if "max_retries" not in self._model.unsupported_settings:
             settings["max_retries"] = 0
         if call.max_tokens is not None:
             settings["max_tokens"] = call.max_tokens
+        if call.temperature is not None:
+            settings["temperature"] = call.temperature
+        if call.reasoning:
+            off = call.reasoning == "none" and self._effort == "thinking"
+            settings[self._effort] = False if off else call.reasoning  # type: ignore[literal-required]
         return settings
 
     def _usage(self, response: ModelResponse | None) -> Usage:

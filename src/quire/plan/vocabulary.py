@@ -1,4 +1,5 @@
-"""Words of directives that formats, engine and displays share: events, operators, decisions, limits."""
+"""Words that formats, engine and displays share: events, operators, decisions and limits of directives, and how much
+models think."""
 
 from __future__ import annotations
 
@@ -16,6 +17,8 @@ TIERS: Final = ("safe", "write", "elevated", "unrestricted")
 PARAMETER_TYPES: Final = ("string", "integer", "number", "boolean", "array", "object", "list", "dict")
 POSITIONS: Final = ("system", "before", "after")
 CONTEXT: Final = (*POSITIONS, "suppress")
+REASONING: Final = ("none", "minimal", "low", "medium", "high")
+"""How much a model thinks before it answers; words that services know."""
 OPERATORS: Final = ("eq", "ne", "gt", "gte", "lt", "lte", "in", "contains", "regex", "exists")
 
 

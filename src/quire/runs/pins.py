@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, TypeAlias, assert_never, cast
+from typing import TYPE_CHECKING, Any, TypeAlias, assert_never, cast
 
 from msgspec import Struct, field
 from msgspec.structs import asdict
@@ -74,10 +74,23 @@ def _is_map_of(shape: Shape) -> Shape:
     return lambda value: isinstance(value, Mapping) and all(shape(one) for one in value.values())
 
 
+_CALL_SETTINGS: Mapping[str, Shape] = {
+    "temperature": _is_amount,
+    "max_tokens": _is_count,
+    "reasoning": _is_text,
+    "timeout": _is_amount,
+}
+
+
 def _is_profile(value: Value) -> bool:
-    if not isinstance(value, list | tuple) or len(value) not in (3, 4):
+    if not isinstance(value, list | tuple) or not 3 <= len(value) <= 5:
         return False
-    return _are_texts(value[:2]) and _are_texts(value[2]) and all(_is_count(one) for one in value[3:])
+    if not (_are_texts(value[:2]) and _are_texts(value[2]) and all(_or_none(_is_count)(one) for one in value[3:4])):
+        return False
+    settings = value[4] if len(value) == 5 else {}
+    return isinstance(settings, Mapping) and all(
+        name in _CALL_SETTINGS and _CALL_SETTINGS[name](one) for name, one in settings.items()
+    )
 
 
 SHAPES: Mapping[str, Shape] = {
@@ -303,17 +316,23 @@ async def read_pinned(text: Texts, row: RunRow, *, repairs: int, fan_out_depth: 
 
 def pinned_profiles(agents: Mapping[str, AgentSettings]) -> dict[str, Value]:
     """Return the identities that its agents can have, in the form in which a run pins them."""
-    return {name: [one.model or "", one.system, list(one.tools), one.turns] for name, one in agents.items()}
+    return {
+        name: [one.model or "", one.system, list(one.tools), one.turns, one.call.as_value()]
+        for name, one in agents.items()
+    }
 
 
 def read_profiles(stored: Mapping[str, Value]) -> dict[str, Profile]:
-    """Return the identities that a run has pinned."""
-    entries = cast("Mapping[str, tuple[str, str, list[str], int]]", stored)
-    return {name: _profile(*entry) for name, entry in entries.items()}
-
-
-def _profile(model: str, system: str, tools: list[str], turns: int | None = None) -> Profile:
-    """Return one profile. Those of 0.1.0 do not contain the number of turns."""
-    if turns is None:
-        return Profile(model, system, tuple(tools), stops_repetition=False)
-    return Profile(model, system, tuple(tools), turns)
+    """Return the identities that a run has pinned. Those of 0.1.0 do not contain the number of turns."""
+    entries = cast("Mapping[str, list[Any]]", stored)
+    return {
+        name: Profile(
+            entry[0],
+            entry[1],
+            tuple(entry[2]),
+            entry[3] if len(entry) > 3 else None,
+            **(entry[4] if len(entry) > 4 else {}),
+            stops_repetition=len(entry) > 3,
+        )
+        for name, entry in entries.items()
+    }

@@ -43,8 +43,9 @@ def _prompt_of_pipeline(document: Document, path: str, given: Mapping[str, Value
     from quire.engine.interpreter.pipeline.preview import preview_agent
     from quire.formats.pipeline.inputs import inferred_inputs
     from quire.library.lookup import tree_of
+    from quire.runs.pins import pinned_profiles, read_profiles
 
-    profiles = {name: Profile(one.model or "", one.system, one.tools) for name, one in settings.agents.items()}
+    profiles = read_profiles(pinned_profiles(settings.agents))
     found = preview_agent(document.runnable(), path, given, Environment(profiles={"default": Profile(), **profiles}))
     missing = [name for name in inferred_inputs(tree_of(document)) if name not in given]
     notes = [f"no value for {name}: its name in brackets stands for it (-i {name}=…)" for name in missing]

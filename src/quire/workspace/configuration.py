@@ -22,7 +22,6 @@ from quire.workspace.mcp_config import CONFIG_FILE as MCP_FILE
 from quire.workspace.mcp_config import McpServer, read_servers
 from quire.workspace.requested_settings import find_excess, without_excess
 from quire.workspace.settings import (
-    DEFAULT_TURNS,
     AgentSettings,
     Durability,
     OnUncertain,
@@ -320,7 +319,7 @@ def _agent(table: Table) -> AgentSettings:
         table.text("model"),
         table.text("system") or "",
         table.texts("tools"),
-        DEFAULT_TURNS if turns is None else turns,
+        turns,
     )
     table.end()
     return settings

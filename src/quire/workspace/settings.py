@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Literal
 from msgspec import Struct, field
 
 from quire.engine.pure_work import PURE_WORK
+from quire.models.choose import CallSettings
 
 if TYPE_CHECKING:
     from quire.models.choose import ModelSettings
@@ -53,16 +54,14 @@ class TrustSettings(Struct, frozen=True):
     documents: bool = False
 
 
-DEFAULT_TURNS = 25
-
-
 class AgentSettings(Struct, frozen=True):
     """An identity of agents. `turns` is the number of turns in a row in which an agent of a pipeline may use tools."""
 
     model: str | None = None
     system: str = ""
     tools: tuple[str, ...] = ()
-    turns: int = DEFAULT_TURNS
+    turns: int | None = None
+    call: CallSettings = CallSettings()
 
 
 class SpawnSettings(Struct, frozen=True):

@@ -17,6 +17,7 @@ from quire.engine.ports import (
     Ports,
     Present,
     Priced,
+    smallest,
 )
 from quire.engine.records import Answer, EffectRecord, Question, Usage
 from quire.engine.request_hashes import KINDS, request_hash
@@ -114,9 +115,13 @@ class Performer:
             request.system,
             request.messages,
             request.closing,
-            max_tokens=request.bounds.tokens if request.bounds else None,
+            max_tokens=smallest(request.max_tokens, request.bounds.tokens if request.bounds else None),
+            temperature=request.temperature,
+            reasoning=request.reasoning,
+            timeout=request.timeout,
             schema=request.schema,
             tools=request.tools,
+            run=self._run,
             label=request.label,
             identity=request.identity,
             allow=request.allow,

@@ -17,15 +17,21 @@ if TYPE_CHECKING:
     from quire.engine.interpreter.thread.setup import ParentContext
 
 MAX_TURNS = 25
+"""Turns of an agent whose profile does not set them, as in 0.1.0."""
 
 
 class Profile(Struct, frozen=True):
-    """An identity: the model and the system prompt of its agents, their tools, and their number of turns."""
+    """An identity: the model and the system prompt of its agents, their tools, and the settings of their calls."""
 
     model: str = ""
     system: str = ""
     tools: tuple[str, ...] = ()
-    turns: int = MAX_TURNS
+    turns: int | None = None
+    """None if the profile does not set it."""
+    temperature: float | None = None
+    max_tokens: int | None = None
+    reasoning: str = ""
+    timeout: float | None = None
     stops_repetition: bool = True
     """False in runs of 0.1.0, where an agent could make a failing call again and again."""
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, cast
 from msgspec import Struct
 
 from quire.engine.conversation import MOST_CALLS, Message, Offered, ToolUse, too_many_calls
+from quire.engine.interpreter.environment import MAX_TURNS
 from quire.engine.requests import Emit, HumanRequest, ModelRequest, Request, ToolRequest
 from quire.errors import StepFailed
 from quire.plan.built_in_tools import ASK
@@ -50,7 +51,7 @@ class ToolTurns(Struct):
         """Return the first reply without tool calls. Messages are added to the list."""
         self.last = f"{self.path}/model"
         reply: Mapping[str, Value] = yield self.request(self.last, messages)
-        most = self.profile.turns
+        most = self.profile.turns or MAX_TURNS
         for turn in range(1, most + 1):
             uses = [ToolUse.of(one) for one in cast("list[list[Any]]", reply.get("uses") or [])]
             if not uses:

@@ -117,6 +117,10 @@ class _Turn:
             schema=self._schema.json_schema(self._frame.plan.schemas.get) if self._schema else None,
             tools=self._offered,
             model=self._profile.model,
+            temperature=self._profile.temperature,
+            max_tokens=self._profile.max_tokens,
+            reasoning=self._profile.reasoning,
+            timeout=self._profile.timeout,
             identity=self._identity,
             allow=self._work.tools,
         )

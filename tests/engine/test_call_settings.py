@@ -1,0 +1,86 @@
+"""Settings of a model call: they reach the model, and change the hash of a request only where they are set."""
+
+from __future__ import annotations
+
+import pytest
+from tests.engine.house import House
+from tests.engine.test_pipeline import output, walk
+
+from quire.engine.conversation import Message
+from quire.engine.interpreter.environment import Profile
+from quire.engine.ports import smallest
+from quire.engine.request_hashes import request_hash
+from quire.engine.requests import Bounds, ModelRequest, Walk
+from quire.models.choose import CallSettings
+from quire.runs.pins import misshapen_pin, pinned_profiles, read_profiles
+from quire.values import Value
+from quire.workspace.settings import AgentSettings
+
+
+def request(**settings: float | int | str) -> ModelRequest:
+    messages = (Message("user", "Hello?"),)
+    return ModelRequest("1/model", "1", "Be brief.", messages, model="house:small", identity="default", **settings)  # type: ignore[arg-type]
+
+
+def test_the_hash_of_a_request_without_settings_is_that_of_older_versions() -> None:
+    assert request_hash(request()) == "9f268b1bbb872eb5956cb3f740fb96edca8728638c95c6de01d7c3c8c4005e3d"
+
+
+@pytest.mark.parametrize(
+    ("settings", "counts"),
+    [
+        ({"temperature": 0.0}, True),
+        ({"max_tokens": 5}, True),
+        ({"reasoning": "low"}, True),
+        ({"timeout": 5.0}, False),
+    ],
+)
+def test_a_setting_counts_where_the_reply_depends_on_it(settings: dict[str, float], counts: bool) -> None:
+    assert (request_hash(request(**settings)) != request_hash(request())) is counts
+
+
+async def test_the_settings_of_a_profile_reach_the_model(house: House) -> None:
+    profile = Profile(temperature=0.3, max_tokens=70, reasoning="low", timeout=9.0)
+    ended = await house.drive(walk("pipeline: p\nsteps:\n- agent: {prompt: a}", profiles={"default": profile}))
+    assert output(ended) == "reply to a"
+    (call,) = house.model.calls
+    assert (call.temperature, call.max_tokens, call.reasoning, call.timeout) == (0.3, 70, "low", 9.0)
+    assert call.run == house.run
+
+
+async def test_the_smallest_limit_of_a_reply_counts(house: House) -> None:
+    def asking() -> Walk:
+        yield ModelRequest("1/model", "1", "", (Message("user", "a"),), max_tokens=70, bounds=Bounds(tokens=30))
+        yield ModelRequest("2/model", "2", "", (Message("user", "b"),), max_tokens=20, bounds=Bounds(tokens=30))
+        return ""
+
+    await house.drive(asking())
+    assert [call.max_tokens for call in house.model.calls] == [30, 20]
+    assert smallest(None, None) is None
+
+
+def test_profiles_are_pinned_with_their_settings() -> None:
+    settings = CallSettings(temperature=0.0, max_tokens=9, at_once=2)
+    agents = {"default": AgentSettings(), "x": AgentSettings("m", "s", ("t",), 3, settings)}
+    pinned = pinned_profiles(agents)
+    assert read_profiles(pinned) == {
+        "default": Profile(),
+        "x": Profile("m", "s", ("t",), 3, temperature=0.0, max_tokens=9),
+    }
+
+
+def test_profiles_of_older_runs_are_read() -> None:
+    assert read_profiles({"a": ["m", "s", ["t"]], "b": ["m", "s", [], 7]}) == {
+        "a": Profile("m", "s", ("t",), stops_repetition=False),
+        "b": Profile("m", "s", (), 7),
+    }
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [{"temperature": "hot"}, {"max_tokens": -1}, {"reasoning": 3}, {"unknown": 1}, "text", {"timeout": True}],
+)
+def test_pinned_settings_have_a_shape(settings: Value) -> None:
+    needed: dict[str, Value] = {"document": "", "folder": None, "model": "", "inputs": {}}
+    assert misshapen_pin({**needed, "profiles": {"x": ["", "", [], None, {}]}}) == ""
+    assert misshapen_pin({**needed, "profiles": {"x": ["", "", [], None, settings]}}) == "profiles"
