@@ -12,11 +12,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from enum import StrEnum
 from typing import TypeAlias
 
-from msgspec import Struct
+from msgspec import UNSET, Struct
 
+from quire.safe_regex import LONGEST_MATCHED, BadPattern, matches, portable
+from quire.schema_types import Enum, Field, FieldType, Kind, ListOf, Object, Ref, Simple
 from quire.source import NOWHERE, Span
 from quire.values import Value, encode
 from quire.wording import cut
@@ -37,92 +38,6 @@ __all__ = [
     "cycles",
     "refs",
 ]
-
-
-class Kind(StrEnum):
-    """Types without parameters."""
-
-    BOOL = "bool"
-    STRING = "string"
-    NUMBER = "number"
-
-
-class Simple(Struct, frozen=True):
-    kind: Kind
-
-
-@dataclass(frozen=True, slots=True)
-class Enum:
-    """One of several literals."""
-
-    values: tuple[Value, ...]
-    _simple: frozenset[tuple[bool, object]] = field(init=False, repr=False, compare=False)
-    _nested: tuple[Value, ...] = field(init=False, repr=False, compare=False)
-
-    def __post_init__(self) -> None:
-        nested = tuple(one for one in self.values if _is_nested(one))
-        simple = frozenset(_distinct(one) for one in self.values if not _is_nested(one))
-        object.__setattr__(self, "_nested", nested)
-        object.__setattr__(self, "_simple", simple)
-
-    def distinct(self) -> list[Value]:
-        """Return the values without repetitions. Repeated lists and objects are kept."""
-        found = {(str(index) if _is_nested(one) else _distinct(one)): one for index, one in enumerate(self.values)}
-        return list(found.values())
-
-    def __contains__(self, value: Value) -> bool:
-        if _is_nested(value):
-            return any(_equal(value, one) for one in self._nested)
-        return _distinct(value) in self._simple
-
-
-class ListOf(Struct, frozen=True):
-    of: Simple | Enum | Object | Ref
-
-
-class Object(Struct, frozen=True):
-    fields: tuple[Field, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Ref:
-    """A reference to another schema."""
-
-    schema: str
-    span: Span = field(default=NOWHERE, compare=False)
-    """Where the name of the other schema is in the document."""
-
-
-FieldType: TypeAlias = Simple | Enum | ListOf | Object | Ref
-
-
-class Field(Struct, frozen=True):
-    name: str
-    type: FieldType
-    required: bool = True
-
-
-def _is_nested(value: Value) -> bool:
-    return isinstance(value, Mapping | Sequence) and not isinstance(value, str)
-
-
-def _distinct(value: Value) -> tuple[bool, object]:
-    """Return a key for a value that is not a list or an object. In Python `True` equals `1`, in JSON it does not."""
-    return isinstance(value, bool), value
-
-
-def _equal(one: Value, other: Value) -> bool:
-    """Compare as JSON does. `other` is a literal of a document, which bounds the recursion."""
-    if isinstance(one, bool) or isinstance(other, bool):
-        return one is other
-    if isinstance(one, Mapping) and isinstance(other, Mapping):
-        return one.keys() == other.keys() and all(_equal(one[key], other[key]) for key in other)
-    if isinstance(one, str) or isinstance(other, str):
-        return one == other
-    if isinstance(one, Sequence) and isinstance(other, Sequence):
-        return len(one) == len(other) and all(map(_equal, one, other))
-    return one == other
-
 
 _SHOWN_TEXT = 60
 _SHOWN_VALUES = 12
@@ -174,12 +89,17 @@ def violations(
             if isinstance(part, str) or not isinstance(part, Sequence):
                 yield Violation(path, f"must be a list, not {shown(part)}")
                 continue
+            if type.max_items is not None and len(part) > type.max_items:
+                yield Violation(path, f"must have at most {type.max_items:,} items, not {len(part):,}")
+                continue
             walks.append(_items(path, type, part))
         elif isinstance(type, Enum):
             if part not in type:
                 yield Violation(path, f"must be {_options(type)}, not {shown(part)}")
         elif not _is(type.kind, part):
             yield Violation(path, f"must be {_NAMES[type.kind]}, not {shown(part)}")
+        elif problem := _beyond(type, part):
+            yield Violation(path, problem)
 
 
 def _fields(path: str, type: Object, value: Mapping[str, Value]) -> Iterator[tuple[str, FieldType | None, Value]]:
@@ -202,6 +122,36 @@ def _is(kind: Kind, value: Value) -> bool:
     if kind is Kind.STRING:
         return isinstance(value, str)
     return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _beyond(type: Simple, value: Value) -> str:
+    """Return which limit of its type a value exceeds; empty if none."""
+    if isinstance(value, int | float):
+        if type.minimum is not None and value < type.minimum:
+            return f"must be at least {type.minimum}, not {shown(value)}"
+        if type.maximum is not None and value > type.maximum:
+            return f"must be at most {type.maximum}, not {shown(value)}"
+    elif isinstance(value, str):
+        longest = _longest(type)
+        if longest is not None and len(value) > longest:
+            return f"must have at most {longest:,} characters, not {len(value):,}"
+        if type.pattern is not None:
+            return _mismatch(type.pattern, value)
+    return ""
+
+
+def _longest(type: Simple) -> int | None:
+    """Return the most characters of a text. With a pattern there is always a limit, because matching takes time."""
+    if type.pattern is None:
+        return type.max_length
+    return LONGEST_MATCHED if type.max_length is None else min(type.max_length, LONGEST_MATCHED)
+
+
+def _mismatch(pattern: str, text: str) -> str:
+    try:
+        return "" if matches(pattern, text) else f"must match {cut(pattern, _SHOWN_TEXT)}, not {shown(text)}"
+    except BadPattern as error:
+        return f"cannot be checked: {cut(pattern, _SHOWN_TEXT)} is not a usable pattern: {error}"
 
 
 def shown(value: Value) -> str:
@@ -232,24 +182,45 @@ def object_schema(fields: Sequence[Field]) -> dict[str, Value]:
     """Return fields as a JSON Schema."""
     return {
         "type": "object",
-        "properties": {one.name: _type_schema(one.type) for one in fields},
-        "required": [one.name for one in fields if one.required],
+        "properties": {one.name: field_schema(one) for one in fields},
+        "required": [one.name for one in fields if one.is_needed],
     }
+
+
+def field_schema(field: Field) -> dict[str, Value]:
+    made = _type_schema(field.type)
+    if field.description:
+        made["description"] = field.description
+    if field.default is not UNSET:
+        made["default"] = field.default
+    return made
 
 
 def _type_schema(type: FieldType) -> dict[str, Value]:
     """Return a type as a JSON Schema. Recursion is bounded by the depth of the document that the type was read from."""
     if isinstance(type, Simple):
-        return {"type": _TYPES[type.kind]}
+        return {"type": _TYPES[type.kind], **_limits(type)}
     if isinstance(type, Enum):
         # Some providers require a type in addition to the values.
         texts = all(isinstance(value, str) for value in type.values)
         return {"type": "string", "enum": type.distinct()} if texts else {"enum": type.distinct()}
     if isinstance(type, ListOf):
-        return {"type": "array", "items": _type_schema(type.of)}
+        most: dict[str, Value] = {} if type.max_items is None else {"maxItems": type.max_items}
+        return {"type": "array", "items": _type_schema(type.of), **most}
     if isinstance(type, Ref):
         return {"$ref": f"#/$defs/{type.schema}"}
     return object_schema(type.fields)
+
+
+def _limits(type: Simple) -> dict[str, Value]:
+    limits: dict[str, Value] = {"minimum": type.minimum, "maximum": type.maximum, "maxLength": _longest(type)}
+    made: dict[str, Value] = {key: limit for key, limit in limits.items() if limit is not None}
+    if type.pattern is not None:
+        try:
+            made["pattern"] = portable(type.pattern)
+        except BadPattern:
+            made["not"] = {}
+    return made
 
 
 MAX_VIOLATIONS = 1_000

@@ -83,6 +83,27 @@ def found(schema: Schema, value: Value, *others: Schema) -> list[str]:
         ),
         (of(x=Ref("Nope")), {"x": {}}, ["x cannot be checked: the schema Nope is not defined"]),
         (of(x=Ref("Nope")), {}, ["x is missing"]),
+        (of(n=Simple(Kind.NUMBER, 1, 5)), {"n": 1}, []),
+        (of(n=Simple(Kind.NUMBER, 1, 5)), {"n": 0.5}, ["n must be at least 1, not 0.5"]),
+        (of(n=Simple(Kind.NUMBER, 1, 5)), {"n": 10**400}, ["n must be at most 5, not a large number"]),
+        (of(n=Simple(Kind.NUMBER, 1, 5)), {"n": True}, ["n must be a number, not true"]),
+        (of(s=Simple(Kind.STRING, max_length=2)), {"s": "💥💥"}, []),
+        (of(s=Simple(Kind.STRING, max_length=2)), {"s": "abc"}, ["s must have at most 2 characters, not 3"]),
+        (of(s=Simple(Kind.STRING, pattern=r"^\d+$")), {"s": "12\n"}, [r's must match ^\d+$, not "12\n"']),
+        (of(s=Simple(Kind.STRING, pattern="b")), {"s": "abc"}, []),
+        (of(s=Simple(Kind.STRING, pattern="b")), {"s": 1}, ["s must be text, not 1"]),
+        (
+            of(s=Simple(Kind.STRING, pattern="b")),
+            {"s": "b" * 20_001},
+            ["s must have at most 20,000 characters, not 20,001"],
+        ),
+        (
+            of(s=Simple(Kind.STRING, pattern="(?=b)")),
+            {"s": "b"},
+            ["s cannot be checked: (?=b) is not a usable pattern: the only group with ? is (?:…) (character 1)"],
+        ),
+        (of(l=ListOf(STRING, 2)), {"l": ["a", 1, "b"]}, ["l must have at most 2 items, not 3"]),
+        (of(l=ListOf(STRING, 2)), {"l": ["a", 1]}, ["l[1] must be text, not 1"]),
         (
             of(a=BOOL, b=ListOf(Object((Field("c", STRING),))), d=NUMBER, e=STRING),
             {"a": "x", "b": [{}, {"c": 1}], "d": None},
@@ -148,6 +169,29 @@ def test_json_schema() -> None:
         },
     }
     assert review.undefined({"F": FILE}.get) == ("Nope",)
+
+
+def test_json_schema_of_limits_descriptions_and_defaults() -> None:
+    schema = Schema(
+        "Limits",
+        (
+            Field("n", Simple(Kind.NUMBER, 1, 2.5), description="How many."),
+            Field("s", Simple(Kind.STRING, max_length=9, pattern=r"^\d.$"), default="1a"),
+            Field("wide", Simple(Kind.STRING, pattern="x"), required=False),
+            Field("l", ListOf(Simple(Kind.STRING, max_length=3), 20)),
+        ),
+    )
+    assert schema.json_schema(lambda name: None) == {
+        "title": "Limits",
+        "type": "object",
+        "properties": {
+            "n": {"type": "number", "minimum": 1, "maximum": 2.5, "description": "How many."},
+            "s": {"type": "string", "maxLength": 9, "pattern": r"^[0-9][^\n]$", "default": "1a"},
+            "wide": {"type": "string", "maxLength": 20_000, "pattern": "x"},
+            "l": {"type": "array", "items": {"type": "string", "maxLength": 3}, "maxItems": 20},
+        },
+        "required": ["n", "l"],
+    }
 
 
 def test_json_schema_stays_small_where_copies_would_double() -> None:

@@ -18,8 +18,16 @@ VALUES = st.recursive(
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(NAMES, inner, max_size=4),
     max_leaves=4,
 )
-SIMPLE = st.sampled_from(Kind).map(Simple)
+BOUNDS = st.none() | st.integers(-3, 3) | st.floats(-3, 3, allow_subnormal=False)
+ANCHORED = ["^x", "x$", "^[a-z]*$", r"^\d+$", r"^\S*$", r"^\w+$", "^.$", "^(?:lo|hi)+$", r"^\D{2,3}$", r"^\p{L}*$"]
+PATTERNS = st.sampled_from([*ANCHORED, "", r"\s", r"[\s\-é]", r"^[^\d]*$", r"\W", "(", r"\b"])
+SIMPLE = (
+    st.sampled_from(Kind).map(Simple)
+    | st.builds(Simple, st.just(Kind.NUMBER), BOUNDS, BOUNDS)
+    | st.builds(Simple, st.just(Kind.STRING), max_length=st.none() | st.integers(1, 3), pattern=st.none() | PATTERNS)
+)
 ENUMS = st.lists(VALUES, min_size=1, max_size=4).map(lambda values: Enum(tuple(values)))
+TEXTS = st.text(max_size=3) | st.text(st.sampled_from("xlohi1é \t\v\n\r\u2028\u00a0-_💥"), max_size=4)
 REFS = st.sampled_from(["A", "B", "Undefined"]).map(Ref)
 
 
@@ -31,7 +39,10 @@ def fields_of(types: st.SearchStrategy[FieldType]) -> st.SearchStrategy[tuple[Fi
 LEAVES: st.SearchStrategy[FieldType] = SIMPLE | ENUMS | REFS
 TYPES: st.SearchStrategy[FieldType] = st.recursive(
     LEAVES,
-    lambda inner: inner.filter(lambda type: not isinstance(type, ListOf)).map(ListOf) | fields_of(inner).map(Object),
+    lambda inner: (
+        st.builds(ListOf, inner.filter(lambda type: not isinstance(type, ListOf)), st.none() | st.integers(1, 2))
+        | fields_of(inner).map(Object)
+    ),
     max_leaves=4,
 )
 FIELDS = fields_of(TYPES)
@@ -45,14 +56,14 @@ def near(draw: st.DrawFn, type: FieldType, known: dict[str, Schema], depth: int 
     if isinstance(type, Enum):
         return draw(st.sampled_from(type.values))
     if isinstance(type, ListOf):
-        return [draw(near(type.of, known, depth + 1)) for _ in range(draw(st.integers(0, 2)))]
+        return [draw(near(type.of, known, depth + 1)) for _ in range(draw(st.integers(0, 3)))]
     if isinstance(type, Ref):
         return draw(near(Object(known[type.schema].fields), known, depth)) if type.schema in known else {}
     if isinstance(type, Object):
         kept = [one for one in type.fields if one.required or draw(st.booleans())]
         return {one.name: draw(near(one.type, known, depth + 1)) for one in kept}
     fitting: dict[Kind, st.SearchStrategy[Value]]
-    fitting = {Kind.BOOL: st.booleans(), Kind.STRING: st.text(max_size=3), Kind.NUMBER: NUMBERS}
+    fitting = {Kind.BOOL: st.booleans(), Kind.STRING: TEXTS, Kind.NUMBER: NUMBERS}
     return draw(fitting[type.kind])
 
 

@@ -10,7 +10,7 @@ import click
 from quire.display.outline import used
 from quire.display.tables import paragraph, short, table
 from quire.display.text import one_line, visible
-from quire.plan.descriptions import on_error_text, source_text, step_title, written
+from quire.plan.descriptions import fields_words, on_error_text, source_text, step_title, written
 from quire.plan.nodes import (
     Agent,
     Call,
@@ -28,7 +28,6 @@ from quire.plan.nodes import (
     UseTool,
 )
 from quire.plan.thread import Thread
-from quire.schema import Enum, Field, FieldType, ListOf, Object, Ref
 from quire.values import Value, encode
 
 _TEXT = 80
@@ -45,7 +44,7 @@ def pipeline_outline(plan: Plan, needed: Sequence[str], optional: Sequence[str])
         yield from paragraph("inputs (what steps read before any step writes it)", table(rows))
     yield from paragraph("steps", [line for step in plan.body.steps for line in _step(step)])
     if plan.schemas:
-        lines = [f"{name}: {_fields(schema.fields)}" for name, schema in plan.schemas.items()]
+        lines = [f"{name}: {fields_words(schema.fields)}" for name, schema in plan.schemas.items()]
         yield from paragraph("schemas", [one_line(line) for line in lines])
     for title, names in (("tools", tools_of(plan)), ("pipelines that it runs", callees_of(plan))):
         if names:
@@ -159,23 +158,6 @@ def _parts(step: Step) -> tuple[tuple[str, Step], ...]:
             return ()
         case _:
             assert_never(step.work)
-
-
-def _fields(fields: Sequence[Field]) -> str:
-    return ", ".join(f"{one.name} {_type(one.type)}{'' if one.required else ' (optional)'}" for one in fields)
-
-
-def _type(type: FieldType) -> str:
-    match type:
-        case Enum(values=values):
-            return f"one of {' | '.join(encode(value) for value in values)}"
-        case ListOf(of=of):
-            return f"list of {_type(of)}"
-        case Object(fields=fields):
-            return f"{{{_fields(fields)}}}"
-        case Ref(schema=schema):
-            return schema
-    return type.kind.value
 
 
 def _data(step: Step) -> Value:

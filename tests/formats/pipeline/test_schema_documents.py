@@ -16,13 +16,13 @@ from quire.source import Source
 CASES = Path(__file__).parents[4] / "shared" / "conformance" / "cases" / "pipeline"
 
 
-def read(text: str) -> tuple[YamlReading, SchemaReading]:
+def read(text: str, *, dialect: bool = False) -> tuple[YamlReading, SchemaReading]:
     reading = read_yaml(Source.of(text))
-    return reading, read_schemas(reading.documents)
+    return reading, read_schemas(reading.documents, dialect=dialect)
 
 
-def found(text: str) -> list[tuple[str, str, str]]:
-    reading, schemas = read(text)
+def found(text: str, *, dialect: bool = False) -> list[tuple[str, str, str]]:
+    reading, schemas = read(text, dialect=dialect)
     source = reading.source.text
     return [
         (one.code.id, source[one.span.start : one.span.end], one.message)
@@ -237,7 +237,7 @@ def test_examples_of_pages_are_true(code: Code) -> None:
             example = f"schema: Example\nfields:\n  {example}"
         elif "fields:" not in example:
             example = f"{example}\nfields: {{x: {{type: bool}}}}"
-        return {one for one, _, _ in found(example)}
+        return {one for one, _, _ in found(example, dialect=True)}
 
     wrong, right = examples(code.explanation)
     assert code.id in ids(wrong)

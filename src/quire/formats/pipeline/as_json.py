@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, assert_never
 
+from msgspec import UNSET
+
 from quire.diagnostics import Diagnostic, Severity
 from quire.formats.pipeline.syntax import (
     AgentBody,
@@ -141,7 +143,16 @@ def _schema(schema: Schema, source: Source) -> Tree:
 
 
 def _fields(fields: tuple[Field, ...]) -> Tree:
-    return {one.name: {**_type(one.type), "required": one.required} for one in fields}
+    return {one.name: _field(one) for one in fields}
+
+
+def _field(field: Field) -> Tree:
+    tree: Tree = {
+        **_type(field.type),
+        "required": field.required,
+        **_optional("description", field.description or None),
+    }
+    return tree if field.default is UNSET else {**tree, "default": field.default}
 
 
 def _type(type: FieldType) -> Tree:
@@ -149,9 +160,10 @@ def _type(type: FieldType) -> Tree:
         case Enum(values=values):
             return {"type": "enum", "values": list(values)}
         case ListOf(of=of):
-            return {"type": "list", "of": _type(of)}
+            return {"type": "list", "of": _type(of), **_optional("max_items", type.max_items)}
         case Object(fields=fields):
             return {"type": "object", "fields": _fields(fields)}
         case Ref(schema=name):
             return {"type": "ref", "schema": name}
-    return {"type": type.kind.value}
+    limits = (_optional(key, getattr(type, key)) for key in ("minimum", "maximum", "max_length", "pattern"))
+    return {"type": type.kind.value} | {key: limit for one in limits for key, limit in one.items()}

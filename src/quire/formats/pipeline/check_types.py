@@ -121,7 +121,8 @@ class Shapes(Struct, frozen=True):
                 if any(operator != "+" for operator, _ in operands):
                     return _NUMBER
                 known = self.infer(first, scope)
-                return known if known in (_NUMBER, _TEXT) else None
+                kind = Simple(known.kind) if isinstance(known, Simple) else None
+                return kind if kind in (_NUMBER, _TEXT) else None
             case Logic(operands=parts):
                 found = [self.infer(part, scope) for part in parts]
                 return found[0] if all(one == found[0] for one in found) else None

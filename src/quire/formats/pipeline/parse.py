@@ -30,7 +30,9 @@ def parse(source: Source, *, registered: bool = False, limit: int = MAX_DOCUMENT
     """
     yaml = read_yaml(source, limit=limit)
     reader = _DocumentReader(source)
-    schemas = read_schemas([node for node in yaml.documents if isinstance(node, Mapping) and node.find("schema")])
+    mappings = [node for node in yaml.documents if isinstance(node, Mapping)]
+    dialect = any(node.find("pipeline") and node.find("dialect") for node in mappings)
+    schemas = read_schemas([node for node in mappings if node.find("schema")], dialect=dialect)
     read = [reader.document(node) for node in yaml.documents if not (isinstance(node, Mapping) and node.find("schema"))]
     reader.count(yaml, registered)
     diagnostics = yaml.with_findings([*schemas.diagnostics, *reader.fields.diagnostics])
@@ -40,7 +42,6 @@ def parse(source: Source, *, registered: bool = False, limit: int = MAX_DOCUMENT
     if any(found.code in _NOTHING_TO_READ for found in yaml.diagnostics):
         return ParseResult(source, None, diagnostics)
     known = {*schemas.schemas, *(one.name.text for one in pipelines)}
-    mappings = [node for node in yaml.documents if isinstance(node, Mapping)]
     declared = (text_of(node.get(key)) for node in mappings for key in ("schema", "pipeline"))
     unread = frozenset(name for name in declared if name and name not in known)
     return ParseResult(source, None, diagnostics, PipelineFile(pipelines, good, unread))

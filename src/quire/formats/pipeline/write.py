@@ -10,6 +10,8 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TypeAlias, assert_never
 
+from msgspec import UNSET
+
 from quire.formats.pipeline.syntax import (
     AgentBody,
     Argument,
@@ -51,20 +53,29 @@ def _schema(schema: Schema) -> str:
 
 
 def _field(field: Field) -> str:
-    return _flow([*_type(field.type), *([] if field.required else [("required", "false")])])
+    entries = _type(field.type)
+    if not field.required:
+        entries.append(("required", "false"))
+    if field.default is not UNSET:
+        entries.append(("default", _value(field.default)))
+    if field.description:
+        entries.append(("description", _quoted(field.description)))
+    return _flow(entries)
 
 
 def _type(type: FieldType) -> list[tuple[str, str]]:
     if isinstance(type, Enum):
         return [("type", "enum"), ("values", _value(list(type.values)))]
     if isinstance(type, ListOf):
-        return [("type", "list"), ("of", _flow(_type(type.of)))]
+        most = [("max_items", str(type.max_items))] if type.max_items is not None else []
+        return [("type", "list"), ("of", _flow(_type(type.of))), *most]
     if isinstance(type, Object):
         inside = _flow((_plain(one.name), _field(one)) for one in type.fields)
         return [("type", "object"), ("fields", inside)]
     if isinstance(type, Ref):
         return [("type", "ref"), ("schema", _plain(type.schema))]
-    return [("type", type.kind.value)]
+    limits = [(key, getattr(type, key)) for key in ("minimum", "maximum", "max_length", "pattern")]
+    return [("type", type.kind.value), *((key, _value(limit)) for key, limit in limits if limit is not None)]
 
 
 def _pipeline(pipeline: Pipeline) -> str:

@@ -192,8 +192,8 @@ DIALECT = _error(
     "PL022",
     "dialect",
     "The document asks for a dialect that does not exist.",
-    "Without `dialect:` a pipeline is in the language of its format, which every implementation reads. `dialect: quire`\n"
-    "adds what Quire can do beyond it; `quire check --portable` lists what a document uses of that.",
+    "Without `dialect:` a pipeline is in the language of its format, which every implementation reads.\n"
+    "`dialect: quire` adds what Quire can do beyond it; `quire check --portable` lists what a document uses of that.",
     "pipeline: greet\ndialect: quier\nsteps: [{transform: {value: \"'hello'\"}}]",
     "pipeline: greet\ndialect: quire\nsteps: [{transform: {value: \"'hello'\"}}]",
 )

@@ -1,4 +1,4 @@
-"""PL04x and PL14x: errors and warnings about `schema:` documents."""
+"""PL04x and PL14x: errors and warnings about `schema:` documents and declared inputs."""
 
 from __future__ import annotations
 
@@ -48,7 +48,9 @@ KEY = _error(
     "PL044",
     "schema-key",
     "A schema document or a field type has a key that does not belong there.",
-    "It would have no effect, and most often it is a slip. `required` is for fields only, not for the items of a list.",
+    "It would have no effect, and most often it is a slip. `required` is for fields only, not for the items of a\n"
+    "list. `description`, `minimum`, `maximum`, `max_length`, `pattern` and `max_items` belong to the Quire dialect:\n"
+    "a pipeline of the file says `dialect: quire`.",
     "fields:\n  notes: {type: string, requird: false}",
     "fields:\n  notes: {type: string, required: false}",
 )
@@ -76,6 +78,16 @@ CYCLE = _error(
     "Lists and optional fields do not make an exception: the format has no recursive types.",
     "schema: Node\nfields:\n  children: {type: list, of: {type: ref, schema: Node}}",
     "schema: Node\nfields:\n  children: {type: list, of: {type: string}}",
+)
+LIMIT = _error(
+    "PL048",
+    "field-limit",
+    "A limit of a field type is not one, or contradicts another.",
+    "`minimum` and `maximum` are numbers; `max_length` and `max_items` whole numbers of at least 1. `pattern` is a\n"
+    "regular expression that RE2 and the readers of JSON Schema understand alike: no look-around, no references back,\n"
+    "no flags, no `\\b`.",
+    "score: {type: number, minimum: 10, maximum: 1}",
+    "score: {type: number, minimum: 1, maximum: 10}",
 )
 UNDEFINED = _warning(
     "PL140",

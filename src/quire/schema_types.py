@@ -1,0 +1,116 @@
+"""The types that fields of a schema can have, and fields themselves: plain data, with how literals are compared."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import TypeAlias
+
+from msgspec import UNSET, Struct, UnsetType
+
+from quire.source import NOWHERE, Span
+from quire.values import Value  # noqa: TC001  the types of the fields are evaluated when they are asked for
+
+
+class Kind(StrEnum):
+    """Names of the types without parts."""
+
+    BOOL = "bool"
+    STRING = "string"
+    NUMBER = "number"
+
+
+class Simple(Struct, frozen=True):
+    """A type without parts, and limits on its values."""
+
+    kind: Kind
+    minimum: int | float | None = None
+    maximum: int | float | None = None
+    max_length: int | None = None
+    pattern: str | None = None
+    """A portable pattern (`quire.safe_regex`) that occurs in the text."""
+
+
+@dataclass(frozen=True, slots=True)
+class Enum:
+    """One of several literals."""
+
+    values: tuple[Value, ...]
+    _simple: frozenset[tuple[bool, object]] = field(init=False, repr=False, compare=False)
+    _nested: tuple[Value, ...] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        nested = tuple(one for one in self.values if _is_nested(one))
+        simple = frozenset(_distinct(one) for one in self.values if not _is_nested(one))
+        object.__setattr__(self, "_nested", nested)
+        object.__setattr__(self, "_simple", simple)
+
+    def distinct(self) -> list[Value]:
+        """Return the values without repetitions. Repeated lists and objects are kept."""
+        found = {(str(index) if _is_nested(one) else _distinct(one)): one for index, one in enumerate(self.values)}
+        return list(found.values())
+
+    def __contains__(self, value: Value) -> bool:
+        if _is_nested(value):
+            return any(_equal(value, one) for one in self._nested)
+        return _distinct(value) in self._simple
+
+
+class ListOf(Struct, frozen=True):
+    of: Simple | Enum | Object | Ref
+    max_items: int | None = None
+
+
+class Object(Struct, frozen=True):
+    fields: tuple[Field, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Ref:
+    """A reference to another schema."""
+
+    schema: str
+    span: Span = field(default=NOWHERE, compare=False)
+    """Where the name of the other schema is in the document."""
+
+
+FieldType: TypeAlias = Simple | Enum | ListOf | Object | Ref
+
+
+class Field(Struct, frozen=True):
+    """A named part of an object, or an input that a document declares."""
+
+    name: str
+    type: FieldType
+    required: bool = True
+    description: str = ""
+    default: Value | UnsetType = UNSET
+    """The value of an input that is not given. Fields of schemas have none."""
+
+    @property
+    def is_needed(self) -> bool:
+        """True if a value must be given."""
+        return self.required and self.default is UNSET
+
+
+def _is_nested(value: Value) -> bool:
+    return isinstance(value, Mapping | Sequence) and not isinstance(value, str)
+
+
+def _distinct(value: Value) -> tuple[bool, object]:
+    """Return a key for a value that is not a list or an object. In Python `True` equals `1`, in JSON it does not."""
+    return isinstance(value, bool), value
+
+
+def _equal(one: Value, other: Value) -> bool:
+    """Compare as JSON does. `other` is a literal of a document, which bounds the recursion."""
+    if isinstance(one, bool) or isinstance(other, bool):
+        return one is other
+    if isinstance(one, Mapping) and isinstance(other, Mapping):
+        return one.keys() == other.keys() and all(_equal(one[key], other[key]) for key in other)
+    if isinstance(one, str) or isinstance(other, str):
+        return one == other
+    if isinstance(one, Sequence) and isinstance(other, Sequence):
+        return len(one) == len(other) and all(map(_equal, one, other))
+    return one == other
