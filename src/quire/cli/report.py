@@ -27,6 +27,7 @@ from quire.wording import cut
 
 if TYPE_CHECKING:
     from quire.cli.session import SessionOptions
+    from quire.runs.reuse import Reuse
 
 EXIT_FAILED, EXIT_WAITING = 3, 4
 EXIT_LIMIT, EXIT_REFUSED = 5, 6
@@ -41,6 +42,8 @@ class RunReport(RunOutcome, frozen=True):
     interrupted: bool = False
     permissions: str = ""
     """The file and line where the permissions of a directive are."""
+    reuse: Reuse | None = None
+    """The replies that were taken from another run, if the run was started so."""
 
     @property
     def exit_code(self) -> int:
@@ -57,6 +60,11 @@ class RunReport(RunOutcome, frozen=True):
 def finish(end: RunReport, view: View, manner: SessionOptions) -> int:
     """Report the end of a drive, write its output, and return the exit code."""
     print_report(end)
+    if end.reuse is not None and not manner.quiet and not manner.json:
+        from quire.display.reuse import reuse_lines
+
+        for line in reuse_lines(end.reuse):
+            _say(line)
     code = end.exit_code
     if isinstance(view, JsonLines):
         view.line(result_line(end))
@@ -97,8 +105,15 @@ def result_line(end: RunReport) -> dict[str, Value]:
         "input_tokens": end.row.input_tokens,
         "output_tokens": end.row.output_tokens,
         "error": end.error,
+        **(_reused(end.reuse) if end.reuse else {}),
         **end.details,
     }
+
+
+def _reused(reuse: Reuse) -> dict[str, Value]:
+    from quire.display.reuse import reuse_data
+
+    return {"reused": reuse_data(reuse)}
 
 
 def print_report(end: RunReport) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from quire.cli.completers import complete_document, complete_input, complete_model
+from quire.cli.completers import complete_document, complete_input, complete_model, complete_run
 from quire.cli.options import check_exclusive, driving_options, require_text
 
 
@@ -26,6 +26,13 @@ from quire.cli.options import check_exclusive, driving_options, require_text
 @click.option("--answer", "answers", metavar="STEP=VALUE", multiple=True, help="Answer a step's question beforehand.")
 @click.option("--break", "breaks", metavar="STEP", multiple=True, help="Pause after a step.")
 @click.option("--allow", metavar="TOOL", multiple=True, callback=require_text, help="Grant a tool to this run.")
+@click.option(
+    "--reuse",
+    metavar="RUN|last",
+    callback=require_text,
+    shell_complete=complete_run,
+    help="Take the model's replies of an earlier run where the same is asked.",
+)
 @click.option("--unattended", is_flag=True, help="Ask no questions: defaults, else yes, the first option, nothing.")
 @click.option("--detach", is_flag=True, help="Leave the run to a process of its own; print its id.")
 @click.option("--cluster", is_flag=True, help="Hand the run to the workers of a cluster, and watch it.")
@@ -39,6 +46,10 @@ def command(context: click.Context, /, **given: object) -> None:
     a pipeline, an input that is JSON becomes that value: -i n=5 is a number, -i n='"5"' a text. Ctrl-C pauses the run,
     `quire resume` goes on. The limits of a directive are turns, tokens, spend, spawns, depth and duration_seconds.
     STEP is a label, or the way into a callee: '3>1' is step 1 of the document that step 3 calls.
+
+    --reuse takes replies of another run of this document, edited or not, at every call whose path, request and model
+    are the same; `last` is its last run. Tools are called and people are asked again. Replies that are taken cost
+    nothing; a table at the end says what they saved.
     """
     check_exclusive(context)
     from quire.cli.start import Order, run_document  # the engine: not for --help

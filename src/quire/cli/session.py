@@ -158,12 +158,17 @@ async def drive(
             if not screen.begun:
                 raise
             return _broken_off(run, error)
-    row, questions = known.row, known.questions
+    row, questions, reuse = known.row, known.questions, None
     # A store that cannot be read now does not change how the run ended.
     with contextlib.suppress(StoreError):
         row, questions = await runtime.row(run), await runtime.store.questions(run)
+        if known.pins.reuse:
+            from quire.runs.reuse import reuse_of
+
+            taken, earlier = await runtime.store.effects(run), await runtime.store.effects(known.pins.reuse)
+            reuse = reuse_of(known.pins.reuse, taken, screen.progress, earlier)
     rest, interrupted = ended or DriveResult(Status.PAUSED), screen.interrupts.count > 0
-    end = RunReport(row, screen.progress, rest, questions, interrupted, _permissions(known, runtime.settings))
+    end = RunReport(row, screen.progress, rest, questions, interrupted, _permissions(known, runtime.settings), reuse)
     return finish(end, screen.view, manner)
 
 

@@ -48,6 +48,7 @@ class Order(Struct, frozen=True):
     answers: tuple[str, ...]
     breaks: tuple[str, ...]
     allow: tuple[str, ...]
+    reuse: str | None
     unattended: bool
     detach: bool
     cluster: bool
@@ -74,6 +75,7 @@ def run_document(order: Order) -> int:
         allow=order.allow,
         budget=budget_of(order.budget),
         limits=given_limits(order.limits, read.format),
+        reuse=order.reuse or "",
         out=to.kept if to else "",
     )
     is_pipeline = read.format == "pipeline"

@@ -49,6 +49,7 @@ def run_command(
     allow: Iterable[str] = (),
     unattended: bool = False,
     detach: bool = False,
+    reuse: str = "",
     as_json: bool = False,
 ) -> str:
     """Return the command that starts a run. With `as_json`, for a pipeline, a text that would be read as another JSON
@@ -57,7 +58,8 @@ def run_command(
     words = [*_options("-i", _pairs(given)), *_options("--model", [model]), *_options("--budget", [budget])]
     words += [*_options("--limit", _pairs(limits or {}, none="none")), *_options("--break", map(typed, breakpoints))]
     words += _options("--answer", _pairs({typed(step): answer for step, answer in (answers or {}).items()}))
-    words += [*_options("--allow", allow), *(["--unattended"] if unattended else []), *(["--detach"] if detach else [])]
+    words += [*_options("--allow", allow), *_options("--reuse", [reuse])]
+    words += [*(["--unattended"] if unattended else []), *(["--detach"] if detach else [])]
     return shell_line("run", document, *words)
 
 

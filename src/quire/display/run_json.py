@@ -67,9 +67,16 @@ def view_data(view: RunView) -> dict[str, Value]:
         "output": view.value if view.replay.finished else None,
         "artifact": view.artifact if view.replay.finished else None,
         "artifact_type": view.artifact_type,
+        **(_reused(view) if view.pins.reuse else {}),
         **view.details,
         **(_thread(view.thread, progress) if view.thread else {}),
     }
+
+
+def _reused(view: RunView) -> dict[str, Value]:
+    from quire.display.reuse import reuse_data
+
+    return {"reused": reuse_data(view.reuse)}
 
 
 def _thread(thread: Setup, progress: Progress) -> dict[str, Value]:
@@ -173,4 +180,5 @@ def _effect(record: EffectRecord) -> Value:
         "error": failure_data(record.failure),
         **({"set": record.value} if record.kind == "break" else {}),
         **({"by": record.by or None} if record.kind == "ask" else {}),
+        **({"reused": record.by} if record.reused_from else {}),
     }

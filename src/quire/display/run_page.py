@@ -35,6 +35,10 @@ def run_page(view: RunView, now: float) -> Iterator[str]:
         rows = [(name, f"{much} of {most}" if most else f"{much}, no limit") for name, much, most in used]
         yield from paragraph("used", table(rows))
     yield from paragraph("turns" if view.thread else "steps", _steps(steps))
+    if view.pins.reuse:
+        from quire.display.reuse import reuse_lines
+
+        yield from paragraph("reused", reuse_lines(view.reuse))
     if view.changes:
         told = [
             (f"after {place(step.way)}", name, short(value, 80))
@@ -111,11 +115,12 @@ def journal_table(effects: Sequence[EffectRecord]) -> list[str]:
 
 
 def _note(record: EffectRecord) -> str:
-    """Return why the effect failed, who answered, or which values were set at a breakpoint."""
+    """Return why the effect failed, who answered, where a reply was taken from, or which values were set at a
+    breakpoint."""
     if record.failure:
         return record.failure.message
     if record.by:
-        return f"by {record.by}"
+        return f"reused from {record.by}" if record.reused_from else f"by {record.by}"
     names = record.value if record.kind == "break" and isinstance(record.value, Mapping) else ()
     return f"set {', '.join(names)}" if names else ""
 
@@ -154,6 +159,7 @@ def event_line(event: Event) -> str:
             used = tokens(_whole(data, "input_tokens"), _whole(data, "output_tokens"))
             what = [str(data.get("kind", "")), str(data.get("state", "")), took, used, str(data.get("message", ""))]
             what += ["by", str(data["by"])] if data.get("by") else []
+            what += ["reused from", str(data["reused"])] if data.get("reused") else []
             what.append(effect_words(event))
         case "thread_started":
             what = ["thread", str(data.get("thread", "")), "started"]

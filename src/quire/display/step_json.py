@@ -160,7 +160,8 @@ def _outcome(record: EffectRecord) -> dict[str, Value]:
         "delays": list(record.delays),
         "usage": usage_data(record.usage),
         "error": failure_data(record.failure),
-        "by": record.by or None,
+        "by": None if record.reused_from else record.by or None,
+        **({"reused": record.by} if record.reused_from else {}),
     }
 
 

@@ -56,7 +56,7 @@ def _effect(one: Performed) -> Iterator[str]:
         if record.usage:
             used = record.usage
             facts += [f"{used.input_tokens:,} in, {used.output_tokens:,} out", money(used.cost)]
-        facts += [f"by {one_line(record.by)}"] if record.by else []
+        facts += [f"{'reused from' if record.reused_from else 'by'} {one_line(record.by)}"] if record.by else []
         if record.delays:
             waits = ", ".join(duration(delay) for delay in record.delays)
             facts.append(f"asked again after {waits}")
@@ -140,6 +140,7 @@ def _performed(one: Performed) -> Value:
         "kind": record.kind if record else None,
         "answer": record.value if record else None,
         **({"by": record.by or None} if record and record.kind == "ask" else {}),
+        **({"reused": record.by} if record and record.reused_from else {}),
         "error": failure_data(record.failure) if record else None,
         "at": record.at if record else None,
         "elapsed": round(record.elapsed, 3) if record else None,

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
         WriteResult,
     )
     from quire.engine.requests import Load, ToolRequest
+    from quire.engine.reused_replies import EarlierReplies
     from quire.values import Value
 
 LONGEST_REPLY = 4096
@@ -119,6 +120,15 @@ class Scripted(Protocol):
     @property
     def ways(self) -> Sequence[str]:
         """Return the ways to steps of callees that some replies are for."""
+        ...
+
+
+@runtime_checkable
+class Rehearsed(Protocol):
+    """A model whose replies may have an order."""
+
+    def pass_over(self, call: ModelCall) -> None:
+        """Use up the reply to a call that is not made."""
         ...
 
 
@@ -290,3 +300,5 @@ class Ports(Struct, frozen=True):
     clock: Clock
     other_model: Callable[[str], Model] | None = None
     """Opens the model that an agent's profile names."""
+    earlier: EarlierReplies | None = None
+    """Replies of another run that are taken where the model would be asked the same."""

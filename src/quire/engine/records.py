@@ -74,12 +74,17 @@ class EffectRecord(Struct, gc=False):
     elapsed: float = 0.0
     delays: tuple[float, ...] = ()
     by: str = ""
-    """The author of the answer that this record holds; empty for all other effects, and for answers that 0.1.0
-    recorded."""
+    """The author of the answer that this record holds, or the run from which a model's reply was taken. Empty for all
+    other effects, and for answers that 0.1.0 recorded."""
 
     @property
     def ended_at(self) -> float:
         return self.at + self.elapsed
+
+    @property
+    def reused_from(self) -> str:
+        """The run from which a reply was taken; empty for all other records."""
+        return self.by if self.kind == "model" else ""
 
     def told(self) -> dict[str, Value]:
         """Return the data of the `effect` event.
@@ -94,7 +99,7 @@ class EffectRecord(Struct, gc=False):
         if self.failure:
             data["message"] = self.failure.message
         if self.by:
-            data["by"] = self.by
+            data["reused" if self.reused_from else "by"] = self.by
         return data
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from quire.engine.conversation import ToolUse
-from quire.engine.ports import Model, ModelCall, ModelReply, Priced
+from quire.engine.ports import Model, ModelCall, ModelReply, Priced, Rehearsed
 from quire.errors import ModelFailed
 
 if TYPE_CHECKING:
@@ -29,6 +29,10 @@ class Redacted:
 
     def estimate(self, call: ModelCall) -> float | None:
         return self._model.estimate(call) if isinstance(self._model, Priced) else None
+
+    def pass_over(self, call: ModelCall) -> None:
+        if isinstance(self._model, Rehearsed):
+            self._model.pass_over(call)
 
     async def complete(self, call: ModelCall, on_delta: Callable[[str], None]) -> ModelReply:
         stream = self._redactor.stream()

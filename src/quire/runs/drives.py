@@ -72,6 +72,11 @@ async def drive_run(
         before = apply_amendments(pins, records)
         held = replace(held, pins=amend(before, given))
         ports = _ports(runtime, held.pins, gate, loader, people)
+        if held.pins.reuse:
+            from quire.runs.reuse import earlier_replies
+
+            earlier, warning = await earlier_replies(runtime, held.pins, records)
+            ports, warnings = replace(ports, earlier=earlier), (*warnings, *filter(None, [warning]))
         most = runtime.settings.runs.pure_work
         first = await first_batch(row, records, held.walk, overrides, runtime.clock.now(), pure_work=most)
         if held.pins != before:
@@ -104,7 +109,8 @@ async def _look_here(runtime: Runtime, row: RunRow, held: PinnedRun, gate: Tools
 
     folder = Path(pins.folder) if pins.folder else None
     documents, bundles = held.setting.documents, held.setting.bundles
-    start = Start(held.plan, documents, bundles, _grants(runtime, held.plan, pins), folder, pins.model, pins.limits)
+    grants = _grants(runtime, held.plan, pins)
+    start = Start(held.plan, documents, bundles, grants, folder, pins.model, pins.limits, bool(pins.reuse))
     found = await look_ahead(runtime.library, start, gate, runtime.models, runtime.callees().find)
     found.raise_if_any()
     check_prices(runtime.models, asked_models(runtime, pins.model, held.plans, bundles), pins.budget)

@@ -26,7 +26,7 @@ from quire.plan.bounds import PlanBounds, with_inputs
 from quire.plan.nodes import Agent, Plan
 from quire.plan.uses import asks_a_model, has_threads
 from quire.runs.preflight import Start, built_in_gate, look_ahead
-from quire.runs.start import NO_BUNDLES, asked_models
+from quire.runs.start import NO_BUNDLES, asked_models, folder_of
 from quire.runs.static_failures import check_prices
 from quire.runs.step_names import check_step_labels
 from quire.values import encode
@@ -97,7 +97,23 @@ async def forecast(runtime: Runtime, document: Document, inputs: Mapping[str, Va
     look = _Looking(runtime, document, plan, inputs, options, found)
     # Opening a model may import its library, and looking for one may ask a local Ollama.
     await asyncio.to_thread(look.at_everything)
-    start = Start(plan, look.documents, NO_BUNDLES, look.granted, document_folder(document), "", options.limits)
+    if options.reuse:
+        from quire.runs.reuse import find_earlier
+
+        try:
+            await find_earlier(runtime, options.reuse, document, folder_of(document))
+        except QuireError as error:
+            found.problems[str(error)] = None
+    start = Start(
+        plan,
+        look.documents,
+        NO_BUNDLES,
+        look.granted,
+        document_folder(document),
+        "",
+        options.limits,
+        bool(options.reuse),
+    )
     try:
         ahead = await look_ahead(runtime.library, start, built_in_gate(runtime.settings, look.granted), None)
     except QuireError as error:

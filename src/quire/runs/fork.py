@@ -234,6 +234,7 @@ def _pins(runtime: Runtime, view: RunView, place: Place, changes: Changes) -> tu
         limits={**pins.limits, **changes.limits},
         warnings=(),
         door=changes.door,
+        reuse="",
     )
     pins = _granted(runtime, view, pins, changes.allow, changes.limits)
     check_step_labels(view.document.runnable(), (), changes.answers, view.documents)

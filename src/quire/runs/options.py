@@ -32,6 +32,8 @@ class RunOptions(Struct, frozen=True):
     """The upper bound of the run's grants, if another run launches it."""
     door: str = ""
     """The door through which a program started the run; `serve` continues its own after a crash."""
+    reuse: str = ""
+    """A run, or `last`, whose model replies are taken where the new run asks the same."""
     out: str = ""
     """The file, or the folder with a slash at its end, into which the command line writes the output."""
 
@@ -39,6 +41,8 @@ class RunOptions(Struct, frozen=True):
         checked_budget(self.budget)
         _check_names("allow", self.allow)
         _check_names("breakpoints", self.breakpoints)
+        if not isinstance(self.reuse, str):
+            raise CannotStart(f"reuse is the id of a run, or last, and {self.reuse!r} is not")
         for label, answer in self.answers.items():
             if not isinstance(label, str) or not isinstance(answer, str):
                 raise CannotStart(f"answers are texts by the label of their step, and {label!r}: {answer!r} is not")

@@ -122,6 +122,7 @@ SHAPES: Mapping[str, Shape] = {
     "queue": _is_text,
     "out": _is_text,
     "door": _is_text,
+    "reuse": _is_text,
     "warnings": _are_texts,
     "semantics_version": _is_count,
 }
@@ -191,10 +192,15 @@ class PinnedState(Struct, frozen=True):
     """Warnings of the check before the start."""
     door: str = ""
     """See `RunOptions`."""
+    reuse: str = ""
+    """The run whose replies are taken; empty for most runs."""
     semantics_version: int = SEMANTICS_VERSION
 
     def as_json(self) -> dict[str, Value]:
-        return cast("dict[str, Value]", asdict(self))
+        stored = cast("dict[str, Value]", asdict(self))
+        if not self.reuse:
+            del stored["reuse"]
+        return stored
 
     @classmethod
     def of(cls, stored: Mapping[str, Value]) -> PinnedState:

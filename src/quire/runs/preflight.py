@@ -98,6 +98,8 @@ class Start(Struct, frozen=True):
     """The model of the run."""
     overrides: Mapping[str, Value] = field(default_factory=dict)
     """The limits that the user gives the document."""
+    reuses: bool = False
+    """True if replies of another run are taken: then it is not known how many calls the run makes at least."""
 
 
 async def look_ahead(
@@ -118,7 +120,8 @@ async def look_ahead(
             found.add(missing, at, document=True)
     if not isinstance(gate, Gate):
         return found
-    check_cap(plan, documents, settings.spawn.max_pipeline_spawns)
+    if not start.reuses:
+        check_cap(plan, documents, settings.spawn.max_pipeline_spawns)
     for at in reached:
         for problem in nesting_problems(at, documents, settings.spawn.max_pipeline_fan_out_depth):
             found.add(problem, at)

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from quire.engine.inputs import complete_inputs
 from quire.engine.ports import Scripted
@@ -71,9 +72,14 @@ async def prepare(
     if "agents" in settings.requested and has_agents(parts.plans):
         require_trusted(settings)
     model = _model(runtime, parts, options, choice)
-    folder = _folder_of(document)
+    folder = folder_of(document)
+    if options.reuse:
+        from quire.runs.reuse import find_earlier
+
+        options = replace(options, reuse=await find_earlier(runtime, options.reuse, document, folder))
     at = Path(folder) if folder else None
-    warnings = await runtime.preflight(Start(plan, documents, bundles, parts.granted, at, model, options.limits))
+    start = Start(plan, documents, bundles, parts.granted, at, model, options.limits, bool(options.reuse))
+    warnings = await runtime.preflight(start)
     try:
         encode(values)
     except InvalidValue as error:
@@ -181,6 +187,7 @@ def _pins(
         out=options.out,
         warnings=warnings,
         door=options.door,
+        reuse=options.reuse,
     )
 
 
@@ -224,6 +231,7 @@ def _values(plan: Plan, inputs: Mapping[str, Value], started: Started | None) ->
     return dict(inputs) if plan.format == "pipeline" else complete_inputs(plan, inputs)
 
 
-def _folder_of(document: Document) -> str | None:
+def folder_of(document: Document) -> str | None:
+    """Return the real folder of a document's file; None for one that was not read from a file."""
     name = document.name or "."
     return os.path.dirname(os.path.realpath(name)) if os.path.exists(name) else None  # noqa: PTH110, PTH120

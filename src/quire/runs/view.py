@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from quire.library.document import Document
     from quire.plan.nodes import Plan
     from quire.runs.pins import PinnedState
+    from quire.runs.reuse import Reuse
     from quire.values import Value
 
 
@@ -56,6 +57,13 @@ class RunView(RunOutcome, frozen=True):
         """The answers of people, or given in their place: the way to each step that asked, and the record."""
         answered = [record for record in self.effects if record.kind == "ask" and record.state == "ok"]
         return [(self._way(record.path), record) for record in answered]
+
+    @property
+    def reuse(self) -> Reuse:
+        """The replies that the run has taken from another one, as far as its own journal tells."""
+        from quire.runs.reuse import reuse_of
+
+        return reuse_of(self.pins.reuse, self.effects, self.replay.progress)
 
     def _way(self, path: str) -> str:
         request = self.replay.asked.get(path)

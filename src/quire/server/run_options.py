@@ -26,6 +26,7 @@ def options_of(site: Site, body: Mapping[str, Value]) -> RunOptions:
         allow=site.options.allow if allow is None else allowed(site, cast("list[str]", allow)),
         budget=cast("float | None", body.get("budget")),
         limits=cast("Mapping[str, Value]", body.get("limits") or {}),
+        reuse=cast("str", body.get("reuse") or ""),
         door=DOOR,
     )
 

@@ -33,6 +33,7 @@ RUN_OPTIONS: Mapping[str, Mapping[str, Value]] = {
     "answers": TEXTS,
     "allow": NAMES,
     "unattended": FLAG,
+    "reuse": NAME,
 }
 """What a new run is given, in the request that starts it and in the one that looks ahead."""
 

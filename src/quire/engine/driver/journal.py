@@ -107,9 +107,10 @@ class Journal:
         return max((cost for cost in costs if cost is not None), default=None)
 
     def model_calls(self) -> int:
-        """Return the number of model calls that were performed; a refused call was not."""
+        """Return the number of model calls that were performed; a refused call was not, nor one whose reply was taken
+        from another run."""
         return sum(
-            record.kind == "model" and (record.failure is None or record.failure.kind != REFUSED)
+            record.kind == "model" and not record.by and (record.failure is None or record.failure.kind != REFUSED)
             for record in self._records.values()
         )
 

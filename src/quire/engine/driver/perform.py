@@ -17,6 +17,7 @@ from quire.engine.ports import (
     Ports,
     Present,
     Priced,
+    Rehearsed,
     smallest,
 )
 from quire.engine.records import Answer, EffectRecord, Question, Usage
@@ -104,6 +105,14 @@ class Performer:
             max(0.0, self._ports.clock.now() - started),
             delays,
         )
+
+    def reused(self, request: ModelRequest) -> EffectRecord | None:
+        """Return the reply of another run that this one takes over, or None."""
+        earlier = self._ports.earlier
+        found = earlier.take(request, self._ports.clock.now()) if earlier is not None else None
+        if found is not None and isinstance(model := self._model_of(request), Rehearsed):
+            model.pass_over(self._call(request))
+        return found
 
     def _model_of(self, request: ModelRequest) -> Model:
         if request.model and self._ports.other_model is not None:

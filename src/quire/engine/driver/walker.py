@@ -162,6 +162,8 @@ class Walker:
             case HumanRequest():
                 return await self._ask(request, branch)
             case ModelRequest():
+                if (reused := self._performer.reused(request)) is not None:
+                    return await self._finish(reused)
                 if self._budget is None:
                     return await self._ask_model(request)
                 async with self._budget.reserved(self._performer.estimate(request)):

@@ -79,6 +79,7 @@ async def preflight(site: Site, call: Call) -> Reply:
         allow=options.allow,
         unattended=options.unattended,
         detach=call.body.get("detach") is True,
+        reuse=options.reuse,
         as_json=document.format == "pipeline",
     )
     envelope = await asyncio.to_thread(lambda: Foresight(settings).envelope(plan))

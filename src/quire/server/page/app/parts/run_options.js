@@ -1,4 +1,4 @@
-// Options of a new run: model, budget, limits, breakpoints, answers beforehand, and who attends.
+// Options of a new run: model, budget, limits, breakpoints, answers beforehand, replies to reuse, and who attends.
 
 import { html } from "../html.js";
 import { useResource } from "../resource.js";
@@ -7,11 +7,20 @@ import { cut } from "../words.js";
 const MOST_TICKS = 30;
 const LIMITS = ["turns", "tokens", "spend", "spawns", "depth", "duration_seconds"];
 
-/** @typedef {{ model: string, budget: string, limits: Record<string, string>, breakpoints: string[], answers: Record<string, string>, unattended: boolean, goesOn: boolean }} Options */
+/** @typedef {{ model: string, budget: string, limits: Record<string, string>, breakpoints: string[], answers: Record<string, string>, unattended: boolean, reuses: boolean, goesOn: boolean }} Options */
 
 /** @returns {Options} */
 export function emptyOptions() {
-  return { model: "", budget: "", limits: {}, breakpoints: [], answers: {}, unattended: false, goesOn: false };
+  return {
+    model: "",
+    budget: "",
+    limits: {},
+    breakpoints: [],
+    answers: {},
+    unattended: false,
+    reuses: false,
+    goesOn: false,
+  };
 }
 
 /**
@@ -31,6 +40,7 @@ export function optionsBody(options, format) {
     ...(options.breakpoints.length ? { breakpoints: options.breakpoints } : {}),
     answers: given(options.answers),
     unattended: options.unattended,
+    ...(options.reuses ? { reuse: "last" } : {}),
   };
 }
 
@@ -64,6 +74,9 @@ export function RunOptions({ data, options, limits, onChange }) {
       <label class="check"><input type="checkbox" checked=${options.unattended}
         onChange=${(/** @type {any} */ event) => onChange({ unattended: event.target.checked })} />
         <span>Unattended: ask no questions, take the defaults</span></label>
+      <label class="check"><input type="checkbox" checked=${options.reuses}
+        onChange=${(/** @type {any} */ event) => onChange({ reuses: event.target.checked })} />
+        <span>Reuse the replies of the last run where the same is asked</span></label>
       <label class="check"><input type="checkbox" checked=${options.goesOn}
         onChange=${(/** @type {any} */ event) => onChange({ goesOn: event.target.checked })} />
         <span>Goes on after the server ends, in a process of its own</span></label>

@@ -1,0 +1,163 @@
+"""Take model replies of an earlier run of the same document, and tell what that has saved.
+
+The path of a call and the hash of its request decide, and the model has to be the same. Nothing but replies is taken:
+tools are called again, and people are asked again. A reply that was cut off, or a call that failed, is made anew.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from msgspec import Struct, field
+
+from quire.engine.reused_replies import EarlierReplies, ModelNames, Saved, is_cut, saved_by
+from quire.errors import BrokenSeal, CannotStart, NoSuchRun, Refused
+from quire.runs.resume import apply_amendments
+
+if TYPE_CHECKING:
+    from quire.engine.progress import Progress
+    from quire.engine.records import EffectRecord, RunRow
+    from quire.library.document import Document
+    from quire.runs.pins import PinnedState
+    from quire.runs.runtime import Runtime
+    from quire.values import Value
+
+LAST = "last"
+_LOOKED_AT = 1000
+"""Runs among which the last one of a document is looked for."""
+
+
+async def find_earlier(runtime: Runtime, named: str, document: Document, folder: str | None) -> str:
+    """Return the id of the run whose replies a new run of a document may take. `last` is the last run of the document.
+
+    Raises `NoSuchRun`, `CannotStart` for a run of another document, and `Refused` for one that others wrote or changed.
+    """
+    if named == LAST:
+        rows = await runtime.store.list(limit=_LOOKED_AT)
+        row = next((one for one in rows if not one.pins.get("imported") and _is_of(one, document, folder)), None)
+        if row is None:
+            raise NoSuchRun(f"no run of {document.name} is stored here, so there is nothing to reuse")
+    else:
+        row = await runtime.row(await runtime.find(named))
+    if row.format != document.format:
+        raise CannotStart(f"run {row.id} is of a {row.format}, and {document.name} is a {document.format}: {_NOTHING}")
+    if not _is_of(row, document, folder):
+        raise CannotStart(f"run {row.id} is of {row.document}, which is not {document.name}: {_NOTHING}")
+    if row.pins.get("imported"):
+        raise Refused(f"run {row.id} is imported, and its replies came from elsewhere: {_NOTHING}")
+    await _check_seal(runtime, row.id)
+    return row.id
+
+
+_NOTHING = "nothing of it can be reused"
+
+
+async def _check_seal(runtime: Runtime, run: str) -> None:
+    try:
+        await runtime.store.check_seal(run)
+    except BrokenSeal as broken:
+        remedy = f" (`quire runs seal {run}` seals it, if it is yours)" if broken.old else ""
+        raise Refused(f"run {run} is not as you left it, {broken.reason}: {_NOTHING}{remedy}") from None
+
+
+def _is_of(row: RunRow, document: Document, folder: str | None) -> bool:
+    """Tell whether a run is of this document, which may have been edited, renamed or moved since: its file, its title
+    or its text is the same."""
+    if row.format != document.format or row.pins.get("declared", "") != document.declared:
+        return False
+    at = row.pins.get("folder")
+    same_file = folder is not None and at == folder and Path(row.document).name == Path(document.name).name
+    title = document.runnable().title
+    return same_file or row.pins.get("document") == document.sha256 or (bool(title) and row.title == title)
+
+
+async def earlier_replies(
+    runtime: Runtime, pins: PinnedState, own: Sequence[EffectRecord]
+) -> tuple[EarlierReplies | None, str]:
+    """Return the replies that a drive may take, and a warning if they are not there any more. The run goes on without
+    them: those that it has taken are its own."""
+    if not pins.reuse:
+        return None, ""
+    try:
+        row = await runtime.row(pins.reuse)
+        await _check_seal(runtime, row.id)
+        records = await runtime.store.effects(row.id)
+    except (NoSuchRun, Refused) as error:
+        return None, f"no more replies are reused: {error}"
+    from quire.runs.pins import PinnedState
+
+    before = apply_amendments(PinnedState.of(row.pins), records)
+    names = ModelNames(before.model, before.instead), ModelNames(pins.model, pins.instead)
+    return EarlierReplies(row.id, records, names, own), ""
+
+
+class ReusedStep(Struct):
+    """The replies of one step that were taken over."""
+
+    way: str
+    calls: int = 0
+    saved: Saved = Saved()
+
+
+class Reuse(Struct):
+    """The replies that a run has taken from another one."""
+
+    run: str
+    steps: dict[str, ReusedStep] = field(default_factory=dict)
+    """By the paths of the steps."""
+    asked: int = 0
+    """The number of calls that were made all the same."""
+    reasons: dict[str, int] = field(default_factory=dict)
+    """Why they were made, as far as the other run is known."""
+
+    @property
+    def calls(self) -> int:
+        return sum(step.calls for step in self.steps.values())
+
+    @property
+    def saved(self) -> Saved:
+        total = Saved()
+        for step in self.steps.values():
+            total = total.plus(step.saved)
+        return total
+
+
+def reuse_of(
+    run: str, records: Iterable[EffectRecord], progress: Progress, earlier: Iterable[EffectRecord] = ()
+) -> Reuse:
+    """Return what a run has taken from the run `run`. With the records of that run, also why other calls were made."""
+    found, then = Reuse(run), {one.path: one for one in earlier if one.kind == "model"}
+    for record in records:
+        if record.kind != "model":
+            continue
+        if not record.reused_from:
+            found.asked += 1
+            if then:
+                reason = _reason(record, then)
+                found.reasons[reason] = found.reasons.get(reason, 0) + 1
+            continue
+        step = progress.step_of(record.path)
+        path, way = (step.path, step.way) if step else (record.path, record.path)
+        kept = found.steps.setdefault(path, ReusedStep(way))
+        kept.calls += 1
+        kept.saved = kept.saved.plus(saved_by(record))
+    return found
+
+
+def _reason(record: EffectRecord, then: Mapping[str, EffectRecord]) -> str:
+    before = then.get(record.path)
+    if before is None:
+        return "new"
+    if before.state != "ok":
+        return "failed before"
+    if is_cut(before):
+        return "cut off before"
+    if before.request != record.request:
+        return "changed"
+    return "of another model" if _model_of(before) != _model_of(record) else "changed before it"
+
+
+def _model_of(record: EffectRecord) -> Value:
+    return record.value.get("model") if isinstance(record.value, Mapping) else None
