@@ -50,3 +50,24 @@ def test_the_same_text_and_the_same_hash(
     content: dict[str, Value] = {"system": built, "messages": [["user", "x"]], "closing": {"type": "object"}}
     assert request_hash(request) == fingerprint(["model", content])
     assert request.system == built
+
+
+@given(entries, entries, texts, st.none() | st.integers(0, 60), st.sets(st.integers(0, 5)))
+def test_chosen_results_are_the_text_of_these_alone(
+    first: list[Entry], later: list[Entry], system: str, budget: int | None, picked: set[int]
+) -> None:
+    earlier = Earlier()
+    for entry in first:
+        earlier.append(entry)
+    chosen = tuple(sorted(at for at in picked if at < len(first)))
+    if not chosen:
+        return
+    shared = SystemText.of(system, earlier, budget, "", rules=1, chosen=chosen)
+    for entry in later:
+        earlier.append(entry)
+    assert earlier.ends
+    built = "\n\n".join(part for part in (system, told([first[at] for at in chosen], budget)) if part)
+    assert shared.text() == built
+    request = ModelRequest("1/model", "1", shared, (Message("user", "x"),))
+    content: dict[str, Value] = {"system": built, "messages": [["user", "x"]], "closing": None}
+    assert request_hash(request) == fingerprint(["model", content])

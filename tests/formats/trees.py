@@ -14,6 +14,7 @@ _PLACES = (
     "end",
     "name_start",
     "variable_start",
+    "source_start",
     "title_start",
     "title_end",
     "document",

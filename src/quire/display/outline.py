@@ -39,7 +39,8 @@ def outline(plan: Plan) -> Iterator[str]:
     if prompts:
         yield from paragraph("prompts", used(prompts))
     if plan.artifact:
-        yield from paragraph("artifact", [one_line(written(plan.artifact.type))])
+        comes = f"from {plan.artifact.source}" if plan.artifact.source else ""
+        yield from paragraph("artifact", [one_line(", ".join(filter(None, (written(plan.artifact.type), comes))))])
 
 
 def outline_data(plan: Plan) -> dict[str, Value]:
@@ -62,7 +63,8 @@ def outline_data(plan: Plan) -> dict[str, Value]:
         "steps": _steps_data(plan.body),
         "tools": [{"tool": name, "steps": list(steps)} for name, steps in uses_of(plan, "tool").items()],
         "prompts": [{"prompt": name, "steps": list(steps)} for name, steps in uses_of(plan, "prompt").items()],
-        "artifact": written(plan.artifact.type) if plan.artifact else None,
+        "artifact": (written(plan.artifact.type) or None) if plan.artifact else None,
+        **({"artifact_from": plan.artifact.source} if plan.artifact and plan.artifact.source else {}),
     }
 
 
@@ -109,10 +111,14 @@ def _does(step: Step) -> Iterator[str]:
     if step.ask:
         yield _question(step.ask)
     match step.plain_work:
-        case Think(prompt=prompt, preamble=preamble):
+        case Think(prompt=prompt, preamble=preamble, context=context, model=model):
             yield f"asks the model: {short(written(prompt), 80)}" if not prompt.empty else "asks the model"
             if preamble:
                 yield f"with the prompt {prompt_name(preamble)} before it"
+            if context is not None:
+                yield f"shows it only {', '.join(context)}" if context else "shows it no earlier result"
+            if model:
+                yield f"on the model {model}"
         case UseTool(problem=problem) as work:
             yield f"calls the tool {tool_name(work)}" + (f" (cannot work: {problem})" if problem else "")
         case Thread(extends=extends, limits=limits, permissions=permissions):
@@ -160,8 +166,13 @@ def _step_data(step: Step) -> Value:
             "default": written(step.ask.default) if step.ask.default is not None else None,
         }
     match step.plain_work:
-        case Think(prompt=prompt, preamble=preamble):
-            data["model"] = {"text": written(prompt), "prompt": prompt_name(preamble) if preamble else None}
+        case Think(prompt=prompt, preamble=preamble, context=context, model=model):
+            asked: dict[str, Value] = {"text": written(prompt), "prompt": prompt_name(preamble) if preamble else None}
+            data["model"] = asked
+            if context is not None:
+                asked["context"] = list(context)
+            if model:
+                asked["name"] = model
         case UseTool(connection=connection, tool=tool):
             data["tool"] = {"connection": connection, "tool": tool}
         case Thread(name=name, extends=extends, limits=limits, permissions=permissions):

@@ -8,6 +8,7 @@ grows.
 from __future__ import annotations
 
 from bisect import bisect_left
+from collections.abc import Sequence
 from json.encoder import encode_basestring
 from typing import Protocol
 
@@ -91,6 +92,26 @@ class Earlier:
             return 0
         return bisect_left(self._lengths, self._lengths[-1] - budget)
 
+    def chosen_within(self, chosen: Sequence[int], budget: int | None) -> int:
+        """Return how many of the first of these entries have to be left out so that the others fit."""
+        self._write()
+        left = budget
+        for at in range(len(chosen) - 1, -1, -1):
+            if left is not None:
+                left -= self._lengths[chosen[at] + 1] - self._lengths[chosen[at]]
+                if left < 0:
+                    return at + 1
+        return 0
+
+    def entry_text(self, index: int) -> str:
+        ends = self._raw_starts[index + 1] - len(_BETWEEN) if index + 1 < len(self._raw_starts) else len(self._raw)
+        return self.text(index, ends)
+
+    def entry_inside_json(self, index: int) -> memoryview:
+        starts = self._escaped_starts
+        ends = starts[index + 1] - len(_BETWEEN_ESCAPED) if index + 1 < len(starts) else len(self._escaped)
+        return self.inside_json(index, ends)
+
     def text(self, first: int, raw_end: int) -> str:
         if first >= len(self._raw_starts):
             return ""
@@ -113,37 +134,68 @@ class Hashed(Protocol):
 
 
 class SystemText(Struct, frozen=True, gc=False):
-    """A system message that holds earlier results: those from index `first` up to the offsets `ends`."""
+    """A system message that holds earlier results: those from index `first` up to the offsets `ends`, or the `chosen`
+    ones."""
 
     before: str
     after: str
     earlier: Earlier
     first: int
     ends: tuple[int, int]
+    chosen: tuple[int, ...] | None = None
+    """The indexes of the results, if not all are sent."""
 
     @classmethod
     def of(
-        cls, system: str, earlier: Earlier, budget: int | None, closing: str, rules: int = SEMANTICS_VERSION
+        cls,
+        system: str,
+        earlier: Earlier,
+        budget: int | None,
+        closing: str,
+        rules: int = SEMANTICS_VERSION,
+        chosen: tuple[int, ...] | None = None,
     ) -> SystemText:
-        first = earlier.first_within(budget)
+        first = earlier.first_within(budget) if chosen is None else earlier.chosen_within(chosen, budget)
         told = f"{_OPENING}{_left_out(first, rules)}"
         return cls(
-            f"{system}\n\n{told}" if system else told, f"\n\n{closing}" if closing else "", earlier, first, earlier.ends
+            f"{system}\n\n{told}" if system else told,
+            f"\n\n{closing}" if closing else "",
+            earlier,
+            first,
+            earlier.ends,
+            None if chosen is None else chosen[first:],
         )
 
     def text(self) -> str:
-        return f"{self.before}{self.earlier.text(self.first, self.ends[0])}{self.after}"
+        if self.chosen is None:
+            results = self.earlier.text(self.first, self.ends[0])
+        else:
+            results = _BETWEEN.decode().join(self.earlier.entry_text(index) for index in self.chosen)
+        return f"{self.before}{results}{self.after}"
 
     def update(self, hashed: Hashed) -> int:
         """Add the text, as it stands between the quotes of a JSON string, to a hash; return its length in bytes."""
         before, after = escaped(self.before), escaped(self.after)
         hashed.update(before)
-        # Released at once: a bytearray cannot grow while a memoryview of it exists.
-        with self.earlier.inside_json(self.first, self.ends[1]) as piece:
-            hashed.update(piece)
-            length = len(piece)
+        length = self._update_results(hashed)
         hashed.update(after)
         return len(before) + length + len(after)
+
+    def _update_results(self, hashed: Hashed) -> int:
+        # Released at once: a bytearray cannot grow while a memoryview of it exists.
+        if self.chosen is None:
+            with self.earlier.inside_json(self.first, self.ends[1]) as piece:
+                hashed.update(piece)
+                return len(piece)
+        length = 0
+        for number, index in enumerate(self.chosen):
+            if number:
+                hashed.update(_BETWEEN_ESCAPED)
+                length += len(_BETWEEN_ESCAPED)
+            with self.earlier.entry_inside_json(index) as piece:
+                hashed.update(piece)
+                length += len(piece)
+        return length
 
 
 def _left_out(count: int, rules: int) -> str:

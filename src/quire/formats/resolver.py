@@ -185,6 +185,10 @@ class DocumentResolver(Protocol):
         """Return all identities that an agent can run under; None if they are not known."""
         return None
 
+    def models(self) -> Collection[str] | None:
+        """Return all names that `@model` of a playbook can have; None if they are not known."""
+        return None
+
     def caps(self) -> tuple[int, int]:
         """Return how many model calls a run may make, and how deep fans may be nested; 0 means no limit."""
         return 0, 0

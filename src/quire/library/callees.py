@@ -133,25 +133,25 @@ def pinned(callees: Mapping[str, Callee]) -> dict[str, Value]:
     }
 
 
-def document_from_pin(source: Source, format: str, declared: str, key: str) -> Document:
-    """Read a document again from its pinned text. Raises `StopIteration` if a file of pipelines has none of the
-    name."""
+def document_from_pin(source: Source, format: str, declared: str, key: str, rules: int) -> Document:
+    """Read a document again from its pinned text, by the rules of its run. Raises `StopIteration` if a file of
+    pipelines has none of the name."""
     if format == "directive":
         return Document(source, format, read_directive(source), ())
     if not declared:
-        return read(source)
+        return read(source, rules)
     from quire.library.registered import read_pipelines
 
     plan = next(one.plan for one in read_pipelines(key, source)[0] if one.declared == declared)
     return Document(source, format, plan, (), declared, key)
 
 
-def callee_from_pin(stored: Mapping[str, Value], text: str) -> tuple[Plan, Bundle | None]:
-    """Read a callee from its pin."""
+def callee_from_pin(stored: Mapping[str, Value], text: str, rules: int) -> tuple[Plan, Bundle | None]:
+    """Read a callee from its pin, by the rules of its run."""
     from quire.engine.interpreter.thread.compose import Bundle
 
     entry = cast("Mapping[str, str]", stored)
     format = entry.get("format", "pipeline")
     bundle = Bundle.of(text) if format == "directive" else None
     source = Source.of(bundle.directives[bundle.item_id] if bundle else text, entry["document"])
-    return document_from_pin(source, format, entry["declared"], entry["key"]).runnable(), bundle
+    return document_from_pin(source, format, entry["declared"], entry["key"], rules).runnable(), bundle

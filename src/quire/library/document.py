@@ -12,6 +12,7 @@ from quire import formats
 from quire.diagnostics import Diagnostic, Severity
 from quire.errors import BadDocument, CannotStart
 from quire.formats import invisible
+from quire.plan.nodes import EXTENDED_PLAYBOOKS, SEMANTICS_VERSION
 from quire.source import MAX_DOCUMENT_BYTES, Source, read_source
 
 if TYPE_CHECKING:
@@ -63,11 +64,12 @@ def load(path: str | Path) -> Document:
     return read(read_source(Path(path)))
 
 
-def read(source: Source) -> Document:
+def read(source: Source, rules: int = SEMANTICS_VERSION) -> Document:
+    """Read a text as it is read under a version of the rules."""
     name = formats.format_of(source)
     if name == "knowledge":
         raise CannotStart(f"{source.name} is knowledge: directives read it, nothing runs it")
-    plan, diagnostics = _contents(name, unnamed(source))
+    plan, diagnostics = _contents(name, unnamed(source), rules >= EXTENDED_PLAYBOOKS)
     return Document(source, name, plan, diagnostics)
 
 
@@ -78,7 +80,7 @@ def unnamed(source: Source) -> Source:
 
 
 @lru_cache(maxsize=64)
-def _contents(name: str, source: Source) -> tuple[Plan | None, tuple[Diagnostic, ...]]:
+def _contents(name: str, source: Source, extended: bool) -> tuple[Plan | None, tuple[Diagnostic, ...]]:
     """Read a text. Cached, because a run reads its document when it is checked, started and driven, under two names."""
     match name:
         case "pipeline":
@@ -86,7 +88,7 @@ def _contents(name: str, source: Source) -> tuple[Plan | None, tuple[Diagnostic,
         case "directive":
             plan, diagnostics = _directive(source)
         case "playbook":
-            plan, diagnostics = _playbook(source)
+            plan, diagnostics = _playbook(source, extended)
         case _:
             raise CannotStart(f"nothing here runs a {name}")
     return plan, invisible.added(source, diagnostics)
@@ -127,9 +129,9 @@ def _directive(source: Source) -> tuple[Plan | None, tuple[Diagnostic, ...]]:
     return None if fatal else lower(found.partial), diagnostics
 
 
-def _playbook(source: Source) -> tuple[Plan | None, tuple[Diagnostic, ...]]:
+def _playbook(source: Source, extended: bool) -> tuple[Plan | None, tuple[Diagnostic, ...]]:
     from quire.formats.playbook.lower import lower
     from quire.formats.playbook.parse import parse
 
-    reading = parse(source)
+    reading = parse(source, extended=extended)
     return lower(reading.playbook) if reading.playbook else None, reading.diagnostics

@@ -104,6 +104,11 @@ class KnownTools(Library, DocumentResolver):
     def identities(self) -> Collection[str]:
         return {"default", *self.settings.agents}
 
+    def models(self) -> Collection[str]:
+        from quire.models.tiers import step_models
+
+        return {*step_models(self.settings.models), *self.settings.agents}
+
     def caps(self) -> tuple[int, int]:
         spawn = self.settings.spawn
         return spawn.max_pipeline_spawns, spawn.max_pipeline_fan_out_depth

@@ -78,7 +78,7 @@ def open_document(text: str, setting: Environment) -> Opened:
     documents: dict[str, Plan] = {}
     bundles: dict[str, Bundle] = {}
     for name, stored in cast("Mapping[str, Mapping[str, Value]]", loaded["documents"]).items():
-        plan, bundle = callee_from_pin(stored, texts[name])
+        plan, bundle = callee_from_pin(stored, texts[name], setting.rules)
         documents[name] = plan
         if bundle is not None:
             bundles[name] = bundle

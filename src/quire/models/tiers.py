@@ -184,6 +184,28 @@ def _sized(spec: str, family: tuple[str, ...], models: ModelSettings) -> str:
     return f"{provider}:{name}" if name else spec
 
 
+def step_models(models: ModelSettings) -> tuple[str, ...]:
+    """Return all names of tiers that a step of a playbook can ask for."""
+    return (*models.tiers, *(name for family in FAMILIES for name in family))
+
+
+def step_model(name: str, models: ModelSettings, own: str) -> str | None:
+    """Return the model of a step whose playbook, which is not signed, asks for a tier; None if the tier is not known
+    here. `own` is the run's model, and an empty text stands for it.
+
+    Only the settings can make a step more expensive, or send it elsewhere: without them a small tier is a smaller model
+    of the provider that the run uses anyway, and a large one is not known.
+    """
+    family = _family(name)
+    for tier in (name, *(family or ())):
+        if tier in models.tiers:
+            return tier
+    if family is _LOW:
+        small = _sized(models.tiers.get(own, own), family, models)
+        return "" if small == own else small
+    return "" if family is _GENERAL else None
+
+
 def _maker(named: str) -> str:
     return next((maker for start, maker in _MAKERS.items() if named.startswith(start)), "")
 

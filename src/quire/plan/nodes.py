@@ -23,7 +23,7 @@ if typing.TYPE_CHECKING:
     from quire.schema import Schema
     from quire.values import Value
 
-SEMANTICS_VERSION = 2
+SEMANTICS_VERSION = 3
 """The version of the execution rules that a new run gets and pins.
 
 A run that was started under an older version keeps it, so that its journal answers the same requests:
@@ -33,8 +33,11 @@ A run that was started under an older version keeps it, so that its journal answ
    `json` capture keeps its fence. The artifact of a playbook that ends in `file__write` is the result of the tool. A
    command of a pipeline with a number among its words fails.
 2. What `extract` asks for is at the end of the user message; every other rule of version 1 is reversed.
+3. Playbooks have `@context`, `@model`, `from:` in their artifact, and line breaks in questions. Before, these are text.
 """
-KNOWN_VERSIONS = (1, 2)
+KNOWN_VERSIONS = (1, 2, 3)
+EXTENDED_PLAYBOOKS = 3
+"""The first version in which playbooks have more than the format."""
 
 InputType = typing.Literal["string", "text", "number", "boolean", "enum"]
 CaptureType = typing.Literal["string", "text", "number", "boolean", "enum", "json"]
@@ -98,6 +101,21 @@ class Capture(Struct, frozen=True):
     field: str | None
 
 
+class StepModel(Struct, frozen=True):
+    """The model of a playbook step as the settings have it. It is found when a run starts, and pinned."""
+
+    model: str = ""
+    """Empty for the run's own model."""
+    profile: str = ""
+    """The profile of the settings whose model this is; empty if none."""
+    agent: str = ""
+    """The profile whose tools the step may use; empty if none."""
+    tools: tuple[str, ...] = ()
+    """Names and patterns of these tools; those that change something are never offered."""
+    budget: int | None = None
+    """Characters of earlier results that this model is given; None for as many as the run's own model."""
+
+
 class Think(StepWork, frozen=True, gc=False):
     """One model call in a new conversation."""
 
@@ -105,6 +123,12 @@ class Think(StepWork, frozen=True, gc=False):
     preamble: PromptSource | None = None
     closing: tuple[Capture, ...] = ()
     """Captures whose fields the reply must contain at its end, as JSON."""
+    context: tuple[str, ...] | None = None
+    """The names of the earlier results that the model sees; None for all."""
+    model: str = ""
+    """The tier or profile that the document asks for; empty if it does not."""
+    cast: StepModel | None = None
+    """The model and the tools that the step gets in a run; None for the run's own model without tools."""
     asks_model: typing.ClassVar[bool] = True
 
 
@@ -311,6 +335,9 @@ class Sequence(Struct, frozen=True, gc=False):
 
 class Artifact(Struct, frozen=True):
     type: Template
+    """Empty if the document names none."""
+    source: str = ""
+    """The output or the step whose result is the artifact; empty for the last step that ran."""
 
 
 class Plan(Struct, frozen=True, dict=True):

@@ -288,10 +288,10 @@ async def read_pinned(text: Texts, row: RunRow, *, repairs: int, fan_out_depth: 
     bundles: dict[str, Bundle] = {}
     try:
         source = Source.of(await text(pins.document), row.document)
-        document = document_from_pin(source, row.format, pins.declared, pins.key)
+        document = document_from_pin(source, row.format, pins.declared, pins.key, pins.semantics_version)
         for name, stored in pins.callees.items():
             callee = cast("Mapping[str, str]", stored)
-            documents[name], bundle = callee_from_pin(callee, await text(callee["sha256"]))
+            documents[name], bundle = callee_from_pin(callee, await text(callee["sha256"]), pins.semantics_version)
             if bundle is not None:
                 bundles[name] = bundle
         if pins.bundle:

@@ -20,6 +20,7 @@ from quire.errors import BadInputs, CannotStart, RunState
 from quire.library.callees import document_from_pin
 from quire.library.document import Document, read
 from quire.models.choose import Choice
+from quire.plan.nodes import SEMANTICS_VERSION
 from quire.runs.fork import FORKED, Changes, Place, find_place, with_boundary
 from quire.runs.options import RunOptions
 from quire.runs.pins import PinnedState
@@ -117,7 +118,7 @@ def _document(old: _Old, file: str) -> Document:
     source = read_source(path)
     if old.row.format == "pipeline" and old.pins.declared:
         try:
-            return document_from_pin(source, "pipeline", old.pins.declared, old.pins.key)
+            return document_from_pin(source, "pipeline", old.pins.declared, old.pins.key, SEMANTICS_VERSION)
         except StopIteration:
             raise CannotStart(f"{source.name} has no pipeline {old.pins.declared}, which the run is of") from None
     document = read(source)

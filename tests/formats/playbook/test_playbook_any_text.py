@@ -31,6 +31,10 @@ DIRECTIVES = [
     "@tool(one)",
     "@output( z )",
     '@elicit(slider, "x")',
+    "@context(x, 1)",
+    "@context(none)",
+    "@model(cheap)",
+    '@elicit(input, "two\\nlines")',
 ]
 MARKERS = ['```if m == "a"```', '```elif x != "b"```', "```else```", "```endif```", '```if m > "1"```', "``` else ```"]
 HEADINGS = ["### STEP 1a: P", "### STEP 1b: Q", "# Heading", "### Part", "## STEP 2: B", "## STEP 1: C"]
@@ -44,6 +48,7 @@ SECTIONS = [
     "* broken",
     "## ARTIFACTS",
     "type: json",
+    "from: x",
     "## NOTES",
     "# T",
 ]
@@ -134,6 +139,13 @@ HOSTILE: dict[str, Callable[[int], str]] = {
     "inputs": lambda n: "## INPUTS\n" + "".join(f"- `a{k}` (enum: a, b)\n" for k in range(n // 23)),
     "input and backticks": lambda n: "## INPUTS\n- `a` (" + "(" * n,
     "artifact": lambda n: "## OUTPUT\ntype:" + " " * n + "a b",
+    "artifact source": lambda n: "## OUTPUT\nfrom:" + " " * n + "a b",
+    "context": lambda n: "@context(" + "a," * (n // 2) + ")",
+    "context, closed": lambda n: "@context(a" + ", b" * (n // 3) + ")",
+    "context and spaces": lambda n: "@context(a" + " " * n + "b)",
+    "model": lambda n: "@model(" + "a" * n,
+    "line breaks": lambda n: '@elicit(input, "' + "\\n" * (n // 2) + '")',
+    "backslashes": lambda n: '@elicit(input, "' + "\\" * n + 'n")',
     "carriage returns": lambda n: "\r" * n,
 }
 

@@ -66,7 +66,7 @@ CHAINED = '```if m == "a"```\n### STEP 1a: P\np\n@output(q)\n### STEP 1b: Q\n{{q
         ("PB214", "# T\n\n## INPUT\n\n## STEP 1: A\nx", "## INPUT"),
         ("PB215", document(f"x\n@output(m)\n\n## STEP 2: B\n{IF2}"), "m"),
         ("PB216", document('x\n@output(o, "a", "b")'), '@output(o, "a", "b")'),
-        ("PB217", document(r'@elicit(input, "say \"hi\"")'), r'@elicit(input, "say \"hi\"")'),
+        ("PB217", document(r'@elicit(select, "a\", "b", "c")'), r'@elicit(select, "a\", "b", "c")'),
         ("PB218", document("@tool(a, b, {k: 1})"), "@tool(a, b, {k: 1})"),
         ("PB218", document("@tool(a, b, [1])"), "@tool(a, b, [1])"),
         ("PB228", document(SHELL_TEXT, "- `a` (string): x"), SHELL_TEXT),

@@ -2,9 +2,9 @@
 
 Every pattern is anchored and possessive, so no line takes longer than its length.
 
-The format has no escapes in the texts of `@elicit`: a quote ends the text, and the scan reads it so. Only a row of
-texts that is not valid that way is read again with a backslash before a quote meaning the quote itself, as in `"say
-\\"hi\\"", default:"c"`. So `"C:\\"` keeps its meaning.
+The format itself has no escapes in the texts of `@elicit`: a quote ends the text, and the scan reads it so. Only a row
+of texts that is not valid that way is read again with a backslash before a quote meaning the quote itself, as in `"say
+\\"hi\\"", default:"c"`. So `"C:\\"` keeps its meaning. Escapes of line breaks are Quire's own (`extensions`).
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from quire.formats.playbook.codes import errors, notes, warnings
 from quire.formats.playbook.syntax import (
     DIRECTIVES,
     ELICIT_KINDS,
+    EXTENSIONS,
     Directive,
     Elicitation,
     PromptReference,
@@ -60,24 +61,29 @@ _FORMS = {
     "elicit": '@elicit(input, "Question?"), @elicit(confirm, "Question?") or @elicit(select, "Question?", "A", "B")',
     "prompt": "@prompt(library:ID), @prompt(file:PATH), @prompt(mcp:SERVER/PROMPT) or @prompt({{variable}})",
     "tool": '@tool(connection, tool) or @tool("connection", tool, {"key": "value"})',
+    "context": "@context(none) or @context(name, 2, 3a)",
+    "model": "@model(NAME), with the name of a tier or of a profile of quire.toml",
 }
 
 
-def read_directive(
-    text: str, at: int, found: list[Diagnostic]
-) -> Elicitation | PromptReference | ToolCall | Ignored | None:
+def read_directive(text: str, at: int, found: list[Diagnostic], *, extended: bool = True) -> Directive | Ignored | None:
     """Read a line without the white space around it; `at` is its position. Return None if it is text.
 
-    The scan has already read every `@output`, and every `@elicit` without escapes.
+    The scan has already read every `@output`, and every `@elicit` without escapes. Without `extended`, directives that
+    only Quire has are text.
     """
-    directive: Elicitation | PromptReference | ToolCall | Ignored | None = None
+    directive: Directive | Ignored | None = None
     if text[-1] == ")":
         if text.startswith("@elicit("):
-            directive = _escaped_elicit(text, at, found)
+            directive = _escaped_elicit(text, at, found, extended)
         elif text.startswith("@prompt("):
             directive = _prompt(text, at, found)
         elif text.startswith("@tool("):
             directive = _tool(text, at, found)
+        elif extended and text.startswith(("@context(", "@model(")):
+            from quire.formats.playbook.extensions import read_extension
+
+            directive = read_extension(text, at, found)
     if directive is None:
         _look_alike(text, at, found)
     return directive
@@ -106,13 +112,27 @@ def elicitation(
     return asked
 
 
-def _escaped_elicit(text: str, at: int, found: list[Diagnostic]) -> Elicitation | Ignored | None:
+def without_escapes(
+    texts: list[str], default: str | None, span: Span, found: list[Diagnostic], *, quotes: bool = False
+) -> tuple[list[str], str | None]:
+    """Return the texts of an `@elicit` with their line breaks, and note that. `quotes`: there are escaped quotes."""
+    from quire.formats.playbook.extensions import note_escape, with_line_breaks
+
+    plain, answer = [with_line_breaks(one) for one in texts], default and with_line_breaks(default)
+    if quotes or (plain, answer) != (texts, default):
+        note_escape(span, found)
+    return plain, answer
+
+
+def _escaped_elicit(text: str, at: int, found: list[Diagnostic], extended: bool) -> Elicitation | Ignored | None:
     match = _ELICIT.match(text)
     if not match:
         return None
     if match[1].lower() not in ELICIT_KINDS:
         return _unknown_kind(match[1], at, found)
     row = read_escaped(text, match.end(), len(text) - 1)
+    if row and extended:
+        row = without_escapes(*row, Span(at, at + len(text)), found, quotes=True)
     return elicitation(match[1], *row, at, at + len(text), found) if row else None
 
 
@@ -208,7 +228,9 @@ def looks_like(text: str) -> str | None:
     if word in DIRECTIVES:
         return word
     # An unknown word looks like a directive only if a parenthesis follows: `@team` is a mention.
-    return nearest_word(word, DIRECTIVES) if text[match.end() - 1] == "(" else None
+    if text[match.end() - 1] != "(":
+        return None
+    return word if word in EXTENSIONS else nearest_word(word, DIRECTIVES)
 
 
 def _look_alike(text: str, at: int, found: list[Diagnostic]) -> None:

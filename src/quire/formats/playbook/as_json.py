@@ -37,6 +37,7 @@ def _definition(playbook: Playbook, source: Source) -> Object:
         "inputs": [_input(declared, source) for declared in playbook.inputs],
         "steps": [_step(step, source) for step in playbook.steps],
         "artifact_type": playbook.artifact.type if playbook.artifact else "",
+        **({"artifact_from": playbook.artifact.source} if playbook.artifact and playbook.artifact.source else {}),
     }
 
 
@@ -74,6 +75,10 @@ def _step(step: Step, source: Source) -> Object:
         if step.tool.arguments:
             call["arguments"] = step.tool.arguments
         shape["tool_call"] = call
+    if step.context:
+        shape["context"] = list(step.context.names)
+    if step.model:
+        shape["model"] = step.model.name
     shape["is_branching"] = bool(step.arms)
     if step.arms:
         shape["branches"] = [

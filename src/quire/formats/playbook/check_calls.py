@@ -1,4 +1,4 @@
-"""Check calls of other documents, `@tool(quire, NAME, {…})`: that the document exists and accepts the inputs."""
+"""Check what a playbook names in its workspace: calls of other documents, `@tool(quire, NAME, {…})`, and models."""
 
 from __future__ import annotations
 
@@ -6,12 +6,14 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from quire.diagnostics import Diagnostic
+from quire.formats.near_names import name_fix
 from quire.formats.playbook.codes import errors, lints
 from quire.formats.playbook.lower import arguments
 from quire.formats.playbook.names import family
 from quire.formats.resolver import CallTarget, DocumentResolver
 from quire.plan.nodes import Arguments, Template, ValueSlot
 from quire.plan.uses import OWN
+from quire.wording import Suggestions, did_you_mean
 
 if TYPE_CHECKING:
     from quire.formats.playbook.syntax import Playbook, ToolCall
@@ -23,7 +25,8 @@ PYTHON = "python"
 
 
 def check_calls(playbook: Playbook, resolver: DocumentResolver, source: Source) -> Iterator[Diagnostic]:
-    """Check the calls of a playbook, and whether they lead back to it."""
+    """Check the calls of a playbook, whether they lead back to it, and the names of its models."""
+    yield from _models(playbook, resolver)
     tools = [step.tool for parent in playbook.steps for step in family(parent) if step.tool]
     for tool in tools:
         yield from _tool(tool, resolver)
@@ -38,6 +41,23 @@ def check_calls(playbook: Playbook, resolver: DocumentResolver, source: Source) 
         label = "" if circle.decided else "the run is refused"
         help = "the call that closes it would fail; leave one of them out" if circle.decided else _BREAK
         yield Diagnostic(code, str(circle), first[circle.call.name].span, label, help)
+
+
+def _models(playbook: Playbook, resolver: DocumentResolver) -> Iterator[Diagnostic]:
+    chosen = [step.model for parent in playbook.steps for step in family(parent) if step.model]
+    names = resolver.models() if chosen else None
+    if names is None:
+        return
+    known, suggestions = sorted(names), Suggestions()
+    for choice in chosen:
+        if choice.name in names:
+            continue
+        close = suggestions.nearest(choice.name, known)
+        help = did_you_mean(close, "name a tier of [models.tiers] or a profile of [agents] in quire.toml", form='"{}"')
+        fix = name_fix(choice.name, known, choice.name_span) if close else ()
+        message = f'No tier and no profile is named "{choice.name}" here'
+        label = "done by the model of the run"
+        yield Diagnostic(lints.UNKNOWN_MODEL, message, choice.name_span, label, help, fix)
 
 
 def _tool(call: ToolCall, resolver: DocumentResolver) -> Iterator[Diagnostic]:

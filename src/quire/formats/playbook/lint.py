@@ -86,8 +86,17 @@ class _Lint:
         if step.prompt and step.prompt.ref.startswith("file:") and leaves_folder(step.prompt.ref[5:]):
             message = f"{step.prompt.ref[5:]} is outside of the playbook's folder"
             yield Diagnostic(lints.PROMPT_FILE, message, step.prompt.span, "refused when the run starts")
+        yield from self._model_call(step)
         if not (step.has_text or step.prompt or step.elicitation or step.tool or step.arms):
             yield Diagnostic(lints.EMPTY_STEP, f"Step {step.label} does nothing", step.span, "no text follows")
+
+    def _model_call(self, step: Step) -> Iterator[Diagnostic]:
+        if step.context:
+            self._read.update(step.context.names)
+        for word, choice in (("@context", step.context), ("@model", step.model)):
+            if choice and not _asks_model(step):
+                message = f"Step {step.label} asks no model, so its {word} does nothing"
+                yield Diagnostic(lints.NO_MODEL_CALL, message, choice.span)
 
     def _unset(self, name: str, span: Span, available: set[str]) -> Diagnostic:
         if name in self._facts.outputs or name in self._facts.asked:
@@ -207,6 +216,7 @@ class _Lint:
         yield Diagnostic(lints.UNKNOWN_TYPE, message, Span(*found.span(1)), "", help, fix)
 
     def _artifact(self, artifact: ArtifactDeclaration) -> Iterator[Diagnostic]:
+        self._read.add(artifact.source)
         match = PLACEHOLDER.fullmatch(artifact.type)
         if match:
             self._read.add(match[1])

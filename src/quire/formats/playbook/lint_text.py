@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 _STEP_LIKE = re.compile(r"\s*+#++\s*+step\s*+(?:[0-9]|:)", re.IGNORECASE)
 _NEARLY = re.compile(r"\{\{([^\S\n]*+)([A-Za-z0-9_-]++)([^\S\n]*+)(?::[^{}\n]*+)?\}\}")
-_TRAILING = re.compile(r"(?<=[^\S\n])@(?:output|elicit|prompt|tool)\(")
+_TRAILING = re.compile(r"(?<=[^\S\n])@(?:output|elicit|prompt|tool|context|model)\(")
 _SECTIONS = ("SYSTEM", "SYSTEM PROMPT", "INPUTS", "ARTIFACTS", "OUTPUT")
 
 
@@ -57,11 +57,9 @@ def lint_text(reading: ParseResult) -> Iterator[Diagnostic]:
             for step in (parent, *(sub for arm in parent.arms for sub in arm.steps)):
                 yield from _trailing(step, result)
                 asked = step.elicitation
-                if asked and '\\"' in text[asked.span.start : asked.span.end]:
-                    message = "A backslash before a quote: the format has no escapes"
-                    yield Diagnostic(
-                        lints.BACKSLASH_QUOTE, message, asked.span, "", "use single quotes inside the text"
-                    )
+                if asked and any(one.endswith("\\") for one in (asked.prompt, *asked.options, asked.default or "")):
+                    message, help = "A backslash at the end of a text", "a quote inside the text needs a quote after it"
+                    yield Diagnostic(lints.BACKSLASH_QUOTE, message, asked.span, "the quote ends the text", help)
 
 
 def _known(line: Match[str]) -> str:

@@ -117,7 +117,7 @@ def lower(playbook: syntax.Playbook) -> Plan:
         body=_sequence(playbook.steps, None),
         system=playbook.system,
         description=playbook.description,
-        artifact=Artifact(template(playbook.artifact.type)) if playbook.artifact else None,
+        artifact=Artifact(template(playbook.artifact.type), playbook.artifact.source) if playbook.artifact else None,
     )
 
 
@@ -149,7 +149,13 @@ def _step(step: syntax.Step, position: int, heir: Capture | None) -> Step:
         content = step.content
         if content or step.prompt:
             closing = tuple(wanted for wanted in (capture, heir) if wanted and wanted.field)
-            work = Think(template(content), _prompt(step.prompt) if step.prompt else None, closing)
+            work = Think(
+                template(content),
+                _prompt(step.prompt) if step.prompt else None,
+                closing,
+                step.context.names if step.context else None,
+                step.model.name if step.model else "",
+            )
     serves = capture if work is None and ask is None else None
     return Step(
         position=position,

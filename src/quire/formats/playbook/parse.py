@@ -10,7 +10,14 @@ from operator import attrgetter
 from re import Match
 
 from quire.diagnostics import Diagnostic, Severity
-from quire.formats.playbook.annotations import Ignored, check_company, elicitation, note_replaced, read_directive
+from quire.formats.playbook.annotations import (
+    Ignored,
+    check_company,
+    elicitation,
+    note_replaced,
+    read_directive,
+    without_escapes,
+)
 from quire.formats.playbook.codes import errors, notes, warnings
 from quire.formats.playbook.markers import (
     lead,
@@ -51,13 +58,15 @@ from quire.formats.playbook.scan import (
     line_span,
     scan,
 )
-from quire.formats.playbook.sections import Sections
+from quire.formats.playbook.sections import Sections, miss_steps, warn_of_headings
 from quire.formats.playbook.syntax import (
     OUTPUT_TYPES,
     Arm,
     Condition,
+    ContextChoice,
     Directive,
     Elicitation,
+    ModelChoice,
     Operator,
     OutputCapture,
     ParseResult,
@@ -67,8 +76,6 @@ from quire.formats.playbook.syntax import (
     ToolCall,
 )
 from quire.source import MAX_DOCUMENT_BYTES, NOWHERE, Source, Span
-
-NO_STEPS = "No steps found: document must contain at least one ## STEP heading"
 
 # Distance from the first group of a line to its beginning: the opening of the directive or the ticks of the marker, and
 # the line end that the scan puts before the text.
@@ -82,11 +89,12 @@ class _BodyReader:
     The text between the special lines of a step is kept as positions in the document.
     """
 
-    def __init__(self, source: Source, scan: Scan, found: list[Diagnostic]) -> None:
+    def __init__(self, source: Source, scan: Scan, found: list[Diagnostic], *, extended: bool) -> None:
         self._text = source.text
+        self._extended = extended
         self._scan = scan
         self._found = found
-        self._sections = Sections(source, scan.blocks, found)
+        self._sections = Sections(source, scan.blocks, found, extended=extended)
         self._steps: list[Step] = []
         self._next_number = 1
         self._compared: set[str] = set()
@@ -124,9 +132,9 @@ class _BodyReader:
         if not self._compared <= sections.inputs.keys():
             settle_conditions(steps, sections.inputs, self._found)
         if not steps:
-            _miss_steps(sections, self._found)
+            miss_steps(sections, self._found)
         elif sections.near_steps:
-            _warn_of_headings(sections.near_steps, steps, self._found)
+            warn_of_headings(sections.near_steps, [step.number for step in steps], self._found)
         return self._playbook(self._scan.title) if self._scan.title else None
 
     def _playbook(self, line: Match[str]) -> Playbook:
@@ -236,12 +244,16 @@ class _BodyReader:
         kind, quoted, default = line.group(KIND, TEXTS, DEFAULT)
         texts = quoted.split('"')[1::2] if quoted else []
         at, end = line.start(KIND) - _DIRECTIVE, line.start(ELICIT) - 1
+        if self._extended and "\\n" in line[0]:
+            texts, default = without_escapes(texts, default, Span(at, end), self._found)
         self._give(elicitation(kind, texts, default, at, end, self._found), line, parent)
 
     def _read_other(self, line: Match[str], parent: Step) -> None:
         """Read any other line that begins with `@`."""
-        if not self._nested:
-            self._give(read_directive(line[0].strip(), line.start(AT) - 1 - len("@"), self._found), line, parent)
+        if self._nested:
+            return
+        at = line.start(AT) - 1 - len("@")
+        self._give(read_directive(line[0].strip(), at, self._found, extended=self._extended), line, parent)
 
     def _read_output(self, line: Match[str], parent: Step) -> None:
         if self._nested:
@@ -256,9 +268,7 @@ class _BodyReader:
         at, end = line.start(NAME) - _DIRECTIVE, line.start(OUTPUT) - 1
         step.output = OutputCapture(name, type, options, field, at, end)
 
-    def _give(
-        self, directive: Elicitation | PromptReference | ToolCall | Ignored | None, line: Match[str], parent: Step
-    ) -> None:
+    def _give(self, directive: Directive | Ignored | None, line: Match[str], parent: Step) -> None:
         """Give a directive to the current step. None means that the line is text."""
         if directive is None:
             return
@@ -271,8 +281,14 @@ class _BodyReader:
             replaced, step.elicitation = step.elicitation, directive
         elif isinstance(directive, PromptReference):
             replaced, step.prompt = step.prompt, directive
-        else:
+        elif isinstance(directive, ToolCall):
             replaced, step.tool = step.tool, directive
+        elif isinstance(directive, ContextChoice):
+            replaced, step.context = step.context, directive
+        elif isinstance(directive, ModelChoice):
+            replaced, step.model = step.model, directive
+        else:
+            replaced, step.output = step.output, directive
         if replaced:
             note_replaced(replaced, line, self._found)
 
@@ -310,34 +326,14 @@ _READERS = {
 """The method that reads each kind of line inside a step. A line without a meaning there stays in its text."""
 
 
-def _warn_of_headings(headings: list[Match[str]], steps: list[Step], found: list[Diagnostic]) -> None:
-    from quire.formats.playbook.fixes import step_fix
-
-    fixes = {edit.span.start: edit for edit in step_fix(headings, [step.number for step in steps])}
-    for heading in headings:
-        message = f"Looks like a step but is not one: ## {heading[SECTION].rstrip()[:60]}"
-        help = "a step begins with ## STEP 1: Title"
-        edit = fixes.get(heading.start(SECTION) - 1)
-        label, fix = "skipped with all its text", (edit,) if edit else ()
-        found.append(Diagnostic(warnings.STEP_HEADING, message, line_span(heading), label, help, fix))
-
-
-def _miss_steps(sections: Sections, found: list[Diagnostic]) -> None:
-    from quire.formats.playbook.fixes import step_fix
-
-    like = sections.step_like
-    span, label = (line_span(like), "this is not written like a step") if like else (NOWHERE, "")
-    fix = step_fix(sections.near_steps, ())
-    found.append(Diagnostic(errors.NO_STEPS, NO_STEPS, span, label, "a step begins with ## STEP 1: Title", fix))
-
-
 NO_TITLE = "No title found: document must contain a level-1 heading (# Title)"
 
 _in_order = attrgetter("span.start")
 
 
-def parse(source: Source) -> ParseResult:
-    """Parse the text of a playbook."""
+def parse(source: Source, *, extended: bool = True) -> ParseResult:
+    """Parse the text of a playbook. Without `extended`, everything that only Quire has is read as other implementations
+    read it: so are the documents of runs that were started before Quire had it."""
     text = source.text
     if source.exceeds(MAX_DOCUMENT_BYTES):
         return ParseResult(source, None, (_too_large(f"{source.size:,} bytes"),))
@@ -347,11 +343,15 @@ def parse(source: Source) -> ParseResult:
     found: list[Diagnostic] = []
     if not result.title or result.title.start():
         _check_title(text, result, found)
-    playbook = _BodyReader(source, result, found).read()
+    playbook = _BodyReader(source, result, found, extended=extended).read()
     if result.blocks or result.unclosed:
         note_fences(source, result, found)
     if not found:
         return ParseResult(source, playbook, ())
+    if playbook and any(one.code is notes.QUIRE_ONLY for one in found):
+        from quire.formats.playbook.extensions import check_names
+
+        check_names(playbook, found)
     found.sort(key=_in_order)
     wrong = [diagnostic for diagnostic in found if diagnostic.code.severity is Severity.ERROR]
     return ParseResult(source, None if wrong else playbook, tuple(found))

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from re import Match
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from quire.diagnostics import Diagnostic
 from quire.formats.near_names import word_fix
@@ -20,7 +21,7 @@ from quire.formats.playbook.syntax import (
     InputDeclaration,
 )
 from quire.patterns import late_pattern
-from quire.source import PLACEHOLDER, Source, Span
+from quire.source import NOWHERE, PLACEHOLDER, Source, Span
 from quire.wording import did_you_mean, nearest_word
 
 _LINE = late_pattern(
@@ -115,6 +116,8 @@ class Sections(Struct):
     """The first heading that was probably meant to be a step."""
     near_steps: list[Match[str]] = []
     """Headings that were certainly meant to be steps."""
+    extended: bool = True
+    """False if `from:` of the artifact is not read."""
 
     def read(self, heading: Match[str], end: int) -> None:
         name = heading[SECTION]
@@ -153,16 +156,29 @@ class Sections(Struct):
         self._system_heading = heading
 
     def _read_artifact(self, start: int, end: int) -> None:
-        for first, last in self._gaps(start, end):
-            match = _TYPE.search(self._source.text, first, last)
-            if match:
-                kind = match[1].lower()
-                known = kind in ARTIFACT_TYPES
-                written = match[1] if not known and PLACEHOLDER.fullmatch(match[1]) else kind
-                self.artifact = ArtifactDeclaration(written, match.start(1), match.end(1))
-                if not known and written is kind:
-                    self._warn_of_type(self.artifact)
-                return
+        gaps, text = self._gaps(start, end), self._source.text
+        match = next((match for first, last in gaps if (match := _TYPE.search(text, first, last))), None)
+        if match:
+            kind = match[1].lower()
+            known = kind in ARTIFACT_TYPES
+            written = match[1] if not known and PLACEHOLDER.fullmatch(match[1]) else kind
+            before = self.artifact or ArtifactDeclaration("", 0, 0)
+            self.artifact = replace(before, type=written, start=match.start(1), end=match.end(1))
+            if not known and written is kind:
+                self._warn_of_type(self.artifact)
+        if self.extended and "from:" in text[start:end].lower():
+            self._read_source(gaps)
+
+    def _read_source(self, gaps: Gaps) -> None:
+        from quire.formats.playbook.extensions import read_source
+
+        text = self._source.text
+        found = next((one for first, last in gaps if (one := read_source(text, first, last, self._found))), None)
+        if found is None:
+            return
+        name, at = found
+        declared = self.artifact or ArtifactDeclaration("", at, at + len(name))
+        self.artifact = replace(declared, source=name, source_start=at)
 
     def _warn_of_type(self, artifact: ArtifactDeclaration) -> None:
         close = nearest_word(artifact.type, ARTIFACT_TYPES)
@@ -176,3 +192,29 @@ class Sections(Struct):
                 word_fix(self._source.text[artifact.start : artifact.end], ARTIFACT_TYPES, artifact.span),
             )
         )
+
+
+NO_STEPS = "No steps found: document must contain at least one ## STEP heading"
+
+
+def warn_of_headings(headings: list[Match[str]], numbers: Sequence[int], found: list[Diagnostic]) -> None:
+    """Report headings that are nearly steps; `numbers` are those of the steps."""
+    from quire.formats.playbook.fixes import step_fix
+
+    fixes = {edit.span.start: edit for edit in step_fix(headings, numbers)}
+    for heading in headings:
+        message = f"Looks like a step but is not one: ## {heading[SECTION].rstrip()[:60]}"
+        help = "a step begins with ## STEP 1: Title"
+        edit = fixes.get(heading.start(SECTION) - 1)
+        label, fix = "skipped with all its text", (edit,) if edit else ()
+        found.append(Diagnostic(warnings.STEP_HEADING, message, line_span(heading), label, help, fix))
+
+
+def miss_steps(sections: Sections, found: list[Diagnostic]) -> None:
+    """Report a document without steps."""
+    from quire.formats.playbook.fixes import step_fix
+
+    like = sections.step_like
+    span, label = (line_span(like), "this is not written like a step") if like else (NOWHERE, "")
+    fix = step_fix(sections.near_steps, ())
+    found.append(Diagnostic(errors.NO_STEPS, NO_STEPS, span, label, "a step begins with ## STEP 1: Title", fix))

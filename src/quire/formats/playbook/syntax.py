@@ -163,7 +163,36 @@ class ToolCall(Struct, frozen=True):
         return Span(self.start, self.end)
 
 
-Directive = PromptReference | OutputCapture | Elicitation | ToolCall
+class ContextChoice(Struct, frozen=True):
+    """`@context(none)` or `@context(name, 2, 3a)`: the earlier results that the model of this step sees."""
+
+    names: tuple[str, ...]
+    """Names of outputs and labels of steps; empty for `none`."""
+    start: int
+    end: int
+
+    @property
+    def span(self) -> Span:
+        return Span(self.start, self.end)
+
+
+class ModelChoice(Struct, frozen=True):
+    """`@model(name)`: a tier or a profile of the settings, never a model itself."""
+
+    name: str
+    start: int
+    end: int
+
+    @property
+    def span(self) -> Span:
+        return Span(self.start, self.end)
+
+    @property
+    def name_span(self) -> Span:
+        return Span(self.end - len(self.name) - 1, self.end - 1)
+
+
+Directive = PromptReference | OutputCapture | Elicitation | ToolCall | ContextChoice | ModelChoice
 
 
 class Condition(Struct):
@@ -213,6 +242,8 @@ class Step(Struct):
     output: OutputCapture | None = None
     elicitation: Elicitation | None = None
     tool: ToolCall | None = None
+    context: ContextChoice | None = None
+    model: ModelChoice | None = None
     arms: tuple[Arm, ...] = ()
 
     @property
@@ -240,15 +271,23 @@ class Step(Struct):
 
 
 class ArtifactDeclaration(Struct, frozen=True):
-    """The `type:` of `## ARTIFACTS`: lower case, or a `{{variable}}` that is resolved when the run ends."""
+    """The `type:` and the `from:` of `## ARTIFACTS`; at least one of them is there."""
 
     type: str
+    """In lower case, or a `{{variable}}` that is resolved when the run ends; empty if none is written."""
     start: int
     end: int
+    source: str = ""
+    """The output or the step that the artifact is taken from; empty for the last step."""
+    source_start: int = 0
 
     @property
     def span(self) -> Span:
         return Span(self.start, self.end)
+
+    @property
+    def source_span(self) -> Span:
+        return Span(self.source_start, self.source_start + len(self.source))
 
 
 class Playbook(Struct, frozen=True):
@@ -283,6 +322,8 @@ OUTPUT_TYPES = {**INPUT_TYPES, "json": "json"}
 ARTIFACT_TYPES = ("markdown", "json", "mermaid", "chartjs", "html_css", "javascript", "typescript")
 ELICIT_KINDS: dict[str, ElicitKind] = {"input": "input", "confirm": "confirm", "select": "select"}
 DIRECTIVES = ("output", "elicit", "prompt", "tool")
+EXTENSIONS = ("context", "model")
+"""Directives that only Quire has."""
 
 
 class ParseResult(Struct, frozen=True):

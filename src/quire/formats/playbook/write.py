@@ -37,8 +37,9 @@ def write(playbook: Playbook) -> str:
     for step in playbook.steps:
         parts.append(f"## STEP {step.number}: {step.title}")
         parts += _body(step)
-    if playbook.artifact:
-        parts += ["## ARTIFACTS", f"type: {playbook.artifact.type}"]
+    if artifact := playbook.artifact:
+        lines = ["type: " + artifact.type] if artifact.type else []
+        parts += ["## ARTIFACTS", "\n".join([*lines, *(["from: " + artifact.source] if artifact.source else [])])]
     return "\n\n".join(parts) + "\n"
 
 
@@ -66,6 +67,10 @@ def _body(step: Step) -> list[str]:
         lines.append(_elicit(step.elicitation))
     if step.tool:
         lines.append(_tool(step.tool))
+    if step.context:
+        lines.append(f"@context({', '.join(step.context.names or ('none',))})")
+    if step.model:
+        lines.append(f"@model({step.model.name})")
     if step.output:
         lines.append(_output(step.output))
     parts = ["\n".join(lines)] if lines else []
@@ -112,7 +117,8 @@ def _elicit(elicitation: Elicitation) -> str:
 
 
 def _quoted(text: str) -> str:
-    return '"' + text.replace('"', '\\"') + '"'
+    """Return a text in quotes with its escapes. No text of the reader has a line break after a backslash."""
+    return '"' + text.replace("\\n", "\\\\n").replace("\n", "\\n").replace('"', '\\"') + '"'
 
 
 def _tool(call: ToolCall) -> str:

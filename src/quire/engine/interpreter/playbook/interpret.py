@@ -32,8 +32,8 @@ def interpret(
     prefix: str = "",
     setting: Environment | None = None,
 ) -> Walk:
-    """Run a plan on complete inputs. Its result is the output of the last executed step, with the artifact if that
-    differs from the output.
+    """Run a plan on complete inputs. Its result is the output of the last executed step, or the one that the document
+    names, with the artifact if that differs from the output.
 
     The artifact does not contain the object that a model was told to end its reply with, for `extract`, nor a fence
     around all of it. A last step that writes a file gives its content. `prefix` begins all paths; `setting` has the
@@ -43,8 +43,10 @@ def interpret(
     rules = setting.rules if setting is not None else SEMANTICS_VERSION
     scope = PlaybookScope(plan, dict(inputs), context_budget, setting=setting, work=work, rules=rules)
     yield from _sequence(plan.body, prefix, scope)
+    if plan.artifact and plan.artifact.source:
+        yield from _take_source(plan.artifact.source, prefix, scope)
     artifact_type, artifact = "", scope.shown
-    if plan.artifact:
+    if plan.artifact and not plan.artifact.type.empty:
         artifact_type = scope.render(plan.artifact.type).strip().lower()
         if artifact_type not in ARTIFACT_TYPES:
             message = f"{artifact_type!r} is not an artifact type ({', '.join(ARTIFACT_TYPES)})"
@@ -56,6 +58,17 @@ def interpret(
     if artifact != scope.result:
         result["artifact"] = artifact
     return result
+
+
+def _take_source(name: str, prefix: str, scope: PlaybookScope) -> Generator[Request, Any, None]:
+    """Make the result of the run the one of that name, or of that label; if there is none, it stays the last one."""
+    if name in scope.named:
+        scope.result = scope.shown = scope.named[name]
+    elif scope.source is not None:
+        scope.result, scope.shown = scope.source
+    else:
+        message = f"the artifact comes from {name}, which has no result in this run: the last result is taken instead"
+        yield Emit("warning", f"{prefix}artifact", "", {"message": message})
 
 
 def _sequence(sequence: Sequence, prefix: str, scope: PlaybookScope) -> Generator[Request, Any, str | None]:
@@ -99,51 +112,61 @@ def _perform(step: Step, path: str, scope: PlaybookScope) -> Generator[Request, 
     if step.match and step.match.decide_first:
         chosen = _choose(step.match, scope)
         if chosen is None:
-            scope.entries.cut(before)
+            scope.drop_entries(before)
             yield Emit("step_skipped", path, step.label, {"title": step.title})
             return None
     displayed: str | None = None
     written: str | None = None
+    own_shown = ""
     match step.work:
         case Think():
-            own = yield from think(step, step.work, path, scope)
-            scope.entries.append(Entry(step.label, step.title, own))
+            own = yield from think(step, step.work, path, scope, before)
+            scope.add_entry(Entry(step.label, step.title, own))
         case UseTool():
             own, written = yield from use_tool(step, step.work, path, scope)
-            scope.entries.append(Entry(step.label, step.title, own))
+            scope.add_entry(Entry(step.label, step.title, own))
         case None:
             if not (step.ask or step.match):
                 own = ""  # a step that consists of its heading alone
         case _:
             raise TypeError(f"a playbook has no {type(step.work).__name__}")
     if own is not None:
-        displayed = yield from _capture(step, path, own, scope)
+        displayed = yield from _capture(step, path, own, scope, before)
         # A reply that consists of that object alone is shown as it is.
         scope.result, scope.shown = own, displayed or own
         if written is not None and scope.rules > 1:
             scope.shown = written
+        own_shown = scope.shown
     if step.match and not step.match.decide_first:
         chosen = _choose(step.match, scope)
     output = own
     if chosen:
         number, case = chosen
+        scope.around = step.label
         last = yield from _sequence(case.body, f"{path}/case[{number}]/", scope)
+        scope.around = ""
         if own is None:
             output = last
-            displayed = (yield from _capture(step, path, last, scope)) if last is not None else None
+            displayed = (yield from _capture(step, path, last, scope, before)) if last is not None else None
             if displayed and scope.result == last:
                 scope.shown = displayed
+            own_shown = scope.shown
+    if output is not None and scope.plan.artifact and scope.plan.artifact.source == step.label:
+        scope.source = output, own_shown
     shown = {"output": output or "", "displayed": (displayed if displayed is not None else output) or ""}
     yield Emit("step_completed", path, step.label, {"title": step.title}, shown)
     return output
 
 
-def _capture(step: Step, path: str, text: str, scope: PlaybookScope) -> Generator[Request, Any, str]:
-    """Store the result under its name and return the text that a person is shown."""
+def _capture(step: Step, path: str, text: str, scope: PlaybookScope, before: int) -> Generator[Request, Any, str]:
+    """Store the result under its name and return the text that a person is shown. The entries of the step begin at
+    `before`."""
     if step.capture is None:
         return text
     cut = scope.cut and isinstance(step.work, Think)
     captured = capture_text(step.capture, text, scope.rules, cut=cut)
+    if len(scope.entries) > before:
+        scope.captured[step.capture.name] = len(scope.entries) - 1
     yield scope.name(path, step.label, step.capture.name, captured.value)
     if captured.warning:
         yield Emit("warning", f"{path}/output", step.label, {"message": captured.warning})

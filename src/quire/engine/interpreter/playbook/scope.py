@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct, field
 
-from quire.engine.earlier_results import Earlier, SystemText
+from quire.engine.earlier_results import Earlier, Entry, SystemText
 from quire.engine.pure_work import PureWork
 from quire.engine.requests import Emit
 from quire.errors import StepFailed
@@ -31,6 +31,17 @@ class PlaybookScope(Struct):
     context_budget: int | None = None
     named: dict[str, str] = field(default_factory=dict)
     entries: Earlier = field(default_factory=Earlier)
+    labels: list[tuple[str, ...]] = field(default_factory=list)
+    """For each entry, the label of its step and that of the step around it."""
+    labelled: dict[str, list[int]] = field(default_factory=dict)
+    """The entries by these labels."""
+    captured: dict[str, int] = field(default_factory=dict)
+    """The entries by the names that their results were kept under."""
+    source: tuple[str, str] | None = None
+    """The result of the step that the artifact comes from, and the part that a person is shown; None if it did not
+    run."""
+    around: str = ""
+    """The label of the step whose arm is under way."""
     result: str = ""
     """Output of the last executed step."""
     shown: str = ""
@@ -74,7 +85,34 @@ class PlaybookScope(Struct):
             return None
         return self.name(path, label, name, value)
 
-    def system_message(self, closing: str) -> str | SystemText:
-        if self.entries:
-            return SystemText.of(self.plan.system, self.entries, self.context_budget, closing, self.rules)
+    def add_entry(self, entry: Entry) -> None:
+        for label in (labels := tuple(filter(None, (entry.label, self.around)))):
+            self.labelled.setdefault(label, []).append(len(self.entries))
+        self.labels.append(labels)
+        self.entries.append(entry)
+
+    def drop_entries(self, length: int) -> None:
+        """Remove all entries from this index on."""
+        if length == len(self.entries):
+            return
+        for labels in self.labels[length:]:
+            for label in labels:
+                self.labelled[label].pop()
+        del self.labels[length:]
+        self.captured = {name: at for name, at in self.captured.items() if at < length}
+        self.entries.cut(length)
+
+    def chosen(self, names: tuple[str, ...] | None, own: int) -> tuple[int, ...] | None:
+        """Return the entries that these names choose; None for all. The step's own, from `own` on, are always among
+        them."""
+        if names is None:
+            return None
+        found = set(range(own, len(self.entries)))
+        for name in names:
+            found.update((self.captured[name],) if name in self.captured else self.labelled.get(name, ()))
+        return tuple(sorted(found))
+
+    def system_message(self, closing: str, chosen: tuple[int, ...] | None, budget: int | None) -> str | SystemText:
+        if self.entries and chosen != ():
+            return SystemText.of(self.plan.system, self.entries, budget, closing, self.rules, chosen)
         return "\n\n".join(part for part in (self.plan.system, closing) if part)

@@ -9,19 +9,23 @@ from __future__ import annotations
 from collections.abc import Generator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from quire.engine.conversation import CUT_OFF, Message, early_end
+from quire.engine.conversation import CUT_OFF, Message, Offered, early_end
 from quire.engine.earlier_results import Entry
 from quire.engine.interpreter.callee_walks import below
-from quire.engine.requests import Emit, HumanRequest, Load, ModelRequest, Request, ToolRequest
+from quire.engine.interpreter.environment import Profile
+from quire.engine.interpreter.tool_turns import ToolTurns
+from quire.engine.requests import Emit, HumanRequest, Load, ModelRequest, Offer, Request, ToolRequest
 from quire.errors import StepFailed
-from quire.plan.built_in_tools import WRITE
+from quire.plan.built_in_tools import ASK, WRITE
 from quire.plan.nodes import (
+    EXTENDED_PLAYBOOKS,
     SEMANTICS_VERSION,
     Arguments,
     Ask,
     Capture,
     PromptSource,
     Step,
+    StepModel,
     Template,
     Think,
     UseTool,
@@ -37,7 +41,12 @@ if TYPE_CHECKING:
     from quire.engine.interpreter.playbook.scope import PlaybookScope
 
 
-def think(step: Step, work: Think, path: str, scope: PlaybookScope) -> Generator[Request, Any, str]:
+RUNS_OWN = StepModel()
+"""The run's own model, without tools."""
+
+
+def think(step: Step, work: Think, path: str, scope: PlaybookScope, own: int) -> Generator[Request, Any, str]:
+    """Ask the model. The entries of the step itself begin at `own`: its answer to a question is always sent."""
     scope.cut = False
     text = scope.render(work.prompt)
     if work.preamble:
@@ -48,19 +57,55 @@ def think(step: Step, work: Think, path: str, scope: PlaybookScope) -> Generator
     closing = closing_instruction(work.closing, scope.rules)
     if closing and scope.rules > 1:
         text, closing = f"{text}\n\n{closing}", ""
-    reply: Mapping[str, Value] = yield ModelRequest(
-        path=f"{path}/model",
-        label=step.label,
-        instructions=scope.system_message(closing),
-        messages=(Message("user", text),),
-        closing=closing_schema(work.closing),
-    )
+    call = _Call(step, work, path, scope, own, closing)
+    reply = yield from call.made(text)
     # Replies that 0.1.0 recorded are not marked as cut.
     warning = CUT_OFF if reply.get("finish_reason") == "length" else early_end(reply)
     if warning:
-        yield Emit("warning", f"{path}/model", step.label, {"message": warning})
+        yield Emit("warning", call.last, step.label, {"message": warning})
     scope.cut = reply.get("cut") is True
     return str(reply["text"])
+
+
+class _Call:
+    """The model call of a step, with the turns in which its model uses tools."""
+
+    def __init__(self, step: Step, work: Think, path: str, scope: PlaybookScope, own: int, closing: str) -> None:
+        self._label = step.label
+        self._path = path
+        self._cast = work.cast or RUNS_OWN
+        profiles = scope.setting.profiles if scope.setting is not None else {}
+        self._profile = profiles.get(self._cast.agent, Profile())
+        budget = scope.context_budget if self._cast.budget is None else self._cast.budget
+        self._instructions = scope.system_message(closing, scope.chosen(work.context, own), budget)
+        self._closing = closing_schema(work.closing)
+        self._offered: tuple[Offered, ...] = ()
+        self.last = f"{path}/model"
+
+    def made(self, text: str) -> Generator[Request, Any, Mapping[str, Value]]:
+        """Make the call and return the reply."""
+        messages = [Message("user", text)]
+        if not self._cast.tools:
+            reply: Mapping[str, Value] = yield self._request(self.last, messages)
+            return reply
+        found: list[list[Any]] = yield Offer(f"{self._path}/offer", self._label, self._cast.tools, reads_only=True)
+        self._offered = tuple(Offered(*one) for one in found if canonical(one[0]) != ASK)
+        turns = ToolTurns(self._path, self._label, self._profile, self._offered, self._request, reads_only=True)
+        reply = yield from turns.run(messages)
+        self.last = turns.last
+        return reply
+
+    def _request(self, path: str, messages: list[Message]) -> ModelRequest:
+        return ModelRequest(
+            path=path,
+            label=self._label,
+            instructions=self._instructions,
+            messages=tuple(messages),
+            closing=self._closing,
+            tools=self._offered,
+            model=self._cast.model,
+            identity=self._cast.agent,
+        )
 
 
 def _preamble(step: Step, source: PromptSource, path: str, scope: PlaybookScope) -> Generator[Request, Any, str]:
@@ -89,7 +134,16 @@ def _where(source: PromptSource, path: str, scope: PlaybookScope) -> str:
         if reference.default is None and scope.lookup(reference.name) is None:
             message = f"@prompt(file:{source.where}): nothing has set {reference.name}"
             raise StepFailed(message, kind="undefined", path=path)
-    return scope.render(wanted)
+    where = scope.render(wanted)
+    if scope.rules >= EXTENDED_PLAYBOOKS and (hidden := _hidden(where) - _hidden(source.where)):
+        # A value may come from a model: it chooses among the prompts, not among settings and keys.
+        message = f"prompt file:{where}: a value must not lead to a hidden file or folder ({min(hidden)})"
+        raise StepFailed(message, kind="prompt", path=path)
+    return where
+
+
+def _hidden(path: str) -> set[str]:
+    return {part for part in path.replace("\\", "/").split("/") if part.startswith(".")} - {".", ".."}
 
 
 def closing_instruction(captures: tuple[Capture, ...], rules: int = SEMANTICS_VERSION) -> str:
@@ -151,8 +205,9 @@ def ask(step: Step, question: Ask, path: str, scope: PlaybookScope) -> Generator
         default=scope.render(question.default) if question.default is not None else None,
     )
     for name in dict.fromkeys((step.number, step.label)):
+        scope.captured[f"__elicit_step_{name}"] = len(scope.entries)
         yield scope.name(f"{path}/ask", step.label, f"__elicit_step_{name}", answer)
-    scope.entries.append(Entry(step.label, step.title, answer, answer=True))
+    scope.add_entry(Entry(step.label, step.title, answer, answer=True))
     return answer
 
 

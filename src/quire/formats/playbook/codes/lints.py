@@ -146,11 +146,11 @@ OPTIONS_WITHOUT_ENUM = _lint(
 BACKSLASH_QUOTE = _lint(
     "PB217",
     "backslash-quote",
-    "A quoted text of `@elicit` has a backslash before a quote.",
-    'The format has no escapes. Quire reads `\\"` as a quote where the line makes no sense otherwise; other\n'
-    "readers cut the text there.",
-    '@elicit(input, "What does \\"done\\" mean?")',
-    "@elicit(input, \"What does 'done' mean?\")",
+    "A quoted text of `@elicit` ends with a backslash.",
+    'The quote ends the text, and the backslash is part of it. Quire reads `\\"` as a quote only where the line makes\n'
+    "no sense otherwise.",
+    '@elicit(select, "Which word?", "so-called \\"", "done")',
+    '@elicit(select, "Which word?", "so-called \\"done\\"", "done")',
 )
 TOOL_JSON = _lint(
     "PB218",
@@ -289,4 +289,22 @@ PYTHON_TOOL = _lint(
     "you have agreed to (`quire trust workspace`), and only for a document that names one of their tools.",
     '@tool(python, plot, {"figure": 1})',
     '@tool(python, draw, {"width": 3})',
+)
+NO_MODEL_CALL = _lint(
+    "PB234",
+    "no-model-call",
+    "A step that asks no model has a `@context` or a `@model`.",
+    "They are about the model call of their own step. A step with a tool, or with nothing but a question, makes none;\n"
+    "the sub-steps of a branch have their own.",
+    '## STEP 2: Look\n\n@model(cheap)\n@tool(quire, file__read, {"path": "notes.txt"})',
+    '## STEP 2: Look\n\n@tool(quire, file__read, {"path": "notes.txt"})',
+)
+UNKNOWN_MODEL = _lint(
+    "PB235",
+    "unknown-model",
+    "`@model` names neither a tier nor a profile of this workspace.",
+    "Tiers are `[models.tiers]` of `quire.toml`, and the usual words for sizes (`cheap`, `general`, `high`); profiles\n"
+    "are `[agents.NAME]`. A document cannot name a model itself. The step is done by the model of the run.",
+    "@model(chaep)",
+    "@model(cheap)",
 )

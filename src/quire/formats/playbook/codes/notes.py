@@ -50,6 +50,15 @@ REPLACED = _note(
     "@output(draft)\n@output(summary)",
     "@output(summary)",
 )
+QUIRE_ONLY = _note(
+    "PB307",
+    "quire-only",
+    "A line means more in Quire than the format says.",
+    "`@context`, `@model`, `from:` in `## ARTIFACTS`, and `\\n` and `\\\"` in the texts of `@elicit` are Quire's own.\n"
+    "Other implementations send such a directive to the model as text, skip the line, or show the characters.",
+    "## STEP 2: Judge\n\n@context(draft)\n\nJudge the draft.",
+    "## STEP 2: Judge\n\nJudge the draft. Do not look at anything else.",
+)
 LEAD_TEXT = _note(
     "PB306",
     "arm-lead-text",

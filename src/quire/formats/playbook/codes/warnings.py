@@ -182,6 +182,24 @@ AFTER_ELSE = _warning(
     '```if a == "x"```\n…\n```else```\n…\n```elif a == "y"```\n…\n```endif```',
     '```if a == "x"```\n…\n```elif a == "y"```\n…\n```else```\n…\n```endif```',
 )
+ARTIFACT_SOURCE = _warning(
+    "PB120",
+    "artifact-source",
+    "`from:` of `## ARTIFACTS` names neither an output nor a step.",
+    "It takes the name of an `@output`, or the number of a step (`3`, `3a`). The artifact is the result of the last\n"
+    "step instead.",
+    "@output(summary)\n…\n## ARTIFACTS\n\ntype: markdown\nfrom: sumary",
+    "@output(summary)\n…\n## ARTIFACTS\n\ntype: markdown\nfrom: summary",
+)
+UNKNOWN_CONTEXT = _warning(
+    "PB121",
+    "unknown-context",
+    "`@context` names a result that no step before this one has.",
+    "It takes names of `@output`s and numbers of steps (`2`, `3a`) that come before, or `none` alone. For a name that\n"
+    "means nothing the model is shown nothing.",
+    "## STEP 1: Draft\n…\n@output(draft)\n\n## STEP 2: Judge\n\n@context(darft)\n\nJudge the draft.",
+    "## STEP 1: Draft\n…\n@output(draft)\n\n## STEP 2: Judge\n\n@context(draft)\n\nJudge the draft.",
+)
 STEP_HEADING = _warning(
     "PB119",
     "near-miss-step",
