@@ -13,6 +13,7 @@
     │   └── ToolFailed                   the tool refused, raised, or does not exist
     ├── LimitReached                5    a budget of money, tokens or time
     ├── Refused                     6    permission, signature, trust
+    │   ├── BadDefinition                a pipeline that an agent wrote at run time has errors
     │   ├── Denied                       a capability is missing
     │   ├── Untrusted                    the workspace requests something the user has not confirmed
     │   └── BrokenSeal                   a stored run differs from what this user's Quire wrote
@@ -28,8 +29,12 @@ A wrong document is not an exception but diagnostics (`quire.diagnostics`); a bu
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
+
+if TYPE_CHECKING:
+    from quire.values import Value
 
 
 class QuireError(Exception):
@@ -137,6 +142,14 @@ class LimitReached(QuireError):
 
 class Refused(QuireError):
     exit_code = 6
+
+
+class BadDefinition(Refused):
+    """A pipeline that an agent wrote at run time is not launched. `mistakes` are all errors as JSON objects."""
+
+    def __init__(self, message: str, mistakes: Sequence[Value]) -> None:
+        super().__init__(message)
+        self.mistakes = list(mistakes)
 
 
 class Denied(Refused):

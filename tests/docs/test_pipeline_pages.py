@@ -30,6 +30,15 @@ def test_there_is_something_to_try() -> None:
     assert [kind for kind in KEYS if not any(f"{kind}:" in block.text for block in YAML)] == []
 
 
+def test_the_grammar_at_a_glance_names_every_key() -> None:
+    (block,) = (block for block in blocks("docs/pipelines.md", "text") if "STEP " in block.text)
+    steps = re.findall(r"^  (\w+): +\{(.*?)\}$", block.text, re.MULTILINE | re.DOTALL)
+    flat = {kind: re.sub(r"\{[^{}]*\}", "", body) for kind, body in steps}
+    assert {kind: set(re.findall(r"(\w+):", body)) for kind, body in flat.items()} == {
+        kind: set(keys) for kind, keys in KEYS.items()
+    }
+
+
 @pytest.mark.parametrize(("expression", "value"), ROWS, ids=[expression for expression, _ in ROWS])
 def test_expressions_have_the_value_beside_them(expression: str, value: str) -> None:
     (context,) = blocks("docs/expressions.md", "json")

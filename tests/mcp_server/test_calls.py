@@ -15,12 +15,13 @@ from mcp.shared.exceptions import MCPError
 from tests.mcp_server.serving import GREET, MODES, NAME, THINK, TOPIC, Gated, Serving, envelope, text, write
 
 from quire.engine.records import NewRun, Status
-from quire.formats.pipeline.definition import GRAMMAR
+from quire.formats.grammars import GRAMMARS
 from quire.library.document import load
 from quire.models.scripted import ScriptedModel
 from quire.runs.options import RunOptions
 
 Serve = Callable[..., Serving]
+RESOURCES = [f"quire://grammar/{one.key}" for one in GRAMMARS]
 INLINE = "pipeline: x\nsteps:\n  - tool: {name: TOOL, args: {path: quire.toml}}\n"
 
 both = pytest.mark.parametrize("mode", MODES)
@@ -141,12 +142,10 @@ async def test_an_async_launch_gives_its_result_later(serve: Serve, mode: str) -
         await serving.host.calls.close()
         result = await client.call_tool("pipeline_result", {"run_id": run})
         (letter,) = envelope(await client.call_tool("pipeline_inbox", {}))["letters"]
-        grammar, resource = (await client.list_resources()).resources
-        (described,) = (await client.read_resource(grammar.uri)).contents
+        *_, resource = (await client.list_resources()).resources
         (page,) = (await client.read_resource(resource.uri)).contents
     assert (text(result), envelope(result)["data"]["run_id"]) == ("Hello, Bo!", run)
     assert letter["run_id"] == run and letter["text"].startswith(f"[pipeline] run {run} ")
-    assert isinstance(described, types.TextResourceContents) and described.text == GRAMMAR
     assert isinstance(page, types.TextResourceContents)
     assert json.loads(page.text)["data"]["output"] == "Hello, Bo!"
     assert [one.run for one in await serving.runtime.store.letters(f"mcp:{NAME}")] == [run]
@@ -162,7 +161,7 @@ async def test_many_runs_of_the_user_hide_no_launched_run(serve: Serve) -> None:
                 NewRun(f"mine-{number}", "Mine", "pipeline", "mine", 9e9 + number, {}, {})
             )
         listed = [one.uri for one in (await client.list_resources()).resources]
-    assert listed == ["quire://grammar/pipeline", f"quire://runs/{started['data']['run_id']}"]
+    assert listed == [*RESOURCES, f"quire://runs/{started['data']['run_id']}"]
 
 
 @both
@@ -171,7 +170,7 @@ async def test_runs_of_others_are_out_of_reach(serve: Serve, folder: Path, mode:
     mine = await serving.runtime.start(load(folder / "pipelines" / "greet.yaml"), {"name": "me"}, RunOptions())
     async with serving.client(mode) as client:
         result = await client.call_tool("pipeline_result", {"run_id": mine})
-        assert [one.uri for one in (await client.list_resources()).resources] == ["quire://grammar/pipeline"]
+        assert [one.uri for one in (await client.list_resources()).resources] == RESOURCES
         with pytest.raises(MCPError, match="there is no run"):
             await client.read_resource(f"quire://runs/{mine}")
     assert result.is_error and "there is no run" in text(result)

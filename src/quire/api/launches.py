@@ -35,6 +35,8 @@ class ErrorData(TypedDict):
     error: str
     run_id: NotRequired[str]
     """Left out if the launch was refused before there was a run."""
+    errors: NotRequired[list[Mapping[str, Value]]]
+    """All errors of a definition that was refused, each with `code`, `line`, `column`, `message` and `help`."""
     warnings: NotRequired[list[str]]
 
 
@@ -105,7 +107,7 @@ async def launch(
     except QuireError as error:
         return _told(LaunchResult("error", {"error": str(error)}))
     known = KnownTools(runtime.settings, default_grants(runtime.settings, options.allow))
-    launching = Launching(runtime, known, shell=known.shell, options=options)
+    launching = Launching(runtime, known, shell=known.shell, hint=known.hint, options=options)
     launcher = Launcher(recipient, runtime.identity, Grants.of(["rye.execute.pipeline.*"]))
     tool = "run_pipeline" + "_inline" * inline + "_async" * (not wait)
     arguments: dict[str, Value] = {"definition" if inline else "name": pipeline, "input": dict(input or {})}

@@ -31,6 +31,7 @@ VERBS: dict[str, tuple[str, str]] = {
     "trust": ("quire.cli.trust", "Agree to what this workspace asks for, and to the keys of others. WRITES"),
     "model": ("quire.cli.model", "Fetch, list and remove local models. WRITES"),
     "new": ("quire.cli.new", "Begin a document from a template. WRITES"),
+    "grammar": ("quire.cli.grammar", "Print how documents are written, for a model that writes one. FREE"),
     "serve": ("quire.cli.serve", "Open the web page of this workspace, with its HTTP API. PAID, WRITES"),
     "mcp": ("quire.cli.mcp", "Serve documents as tools to MCP clients. PAID, WRITES"),
     "worker": ("quire.cli.worker", "Drive the runs of a cluster. PAID, WRITES"),

@@ -92,7 +92,9 @@ class Calls:
         self._reopen = reopen
         self._hand_over = hand_over
         self._known = KnownTools(runtime.settings, default_grants(runtime.settings, options.allow))
-        self._launching = Launching(runtime, self._known, shell=self._known.shell, options=options)
+        self._launching = Launching(
+            runtime, self._known, shell=self._known.shell, hint=self._known.hint, options=options
+        )
         self._late = LaunchedRuns(runtime)
         self._waited_for: dict[asyncio.Task[LaunchResult], AttachedDrive] = {}
         self._detached: dict[str, AttachedDrive] = {}

@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING
 
 import mcp_types as types
 
-from quire.formats.pipeline.definition import GRAMMAR
 from quire.mcp_server.results import ENVELOPE
-from quire.runs.launch import ASYNC, INLINE, unknown_argument
+from quire.runs.launch import ASYNC, INLINE, definition_help, unknown_argument
 
 if TYPE_CHECKING:
     from quire.values import Value
@@ -113,13 +112,14 @@ def wrong_arguments(tool: str, arguments: Mapping[str, Value]) -> str:
 
 
 def launch_tool(name: str) -> types.Tool:
-    inline = INLINE in name
+    inline, later = INLINE in name, name.endswith(ASYNC)
     subject = "definition" if inline else "name"
     explained = "A pipeline as YAML text." if inline else "The name under which the pipeline is registered."
     what = "Launches a pipeline that is given as text." if inline else "Launches a registered pipeline."
+    how = f" {definition_help(name)}" if inline else ""
     return types.Tool(
         name=name,
-        description=f"{what} {_LATER if name.endswith(ASYNC) else _NOW}" + (f"\n\n{GRAMMAR}" if inline else ""),
+        description=f"{what} {_LATER if later else _NOW}{how}",
         input_schema=_schema({subject: {"type": "string", "description": explained}, "input": _INPUT}, [subject]),
         output_schema=dict(ENVELOPE),
     )

@@ -1,4 +1,4 @@
-"""The server itself: the tools and resources that an MCP client can list, call and read.
+"""The server itself: the tools, resources and prompts that an MCP client can list, call and read.
 
 `serve_stdio` serves stdin and stdout, for a client that starts the server as its own process.
 """
@@ -24,10 +24,10 @@ from msgspec import Struct, field
 
 from quire import __version__
 from quire.errors import NoSuchRun, QuireError
-from quire.formats.pipeline.definition import GRAMMAR
 from quire.mcp_server.calls import Calls, Reopen, Result
 from quire.mcp_server.catalogue import Catalogue, Offered
 from quire.mcp_server.clients import Caller, Context, connection_of
+from quire.mcp_server.grammars import PROMPTS, RESOURCES, grammar_resource, written_prompt
 from quire.mcp_server.launch_tools import ANSWER, INBOX, NAMES, OTHERS, RESUME, launch_tool, wrong_arguments
 from quire.mcp_server.launched_runs import SCHEME, LaunchedRuns
 from quire.mcp_server.results import ENVELOPE, result_of
@@ -43,11 +43,11 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 NAME = "quire"
-GRAMMAR_URI = "quire://grammar/pipeline"
 INSTRUCTIONS = (
     "Each pipeline__NAME, playbook__NAME and directive__NAME tool runs a document of this workspace and waits for its "
     "result. A run that asks a person, or that was launched with run_pipeline_async, goes on later: pipeline_result "
-    "tells how it stands, pipeline_answer and pipeline_resume go on with it, pipeline_inbox lists what has come in."
+    "tells how it stands, pipeline_answer and pipeline_resume go on with it, pipeline_inbox lists what has come in. "
+    "The resources quire://grammar/NAME say how documents are written."
 )
 LONGEST_WAIT = 30 * 24 * 3600.0
 WATCH_SECONDS = 2.0
@@ -114,6 +114,8 @@ class Host:
             on_list_resources=self._resources,
             on_list_resource_templates=self._templates,
             on_read_resource=self._read,
+            on_list_prompts=self._prompts,
+            on_get_prompt=self._prompt,
             on_subscriptions_listen=ListenHandler(self._bus),
         )
         self.server.add_request_handler("logging/setLevel", types.SetLevelRequestParams, self._level)
@@ -209,12 +211,7 @@ class Host:
         rows = await self._late.runs()
         return types.ListResourcesResult(
             resources=[
-                types.Resource(
-                    uri=GRAMMAR_URI,
-                    name="pipeline grammar",
-                    description="How a pipeline is written, for run_pipeline_inline",
-                    mime_type="text/plain",
-                ),
+                *RESOURCES,
                 *(
                     types.Resource(
                         uri=f"{SCHEME}{row.id}",
@@ -241,15 +238,20 @@ class Host:
 
     async def _read(self, context: Context, params: types.ReadResourceRequestParams) -> types.ReadResourceResult:
         uri = str(params.uri)
-        if uri == GRAMMAR_URI:
-            grammar = types.TextResourceContents(uri=uri, text=GRAMMAR, mime_type="text/plain")
-            return types.ReadResourceResult(contents=[grammar])
+        if (grammar := grammar_resource(uri)) is not None:
+            return grammar
         try:
             text = await self._late.page(uri)
         except NoSuchRun as error:
             raise MCPError(types.INVALID_PARAMS, str(error)) from None
         page = types.TextResourceContents(uri=uri, text=text, mime_type="application/json")
         return types.ReadResourceResult(contents=[page])
+
+    async def _prompts(self, context: Context, params: types.PaginatedRequestParams | None) -> types.ListPromptsResult:
+        return types.ListPromptsResult(prompts=list(PROMPTS))
+
+    async def _prompt(self, context: Context, params: types.GetPromptRequestParams) -> types.GetPromptResult:
+        return written_prompt(params.name, params.arguments or {})
 
     async def _level(self, context: Context, params: types.SetLevelRequestParams) -> types.EmptyResult:
         """Set the log level of a connection. Our messages have the level `info`, so a client gets all of them or

@@ -1,5 +1,4 @@
-"""The tools that launch pipelines: registered or inline, with or without waiting, and each registered pipeline under
-its own name.
+"""Launches of pipelines: registered or inline, with or without waiting.
 
 A refusal before a run exists is an `error` without a run id, and leaves nothing behind.
 
@@ -12,7 +11,6 @@ The tool names in an inline definition are resolved before it is launched (`Know
 from __future__ import annotations
 
 import asyncio
-import hashlib
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Literal
 
@@ -20,10 +18,10 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from quire.engine.records import FINAL, Status
-from quire.errors import QuireError, Refused, ToolFailed
-from quire.formats.pipeline.definition import GRAMMAR, definition_source, mistakes
-from quire.formats.pipeline.inline import LAUNCH_PREFIX, LAUNCHING, gate
-from quire.formats.pipeline.inputs import inferred_inputs, optional_inputs
+from quire.errors import BadDefinition, QuireError, Refused, ToolFailed
+from quire.formats.grammars import PIPELINE
+from quire.formats.pipeline.definition import definition_source, listed, mistakes, told
+from quire.formats.pipeline.inline import LAUNCHING, gate
 from quire.formats.pipeline.lower import lower
 from quire.formats.pipeline.parse import parse
 from quire.formats.pipeline.syntax import ToolBody, walk
@@ -31,14 +29,12 @@ from quire.library.document import Document
 from quire.runs.gate import open_gate
 from quire.runs.options import RunOptions
 from quire.runs.outcome import returned
-from quire.tools.registry import ToolSpec
 from quire.wording import did_you_mean, nearest
 
 if TYPE_CHECKING:
     from quire.engine.driver.drive import Drive, DriveResult
     from quire.engine.events import Listener
     from quire.engine.ports import People
-    from quire.library.registered import Registered
     from quire.runs.runtime import Runtime
     from quire.trust.capabilities import Grants
     from quire.values import Value
@@ -83,8 +79,8 @@ class Launcher(Struct, frozen=True):
 class Launching:
     """Launch runs for one runtime.
 
-    `known_tools` returns all tool names that resolve, for definitions that an agent wrote. `options` apply to every
-    launched run.
+    `known_tools` returns all tool names that resolve, for definitions that an agent wrote, and `hint` what may be meant
+    by another name. `options` apply to every launched run.
     """
 
     def __init__(
@@ -93,10 +89,12 @@ class Launching:
         known_tools: Callable[[], Collection[str]],
         *,
         shell: bool = False,
+        hint: Callable[[str], str] = lambda name: "",
         options: RunOptions | None = None,
     ) -> None:
         self._runtime = runtime
         self._known_tools = known_tools
+        self._hint = hint
         self._shell = shell
         self._options = options or RunOptions()
         self._driving: set[asyncio.Task[None]] = set()
@@ -120,6 +118,8 @@ class Launching:
             return LaunchResult("error", {"error": unknown})
         try:
             document, given = self._document(tool, arguments, launcher), _input(arguments)
+        except BadDefinition as error:
+            return LaunchResult("error", {"error": str(error), "errors": error.mistakes})
         except QuireError as error:
             return LaunchResult("error", {"error": str(error)})
         wait = not tool.endswith(ASYNC)
@@ -226,14 +226,26 @@ class Launching:
             raise Refused("definition is required: a pipeline as YAML text")
         source = definition_source(definition)
         reading = parse(source)
-        if reading.file is None:
-            raise Refused(f"the inline definition is invalid: {mistakes(reading)}")
+        file = reading.file or reading.partial
+        for pipeline in file.pipelines if file else ():
+            launcher.check(pipeline.name.text)
+        refusal = gate(file, launcher.identity, self._known_tools(), self._shell, hint=self._hint) if file else None
+        if reading.file is None or refusal is not None:
+            verdict = "invalid" if reading.file is None else "refused"
+            found = mistakes(reading, refusal)
+            raise BadDefinition(f"the inline definition is {verdict}: {told(found)}", listed(found))
         (pipeline,) = reading.file.pipelines
-        launcher.check(pipeline.name.text)
-        problem = gate(reading.file, launcher.identity, self._known_tools(), self._shell)
-        if problem is not None:
-            raise Refused(f"the inline definition is refused: {problem}")
         return Document(source, "pipeline", lower(reading.file, pipeline), reading.diagnostics)
+
+
+def definition_help(tool: str) -> str:
+    """Return the part of a description that says how a definition is written.
+
+    The two inline tools are always offered together, so the grammar stands in one of them.
+    """
+    if tool.endswith(ASYNC):
+        return f"The definition is written as {tool.removesuffix(ASYNC)} describes it."
+    return f"A definition with errors is not launched; all errors are returned, to be corrected.\n\n{PIPELINE.text}"
 
 
 def unknown_argument(
@@ -278,6 +290,9 @@ def envelope_of(run: str, ended: DriveResult) -> LaunchResult:
     return LaunchResult("error", {"run_id": run, "error": ended.failure.message if ended.failure else "it failed"})
 
 
+_MOST_HINTS = 1_000
+
+
 class KnownTools:
     """The tool names that resolve, among those asked for so far. Used by `Launching`."""
 
@@ -286,9 +301,14 @@ class KnownTools:
         self._grants = grants
         self._environ = environ
         self._known: set[str] = set()
+        self._hints: dict[str, str] = {}
 
     def __call__(self) -> frozenset[str]:
         return frozenset(self._known)
+
+    def hint(self, name: str) -> str:
+        """Return what may be meant by a name that does not resolve, among those asked for so far."""
+        return self._hints.get(name, "")
 
     @property
     def shell(self) -> bool:
@@ -299,92 +319,25 @@ class KnownTools:
         wanted = _tools(definition) - self._known if isinstance(definition, str) else set()
         if not wanted:
             return
+        if len(self._hints) > _MOST_HINTS:
+            self._hints.clear()
         async with open_gate(self._settings, self._grants, self._environ) as gate:
             for name in sorted(wanted):
                 try:
                     await gate.offers([name])
-                except ToolFailed:
+                except ToolFailed as error:
+                    # "there is no tool X; did you mean Y?": the gate says the first part itself.
+                    self._hints[name] = error.message.partition("; ")[2] or error.message
                     continue
                 self._known.add(name)
 
 
 def _tools(definition: str) -> set[str]:
-    file = parse(definition_source(definition)).file
+    reading = parse(definition_source(definition))
+    file = reading.file or reading.partial
     if file is None:
         return set()
     bodies = (step.body for pipeline in file.pipelines for _, step in walk(pipeline))
     names = {body.name.text for body in bodies if isinstance(body, ToolBody)}
     # A `*` would match all tools that fit; as the name of one tool it does not resolve.
     return {name for name in names if "*" not in name}
-
-
-_INPUT: dict[str, Value] = {"type": "object", "description": "what the pipeline reads as ctx.NAME"}
-
-
-class LaunchConnection:
-    """Launch tools for the threads of one run, with the grants of the calling thread. Launched runs go on when the
-    thread ends; closing waits for them."""
-
-    def __init__(self, runtime: Runtime, run: str, grants: Grants, launching: Launching, known: KnownTools) -> None:
-        self._runtime = runtime
-        self._run = run
-        self._grants = grants
-        self._launching = launching
-        self._known = known
-
-    def tool_id(self, tool: str) -> str:
-        return tool
-
-    def known(self, tool: str) -> ToolSpec | None:
-        return _spec(tool) if tool in LAUNCHING else None
-
-    async def tools(self, *, refresh: bool = False) -> Mapping[str, ToolSpec]:
-        found = {tool: _spec(tool) for tool in sorted(LAUNCHING)}
-        for name, registered in sorted(self._runtime.registry().pipelines.items()):
-            if self._grants.allows("execute", "pipeline", name):
-                spec = _own_spec(name, registered)
-                found[spec.name] = spec
-        return found
-
-    async def call(self, tool: ToolSpec, arguments: dict[str, Value], effect_id: str) -> Value:
-        name, given = tool.name, arguments
-        if name not in LAUNCHING:
-            name, given = "run_pipeline", {"name": tool.id.removeprefix(LAUNCH_PREFIX), "input": arguments}
-        await self._known.learn(given.get("definition"))
-        run = launched_id(effect_id)
-        launcher = Launcher(self._run, self._runtime.identity, self._grants, run_id=run, within=self._grants)
-        return (await self._launching.launch(name, given, launcher)).as_json()
-
-    async def prompt(self, name: str) -> str:
-        raise ToolFailed("pipelines have no prompts")
-
-    async def close(self) -> None:
-        await self._launching.settled()
-
-
-def launched_id(effect_id: str) -> str:
-    return f"L{hashlib.sha256(effect_id.encode()).hexdigest()[:15]}"
-
-
-def _spec(tool: str) -> ToolSpec:
-    subject = "definition" if INLINE in tool else "name"
-    what = "a pipeline that is given as YAML text" if INLINE in tool else "a registered pipeline by its name"
-    when = "goes on; its result comes later, as a message" if tool.endswith(ASYNC) else "waits for its result"
-    schema: dict[str, Value] = {
-        "type": "object",
-        "properties": {subject: {"type": "string"}, "input": _INPUT},
-        "required": [subject],
-    }
-    grammar = f"\n\n{GRAMMAR}" if INLINE in tool else ""
-    return ToolSpec(tool, tool, f"Launches {what} and {when}.{grammar}", schema, "idempotent")
-
-
-def _own_spec(name: str, registered: Registered) -> ToolSpec:
-    needed, optional = inferred_inputs(registered.tree), optional_inputs(registered.tree)
-    schema: dict[str, Value] = {
-        "type": "object",
-        "properties": {one: {} for one in (*needed, *optional)},
-        "required": list(needed),
-    }
-    described = registered.description or f"Runs the pipeline {name} and waits for its result."
-    return ToolSpec(f"{LAUNCH_PREFIX}{name}", f"{LAUNCH_PREFIX}{name}", described, schema, "idempotent")

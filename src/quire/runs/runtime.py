@@ -338,10 +338,11 @@ class Runtime(StoredRuns):
 
     def _launching(self, run: str, grants: Grants) -> Callable[[Grants], Mapping[str, Connection]]:
         """Return the launch tools of a run's threads."""
-        from quire.runs.launch import KnownTools, LaunchConnection, Launching
+        from quire.runs.launch import KnownTools, Launching
+        from quire.runs.launch_connection import LaunchConnection
 
         known = KnownTools(self.settings, grants, self.environ)
-        launching = Launching(self, known, shell=known.shell)
+        launching = Launching(self, known, shell=known.shell, hint=known.hint)
         return lambda held: {LAUNCHES: LaunchConnection(self, run, held, launching, known)}
 
     async def preflight(self, start: Start) -> tuple[str, ...]:

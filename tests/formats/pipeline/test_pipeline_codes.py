@@ -7,11 +7,12 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-from tests.formats.pipeline.reading import Workspace, checked
+from tests.formats.pipeline.reading import Workspace, checked, file_of
 
 from quire.diagnostics import Code, Severity
 from quire.formats import all_codes
-from quire.formats.pipeline.codes import codes, errors, lints, warnings
+from quire.formats.pipeline.codes import codes, errors, inline, lints, warnings
+from quire.formats.pipeline.inline import gate
 from quire.formats.pipeline.parse import parse
 from quire.formats.resolver import CallTarget, Circle, DocumentInterface
 from quire.source import Source
@@ -84,6 +85,20 @@ def test_examples_of_pages_are_true(code: Code) -> None:
 
     assert code.id in found(wrong)
     assert not {one for one in found(right) if one == code.id or one[:3] in ("PL0", "YM0", "EX0")}
+
+
+INLINE = [value for value in vars(inline).values() if isinstance(value, Code)]
+
+
+@pytest.mark.parametrize("code", INLINE, ids=lambda code: code.id)
+def test_examples_of_the_gate_are_true(code: Code) -> None:
+    def found(example: str) -> set[str]:
+        file = file_of(whole("\n".join(line[4:] for line in example.split("\n"))))
+        refusal = gate(file, "me", ("file__read",), shell=False)
+        return {problem.finding.code.id for problem in refusal.problems} if refusal else set()
+
+    wrong, right = code.explanation.split("Wrong:\n\n")[1].split("\n\nRight:\n\n")
+    assert found(wrong) == {code.id} and found(right) == set()
 
 
 def test_every_code_is_expected_by_some_test() -> None:

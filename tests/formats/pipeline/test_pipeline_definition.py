@@ -2,27 +2,13 @@
 
 from __future__ import annotations
 
-import re
-from pathlib import Path
-
 import pytest
 
-from quire.formats.pipeline.definition import GRAMMAR, definition_source, mistakes
+from quire.formats.pipeline.definition import Mistake, definition_source, listed, mistakes, told
+from quire.formats.pipeline.inline import gate
 from quire.formats.pipeline.parse import parse
-from quire.formats.pipeline.steps import KEYS
-from quire.source import Source
 
 MINIMAL = "pipeline: x\nsteps:\n  - transform: {value: '1'}"
-
-
-def test_the_grammar_names_every_step() -> None:
-    """S4: an agent that generates pipelines is handed the grammar."""
-    assert set(re.findall(r"^  (\w+): ", GRAMMAR, re.MULTILINE)) == set(KEYS)
-
-
-def test_the_page_shows_the_grammar() -> None:
-    page = Path(__file__).parents[3] / "docs" / "pipelines.md"
-    assert GRAMMAR in page.read_text()
 
 
 @pytest.mark.parametrize("text", [f"```\n{MINIMAL}\n```", f"\n```yaml\n{MINIMAL}\n```\n", MINIMAL])
@@ -35,11 +21,86 @@ def test_fences_inside_of_a_definition_stay() -> None:
     assert definition_source(text).text == text
 
 
+def wrong_with(text: str) -> tuple[Mistake, ...]:
+    """Everything that is wrong with a definition: what cannot be read, and what the gate refuses of the rest."""
+    reading = parse(definition_source(text))
+    file = reading.file or reading.partial
+    hints = {"file__raed": 'did you mean "file__read"?'}
+    refusal = gate(file, "me", ("file__read",), shell=False, hint=lambda name: hints.get(name, "")) if file else None
+    return mistakes(reading, refusal)
+
+
 def test_mistakes_have_a_place_and_a_suggestion() -> None:
-    told = mistakes(parse(Source.of("pipeline: x\nsteps:\n  - transfrom: {value: '1'}\n")))
-    assert told.startswith("line 3, column 5: ") and "did you mean transform?" in told
+    (found,) = wrong_with("pipeline: x\nsteps:\n  - transfrom: {value: '1'}\n")
+    assert str(found).startswith("line 3, column 5: ") and "did you mean transform?" in str(found)
+    assert found.as_json() == {
+        "code": "PL009",
+        "line": 3,
+        "column": 5,
+        "message": found.message,
+        "help": "did you mean transform?",
+        "text": "- transfrom: {value: '1'}",
+        "fix": [{"line": 3, "column": 5, "old": "transfrom", "new": "transform"}],
+    }
 
 
-def test_many_mistakes_are_counted() -> None:
-    steps = "".join("  - nonsense: {}\n" for _ in range(15))
-    assert mistakes(parse(Source.of(f"pipeline: x\nsteps:\n{steps}"))).endswith("; and 5 more")
+MANY = """\
+schema: Review
+fields: {passed: {type: bool}}
+---
+pipeline: x
+steps:
+  - tool: {name: file__raed}
+  - for_each:
+      items: [1]
+      on_error: abort
+      do:
+        parallel:
+          branches:
+            a: {agent: {prompt: hi, identity: boss, schema: Reveiw}}
+            b: {transform: {value: "1 +"}}
+          collect: {tool: {name: pipeline__other}}
+      collect: {shell: {command: ls}}
+  - fold: {init: "0", do: {transform: {value: acc}}}
+  - agnet: {prompt: hi}
+"""
+
+
+def test_everything_is_told_at_once_in_the_order_of_the_text() -> None:
+    """What cannot be read does not hide what the gate refuses, at any depth."""
+    found = wrong_with(MANY)
+    assert [(one.code, one.line, one.column, one.step) for one in found] == [
+        ("PL103", 6, 18, "1"),
+        ("PL031", 13, 47, "2.for_each.do.parallel.a"),
+        ("PL102", 13, 61, "2.for_each.do.parallel.a"),
+        ("EX001", 14, 40, ""),
+        ("PL030", 15, 34, "2.for_each.do.parallel.collect"),
+        ("PL032", 16, 17, "2.for_each.collect"),
+        ("PL012", 17, 5, ""),
+        ("PL009", 18, 5, ""),
+    ]
+    assert all(one.help for one in found if one.code != "EX001")
+    helps = {one.code: one.help for one in found}
+    assert helps["PL103"] == 'did you mean "file__read"?'
+    assert helps["PL102"] == "did you mean Review?"
+    assert helps["PL030"] == "write call: {pipeline: other}"
+
+
+def test_lines_count_inside_the_fence() -> None:
+    assert [one.line for one in wrong_with(f"```yaml\n{MANY}```")] == [one.line for one in wrong_with(MANY)]
+
+
+def test_many_mistakes_are_counted_and_their_list_ends() -> None:
+    found = wrong_with("pipeline: x\nsteps:\n" + "".join("  - nonsense: {}\n" for _ in range(150)))
+    assert len(found) == 150
+    assert told(found).endswith("; and 130 more") and len(listed(found)) == 50
+
+
+def test_long_names_and_lines_are_cut() -> None:
+    (found,) = wrong_with("pipeline: x\nsteps:\n  - tool: {name: " + "x" * 10_000 + "}\n")
+    assert len(str(found)) < 300 and len(found.written) <= 120
+
+
+def test_a_text_that_is_not_yaml() -> None:
+    (found,) = wrong_with("pipeline: x\nsteps: [")
+    assert found.code.startswith("YM") and found.line == 2

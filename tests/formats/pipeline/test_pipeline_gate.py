@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from tests.formats.pipeline.reading import file_of, steps
 
-from quire.formats.pipeline.inline import Problem, Refusal, gate
+from quire.formats.pipeline.inline import Refusal, gate
 from quire.formats.pipeline.syntax import Name, Pipeline, PipelineFile, Step
 
 KNOWN = ("file__read", "web_search")
@@ -101,4 +101,4 @@ def test_a_kind_that_the_gate_does_not_know_is_refused() -> None:
     refusal = gate(file, "me", KNOWN, shell=True)
     assert refusal is not None
     assert [problem.path for problem in refusal.problems] == ["1", "2"]
-    assert refusal.problems[1] == Problem("2", 'an inline pipeline has no steps of the kind "wait"')
+    assert str(refusal.problems[1]) == 'step 2: an inline pipeline has no steps of the kind "wait"'

@@ -1,47 +1,27 @@
-"""Pipelines that an agent writes at run time: the grammar for the agent, and the report of its mistakes."""
+"""Pipelines that an agent writes at run time: their text, and the report of everything that is wrong with it."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from quire.diagnostics import Severity
+from msgspec import Struct
+
+from quire.diagnostics import Severity, edits_of
 from quire.source import Source
+from quire.wording import cut_line
 
 if TYPE_CHECKING:
+    from quire.diagnostics import Diagnostic, Edit
+    from quire.formats.pipeline.inline import Refusal
     from quire.formats.pipeline.syntax import ParseResult
-
-GRAMMAR = """\
-A definition is YAML: documents between lines of ---, exactly one of them a pipeline, the others schemas.
-[x] may be left out, a|b is a choice, … repeats. Write keys in any order.
-
-PIPELINE  pipeline: NAME, [description: TEXT], steps: [STEP, …]
-SCHEMA    schema: NAME, fields: {NAME: TYPE, …}
-STEP      a mapping with one key:
-  transform: {value: EXPR, [output: NAME]}
-  tool:      {name: TEXT, [args: {KEY: ARG, …}], [schema: NAME], [output: NAME]}
-  shell:     {command: ARG, [schema: NAME], [output: NAME]}
-  agent:     {prompt: TEMPLATE, [identity: NAME], [capabilities: {tools: [NAME, …]}], [schema: NAME], [output: NAME]}
-  call:      {pipeline: NAME, [pass: [NAME, …]], [output: NAME]}
-  match:     {on: EXPR, cases: {LABEL: TARGET, …}, [default: TARGET], [output: NAME]}
-  fold:      {over: EXPR | items: [VALUE, …], init: EXPR, do: STEP, output: NAME, [max_items: NUMBER]}
-  for_each:  {over: EXPR | items: [VALUE, …], on_error: ON_ERROR, do: STEP, collect: STEP, [max_parallel: NUMBER],
-              [output: NAME]}
-  parallel:  {branches: {NAME: STEP, …}, collect: STEP, [on_error: ON_ERROR], [output: NAME]}
-TARGET    {pipeline: NAME, [pass: [NAME, …]]}
-ON_ERROR  continue | abort | retry(NUMBER)
-ARG       a literal, or !expr EXPR as the whole value (never inside a list or a mapping)
-TYPE      {type: bool|string|number} | {type: enum, values: [VALUE, …]} | {type: list, of: TYPE} (not of lists)
-          | {type: object, fields: {NAME: TYPE, …}} | {type: ref, schema: NAME}
-EXPR      an expression over ctx.NAME (stores and inputs), pipe (the result before), item and acc (inside do)
-TEMPLATE  text with {ctx.NAME}, {pipe} or {NAME} of a store; only prompts are filled in
-
-Names of pipelines, schemas and tools are literals, never expressions. A callee sees only what pass names. Branches and
-items each get a copy of the stores and do not see each other. A pipeline cannot reach itself.
-"""
+    from quire.values import Value
 
 _FENCE = re.compile(r"\s*```[A-Za-z]*[ \t]*\n(.*?)\n?```\s*", re.DOTALL)
-_MOST_MISTAKES = 10
+_MOST_TOLD = 20
+_MOST_LISTED = 50
+_LONGEST_LINE = 120
 
 
 def definition_source(text: str) -> Source:
@@ -53,12 +33,65 @@ def definition_source(text: str) -> Source:
     return Source.of(fenced[1] if fenced else text, "inline.yaml")
 
 
-def mistakes(reading: ParseResult) -> str:
-    """List the errors of a definition for its author, each with its position and what to do."""
-    found = reading.of(Severity.ERROR)
-    told = []
-    for one in found[:_MOST_MISTAKES]:
-        at = reading.source.position(one.span.start)
-        told.append(f"line {at.line}, column {at.column}: {one.message}" + (f" ({one.help})" if one.help else ""))
-    more = len(found) - len(told)
-    return "; ".join(told) + (f"; and {more} more" if more > 0 else "")
+class Mistake(Struct, frozen=True):
+    """One reason to refuse a definition, as its author is told."""
+
+    code: str
+    line: int
+    column: int
+    message: str
+    help: str = ""
+    step: str = ""
+    """The path of the step, if the step as such could be read."""
+    written: str = ""
+    """The line of the definition, without its indentation."""
+    fix: tuple[Value, ...] = ()
+    """Edits that certainly correct it, as `quire check --json` has them."""
+
+    @classmethod
+    def of(cls, source: Source, finding: Diagnostic, step: str = "") -> Mistake:
+        at = source.position(finding.span.start)
+        written = cut_line(source.line(at.line).strip(), _LONGEST_LINE)
+        fix = tuple(_edit(source, edit) for edit in edits_of(source, finding))
+        return cls(finding.code.id, at.line, at.column, finding.message, finding.help, step, written, fix)
+
+    def as_json(self) -> dict[str, Value]:
+        found: dict[str, Value] = {
+            "code": self.code,
+            "line": self.line,
+            "column": self.column,
+            "message": self.message,
+            "help": self.help,
+        }
+        if self.step:
+            found["step"] = self.step
+        return {**found, "text": self.written, "fix": list(self.fix)}
+
+    def __str__(self) -> str:
+        step = f"step {self.step}, " if self.step else ""
+        help = f" ({self.help})" if self.help else ""
+        return f"{step}line {self.line}, column {self.column}: {self.message}{help}"
+
+
+def _edit(source: Source, edit: Edit) -> Value:
+    at = source.position(edit.span.start)
+    return {"line": at.line, "column": at.column, "old": edit.old, "new": edit.new}
+
+
+def mistakes(reading: ParseResult, refusal: Refusal | None = None) -> tuple[Mistake, ...]:
+    """Return everything that is wrong with a definition, in the order of its text."""
+    found = [Mistake.of(reading.source, one) for one in reading.of(Severity.ERROR)]
+    if refusal is not None:
+        found += [Mistake.of(reading.source, one.finding, one.path) for one in refusal.problems]
+    return tuple(sorted(found, key=lambda one: (one.line, one.column)))
+
+
+def told(found: Sequence[Mistake]) -> str:
+    """Return the mistakes as one line for the author of the definition."""
+    more = len(found) - _MOST_TOLD
+    return "; ".join(map(str, found[:_MOST_TOLD])) + (f"; and {more} more" if more > 0 else "")
+
+
+def listed(found: Sequence[Mistake]) -> list[Value]:
+    """Return the first mistakes as JSON objects."""
+    return [one.as_json() for one in found[:_MOST_LISTED]]

@@ -7,17 +7,20 @@ fails its step.
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from typing import TYPE_CHECKING, Never
+from collections.abc import Callable, Collection, Iterator, Mapping
+from typing import TYPE_CHECKING, Never, TypeAlias
 
 from msgspec import Struct
 
+from quire.diagnostics import Diagnostic
+from quire.formats.pipeline.codes import errors, inline, warnings
 from quire.formats.pipeline.syntax import (
     AgentBody,
     CallBody,
     FoldBody,
     ForEachBody,
     MatchBody,
+    Name,
     ParallelBody,
     PipelineFile,
     ShellBody,
@@ -27,6 +30,7 @@ from quire.formats.pipeline.syntax import (
     schema_of,
     walk,
 )
+from quire.wording import LONGEST_QUOTED, Suggestions, cut, did_you_mean
 
 if TYPE_CHECKING:
     from quire.schema import Schema
@@ -44,10 +48,14 @@ class Problem(Struct, frozen=True):
 
     path: str
     """The path of the step, such as `1.for_each.do`. Steps count from 1."""
-    message: str
+    finding: Diagnostic
+
+    @property
+    def message(self) -> str:
+        return self.finding.message
 
     def __str__(self) -> str:
-        return f"step {self.path}: {self.message}"
+        return f"step {self.path}: {self.message}" + (f" ({self.finding.help})" if self.finding.help else "")
 
 
 class Refusal(Struct, frozen=True):
@@ -61,72 +69,106 @@ class Refusal(Struct, frozen=True):
         return f"{told}; and {more} more" if more > 0 else told
 
 
+Hint: TypeAlias = Callable[[str], str]
+
+
+def _no_hint(name: str) -> str:
+    return ""
+
+
 def gate(
-    file: PipelineFile, identity: str, known_tools: Collection[str], shell: bool, denied: Collection[str] = ()
+    file: PipelineFile,
+    identity: str,
+    known_tools: Collection[str],
+    shell: bool,
+    denied: Collection[str] = (),
+    hint: Hint = _no_hint,
 ) -> Refusal | None:
-    """Check a definition. Return None if it is allowed.
+    """Check a definition, also one that could be read only in part. Return None if nothing in it is forbidden.
 
     `known_tools` are all tool names that resolve, `shell` is true if commands may run, and `denied` are more names of
-    tools that launch or delegate.
+    tools that launch or delegate. `hint` returns what may be meant by a tool name that does not resolve.
     """
-    schemas = {schema.name: schema for schema in file.schemas}
+    checker = _Checker(file, identity, {*known_tools, *ALWAYS_THERE, *(("shell",) if shell else ())}, denied, hint)
     problems: list[Problem] = []
     for path, step in (found for pipeline in file.pipelines for found in walk(pipeline)):
-        if message := _kind(step):
+        if finding := _kind(step):
             # The steps inside of it, if it has any, are unknown too.
-            return Refusal((*problems, Problem(path, message)))
-        messages = (
-            _schema(step, schemas),
-            _tool(step, known_tools, shell, denied),
-            _identity(step.body, identity) if isinstance(step.body, AgentBody) else "",
-        )
-        problems += [Problem(path, message) for message in messages if message]
+            return Refusal((*problems, Problem(path, finding)))
+        problems += [Problem(path, finding) for finding in checker.findings(step)]
     return Refusal(tuple(problems)) if problems else None
 
 
-def _kind(step: Step) -> str:
-    """Refuse a kind of step that this gate does not look at. Before a kind is added here, the functions below must say
-    what a step of that kind reaches."""
+def _kind(step: Step) -> Diagnostic | None:
+    """Refuse a kind of step that this gate does not look at. Before a kind is added here, `_Checker` must say what a
+    step of that kind reaches."""
     match step.body:
         case TransformBody() | ToolBody() | ShellBody() | AgentBody() | CallBody() | MatchBody():
-            return ""
+            return None
         case FoldBody() | ForEachBody() | ParallelBody():
-            return ""
+            return None
         case _:
             _unknown: Never = step.body  # not `assert_never`: mypy complains here too, and a run gets a refusal
-            return f'an inline pipeline has no steps of the kind "{step.kind}"'
+            message = f'an inline pipeline has no steps of the kind "{step.kind}"'
+            return Diagnostic(errors.KIND, message, step.span)
 
 
-def _schema(step: Step, schemas: dict[str, Schema]) -> str:
-    name = schema_of(step)
-    if name is None:
-        return ""
-    schema = schemas.get(name.text)
-    if schema is None:
-        return f'the schema "{name.text}" is not defined in this definition'
-    missing = schema.undefined(schemas.get)
-    return (
-        f'the schema "{name.text}" refers to "{missing[0]}", which this definition does not define' if missing else ""
-    )
+class _Checker:
+    """Finds what is forbidden in single steps. Suggestions have a budget: a hostile definition has many wrong names."""
+
+    def __init__(
+        self, file: PipelineFile, identity: str, tools: Collection[str], denied: Collection[str], hint: Hint
+    ) -> None:
+        self._schemas: Mapping[str, Schema] = {schema.name: schema for schema in file.schemas}
+        self._unread = file.unread
+        self._identity = identity
+        self._tools = tools
+        self._denied = {*LAUNCHING, *DELEGATING, *denied}
+        self._hint = hint
+        self._suggestions = Suggestions()
+
+    def findings(self, step: Step) -> Iterator[Diagnostic]:
+        if (schema := schema_of(step)) is not None:
+            yield from self._about_schema(schema)
+        match step.body:
+            case ShellBody():
+                yield from self._about_tool(Name("shell", step.span))
+            case ToolBody(name=name):
+                yield from self._about_tool(name)
+            case AgentBody(identity=Name() as name) if name.text != self._identity:
+                message = f'the identity {_quoted(name.text)} is not the invoker\'s own, which is "{self._identity}"'
+                yield Diagnostic(inline.IDENTITY, message, name.span, help="leave identity out")
+
+    def _about_schema(self, name: Name) -> Iterator[Diagnostic]:
+        schema, missing = self._schemas.get(name.text), name.text
+        if schema is None:
+            message = f"the schema {_quoted(name.text)} is not defined in this definition"
+        else:
+            missing = next(iter(schema.undefined(self._schemas.get)), "")
+            message = (
+                f"the schema {_quoted(name.text)} refers to {_quoted(missing)}, which this definition does not define"
+            )
+        if missing and missing not in self._unread:
+            near = did_you_mean(self._suggestions.nearest(missing, self._schemas))
+            help = near or f"add a document that begins with schema: {cut(missing, LONGEST_QUOTED)}"
+            yield Diagnostic(warnings.UNKNOWN_SCHEMA, message, name.span, help=help)
+
+    def _about_tool(self, name: Name) -> Iterator[Diagnostic]:
+        text = name.text
+        if text in self._denied or text.startswith(LAUNCH_PREFIX):
+            message = f"the tool {_quoted(text)} launches or delegates: an inline pipeline reaches others by call only"
+            target = cut(text.removeprefix(LAUNCH_PREFIX), LONGEST_QUOTED) if text not in self._denied else "NAME"
+            yield Diagnostic(inline.LAUNCHES, message, name.span, help=f"write call: {{pipeline: {target}}}")
+        elif text in self._tools:
+            return
+        elif text == "shell":
+            help = "read and write files with the tools file__read and file__write"
+            yield Diagnostic(inline.NO_COMMANDS, 'the tool "shell" is switched off', name.span, help=help)
+        else:
+            message = f"the tool {_quoted(text)} does not resolve to a registered tool"
+            help = self._hint(text) or did_you_mean(self._suggestions.nearest(text, self._tools))
+            yield Diagnostic(warnings.UNKNOWN_TOOL, message, name.span, help=help)
 
 
-def _tool(step: Step, known_tools: Collection[str], shell: bool, denied: Collection[str]) -> str:
-    if isinstance(step.body, ShellBody):
-        name = "shell"
-    elif isinstance(step.body, ToolBody):
-        name = step.body.name.text
-    else:
-        return ""
-    if name in LAUNCHING or name in DELEGATING or name in denied or name.startswith(LAUNCH_PREFIX):
-        return f'the tool "{name}" launches or delegates: an inline pipeline reaches others by call only'
-    if name in known_tools or name in ALWAYS_THERE or (name == "shell" and shell):
-        return ""
-    if name == "shell":
-        return 'the tool "shell" is switched off'
-    return f'the tool "{name}" does not resolve to a registered tool'
-
-
-def _identity(body: AgentBody, identity: str) -> str:
-    if body.identity is None or body.identity.text == identity:
-        return ""
-    return f'the identity "{body.identity.text}" is not the invoker\'s own, which is "{identity}"'
+def _quoted(name: str) -> str:
+    return f'"{cut(name, LONGEST_QUOTED)}"'

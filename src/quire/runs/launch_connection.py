@@ -1,0 +1,90 @@
+"""The launch tools of threads: the four of them, and each registered pipeline under its own name."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from quire.errors import ToolFailed
+from quire.formats.pipeline.inline import LAUNCH_PREFIX, LAUNCHING
+from quire.formats.pipeline.inputs import inferred_inputs, optional_inputs
+from quire.runs.launch import ASYNC, INLINE, KnownTools, Launcher, Launching, definition_help
+from quire.tools.registry import ToolSpec
+
+if TYPE_CHECKING:
+    from quire.library.registered import Registered
+    from quire.runs.runtime import Runtime
+    from quire.trust.capabilities import Grants
+    from quire.values import Value
+
+_INPUT: dict[str, Value] = {"type": "object", "description": "what the pipeline reads as ctx.NAME"}
+
+
+class LaunchConnection:
+    """Launch tools for the threads of one run, with the grants of the calling thread. Launched runs go on when the
+    thread ends; closing waits for them."""
+
+    def __init__(self, runtime: Runtime, run: str, grants: Grants, launching: Launching, known: KnownTools) -> None:
+        self._runtime = runtime
+        self._run = run
+        self._grants = grants
+        self._launching = launching
+        self._known = known
+
+    def tool_id(self, tool: str) -> str:
+        return tool
+
+    def known(self, tool: str) -> ToolSpec | None:
+        return _spec(tool) if tool in LAUNCHING else None
+
+    async def tools(self, *, refresh: bool = False) -> Mapping[str, ToolSpec]:
+        found = {tool: _spec(tool) for tool in sorted(LAUNCHING)}
+        for name, registered in sorted(self._runtime.registry().pipelines.items()):
+            if self._grants.allows("execute", "pipeline", name):
+                spec = _own_spec(name, registered)
+                found[spec.name] = spec
+        return found
+
+    async def call(self, tool: ToolSpec, arguments: dict[str, Value], effect_id: str) -> Value:
+        name, given = tool.name, arguments
+        if name not in LAUNCHING:
+            name, given = "run_pipeline", {"name": tool.id.removeprefix(LAUNCH_PREFIX), "input": arguments}
+        await self._known.learn(given.get("definition"))
+        run = launched_id(effect_id)
+        launcher = Launcher(self._run, self._runtime.identity, self._grants, run_id=run, within=self._grants)
+        return (await self._launching.launch(name, given, launcher)).as_json()
+
+    async def prompt(self, name: str) -> str:
+        raise ToolFailed("pipelines have no prompts")
+
+    async def close(self) -> None:
+        await self._launching.settled()
+
+
+def launched_id(effect_id: str) -> str:
+    return f"L{hashlib.sha256(effect_id.encode()).hexdigest()[:15]}"
+
+
+def _spec(tool: str) -> ToolSpec:
+    subject = "definition" if INLINE in tool else "name"
+    what = "a pipeline that is given as YAML text" if INLINE in tool else "a registered pipeline by its name"
+    when = "goes on; its result comes later, as a message" if tool.endswith(ASYNC) else "waits for its result"
+    schema: dict[str, Value] = {
+        "type": "object",
+        "properties": {subject: {"type": "string"}, "input": _INPUT},
+        "required": [subject],
+    }
+    how = f" {definition_help(tool)}" if INLINE in tool else ""
+    return ToolSpec(tool, tool, f"Launches {what} and {when}.{how}", schema, "idempotent")
+
+
+def _own_spec(name: str, registered: Registered) -> ToolSpec:
+    needed, optional = inferred_inputs(registered.tree), optional_inputs(registered.tree)
+    schema: dict[str, Value] = {
+        "type": "object",
+        "properties": {one: {} for one in (*needed, *optional)},
+        "required": list(needed),
+    }
+    described = registered.description or f"Runs the pipeline {name} and waits for its result."
+    return ToolSpec(f"{LAUNCH_PREFIX}{name}", f"{LAUNCH_PREFIX}{name}", described, schema, "idempotent")
