@@ -419,6 +419,7 @@ def test_the_calls_of_an_agent_are_seen(workspace: Path, said: Said) -> None:
     assert main(["run", "p.yaml", "--script", "replies.json"]) == 0
     lines = said()[1].splitlines()
     assert [line for line in lines if line.startswith("  ")] == [
+        "  turn 1",
         '  > file__read path="a.txt"',
         '  < file__read "hello"',
         '  > file__read path="none.txt"',

@@ -15,9 +15,19 @@ from rich.cells import cell_len, chop_cells
 from rich.text import Text
 
 from quire.display.text import fan_words, numbers, one_line, visible
-from quire.display.turns import answered, called, hook_words, is_of_turn, placed_hooks, turn_title, used_of
+from quire.display.turns import (
+    agent_heading,
+    answered,
+    called,
+    hook_words,
+    is_of_turn,
+    placed_hooks,
+    shown_calls,
+    turn_title,
+    used_of,
+)
 from quire.display.visible import in_encoding
-from quire.engine.thread_progress import HookView, thread_of
+from quire.engine.thread_progress import CallView, HookView, thread_of
 from quire.plan.built_in_tools import RETURN
 from quire.wording import pluralize
 
@@ -28,6 +38,8 @@ STREAM_ROWS = 8
 FAILURE_ROWS = 4
 """Number of failed items shown while a step runs; `SUMMARY_FAILURES` are shown at its end."""
 SUMMARY_FAILURES = 20
+AGENT_CALLS = 6
+"""Number of an agent's calls shown below its step, the last ones."""
 _BAR = 20
 _SPINNER = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
 _NARROW = 40
@@ -188,14 +200,20 @@ def failure_lines(step: StepView, most: int, moment: FrameState) -> list[Text]:
 
 
 def call_lines(step: StepView, moment: FrameState) -> list[Text]:
-    """Return a line for each tool call of a turn with its result; failed and denied calls in red."""
-    lines = []
-    for call in step.calls.values():
+    """Return a line for each tool call of a turn with its result; failed and denied calls in red. Of the calls of
+    agents the last ones, below a line for each turn."""
+    calls, earlier = shown_calls(step, AGENT_CALLS)
+    lines = [Text(f"    … {earlier} earlier calls", style="dim")] if earlier else []
+    before: CallView | None = None
+    for call in calls:
+        if heading := agent_heading(call, before):
+            lines.append(Text(f"{'  ' * (step.depth + 1)}{heading}", style="dim"))
+        before = call
         status = "failed" if call.kind else "running" if call.result is None else "completed"
         if call.result is None and step.status != "running":
             status = "completed" if call.name == RETURN else "paused"
         result = answered(call)
-        line = Text("  " * (step.depth + 1))
+        line = Text("  " * (step.depth + 1 + bool(call.turn)))
         line.append(_glyph(status, moment), style=_STYLES[status])
         line.append(f" {one_line(called(call))}", style="red" if call.kind else "")
         if result:

@@ -142,13 +142,25 @@ def step_data(step: StepView, *, output: bool = True) -> dict[str, Value]:
         "output_tokens": step.output_tokens,
         "cost": step.cost,
         **({"thread": step.thread, "calls": calls} if step.thread else {}),
+        **(_agents(step, calls if output else None) if step.agent_calls else {}),
         **({"items": {"total": fan.total, "done": fan.done, "failed": fan.failed}} if fan else {}),
     }
 
 
+def _agents(step: StepView, calls: list[Value] | None) -> dict[str, Value]:
+    """Return what agents of a step did: `calls` are the last ones of `calls_total`."""
+    data: dict[str, Value] = {"turns": step.agent_turns, "calls_total": step.agent_calls}
+    return data if calls is None else {**data, "calls": calls}
+
+
+def _of_agent(call: CallView) -> dict[str, Value]:
+    return {"path": call.path, "turn": call.turn, "item": call.item or None, "text": call.said or None}
+
+
 def _call(call: CallView) -> Value:
     return {
-        "name": call.name,
+        **(_of_agent(call) if call.path else {}),
+        "name": call.name or call.tool,
         "tool": call.tool,
         "arguments": dict(call.arguments),
         "result": call.result,

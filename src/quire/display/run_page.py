@@ -250,13 +250,13 @@ def said(status: str) -> str:
 
 
 def _steps(steps: Sequence[StepView]) -> list[str]:
-    """Return a row for each step; below a turn, the tools that it called."""
+    """Return a row for each step; below a turn or the step of an agent, the tools that it called."""
     rows = table([_step(step) for step in steps], right=frozenset({3}), style=status_in(1))
     lines = []
     for step, row in zip(steps, rows, strict=True):
         lines.append(row)
-        for line, call in zip(call_lines(step, "  " * (step.depth + 2)), step.calls.values(), strict=True):
-            lines.append(click.style(line, fg="red") if call.kind else line)
+        for line, failed in call_lines(step, "  " * (step.depth + 2)):
+            lines.append(click.style(line, fg="red") if failed else line)
     return lines
 
 

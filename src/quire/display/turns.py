@@ -23,10 +23,13 @@ from quire.values import InvalidValue, Value, decode, encode
 
 if TYPE_CHECKING:
     from quire.engine.progress import Progress, StepView
-    from quire.engine.records import Event
+    from quire.engine.records import EffectRecord, Event
 
 ARGUMENT = 40
 RESULT = 100
+SAID = 200
+PAGE_CALLS = 20
+"""Calls of agents that the page of a run shows for each step."""
 EVENT = 300
 _SHOWN_ARGUMENTS = 4
 _ADVICE = late_pattern(r"; grant it (?:with|to a new run)|, which the permissions at ")
@@ -73,18 +76,47 @@ def error_text(told: str) -> str:
     return message if isinstance(message, str) else told
 
 
-def call_lines(step: StepView, indent: str = "  ") -> Iterator[str]:
-    """Yield a line for each call with its result, for pages."""
-    for call in step.calls.values():
+def agent_heading(call: CallView, before: CallView | None = None) -> str:
+    """Return the line above the calls of an agent's turn: its item and number, and what the agent said. Empty if the
+    call before belongs to the same turn, and for calls of threads, whose turns are steps."""
+    if not call.turn or (before is not None and (before.item, before.turn) == (call.item, call.turn)):
+        return ""
+    item = f"[{one_line(call.item)}] " if call.item else ""
+    return f"{item}turn {call.turn}" + (f": {short(call.said, SAID)}" if call.said.strip() else "")
+
+
+def shown_calls(step: StepView, most: int) -> tuple[list[CallView], int]:
+    """Return the calls to show, and the number of earlier ones. Of a turn all are shown, of agents the last ones."""
+    calls = list(step.calls.values())
+    if step.thread:
+        return calls, 0
+    shown = calls[-most:]
+    return shown, step.agent_calls - len(shown)
+
+
+def call_lines(step: StepView, indent: str = "  ") -> Iterator[tuple[str, bool]]:
+    """Yield a line for each call with its result, for pages, and whether the call failed. The turns of agents have
+    lines of their own."""
+    calls, earlier = shown_calls(step, PAGE_CALLS)
+    if earlier:
+        yield f"{indent}… {earlier} before these: quire runs RUN --journal", False
+    before: CallView | None = None
+    for call in calls:
+        if heading := agent_heading(call, before):
+            yield f"{indent}{heading}", False
         result = answered(call)
-        yield f"{indent}{one_line(called(call))}" + (f" → {result}" if result else "")
+        deeper = indent + "  " * bool(call.turn)
+        yield f"{deeper}{one_line(called(call))}" + (f" → {result}" if result else ""), bool(call.kind)
+        before = call
 
 
 def effect_words(event: Event) -> str:
     """Return the reply and the calls of a turn's model, or the result of a call, if the event has its record."""
     turn, record = turn_of(event.path), event.record
-    if record is None or not turn or record.state != event.data.get("state"):
+    if record is None or record.state != event.data.get("state"):
         return ""
+    if not turn:
+        return _agent_words(record)
     if record.kind == "tool":
         given = f"[{call_number(event.path, turn)}] {short(encode(record.value), RESULT)}"
         return given if record.state == "ok" else ""
@@ -93,6 +125,22 @@ def effect_words(event: Event) -> str:
         return ""
     text, calls = found
     return short(" → ".join(filter(None, [text, ", ".join(map(called, calls.values()))])), EVENT)
+
+
+def _agent_words(record: EffectRecord) -> str:
+    """Return what an agent said and called, or the result of its call; empty for other effects."""
+    at = CallView(path=record.path)
+    item = f"[{one_line(at.item)}] " if at.item else ""
+    if record.state != "ok":
+        return ""
+    if record.kind == "tool":
+        return f"{item}{short(encode(record.value), RESULT)}" if at.turn else ""
+    found = wanted_in(record, record.path.rpartition("/model")[0])
+    if found is None or not found[1]:
+        return ""
+    text, calls = found
+    names = ", ".join(called(CallView("", call.arguments, call.name)) for call in calls.values())
+    return item + short(" → ".join(filter(None, [text, names])), EVENT)
 
 
 def hook_words(hook: HookView) -> str:

@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Protocol, TextIO
 
 from quire.display.text import duration, fan_words, one_line, place
-from quire.display.turns import answered, called, hook_words, turn_title
+from quire.display.turns import agent_heading, answered, called, hook_words, turn_title
 from quire.display.visible import escaped
 from quire.engine.thread_progress import CallView, call_number, thread_of, turn_of
 from quire.values import Value, encode
@@ -149,12 +149,17 @@ class PlainView(QuietView):
         """Show a call of a pipeline's agent, or the result that it gets."""
         data = event.data
         tool, given = str(data.get("tool", "")), data.get("arguments")
-        call = CallView("", given if isinstance(given, Mapping) else {}, tool)
+        arguments = given if isinstance(given, Mapping) else {}
+        call = CallView("", arguments, tool, path=event.path, said=str(data.get("text", "")))
+        # In a fan the lines of several agents are mixed.
+        item = f"[{one_line(call.item)}] " if call.item else ""
         if event.type == "agent_called":
-            self.say(f"  > {one_line(called(call))}")
+            if event.path.endswith("/tool[0]"):
+                self.say(f"  {agent_heading(call)}")
+            self.say(f"  {item}> {one_line(called(call))}")
             return
         call.result, call.kind = str(data.get("result", "")), str(data.get("kind", ""))
-        self.say(f"  {'!' if call.kind else '<'} {one_line(tool)} {answered(call)}")
+        self.say(f"  {item}{'!' if call.kind else '<'} {one_line(tool)} {answered(call)}")
 
     def _show_hook(self, event: Event) -> None:
         """Show a hook below its turn; before the first turn and after the last one, at the level of the turns."""

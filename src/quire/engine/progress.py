@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from quire.engine.records import EffectRecord, Event, Status
     from quire.plan.nodes import Plan
 
-SHOWN_CALLS = 6
-"""Agent calls of one step that are kept; a fan may make thousands of them."""
+KEPT_CALLS = 100
+"""Agent calls of one step that are kept, the last ones; a fan may make thousands of them."""
 
 STREAM_TAIL = 10_000
 """Characters of an unfinished reply that are kept; displays show its end."""
@@ -89,7 +89,11 @@ class StepView(Struct):
     thread: str = ""
     """Path of the thread that this step is a turn of."""
     calls: dict[int, CallView] = field(default_factory=dict)
-    """The tools that the model of this step called, by number."""
+    """The tools that the model of this step called, by number. Of the calls of agents, the last ones."""
+    agent_calls: int = 0
+    """The number of all calls that agents of this step made."""
+    agent_turns: int = 0
+    """The number of their turns with calls."""
     way: str = ""
     """The label for people, preceded by the way to the step that calls it."""
 
@@ -305,8 +309,11 @@ class Progress(Struct):
         if event.type == "agent_called":
             number = self._numbers[event.path] = len(self._numbers) + 1
             given = cast("Mapping[str, Value]", data.get("arguments") or {})
-            step.calls[number] = CallView("", given, str(data.get("tool", "")))
-            if len(step.calls) > SHOWN_CALLS:
+            call = CallView("", given, str(data.get("tool", "")), path=event.path, said=str(data.get("text", "")))
+            step.calls[number] = call
+            step.agent_calls += 1
+            step.agent_turns += event.path.endswith("/tool[0]")
+            if len(step.calls) > KEPT_CALLS:
                 del step.calls[next(iter(step.calls))]
         elif call := step.calls.get(self._numbers.get(event.path, 0)):
             call.result, call.kind = str(data.get("result", "")), str(data.get("kind", ""))

@@ -25,6 +25,8 @@ START, END = "start", "end"
 _TURN = late_pattern(r"(?:^|/)thread/turn\[(\d+)\]")
 _CALL = late_pattern(r"/tool\[(\d+)\]")
 _REPLY = late_pattern(r"/model(?:/retry\[\d+\])?")
+_AGENT_TURN = late_pattern(r"/turn\[(\d+)\]/tool\[\d+\]$")
+_ITEM = late_pattern(r"(?:for_each|fold|parallel|repeat)\[([^\]]+)\]")
 _NUMBERED = late_pattern(r"\[(\d+)\]")
 
 
@@ -38,6 +40,21 @@ class CallView(Struct):
     """The text that the model was told; None before that."""
     kind: str = ""
     """Empty for a call that succeeded, `denied` for one that was not allowed."""
+    path: str = ""
+    """Set for a call of an agent: `2/for_each[0]/turn[1]/tool[0]`."""
+    said: str = ""
+    """Text that an agent wrote before the first call of a turn."""
+
+    @property
+    def turn(self) -> int:
+        """The number of an agent's turn; 0 for a call of a thread, which belongs to the step of its turn."""
+        found = _AGENT_TURN.findall(self.path)
+        return int(found[-1]) if found else 0
+
+    @property
+    def item(self) -> str:
+        """The item or branch that an agent works for: `0`, `3/best`. Empty outside of fans and loops."""
+        return "/".join(_ITEM.findall(self.path))
 
 
 class HookView(Struct):

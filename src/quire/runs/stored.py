@@ -25,6 +25,9 @@ if TYPE_CHECKING:
     from quire.stores.shared import Sharing
     from quire.workspace.settings import Settings
 
+_READ_ALONE = 50
+"""Records that are read one by one; beyond that the whole journal is read."""
+
 _LOOKED_AT = 200
 """Runs among which the last one of the user's own is looked for."""
 
@@ -87,14 +90,28 @@ class StoredRuns:
         return None
 
     async def events(self, row: RunRow, after: int = 0) -> Sequence[Event]:
-        """Return the kept events of a run. Those of a directive carry the records of their effects, because these
-        contain the thread's replies and calls."""
+        """Return the kept events of a run. Those of a thread or an agent carry the records of their effects, because
+        these contain the replies and calls."""
         events = await self.store.events(row.id, after)
-        if row.format == "directive" and any(event.type == "effect" for event in events):
-            records = {record.path: record for record in await self.store.effects(row.id)}
-            for event in events:
-                event.record = records.get(event.path) if event.type == "effect" else None
+        told = [event for event in events if event.type == "effect" and _is_of_model(row, event)]
+        if not told:
+            return events
+        from quire.stores.journal_pages import Paged
+
+        if len(told) <= _READ_ALONE and isinstance(self.store, Paged):
+            journal = self.store.journal()
+            for event in told:
+                event.record = await journal.effect(row.id, event.path)
+            return events
+        records = {record.path: record for record in await self.store.effects(row.id)}
+        for event in told:
+            event.record = records.get(event.path)
         return events
+
+
+def _is_of_model(row: RunRow, event: Event) -> bool:
+    """Tell whether an effect may be a reply with tool calls, or a call of an agent."""
+    return row.format == "directive" or event.data.get("kind") == "model" or "/turn[" in event.path
 
 
 def settings_of(start: Path | None, environ: Mapping[str, str]) -> Settings:

@@ -56,10 +56,11 @@ class ToolTurns(Struct):
             uses = [ToolUse.of(one) for one in cast("list[list[Any]]", reply.get("uses") or [])]
             if not uses:
                 return reply
-            messages.append(Message("assistant", str(reply["text"]), tuple(uses)))
+            said = str(reply["text"])
+            messages.append(Message("assistant", said, tuple(uses)))
             for number, use in enumerate(uses):
                 if number < MOST_CALLS:
-                    result = yield from self._use_tool(use, turn, number)
+                    result = yield from self._use_tool(use, turn, number, said if number == 0 else "")
                 else:
                     result = encode({"error": too_many_calls(len(uses)).message})
                 messages.append(Message("tool", self._noticed(use, result), answers=use.id))
@@ -93,18 +94,16 @@ class ToolTurns(Struct):
         )
         return f"{result}\n{said}"
 
-    def _use_tool(self, use: ToolUse, turn: int, number: int) -> Generator[Request, Any, str]:
-        """Return the result as the model is told it."""
-        if use.problem:
-            return encode({"error": use.problem})
-        if all(use.name != one.name for one in self.offered):
-            known = ", ".join(one.name for one in self.offered) or "none"
-            return encode({"error": f"there is no tool {use.name} (known: {known})"})
+    def _use_tool(self, use: ToolUse, turn: int, number: int, said: str) -> Generator[Request, Any, str]:
+        """Return the result as the model is told it. `said` is the text of its reply, at the first call of a turn."""
         path = f"{self.path}/turn[{turn}]"
         at, label = f"{path}/tool[{number}]", self.label
-        yield Emit("agent_called", at, label, {"tool": use.name, "arguments": use.arguments}, kept=False)
+        text: Mapping[str, Value] = {"text": said[:TOLD]} if said.strip() else {}
+        data = {"tool": use.name, "arguments": use.arguments, "turn": turn, **text}
+        yield Emit("agent_called", at, label, data, kept=False)
         kind = ""
         try:
+            self._require_offered(use)
             if use.name == ASK and self.ask is not None:
                 result: Value = yield self.ask(use.arguments, f"{path}/ask[{number}]", label, path)
             else:
@@ -114,3 +113,11 @@ class ToolTurns(Struct):
             told, kind = encode({"error": error.message}), error.kind
         yield Emit("agent_told", at, label, {"tool": use.name, "result": told[:TOLD], "kind": kind}, kept=False)
         return told
+
+    def _require_offered(self, use: ToolUse) -> None:
+        """Raise `StepFailed` for a call that cannot be made: unreadable arguments, or a tool that was not offered."""
+        if use.problem:
+            raise StepFailed(use.problem, kind="arguments")
+        if all(use.name != one.name for one in self.offered):
+            known = ", ".join(one.name for one in self.offered) or "none"
+            raise StepFailed(f"there is no tool {use.name} (known: {known})", kind="unknown_tool")
