@@ -309,8 +309,8 @@ class Progress(Struct):
         if event.type == "agent_called":
             number = self._numbers[event.path] = len(self._numbers) + 1
             given = cast("Mapping[str, Value]", data.get("arguments") or {})
-            call = CallView("", given, str(data.get("tool", "")), path=event.path, said=str(data.get("text", "")))
-            step.calls[number] = call
+            tool, said = (str(data.get(name, "")) for name in ("tool", "text"))
+            step.calls[number] = CallView("", given, tool, path=event.path, said=said)
             step.agent_calls += 1
             step.agent_turns += event.path.endswith("/tool[0]")
             if len(step.calls) > KEPT_CALLS:
