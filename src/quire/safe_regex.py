@@ -69,6 +69,14 @@ def portable(pattern: str) -> str:
     return written
 
 
+def program_size(pattern: str) -> int:
+    """Return the number of instructions of a portable pattern; 0 for a pattern that cannot be used."""
+    try:
+        return int(getattr(compiled(portable(pattern)), "programsize", 0))
+    except BadPattern:
+        return 0
+
+
 def matches(pattern: str, text: str) -> bool:
     """Tell whether a portable pattern occurs in a text. Raises `BadPattern` for a pattern that is not, or if RE2 is not
     installed."""

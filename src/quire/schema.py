@@ -275,12 +275,21 @@ Resolver: TypeAlias = Callable[[str], Schema | None]
 
 def refs(schema: Schema) -> Iterator[Ref]:
     """Yield every reference of a schema, in the order of its text."""
-    types: list[FieldType] = [one.type for one in reversed(schema.fields)]
+    return (found for found in types_of(schema.fields) if isinstance(found, Ref))
+
+
+def patterns(fields: Sequence[Field]) -> Iterator[str]:
+    """Yield the patterns of fields, without those of schemas that they refer to."""
+    return (found.pattern for found in types_of(fields) if isinstance(found, Simple) and found.pattern is not None)
+
+
+def types_of(fields: Sequence[Field]) -> Iterator[FieldType]:
+    """Yield every type in fields, at any depth, in the order of the text. References are not followed."""
+    types: list[FieldType] = [one.type for one in reversed(fields)]
     while types:
         found = types.pop()
-        if isinstance(found, Ref):
-            yield found
-        elif isinstance(found, ListOf):
+        yield found
+        if isinstance(found, ListOf):
             types.append(found.of)
         elif isinstance(found, Object):
             types.extend(one.type for one in reversed(found.fields))

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from quire.engine.records import RunRow
     from quire.library.items import ItemType
     from quire.runs.runtime import Runtime
+    from quire.schema import Field
     from quire.workspace.settings import Settings
 
 Items = list[CompletionItem[str]]
@@ -123,6 +124,8 @@ def _inputs(context: click.Context) -> dict[str, tuple[str, tuple[str, ...]]]:
     if document.format == "pipeline":
         from quire.formats.pipeline.inputs import inferred_inputs, optional_inputs
 
+        if (declared := document.runnable().declared) is not None:
+            return {one.name: _field(one) for one in declared}
         tree = tree_of(document)
         return dict.fromkeys((*inferred_inputs(tree), *optional_inputs(tree)), ("", ()))
     found: dict[str, tuple[str, tuple[str, ...]]] = {}
@@ -130,6 +133,18 @@ def _inputs(context: click.Context) -> dict[str, tuple[str, tuple[str, ...]]]:
         options = ("true", "false") if one.type == "boolean" else one.options if one.type == "enum" else ()
         found[one.name] = (one.description or one.type, tuple(options))
     return found
+
+
+def _field(field: Field) -> tuple[str, tuple[str, ...]]:
+    """Return a description of a declared input, and the values to choose from."""
+    from quire.plan.descriptions import type_words
+    from quire.schema import Enum, Kind, Simple
+    from quire.values import encode
+
+    options: tuple[str, ...] = ("true", "false") if field.type == Simple(Kind.BOOL) else ()
+    if isinstance(field.type, Enum):
+        options = tuple(one if isinstance(one, str) else encode(one) for one in field.type.values)
+    return field.description or type_words(field.type), options
 
 
 def _paths(beginning: str) -> list[Path]:

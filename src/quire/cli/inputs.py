@@ -14,6 +14,7 @@ from msgspec.structs import replace
 from quire.cli.app import CLOSED
 from quire.display.keyboard import STDIN
 from quire.display.text import one_line, visible
+from quire.engine.declared_inputs import typed
 from quire.engine.inputs import checked_input, complete_inputs, describe, missing_inputs
 from quire.errors import BadInputs, CannotStart
 from quire.source import read_bytes, read_to_end
@@ -23,14 +24,22 @@ from quire.wording import did_you_mean, nearest
 if TYPE_CHECKING:
     from quire.cli.line_editor import Field
     from quire.plan.nodes import Input, Plan
+    from quire.schema import Field as SchemaField
 
 
-def read_inputs(pairs: Sequence[str], file: str | None, *, as_json: bool = False) -> dict[str, Value]:
+def read_inputs(
+    pairs: Sequence[str],
+    file: str | None,
+    *,
+    as_json: bool = False,
+    declared: Sequence[SchemaField] | None = None,
+) -> dict[str, Value]:
     """Return all given inputs; `-i` overrides the file, and a later `-i` an earlier one.
 
-    With `as_json`, which pipelines use, a text becomes the value that `value_of` makes of it. Raises `BadInputs` with
-    all problems.
+    With `as_json`, which pipelines use, a text becomes the value that `value_of` makes of it; the text of a declared
+    input becomes a value of its type. Raises `BadInputs` with all problems.
     """
+    types = {one.name: one.type for one in declared or ()}
     sources = [pair.partition("=")[2] for pair in pairs] + ([f"@{file}"] if file is not None else [])
     if sum(source == "@-" for source in sources) > 1:
         raise click.UsageError("stdin can be read only once: only one input can be @-")
@@ -47,7 +56,10 @@ def read_inputs(pairs: Sequence[str], file: str | None, *, as_json: bool = False
         except CannotStart as error:
             problems.append(str(error))
             continue
-        inputs[name] = value_of(value) if as_json and not text.startswith("@@") else value
+        if name in types:
+            inputs[name] = typed(types[name], value)
+        else:
+            inputs[name] = value_of(value) if as_json and not text.startswith("@@") else value
     if problems:
         raise BadInputs(problems)
     return inputs
@@ -126,7 +138,7 @@ def ask_input(wanted: Input) -> str:
         click.echo(f"  {number}. {one_line(option)}", err=True)
     while True:
         choices = ("yes", "no") if wanted.type == "boolean" else options
-        text = _text() if wanted.type == "text" else _line(_PROMPTS.get(wanted.type, "> "), choices)
+        text = asked_text() if wanted.type == "text" else asked_line(_PROMPTS.get(wanted.type, "> "), choices)
         if not text.strip():
             click.echo("a value is needed (Ctrl-C gives up)", err=True)
             continue
@@ -144,7 +156,8 @@ def ask_input(wanted: Input) -> str:
 _PROMPTS = {"boolean": "y or n: ", "enum": "a number or an option: ", "number": "a number: "}
 
 
-def _line(prompt: str, options: tuple[str, ...] = ()) -> str:
+def asked_line(prompt: str, options: tuple[str, ...] = ()) -> str:
+    """Read one line. The end of input counts as Ctrl-C."""
     from quire.cli import line_editor
 
     if line_editor.usable():
@@ -156,7 +169,7 @@ def _line(prompt: str, options: tuple[str, ...] = ()) -> str:
     return line.rstrip("\r\n")
 
 
-def _text() -> str:
+def asked_text() -> str:
     """Read lines until a line with only a dot, or the end of input. Empty lines are kept, because a text has
     paragraphs."""
     from quire.cli import line_editor

@@ -74,7 +74,7 @@ def command(file: str, graph: str | None, prompt: str | None, inputs: tuple[str,
         from quire.workspace.locate import find_workspace
 
         settings = load_settings(find_workspace(Path.cwd()))
-        given = read_inputs(inputs, None, as_json=plan.format == "pipeline")
+        given = read_inputs(inputs, None, as_json=plan.format == "pipeline", declared=plan.declared)
         print_prompt(prompt_of_document(document, prompt, given, settings), as_json)
     elif graph:
         text = _drawn(plan, graph)
@@ -139,11 +139,11 @@ def _put_outline(document: Document, outline: dict[str, Value]) -> None:
 
 def _pipeline_lines(document: Document) -> Iterator[str]:
     from quire.display.outline_pipeline import pipeline_outline
-    from quire.formats.pipeline.inputs import inferred_inputs, optional_inputs
+    from quire.formats.pipeline.inputs import further_inputs, needed_inputs
     from quire.library.lookup import tree_of
 
     tree = tree_of(document)
-    return pipeline_outline(document.runnable(), inferred_inputs(tree), optional_inputs(tree))
+    return pipeline_outline(document.runnable(), needed_inputs(tree), further_inputs(tree))
 
 
 def _print_errors(document: Document) -> None:

@@ -79,7 +79,8 @@ def run_document(order: Order) -> int:
         out=to.kept if to else "",
     )
     is_pipeline = read.format == "pipeline"
-    given = read_inputs(order.inputs, order.inputs_file, as_json=is_pipeline)
+    declared = read.runnable().declared
+    given = read_inputs(order.inputs, order.inputs_file, as_json=is_pipeline, declared=declared)
     ask = manner.interactive and not order.detach
     try:
         runtime, choice = with_trust(lambda: _open(read, options, order.script is not None, order.cluster), ask=ask)
@@ -87,7 +88,9 @@ def run_document(order: Order) -> int:
         raise NoModel("\n".join([str(error), *_missing(read, given)])) from None
     if order.allow:
         _require_known(order.allow, runtime)
-    if is_pipeline:
+    if declared is not None:
+        given = _completed(runtime, read, choice, given, order.cluster) if ask else given
+    elif is_pipeline:
         _warn_of_inputs(read, given)
     elif ask and choice is not None:
         given = _completed(runtime, read, choice, given, order.cluster)
@@ -115,6 +118,10 @@ def _open(read: Document, options: RunOptions, scripted: bool, cluster: bool) ->
 def _missing(read: Document, given: dict[str, Value]) -> list[str]:
     """Return the inputs that are missing too, so that they are reported together with the missing model."""
     plan = read.runnable()
+    if plan.declared is not None:
+        from quire.engine.declared_inputs import describe_field, missing_fields
+
+        return [f"missing input {describe_field(one)}" for one in missing_fields(plan, given)]
     if plan.format == "pipeline":
         from quire.formats.pipeline.inputs import inferred_inputs
 
@@ -154,17 +161,22 @@ def _warn_of_inputs(read: Document, given: dict[str, Value]) -> None:
 
 
 def _completed(
-    runtime: Runtime, read: Document, choice: Choice, given: dict[str, Value], cluster: bool
+    runtime: Runtime, read: Document, choice: Choice | None, given: dict[str, Value], cluster: bool
 ) -> dict[str, Value]:
     """Ask the user for missing inputs, after checking that the model can be opened: the user must not type inputs for
     a run that cannot start. With `--cluster` the model is not checked here, because the workers open it."""
+    from quire.engine.declared_inputs import missing_fields
     from quire.engine.inputs import missing_inputs
     from quire.models.open import open_model
 
     plan = read.runnable()
-    if missing_inputs(plan, given) and not cluster:
+    if (missing_inputs(plan, given) or missing_fields(plan, given)) and choice is not None and not cluster:
         open_model(choice.spec, runtime.settings.models)
-    return ask_for_missing(plan, given)
+    if plan.declared is None:
+        return ask_for_missing(plan, given)
+    from quire.cli.declared_inputs import ask_for_fields
+
+    return ask_for_fields(plan, given)
 
 
 async def _run(

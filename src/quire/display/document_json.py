@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, cast
 from quire.diagnostics import Severity
 from quire.plan.bounds import COUNTED, PlanBounds, Range
 from quire.plan.nodes import Invoke, Literal
+from quire.schema import Kind, Simple
 from quire.wording import pluralize
 
 if TYPE_CHECKING:
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
     from quire.values import Value
     from quire.workspace.settings import Settings
 
+_ONE_LINE = 120
+"""Most characters of a text that is asked for on one line."""
 _NAMES = {"model_calls": "model call", "tool_calls": "tool call", "questions": "question", "threads": "thread"}
 
 
@@ -100,7 +103,7 @@ def _sentence(bounds: PlanBounds) -> str:
 
 
 def inputs_data(document: Document) -> dict[str, Value]:
-    """Return the inputs as JSON Schema. `x-lines` marks a text of several lines."""
+    """Return the inputs as JSON Schema. `x-lines` marks a text that may have several lines."""
     from quire.library.input_schema import input_schema
 
     schema = input_schema(document)
@@ -108,7 +111,14 @@ def inputs_data(document: Document) -> dict[str, Value]:
     for wanted in document.runnable().inputs:
         if wanted.type == "text" and wanted.name in properties:
             properties[wanted.name]["x-lines"] = True
+    for field in document.runnable().declared or ():
+        if isinstance(field.type, Simple) and field.type.kind is Kind.STRING and _is_long(field.type):
+            properties[field.name]["x-lines"] = True
     return schema
+
+
+def _is_long(type: Simple) -> bool:
+    return type.pattern is None and (type.max_length is None or type.max_length > _ONE_LINE)
 
 
 def steps_data(plan: Plan) -> list[Value]:
@@ -217,11 +227,11 @@ def outlined(
         return directive_data(survey(library, environ or {}, document, {}))
     if plan.format == "pipeline":
         from quire.display.outline_pipeline import pipeline_data
-        from quire.formats.pipeline.inputs import inferred_inputs, optional_inputs
+        from quire.formats.pipeline.inputs import further_inputs, needed_inputs
         from quire.library.lookup import tree_of
 
         tree = tree_of(document)
-        return pipeline_data(plan, inferred_inputs(tree), optional_inputs(tree))
+        return pipeline_data(plan, needed_inputs(tree), further_inputs(tree))
     from quire.display.outline import outline_data
 
     return outline_data(plan)

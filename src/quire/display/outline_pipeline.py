@@ -6,11 +6,12 @@ from collections.abc import Iterator, Sequence
 from typing import assert_never
 
 import click
+from msgspec import UNSET
 
 from quire.display.outline import used
 from quire.display.tables import paragraph, short, table
 from quire.display.text import one_line, visible
-from quire.plan.descriptions import fields_words, on_error_text, source_text, step_title, written
+from quire.plan.descriptions import fields_words, on_error_text, source_text, step_title, type_words, written
 from quire.plan.nodes import (
     Agent,
     Call,
@@ -28,18 +29,22 @@ from quire.plan.nodes import (
     UseTool,
 )
 from quire.plan.thread import Thread
+from quire.schema import Field, field_schema
 from quire.values import Value, encode
 
 _TEXT = 80
+_DEFAULT = 40
 
 
 def pipeline_outline(plan: Plan, needed: Sequence[str], optional: Sequence[str]) -> Iterator[str]:
-    """Yield the outline. `needed` and `optional` are the inferred inputs, because a pipeline does not declare
-    inputs."""
+    """Yield the outline. `needed` and `optional` are the inputs, which are inferred if the pipeline declares none."""
     yield click.style(one_line(plan.title), bold=True)
     if plan.description:
         yield from visible(plan.description).split("\n")
-    if needed or optional:
+    if plan.declared:
+        header = ("NAME", "TYPE", "VALUE", "DESCRIPTION")
+        yield from paragraph("inputs", table([_input(one) for one in plan.declared], header))
+    elif needed or optional:
         rows = [(name, "needed") for name in needed] + [(name, "optional") for name in optional]
         yield from paragraph("inputs (what steps read before any step writes it)", table(rows))
     yield from paragraph("steps", [line for step in plan.body.steps for line in _step(step)])
@@ -56,15 +61,27 @@ def pipeline_data(plan: Plan, needed: Sequence[str], optional: Sequence[str]) ->
         "title": plan.title,
         "format": plan.format,
         "description": plan.description,
-        "inputs": [
-            *({"name": name, "required": True} for name in needed),
-            *({"name": name, "required": False} for name in optional),
-        ],
+        "inputs": _inputs_data(plan, needed, optional),
         "steps": [_data(step) for step in plan.body.steps],
         "schemas": {name: schema.json_schema(plan.schemas.get) for name, schema in plan.schemas.items()},
         "tools": [{"tool": name, "steps": list(steps)} for name, steps in tools_of(plan).items()],
         "pipelines": [{"pipeline": name, "steps": list(steps)} for name, steps in callees_of(plan).items()],
     }
+
+
+def _input(one: Field) -> tuple[str, str, str, str]:
+    value = "required" if one.is_needed else "optional"
+    if one.default is not UNSET:
+        value = f"default {short(encode(one.default), _DEFAULT)}"
+    return one.name, short(type_words(one.type), _TEXT), value, short(one.description, _TEXT)
+
+
+def _inputs_data(plan: Plan, needed: Sequence[str], optional: Sequence[str]) -> list[Value]:
+    """Return the inputs. Declared ones have their type as JSON Schema, which says the default too."""
+    if plan.declared is None:
+        known = [*((name, True) for name in needed), *((name, False) for name in optional)]
+        return [{"name": name, "required": is_needed} for name, is_needed in known]
+    return [{"name": one.name, "required": one.is_needed, "schema": field_schema(one)} for one in plan.declared]
 
 
 def tools_of(plan: Plan) -> dict[str, list[str]]:

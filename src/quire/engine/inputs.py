@@ -35,7 +35,7 @@ def complete_inputs(plan: Plan, given: Mapping[str, Value], *, one_line: bool = 
     """
     declared = {wanted.name: wanted for wanted in plan.inputs}
     listed = f": the document declares {', '.join(declared) or 'none'}"
-    problems = {name: _unknown("input", name, declared, listed) for name in given if name not in declared}
+    problems = {name: unknown_name("input", name, declared, listed) for name in given if name not in declared}
     values: dict[str, str] = {}
     for name, wanted in declared.items():
         if _is_missing(wanted, given):
@@ -105,7 +105,8 @@ def describe(wanted: Input) -> str:
     return f"{wanted.name} ({kind})" + (f": {wanted.description}" if wanted.description else "")
 
 
-def _unknown(what: str, name: str, names: Iterable[str], listed: str) -> str:
+def unknown_name(what: str, name: str, names: Iterable[str], listed: str) -> str:
+    """Say that a name is unknown, with the nearest known one, or else `listed`."""
     return f"unknown {what} {name}" + did_you_mean(nearest(name, names), listed, lead=" (")
 
 
@@ -133,7 +134,7 @@ def resolve_inputs(parameters: Sequence[Parameter], given: Mapping[str, Value]) 
         return dict(given)
     names = [parameter.name for parameter in parameters]
     listed = f": the directive's inputs are {', '.join(names)}"
-    problems = {name: _unknown("parameter", name, names, listed) for name in given if name not in names}
+    problems = {name: unknown_name("parameter", name, names, listed) for name in given if name not in names}
     values: dict[str, Value] = {}
     for parameter in parameters:
         name = parameter.name

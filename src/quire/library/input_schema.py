@@ -6,12 +6,14 @@ from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING
 
 from quire.engine.inputs import converted, kind_of
+from quire.schema import Schema
 
 if TYPE_CHECKING:
     from quire.formats.pipeline.syntax import Pipeline
     from quire.library.document import Document
     from quire.plan.nodes import Input, Plan
     from quire.plan.thread import Parameter
+    from quire.schema import Field
     from quire.values import Value
 
 
@@ -22,18 +24,30 @@ def input_schema(document: Document) -> dict[str, Value]:
         return declared_schema(plan)
     from quire.library.lookup import tree_of
 
-    return pipeline_schema(tree_of(document))
+    return pipeline_schema(plan, tree_of(document))
 
 
-def pipeline_schema(tree: Pipeline) -> dict[str, Value]:
-    """Return the schema of a pipeline. A pipeline declares no inputs: they are inferred from what it reads before it
-    writes, take any JSON, and additional ones are accepted."""
+def pipeline_schema(plan: Plan, tree: Pipeline) -> dict[str, Value]:
+    """Return the schema of a pipeline. Without a declaration inputs are inferred from what it reads before it writes,
+    take any JSON, and additional ones are accepted."""
+    if plan.declared is not None:
+        return _fields_schema(plan, plan.declared)
     from quire.formats.pipeline.inputs import inferred_inputs, optional_inputs
 
     required, optional = inferred_inputs(tree), optional_inputs(tree)
     properties: dict[str, Value] = {name: {"description": f"Read as ctx.{name}; any JSON."} for name in required}
     properties |= {name: {"description": f"Read as ctx.{name} if it is given; any JSON."} for name in optional}
     return _object(properties, required, more=True)
+
+
+def _fields_schema(plan: Plan, fields: tuple[Field, ...]) -> dict[str, Value]:
+    """Return the schema of declared inputs, with the schemas that they refer to."""
+    made = Schema("", fields).json_schema(plan.schemas.get)
+    properties, required = made["properties"], made["required"]
+    assert isinstance(properties, dict)  # noqa: S101  # as `json_schema` writes it
+    assert isinstance(required, list)  # noqa: S101
+    found = _object(properties, [str(name) for name in required], more=False)
+    return {**found, "$defs": made["$defs"]} if "$defs" in made else found
 
 
 def declared_schema(plan: Plan) -> dict[str, Value]:

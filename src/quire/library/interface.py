@@ -32,7 +32,9 @@ def interface_of(name: str, library: Library) -> DocumentInterface | None:
     """Describe the document that a name means; None if there is none."""
     registered = library.registry().pipelines.get(name)
     if registered is not None:
-        # A pipeline declares no inputs: the values that it reads are needed.
+        if registered.plan.declared is not None:
+            return _pipeline(name, registered.plan, registered.plan.declared)
+        # A pipeline that declares no inputs needs the values that it reads.
         from quire.formats.pipeline.check_calls import needs_of
 
         needed, read = needs_of(registered.tree)
@@ -51,6 +53,18 @@ def interface_of(name: str, library: Library) -> DocumentInterface | None:
 def interface_of_plan(name: str, plan: Plan) -> DocumentInterface:
     """Describe a playbook or a directive."""
     return _directive(name, plan.thread) if plan.thread else _playbook(name, plan)
+
+
+def _pipeline(name: str, plan: Plan, inputs: tuple[Field, ...]) -> DocumentInterface:
+    from quire.engine.declared_inputs import problem_of
+
+    declared = {one.name: one for one in inputs}
+
+    def wrong(given: str, value: Value) -> str:
+        return problem_of(plan, declared[given], value) if given in declared and value is not None else ""
+
+    required = tuple(one.name for one in inputs if one.is_needed)
+    return DocumentInterface("pipeline", name, required, tuple(declared), None, wrong)
 
 
 def _playbook(name: str, plan: Plan) -> DocumentInterface:

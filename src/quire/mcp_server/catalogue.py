@@ -174,7 +174,8 @@ def tool_name(kind: str, name: str) -> str:
 
 def _pipeline(one: Registered) -> Offered:
     description = one.description or f"Runs the pipeline {one.name}."
-    return _offered(tool_name("pipeline", one.name), one.name, description, one.document, pipeline_schema(one.tree))
+    schema = pipeline_schema(one.plan, one.tree)
+    return _offered(tool_name("pipeline", one.name), one.name, description, one.document, schema)
 
 
 def _stem(path: Path) -> str:

@@ -20,7 +20,10 @@ ANSWER = "pipeline_answer"
 INBOX = "pipeline_inbox"
 MOST_LETTERS = 100
 
-_INPUT: dict[str, Value] = {"type": "object", "description": "What the pipeline reads as ctx.NAME."}
+_INPUT: dict[str, Value] = {
+    "type": "object",
+    "description": "The inputs that the pipeline declares, or reads as ctx.NAME.",
+}
 _LATER = "Returns at once with the id of the run; the result comes later (pipeline_result, pipeline_inbox)."
 _NOW = "Waits for the result."
 _RUN: dict[str, Value] = {"type": "string", "description": "The run_id of a run that was launched from here."}

@@ -37,6 +37,7 @@ from quire.plan.nodes import (
 )
 from quire.plan.thread import Thread
 from quire.plan.uses import OWN, OWN_TOOLS
+from quire.schema import ListOf, Object, Ref
 
 if TYPE_CHECKING:
     from quire.values import Value
@@ -132,7 +133,7 @@ def bounds(
     allowance: Allowance = USUAL,
 ) -> PlanBounds:
     """Compute the bounds of a plan. `documents` maps names to callees."""
-    return _Counting(documents or {}, tools_of, allowance).sequence(plan.body)
+    return _Counting(documents or {}, tools_of, allowance, plan).sequence(plan.body)
 
 
 def rest_of(sequence: Sequence, path: str) -> Sequence:
@@ -183,6 +184,8 @@ class _Counting(Struct):
     documents: Mapping[str, Plan]
     tools_of: ToolsOf
     allowance: Allowance
+    plan: Plan
+    """The document whose steps are being counted."""
     done: dict[str, PlanBounds] = field(default_factory=dict)
     way: list[str] = field(default_factory=list)
 
@@ -227,10 +230,10 @@ class _Counting(Struct):
             case Select(cases=cases, default=default):
                 return _any([self._call(call) for call in (*(call for _, call in cases), *filter(None, (default,)))])
             case Fold(source=source, do=do, max_items=most):
-                return self._step(do).times(_items(source, most, cut=True))
+                return self._step(do).times(_items(source, self._most(source, most), cut=True))
             case ForEach(source=source, do=do, collect=collect, on_error=on_error, max_items=most):
                 one = self._tried(do, on_error.policy, on_error.times)
-                return one.times(_items(source, most, cut=False)).plus(self._step(collect))
+                return one.times(_items(source, self._most(source, most), cut=False)).plus(self._step(collect))
             case Parallel(branches=branches, collect=collect, on_error=on_error):
                 tried = (self._tried(branch, on_error.policy, on_error.times) for _, branch in branches)
                 return _sum(tried).plus(self._step(collect))
@@ -273,9 +276,35 @@ class _Counting(Struct):
             return PlanBounds(_ANY, _ANY, _ANY, _ANY, (name,))
         if name not in self.done:
             self.way.append(name)
+            caller, self.plan = self.plan, plan
             self.done[name] = self.sequence(plan.body)
+            self.plan = caller
             self.way.pop()
         return self.done[name]
+
+    def _most(self, source: object, most: int | None) -> int | None:
+        """Return the most items: the limit of the step, or that of a declared input, whichever is lower."""
+        declared = _longest_list(source, self.plan) if isinstance(source, Formula) else None
+        if declared is None or most is None:
+            return most if declared is None else declared
+        return min(declared, most)
+
+
+def _longest_list(source: Formula, plan: Plan) -> int | None:
+    """Return how many items a list can have that a path such as `ctx.tickets` finds in the declared inputs; None if
+    that is not known. A step that writes a store of the name may write any list."""
+    path = _PATH.fullmatch(source.text.strip()) if plan.declared else None
+    if path is None:
+        return None
+    name, *rest = path[1].split(".")
+    if any(step.capture and step.capture.name == name for _, step in plan.steps()):
+        return None
+    found = next((one.type for one in plan.declared or () if one.name == name), None)
+    for segment in rest:
+        schema = plan.schemas.get(found.schema) if isinstance(found, Ref) else None
+        fields = schema.fields if schema else found.fields if isinstance(found, Object) else ()
+        found = next((one.type for one in fields if one.name == segment), None)
+    return found.max_items if isinstance(found, ListOf) else None
 
 
 def _items(source: object, most: int | None, *, cut: bool) -> Range:

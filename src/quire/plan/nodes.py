@@ -20,7 +20,7 @@ from quire.source import NOWHERE, Span
 
 if typing.TYPE_CHECKING:
     from quire.expr import Compiled
-    from quire.schema import Schema
+    from quire.schema import Field, Schema
     from quire.values import Value
 
 SEMANTICS_VERSION = 3
@@ -351,6 +351,8 @@ class Plan(Struct, frozen=True, dict=True):
     description: str = ""
     artifact: Artifact | None = None
     schemas: Mapping[str, Schema] = field(default_factory=dict)
+    declared: tuple[Field, ...] | None = None
+    """The inputs that a pipeline declares; None if they are inferred. `inputs` are those of the other formats."""
 
     def steps(self) -> Iterator[tuple[str, Step]]:
         """Yield every step with its path, parents before their sub-steps."""
@@ -360,6 +362,15 @@ class Plan(Struct, frozen=True, dict=True):
     def _steps(self) -> tuple[tuple[str, Step], ...]:
         """Walked through once: a start alone asks some twenty questions about the steps."""
         return tuple(walk(self.body))
+
+    @cached_property
+    def matching_work(self) -> int:
+        """The most instructions that a pattern of the declared inputs takes; 0 without patterns."""
+        from quire.safe_regex import program_size
+        from quire.schema import patterns
+
+        fields = (self.declared or (), *(schema.fields for schema in self.schemas.values()))
+        return max((program_size(pattern) for one in fields for pattern in patterns(one)), default=0)
 
     @property
     def thread(self) -> Thread | None:

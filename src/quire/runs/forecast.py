@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct, field
 
 from quire.engine.conversation import Message
+from quire.engine.declared_inputs import complete_declared, defaults_of
 from quire.engine.inputs import complete_inputs, resolve_inputs
 from quire.engine.interpreter.pipeline.agent import narrowed_tools
 from quire.engine.interpreter.thread.limits import resolve_limits
@@ -92,7 +93,7 @@ class Forecast(Struct):
 async def forecast(runtime: Runtime, document: Document, inputs: Mapping[str, Value], options: RunOptions) -> Forecast:
     """Return the forecast of a run. Raises `BadDocument` for a document that cannot run at all."""
     plan = document.runnable()
-    counted = Foresight(runtime.settings).bounds(with_inputs(plan, inputs))
+    counted = Foresight(runtime.settings).bounds(with_inputs(plan, {**defaults_of(plan), **inputs}))
     found = Forecast(counted)
     look = _Looking(runtime, document, plan, inputs, options, found)
     # Opening a model may import its library, and looking for one may ask a local Ollama.
@@ -165,6 +166,8 @@ class _Looking:
             complete_inputs(plan, self._inputs)
         elif plan.thread:
             resolve_inputs(plan.thread.inputs, self._inputs)
+        elif plan.declared is not None:
+            complete_declared(plan, self._inputs)
         else:
             from quire.formats.pipeline.inputs import inferred_inputs
             from quire.library.lookup import tree_of

@@ -100,7 +100,8 @@ def _bounds(fork: PreparedFork, settings: Settings) -> PlanBounds:
         done = len(_turns(fork.kept))
         return replace(whole, model_calls=Range(1, None if most is None else max(1, most - done)))
     body = rest_of(plan.body, fork.place.path)
-    return foresight.bounds(replace(with_inputs(plan, fork.pins.inputs), body=body))
+    # A step before these may have written over a declared input, whose limit then says nothing.
+    return foresight.bounds(replace(with_inputs(plan, fork.pins.inputs), body=body, declared=None))
 
 
 def _turns(kept: Sequence[EffectRecord]) -> set[str]:

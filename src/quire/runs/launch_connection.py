@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from quire.errors import ToolFailed
 from quire.formats.pipeline.inline import LAUNCH_PREFIX, LAUNCHING
 from quire.formats.pipeline.inputs import inferred_inputs, optional_inputs
+from quire.library.input_schema import pipeline_schema
 from quire.runs.launch import ASYNC, INLINE, KnownTools, Launcher, Launching, definition_help
 from quire.tools.registry import ToolSpec
 
@@ -18,7 +19,10 @@ if TYPE_CHECKING:
     from quire.trust.capabilities import Grants
     from quire.values import Value
 
-_INPUT: dict[str, Value] = {"type": "object", "description": "what the pipeline reads as ctx.NAME"}
+_INPUT: dict[str, Value] = {
+    "type": "object",
+    "description": "the inputs that the pipeline declares, or reads as ctx.NAME",
+}
 
 
 class LaunchConnection:
@@ -80,11 +84,14 @@ def _spec(tool: str) -> ToolSpec:
 
 
 def _own_spec(name: str, registered: Registered) -> ToolSpec:
+    plan = registered.plan
     needed, optional = inferred_inputs(registered.tree), optional_inputs(registered.tree)
     schema: dict[str, Value] = {
         "type": "object",
         "properties": {one: {} for one in (*needed, *optional)},
         "required": list(needed),
     }
+    if plan.declared is not None:
+        schema = pipeline_schema(plan, registered.tree)
     described = registered.description or f"Runs the pipeline {name} and waits for its result."
     return ToolSpec(f"{LAUNCH_PREFIX}{name}", f"{LAUNCH_PREFIX}{name}", described, schema, "idempotent")

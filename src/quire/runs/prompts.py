@@ -39,15 +39,17 @@ def prompt_of_document(document: Document, named: str, given: Mapping[str, Value
 def _prompt_of_pipeline(document: Document, path: str, given: Mapping[str, Value], settings: Settings) -> Preview:
     from msgspec.structs import replace
 
+    from quire.engine.declared_inputs import defaults_of
     from quire.engine.interpreter.environment import Environment, Profile
     from quire.engine.interpreter.pipeline.preview import preview_agent
-    from quire.formats.pipeline.inputs import inferred_inputs
+    from quire.formats.pipeline.inputs import needed_inputs
     from quire.library.lookup import tree_of
     from quire.runs.pins import pinned_profiles, read_profiles
 
+    plan, given = document.runnable(), {**defaults_of(document.runnable()), **given}
     profiles = read_profiles(pinned_profiles(settings.agents))
-    found = preview_agent(document.runnable(), path, given, Environment(profiles={"default": Profile(), **profiles}))
-    missing = [name for name in inferred_inputs(tree_of(document)) if name not in given]
+    found = preview_agent(plan, path, given, Environment(profiles={"default": Profile(), **profiles}))
+    missing = [name for name in needed_inputs(tree_of(document)) if name not in given]
     notes = [f"no value for {name}: its name in brackets stands for it (-i {name}=…)" for name in missing]
     return replace(found, notes=(*notes, *found.notes))
 

@@ -141,8 +141,8 @@ def _came_from(old: _Old) -> Path:
 def _inputs(old: _Old, plan: Plan, sets: Mapping[str, Value]) -> dict[str, Value]:
     """Return the inputs of the old run that the edited document still has, with the new values."""
     kept = dict(old.pins.inputs)
-    names = [wanted.name for wanted in plan.inputs]
-    if plan.format == "playbook" or names:
+    names = [wanted.name for wanted in plan.declared or plan.inputs]
+    if plan.format == "playbook" or names or plan.declared is not None:
         kept = {name: value for name, value in kept.items() if name in names}
     return {**kept, **sets}
 

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, cast
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from quire.engine.declared_inputs import problem_of, unwritten_inputs
 from quire.engine.driver.replay import Begin, expanded, to_perform_again
 from quire.engine.inputs import input_value
 from quire.engine.records import Batch, EffectRecord, RunRow, RunUpdate, Status, has_shape
@@ -130,6 +131,7 @@ def checked_overrides(document: Document, given: Mapping[str, Value], *, way: st
     plan, text = document.runnable(), document.source.text
     inside = JOINT in way
     declared = {wanted.name: wanted for wanted in plan.inputs} if plan.format == "playbook" and not inside else {}
+    fields = {} if inside else unwritten_inputs(plan)
     words = None if inside or reads_any(plan.format, text) else mentioned(text)
     values: dict[str, Value] = {}
     problems: list[str] = []
@@ -139,6 +141,8 @@ def checked_overrides(document: Document, given: Mapping[str, Value], *, way: st
             continue
         try:
             values[name] = copy(input_value(declared[name], value) if name in declared else value)
+            if name in fields and (problem := problem_of(plan, fields[name], value)):
+                problems.append(f"--set {problem}")
         except InvalidValue as error:
             problems.append(f"--set {name}: no JSON value: {error}")
         except ValueError as error:

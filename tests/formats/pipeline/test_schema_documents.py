@@ -15,6 +15,9 @@ from quire.source import Source
 
 CASES = Path(__file__).parents[4] / "shared" / "conformance" / "cases" / "pipeline"
 
+OF_INPUTS = ("PL049", "PL142")
+"""Codes about declared inputs, whose examples are not schemas."""
+
 
 def read(text: str, *, dialect: bool = False) -> tuple[YamlReading, SchemaReading]:
     reading = read_yaml(Source.of(text))
@@ -225,7 +228,9 @@ def examples(code_page: str) -> list[str]:
 
 
 @pytest.mark.parametrize(
-    "code", [code for code in codes() if code.id[:4] in ("PL04", "PL14")], ids=lambda code: code.id
+    "code",
+    [code for code in codes() if code.id[:4] in ("PL04", "PL14") and code.id not in OF_INPUTS],
+    ids=lambda code: code.id,
 )
 def test_examples_of_pages_are_true(code: Code) -> None:
     """The wrong example gives the code; the right one gives nothing (a name that is elsewhere set aside)."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any, cast
+
 import pytest
 from tests.formats.pipeline.reading import file_of, problems
 
@@ -40,8 +42,8 @@ def test_limits_are_read_written_and_shown() -> None:
         ),
     )
     assert file_of(write(file)).schemas == file.schemas
-    [shown] = pipeline_tree(parse(Source.of(f"{SCHEMA}---\n{PIPELINE}")))["schemas"]  # type: ignore[misc]
-    assert shown["fields"] == {  # type: ignore[index, call-overload]
+    schemas = cast("list[Any]", pipeline_tree(parse(Source.of(f"{SCHEMA}---\n{PIPELINE}")))["schemas"])
+    assert schemas[0]["fields"] == {
         "n": {"type": "number", "minimum": 0, "maximum": 2.5, "required": True, "description": "How many."},
         "s": {"type": "string", "max_length": 9, "pattern": r"^\d+$", "required": False},
         "l": {"type": "list", "of": {"type": "string", "max_length": 3}, "max_items": 20, "required": True},

@@ -14,7 +14,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from quire.engine.inputs import complete_inputs
-from quire.engine.interpreter.callee_walks import check_nesting
+from quire.engine.interpreter.callee_walks import called_with, check_nesting
 from quire.engine.requests import Load, Walk
 from quire.errors import CannotStart, Refused, StepFailed
 
@@ -56,7 +56,7 @@ def call_document(
     check_nesting(prefix, path)
     match plan.format:
         case "pipeline":
-            return (yield from _pipeline(plan, given, prefix, setting, stores))
+            return (yield from _pipeline(plan, given, prefix, path, setting, stores))
         case "playbook":
             return (yield from _playbook(plan, given, prefix, path, setting))
         case "directive":
@@ -66,12 +66,17 @@ def call_document(
 
 
 def _pipeline(
-    plan: Plan, given: Mapping[str, Value], prefix: str, setting: Environment, stores: dict[str, Value] | None
+    plan: Plan,
+    given: Mapping[str, Value],
+    prefix: str,
+    path: str,
+    setting: Environment,
+    stores: dict[str, Value] | None,
 ) -> Walk:
     import quire.engine.interpreter.pipeline.interpret  # noqa: F401  the kinds of steps there are
     from quire.engine.interpreter.pipeline.steps import PipelineScope, run_steps
 
-    frame = PipelineScope(setting, plan, dict(given))
+    frame = PipelineScope(setting, plan, called_with(plan, given, path, setting.work))
     output = yield from run_steps(plan.body, prefix, frame)
     if stores is not None:
         stores.update(frame.stores)

@@ -10,11 +10,12 @@ carry the caller's grants, and its model calls are paid from the caller's purse.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
+from quire.engine.declared_inputs import checking_work, complete_declared
 from quire.engine.requests import (
     Boundary,
     Bounds,
@@ -28,13 +29,15 @@ from quire.engine.requests import (
     ToolRequest,
     Walk,
 )
-from quire.errors import StepFailed
+from quire.errors import BadInputs, StepFailed
 from quire.plan.limits import MAX_LEVELS
 from quire.plan.ways import JOINT
 
 if TYPE_CHECKING:
     from quire.engine.interpreter.thread.budget import Purse
     from quire.engine.interpreter.thread.limits import Limits
+    from quire.engine.pure_work import PureWork
+    from quire.plan.nodes import Plan
     from quire.values import Value
 
 
@@ -46,6 +49,19 @@ def check_nesting(prefix: str, path: str) -> None:
     """
     if prefix.count("/") > MAX_LEVELS:
         raise StepFailed("the calls are nested too deep", kind="depth", path=path)
+
+
+def called_with(plan: Plan, given: Mapping[str, Value], path: str, work: PureWork) -> dict[str, Value]:
+    """Return the inputs of a pipeline that is called: checked, with defaults, if it declares them. `path` is blamed for
+    a wrong call."""
+    if plan.declared is None:
+        return dict(given)
+    work.used += checking_work(plan, given)
+    try:
+        return complete_declared(plan, given)
+    except BadInputs as error:
+        message = f"{plan.title} cannot be called so: {'; '.join(error.problems)}"
+        raise StepFailed(message, kind="call", path=path) from None
 
 
 def below(label: str, walk: Walk) -> Walk:

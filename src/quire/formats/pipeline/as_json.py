@@ -55,6 +55,7 @@ def _pipeline(pipeline: Pipeline, source: Source) -> Tree:
         "pipeline": pipeline.name.text,
         "description": pipeline.description,
         **_optional("dialect", "quire" if pipeline.dialect else None),
+        **_optional("input", None if pipeline.input is None else _fields(pipeline.input)),
         "steps": [_step(step, source) for step in pipeline.steps],
         "line": source.position(pipeline.span.start).line,
     }

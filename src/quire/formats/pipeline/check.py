@@ -10,6 +10,7 @@ from operator import attrgetter
 from typing import TYPE_CHECKING
 
 from quire.formats.pipeline.check_calls import CallChecker, Find, call_cycles, finder
+from quire.formats.pipeline.check_inputs import check_inputs
 from quire.formats.pipeline.check_limits import check_limits
 from quire.formats.pipeline.check_references import (
     check_arguments,
@@ -29,7 +30,7 @@ from quire.formats.pipeline.syntax import ParseResult, Pipeline, targets, walk
 if TYPE_CHECKING:
     from quire.diagnostics import Diagnostic
     from quire.formats.resolver import DocumentResolver
-    from quire.schema import FieldType
+    from quire.schema import Field, FieldType
     from quire.source import Source
 
 __all__ = ["call_cycles", "check", "check_reading", "codes", "finder"]
@@ -65,12 +66,20 @@ def check_reading(reading: ParseResult, resolver: DocumentResolver | None = None
         calls.check(pipeline)
         check_stores(pipeline, fields)
         check_texts(pipeline, fields)
+        check_inputs(pipeline, fields)
         gives = _results(pipeline, find, resolver)
-        check_types(pipeline, file.schemas, fields, gives)
+        check_types(pipeline, file.schemas, fields, gives, _declared(pipeline, find))
     known = {one.span.start for one in reading.diagnostics}
     fresh = (one for one in dict.fromkeys(fields.diagnostics) if reading.file or one.span.start not in known)
     found = [*reading.diagnostics, *fresh]
     return tuple(sorted(found, key=attrgetter("span.start", "span.end")))
+
+
+def _declared(pipeline: Pipeline, find: Find) -> Mapping[str, tuple[Field, ...]]:
+    """Return the inputs that the called pipelines declare, by name."""
+    names = {target.pipeline.text for _, step in walk(pipeline) for target in targets(step)}
+    callees = {name: find(name, pipeline) for name in names}
+    return {name: callee.input for name, callee in callees.items() if callee and callee.input is not None}
 
 
 def _results(pipeline: Pipeline, find: Find, resolver: DocumentResolver | None) -> Mapping[str, FieldType]:

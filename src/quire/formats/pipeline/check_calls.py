@@ -8,13 +8,15 @@ from typing import TYPE_CHECKING, TypeAlias
 from msgspec import Struct
 
 from quire.expr.syntax import Constant
+from quire.formats.pipeline.check_inputs import wrong_value
 from quire.formats.pipeline.codes import errors, lints, warnings
-from quire.formats.pipeline.inputs import Use, inferred_inputs, uses
+from quire.formats.pipeline.inputs import Use, needed_inputs, uses
 from quire.formats.pipeline.syntax import Pipeline, PipelineFile, Target, holes, targets, walk
 from quire.formats.resolver import CallTarget, Circle, DocumentInterface, DocumentResolver
 
 if TYPE_CHECKING:
     from quire.formats.pipeline.fields import Fields
+    from quire.schema import Field
 
 Find: TypeAlias = Callable[[str, Pipeline], Pipeline | None]
 
@@ -149,14 +151,35 @@ class CallChecker:
         names = {one.name.text: one.name for one in target.passes}
         missing = [name for name in needs.needed if name not in names]
         if missing:
-            message = f"{callee.name.text} reads {_listed(missing)}, which is not passed to it"
+            verb = "reads" if callee.input is None else "needs"
+            message = f"{callee.name.text} {verb} {_listed(missing)}, which is not passed to it"
             help = f"pass: [{', '.join([*names, *missing])}]" if len(missing) + len(names) <= _SHOWN else ""
             self._fields.report(warnings.NOT_PASSED, message, target.pipeline.span, help)
+        if callee.input is not None:
+            self._check_declared(target, callee, callee.input)
+            return
         for text, name in names.items() if needs.read is not None else ():
             if needs.read is not None and text not in needs.read:
                 help = self._fields.suggestion(text, needs.read)
                 message = f"{callee.name.text} never reads {text}"
                 self._fields.report(lints.NEEDLESS_PASS, message, name.span, help)
+
+    def _check_declared(self, target: Target, callee: Pipeline, inputs: tuple[Field, ...]) -> None:
+        """Report passed names that a callee does not declare, and constants that do not fit."""
+        declared = {one.name: one for one in inputs}
+        names = [one.text for one in callee.input_names]
+        for one in target.passes:
+            name, root = one.name.text, one.value.expression.root if one.value else None
+            if name not in names:
+                message = f"{callee.name.text} has no input {name}"
+                listed = f"it takes {_listed(names) or 'none'}"
+                help = self._fields.suggestion(name, names) or listed
+                self._fields.report(warnings.CALLEE_INPUTS, message, one.name.span, help)
+                continue
+            value = root.value if isinstance(root, Constant) and name in declared else None
+            if value is not None and (problem := wrong_value(declared[name], value)):
+                message = f"{callee.name.text} cannot take this {name}: {problem}"
+                self._fields.report(warnings.CALLEE_INPUTS, message, one.name.span)
 
 
 def needs_of(callee: Pipeline) -> tuple[tuple[str, ...], frozenset[str] | None]:
@@ -179,7 +202,7 @@ def _needs(callee: Pipeline) -> _Needs:
         use.path == ("ctx",) and not _is_base(use, then) for use, then in zip(found, [*found[1:], None], strict=False)
     )
     read = None if whole or holes(callee) else frozenset(name for use in found if (name := use.store) is not None)
-    return _Needs(inferred_inputs(callee), read)
+    return _Needs(needed_inputs(callee), read)
 
 
 def _listed(names: list[str]) -> str:

@@ -18,7 +18,7 @@ from quire.expr.slips import slips
 from quire.formats.near_names import name_fix, word_fix
 from quire.formats.pipeline.codes import lints, warnings
 from quire.formats.pipeline.inline import ALWAYS_THERE
-from quire.formats.pipeline.inputs import Use, inferred_inputs, uses
+from quire.formats.pipeline.inputs import Use, further_inputs, needed_inputs, uses
 from quire.formats.pipeline.prompts import attempts, foreign, references
 from quire.formats.pipeline.syntax import (
     AgentBody,
@@ -43,7 +43,7 @@ from quire.formats.pipeline.syntax import (
     walk,
 )
 from quire.plain_schema import plainly_fits
-from quire.schema import refs
+from quire.schema import Schema, refs
 
 if TYPE_CHECKING:
     from quire.formats.pipeline.fields import Fields
@@ -83,7 +83,8 @@ def _mistakable(pipeline: Pipeline) -> Collection[str]:
     prompts = [step.body.prompt.text for _, step in walk(pipeline) if isinstance(step.body, AgentBody)]
     if any(True for prompt in prompts for _ in references(prompt)):
         return ()
-    return {step.output.text for _, step in walk(pipeline) if step.output} | {*inferred_inputs(pipeline), "ctx", "pipe"}
+    inputs = {*needed_inputs(pipeline), *further_inputs(pipeline)} if pipeline.input else {*needed_inputs(pipeline)}
+    return {step.output.text for _, step in walk(pipeline) if step.output} | inputs | {"ctx", "pipe"}
 
 
 def _check_prompt(prompt: Text, names: Collection[str], fields: Fields) -> None:
@@ -162,6 +163,7 @@ def check_schema_names(file: PipelineFile, fields: Fields) -> None:
     defined = {schema.name: schema for schema in file.schemas}
     used = {ref.schema for schema in file.schemas for ref in refs(schema)}
     for pipeline in file.pipelines:
+        used |= {ref.schema for ref in refs(Schema(pipeline.name.text, pipeline.input or ()))}
         for _, step in walk(pipeline):
             name = schema_of(step)
             if name is None:
@@ -284,21 +286,23 @@ def check_stores(pipeline: Pipeline, fields: Fields) -> None:
     inner = {step.output.text for top in pipeline.steps for step, _ in _inside(top) if step.output}
     # A step that cannot be read may write any store, unless its output is known.
     any_store = any(hole.output is None for hole in holes(pipeline))
+    declared = None if pipeline.input is None else {name.text for name in pipeline.input_names}
     for use in uses(pipeline):
         root = use.path[0]
         if root in _WHERE and root not in use.bindings:
             message = f"there is no {root} in this place"
             fields.report(warnings.UNBOUND, message, _place(use, fields), _WHERE[root])
         name = use.store
-        if name is None or use.written(name) or use.optional or any_store:
+        if name is None or use.written(name) or use.optional or any_store or name in (declared or ()):
             continue
-        _check_read(name, use, inner, fields)
+        _check_read(name, use, inner, declared, fields)
     for top in pipeline.steps:
         for step, lost in ((top, False), *_inside(top)):
             _check_output(step, lost, fields)
 
 
-def _check_read(name: str, use: Use, inner: set[str], fields: Fields) -> None:
+def _check_read(name: str, use: Use, inner: set[str], declared: Collection[str] | None, fields: Fields) -> None:
+    """Report a read of a store that is not written. Names without a declaration are left to `check_inputs`."""
     at = use.first.get(name)
     # A step that reads and writes the same name works on an input.
     if at is not None and at > use.index:
@@ -309,13 +313,13 @@ def _check_read(name: str, use: Use, inner: set[str], fields: Fields) -> None:
         help = "give the whole step an output, or read it with get(ctx, …)"
         fields.report(warnings.UNWRITTEN, message, _place(use, fields), help)
     elif at is None and fields.suggestions.are_left:
-        help = fields.suggestion(name, [one for one in use.first if use.written(one)])
+        help = fields.suggestion(name, [*(one for one in use.first if use.written(one)), *(declared or ())])
         if help and use.in_prompt and use.path[0] != "ctx":
             message = (
                 f"no step writes {name}: unless it is an input, the model is sent {{{'.'.join(use.path)}}} as it stands"
             )
             fields.report(lints.LIKELY_SLIP, message, _place(use, fields), help)
-        elif help:
+        elif help and declared is None:
             message = f"no step writes {name}, so it is an input"
             fields.report(lints.LIKELY_SLIP, message, _place(use, fields), help)
 

@@ -29,6 +29,7 @@ from quire.expr.syntax import (
     children,
 )
 from quire.formats.near_names import name_fix
+from quire.formats.pipeline.check_inputs import wrong_type
 from quire.formats.pipeline.codes import lints, warnings
 from quire.formats.pipeline.prompts import references
 from quire.formats.pipeline.syntax import (
@@ -42,11 +43,13 @@ from quire.formats.pipeline.syntax import (
     Pipeline,
     ShellBody,
     Step,
+    Target,
     Text,
     ToolBody,
     TransformBody,
     expressions,
     schema_of,
+    targets,
 )
 from quire.schema import Enum, Field, FieldType, Kind, ListOf, Object, Ref, Schema, Simple
 from quire.source import Span
@@ -169,11 +172,16 @@ _NEVER = frozenset({"list", "map"})
 
 
 def check_types(
-    pipeline: Pipeline, schemas: Iterable[Schema], fields: Fields, gives: Mapping[str, FieldType] | None = None
+    pipeline: Pipeline,
+    schemas: Iterable[Schema],
+    fields: Fields,
+    gives: Mapping[str, FieldType] | None = None,
+    takes: Mapping[str, tuple[Field, ...]] | None = None,
 ) -> None:
-    """Check the types of a pipeline. `gives` are the result types of documents of other formats, by name."""
-    walker = _Walker(Shapes({schema.name: schema for schema in schemas}), fields, gives or {})
-    stores: dict[str, FieldType | None] = {}
+    """Check the types of a pipeline. `gives` are the result types of documents of other formats, by name; `takes` the
+    inputs that called pipelines declare."""
+    walker = _Walker(Shapes({schema.name: schema for schema in schemas}), fields, gives or {}, takes or {})
+    stores: dict[str, FieldType | None] = {one.name: one.type for one in pipeline.input or ()}
     pipe: FieldType | None = None
     for step in pipeline.steps:
         pipe = walker.step(step, KnownTypes(stores, pipe, {}))
@@ -182,8 +190,15 @@ def check_types(
 
 
 class _Walker:
-    def __init__(self, shapes: Shapes, fields: Fields, gives: Mapping[str, FieldType]) -> None:
+    def __init__(
+        self,
+        shapes: Shapes,
+        fields: Fields,
+        gives: Mapping[str, FieldType],
+        takes: Mapping[str, tuple[Field, ...]],
+    ) -> None:
         self._gives = gives
+        self._takes = takes
         self._shapes = shapes
         self._fields = fields
 
@@ -191,6 +206,8 @@ class _Walker:
         """Check a step, and return the type of its result."""
         for expression in expressions(step):
             self._examine(expression.expression.root, scope, expression)
+        for target in targets(step):
+            self._passes(target, scope)
         schema = schema_of(step)
         match step.body:
             case AgentBody(prompt=prompt):
@@ -215,6 +232,18 @@ class _Walker:
             case _:
                 assert_never(step.body)
         return Ref(schema.text) if schema and schema.text in self._shapes.schemas else None
+
+    def _passes(self, target: Target, scope: KnownTypes) -> None:
+        """Report values whose type does not fit the input of a callee. Constants are checked with the calls."""
+        wanted = {one.name: one for one in self._takes.get(target.pipeline.text, ())}
+        for one in target.passes:
+            root = one.value.expression.root if one.value else None
+            if one.name.text not in wanted or isinstance(root, Constant):
+                continue
+            given = scope.stores.get(one.name.text) if root is None else self._shapes.infer(root, scope)
+            if problem := wrong_type(wanted[one.name.text], self._shapes.resolved(given)):
+                message = f"{target.pipeline.text} cannot take this {one.name.text}: {problem}"
+                self._fields.report(warnings.CALLEE_INPUTS, message, one.name.span)
 
     def _parallel(self, body: ParallelBody, scope: KnownTypes) -> FieldType | None:
         results = {name.text: self.step(branch, replace(scope, names={})) for name, branch in body.branches}

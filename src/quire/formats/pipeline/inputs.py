@@ -1,4 +1,4 @@
-"""Find out which stores a pipeline reads and when, and from that its inputs, which it does not declare."""
+"""Find out which stores a pipeline reads and when, and from that its inputs, if it does not declare them."""
 
 from __future__ import annotations
 
@@ -74,6 +74,20 @@ def uses(pipeline: Pipeline) -> Iterator[Use]:
             first.setdefault(step.output.text, index)
     for index, step in enumerate(pipeline.steps):
         yield from _uses(step, index, _NONE, first)
+
+
+def needed_inputs(pipeline: Pipeline) -> tuple[str, ...]:
+    """Return the names of the inputs that a run needs: declared ones without a default, or else inferred ones."""
+    if pipeline.input is None:
+        return inferred_inputs(pipeline)
+    return tuple(one.name for one in pipeline.input if one.is_needed)
+
+
+def further_inputs(pipeline: Pipeline) -> tuple[str, ...]:
+    """Return the names of the inputs that a run can do without."""
+    if pipeline.input is None:
+        return optional_inputs(pipeline)
+    return tuple(one.name for one in pipeline.input if not one.is_needed)
 
 
 def inferred_inputs(pipeline: Pipeline) -> tuple[str, ...]:

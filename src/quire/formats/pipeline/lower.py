@@ -34,7 +34,7 @@ DEFAULT_PARALLEL = 8
 
 
 def lower(file: syntax.PipelineFile, pipeline: syntax.Pipeline, names: Mapping[str, str] | None = None) -> Plan:
-    """Build the plan of one pipeline of a file, with all schemas of the file. Inputs are any JSON; none is declared.
+    """Build the plan of one pipeline of a file, with all schemas of the file.
 
     `names` maps the short names by which the pipelines of a registered file call each other to their full names.
     """
@@ -47,6 +47,7 @@ def lower(file: syntax.PipelineFile, pipeline: syntax.Pipeline, names: Mapping[s
         body=Sequence(steps),
         description=pipeline.description,
         schemas={schema.name: schema for schema in file.schemas},
+        declared=pipeline.input,
     )
 
 

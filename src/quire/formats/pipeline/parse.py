@@ -9,8 +9,9 @@ from __future__ import annotations
 from quire.diagnostics import Severity
 from quire.formats.near_names import word_fix
 from quire.formats.pipeline.codes import errors as codes
-from quire.formats.pipeline.fields import Fields
-from quire.formats.pipeline.schemas import read_schemas
+from quire.formats.pipeline.declared_inputs import read_inputs
+from quire.formats.pipeline.fields import ADD_DIALECT, Fields
+from quire.formats.pipeline.schemas import SchemaReading, read_schemas
 from quire.formats.pipeline.steps import StepReader
 from quire.formats.pipeline.syntax import Name, ParseResult, Pipeline, PipelineFile, Step
 from quire.formats.yaml import Entry, Mapping, Node, Sequence, YamlReading, describe, read_yaml, text_of
@@ -18,7 +19,8 @@ from quire.formats.yaml import codes as yaml_codes
 from quire.source import MAX_DOCUMENT_BYTES, NOWHERE, Source
 
 _KEYS = ("pipeline", "description", "dialect", "steps")
-_PLANNED = ("input", "defaults", "refine")
+_INPUT = "input"
+_PLANNED = (_INPUT, "defaults", "refine")
 _DIALECT = "quire"
 _NOTHING_TO_READ = (yaml_codes.SYNTAX, yaml_codes.TOO_LARGE, yaml_codes.TOO_DEEP, yaml_codes.CHARACTER)
 
@@ -29,10 +31,10 @@ def parse(source: Source, *, registered: bool = False, limit: int = MAX_DOCUMENT
     A registered file may contain several pipelines; a text that is run directly must contain exactly one.
     """
     yaml = read_yaml(source, limit=limit)
-    reader = _DocumentReader(source)
     mappings = [node for node in yaml.documents if isinstance(node, Mapping)]
     dialect = any(node.find("pipeline") and node.find("dialect") for node in mappings)
     schemas = read_schemas([node for node in mappings if node.find("schema")], dialect=dialect)
+    reader = _DocumentReader(source, schemas)
     read = [reader.document(node) for node in yaml.documents if not (isinstance(node, Mapping) and node.find("schema"))]
     reader.count(yaml, registered)
     diagnostics = yaml.with_findings([*schemas.diagnostics, *reader.fields.diagnostics])
@@ -48,8 +50,9 @@ def parse(source: Source, *, registered: bool = False, limit: int = MAX_DOCUMENT
 
 
 class _DocumentReader:
-    def __init__(self, source: Source) -> None:
+    def __init__(self, source: Source, schemas: SchemaReading) -> None:
         self.fields = Fields(source)
+        self._schemas = schemas
         self._steps = StepReader(self.fields)
         self._declared: list[Entry] = []
         self._strange = False
@@ -64,13 +67,18 @@ class _DocumentReader:
             return None
         self._declared.append(declared)
         self.fields.dialect = self._dialect(node.find("dialect"))
-        known = tuple(entry for entry in node.entries if entry.key.value not in _PLANNED)
+        planned = [key for key in _PLANNED if key != _INPUT or not self.fields.dialect]
+        known = tuple(entry for entry in node.entries if entry.key.value not in planned)
         for entry in node.entries:
-            if entry.key.value in _PLANNED:
-                report(codes.PLANNED, f"{entry.key.value} is not yet supported", entry.key.span, _INSTEAD)
-        entries = self.fields.entries(Mapping(known, node.span), _KEYS, "a pipeline document", codes.DOCUMENT_KEY)
+            if entry.key.value in planned:
+                help = f"{ADD_DIALECT}; without it {_INSTEAD}" if entry.key.value == _INPUT else _INSTEAD
+                report(codes.PLANNED, f"{entry.key.value} is not yet supported", entry.key.span, help)
+        document = Mapping(known, node.span)
+        entries = self.fields.entries(document, _KEYS, "a pipeline document", codes.DOCUMENT_KEY, (_INPUT,))
         name = self.fields.name(declared, "the name of a pipeline")
         description = self._description(entries.get("description"))
+        inputs = read_inputs(entries[_INPUT], self._schemas) if _INPUT in entries else None
+        self.fields.diagnostics += inputs.diagnostics if inputs else ()
         steps = self._all_steps(entries.get("steps"), declared)
         if steps is None:
             return None
@@ -80,6 +88,8 @@ class _DocumentReader:
             steps,
             declared.key.span,
             dialect=self.fields.dialect,
+            input=inputs.fields if inputs else None,
+            input_names=inputs.names if inputs else (),
         )
 
     def count(self, yaml: YamlReading, registered: bool) -> None:

@@ -20,7 +20,7 @@ from quire.source import NOWHERE, Source, Span
 if TYPE_CHECKING:
     from quire.diagnostics import Diagnostic, Severity
     from quire.plan.nodes import OnError
-    from quire.schema import Schema
+    from quire.schema import Field, Schema
     from quire.values import Value
 
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*+")
@@ -164,6 +164,10 @@ class Pipeline(Struct):
     span: Span = NOWHERE
     dialect: bool = False
     """Whether the document says `dialect: quire`."""
+    input: tuple[Field, ...] | None = None
+    """The inputs that it declares; None if they are inferred."""
+    input_names: tuple[Name, ...] = ()
+    """Where those inputs are declared."""
 
 
 class PipelineFile(Struct):

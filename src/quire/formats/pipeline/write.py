@@ -84,6 +84,9 @@ def _pipeline(pipeline: Pipeline) -> str:
         lines.append(f"description: {_quoted(pipeline.description)}")
     if pipeline.dialect:
         lines.append("dialect: quire")
+    if pipeline.input is not None:
+        fields = [f"  {_plain(one.name)}: {_field(one)}" for one in pipeline.input]
+        lines += ["input:", *fields] if fields else ["input: {}"]
     lines.append("steps:")
     for step in pipeline.steps:
         lines += _lines([(step.kind, _body(step))], "    ", "  - ")

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, cast
 from quire.display.commands import run_command
 from quire.display.document_json import envelope_data, forecast_data
 from quire.display.transcript import prompt_data
+from quire.engine.declared_inputs import complete_declared, missing_fields
 from quire.engine.inputs import complete_inputs, missing_inputs
 from quire.errors import BadInputs
 from quire.library.foresight import Foresight
@@ -48,13 +49,13 @@ def _preview(site: Site, document: Document, step: str, given: Mapping[str, Valu
 
 
 def _wrong_inputs(plan: Plan, given: Mapping[str, Value]) -> dict[str, str]:
-    """Return the problems of given inputs of a playbook by name. A preview accepts missing inputs."""
-    if plan.format != "playbook":
+    """Return the problems of given inputs by name, if they are declared. A preview accepts missing inputs."""
+    if plan.format != "playbook" and plan.declared is None:
         return {}
     try:
-        complete_inputs(plan, given)
+        complete_declared(plan, given) if plan.declared is not None else complete_inputs(plan, given)
     except BadInputs as error:
-        missing = {wanted.name for wanted in missing_inputs(plan, given)}
+        missing = {one.name for one in missing_inputs(plan, given)} | {one.name for one in missing_fields(plan, given)}
         return {name: problem for name, problem in error.inputs.items() if name not in missing}
     return {}
 

@@ -71,7 +71,7 @@ def _value(reference: Reference, stores: Mapping[str, Value], names: set[str]) -
 
 def _names(plan: Plan) -> set[str]:
     """Return everything that a bare name in a prompt of this plan may refer to."""
-    names: set[str] = set()
+    names = {one.name for one in plan.declared or ()}
     for _, step in plan.steps():
         if step.capture:
             names.add(step.capture.name)

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import cast
 
-from quire.engine.interpreter.callee_walks import below, check_nesting
+from quire.engine.interpreter.callee_walks import below, called_with, check_nesting
 from quire.engine.interpreter.pipeline.steps import PipelineScope, check_work, run_step, run_steps
 from quire.engine.interpreter.playbook.steps import WrongAnswer, checked_answer
 from quire.engine.pure_work import WORK
@@ -174,5 +174,6 @@ def _run_document(work: Call, prefix: str, path: str, frame: PipelineScope) -> W
         from quire.engine.interpreter.call_document import call_document
 
         return (yield from call_document(work.document, stores, prefix, path, frame.setting))
+    stores = called_with(callee, stores, path, frame.setting.work)
     inner = PipelineScope(frame.setting, callee, stores, frame.pipe, depth=frame.depth)
     return (yield from run_steps(callee.body, prefix, inner))

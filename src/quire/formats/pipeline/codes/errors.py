@@ -45,7 +45,8 @@ DOCUMENT_KEY = _error(
     "PL005",
     "pipeline-key",
     "A pipeline document has a key that does not belong there.",
-    "Its keys are `pipeline`, `description`, `dialect` and `steps`. Anything else would have no effect.",
+    "Its keys are `pipeline`, `description`, `dialect` and `steps`, and in the Quire dialect `input`. Anything else\n"
+    "would have no effect.",
     "pipeline: greet\ndescripton: Says hello.\nsteps: [{transform: {value: \"'hello'\"}}]",
     "pipeline: greet\ndescription: Says hello.\nsteps: [{transform: {value: \"'hello'\"}}]",
 )
@@ -54,7 +55,7 @@ PLANNED = _error(
     "not-yet-supported",
     "`input`, `defaults` and `refine` belong to the format but are not yet supported.",
     "They are refused rather than ignored. Inputs need no declaration: they are what a step reads as `ctx.NAME`\n"
-    "before a step has written it. `get` gives a default.",
+    "before a step has written it. `get` gives a default. A pipeline that says `dialect: quire` may declare `input`.",
     "pipeline: greet\ndefaults: {name: you}\nsteps: [{transform: {value: \"'Hello, ' + ctx.name\"}}]",
     "pipeline: greet\nsteps: [{transform: {value: \"'Hello, ' + get(ctx, 'name', 'you')\"}}]",
 )

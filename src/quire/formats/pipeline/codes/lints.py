@@ -81,7 +81,7 @@ UNUSED_SCHEMA = _lint(
 OPTIONAL_FIELD = _lint(
     "PL209",
     "optional-field",
-    "A path reads a field that the schema says may be missing.",
+    "A path reads a field or an input that may be missing: it says `required: false`.",
     "When it is, the step fails. `get` gives null or a default instead.",
     "value: review.notes",
     "value: \"get(review, 'notes', '')\"",

@@ -1,4 +1,4 @@
-"""PL04x and PL14x: errors and warnings about `schema:` documents and declared inputs."""
+"""PL04x, PL14x and PL24x: errors, warnings and advice about `schema:` documents and declared inputs."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from quire.diagnostics import Severity, make
 
 _error = partial(make, Severity.ERROR)
 _warning = partial(make, Severity.WARNING)
+_lint = partial(make, Severity.LINT)
 
 SHAPE = _error(
     "PL040",
@@ -89,6 +90,14 @@ LIMIT = _error(
     "score: {type: number, minimum: 10, maximum: 1}",
     "score: {type: number, minimum: 1, maximum: 10}",
 )
+DEFAULT = _error(
+    "PL049",
+    "input-default",
+    "The default of a declared input does not fit its type.",
+    "A run without a value for the input could not start.",
+    "tone: {type: enum, values: [warm, dry], default: sober}",
+    "tone: {type: enum, values: [warm, dry], default: dry}",
+)
 UNDEFINED = _warning(
     "PL140",
     "undefined-schema",
@@ -104,4 +113,21 @@ REPEATED = _warning(
     "Both mean the same, so one of them is a slip. Numbers are compared as numbers: `1` and `1.0` are one value.",
     "level: {type: enum, values: [low, high, low]}",
     "level: {type: enum, values: [low, medium, high]}",
+)
+UNDECLARED = _warning(
+    "PL142",
+    "undeclared-input",
+    "A step reads a name that no step writes and that is not a declared input.",
+    "A pipeline with `input:` takes those inputs and no others, so the name never has a value: the step fails when it\n"
+    "is reached, and `get` always gives its default.",
+    "pipeline: greet\ndialect: quire\ninput: {name: {type: string}}\nsteps: [{transform: {value: ctx.nmae}}]",
+    "pipeline: greet\ndialect: quire\ninput: {name: {type: string}}\nsteps: [{transform: {value: ctx.name}}]",
+)
+UNREAD = _lint(
+    "PL240",
+    "unread-input",
+    "No step reads a declared input.",
+    "Users are asked for it, and it changes nothing.",
+    "pipeline: greet\ndialect: quire\ninput: {name: {type: string}}\nsteps: [{transform: {value: \"'hello'\"}}]",
+    "pipeline: greet\ndialect: quire\ninput: {name: {type: string}}\nsteps: [{transform: {value: name}}]",
 )

@@ -120,7 +120,7 @@ ARGUMENTS = _warning(
 CALLEE_INPUTS = _warning(
     "PL114",
     "document-inputs",
-    "A playbook or directive that is called is not given what it needs, or is given what it does not take.",
+    "A document that declares its inputs is called without what it needs, or with what it does not take.",
     "`pass` is all that it gets, by the names of its inputs. The step fails when it is reached.",
     "- call: {pipeline: greet_guest}",
     "- call: {pipeline: greet_guest, pass: [guest]}",

@@ -1,0 +1,148 @@
+"""Check the inputs that a pipeline declares, and apply their defaults, before anything runs.
+
+Values are JSON of the declared types. A text from a command line or a terminal is converted with `typed`: programs,
+other documents and files of inputs give values as they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from msgspec import UNSET
+
+from quire.engine.inputs import converted, unknown_name
+from quire.errors import BadInputs
+from quire.plan.descriptions import type_words
+from quire.safe_regex import LONGEST_MATCHED
+from quire.schema import Enum, Field, FieldType, Kind, ListOf, Schema, Simple, violations
+from quire.values import InvalidValue, Value, decode, value_of
+
+if TYPE_CHECKING:
+    from quire.plan.nodes import Plan
+
+_PART = 8
+"""Units of pure work for one part of a value."""
+_SHOWN = 20
+"""Problems of one input that are listed."""
+
+
+def complete_declared(plan: Plan, given: Mapping[str, Value]) -> dict[str, Value]:
+    """Return every declared input that has a value or a default. Raises `BadInputs` with all problems at once.
+
+    A null is not a value, unless the type of the input has it. A pipeline without a declaration takes anything.
+    """
+    if plan.declared is None:
+        return dict(given)
+    declared = {one.name: one for one in plan.declared}
+    listed = f": the pipeline declares {', '.join(declared) or 'none'}"
+    problems = {name: unknown_name("input", name, declared, listed) for name in given if name not in declared}
+    values: dict[str, Value] = {}
+    for name, wanted in declared.items():
+        if not is_given(wanted, given):
+            if wanted.is_needed:
+                problems[name] = f"missing input {describe_field(wanted)}"
+            elif wanted.default is not UNSET:
+                values[name] = wanted.default
+            continue
+        values[name] = given[name]
+        if problem := problem_of(plan, wanted, given[name]):
+            problems[name] = f"input {problem}"
+    if problems:
+        raise BadInputs(list(problems.values()), problems)
+    return values
+
+
+def is_given(wanted: Field, given: Mapping[str, Value]) -> bool:
+    if given.get(wanted.name) is not None:
+        return True
+    return wanted.name in given and isinstance(wanted.type, Enum) and None in wanted.type
+
+
+def problem_of(plan: Plan, wanted: Field, value: Value) -> str:
+    """Return everything that is wrong with the value of an input, with paths; empty if it fits."""
+
+    def fields_of(name: str) -> tuple[Field, ...] | None:
+        schema: Schema | None = plan.schemas.get(name)
+        return schema.fields if schema else None
+
+    found: list[str] = []
+    for violation in violations((wanted,), {wanted.name: value}, fields_of):
+        if len(found) == _SHOWN:
+            found.append("and more problems")
+            break
+        found.append(str(violation))
+    return "; ".join(found)
+
+
+def missing_fields(plan: Plan, given: Mapping[str, Value]) -> list[Field]:
+    """Return the declared inputs that a run needs and that were not given, in document order."""
+    return [one for one in plan.declared or () if one.is_needed and not is_given(one, given)]
+
+
+def unwritten_inputs(plan: Plan) -> dict[str, Field]:
+    """Return the declared inputs by name, without those that a step may replace by a value of another type."""
+    written = {step.capture.name for _, step in plan.steps() if step.capture}
+    return {one.name: one for one in plan.declared or () if one.name not in written}
+
+
+def defaults_of(plan: Plan) -> dict[str, Value]:
+    return {one.name: one.default for one in plan.declared or () if one.default is not UNSET}
+
+
+def checking_work(plan: Plan, given: Mapping[str, Value]) -> int:
+    """Return the units of pure work that checking the inputs takes at most."""
+    parts, characters = 0, 0
+    waiting: list[Value] = [given]
+    while waiting:
+        part = waiting.pop()
+        parts += 1
+        if isinstance(part, str):
+            characters += min(len(part), LONGEST_MATCHED)
+        elif isinstance(part, Mapping):
+            waiting.extend(part.values())
+        elif isinstance(part, Sequence):
+            waiting.extend(part)
+    return parts * _PART + (characters * plan.matching_work >> 4)
+
+
+def describe_field(wanted: Field) -> str:
+    about = " ".join(wanted.description.split())
+    return f"{wanted.name} ({type_words(wanted.type)})" + (f": {about}" if about else "")
+
+
+def typed(type: FieldType, text: str) -> Value:
+    """Convert a text to a value of a type. A text that cannot be converted is returned as it is, for the check to say
+    what is wrong.
+
+    A list of plain values is written in JSON, with one value on each line, or on one line with commas.
+    """
+    match type:
+        case Simple(kind=Kind.STRING):
+            return text
+        case Simple(kind=kind):
+            try:
+                return converted("boolean" if kind is Kind.BOOL else "number", text)
+            except ValueError:
+                return text
+        case Enum():
+            plain, value = text.strip(), value_of(text)
+            return plain if plain in type else value if value in type else text
+        case ListOf(of=of):
+            return _list(of, text)
+    return _decoded(text)
+
+
+def _list(of: FieldType, text: str) -> Value:
+    value = _decoded(text)
+    if not isinstance(value, str) or not isinstance(of, Simple | Enum):
+        return value
+    parts = text.splitlines() if "\n" in text.strip() else text.split(",")
+    return [typed(of, part.strip()) for part in parts if part.strip()]
+
+
+def _decoded(text: str) -> Value:
+    try:
+        return decode(text)
+    except InvalidValue:
+        return text
