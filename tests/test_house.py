@@ -14,7 +14,7 @@ MODULES = sorted(SOURCE.rglob("*.py"))
 CONTRIBUTING = Path(__file__).parents[1] / "CONTRIBUTING.md"
 
 LONGEST = 400
-TABLES = ("codes",)
+TABLES = ("codes", "functions")
 """Folders and modules of data, which may be longer."""
 
 OPAQUE = re.compile(

@@ -23,6 +23,7 @@ Invoke = Callable[..., Result]
         (("[ctx.n, n, m]", "--context", '{"ctx": {"n": 2}, "m": 3}'), "[2,2,3]\n"),
         (("[pipe, item]", "--context", '{"pipe": 1, "item": 2}'), "[1,2]\n"),
         (("--", "-1"), "-1\n"),
+        (("upper(ctx.n)", "--dialect", "quire", "--context", '{"n": "a"}'), '"A"\n'),
         (("ctx", "--context", '{"big": 123456789012345678901234567890}'), '{"big":123456789012345678901234567890}\n'),
     ],
 )
@@ -82,6 +83,13 @@ def test_a_bad_context_is_a_bad_start(invoke: Invoke, workspace: Path, context: 
     (workspace / "binary").write_bytes(b"\xff\xfe")
     result = invoke(command, "1", "--context", context)
     assert result.exit_code == 2 and words in result.stderr and result.stdout == ""
+
+
+def test_a_function_of_the_dialect_is_refused_with_the_flag_to_add(invoke: Invoke) -> None:
+    result = invoke(command, "upper('a')")
+    assert result.exit_code == 1 and "the function upper belongs to the Quire dialect" in result.stderr
+    assert "help: add --dialect quire to use it" in result.stderr
+    assert invoke(command, "upper('a')", "--dialect", "other").exit_code == 2
 
 
 def test_bad_usage(invoke: Invoke) -> None:

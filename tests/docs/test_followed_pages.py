@@ -59,9 +59,10 @@ def test_the_page_on_pipelines(tmp_path: Path) -> None:
     assert (desk.folder / "verdict.txt").read_text(encoding="utf-8") == "fine"
 
 
-def test_the_expression_of_its_page(tmp_path: Path) -> None:
-    (command,) = commands_of("docs/expressions.md")
-    assert empty(tmp_path).fine(*command).strip() == "3"
+def test_the_expressions_of_their_page(tmp_path: Path) -> None:
+    first, second = commands_of("docs/expressions.md")
+    desk = empty(tmp_path)
+    assert [desk.fine(*first).strip(), desk.fine(*second).strip()] == ["3", '"BE TO"']
 
 
 def test_the_function_of_the_page_on_tools(tmp_path: Path) -> None:

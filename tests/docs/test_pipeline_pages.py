@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
+from tests.docs.functions_page import functions_page
 from tests.docs.pages import Block, blocks, text_of
 
 from quire.diagnostics import Severity
@@ -47,3 +48,7 @@ def test_expressions_have_the_value_beside_them(expression: str, value: str) -> 
     stores: Value = bindings["ctx"]
     assert isinstance(stores, dict)
     assert compile(parse(expression)).evaluate(bindings, stores) == decode(value)
+
+
+def test_the_tables_of_functions_are_those_of_the_code() -> None:
+    assert functions_page() == text_of("docs/expressions.md")

@@ -20,6 +20,7 @@ from quire.expr.syntax import (
     Constant,
     Each,
     Expression,
+    FunctionCall,
     Get,
     Join,
     ListOf,
@@ -90,11 +91,23 @@ class Compiled:
 
 def compile(expression: Expression) -> Compiled:
     """Compile an expression. Raises `ExprSyntaxError` if the caller's stack leaves too little room."""
-    builds = any(isinstance(node, ListOf | MapOf | Each | Arithmetic) for node, _ in walk(expression.root))
+    builds = any(isinstance(node, _BUILDERS) or _builds(node) for node, _ in walk(expression.root))
     try:
         return Compiled(expression, _code(expression.root, frozenset()), builds, _cost(expression.root))
     except RecursionError:
         raise ExprSyntaxError(_NO_ROOM, expression.root.span) from None
+
+
+_BUILDERS = (ListOf, MapOf, Each, Arithmetic)
+
+
+def _builds(node: Node) -> bool:
+    """Tell whether a node is a call that may give a new list or map."""
+    if not isinstance(node, FunctionCall):
+        return False
+    from quire.expr.functions import FUNCTIONS
+
+    return FUNCTIONS[node.name].builds
 
 
 def _code(node: Node, bound: frozenset[str]) -> Closure:
@@ -132,6 +145,20 @@ def _code(node: Node, bound: frozenset[str]) -> Closure:
             return operators.join(_code(source, bound), between, span, source.span, separator.span)
         case Get(base=base, keys=keys, default=default):
             return paths.get(_code(base, bound), keys, _code(default, bound) if default is not None else None)
+        case FunctionCall():
+            return _call(node, bound)
+
+
+def _call(node: FunctionCall, bound: frozenset[str]) -> Closure:
+    from quire.expr.arguments import At
+    from quire.expr.calls import call, call_with_key
+
+    arguments = tuple(_code(argument, bound) for argument in node.arguments)
+    at = At(node.name, node.span, tuple(argument.span for argument in node.arguments))
+    if node.key is None:
+        return call(arguments, at)
+    key = _code(node.key, bound | {node.parameter})
+    return call_with_key(arguments[0], node.parameter, key, _cost(node.key), at)
 
 
 def _list(items: tuple[Closure, ...]) -> Closure:
@@ -158,5 +185,8 @@ def _cost(body: Node) -> int:
     while stack:
         node = stack.pop()
         cost += 1
-        stack.extend((node.source,) if isinstance(node, Each) else children(node))
+        if isinstance(node, Each):
+            stack.append(node.source)
+        else:
+            stack.extend(node.arguments if isinstance(node, FunctionCall) else children(node))
     return cost

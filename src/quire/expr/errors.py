@@ -3,6 +3,7 @@
 QuireError
 └── ExpressionError
     ├── ExprSyntaxError      it is not an expression; found before anything runs
+    │   └── NeedsDialect     it calls a function that only the Quire dialect has
     └── EvalError            it has no value for these bindings
 """
 
@@ -30,6 +31,10 @@ class ExprSyntaxError(ExpressionError):
     pass
 
 
+class NeedsDialect(ExprSyntaxError):
+    """An expression of the seed's language calls a function of the Quire dialect."""
+
+
 class EvalError(ExpressionError):
     pass
 
@@ -41,7 +46,8 @@ EXPRESSION_SYNTAX = Code(
     """The text is not an expression of the R1 language.
 
 Values are numbers, quoted texts, true, false, null, lists and maps. Operators are `and or not`, `== != < > <= >=` and
-`+ - * /`. The only calls are map, filter, all, any, find, count, sum, join and get.
+`+ - * /`. The only calls are map, filter, all, any, find, count, sum, join and get; a document that says
+`dialect: quire` has more functions.
 
 Wrong:
 

@@ -15,8 +15,12 @@ NUMBERS = frozenset({int, float})
 ORDERED = NUMBERS | {bool}
 
 
+# A tuple and not a union, which Python would build anew each time that it is asked for.
+_LISTS = (list, tuple)
+
+
 def is_list(value: object) -> TypeGuard[Sequence[Value]]:
-    return isinstance(value, list | tuple)
+    return isinstance(value, _LISTS)
 
 
 def is_map(value: object) -> TypeGuard[Mapping[str, Value]]:

@@ -88,6 +88,9 @@ class Sizes(NamedTuple):
     depth: int = 0
 
 
+_FLAT = Sizes()
+
+
 class Measured(list[Value]):
     """A list that remembers its sizes.
 
@@ -101,7 +104,7 @@ class Measured(list[Value]):
 def measure(value: object, span: Span) -> Sizes:
     """Return the sizes of a value. Raises `EvalError` if it is too large to be stored."""
     if type(value) in FLAT:
-        return Sizes()
+        return _FLAT
     try:
         return _within(_walk(value, span), span)
     except TypeError:
@@ -111,32 +114,44 @@ def measure(value: object, span: Span) -> Sizes:
 def _walk(value: object, span: Span) -> Sizes:
     """Measure a value level by level. Stops early once a limit is exceeded; the returned sizes then show that."""
     items = characters = depth = deepest = 0
-    level = [value]
+    level: list[Any] = [value]
     while level and depth < MAX_DEPTH:
         depth += 1
-        deeper: list[object] = []
+        deeper: list[Any] = []
         for holder in level:
-            if type(holder) is Measured:
+            its = type(holder)
+            parts: Collection[Any]
+            names: Collection[str]
+            if its is list:
+                parts = holder
+            elif its is dict:
+                for name in holder:
+                    characters += len(name)
+                parts = holder.values()
+            elif its is Measured:
                 items += holder.sizes.items
                 characters += holder.sizes.characters
                 deepest = max(deepest, depth - 1 + holder.sizes.depth)
                 continue
-            parts, names = _parts(holder, span) if type(holder) is not dict else (holder.values(), holder)
+            else:
+                parts, names = _parts(holder, span)
+                characters += sum(map(len, names))
             items += len(parts)
-            for name in names:
-                characters += len(name)
             for part in parts:
-                if type(part) is str:
+                its = type(part)
+                if its is str:
                     characters += len(part)
-                elif type(part) not in ATOMS:
+                elif its not in ATOMS:
                     deeper.append(part)
             if items > MAX_ITEMS or characters > MAX_TEXT:
                 return Sizes(items, characters, depth)
         level = deeper
-    return Sizes(items, characters, max(depth + bool(level), deepest))
+    if level:
+        depth += 1
+    return Sizes(items, characters, depth if depth > deepest else deepest)
 
 
-def _parts(holder: object, span: Span) -> tuple[Collection[object], Collection[str]]:
+def _parts(holder: object, span: Span) -> tuple[Collection[Any], Collection[str]]:
     if is_list(holder):
         return holder, ()
     if is_map(holder):
@@ -207,10 +222,11 @@ def _sizes(value: Sequence[Value], run: Run, span: Span) -> Sizes:
 
 
 def _within(sizes: Sizes, span: Span) -> Sizes:
-    if sizes.items > MAX_ITEMS:
+    items, characters, depth = sizes
+    if items > MAX_ITEMS:
         raise EvalError(f"the result has more than {MAX_ITEMS:,} items", span)
-    if sizes.characters > MAX_TEXT:
+    if characters > MAX_TEXT:
         raise EvalError(f"the result has more than {MAX_TEXT:,} characters", span)
-    if sizes.depth > MAX_DEPTH:
+    if depth > MAX_DEPTH:
         raise EvalError(f"the result is nested deeper than {MAX_DEPTH} levels", span)
     return sizes

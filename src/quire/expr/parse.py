@@ -1,19 +1,16 @@
-"""Parse the text of an expression into a tree: split it into tokens with positions, then climb precedences.
+"""Parse the tokens of an expression into a tree by climbing precedences.
 
-One constant pattern matches all tokens. Each of its repetitions can match in one way only, so an unterminated text
-costs one pass. Depth is counted, so that a thousand brackets give an error message and not a crash.
+Depth is counted, so that a thousand brackets give an error message and not a crash.
 """
 
 from __future__ import annotations
 
 import math
-import re
-from collections.abc import Iterator
-from typing import Literal, NamedTuple, cast
+from typing import cast
 
 from msgspec.structs import replace
 
-from quire.expr.errors import ExprSyntaxError
+from quire.expr.errors import ExprSyntaxError, NeedsDialect
 from quire.expr.limits import MAX_DIGITS, MAX_LENGTH, MAX_NESTING
 from quire.expr.syntax import (
     KEYWORDS,
@@ -25,6 +22,7 @@ from quire.expr.syntax import (
     Each,
     EachName,
     Expression,
+    FunctionCall,
     Get,
     Join,
     ListOf,
@@ -37,96 +35,9 @@ from quire.expr.syntax import (
     Total,
     walk,
 )
+from quire.expr.tokens import Token, tokens, unquote
 from quire.source import Span
-from quire.wording import cut, did_you_mean, nearest
-
-TokenKind = Literal["number", "text", "name", "mark", "end"]
-
-# `\s` and not only ASCII: a no-break space pasted from a web page counts as space.
-_TOKEN = re.compile(
-    r"""
-      \s++
-    | (?P<number> [0-9]++ (?: \.[0-9]++ )? )
-    | (?P<name>   [A-Za-z_][A-Za-z0-9_]*+ )
-    | (?P<text>   ' [^'\\]*+ (?: \\. [^'\\]*+ )* ' | " [^"\\]*+ (?: \\. [^"\\]*+ )* " )
-    | (?P<mark>   -> | == | != | <= | >= | [-+*/<>()\[\]{},:.] )
-    """,
-    re.VERBOSE | re.DOTALL,
-)
-_ESCAPE = re.compile(r"\\(.)", re.DOTALL)
-_ESCAPES = {"n": "\n", "t": "\t"}
-_INSTEAD = {
-    "=": "two values are compared with ==",
-    "&": "write `and`",
-    "|": "write `or`",
-    "!": "write `not`",
-    "?": "write `condition and value or other`",
-    "%": "there is no remainder operator",
-    "#": "there are no comments in expressions",
-    "`": "texts stand in single or double quotes",
-    "$": "names are written without $",
-    ";": "an expression is one value; there are no statements",
-}
-
-
-class Token(NamedTuple):
-    """One token."""
-
-    kind: TokenKind
-    text: str
-    """The text as written, quotes included, so that a quoted `'and'` is never taken for the keyword."""
-    start: int
-    end: int
-
-    @property
-    def span(self) -> Span:
-        return Span(self.start, self.end)
-
-
-def tokens(text: str) -> list[Token]:
-    """Return all tokens, with an `end` token as the last one. Raises `ExprSyntaxError`."""
-    found: list[Token] = []
-    at, length, match = 0, len(text), _TOKEN.match
-    while at < length:
-        one = match(text, at)
-        if one is None:
-            raise _unexpected(text, at)
-        kind, end = one.lastgroup, one.end()
-        if kind is not None:
-            found.append(Token(kind, one[0], at, end))  # type: ignore[arg-type]
-        at = end
-    last = found[-1].end if found else 0
-    found.append(Token("end", "", last, last + 1))
-    return found
-
-
-def unquote(token: Token) -> str:
-    """Return the value of a text token.
-
-    `\\n` and `\\t` become line end and tab; any other escaped character stands for itself.
-    """
-    inside = token.text[1:-1]
-    return _ESCAPE.sub(lambda found: _ESCAPES.get(found[1], found[1]), inside) if "\\" in inside else inside
-
-
-def unknown_escapes(token: Token) -> Iterator[tuple[Span, str]]:
-    """Yield the backslashes of a text token that `unquote` drops, each with the character after it."""
-    if token.kind == "text":
-        for found in _ESCAPE.finditer(token.text, 1, len(token.text) - 1):
-            if found[1] not in _ESCAPES and found[1] not in "\\'\"":
-                yield Span(token.start + found.start(), token.start + found.end()), found[1]
-
-
-def _unexpected(text: str, at: int) -> ExprSyntaxError:
-    character = text[at]
-    if character in "'\"":
-        return ExprSyntaxError(f"the text that begins with {character} has no end", Span(at, at + 1))
-    message = f"{character!r} means nothing in an expression"
-    help = _INSTEAD.get(character, "")
-    if not help and character.isalpha():
-        help = "names are ASCII letters, digits and _; read other keys with get(map, 'key')"
-    return ExprSyntaxError(message, Span(at, at + 1), help)
-
+from quire.wording import cut, did_you_mean, nearest, pluralize
 
 _OR, _AND, _NOT, _COMPARE, _ADD, _MULTIPLY = range(1, 7)
 _RANKS = {
@@ -152,15 +63,24 @@ _AFTER_VALUE = {
 }
 
 
-def parse(text: str) -> Expression:
-    """Parse an expression. Raises `ExprSyntaxError`."""
+_IN_DIALECT = {
+    "->": "a lambda can only be the second argument of map, filter, all, any, find, sort, distinct, group, min or max",
+    "[": "there is no indexing; first(slice(list, 2)) gives the third element",
+}
+
+
+def parse(text: str, *, dialect: bool = False) -> Expression:
+    """Parse an expression. Raises `ExprSyntaxError`.
+
+    `dialect` allows the functions of the Quire dialect. Without it a call of one raises `NeedsDialect`.
+    """
     if len(text) > MAX_LENGTH:
         raise ExprSyntaxError(
             f"the expression has {len(text):,} characters; {MAX_LENGTH:,} is the most", Span(MAX_LENGTH, len(text))
         )
     found = tokens(text)
     try:
-        root = _Parser(found).whole()
+        root = _Parser(found, dialect).whole()
     except RecursionError:
         # The caller's stack was already so deep that less room was left than our own limit.
         raise ExprSyntaxError(_TOO_DEEP, Span(0, len(text)), _SPLIT) from None
@@ -176,8 +96,9 @@ _SPLIT = "split it into several steps"
 
 
 class _Parser:
-    def __init__(self, found: list[Token]) -> None:
+    def __init__(self, found: list[Token], dialect: bool) -> None:
         self._tokens = found
+        self._dialect = dialect
         self._at = 0
         self._depth = 0
 
@@ -186,8 +107,18 @@ class _Parser:
         token = self._token
         if token.kind != "end":
             message = f"expected an operator or the end, not {_shown(token)}"
-            raise ExprSyntaxError(message, token.span, _AFTER_VALUE.get(token.text, ""))
+            raise ExprSyntaxError(message, token.span, self._instead(token.text))
         return node
+
+    def _instead(self, mark: str) -> str:
+        """Return what to write instead of a mark that cannot stand after a value."""
+        if self._dialect:
+            from quire.expr.functions import FUNCTIONS
+
+            if mark == "(":
+                return f"only these can be called: {', '.join((*_SIGNATURES, *FUNCTIONS))}"
+            return _IN_DIALECT.get(mark) or _AFTER_VALUE.get(mark, "")
+        return _AFTER_VALUE.get(mark, "")
 
     @property
     def _token(self) -> Token:
@@ -320,9 +251,7 @@ class _Parser:
         name = token.text
         usage = _SIGNATURES.get(name)
         if usage is None:
-            close = nearest(name, _SIGNATURES)
-            help = did_you_mean(close, _AFTER_VALUE["("])
-            raise ExprSyntaxError(f"there is no function {name}", token.span, help)
+            return self._function(token)
         self._expect("(")
         source = self._expression(_OR)
         match name:
@@ -335,13 +264,53 @@ class _Parser:
             case "get":
                 return self._get(token, source, usage)
         self._expect(",", usage=usage)
+        parameter, body = self._lambda(usage)
+        return Each(cast(EachName, name), source, parameter, body, self._closed(token, usage))
+
+    def _lambda(self, usage: str) -> tuple[str, Node]:
         parameter = self._take()
         if parameter.kind != "name" or parameter.text in KEYWORDS:
             message = f"expected the parameter of a lambda, not {_shown(parameter)}"
             raise ExprSyntaxError(message, parameter.span, f"write {usage}")
         self._expect("->", usage=usage)
-        body = self._expression(_OR)
-        return Each(cast(EachName, name), source, parameter.text, body, self._closed(token, usage))
+        return parameter.text, self._expression(_OR)
+
+    def _function(self, token: Token) -> Node:
+        """Parse a call of a function of the Quire dialect."""
+        # Most documents do not need the table.
+        from quire.expr.functions import FUNCTIONS, meant
+
+        name = token.text
+        function = FUNCTIONS.get(name)
+        if function is None:
+            close = meant(name, tuple(_SIGNATURES)) if self._dialect else nearest(name, _SIGNATURES)
+            help = did_you_mean(close, self._instead("("))
+            raise ExprSyntaxError(f"there is no function {name}", token.span, help)
+        if not self._dialect:
+            raise NeedsDialect(f"the function {name} belongs to the Quire dialect", token.span)
+        usage = function.usage
+        self._expect("(")
+        if self._token.text == ")":
+            raise ExprSyntaxError(f"{name} needs a value", self._token.span, f"write {usage}")
+        arguments = [self._expression(_OR)]
+        while len(arguments) < function.least or function.key == "must" or self._token.text == ",":
+            comma = self._expect(",", usage=usage)
+            if function.key == "must" or self._lambda_follows():
+                if not function.key or len(arguments) > 1:
+                    raise ExprSyntaxError(f"{name} takes no lambda here", self._token.span, f"write {usage}")
+                parameter, key = self._lambda(usage)
+                return FunctionCall(name, tuple(arguments), self._closed(token, usage), parameter, key)
+            if len(arguments) == function.most:
+                most = f"{function.most} {pluralize('value', function.most)}"
+                raise ExprSyntaxError(f"{name} takes at most {most}", comma.span, f"write {usage}")
+            arguments.append(self._expression(_OR))
+        call = FunctionCall(name, tuple(arguments), self._closed(token, usage))
+        if name == "format":
+            _check_template(call)
+        return call
+
+    def _lambda_follows(self) -> bool:
+        return self._token.kind == "name" and self._tokens[self._at + 1].text == "->"
 
     def _get(self, token: Token, base: Node, usage: str) -> Node:
         self._expect(",", usage=usage)
@@ -363,8 +332,23 @@ class _Parser:
         if token.text == mark:
             return token
         wanted = f"{mark} {other}".strip()
-        help = f"write {usage}" if usage and token.text != "->" else _AFTER_VALUE.get(token.text, "")
+        help = f"write {usage}" if usage and token.text != "->" else self._instead(token.text)
         raise ExprSyntaxError(f"expected {wanted}, not {_shown(token)}", token.span, help)
+
+
+def _check_template(call: FunctionCall) -> None:
+    """Raise `ExprSyntaxError` if the text of a `format` is written out and does not fit its values."""
+    template = call.arguments[0]
+    if not isinstance(template, Constant) or not isinstance(template.value, str):
+        return
+    from quire.expr.templates import WrongTemplate, template_of
+
+    try:
+        problem = template_of(template.value).mismatch(len(call.arguments) - 1)
+    except WrongTemplate as error:
+        problem = str(error)
+    if problem:
+        raise ExprSyntaxError(problem, template.span, "write {} for each value, or {name} with a map of values")
 
 
 def _across(first: Node, last: Node) -> Span:

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from quire.expr.errors import REPEATED_KEY, UNKNOWN_ESCAPE
-from quire.expr.parse import tokens, unknown_escapes
 from quire.expr.syntax import Expression, MapOf, walk
+from quire.expr.tokens import tokens, unknown_escapes
 
 if TYPE_CHECKING:
     from quire.diagnostics import Code

@@ -115,8 +115,32 @@ class Get(Struct, frozen=True):
     span: Span
 
 
+class FunctionCall(Struct, frozen=True):
+    """A call of a function of the Quire dialect."""
+
+    name: str
+    arguments: tuple[Node, ...]
+    span: Span
+    parameter: str = ""
+    key: Node | None = None
+    """The body of a lambda, which gives a key of each element of the one argument."""
+
+
 Node: TypeAlias = (
-    Constant | Path | ListOf | MapOf | Not | Negate | Logic | Compare | Arithmetic | Each | Total | Join | Get
+    Constant
+    | Path
+    | ListOf
+    | MapOf
+    | Not
+    | Negate
+    | Logic
+    | Compare
+    | Arithmetic
+    | Each
+    | Total
+    | Join
+    | Get
+    | FunctionCall
 )
 
 
@@ -152,6 +176,8 @@ def children(node: Node) -> tuple[Node, ...]:
             return (source, separator)
         case Get(base=base, default=default):
             return (base,) if default is None else (base, default)
+        case FunctionCall(arguments=arguments, key=key):
+            return arguments if key is None else (*arguments, key)
 
 
 def walk(root: Node) -> Iterator[tuple[Node, int]]:
@@ -194,6 +220,8 @@ def reads(expression: Expression) -> tuple[Read, ...]:
                 stack.append((node.default, bound))
         elif isinstance(node, Each):
             stack += [(node.body, bound | {node.parameter}), (node.source, bound)]
+        elif isinstance(node, FunctionCall) and node.key is not None:
+            stack += [(node.key, bound | {node.parameter}), (node.arguments[0], bound)]
         else:
             stack.extend((part, bound) for part in reversed(children(node)))
     return tuple(found)

@@ -231,12 +231,10 @@ def _reads(step: Step, bound: frozenset[str]) -> Iterator[str]:
 
 
 def _formula(what: Formula | Literal | None, bound: frozenset[str]) -> Iterator[str]:
-    from quire.expr import parse, reads
-
     if what is None:
         yield from _store((PIPE,), bound)
     elif isinstance(what, Formula):
-        for read in reads(parse(what.text)):
+        for read in what.compiled.reads():
             yield from _store(read.path, bound)
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from quire.diagnostics import Code, Findings
-from quire.expr import Expression, ExprSyntaxError
+from quire.expr import Expression, ExprSyntaxError, NeedsDialect
 from quire.expr import parse as parse_expression
 from quire.expr.errors import EXPRESSION_SYNTAX
 from quire.formats.near_names import word_fix
@@ -49,7 +49,7 @@ class Fields(PipelineFindings):
         self.dialect = False
         """Whether the document that is being read says `dialect: quire`."""
         self._placing = 0
-        self._expressions: dict[str, Expression] = {}
+        self._expressions: dict[tuple[bool, str], Expression] = {}
 
     def at(self, text: Text, part: Span) -> Span:
         """Return the position of a part of a text.
@@ -162,14 +162,16 @@ class Fields(PipelineFindings):
 
     def _parsed(self, scalar: Scalar) -> ExpressionText | None:
         text = scalar.text
-        expression = self._expressions.get(text)
+        known = (self.dialect, text)
+        expression = self._expressions.get(known)
         if expression is None:
             try:
-                expression = self._expressions[text] = parse_expression(text)
+                expression = self._expressions[known] = parse_expression(text, dialect=self.dialect)
             except ExprSyntaxError as error:
                 # An error about the end of the text points one character after it, which is not part of the text.
+                help = ADD_DIALECT if isinstance(error, NeedsDialect) else error.help
                 part = Span(min(error.span.start, len(text)), min(error.span.end, len(text)))
-                self.report(EXPRESSION_SYNTAX, error.message, place(self.source, scalar, part), error.help)
+                self.report(EXPRESSION_SYNTAX, error.message, place(self.source, scalar, part), help)
                 return None
         return ExpressionText(text, scalar.body, scalar, expression=expression)
 
