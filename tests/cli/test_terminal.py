@@ -160,6 +160,18 @@ def test_questions_are_asked_in_place(quire: Quire) -> None:
     assert code == 0 and rest.rstrip().endswith("the end")
 
 
+def test_a_question_is_rendered_as_markdown(quire: Quire) -> None:
+    text = TWO.replace("Second.", '@elicit(confirm, "## Ready\\n\\n- **send** it\\n- {{x}}\\n\\n`now`?")')
+    evil = {"reply": "\x1b]0;owned\x07 <b>all</b>"}
+    screen = quire("run", *put(text.replace("First.", "First.\n\n@output(x)"), evil))
+    asked = screen.wait_for("yes or no: ")
+    rows = [row.strip() for row in asked.partition("asks:")[2].split("\r\n")]
+    assert rows[1:6] == ["Ready", "", "• send it", "• ␛]0;owned␇ <b>all</b>", ""]
+    assert rows[6] == "now?" and "\x1b]0" not in screen.raw
+    screen.press("y\n")
+    assert screen.end()[0] == 0
+
+
 def test_ctrl_c_pauses_after_the_step(quire: Quire) -> None:
     screen = quire("run", *put(TWO, {"reply": "one", "delay_ms": 700}, "the end"))
     screen.wait_for("step 1 of 2")

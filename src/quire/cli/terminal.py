@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Literal
 import click
 
 from quire.display.keyboard import STDIN, drop_typed
-from quire.display.text import one_line, place, prompt_lines, wrapped
+from quire.display.question_text import question_lines
+from quire.display.text import one_line, place, wrapped
 from quire.engine.interpreter.playbook.steps import WrongAnswer, checked_answer
 from quire.patterns import late_pattern
 from quire.runs.adapters import option_by_number
@@ -114,7 +115,8 @@ def question_text(question: Question, *, by_path: bool = False) -> str:
     items of one step."""
     title = question.path if by_path else one_line(question.title)
     head = place(question.way) + (f" ({title})" if title and title != question.prompt else "") + " asks:"
-    lines = [wrapped(f"{head} " + "\n".join(prompt_lines(question.prompt)))]
+    styled = sys.stderr.isatty() and os.environ.get("TERM", "") not in ("dumb", "unknown", "")
+    lines = [question_lines(head, question.prompt, styled=styled)]
     lines += [f"  {number}. {one_line(option)}" for number, option in enumerate(question.options, 1)]
     return "\n".join(lines)
 

@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 
 _TURN = late_pattern(r"(?:^|.* )turn \d+")
 _PLAIN_WORD = late_pattern(r"[\w@%+=:,./-]+")
-_BREAK = late_pattern(r"(?<![:\\])\\n")
 _WORDS = late_pattern(r"\s*\S+\s*|\s+")
 _EDGE = late_pattern(r"(?:(.+) )?(start|end)")
 
@@ -72,11 +71,8 @@ def _escaped(character: str) -> str:
 
 
 def prompt_lines(prompt: str) -> list[str]:
-    """Return the lines of a question, made safe for a terminal.
-
-    A `\\n` written in the single line of an `@elicit` becomes a line break; after a colon it is kept as part of a path.
-    """
-    return visible(_BREAK.sub("\n", prompt.strip())).split("\n")
+    """Return the lines of a question, made safe for a terminal."""
+    return visible(prompt.strip()).split("\n")
 
 
 def wrapped(text: str, indent: str = "") -> str:
@@ -85,11 +81,11 @@ def wrapped(text: str, indent: str = "") -> str:
     The width is measured in terminal columns, not in characters: some characters take two columns, and a character
     that the terminal does not have is written as an escape.
     """
-    columns = _terminal_columns() - width(indent)
+    columns = terminal_columns() - width(indent)
     return wrapped_to(text, columns, indent, getattr(sys.stderr, "encoding", None) or "utf-8")
 
 
-def _terminal_columns() -> int:
+def terminal_columns() -> int:
     import shutil  # It loads every kind of compression.
 
     return max(20, shutil.get_terminal_size().columns)
@@ -170,19 +166,23 @@ LONGEST = 200_000
 
 def rendered(text: str, artifact_type: str, columns: int | None = None) -> str:
     """Render the text for a terminal, with its control characters made visible."""
-    columns = columns or _terminal_columns()
+    columns = columns or terminal_columns()
     if artifact_type not in ("", "markdown", "text") or len(text) > LONGEST:
         return visible(text)
     if artifact_type == "markdown" or (artifact_type == "" and _MARKDOWN.search(text)):
-        return _markdown(visible(text), columns)
+        return markdown_text(visible(text), columns)
     return wrapped_to(text, columns)
 
 
-def _markdown(text: str, columns: int) -> str:
+def markdown_text(text: str, columns: int) -> str:
+    """Render Markdown whose control characters are visible already. HTML in it is text: rich would leave it out."""
+    from markdown_it import MarkdownIt
     from rich.console import Console
     from rich.markdown import Markdown
 
+    page = Markdown(text, hyperlinks=False)
+    page.parsed = MarkdownIt("commonmark", {"html": False}).enable(["table", "strikethrough"]).parse(text)
     written = io.StringIO()
     console = Console(file=written, width=columns, force_terminal=True, no_color=bool(os.environ.get("NO_COLOR")))
-    console.print(Markdown(text, hyperlinks=False))
+    console.print(page)
     return "\n".join(line.rstrip() for line in written.getvalue().split("\n"))

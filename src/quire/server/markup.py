@@ -33,6 +33,8 @@ LONGEST_CODE, LONGEST_LINE = 100_000, 2000
 KEPT_CHARACTERS = 20_000_000
 
 _OWN_IMAGE = re.compile(r"data:image/(?:png|jpeg|gif|webp);base64,[A-Za-z0-9+/=]+", re.ASCII)
+_ANCHOR = re.compile(r'<a href="([^"]*)"[^>]*>(.*?)</a> <span class="link-host">[^<]*</span>', re.DOTALL)
+_TAG = re.compile(r"<[^>]*>")
 _LINK = re.compile(r"(?:https?://|mailto:)\S+", re.IGNORECASE)
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
 _LANGUAGES = frozenset(
@@ -49,6 +51,17 @@ _kept: OrderedDict[str, str] = OrderedDict()
 def render_markdown(text: str) -> str:
     """Return Markdown as HTML that can be shown as it is."""
     return _cached("markdown", text, _markdown)
+
+
+def render_question(prompt: str) -> str | None:
+    """Return a question as HTML; None if it is plain text, or if a part of it would not be seen."""
+    from quire.display.question_text import hard_breaks, is_markdown, loses_nothing
+
+    if not is_markdown(prompt):
+        return None
+    rendered = render_markdown(hard_breaks(prompt))
+    seen = _TAG.sub(" ", _ANCHOR.sub(lambda link: f"{link[2]} {link[1]} ", rendered))
+    return rendered if loses_nothing(prompt, html.unescape(seen)) else None
 
 
 def highlight(code: str, language: str) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, cast
 
@@ -12,7 +11,7 @@ from quire.engine.records import Status
 from quire.errors import BadInputs, QuireError, RunBusy, RunState
 from quire.runs.adapters import one_name
 from quire.server.endpoints import Call, Reply
-from quire.server.markup import render_markdown
+from quire.server.markup import render_markdown, render_question
 from quire.server.problems import Problem, problem_of
 from quire.stores.contract import oldest_questions
 
@@ -22,7 +21,6 @@ if TYPE_CHECKING:
     from quire.values import Value
 
 ANSWERED_BY = "web"
-_MARKED = re.compile(r"[*_`#>|~\[\]]|https?:")
 
 
 async def list_questions(site: Site, call: Call) -> Reply:
@@ -73,10 +71,9 @@ async def show_question(site: Site, call: Call) -> Reply:
 
 
 def rendered_question(question: Question, title: str, others: Sequence[Question]) -> dict[str, Value]:
-    """Return an open question with its prompt as HTML; without, if the prompt is one plain line."""
+    """Return an open question with its prompt as HTML; without, if the prompt is plain or would not be whole."""
     shown = open_question(question, title, others)
-    plain = "\n" not in question.prompt and not _MARKED.search(question.prompt)
-    return {**shown, "html": None if plain else render_markdown(question.prompt)}
+    return {**shown, "html": render_question(question.prompt)}
 
 
 async def answer_question(site: Site, call: Call) -> Reply:
