@@ -1,4 +1,4 @@
-"""Sockets on this machine itself, for servers that only its own programs may reach."""
+"""Sockets and names of this machine itself, for servers that only its own programs may reach."""
 
 from __future__ import annotations
 
@@ -32,6 +32,14 @@ def listening(host: str, port: int, *, anywhere: bool = False) -> socket.socket:
         listener.close()
         raise CannotStart(f"cannot listen on {host}:{port}: {error.strerror}") from None
     return listener
+
+
+def is_loopback_name(host: str) -> bool:
+    """Tell whether a host is this machine itself by its name alone."""
+    try:
+        return host == "localhost" or ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
 
 
 def place_of(listener: socket.socket) -> str:

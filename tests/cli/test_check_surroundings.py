@@ -58,7 +58,7 @@ def test_a_header_that_is_never_sent(tmp_path: Path, invoke: Invoke) -> None:
     args = "{url: 'https://example.com', headers: {Authorization: x, Accept: text/html}}"
     write(Path(), {"a.yaml": f"pipeline: a\nsteps:\n- tool: {{name: http__get, args: {args}}}\n"})
     ((code, message),) = found(invoke, "a.yaml")
-    assert code == "PL113" and message.startswith("the header Authorization cannot be set, because http__get sends no")
+    assert code == "PL113" and message.startswith("the header Authorization cannot be set by a document")
 
 
 GREET = ".ai/directives/team/greet.md"

@@ -122,8 +122,9 @@ def test_the_settings_of_all_pages_can_be_read(tmp_path: Path, monkeypatch: pyte
     assert len(tables) >= 6
     (tmp_path / "home").mkdir()
     for block in tables:
-        # Webhooks are read from the user's own file only.
-        own, theirs = (block.text, "") if "[webhooks." in block.text else ("", block.text)
+        # Webhooks and headers are read from the user's own file only.
+        is_own = any(name in block.text for name in ("[webhooks.", "[http."))
+        own, theirs = (block.text, "") if is_own else ("", block.text)
         (tmp_path / "home" / "quire.toml").write_text(own, encoding="utf-8")
         (tmp_path / "quire.toml").write_text(theirs, encoding="utf-8")
         load_settings(Workspace(tmp_path))

@@ -25,7 +25,7 @@ BAD = {
     "server": ("@prompt(mcp:nope/x)\n\nGo.", 'step 2: prompt mcp:nope/x: there is no connection "nope"'),
     "header": (
         '@tool(quire, http__get, {"url": "https://example.com", "headers": {"Authorization": "Bearer {{x}}"}})',
-        "step 2: the header Authorization cannot be set, because http__get sends no secrets: use an MCP server",
+        "step 2: the header Authorization cannot be set by a document, which would hold a secret: put it under [http.",
     ),
     "file": ("@prompt(file:../x.md)\n\nGo.", "step 2: prompt file:../x.md: must be a path below"),
 }

@@ -97,7 +97,7 @@ def test_headers_that_cannot_be_set(server: Server, name: str) -> None:
 
 
 def test_a_header_cannot_smuggle_another(server: Server) -> None:
-    with pytest.raises(ToolFailed, match="Invalid header value"):
+    with pytest.raises(ToolFailed, match="the header X-A cannot be set: it has a line break"):
         get(server, "http://example.com/", headers={"X-A": "1\r\nX-B: 2"})
 
 

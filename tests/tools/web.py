@@ -4,24 +4,29 @@ from __future__ import annotations
 
 import socket
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
-from quire.tools.builtin.http import Hosts, HttpFetch, is_public
+from quire.tools.builtin.hosts import Hosts, is_public
+from quire.tools.builtin.http import HttpFetch
 from quire.values import Value
+
+Reply = tuple[int, dict[str, str], bytes]
 
 PUBLIC = "93.184.216.34"
 
 
 class Server(ThreadingHTTPServer):
-    """`answers` by path: status, headers, body. `seen` are the paths and headers of the requests."""
+    """`answers` by path: status, headers, body; or a function that answers. `seen` are the paths and headers of the
+    requests, `received` their methods and bodies."""
 
     daemon_threads = True
 
     def __init__(self) -> None:
         super().__init__(("127.0.0.1", 0), Handler)
-        self.answers: dict[str, tuple[int, dict[str, str], bytes]] = {}
+        self.answers: dict[str, Reply | Callable[[Handler], None]] = {}
+        self.received: list[tuple[str, bytes]] = []
         self.seen: list[tuple[str, dict[str, str]]] = []
         self.port = self.server_address[1]
 
@@ -30,8 +35,17 @@ class Handler(BaseHTTPRequestHandler):
     server: Server
 
     def do_GET(self) -> None:
-        self.server.seen.append((self.path, {name.lower(): text for name, text in self.headers.items()}))
-        status, headers, body = self.server.answers.get(self.path, (404, {}, b"nothing here"))
+        headers = {name.lower(): text for name, text in self.headers.items()}
+        self.server.seen.append((self.path, headers))
+        self.server.received.append((self.command, self.rfile.read(int(headers.get("content-length", "0")))))
+        found = self.server.answers.get(self.path, (404, {}, b"nothing here"))
+        if callable(found):
+            return found(self)
+        self.reply(*found)
+
+    do_POST = do_PUT = do_PATCH = do_DELETE = do_GET  # noqa: N815  # the names that the library asks for
+
+    def reply(self, status: int, headers: Mapping[str, str], body: bytes) -> None:
         self.send_response(status)
         for name, text in headers.items():
             self.send_header(name, text)

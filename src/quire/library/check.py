@@ -159,22 +159,24 @@ def _claimed_twice(source: Source, library: Snapshot) -> list[Diagnostic]:
 
 
 def _refused_headers(reading: ParseResult) -> list[Diagnostic]:
-    """Return a finding for each header written in the document that `http__get` does not send."""
+    """Return a finding for each header written in the document that `http__get` and `http__send` do not send."""
     from quire.formats.pipeline.codes.warnings import ARGUMENTS
     from quire.formats.pipeline.syntax import Literal, ToolBody, walk
+    from quire.plan.built_in_tools import FETCH, SEND
     from quire.trust.capabilities import canonical
 
     found: list[Diagnostic] = []
     for pipeline in reading.file.pipelines if reading.file else ():
         for _, step in walk(pipeline):
             body = step.body
-            if not isinstance(body, ToolBody) or canonical(body.name.text) != canonical("http__get"):
+            if not isinstance(body, ToolBody) or canonical(body.name.text) not in (FETCH, SEND):
                 continue
             for name, value in body.args:
                 if name.text == "headers" and isinstance(value, Literal) and isinstance(value.value, Mapping):
-                    from quire.tools.builtin.http import header_problem
+                    from quire.tools.builtin.headers import header_problem
 
-                    problems = [problem for header in value.value if (problem := header_problem(str(header)))]
+                    pairs = value.value.items()
+                    problems = [problem for header, text in pairs if (problem := header_problem(str(header), text))]
                     found += [Diagnostic(ARGUMENTS, problem, value.span) for problem in problems]
     return found
 

@@ -16,6 +16,9 @@ Detail = Literal["", "host", "place", "sandbox"]
 
 ASK = "ask"
 FETCH = "rye/web/fetch"
+SEND = "rye/http/send"
+"""Not below `rye/web/`: a grant or a signature of that folder was given when it only read."""
+
 SHELL = "rye/bash"
 WRITE = "rye/file-system/write"
 RETURN = "directive_return"
@@ -217,6 +220,28 @@ BUILT_IN_TOOLS = (
         ),
         effect="read",
         function="fetch",
+        detail="host",
+        from_outside=True,
+    ),
+    BuiltInTool(
+        name="http__send",
+        id=SEND,
+        description=(
+            "Sends a request that changes something to an http or https address: a text as body, or a value as json. "
+            "The result has status, url, headers, and text or json, at most 1 MB."
+        ),
+        schema=_schema(
+            "method",
+            "url",
+            method={"enum": ["POST", "PUT", "PATCH", "DELETE"]},
+            url=_TEXT,
+            headers={"type": "object", "additionalProperties": {"type": "string"}},
+            body={"type": "string", "description": "the text to send; not together with json"},
+            json={"description": "the value to send as JSON; not together with body"},
+            timeout=_integer(1, 120, "seconds to wait at most; 30 by default"),
+        ),
+        effect="write",
+        function="send",
         detail="host",
         from_outside=True,
     ),

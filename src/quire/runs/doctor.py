@@ -65,7 +65,7 @@ def examine(workspace: Workspace, environ: Mapping[str, str] | None = None) -> I
         for problem in str(error).splitlines():
             yield Finding("settings", "problem", problem)
     if settings is not None:
-        yield from _settings(settings)
+        yield from _settings(settings, environ)
     for extra, module in EXTRAS.items():
         if find_spec(module):
             yield Finding(f"extra {extra}", "ok", "installed")
@@ -90,7 +90,7 @@ def _sandbox() -> Finding:
     )
 
 
-def _settings(settings: Settings) -> Iterator[Finding]:
+def _settings(settings: Settings, environ: Mapping[str, str] | None) -> Iterator[Finding]:
     files = ", ".join(str(file) for file in settings.files)
     yield Finding("settings", "ok", files or "no files, all defaults")
     for warning in settings.warnings:
@@ -107,6 +107,10 @@ def _settings(settings: Settings) -> Iterator[Finding]:
         else:
             yield Finding(f"provider {name}", "ok", provider.base_url)
     yield from _python_tools(settings)
+    for host in settings.http:
+        missing = host.missing(os.environ if environ is None else environ)
+        listed = f"{', '.join(missing)} is not set" if missing else f"your headers: {', '.join(host.headers)}"
+        yield Finding(f"http {host.name}", "missing" if missing else "ok", listed)
     for server in sorted(settings.servers.values(), key=lambda one: one.name):
         yield _server(server)
     for name in sorted(settings.disabled_servers):

@@ -116,7 +116,8 @@ async def forecast(runtime: Runtime, document: Document, inputs: Mapping[str, Va
         bool(options.reuse),
     )
     try:
-        ahead = await look_ahead(runtime.library, start, built_in_gate(runtime.settings, look.granted), None)
+        gate = built_in_gate(runtime.settings, look.granted, None if runtime.queue else runtime.environ)
+        ahead = await look_ahead(runtime.library, start, gate, None)
     except QuireError as error:
         found.problems[str(error)] = None
         return found

@@ -19,6 +19,7 @@ from quire.workspace.secrets import PUBLIC, find_secrets
 
 if TYPE_CHECKING:
     from quire.engine.interpreter.thread.limits import Limits
+    from quire.tools.builtin.connection import BuiltInConnection
     from quire.tools.builtin.files import Files
     from quire.trust.capabilities import Grants
     from quire.workspace.settings import Settings
@@ -69,6 +70,7 @@ def open_gate(
             replacing=items.replacing,
             redact=redactor.text,
             withheld=_keys(settings),
+            headers=settings.http,
         )
         return {BUILT_IN: built_in, ITEMS: items, **others(grants)}
 
@@ -78,6 +80,15 @@ def open_gate(
 
     registry = Connections({**connections, **scoped(grants)}, settings.disabled_servers)
     return Gate(registry, grants, redactor, scoped=scoped, denied=denied_tools(settings))
+
+
+def built_in_connection(settings: Settings, grants: Grants, environ: Mapping[str, str]) -> BuiltInConnection:
+    """Return the built-in tools for a look at calls before they are made."""
+    from quire.tools.builtin.connection import BuiltInConnection
+
+    return BuiltInConnection(
+        settings.workspace.folder, grants, environ, withheld=_keys(settings), headers=settings.http
+    )
 
 
 def document_writer(settings: Settings, environ: Mapping[str, str]) -> Files:
@@ -98,8 +109,8 @@ def redactor_of(settings: Settings, environ: Mapping[str, str] | None = None, gr
     to commands, whose output is recorded."""
     environ = os.environ if environ is None else environ
     named = frozenset((*_keys(settings, own=True), *(name for name in granted if name not in PUBLIC)))
-    if settings.servers:
-        return Redactor(find_secrets(environ, settings.servers.values(), named))
+    if settings.servers or settings.http:
+        return Redactor(find_secrets(environ, settings.servers.values(), named, settings.http))
     return _redactor(tuple(environ.items()), named)
 
 

@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     from quire.engine.interpreter.thread.compose import Bundle
     from quire.library.library import Library
     from quire.runs.adapters import Models
+    from quire.tools.builtin.connection import BuiltInConnection
     from quire.values import Value
 
 Find: TypeAlias = Callable[[str, str], "Callee | None"]
@@ -147,9 +148,16 @@ async def look_ahead(
     return found
 
 
-def built_in_gate(settings: Settings, grants: Grants) -> Gate:
-    """Return a gate with the built-in tools only, to check calls that another machine will make."""
-    return Gate(Connections({BUILT_IN: PlannedBuiltIns()}), grants, Redactor({}), denied=denied_tools(settings))
+def built_in_gate(settings: Settings, grants: Grants, environ: Mapping[str, str] | None = None) -> Gate:
+    """Return a gate with the built-in tools only, to check calls. Without `environ` another machine will make them."""
+
+    def connect() -> BuiltInConnection:
+        from quire.runs.gate import built_in_connection
+
+        return built_in_connection(settings, grants, environ or {})
+
+    planned = PlannedBuiltIns(None if environ is None else connect)
+    return Gate(Connections({BUILT_IN: planned}), grants, Redactor({}), denied=denied_tools(settings))
 
 
 def _is_built_in(at: Reached) -> bool:

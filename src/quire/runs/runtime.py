@@ -355,7 +355,7 @@ class Runtime(StoredRuns):
             found = await look_ahead(self.library, start, built_in_gate(self.settings, start.grants), None)
         else:
             gate = self.gate(plans, start.grants) if self._tools or self._reaches_out(plans) else None
-            gate = gate or built_in_gate(self.settings, start.grants)
+            gate = gate or built_in_gate(self.settings, start.grants, self.environ)
             async with contextlib.AsyncExitStack() as stack:
                 if isinstance(gate, Gate):
                     await stack.enter_async_context(gate)

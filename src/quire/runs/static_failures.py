@@ -12,6 +12,7 @@ from quire.engine.ports import ModelCall, Priced
 from quire.errors import CannotStart, LimitReached
 from quire.library.texts import leads_out
 from quire.models.choose import price_key
+from quire.plan.built_in_tools import FETCH, SEND
 from quire.plan.limits import cap_problem
 from quire.plan.nodes import Invoke, Literal, Plan, PromptSource, Think, UseTool
 from quire.plan.uses import OWN, tool_call_problem
@@ -44,7 +45,7 @@ def static_failures(plan: Plan) -> list[str]:
 
 
 def _refused_headers(work: object) -> list[str]:
-    """Return the headers written in the document that `http__get` would not send."""
+    """Return the headers written in the document that `http__get` and `http__send` would not send."""
     headers: object = None
     match work:
         case UseTool(connection=place, tool=tool, arguments={"headers": given}) if place == OWN and _fetches(tool):
@@ -54,13 +55,14 @@ def _refused_headers(work: object) -> list[str]:
             headers = given.value if isinstance(given, Literal) else None
     if not isinstance(headers, Mapping):
         return []
-    from quire.tools.builtin.http import header_problem
+    from quire.tools.builtin.headers import header_problem
 
-    return [problem for name in headers if (problem := header_problem(str(name)))]
+    plain = ((str(name), text if isinstance(text, str) else "") for name, text in headers.items())
+    return [problem for name, text in plain if (problem := header_problem(name, text))]
 
 
 def _fetches(tool: str) -> bool:
-    return canonical(tool) == canonical("http__get")
+    return canonical(tool) in (FETCH, SEND)
 
 
 def server_prompts(plan: Plan) -> list[tuple[str, str, str]]:

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, cast
 
 from msgspec import Struct, field
 
-from quire.errors import ToolFailed
+from quire.errors import Denied, ToolFailed
 from quire.plain_schema import plainly_fits
+from quire.plan.built_in_tools import FETCH, SEND, SHELL
 from quire.plan.nodes import Arguments, Formula, Invoke, Literal, Template, UseTool, ValueSlot
 from quire.tools.builtin import SPECS
 from quire.trust.capabilities import canonical
 from quire.wording import did_you_mean, nearest
 
 if TYPE_CHECKING:
-    from quire.tools.registry import ToolSpec
+    from quire.tools.registry import Foreseeing, ToolSpec
     from quire.values import Value
 
 
@@ -68,7 +69,13 @@ class PlannedCall(Struct, frozen=True):
 
 
 class PlannedBuiltIns:
-    """The descriptions of the built-in tools, for a gate that makes no calls."""
+    """The descriptions of the built-in tools, for a gate that makes no calls.
+
+    `connect` returns the connection that would be called on this machine; without it another machine makes the calls.
+    """
+
+    def __init__(self, connect: Callable[[], Foreseeing] | None = None) -> None:
+        self._connect = connect
 
     def tool_id(self, tool: str) -> str:
         return canonical(tool)
@@ -78,6 +85,11 @@ class PlannedBuiltIns:
 
     async def tools(self, *, refresh: bool = False) -> Mapping[str, ToolSpec]:
         return SPECS
+
+    def foreseen(self, tool: ToolSpec, arguments: Mapping[str, Value]) -> ToolFailed | Denied | None:
+        if self._connect is None or tool.id not in (FETCH, SEND, SHELL):
+            return None
+        return self._connect().foreseen(tool, arguments)
 
     async def call(self, tool: ToolSpec, arguments: dict[str, Value], effect_id: str) -> Value:
         raise ToolFailed(f"{tool.name} is not called before the run starts")

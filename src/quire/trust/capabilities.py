@@ -20,7 +20,7 @@ from typing import Literal
 
 from quire.errors import Denied
 from quire.patterns import late_pattern
-from quire.plan.built_in_tools import ALIASES, RETURN
+from quire.plan.built_in_tools import ALIASES, RETURN, SEND
 
 _WILD = late_pattern(r"[*?\[]")
 _PIECE = late_pattern(r"\[(!?+)(\]?+[^\]]*+)\]|(.)", re.DOTALL)
@@ -281,6 +281,8 @@ class Grants:
         name_to_allow = _FRIENDLY.get(item_id, item_id) if primary == "execute" and item_type == "tool" else needed
         if name_to_allow not in (item_id, needed):
             why = f"{name_to_allow} ({why.replace(' ', ') ', 1)}"
+        if _identity(item_type, item_id) == SEND:
+            name_to_allow += "=HOST"
         raise Denied(
             f"permission denied: {why}; grant it with --allow {name_to_allow}, "
             "or under [tools] allow in the quire.toml of your own space"

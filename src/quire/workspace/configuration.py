@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -35,6 +36,9 @@ from quire.workspace.settings import (
     TrustSettings,
 )
 from quire.workspace.tables import Table, read_cluster, read_webhook, server_of_one_file
+
+if TYPE_CHECKING:
+    from quire.workspace.host_headers import HostHeaders
 
 _VARIABLE = late_pattern(r"[A-Za-z_][A-Za-z0-9_]*")
 NEVER = "never"
@@ -109,6 +113,7 @@ def load_settings(workspace: Workspace, environ: Mapping[str, str] | None = None
         cluster=server_of_one_file(merged.cluster, theirs, requests.cluster, users.cluster),
         sandbox=users.sandbox,
         webhooks=users.webhooks,
+        http=users.http,
         servers=read.servers,
         disabled_servers=read.disabled,
         files=tuple(path for path, file in zip(paths, files, strict=True) if file.content is not None),
@@ -150,6 +155,8 @@ def _misplaced(own_file: Path, own: Mapping[str, object], file: Path, theirs: Ma
         yield f"{file}: [tools] shell_env {elsewhere} a workspace"
     if "sandbox" in theirs:
         yield f"{file}: [sandbox] {elsewhere} a workspace"
+    if "http" in theirs:
+        yield f"{file}: [http] {elsewhere} a workspace"
     if "webhooks" in theirs:
         yield f"{file}: [webhooks] {elsewhere} a workspace"
     if SAFE_FOLDERS in _table(theirs, "trust"):
@@ -241,6 +248,7 @@ def _settings(
         cluster=read_cluster(top.table("cluster"), file.parent),
         sandbox=_sandbox(top.table("sandbox")),
         webhooks={name: read_webhook(table, file.parent) for name, table in top.tables("webhooks").items()},
+        http=_http(top.tables("http")),
     )
     top.end()
     return settings
@@ -345,6 +353,14 @@ def _sandbox(table: Table) -> SandboxSettings:
     )
     table.end()
     return settings
+
+
+def _http(tables: Mapping[str, Table]) -> tuple[HostHeaders, ...]:
+    if not tables:
+        return ()
+    from quire.workspace.host_headers import read_host_headers
+
+    return tuple(filter(None, (read_host_headers(name, table) for name, table in tables.items())))
 
 
 def _pipelines(table: Table) -> dict[str, PipelineEntry]:

@@ -1,10 +1,11 @@
 """The default grants of a run: the file tools, the tools of a trusted workspace, and the user's own grants.
 
-`--allow` and `[tools] allow` take the name of a tool. Three built-in tools also take a detail after a `=`: how far they
+`--allow` and `[tools] allow` take the name of a tool. Four built-in tools also take a detail after a `=`: how far they
 may go. It is kept beside the capabilities, under `rye.reach`, and is always read literally: no wildcard and no document
 can request it.
 
     http__get=HOST[:PORT]    that host, even if its address is private; other hosts need `http__get`
+    http__send=HOST[:PORT]   that host, in the same way; there is no grant for all hosts
     file__write=PLACE        a protected folder or file, or a folder around some; `.` for all that a grant can open
     shell=network            the shell may use the network (so it may with `rye/web/*`)
     shell=unsandboxed        the shell runs without a sandbox; only the user can grant this, not a workspace
@@ -23,7 +24,7 @@ from msgspec import Struct
 
 from quire.errors import BadConfiguration
 from quire.patterns import late_pattern
-from quire.plan.built_in_tools import BUILT_IN_TOOLS
+from quire.plan.built_in_tools import BUILT_IN_TOOLS, SEND
 from quire.source import real_path
 from quire.trust.capabilities import Grants, canonical, capability, escape, grant_for, mcp_tool
 
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 
 _DETAILS = {tool.id: tool.detail for tool in BUILT_IN_TOOLS}
 _HOST = "rye.reach.host."
+_RECEIVER = "rye.reach.send."
 _FOLDER = "rye.reach.folder."
 _UNSANDBOXED = "rye.reach.shell.unsandboxed"
 _NETWORK = "rye.reach.shell.network"
@@ -46,6 +48,8 @@ class ToolReach(Struct, frozen=True):
 
     hosts: frozenset[str] = frozenset()
     """Entries are `name` or `name:port`."""
+    receivers: frozenset[str] = frozenset()
+    """The hosts that `http__send` may write to, like `hosts`."""
     folders: frozenset[str] = frozenset()
     """Relative paths."""
     unsandboxed: bool = False
@@ -58,6 +62,7 @@ def reach_of(grants: Grants) -> ToolReach:
     patterns = grants.patterns
     return ToolReach(
         hosts=frozenset(unquote(one.removeprefix(_HOST)) for one in patterns if one.startswith(_HOST)),
+        receivers=frozenset(unquote(one.removeprefix(_RECEIVER)) for one in patterns if one.startswith(_RECEIVER)),
         folders=frozenset(unquote(one.removeprefix(_FOLDER)) for one in patterns if one.startswith(_FOLDER)),
         unsandboxed=_UNSANDBOXED in patterns,
         variables=frozenset(one.removeprefix(_VARIABLE) for one in patterns if one.startswith(_VARIABLE)),
@@ -77,7 +82,7 @@ def default_grants(settings: Settings, allow: Sequence[str] = ()) -> Grants:
     bounded = not is_everything(settings.workspace.folder)
     patterns = list(_built_in_grants(("always", "in a workspace") if bounded else ("always",)))
     for name in (*settings.granted, *allow):
-        patterns += _grants(settings, name)
+        patterns += _with_receiver(settings, name)
     patterns += [_VARIABLE + name for name in settings.shell_env]
     if (settings.servers or settings.tools.modules or settings.tools.allow) and _is_trusted(settings):
         for server in settings.servers:
@@ -86,7 +91,7 @@ def default_grants(settings: Settings, allow: Sequence[str] = ()) -> Grants:
         if settings.tools.modules:
             patterns.append("rye.execute.tool.python.*")
         for name in settings.tools.allow:
-            patterns += (one for one in _grants(settings, name) if not one.startswith(_OF_THE_USER))
+            patterns += (one for one in _with_receiver(settings, name) if not one.startswith(_OF_THE_USER))
     return Grants.of(patterns)
 
 
@@ -154,7 +159,9 @@ def _grants(settings: Settings, name: str) -> Iterator[str]:
     if not equals:
         yield grant_for(tool)
     elif kind == "host" and detail and not set(detail) & set("/*@ "):
-        yield _HOST + escape(detail.lower())
+        if identity == SEND:
+            yield grant_for(tool)
+        yield (_RECEIVER if identity == SEND else _HOST) + escape(detail.lower())
     elif kind == "place" and detail.strip("/") and "*" not in detail and ".." not in detail.split("/"):
         yield from (capability("execute", "tool", one) for one in _DETAILS if _DETAILS[one] == kind)
         yield _FOLDER + escape(detail.strip("/"))
@@ -166,9 +173,16 @@ def _grants(settings: Settings, name: str) -> Iterator[str]:
         yield from (_VARIABLE + one for one in detail.removeprefix("env:").split(","))
     else:
         raise BadConfiguration(
-            f"cannot allow {name}: after a = stands the HOST or HOST:PORT of http__get, the place of file__write, "
-            "or unsandboxed, network or env:NAME,NAME for shell"
+            f"cannot allow {name}: after a = stands the HOST or HOST:PORT of http__get and http__send, the place of "
+            "file__write, or unsandboxed, network or env:NAME,NAME for shell"
         )
+
+
+def _with_receiver(settings: Settings, name: str) -> Iterator[str]:
+    """Return the grants of a name. Raises `BadConfiguration` for `http__send` alone: `[tools] deny` may say that."""
+    if canonical(name) == SEND:
+        raise BadConfiguration(f"cannot allow {name} without a host: {name}=HOST or {name}=HOST:PORT names it")
+    return _grants(settings, name)
 
 
 def _grant(settings: Settings, name: str) -> str:

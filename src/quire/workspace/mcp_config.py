@@ -14,7 +14,6 @@ from pathlib import Path
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from quire.patterns import late_pattern
 from quire.wording import did_you_mean, nearest
 
 CONFIG_FILE = ".mcp.json"
@@ -25,7 +24,6 @@ DEFAULT_TIMEOUT = 120.0
 
 _HTTP = ("http", "streamable-http", "streamable_http", "streamableHttp")
 _KEYS = ("type", "command", "args", "env", "cwd", "url", "headers", "timeout", "disabled")
-_REFERENCE = late_pattern(r"\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")
 
 
 class McpServer(Struct, frozen=True):
@@ -46,22 +44,19 @@ class McpServer(Struct, frozen=True):
 
     def variables(self) -> dict[str, str | None]:
         """Return the variables that are referred to, with their defaults; None if there is no default."""
-        found: dict[str, str | None] = {}
-        for text in self.texts():
-            for reference in _REFERENCE.finditer(text):
-                name, default = reference[1], reference[2]
-                # A variable that one place needs without a default is needed, whatever default another place gives.
-                found[name] = default if found.get(name, "") is not None else None
-        return found
+        from quire.workspace.references import variables_in
+
+        return variables_in(self.texts())
 
     def missing(self, environ: Mapping[str, str]) -> list[str]:
         return [name for name, default in self.variables().items() if default is None and name not in environ]
 
     def expanded(self, environ: Mapping[str, str]) -> McpServer:
         """Return the server with the values of the environment; a missing variable without a default becomes empty."""
+        from quire.workspace.references import filled_in
 
         def fill(text: str) -> str:
-            return _REFERENCE.sub(lambda found: environ.get(found[1]) or found[2] or "", text)
+            return filled_in(text, environ)
 
         return replace(
             self,

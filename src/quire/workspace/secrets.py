@@ -15,6 +15,7 @@ from quire.patterns import late_pattern
 from quire.trust.secrets import looks_secret, secrets_of
 
 if TYPE_CHECKING:
+    from quire.workspace.host_headers import HostHeaders
     from quire.workspace.mcp_config import McpServer
 
 MASK = "***"
@@ -39,10 +40,21 @@ _RANDOM = late_pattern(r"(?<![\w/.@-])(?=[\w+-]*\d)(?=[\w+-]*[A-Za-z])[A-Za-z0-9
 
 
 def find_secrets(
-    environ: Mapping[str, str], servers: Iterable[McpServer] = (), named: Iterable[str] = ()
+    environ: Mapping[str, str],
+    servers: Iterable[McpServer] = (),
+    named: Iterable[str] = (),
+    hosts: Iterable[HostHeaders] = (),
 ) -> dict[str, str]:
-    """Return the secrets by name: of the environment, of the servers' settings, and the variables that are `named`."""
+    """Return the secrets by name: of the environment, of the settings of servers and hosts, and the variables that are
+    `named`."""
     secrets = secrets_of(environ, named)
+    for host in hosts:
+        for name in host.variables():
+            if environ.get(name) and name not in PUBLIC:
+                secrets[name] = environ[name]
+        for name, value in host.filled(environ).items():
+            if looks_secret(name):
+                secrets[f"{name} for {host.name}"] = _GIVEN_SCHEME.sub("", value)
     for server in servers:
         for name in server.variables():
             if name in environ and name not in PUBLIC:

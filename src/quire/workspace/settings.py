@@ -16,6 +16,7 @@ from quire.models.choose import CallSettings
 
 if TYPE_CHECKING:
     from quire.models.choose import ModelSettings
+    from quire.workspace.host_headers import HostHeaders
     from quire.workspace.locate import Workspace
     from quire.workspace.mcp_config import McpServer
 
@@ -165,6 +166,8 @@ class Settings(Struct, frozen=True):
     cluster: ClusterSettings = ClusterSettings()
     sandbox: SandboxSettings = SandboxSettings()
     webhooks: Mapping[str, WebhookSettings] = field(default_factory=dict)
+    http: tuple[HostHeaders, ...] = ()
+    """Headers that the user adds to requests; read from the user's own file only."""
     servers: Mapping[str, McpServer] = field(default_factory=dict)
     disabled_servers: tuple[str, ...] = ()
     files: tuple[Path, ...] = ()

@@ -53,6 +53,7 @@ def test_the_ids_of_the_tools() -> None:
         *(f"rye/file-system/{name}" for name in names),
         "rye/bash",
         "rye/web/fetch",
+        "rye/http/send",
         "ask",
     }
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from quire.errors import Denied, ToolFailed
-from quire.plan.built_in_tools import BUILT_IN_TOOLS, FETCH, SHELL
+from quire.plan.built_in_tools import BUILT_IN_TOOLS, FETCH, SEND, SHELL
 from quire.tools.blocking import OutOfTime, in_thread
 from quire.tools.builtin import NAMES, SPECS
 from quire.trust.capabilities import Grants, canonical, capability
@@ -19,15 +19,19 @@ from quire.workspace.settings import SandboxSettings
 
 if TYPE_CHECKING:
     from quire.tools.builtin.files import Files
-    from quire.tools.builtin.http import Hosts
+    from quire.tools.builtin.headers import OriginHeaders
+    from quire.tools.builtin.hosts import Hosts
+    from quire.tools.builtin.http import HttpFetch
     from quire.tools.builtin.paths import Places
     from quire.tools.builtin.protected import Protection
     from quire.tools.builtin.search import Finder
     from quire.tools.builtin.shell import Shell
     from quire.tools.registry import ToolSpec
     from quire.values import Value
+    from quire.workspace.host_headers import HostHeaders
 
 _FUNCTIONS = {tool.name: tool.function for tool in BUILT_IN_TOOLS}
+_PERHAPS_DONE = "; the request may have been carried out"
 
 
 class BuiltInConnection:
@@ -51,9 +55,12 @@ class BuiltInConnection:
         replacing: Callable[[str], None] = lambda directive: None,
         redact: Callable[[str], str] = lambda text: text,
         withheld: frozenset[str] = frozenset(),
+        headers: Sequence[HostHeaders] = (),
     ) -> None:
         """`withheld` are variables that commands get only if they are granted by name. `redact` removes secrets from
-        texts before a tool cuts them: half a secret would not be found afterwards."""
+        texts before a tool cuts them: half a secret would not be found afterwards. `headers` are those that the user
+        adds to requests."""
+        self._headers = headers
         self._redact = redact
         self._withheld = withheld
         self._folder = folder
@@ -81,6 +88,8 @@ class BuiltInConnection:
         if not function:
             raise ToolFailed(f"{tool.name} is a question to a person; only an agent can ask it", kind="ask")
         find = attrgetter(function)
+        if tool.id == SEND:
+            return await self.send(arguments, effect_id)
         if "." not in function:
             return cast("Value", await find(self)(arguments))
         return await in_thread(lambda: cast("Value", find(self)(arguments)))
@@ -88,6 +97,14 @@ class BuiltInConnection:
     def foreseen(self, tool: ToolSpec, arguments: Mapping[str, Value]) -> ToolFailed | Denied | None:
         if tool.id == SHELL and arguments.get("env"):
             return self._shell.problem_with(arguments)
+        if tool.id in (FETCH, SEND):
+            from quire.tools.builtin.http import HttpFetch
+
+            hosts = self._hosts if tool.id == FETCH else self._receivers
+            try:
+                HttpFetch(hosts, own=self._own_headers).prepare(arguments)
+            except (ToolFailed, Denied) as error:
+                return error
         return None
 
     async def prompt(self, name: str) -> str:
@@ -102,22 +119,42 @@ class BuiltInConnection:
         return await self._shell.run(arguments, inside)
 
     async def fetch(self, arguments: Mapping[str, Value]) -> Value:
-        from quire.tools.builtin.http import SECONDS, HttpFetch
+        from quire.tools.builtin.http import HttpFetch
 
-        fetch = HttpFetch(self._hosts)
-        seconds = float(arguments.get("timeout", SECONDS))  # type: ignore[arg-type]  # the schema says integer
+        fetch = HttpFetch(self._hosts, own=self._own_headers)
+        return await _in_time(fetch, "http__get", arguments, lambda: _formatted(fetch.get(arguments), arguments))
+
+    async def send(self, arguments: Mapping[str, Value], effect_id: str) -> Value:
+        from quire.tools.builtin.http import HttpFetch
+
+        fetch = HttpFetch(self._receivers, own=self._own_headers)
         try:
-            return await in_thread(lambda: _formatted(fetch.get(arguments), arguments), seconds=seconds)
-        except OutOfTime:
-            raise ToolFailed(f"http__get took longer than {seconds:g} s", kind="timeout") from None
-        finally:
-            fetch.stop()
+            return await _in_time(fetch, "http__send", arguments, lambda: fetch.send(arguments, effect_id))
+        except ToolFailed as error:
+            if not fetch.sent:
+                raise
+            raise ToolFailed(f"{error.message}{_PERHAPS_DONE}", kind=error.kind) from None
+        except Denied as error:
+            # A redirect to a host that is not granted.
+            raise Denied(f"{error}{_PERHAPS_DONE}" if fetch.sent else str(error)) from None
 
     @cached_property
     def _hosts(self) -> Hosts:
-        from quire.tools.builtin.http import Hosts
+        from quire.tools.builtin.hosts import Hosts
 
         return Hosts(self._reach.hosts, self._grants.covers(capability("execute", "tool", FETCH)))
+
+    @cached_property
+    def _receivers(self) -> Hosts:
+        from quire.tools.builtin.hosts import Hosts
+
+        return Hosts(self._reach.receivers, anywhere=False, tool="http__send")
+
+    @cached_property
+    def _own_headers(self) -> OriginHeaders:
+        from quire.tools.builtin.headers import OriginHeaders
+
+        return OriginHeaders(self._headers, self._environ)
 
     @cached_property
     def _protection(self) -> Protection:
@@ -181,6 +218,19 @@ class BuiltInConnection:
             variables=self._reach.variables,
             withheld=self._withheld,
         )
+
+
+async def _in_time(fetch: HttpFetch, tool: str, arguments: Mapping[str, Value], work: Callable[[], Value]) -> Value:
+    """Do the work in a thread, and end it when its time is over."""
+    from quire.tools.builtin.http import SECONDS
+
+    seconds = float(arguments.get("timeout", SECONDS))  # type: ignore[arg-type]  # the schema says integer
+    try:
+        return await in_thread(work, seconds=seconds)
+    except OutOfTime:
+        raise ToolFailed(f"{tool} took longer than {seconds:g} s", kind="timeout") from None
+    finally:
+        fetch.stop()
 
 
 def _formatted(value: Value, arguments: Mapping[str, Value]) -> Value:

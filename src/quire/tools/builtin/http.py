@@ -1,9 +1,8 @@
 """One request over HTTP, to the public internet and to hosts that the user granted, with limits on everything.
 
-A name is looked up once, all its addresses are checked, and the connection goes to a checked address: a second look-up
-could give another answer. Redirects are checked again before they are followed. Proxies of the environment are not
-used, because they would make the check of the address meaningless. The address tables are written out here, because
-Python's own idea of a global address differs between releases.
+Redirects are checked again before they are followed, and the secret headers of the user stay with the origin that they
+are for: a redirect to another host, scheme or port goes without them. Proxies of the environment are not used, because
+they would make the check of the address meaningless.
 
 Everything in the response is untrusted text.
 """
@@ -11,125 +10,38 @@ Everything in the response is untrusted text.
 from __future__ import annotations
 
 import http.client
-import ipaddress
 import socket
 import ssl
 import threading
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING
 from urllib.parse import SplitResult, urljoin, urlsplit
 
 from msgspec import Struct, field
 
 from quire import __version__
-from quire.errors import Denied, ToolFailed
-from quire.trust.secrets import looks_secret
-from quire.values import InvalidValue, Value, decode
+from quire.errors import ToolFailed
+from quire.tools.builtin.headers import OriginHeaders, sent_headers
+from quire.tools.builtin.protected import printable_path
+from quire.values import InvalidValue, Value, decode, encode
 
-Address = ipaddress.IPv4Address | ipaddress.IPv6Address
-Resolve = Callable[[str, int], Sequence[str]]
-
-_NOT_PUBLIC_4 = tuple(
-    ipaddress.IPv4Network(network)
-    for network in (
-        "0.0.0.0/8",
-        "10.0.0.0/8",
-        "100.64.0.0/10",
-        "127.0.0.0/8",
-        "169.254.0.0/16",
-        "172.16.0.0/12",
-        "192.0.0.0/24",
-        "192.0.2.0/24",
-        "192.88.99.0/24",
-        "192.168.0.0/16",
-        "198.18.0.0/15",
-        "198.51.100.0/24",
-        "203.0.113.0/24",
-        "224.0.0.0/3",
-    )
-)
-_PUBLIC_6 = ipaddress.IPv6Network("2000::/3")
-# Tunnels to IPv4 (Teredo, 6to4) are included: they may wrap any address.
-_NOT_PUBLIC_6 = tuple(
-    ipaddress.IPv6Network(network) for network in ("2001::/23", "2001:db8::/32", "2002::/16", "3fff::/20")
-)
-
-
-def is_public(text: str) -> bool:
-    try:
-        address = ipaddress.ip_address(text.partition("%")[0])
-    except ValueError:
-        return False
-    if isinstance(address, ipaddress.IPv4Address):
-        return not any(address in network for network in _NOT_PUBLIC_4)
-    # Everything else, IPv4 in IPv6 included, is not in 2000::/3.
-    return address in _PUBLIC_6 and not any(address in network for network in _NOT_PUBLIC_6)
-
-
-def look_up(host: str, port: int) -> Sequence[str]:
-    """Return all addresses of a host. The system also accepts `127.1` and `2130706433` here, as it would when
-    connecting."""
-    found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-    return list(dict.fromkeys(str(address[4][0]) for address in found))
-
-
-class Hosts(Struct, frozen=True):
-    """The hosts that may be contacted. `granted` are `name` or `name:port`; without `anywhere` only these are
-    allowed."""
-
-    granted: frozenset[str]
-    anywhere: bool
-    resolve: Resolve = look_up
-
-    def addresses(self, host: str, port: int) -> Sequence[str]:
-        """Return the addresses to connect to. Raises `Denied` for a host that is not allowed, `ToolFailed` for an
-        unknown one."""
-        name = host.lower().rstrip(".")
-        spelled = f"[{name}]" if ":" in name else name
-        by_name = bool({name, spelled, f"{spelled}:{port}"} & self.granted)
-        if not by_name and not self.anywhere:
-            raise Denied(
-                f"permission denied: http__get may not speak to {spelled}; "
-                f"grant it with --allow http__get={spelled}, or with --allow http__get for all public hosts"
-            )
-        try:
-            found = self.resolve(host, port)
-        except (OSError, UnicodeError) as error:
-            raise ToolFailed(f"{spelled} cannot be found: {error}", kind="network") from None
-        if not found:
-            raise ToolFailed(f"{spelled} has no address", kind="network")
-        inside = [address for address in found if not is_public(address)]
-        if inside and not by_name:
-            raise Denied(
-                f"permission denied: {spelled} is at {inside[0]}, which is not a public address; "
-                f"grant it with --allow http__get={spelled}:{port}"
-            )
-        return found
-
+if TYPE_CHECKING:
+    from quire.tools.builtin.hosts import Hosts
 
 MAX_BODY = 1_000_000
 MAX_REDIRECTS = 5
 MAX_URL = 8000
 SECONDS = 30.0
 
-SHOWN = ("content-type", "content-language", "etag", "last-modified", "date", "retry-after", "link")
-_REFUSED = frozenset(
-    {
-        "accept-encoding",
-        "connection",
-        "content-length",
-        "expect",
-        "host",
-        "proxy-connection",
-        "te",
-        "trailer",
-        "transfer-encoding",
-        "upgrade",
-    }
-)
-_HARMLESS = frozenset({"accept", "accept-language", "user-agent"})
+SHOWN = ("content-type", "content-language", "etag", "last-modified", "date", "retry-after", "link", "location")
+_HARMLESS = frozenset({"accept", "accept-encoding", "accept-language", "connection", "content-type", "user-agent"})
 _REDIRECTS = (301, 302, 303, 307, 308)
+
+_OF_BODIES = frozenset({"content-type", "idempotency-key"})
+_AGENT = f"quire/{__version__}"
+_PLAIN = {"Accept-Encoding": "gzip", "Connection": "close"}
 
 Dial = Callable[[str, int, float], socket.socket]
 
@@ -143,31 +55,69 @@ class HttpFetch(Struct):
 
     hosts: Hosts
     dial: Dial = dial
+    own: OriginHeaders = OriginHeaders()
+    """The headers that the user adds to requests."""
+    sent: bool = False
+    """True once a request may have reached a service."""
     _socket: socket.socket | None = None
     _stopped: bool = False
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def get(self, arguments: Mapping[str, Value]) -> Value:
         """Perform the request and its redirects. Raises `ToolFailed` or `Denied`."""
-        url, headers = str(arguments["url"]), _headers(arguments.get("headers"))
+        headers = {"User-Agent": _AGENT, "Accept": "*/*", **_PLAIN}
+        return self._follow("GET", str(arguments["url"]), sent_headers(headers, arguments.get("headers")))
+
+    def send(self, arguments: Mapping[str, Value], effect_id: str = "") -> Value:
+        """Perform a request that changes something, and its redirects. Raises `ToolFailed` or `Denied`.
+
+        `effect_id` lets a service recognize a request that is made again after a crash.
+        """
+        method, headers = str(arguments["method"]), {"User-Agent": _AGENT, "Accept": "*/*", **_PLAIN}
+        body, kind = payload_of(arguments)
+        if body is not None:
+            headers["Content-Type"] = kind
+        if effect_id and method in ("POST", "PATCH"):
+            headers["Idempotency-Key"] = effect_id
+        return self._follow(method, str(arguments["url"]), sent_headers(headers, arguments.get("headers")), body)
+
+    def _follow(self, method: str, url: str, headers: dict[str, str], body: bytes | None = None) -> Value:
+        own = self._own(parts_of(url))
         for _ in range(MAX_REDIRECTS + 1):
-            parts = _parts(url)
-            with self._answer(parts, headers) as answer:
+            parts = parts_of(url)
+            with self._answer(parts, sent_headers(headers, own, checked=True), body, method) as answer:
                 target = answer.getheader("Location")
                 if answer.status not in _REDIRECTS or not target:
                     return _value(url, answer)
             after = urljoin(url, target)
-            _check_redirect(parts, _parts(after))
-            if _origin(parts) != _origin(_parts(after)):
-                headers = {name: text for name, text in headers.items() if name.lower() in _HARMLESS}
+            _check_redirect(parts, parts_of(after))
+            if answer.status == 303 or (answer.status in (301, 302) and method == "POST"):
+                method, body = "GET", None
+                headers = {name: text for name, text in headers.items() if name.lower() not in _OF_BODIES}
+            if origin_of(parts) != origin_of(parts_of(after)):
+                # Not even where the user has headers for the other origin: a server chooses where it redirects to.
+                own, headers = {}, {name: text for name, text in headers.items() if name.lower() in _HARMLESS}
             url = after
         raise ToolFailed(f"more than {MAX_REDIRECTS} redirects, the last one to {url[:200]}", kind="network")
+
+    def prepare(self, arguments: Mapping[str, Value]) -> None:
+        """Check a request as far as that is possible without looking a host up. Raises `ToolFailed` or `Denied`."""
+        if "url" in arguments:
+            self._own(parts_of(str(arguments["url"])))
+        payload_of(arguments)
+
+    def _own(self, parts: SplitResult) -> Mapping[str, str]:
+        """Return the user's headers for a request. Only a grant that names the host makes them available: a document
+        that may read all public hosts does not act in the name of the user."""
+        scheme, host, port = origin_of(parts)
+        self.hosts.require(host, port)
+        return self.own.of(scheme, host, port) if self.hosts.has(host, port) else {}
 
     def post(self, url: str, body: bytes, headers: Mapping[str, str]) -> tuple[int, str]:
         """Send a body, and return the status and the header `Retry-After`. Redirects are not followed, and the content
         of the answer is not read. Raises `ToolFailed` or `Denied`."""
-        sent = {"User-Agent": f"quire/{__version__}", "Connection": "close", **headers}
-        with self._answer(_parts(url), sent, body) as answer:
+        sent = {"User-Agent": _AGENT, "Connection": "close", **headers}
+        with self._answer(parts_of(url), sent, body, "POST") as answer:
             return answer.status, answer.getheader("Retry-After") or ""
 
     def stop(self) -> None:
@@ -179,9 +129,9 @@ class HttpFetch(Struct):
 
     @contextmanager
     def _answer(
-        self, parts: SplitResult, headers: Mapping[str, str], body: bytes | None = None
+        self, parts: SplitResult, headers: Mapping[str, str], body: bytes | None, method: str
     ) -> Iterator[http.client.HTTPResponse]:
-        host, port = parts.hostname or "", parts.port or (443 if parts.scheme == "https" else 80)
+        _, host, port = origin_of(parts)
         addresses = self.hosts.addresses(host, port)
         connection = http.client.HTTPConnection(host, port, timeout=SECONDS)
         # The Host header leaves this port out.
@@ -191,10 +141,11 @@ class HttpFetch(Struct):
             # It must not open a connection of its own, to an unchecked address.
             connection.auto_open = 0
             target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
-            connection.request("GET" if body is None else "POST", target, body, dict(headers))
+            self.sent = True
+            connection.request(method, target, body, dict(headers))
             yield connection.getresponse()
         except (OSError, http.client.HTTPException, ValueError) as error:
-            reason = "stopped" if self._stopped else f"{type(error).__name__}: {error}"
+            reason = "stopped" if self._stopped else f"{type(error).__name__}: {printable_path(str(error))}"
             raise ToolFailed(f"{parts.scheme}://{parts.netloc}: {reason}", kind="network") from None
         finally:
             connection.close()
@@ -221,7 +172,7 @@ class HttpFetch(Struct):
         raise failure
 
 
-def _parts(url: str) -> SplitResult:
+def parts_of(url: str) -> SplitResult:
     """Split a URL. Raises `ToolFailed` if it is not a plain http or https address."""
     if len(url) > MAX_URL or any(letter <= " " or letter == "\x7f" for letter in url):
         raise ToolFailed("the url has spaces or control characters, or is too long", kind="url")
@@ -249,8 +200,8 @@ def _quoted(text: str) -> str:
     )
 
 
-def _origin(parts: SplitResult) -> tuple[str, str | None, int | None]:
-    return parts.scheme, parts.hostname, parts.port
+def origin_of(parts: SplitResult) -> tuple[str, str, int]:
+    return parts.scheme, parts.hostname or "", parts.port or (443 if parts.scheme == "https" else 80)
 
 
 def _check_redirect(before: SplitResult, after: SplitResult) -> None:
@@ -258,24 +209,19 @@ def _check_redirect(before: SplitResult, after: SplitResult) -> None:
         raise ToolFailed(f"{before.netloc} redirects from https to http; that is not followed", kind="network")
 
 
-def header_problem(name: str) -> str:
-    """Return the reason why a document cannot set a header; empty if it can. Secrets are refused, because they would
-    end up in documents and journals."""
-    if looks_secret(name):
-        way = "use an MCP server with headers in .mcp.json, or a Python function"
-        return f"the header {name[:100]} cannot be set, because http__get sends no secrets: {way}"
-    return f"the header {name[:100]} cannot be set" if name.lower() in _REFUSED else ""
-
-
-def _headers(given: Value) -> dict[str, str]:
-    headers = {"User-Agent": f"quire/{__version__}", "Accept": "*/*"}
-    for name, text in given.items() if isinstance(given, Mapping) else ():
-        if problem := header_problem(name):
-            raise ToolFailed(problem, kind="arguments")
-        for usual in [one for one in headers if one.lower() == name.lower()]:
-            del headers[usual]
-        headers[name] = str(text)
-    return {**headers, "Accept-Encoding": "gzip", "Connection": "close"}
+def payload_of(arguments: Mapping[str, Value]) -> tuple[bytes | None, str]:
+    """Return the body of a request and its type; None if there is none. Raises `ToolFailed`."""
+    if "body" in arguments and "json" in arguments:
+        raise ToolFailed("body and json are both given: a request has one of them", kind="arguments")
+    if "json" in arguments:
+        body, kind = encode(arguments["json"]).encode(), "application/json"
+    elif "body" in arguments:
+        body, kind = str(arguments["body"]).encode(), "text/plain; charset=utf-8"
+    else:
+        return None, ""
+    if len(body) > MAX_BODY:
+        raise ToolFailed(f"the body has {len(body):,} bytes; {MAX_BODY:,} are allowed", kind="too_large")
+    return body, kind
 
 
 def _value(url: str, answer: http.client.HTTPResponse) -> Value:
@@ -303,6 +249,9 @@ def _body(answer: http.client.HTTPResponse) -> bytes:
             raise ToolFailed(f"the answer cannot be unpacked: {error}", kind="network") from None
         if len(body) > MAX_BODY:
             raise ToolFailed(f"the answer has more than {MAX_BODY:,} bytes", kind="too_large")
+    if answer.length:
+        # Reading in pieces, `http.client` takes a closed connection for the end.
+        raise ToolFailed(f"the answer ended {answer.length:,} bytes too early", kind="network")
     return bytes(body)
 
 
