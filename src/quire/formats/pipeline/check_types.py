@@ -19,6 +19,7 @@ from quire.expr.syntax import (
     Compare,
     Constant,
     Each,
+    FunctionCall,
     Join,
     Logic,
     Negate,
@@ -129,7 +130,21 @@ class Shapes(Struct, frozen=True):
             case Logic(operands=parts):
                 found = [self.infer(part, scope) for part in parts]
                 return found[0] if all(one == found[0] for one in found) else None
+            case FunctionCall():
+                from quire.formats.pipeline.function_types import type_of_call
+
+                inner = self.inside(node, scope)
+                return type_of_call(node, lambda part: self.known(part, scope), lambda part: self.known(part, inner))
         return None
+
+    def known(self, node: Node, scope: KnownTypes) -> FieldType | None:
+        """Return the type of an expression with a reference followed."""
+        return self.resolved(self.infer(node, scope))
+
+    def inside(self, node: Each | FunctionCall, scope: KnownTypes) -> KnownTypes:
+        """Return the types that are known in the lambda of a call."""
+        source = node.source if isinstance(node, Each) else node.arguments[0]
+        return scope.with_name(node.parameter, element(self.infer(source, scope)))
 
 
 def element(type: FieldType | None) -> FieldType | None:
@@ -264,13 +279,25 @@ class _Walker:
             return
         if isinstance(node, Each):
             self._examine(node.source, scope, text)
-            one = element(self._shapes.infer(node.source, scope))
-            self._examine(node.body, scope.with_name(node.parameter, one), text)
+            self._examine(node.body, self._shapes.inside(node, scope), text)
+            return
+        if isinstance(node, FunctionCall):
+            self._call(node, scope, text)
             return
         if isinstance(node, Compare) and node.operator in _ORDERING:
             self._ordering(node, scope, text)
         for part in children(node):
             self._examine(part, scope, text)
+
+    def _call(self, node: FunctionCall, scope: KnownTypes, text: Text) -> None:
+        from quire.formats.pipeline.function_types import failing_arguments
+
+        for argument in node.arguments:
+            self._examine(argument, scope, text)
+        if node.key is not None:
+            self._examine(node.key, self._shapes.inside(node, scope), text)
+        for span, message in failing_arguments(node, lambda part: self._shapes.known(part, scope)):
+            self._fields.report(warnings.FUNCTION_ARGUMENT, message, self._fields.at(text, span))
 
     def _path(self, segments: tuple[str, ...], places: tuple[Span, ...], scope: KnownTypes, text: Text) -> None:
         known, rest = scope.begin(segments)

@@ -178,3 +178,11 @@ PYTHON_TOOL = _warning(
     "- tool: {name: python__plot, args: {}}",
     "- tool: {name: python__draw, args: {}}",
 )
+FUNCTION_ARGUMENT = _warning(
+    "PL120",
+    "function-argument",
+    "A function is given a value of a kind that it does not take.",
+    "The step fails when it is reached. Kinds are known from schemas, declared inputs and constants.",
+    "pipeline: p\ndialect: quire\nsteps:\n- transform: {value: lower(3)}",
+    "pipeline: p\ndialect: quire\nsteps:\n- transform: {value: lower(ctx.name)}",
+)

@@ -1,0 +1,158 @@
+"""Types of calls of functions of the Quire dialect: what they give, and arguments that are certain to fail.
+
+Nothing is reported for an argument whose kind is not known before a run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, TypeAlias
+
+from quire.expr import EvalError, Expression, compile
+from quire.expr.functions import FUNCTIONS
+from quire.expr.syntax import Constant, Each, FunctionCall, ListOf, MapOf, Node
+from quire.schema import Enum, Field, FieldType, Kind, Object, Ref, Simple
+from quire.schema import ListOf as ListType
+
+if TYPE_CHECKING:
+    from quire.source import Span
+    from quire.values import Value
+
+Infer: TypeAlias = "Callable[[Node], FieldType | None]"
+"""Gives the type of an expression, with references followed; None if it is not known."""
+
+_BOOL, _NUMBER, _TEXT = Simple(Kind.BOOL), Simple(Kind.NUMBER), Simple(Kind.STRING)
+_SIMPLE = {"text": _TEXT, "number": _NUMBER, "boolean": _BOOL}
+_NAMES = {Kind.BOOL: "boolean", Kind.NUMBER: "number", Kind.STRING: "text"}
+_LONGEST_TRIED = 1_000
+
+
+def type_of_call(call: FunctionCall, infer: Infer, infer_key: Infer) -> FieldType | None:
+    """Return the type of a call. `infer_key` knows the parameter of the lambda too."""
+    source = infer(call.arguments[0])
+    match call.name:
+        case "split" | "keys":
+            return ListType(_TEXT)
+        case "range":
+            return ListType(_NUMBER)
+        case "sort" | "reverse" | "distinct" | "flatten":
+            return source if isinstance(source, ListType) else None
+        case "slice":
+            return source if isinstance(source, ListType) else _TEXT if kind_of_type(source) == "text" else None
+        case "first" | "last":
+            return source.of if isinstance(source, ListType) else None
+        case "min" | "max":
+            if len(call.arguments) == 1:
+                return source.of if isinstance(source, ListType) else None
+            kinds = {kind_of_type(infer(argument)) for argument in call.arguments}
+            return _SIMPLE.get(kinds.pop() or "") if len(kinds) == 1 else None
+        case "group":
+            return _groups(call, source, infer_key)
+        case "merge":
+            return _merged([infer(argument) for argument in call.arguments])
+        case "number":
+            plain = len(call.arguments) == 1 or kind_of_type(infer(call.arguments[1])) == "number"
+            return _NUMBER if plain else None
+    return _SIMPLE.get(FUNCTIONS[call.name].gives)
+
+
+def _groups(call: FunctionCall, source: FieldType | None, infer_key: Infer) -> FieldType | None:
+    key = infer_key(call.key) if call.key is not None else None
+    if not isinstance(source, ListType) or key is None:
+        return None
+    return ListType(Object((Field("key", key), Field("items", source))))
+
+
+def _merged(types: list[FieldType | None]) -> FieldType | None:
+    fields: dict[str, Field] = {}
+    for type in types:
+        if not isinstance(type, Object):
+            return None
+        for field in type.fields:
+            known = fields.get(field.name)
+            # A field that may be missing may leave the value of an earlier map.
+            if known is not None and not field.required and known.type != field.type:
+                return None
+            fields[field.name] = field if known is None or field.required else known
+    return Object(tuple(fields.values()))
+
+
+def kind_of_type(type: FieldType | None) -> str | None:
+    """Return the name of the kind of a type; None if it is not known, or an enum has values of several kinds."""
+    match type:
+        case Simple(kind=kind):
+            return _NAMES[kind]
+        case ListType():
+            return "list"
+        case Object():
+            return "map"
+        case Enum(values=values):
+            kinds = {_kind_of(value) for value in values}
+            return kinds.pop() if len(kinds) == 1 else None
+        case Ref() | None:
+            return None
+
+
+def _kind_of(value: Value) -> str:
+    if value is None:
+        return "null"
+    if isinstance(value, bool):
+        return "boolean"
+    if isinstance(value, int | float):
+        return "number"
+    if isinstance(value, str):
+        return "text"
+    return "list" if isinstance(value, list | tuple) else "map"
+
+
+def _kind_of_node(node: Node, infer: Infer) -> str | None:
+    """Return the kind of an expression, which may be known where its type is not."""
+    match node:
+        case Constant(value=value):
+            return _kind_of(value)
+        case ListOf() | Each(name="map" | "filter"):
+            return "list"
+        case MapOf():
+            return "map"
+        case FunctionCall(name=name) if FUNCTIONS[name].gives in ("list", "map"):
+            return FUNCTIONS[name].gives
+    return kind_of_type(infer(node))
+
+
+def failing_arguments(call: FunctionCall, infer: Infer) -> Iterator[tuple[Span, str]]:
+    """Yield what is certain to fail in a call, with its place in the expression."""
+    function = FUNCTIONS[call.name]
+    failed = False
+    for position, argument in enumerate(call.arguments):
+        wanted = function.kinds(position, 0 if call.key is not None else len(call.arguments))
+        if call.key is not None:
+            wanted = frozenset({"list"})
+        given = _kind_of_node(argument, infer)
+        if given is not None and "any" not in wanted and given not in wanted:
+            failed = True
+            yield argument.span, f"{call.name} needs {_either(wanted)}, not {_with_article(given)}"
+    if not failed and (problem := _problem(call)) is not None:
+        yield problem.span, problem.message
+
+
+def _problem(call: FunctionCall) -> EvalError | None:
+    """Return how a short call on constants alone fails."""
+    constants = [argument.value for argument in call.arguments if isinstance(argument, Constant)]
+    # A range may be large however short its text is.
+    if len(constants) < len(call.arguments) or call.key is not None or call.name == "range":
+        return None
+    if sum(len(value) for value in constants if isinstance(value, str)) > _LONGEST_TRIED:
+        return None
+    try:
+        compile(Expression("", call)).evaluate({})
+    except EvalError as error:
+        return error
+    return None
+
+
+def _either(kinds: frozenset[str]) -> str:
+    return " or ".join(_with_article(kind) for kind in ("text", "number", "list", "map") if kind in kinds)
+
+
+def _with_article(kind: str) -> str:
+    return kind if kind == "null" else f"a {kind}"
