@@ -23,6 +23,9 @@ from tests.cli.directive_project import (
 from tests.processes import started, wait_until
 
 from quire.cli import main
+from quire.engine.interpreter.thread.compose import Bundle
+from quire.errors import Untrusted
+from quire.runs.runtime import Runtime
 
 SCRIPTED = ("--script", "replies.json")
 OUTPUTS = {"path": "report.txt", "ok": True}
@@ -261,6 +264,22 @@ def test_the_directive_chooses_its_model(said: Said, project: Path, monkeypatch:
     (project / "quire.toml").write_text('[models.tiers]\nsonnet = "script:replies.json"\n')
     assert main(["run", "deploy_staging", "-i", "target=eu"]) == 0
     assert "model: script:replies.json (the directive's tier sonnet: [models.tiers] sonnet)" in said()[1]
+
+
+def test_a_directive_that_is_called_has_the_settings_of_its_tier(project: Path) -> None:
+    tier = '[models.tiers.sonnet]\nmodel = "openai:m"\ntemperature = 0.5\nmax_tokens = 9\n'
+    (project / "quire.toml").write_text(tier)
+    bundle = Runtime.open(project).directives.gathering(one_model=False).gather("deploy_staging")
+    assert bundle is not None
+    assert (bundle.model, bundle.settings) == ("openai:m", {"temperature": 0.5, "max_tokens": 9})
+    assert Bundle.of(bundle.encoded()) == bundle
+
+
+@pytest.mark.parametrize("model", ["http://127.0.0.1:9/v1#m", "local:./evil.gguf"])
+def test_a_directive_that_is_called_does_not_use_a_model_of_a_clone(project: Path, model: str) -> None:
+    (project / "quire.toml").write_text(f'[models.tiers]\nsonnet = "{model}"\n')
+    with pytest.raises(Untrusted, match="as the model sonnet"):
+        Runtime.open(project).directives.gathering(one_model=False).gather("deploy_staging")
 
 
 def test_turns_as_lines(said: Said) -> None:

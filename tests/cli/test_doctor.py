@@ -74,6 +74,29 @@ def test_servers_and_providers(workspace: Path) -> None:
         assert hidden not in text
 
 
+def test_what_is_configured_of_models(workspace: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    home = tmp_path / "own"
+    home.mkdir()
+    monkeypatch.setenv("QUIRE_HOME", str(home))
+    (home / "quire.toml").write_text(
+        '[models.tiers]\nplain = "openai:x"\n[models.tiers.cheap]\nmodel = "house:small"\ntemperature = 0.2\n'
+        'max_tokens = 8000\nreasoning = "low"\ntimeout = "1m"\nat_once = 2\n'
+        '[agents.calm]\nmodel = "cheap"\nturns = 4\ntools = ["a", "b"]\n'
+        "[models.limits.house]\nat_once = 8\ntokens_per_minute = 100000\n"
+        '[models.prices."house:small"]\ninput = 0.5\noutput = 2\n'
+    )
+    (workspace / "quire.toml").write_text("[models.limits.house]\ncalls_per_minute = 60\n")
+    found = examine()[1]
+    assert found["tier plain"] == ("ok", "openai:x")
+    assert found["tier cheap"][1] == (
+        "house:small, temperature 0.2, replies of at most 8,000 tokens, reasoning low, timeout 60 s, 2 at once"
+    )
+    assert found["agent calm"] == ("ok", "cheap, 4 turns, tools a b")
+    assert found["limits of house"] == ("ok", "8 calls at once, 100,000 tokens a minute")
+    assert found["limits of house (of the workspace)"] == ("ok", "60 calls a minute")
+    assert found["price of house:small"] == ("ok", "$0.5 in, $2 out per million tokens")
+
+
 def test_one_request_waits(workspace: Path) -> None:
     (workspace / "quire.toml").write_text('[models.providers.b]\nbase_url = "http://b"\n')
     assert examine()[1]["trust"] == ("missing", "1 request waits for you: quire trust workspace")

@@ -5,14 +5,20 @@ from __future__ import annotations
 import pytest
 from tests.engine.house import House
 from tests.engine.test_pipeline import output, walk
+from tests.engine.thread.crew import directive
 
 from quire.engine.conversation import Message
 from quire.engine.interpreter.environment import Profile
+from quire.engine.interpreter.thread.compose import Bundle
+from quire.engine.interpreter.thread.interpret import interpret_directive
+from quire.engine.interpreter.thread.setup import ParentContext, set_up
 from quire.engine.ports import smallest
 from quire.engine.request_hashes import request_hash
 from quire.engine.requests import Bounds, ModelRequest, Walk
 from quire.models.choose import CallSettings
+from quire.plan.thread import THREAD_PATH
 from quire.runs.pins import misshapen_pin, pinned_profiles, read_profiles
+from quire.trust.capabilities import Grants
 from quire.values import Value
 from quire.workspace.settings import AgentSettings
 
@@ -46,6 +52,14 @@ async def test_the_settings_of_a_profile_reach_the_model(house: House) -> None:
     (call,) = house.model.calls
     assert (call.temperature, call.max_tokens, call.reasoning, call.timeout) == (0.3, 70, "low", 9.0)
     assert call.run == house.run
+
+
+async def test_the_settings_of_a_tier_reach_the_model_of_a_thread(house: House) -> None:
+    settings: dict[str, Value] = {"temperature": 0.3, "max_tokens": 70, "reasoning": "low", "timeout": 9.0}
+    bundle = Bundle("main", {"main": directive("main")}, settings=settings)
+    await house.drive(interpret_directive(set_up(bundle, {}, THREAD_PATH, above=ParentContext(Grants.of(("rye.*",))))))
+    call = house.model.calls[0]
+    assert (call.temperature, call.max_tokens, call.reasoning, call.timeout) == (0.3, 70, "low", 9.0)
 
 
 async def test_the_smallest_limit_of_a_reply_counts(house: House) -> None:

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from quire.errors import CannotStart, NoModel
-from quire.models.choose import MODEL_BY_KEY, ModelSettings, ProviderSettings
+from quire.models.choose import MODEL_BY_KEY, CallSettings, ModelSettings, ProviderSettings
 from quire.models.tiers import TIER_MODELS, choose, thread_model
 
 NOWHERE = {"OLLAMA_HOST": "127.0.0.1:9", "QUIRE_MODELS": "/nonexistent"}
@@ -162,3 +162,11 @@ def test_every_model_of_the_table_exists() -> None:
     models = pytest.importorskip("pydantic_ai.models")
     known = set(models.known_model_names())
     assert {f"{provider}:{name}" for provider, sizes in TIER_MODELS.items() for name in sizes.values()} <= known
+
+
+def test_the_settings_of_a_tier_come_with_it() -> None:
+    cool = CallSettings(temperature=0.0)
+    models = ModelSettings(default="low", tiers={"low": "mine:small"}, tier_settings={"low": cool})
+    for attributes in ({"tier": "low"}, {"tier": "haiku"}, {"fallback": "low"}, {"tier": "sonnet"}, {}):
+        assert thread_model(attributes, models, {}).settings == cool
+    assert thread_model({"id": "ollama:x"}, models, {}).settings == CallSettings()

@@ -33,6 +33,9 @@ def runtime(folder: Path) -> Runtime:
     [
         (f'[models]\ndefault = "{URL}#m"\n', PLAYBOOK, None),
         (f'[models]\ndefault = "low"\n[models.tiers]\nlow = "{URL}#m"\n', PLAYBOOK, None),
+        (f'[models.tiers]\nlow = "{URL}#m"\n', PLAYBOOK, "low"),
+        (f'[models.tiers.low]\nmodel = "{URL}#m"\n', PLAYBOOK, "low"),
+        (f'[models]\ndefault = "low"\n[models.tiers.low]\nmodel = "{URL}#m"\n', PLAYBOOK, None),
         (f'[models]\ndefault = "corp:m"\n[models.providers.corp]\nbase_url = "{URL}"\n', PLAYBOOK, None),
         (f'[models.providers.openai]\nbase_url = "{URL}"\napi_key_env = "OPENAI_API_KEY"\n', PLAYBOOK, "openai:gpt"),
         (f'[agents.default]\nmodel = "{URL}#m"\n', PIPELINE, "openai:gpt-6.1-terra"),

@@ -269,7 +269,7 @@ _MOVES = frozenset({"delta", "effect", "step_started", "step_completed", "questi
 
 
 class _Listener:
-    """Passes the events of a run to its view, and shows a note while something is to be tried again."""
+    """Passes the events of a run to its view, and shows a note while something waits or is to be tried again."""
 
     def __init__(self, progress: Progress, view: View) -> None:
         self._progress = progress
@@ -287,6 +287,9 @@ class _Listener:
         if event.type == "retry":
             self._retrying = True
             self._view.note(f"asking again in {event.live['seconds']} s: {one_line(str(event.live['reason']))}")
+        elif event.type == "queued":
+            self._retrying = True
+            self._view.note(one_line(str(event.live["reason"])))
         elif event.type == "store_locked":
             self._retrying = True
             self._view.note(f"nothing can be recorded yet, trying again: {one_line(str(event.live['reason']))}")

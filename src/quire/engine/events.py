@@ -66,6 +66,10 @@ class Feed:
         """Report that a failed model call will be made again."""
         self._tell("retry", path, label, {}, {"seconds": seconds, "reason": reason})
 
+    def queued(self, path: str, label: str, reason: str) -> None:
+        """Report that a model call waits for others because of a limit."""
+        self._tell("queued", path, label, {}, {"reason": reason})
+
     def held_up(self, reason: str) -> None:
         """Report that the pending events cannot be written yet; the write will be tried again."""
         self._tell("store_locked", "", "", {}, {"reason": reason})

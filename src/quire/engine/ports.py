@@ -76,6 +76,8 @@ class ModelCall:
     allow: tuple[str, ...] | None = None
     on_retry: Callable[[float, str], None] | None = field(default=None, compare=False)
     """Called with (seconds, reason) for each wait before the call is made again."""
+    on_wait: Callable[[str], None] | None = field(default=None, compare=False)
+    """Called with the reason if the call waits for others because of a limit."""
 
 
 class ModelReply(Struct, frozen=True):

@@ -25,7 +25,7 @@ from quire.trust.capabilities import Grants
 from quire.trust.risk import project_risk, require_granted
 from quire.trust.signatures import Verification, verify_text
 from quire.trust.trusted_keys import TrustedKeys
-from quire.workspace.consent import HOOKS, is_trusted, require_trusted
+from quire.workspace.consent import HOOKS, is_trusted, require_model, require_trusted
 from quire.workspace.grants import reaching
 
 if TYPE_CHECKING:
@@ -95,8 +95,12 @@ class BundleBuilder:
         knowledge = self._knowledge(chain, hooks)
         targets = hook_targets([*(hook for one in chain for hook in one.hooks), *hooks], self._items, self._find)
         warnings = (*self._items.warnings[before:], *problems, *targets)
-        model = thread_model(chain[0].model, self._settings.models, self._environ).spec if self._model else ""
-        return Bundle(found.id, directives, knowledge, text, model, warnings, places), chain
+        bundle = Bundle(found.id, directives, knowledge, text, "", warnings, places)
+        if self._model:
+            choice = thread_model(chain[0].model, self._settings.models, self._environ)
+            require_model(self._settings, choice.spec)
+            bundle = replace(bundle, model=choice.spec, settings=choice.settings.as_value())
+        return bundle, chain
 
     def _chain(self, leaf: Item, directives: dict[str, str], places: dict[str, str]) -> list[Thread]:
         """Read the directive and its ancestors. A circular or broken chain is reported when it is composed."""

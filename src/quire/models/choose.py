@@ -1,21 +1,19 @@
 """Choose the model of a run and say why: the one that was asked for, else the configured one, else one that is
 available.
 
-The settings that the reader of `quire.toml` builds are here too, a model with a price set by the user, and a lookup of
-the local Ollama that uses only the standard library, so that choosing stays cheap.
+The settings that the reader of `quire.toml` builds are here too, and a lookup of the local Ollama that uses only the
+standard library, so that choosing stays cheap.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from msgspec import Struct, field
-from msgspec.structs import replace
 
-from quire.engine.ports import LONGEST_REPLY, Model, ModelCall, ModelReply
 from quire.errors import NoModel
 
 if TYPE_CHECKING:
@@ -52,6 +50,18 @@ class CallSettings(Struct, frozen=True, omit_defaults=True):
 
 
 PINNED = ("temperature", "max_tokens", "reasoning", "timeout")
+NO_SETTINGS = CallSettings()
+
+
+class ProviderLimits(Struct, frozen=True):
+    """A table `[models.limits.PROVIDER]`: what all runs of a process together may ask of a provider; None for no
+    limit."""
+
+    at_once: int | None = None
+    """How many calls may run side by side."""
+    calls_per_minute: int | None = None
+    tokens_per_minute: int | None = None
+    """Tokens that are read and written."""
 
 
 class Price(Struct, frozen=True):
@@ -73,6 +83,23 @@ class ModelSettings(Struct, frozen=True):
     """Seconds that a service may be silent, before a reply and in the middle of one."""
     prices: Mapping[str, Price] = field(default_factory=dict)
     """By the name of a model; only the user's own file sets them."""
+    limits: Mapping[str, ProviderLimits] = field(default_factory=dict)
+    """By the name of a provider, or the host of an address; those of the user's own file."""
+    folder: str = ""
+    """The workspace whose limits follow."""
+    folder_limits: Mapping[str, ProviderLimits] = field(default_factory=dict)
+    """Those of the workspace, which hold as well."""
+    agent_limits: Mapping[str, int] = field(default_factory=dict)
+    """How many calls of each agent may run side by side."""
+
+    @property
+    def has_limits(self) -> bool:
+        at_once = any(one.at_once is not None for one in self.tier_settings.values())
+        return bool(self.limits or self.folder_limits or self.agent_limits or at_once)
+
+    def settings_of(self, tier: str) -> CallSettings:
+        """Return the settings of a tier; none for other names."""
+        return self.tier_settings.get(tier, NO_SETTINGS)
 
 
 def price_key(spec: str, settings: ModelSettings) -> str:
@@ -82,33 +109,6 @@ def price_key(spec: str, settings: ModelSettings) -> str:
 
 CHARACTERS_A_TOKEN = 3
 MILLION = 1_000_000
-
-
-class WithPrice:
-    """A model with a price set by the user: it is charged by its tokens, whatever a price list says."""
-
-    def __init__(self, model: Model, price: Price) -> None:
-        self._model = model
-        self._price = price
-
-    @property
-    def name(self) -> str:
-        return self._model.name
-
-    def estimate(self, call: ModelCall) -> float | None:
-        said = len(call.system) + sum(len(message.content) for message in call.messages)
-        offered = sum(len(tool.name) + len(tool.description) + len(str(tool.schema)) for tool in call.tools)
-        return self._cost((said + offered) // CHARACTERS_A_TOKEN + 1, call.max_tokens or LONGEST_REPLY)
-
-    async def complete(self, call: ModelCall, on_delta: Callable[[str], None]) -> ModelReply:
-        reply = await self._model.complete(call, on_delta)
-        usage = reply.usage
-        # A reply whose tokens were not counted has a price, but it is unknown.
-        cost = self._cost(usage.input_tokens, usage.output_tokens) if usage.output_tokens > 0 else None
-        return replace(reply, usage=replace(usage, cost=cost))
-
-    def _cost(self, read: int, written: int) -> float:
-        return (read * self._price.input + written * self._price.output) / MILLION
 
 
 PORT = 11434
@@ -157,6 +157,8 @@ class Choice(Struct, frozen=True):
     spec: str
     reason: str
     """Where the name came from, for people."""
+    settings: CallSettings = NO_SETTINGS
+    """Those of the tier that was named."""
 
 
 MODEL_BY_KEY: Mapping[str, str] = {
@@ -203,5 +205,5 @@ def choose_model(asked: str | None, document: str | None, config: ModelSettings,
 
 def _resolved(named: str, reason: str, config: ModelSettings) -> Choice:
     if named in config.tiers:
-        return Choice(config.tiers[named], f"{reason}, tier {named}")
+        return Choice(config.tiers[named], f"{reason}, tier {named}", config.settings_of(named))
     return Choice(named, reason)

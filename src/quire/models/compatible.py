@@ -16,7 +16,6 @@ from pydantic_ai.models.openai import OpenAIChatModel
 from pydantic_ai.providers.openai_compatible import OpenAICompatibleProvider
 
 from quire.models.providers import HostedModel, PriceSource
-from quire.models.retry import Retrying
 
 if TYPE_CHECKING:
     import httpx2
@@ -44,7 +43,7 @@ def compatible_model(
 
     price: PriceSource = "free" if free else "unknown"
     secrets, hint = ((key,), "") if key else ((), no_key)
-    hosted = HostedModel(
+    return HostedModel(
         spec,
         build,
         price=price,
@@ -54,7 +53,6 @@ def compatible_model(
         absent=absent,
         effort="openai_reasoning_effort",
     )
-    return Retrying(hosted)
 
 
 def _only_ours(key: str) -> Callable[[httpx2.Request], Awaitable[None]]:

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import urldefrag, urlsplit
 
 from quire.errors import CannotStart
-from quire.models.choose import ModelSettings, ProviderSettings, ollama_url, price_key
+from quire.models.choose import NO_SETTINGS, ModelSettings, ProviderSettings, ollama_url, price_key
 from quire.models.downloads import pulled_model, pulled_models
 from quire.wording import did_you_mean, nearest
 
@@ -38,13 +38,24 @@ _OWN_CLIENT = ("openai", "openai-chat", "openai-responses", "anthropic", "google
 
 def open_model(spec: str, config: ModelSettings, environ: Mapping[str, str] = os.environ) -> Model:
     """Open a model. Raises `CannotStart` for every problem that can be detected before the first call."""
-    model = _open(config.tiers.get(spec, spec), config, environ)
-    price = config.prices.get(price_key(spec, config))
-    if price is None:
-        return model
-    from quire.models.choose import WithPrice
+    name = config.tiers.get(spec, spec)
+    model = _open(name, config, environ)
+    if not name.startswith("script:"):
+        if config.has_limits:
+            from quire.models.limits import limited
 
-    return WithPrice(model, price)
+            model = limited(model, name, config)
+        if not name.startswith("local:"):
+            from quire.models.retry import Retrying
+
+            # Each try is a call that the limits count, and no place is held between two of them.
+            model = Retrying(model)
+    price, settings = config.prices.get(price_key(spec, config)), config.settings_of(spec)
+    if price is None and settings == NO_SETTINGS:
+        return model
+    from quire.models.wrappers import WithPrice, with_settings
+
+    return with_settings(model if price is None else WithPrice(model, price), settings)
 
 
 def _open(spec: str, config: ModelSettings, environ: Mapping[str, str]) -> Model:
@@ -139,7 +150,6 @@ def _hosted(spec: str, provider: str, config: ModelSettings, environ: Mapping[st
         from pydantic_ai.providers import Provider, infer_provider, infer_provider_class
 
         from quire.models.providers import HostedModel
-        from quire.models.retry import Retrying
     except ImportError:
         raise CannotStart(_NO_LIBRARY) from None
     try:
@@ -159,7 +169,7 @@ def _hosted(spec: str, provider: str, config: ModelSettings, environ: Mapping[st
         return infer_model(spec, make)
 
     try:
-        return Retrying(HostedModel(spec, build, price="listed", read_seconds=config.timeout))
+        return HostedModel(spec, build, price="listed", read_seconds=config.timeout)
     except ImportError as error:
         raise CannotStart(_missing_package(spec, error)) from None
     except UserError as error:

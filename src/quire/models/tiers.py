@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from quire.errors import CannotStart
-from quire.models.choose import MODEL_BY_KEY, Choice, ModelSettings, choose_model
+from quire.models.choose import MODEL_BY_KEY, NO_SETTINGS, Choice, ModelSettings, choose_model
 
 _LOW = ("low", "haiku", "fast", "cheap", "small", "mini")
 _GENERAL = ("general", "sonnet", "medium", "balanced", "standard")
@@ -131,10 +131,10 @@ def thread_model(attributes: Mapping[str, str], models: ModelSettings, environ: 
         found = _by_tier(tier, models, environ)
         if found is not None:
             what = f"the directive's {key} {tier}"
-            return Choice(found.spec, _because(passed, f"{what}: {found.reason}"))
+            return Choice(found.spec, _because(passed, f"{what}: {found.reason}"), found.settings)
         passed.append(f"{key} {tier} has no model here")
     default = choose_model(None, None, models, environ)
-    return Choice(default.spec, _because(passed, default.reason))
+    return Choice(default.spec, _because(passed, default.reason), default.settings)
 
 
 def _by_id(named: str, provider: str, models: ModelSettings, environ: Mapping[str, str]) -> tuple[str, str]:
@@ -163,12 +163,14 @@ def _by_tier(tier: str, models: ModelSettings, environ: Mapping[str, str]) -> Ch
     same = [tier, *(name for name in _INSTEAD[family][: len(family)] if name != tier)] if family else [tier]
     for name in same:
         if name in models.tiers:
-            return Choice(models.tiers[name], f"[models.tiers] {name}")
+            return Choice(models.tiers[name], f"[models.tiers] {name}", models.settings_of(name))
     if family is None:
         return None
     if models.default is not None:
         spec = models.tiers.get(models.default, models.default)
-        return Choice(_sized(spec, family, models), "[models] default")
+        sized = _sized(spec, family, models)
+        settings = models.settings_of(models.default) if sized == spec else NO_SETTINGS
+        return Choice(sized, "[models] default", settings)
     for variable, spec in MODEL_BY_KEY.items():
         if environ.get(variable):
             return Choice(_sized(spec, family, models), f"{variable} is set")

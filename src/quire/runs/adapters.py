@@ -12,7 +12,7 @@ from msgspec import Struct
 from quire.engine.interpreter.playbook.steps import WrongAnswer, checked_answer, unattended_answer
 from quire.engine.ports import Model, ModelCall, ModelReply, People, Present
 from quire.errors import ModelFailed, StepFailed
-from quire.models.choose import Choice, choose_model
+from quire.models.choose import NO_SETTINGS, CallSettings, Choice, choose_model
 from quire.models.open import open_model
 from quire.plan.ways import shell_way, typed_way
 from quire.values import clean
@@ -175,7 +175,7 @@ class Models(Struct, frozen=True):
     def choose(self, asked: str | None, wanted: Callable[[], Choice] | None = None) -> Choice:
         """Return the model that a run started now would use, and the reason. `wanted` returns the choice of the
         document."""
-        from quire.workspace.consent import require_trusted
+        from quire.workspace.consent import require_model, require_trusted
 
         if self.given is not None:
             return Choice(self.given.name, "given")
@@ -186,19 +186,28 @@ class Models(Struct, frozen=True):
         if asked is None and choice.spec.startswith(("http://", "https://")):
             require_trusted(self.settings)
         if asked is None or asked in self.settings.models.tiers:
-            self._check_excess(choice.spec)
+            require_model(self.settings, choice.spec)
         self._check_provider(choice.spec)
         return choice
 
-    def open(self, spec: str) -> Model:
-        """Open a model by its name. Without a name, for a run that calls no model, the result fails when it is
-        called."""
+    def open(self, spec: str, settings: CallSettings = NO_SETTINGS) -> Model:
+        """Open a model by its name, with settings of its calls. Without a name, for a run that calls no model, the
+        result fails when it is called."""
+        from quire.workspace.consent import require_model
+
         if self.given is not None:
             return self.given
         self._check_provider(spec)
         if spec in self.settings.models.tiers:
-            self._check_excess(self.settings.models.tiers[spec])
-        return open_model(spec, self.settings.models, self.environ) if spec else NoModelHere()
+            require_model(self.settings, self.settings.models.tiers[spec])
+        if not spec:
+            return NoModelHere()
+        model = open_model(spec, self.settings.models, self.environ)
+        if settings == NO_SETTINGS:
+            return model
+        from quire.models.wrappers import with_settings
+
+        return with_settings(model, settings)
 
     def context_budget(self, spec: str) -> int:
         """Return how many characters of earlier results a model is given. Without a setting it depends on the model.
@@ -217,14 +226,6 @@ class Models(Struct, frozen=True):
 
         name = self.settings.models.tiers.get(spec, spec).partition(":")[0]
         if name in self.settings.models.providers:
-            require_trusted(self.settings)
-
-    def _check_excess(self, spec: str) -> None:
-        """Raise `Untrusted` for a model that the workspace requests beyond the user's own settings, such as a file of
-        weights, until the user has agreed."""
-        from quire.workspace.consent import require_trusted
-
-        if any(one.kind == "model" and one.value == spec for one in self.settings.excess):
             require_trusted(self.settings)
 
 

@@ -12,40 +12,23 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
-
-from msgspec import Struct
+from typing import TYPE_CHECKING
 
 from quire import __version__
 from quire.errors import BadConfiguration, QuireError
+from quire.runs.doctor_models import Finding, configured_models, models_here
 from quire.wording import pluralize
 from quire.workspace.locate import Workspace, user_space
 
 if TYPE_CHECKING:
     from quire.library.items import ItemType
     from quire.tools.registry import ToolSpec
-    from quire.values import Value
     from quire.workspace.mcp_config import McpServer
     from quire.workspace.settings import Settings
-
-State = Literal["ok", "missing", "problem"]
 
 EXTRAS = {"llm": "pydantic_ai", "local": "xllamacpp", "mcp": "mcp", "web": "starlette"}
 _KINDS: tuple[tuple[ItemType, str], ...] = (("directive", "directives"), ("knowledge", "knowledge items"))
 _LISTED = 8
-
-
-class Finding(Struct, frozen=True):
-    """One line of the report."""
-
-    what: str
-    state: State
-    """`missing` is something that a run may do without; `problem` is something to repair."""
-    detail: str
-
-    def data(self) -> dict[str, Value]:
-        """Return the line as JSON."""
-        return {"what": self.what, "state": self.state, "detail": self.detail}
 
 
 def examine(workspace: Workspace, environ: Mapping[str, str] | None = None) -> Iterator[Finding]:
@@ -72,7 +55,7 @@ def examine(workspace: Workspace, environ: Mapping[str, str] | None = None) -> I
         else:
             yield Finding(f"extra {extra}", "missing", f"pip install 'quire[{extra}]'")
     yield _sandbox()
-    yield from _models()
+    yield from models_here()
 
 
 def _sandbox() -> Finding:
@@ -101,11 +84,7 @@ def _settings(settings: Settings, environ: Mapping[str, str] | None) -> Iterator
     yield from _pipelines(settings)
     yield from _directives(settings)
     yield from _keys(settings)
-    for name, provider in sorted(settings.models.providers.items()):
-        if provider.api_key_env and not os.environ.get(provider.api_key_env):
-            yield Finding(f"provider {name}", "missing", f"{provider.api_key_env} is not set")
-        else:
-            yield Finding(f"provider {name}", "ok", provider.base_url)
+    yield from configured_models(settings)
     yield from _python_tools(settings)
     for host in settings.http:
         missing = host.missing(os.environ if environ is None else environ)
@@ -306,17 +285,3 @@ def _not_writable(path: Path) -> Path | None:
     folder = next(one for one in path.parents if one.exists())
     wanted = [*([path] if path.exists() else []), folder]
     return next((one for one in wanted if not os.access(one, os.W_OK)), None)
-
-
-def _models() -> Iterator[Finding]:
-    from quire.models.choose import MODEL_BY_KEY
-    from quire.models.downloads import models_folder, pulled_models
-
-    # Names only: a value of the environment is never printed.
-    present = [name for name in MODEL_BY_KEY if os.environ.get(name)]
-    yield Finding("provider keys", "ok" if present else "missing", ", ".join(present) or "none in the environment")
-    pulled = [one.name for one in pulled_models()]
-    if pulled:
-        yield Finding("embedded models", "ok", ", ".join(pulled))
-    else:
-        yield Finding("embedded models", "missing", f"none in {models_folder()}: quire model pull smollm2")

@@ -120,10 +120,16 @@ async def _look_here(runtime: Runtime, row: RunRow, held: PinnedRun, gate: Tools
 def _ports(runtime: Runtime, pins: PinnedState, gate: Tools, loader: ItemLoader, people: People | None) -> Ports:
     somebody: People = Unattended() if pins.unattended else people or Nobody()
     redactor = redactor_of(runtime.settings, runtime.environ, reach_of(Grants.of(pins.grants)).variables)
-    model: Model = Redacted(runtime.models.open(pins.instead or pins.model), redactor)
+    spec = pins.instead or pins.model
+    model: Model = Redacted(runtime.models.open(spec, pins.settings_of(spec)), redactor)
+    others: dict[str, Model] = {}
 
     def other(spec: str) -> Model:
-        return model if pins.instead else Redacted(runtime.models.open(spec), redactor)
+        if pins.instead:
+            return model
+        if spec not in others:
+            others[spec] = Redacted(runtime.models.open(spec), redactor)
+        return others[spec]
 
     answering = GivenAnswers(pins.answers, somebody)
     return Ports(runtime.store, model, gate, loader, answering, runtime.clock, other_model=other)

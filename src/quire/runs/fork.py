@@ -254,7 +254,8 @@ def _pins(runtime: Runtime, view: RunView, place: Place, changes: Changes) -> tu
         return pins, ""
     choice = runtime.choose_model(changes.model, view.document.runnable())
     runtime.check_model(choice.spec)
-    return replace(pins, model=choice.spec, instead=choice.spec), choice.reason
+    settings = choice.settings.as_value()
+    return replace(pins, model=choice.spec, instead=choice.spec, model_settings=settings), choice.reason
 
 
 def _granted(

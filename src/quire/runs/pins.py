@@ -22,6 +22,7 @@ from quire.engine.interpreter.environment import Environment, Profile
 from quire.errors import RunState
 from quire.library.callees import callee_from_pin, document_from_pin
 from quire.library.texts import open_document
+from quire.models.choose import NO_SETTINGS, CallSettings
 from quire.plan.nodes import KNOWN_VERSIONS, SEMANTICS_VERSION, Plan
 from quire.source import Source
 from quire.trust.capabilities import Grants
@@ -82,21 +83,25 @@ _CALL_SETTINGS: Mapping[str, Shape] = {
 }
 
 
+def _are_call_settings(value: Value) -> bool:
+    return isinstance(value, Mapping) and all(
+        name in _CALL_SETTINGS and _CALL_SETTINGS[name](one) for name, one in value.items()
+    )
+
+
 def _is_profile(value: Value) -> bool:
     if not isinstance(value, list | tuple) or not 3 <= len(value) <= 5:
         return False
     if not (_are_texts(value[:2]) and _are_texts(value[2]) and all(_or_none(_is_count)(one) for one in value[3:4])):
         return False
-    settings = value[4] if len(value) == 5 else {}
-    return isinstance(settings, Mapping) and all(
-        name in _CALL_SETTINGS and _CALL_SETTINGS[name](one) for name, one in settings.items()
-    )
+    return len(value) < 5 or _are_call_settings(value[4])
 
 
 SHAPES: Mapping[str, Shape] = {
     "document": _is_text,
     "folder": _or_none(_is_text),
     "model": _is_text,
+    "model_settings": _are_call_settings,
     "inputs": _is_map,
     "breakpoints": _are_texts,
     "answers": _is_map_of(_is_text),
@@ -194,12 +199,19 @@ class PinnedState(Struct, frozen=True):
     """See `RunOptions`."""
     reuse: str = ""
     """The run whose replies are taken; empty for most runs."""
+    model_settings: Mapping[str, Value] = field(default_factory=dict)
+    """Settings of the tier that the run's own model was chosen by."""
     semantics_version: int = SEMANTICS_VERSION
+
+    def settings_of(self, spec: str) -> CallSettings:
+        """Return the settings of the run's own model; none for one that is called in its place."""
+        return CallSettings(**cast("dict[str, Any]", self.model_settings)) if spec == self.model else NO_SETTINGS
 
     def as_json(self) -> dict[str, Value]:
         stored = cast("dict[str, Value]", asdict(self))
-        if not self.reuse:
-            del stored["reuse"]
+        for name in ("reuse", "model_settings"):
+            if not stored[name]:
+                del stored[name]
         return stored
 
     @classmethod

@@ -197,7 +197,7 @@ def _means(plan: Plan, documents: Mapping[str, Plan], breakpoints: tuple[str, ..
 def _choice(runtime: Runtime, old: _Old, changes: Changes) -> Choice | None:
     if changes.model or not old.trusted or not old.pins.model:
         return None
-    return Choice(old.pins.model, f"as run {old.row.id} was started")
+    return Choice(old.pins.model, f"as run {old.row.id} was started", old.pins.settings_of(old.pins.model))
 
 
 def _as_before(runtime: Runtime, old: _Old, pins: PinnedState, changes: Changes, instead: bool) -> PinnedState:

@@ -15,6 +15,7 @@ from msgspec import Struct, field
 from quire.engine.reused_replies import EarlierReplies, ModelNames, Saved, is_cut, saved_by
 from quire.errors import BrokenSeal, CannotStart, NoSuchRun, Refused
 from quire.runs.resume import apply_amendments
+from quire.values import encode
 
 if TYPE_CHECKING:
     from quire.engine.progress import Progress
@@ -89,8 +90,14 @@ async def earlier_replies(
     from quire.runs.pins import PinnedState
 
     before = apply_amendments(PinnedState.of(row.pins), records)
-    names = ModelNames(before.model, before.instead), ModelNames(pins.model, pins.instead)
-    return EarlierReplies(row.id, records, names, own), ""
+    return EarlierReplies(row.id, records, (_names(before), _names(pins)), own), ""
+
+
+def _names(pins: PinnedState) -> ModelNames:
+    """Return the names of a run's models, with the settings of the tier: at another temperature, another model."""
+    settings = {name: value for name, value in pins.model_settings.items() if name != "timeout"}
+    own = f"{pins.model} {encode(settings)}" if settings else pins.model
+    return ModelNames(own, own if pins.instead == pins.model else pins.instead)
 
 
 class ReusedStep(Struct):

@@ -72,20 +72,20 @@ async def prepare(
     check_step_labels(plan, options.breakpoints, options.answers, documents)
     if "agents" in settings.requested and has_agents(parts.plans):
         require_trusted(settings)
-    model = _model(runtime, parts, options, choice)
+    choice = _model(runtime, parts, options, choice)
     folder = folder_of(document)
     if options.reuse:
         from quire.runs.reuse import find_earlier
 
         options = replace(options, reuse=await find_earlier(runtime, options.reuse, document, folder))
     at = Path(folder) if folder else None
-    start = Start(plan, documents, bundles, parts.granted, at, model, options.limits, bool(options.reuse))
+    start = Start(plan, documents, bundles, parts.granted, at, choice.spec, options.limits, bool(options.reuse))
     warnings = await runtime.preflight(start)
     try:
         encode(values)
     except InvalidValue as error:
         raise BadInputs([f"the inputs are not JSON: {error}"]) from None
-    return _pins(runtime, parts, options, model, values, folder, warnings), parts.texts
+    return _pins(runtime, parts, options, choice, values, folder, warnings), parts.texts
 
 
 class _Parts(Struct, frozen=True):
@@ -137,34 +137,36 @@ def _gather(runtime: Runtime, document: Document, inputs: Mapping[str, Value], o
     return _Parts(document, callees, started, granted, one_model)
 
 
-def _model(runtime: Runtime, parts: _Parts, options: RunOptions, choice: Choice | None) -> str:
-    """Return the name of the run's model, empty if none is asked, and check here what the models of the run need."""
-    model = ""
-    if choice is not None or asks_a_model(parts.plans):
-        model = (choice or runtime.choose_model(options.model, parts.plan)).spec
+def _model(runtime: Runtime, parts: _Parts, options: RunOptions, choice: Choice | None) -> Choice:
+    """Return the run's model, without a name if none is asked, and check here what the models of the run need."""
+    if choice is None:
+        asks = asks_a_model(parts.plans)
+        choice = runtime.choose_model(options.model, parts.plan) if asks else Choice("", "no step asks a model")
+    model = choice.spec
     if not runtime.queue:
         opened = runtime.models.open(model)
         if hasattr(opened, "ways") and isinstance(opened, Scripted):  # Python takes long over a protocol
             _check_script(opened, parts.plan, parts.documents)
         check_prices(runtime.models, asked_models(runtime, model, parts.plans, parts.bundles), options.budget)
-    return model
+    return choice
 
 
 def _pins(
     runtime: Runtime,
     parts: _Parts,
     options: RunOptions,
-    model: str,
+    choice: Choice,
     values: Mapping[str, Value],
     folder: str | None,
     warnings: tuple[str, ...],
 ) -> PinnedState:
     document, started = parts.document, parts.started
-    context_budget = runtime.models.context_budget(model)
+    context_budget = runtime.models.context_budget(choice.spec)
     return PinnedState(
         document=document.sha256,
         folder=folder,
-        model=model,
+        model=choice.spec,
+        model_settings=choice.settings.as_value(),
         inputs=values,
         breakpoints=options.breakpoints,
         answers=dict(options.answers),

@@ -15,7 +15,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from quire.errors import BadConfiguration
-from quire.models.choose import TIMEOUT, ModelSettings, Price, ProviderSettings
+from quire.models.choose import ModelSettings
 from quire.patterns import late_pattern
 from quire.source import read_bytes, real_path
 from quire.workspace.locate import SAFE_FOLDERS, Workspace, has_table, user_space
@@ -93,10 +93,16 @@ def load_settings(workspace: Workspace, environ: Mapping[str, str] | None = None
     read = _contents(str(workspace.folder), str(user), *files)
     own, theirs, merged, users, requests = read.own, read.theirs, read.merged, read.users, read.requests
     prompts, knowledge = (_folders(workspace.folder, theirs, name) for name in ("prompts", "knowledge"))
+    models, agents = merged.models, merged.agents
+    if models != ModelSettings() or agents:
+        from quire.workspace.model_tables import combined_agents, combined_models
+
+        agents = combined_agents(agents, users.agents)
+        models = combined_models(models, users.models, requests.models, agents, str(workspace.folder))
     settings = Settings(
         workspace=workspace,
         user=user,
-        models=merged.models,
+        models=models,
         tools=requests.tools,
         granted=users.tools.allow,
         denied=(*users.tools.deny, *requests.tools.deny),
@@ -107,7 +113,7 @@ def load_settings(workspace: Workspace, environ: Mapping[str, str] | None = None
         knowledge_folders=knowledge + _folders(user, own, "knowledge"),
         trust=merged.trust,
         store_url=merged.store_url,
-        agents=merged.agents,
+        agents=agents,
         spawn=merged.spawn,
         pipelines=requests.pipelines,
         cluster=server_of_one_file(merged.cluster, theirs, requests.cluster, users.cluster),
@@ -234,15 +240,16 @@ def _settings(
         table = top.table(name)
         table.texts("folders")
         table.end()
+    models, agents = _models_and_agents(top)
     settings = Settings(
         workspace=workspace,
         user=user,
-        models=_models(top.table("models")),
+        models=models,
         tools=_tools(top.table("tools")),
         runs=_runs(top.table("runs")),
         trust=_trust(top.table("trust")),
         store_url=_store(top.table("store")),
-        agents={name: _agent(table) for name, table in top.tables("agents").items()},
+        agents=agents,
         spawn=_safety(top.table("safety")),
         pipelines=_pipelines(top.table("pipelines")),
         cluster=read_cluster(top.table("cluster"), file.parent),
@@ -254,28 +261,13 @@ def _settings(
     return settings
 
 
-def _models(table: Table) -> ModelSettings:
-    default = table.text("default")
-    tiers = table.table("tiers").all_texts()
-    providers: dict[str, ProviderSettings] = {}
-    for name, provider in table.tables("providers").items():
-        url = provider.text("base_url")
-        if url is None and "base_url" not in provider.data:
-            provider.problems.append(f"{provider.file}: [{provider.name}] needs a base_url")
-        providers[name] = ProviderSettings(url or "", provider.text("api_key_env"), provider.duration("timeout"))
-        provider.end()
-    timeout = table.duration("timeout") or TIMEOUT
-    prices = {name: price for name, one in table.tables("prices").items() if (price := _price(one))}
-    table.end()
-    return ModelSettings(default=default, tiers=tiers, providers=providers, timeout=timeout, prices=prices)
+def _models_and_agents(top: Table) -> tuple[ModelSettings, dict[str, AgentSettings]]:
+    models, agents = top.table("models"), top.tables("agents")
+    if not models.data and not agents:
+        return ModelSettings(), {}
+    from quire.workspace.model_tables import read_agent, read_models  # most folders need none of it
 
-
-def _price(table: Table) -> Price | None:
-    read, written = table.amount("input"), table.amount("output")
-    if not {"input", "output"} <= table.data.keys():
-        table.problems.append(f"{table.file}: [{table.name}] needs input and output, in dollars per million tokens")
-    table.end()
-    return None if read is None or written is None else Price(read, written)
+    return read_models(models), {name: read_agent(table) for name, table in agents.items()}
 
 
 def _tools(table: Table) -> ToolSettings:
@@ -319,18 +311,6 @@ def _store(table: Table) -> str | None:
     url = table.text("url")
     table.end()
     return url
-
-
-def _agent(table: Table) -> AgentSettings:
-    turns = table.count("turns")
-    settings = AgentSettings(
-        table.text("model"),
-        table.text("system") or "",
-        table.texts("tools"),
-        turns,
-    )
-    table.end()
-    return settings
 
 
 def _safety(table: Table) -> SpawnSettings:

@@ -138,6 +138,23 @@ def require_trusted(settings: Settings) -> LoadedCode:
     )
 
 
+def require_model(settings: Settings, spec: str) -> None:
+    """Raise `Untrusted` for a model that the workspace names beyond the user's own settings, such as an address or a
+    file of weights, until the user has agreed."""
+    addresses = [one for _, one in _addresses(settings.requested)]
+    if spec in addresses or any(one.kind == "model" and one.value == spec for one in settings.excess):
+        require_trusted(settings)
+
+
+def _addresses(own: Mapping[str, object]) -> Iterator[tuple[str, str]]:
+    """Yield the addresses that a file names as models, each with the name of the tier, or `default`."""
+    models = _table(own, "models")
+    for name, tier in sorted({"default": models.get("default"), **_table(models, "tiers")}.items()):
+        spec = tier.get("model") if isinstance(tier, Mapping) else tier
+        if isinstance(spec, str) and spec.startswith(("http://", "https://")):
+            yield name, spec
+
+
 def _confirmed(settings: Settings) -> ConfirmedWorkspaces:
     return ConfirmedWorkspaces(settings.user / "trust" / "workspaces.json")
 
@@ -198,11 +215,8 @@ def _tables(settings: Settings) -> Iterator[tuple[str, Value]]:
         key = f"with the key in {fields['api_key_env']}" if "api_key_env" in fields else "without a key"
         does = f"send prompts of the provider {name} to {masked(fields.get('base_url', ''))}, {key}"
         yield _shown(does), ["provider", name, fields]
-    models = _table(own, "models")
-    named = {"default": models.get("default"), **_table(models, "tiers")}
-    for name, spec in sorted(named.items()):
-        if isinstance(spec, str) and spec.startswith(("http://", "https://")):
-            yield f"send prompts to {_shown(masked(spec))}, as the model {_shown(name)}", ["model", name, spec]
+    for name, spec in _addresses(own):
+        yield f"send prompts to {_shown(masked(spec))}, as the model {_shown(name)}", ["model", name, spec]
     for name, agent in sorted(_table(own, "agents").items()):
         yield f"define the agent {_shown(name)}: {_shown(masked(str(agent)))}", ["agent", name, str(agent)]
     for table in ("trust", "store", "cluster"):

@@ -54,6 +54,27 @@ class Table(Struct):
             lambda value: value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None,
         )
 
+    def positive(self, key: str) -> int | None:
+        return self._take(
+            key,
+            "a whole number, 1 or more",
+            lambda value: value if isinstance(value, int) and not isinstance(value, bool) and 0 < value < 1e9 else None,
+        )
+
+    def number(self, key: str, most: float) -> float | None:
+        """Return a number from 0 to `most`."""
+        return self._take(
+            key,
+            f"a number from 0 to {most:g}",
+            lambda value: found if (found := _amount(value)) is not None and found <= most else None,
+        )
+
+    def text_or_table(self, key: str) -> str | None:
+        """Return a text where a table may stand as well. Call this if it is not one."""
+        return self._take(
+            key, "text or a table", lambda value: value if isinstance(value, str) and value.strip() else None
+        )
+
     def flag(self, key: str, default: bool) -> bool:
         found = self._take(key, "true or false", lambda value: value if isinstance(value, bool) else None)
         return default if found is None else found

@@ -135,6 +135,7 @@ class Performer:
             identity=request.identity,
             allow=request.allow,
             on_retry=lambda wait, reason: self._feed.waiting(request.path, request.label, wait, reason),
+            on_wait=lambda reason: self._feed.queued(request.path, request.label, reason),
         )
 
     async def _model(self, request: ModelRequest) -> tuple[Value, Usage, tuple[float, ...]]:

@@ -282,6 +282,8 @@ class Bundle(Struct, frozen=True):
     """Where the permissions of each directive are written."""
     rules: int = THREAD_RULES
     """The version of the rules that the thread follows."""
+    settings: Mapping[str, Value] = field(default_factory=dict)
+    """Settings of the tier that the directive's `<model>` named, by the names of the fields of `ModelRequest`."""
 
     def encoded(self) -> str:
         return encode(
@@ -294,6 +296,7 @@ class Bundle(Struct, frozen=True):
                 "warnings": list(self.warnings),
                 "places": dict(self.places),
                 "rules": self.rules,
+                **({"settings": dict(self.settings)} if self.settings else {}),
             }
         )
 
@@ -309,6 +312,7 @@ class Bundle(Struct, frozen=True):
             tuple(cast("list[str]", stored["warnings"])),
             cast("Mapping[str, str]", stored["places"]),
             cast("int", stored.get("rules", 1)),
+            dict(cast("Mapping[str, Value]", stored.get("settings", {}))),
         )
 
     def project_hooks(self) -> tuple[Hook, ...]:

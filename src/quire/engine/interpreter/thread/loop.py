@@ -179,6 +179,7 @@ class _ThreadRun:
             self.messages.append(Message("user", letter))
 
     def _request(self, path: str) -> ModelRequest:
+        settings: Mapping[str, Any] = self.setup.settings
         return ModelRequest(
             path=path,
             label=self._label,
@@ -186,6 +187,10 @@ class _ThreadRun:
             messages=tuple(self.messages),
             tools=self._offered,
             model=self.setup.model,
+            temperature=settings.get("temperature"),
+            max_tokens=settings.get("max_tokens"),
+            reasoning=settings.get("reasoning", ""),
+            timeout=settings.get("timeout"),
             bounds=self.account.bounds(),
             known=self._known,
         )

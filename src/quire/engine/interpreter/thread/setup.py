@@ -45,6 +45,8 @@ class Setup(Struct, frozen=True):
     purse: Purse
     model: str = ""
     """The model that it asks; empty for the run's own."""
+    settings: Mapping[str, Value] = field(default_factory=dict)
+    """See `Bundle`."""
     depth: int = 0
     """Number of its parents."""
     declared: str = ""
@@ -190,6 +192,7 @@ def set_up(
         limits=limits,
         purse=purse,
         model=bundle.model,
+        settings=bundle.settings,
         depth=above.depth,
         declared=place_of(bundle, composed, above.declared),
         untrusted=above.untrusted,

@@ -1,0 +1,87 @@
+"""Models with something added that the settings say: settings of their calls, or a price.
+
+A model whose price is not asked for before a call, such as a script, stays one: see `Priced`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace as with_fields
+from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
+
+from quire.engine.ports import LONGEST_REPLY, Model, ModelCall, ModelReply, Priced, smallest
+from quire.models.choose import CHARACTERS_A_TOKEN, MILLION
+
+if TYPE_CHECKING:
+    from quire.models.choose import CallSettings, Price
+
+
+def with_settings(model: Model, settings: CallSettings) -> Model:
+    """Return the model with these settings of its calls; the model itself if none of them is set."""
+    if not settings.as_value():
+        return model
+    return PricedWithSettings(model, settings) if isinstance(model, Priced) else WithSettings(model, settings)
+
+
+def estimated_tokens(call: ModelCall) -> int:
+    """Estimate the tokens that a call reads; the service counts them later."""
+    said = len(call.system) + sum(len(message.content) for message in call.messages)
+    offered = sum(len(tool.name) + len(tool.description) + len(str(tool.schema)) for tool in call.tools)
+    return (said + offered) // CHARACTERS_A_TOKEN + 1
+
+
+class WithSettings:
+    """A model whose calls have settings of their own, such as those of a tier; what a call sets itself comes first."""
+
+    def __init__(self, model: Model, settings: CallSettings) -> None:
+        self._model = model
+        self._settings = settings
+
+    @property
+    def name(self) -> str:
+        return self._model.name
+
+    async def complete(self, call: ModelCall, on_delta: Callable[[str], None]) -> ModelReply:
+        return await self._model.complete(self._set(call), on_delta)
+
+    def _set(self, call: ModelCall) -> ModelCall:
+        own = self._settings
+        return with_fields(
+            call,
+            temperature=own.temperature if call.temperature is None else call.temperature,
+            max_tokens=smallest(call.max_tokens, own.max_tokens),
+            reasoning=call.reasoning or own.reasoning,
+            timeout=own.timeout if call.timeout is None else call.timeout,
+        )
+
+
+class PricedWithSettings(WithSettings):
+    def estimate(self, call: ModelCall) -> float | None:
+        return self._model.estimate(self._set(call)) if isinstance(self._model, Priced) else None
+
+
+class WithPrice:
+    """A model with a price set by the user: it is charged by its tokens, whatever a price list says."""
+
+    def __init__(self, model: Model, price: Price) -> None:
+        self._model = model
+        self._price = price
+
+    @property
+    def name(self) -> str:
+        return self._model.name
+
+    def estimate(self, call: ModelCall) -> float | None:
+        return self._cost(estimated_tokens(call), call.max_tokens or LONGEST_REPLY)
+
+    async def complete(self, call: ModelCall, on_delta: Callable[[str], None]) -> ModelReply:
+        reply = await self._model.complete(call, on_delta)
+        usage = reply.usage
+        # A reply whose tokens were not counted has a price, but it is unknown.
+        cost = self._cost(usage.input_tokens, usage.output_tokens) if usage.output_tokens > 0 else None
+        return replace(reply, usage=replace(usage, cost=cost))
+
+    def _cost(self, read: int, written: int) -> float:
+        return (read * self._price.input + written * self._price.output) / MILLION

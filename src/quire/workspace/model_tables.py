@@ -1,0 +1,150 @@
+"""Read the tables `[models]` and `[agents]`, and combine those of the user with those of a workspace.
+
+A workspace may set the temperature of a tier or an agent that the user has too. Of its limits (the longest reply, the
+turns, the calls side by side, how much a model thinks) the smaller counts, whichever file it is in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
+
+from quire.engine.ports import smallest
+from quire.models.choose import (
+    NO_SETTINGS,
+    TIMEOUT,
+    CallSettings,
+    ModelSettings,
+    Price,
+    ProviderLimits,
+    ProviderSettings,
+)
+from quire.plan.vocabulary import REASONING
+from quire.workspace.settings import AgentSettings
+
+if TYPE_CHECKING:
+    from quire.workspace.tables import Table
+
+HOTTEST = 2
+"""The highest temperature that services take."""
+
+
+def read_models(table: Table) -> ModelSettings:
+    default = table.text("default")
+    tiers, settings = _tiers(table.table("tiers"))
+    providers: dict[str, ProviderSettings] = {}
+    for name, provider in table.tables("providers").items():
+        url = provider.text("base_url")
+        if url is None and "base_url" not in provider.data:
+            provider.problems.append(f"{provider.file}: [{provider.name}] needs a base_url")
+        providers[name] = ProviderSettings(url or "", provider.text("api_key_env"), provider.duration("timeout"))
+        provider.end()
+    timeout = table.duration("timeout") or TIMEOUT
+    prices = {name: price for name, one in table.tables("prices").items() if (price := _price(one))}
+    limits = {name: _limits(one) for name, one in table.tables("limits").items()}
+    table.end()
+    return ModelSettings(default, tiers, settings, providers, timeout, prices, limits)
+
+
+def _tiers(table: Table) -> tuple[dict[str, str], dict[str, CallSettings]]:
+    """Return the models of the tiers, and the settings of those that are tables."""
+    models: dict[str, str] = {}
+    settings: dict[str, CallSettings] = {}
+    for name, value in table.data.items():
+        if isinstance(value, Mapping):
+            tier = table.table(name)
+            model = tier.text("model")
+            if "model" not in value:
+                tier.problems.append(f"{tier.file}: [{tier.name}] needs a model")
+            settings[name] = _call_settings(tier)
+            tier.end()
+        else:
+            model = table.text_or_table(name)
+        if model is not None:
+            models[name] = model
+    return models, settings
+
+
+def _call_settings(table: Table) -> CallSettings:
+    return CallSettings(
+        temperature=table.number("temperature", HOTTEST),
+        max_tokens=table.positive("max_tokens"),
+        reasoning=table.choice("reasoning", REASONING) or "",
+        timeout=table.duration("timeout"),
+        at_once=table.positive("at_once"),
+    )
+
+
+def _limits(table: Table) -> ProviderLimits:
+    limits = ProviderLimits(
+        table.positive("at_once"), table.positive("calls_per_minute"), table.positive("tokens_per_minute")
+    )
+    table.end()
+    return limits
+
+
+def _price(table: Table) -> Price | None:
+    read, written = table.amount("input"), table.amount("output")
+    if not {"input", "output"} <= table.data.keys():
+        table.problems.append(f"{table.file}: [{table.name}] needs input and output, in dollars per million tokens")
+    table.end()
+    return None if read is None or written is None else Price(read, written)
+
+
+def read_agent(table: Table) -> AgentSettings:
+    settings = AgentSettings(
+        table.text("model"),
+        table.text("system") or "",
+        table.texts("tools"),
+        table.positive("turns"),
+        _call_settings(table),
+    )
+    table.end()
+    return settings
+
+
+def combined_models(
+    merged: ModelSettings, own: ModelSettings, theirs: ModelSettings, agents: Mapping[str, AgentSettings], folder: str
+) -> ModelSettings:
+    """Return the settings of both files, with the limits of each: those of the user hold for all workspaces."""
+    at_once = {name: agent.call.at_once for name, agent in agents.items()}
+    default = merged.default
+    if own.default and default and own.tiers.get(own.default, own.default) == merged.tiers.get(default, default):
+        default = own.default  # the same model: it keeps the settings of the user's tier
+    return replace(
+        merged,
+        default=default,
+        tier_settings={
+            name: limited(settings, own.tier_settings.get(name, NO_SETTINGS))
+            for name, settings in {**dict.fromkeys(merged.tiers, NO_SETTINGS), **merged.tier_settings}.items()
+        },
+        limits=own.limits,
+        folder=folder,
+        folder_limits=theirs.limits,
+        agent_limits={name: most for name, most in at_once.items() if most is not None},
+    )
+
+
+def combined_agents(
+    merged: Mapping[str, AgentSettings], own: Mapping[str, AgentSettings]
+) -> Mapping[str, AgentSettings]:
+    """Return the agents of both files: of one that both define, no limit is above the user's."""
+    return {
+        name: replace(agent, turns=smallest(agent.turns, own[name].turns), call=limited(agent.call, own[name].call))
+        if name in own
+        else agent
+        for name, agent in merged.items()
+    }
+
+
+def limited(settings: CallSettings, own: CallSettings) -> CallSettings:
+    """Return the settings with no limit above the user's own."""
+    efforts = [one for one in (settings.reasoning, own.reasoning) if one]
+    return replace(
+        settings,
+        max_tokens=smallest(settings.max_tokens, own.max_tokens),
+        at_once=smallest(settings.at_once, own.at_once),
+        reasoning=min(efforts, key=REASONING.index, default=""),
+    )
