@@ -24,7 +24,8 @@ from quire.engine.ports import EffectClass, ModelCall, ModelReply
 from quire.engine.records import Event, Question, Status, Usage
 from quire.engine.requests import ToolRequest
 from quire.errors import BadDocument, QuireError, StepFailed, ToolFailed
-from quire.formats.pipeline.syntax import AgentBody, walk
+from quire.formats.pipeline.syntax import AgentBody
+from quire.formats.pipeline.walks import walk
 from quire.library.document import load
 from quire.runs.options import RunOptions
 from quire.runs.runtime import Runtime

@@ -19,22 +19,24 @@ from quire.library.document import read
 from quire.plan.flowchart import graph
 from quire.plan.nodes import (
     Ask,
-    Call,
     Case,
     Comparison,
-    Formula,
     Match,
-    OnError,
-    Parallel,
     Plan,
-    Select,
     Sequence,
     Step,
     Template,
     Think,
-    Transform,
     UseTool,
     Work,
+)
+from quire.plan.pipeline_work import (
+    Call,
+    Formula,
+    OnError,
+    Parallel,
+    Select,
+    Transform,
 )
 from quire.plan.thread import Thread
 from quire.source import Source

@@ -11,8 +11,8 @@ from tests.docs.pages import Block, blocks, text_of
 from quire.diagnostics import Severity
 from quire.expr import compile, parse
 from quire.formats.pipeline.check import check_reading
+from quire.formats.pipeline.kinds import KEYS
 from quire.formats.pipeline.parse import parse as parse_file
-from quire.formats.pipeline.steps import KEYS
 from quire.source import Source
 from quire.values import Value, decode
 

@@ -13,8 +13,8 @@ import pytest
 
 from quire.engine.ports import Model
 from quire.engine.records import Event, Status
+from quire.formats.pipeline.kinds import KEYS
 from quire.formats.pipeline.parse import parse
-from quire.formats.pipeline.steps import KEYS
 from quire.formats.pipeline.syntax import (
     AgentBody,
     Argument,
@@ -30,6 +30,8 @@ from quire.formats.pipeline.syntax import (
     Step,
     ToolBody,
     TransformBody,
+)
+from quire.formats.pipeline.walks import (
     parts,
     targets,
     walk,

@@ -7,7 +7,11 @@ import pytest
 from quire.errors import CannotStart
 from quire.library.document import read
 from quire.plan.descriptions import instead_of_model, step_title, tool_name
-from quire.plan.nodes import Invoke, Step, UseTool
+from quire.plan.nodes import (
+    Step,
+    UseTool,
+)
+from quire.plan.pipeline_work import Invoke
 from quire.plan.ways import path_named
 from quire.source import Source
 

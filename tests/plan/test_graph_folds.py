@@ -11,17 +11,19 @@ from quire.plan.flowchart_folds import SPAN, fold_id
 from quire.plan.nodes import (
     Case,
     Comparison,
-    Fold,
-    ForEach,
-    Formula,
     Match,
-    OnError,
-    Parallel,
     Plan,
     Sequence,
     Step,
     Template,
     Think,
+)
+from quire.plan.pipeline_work import (
+    Fold,
+    ForEach,
+    Formula,
+    OnError,
+    Parallel,
     Transform,
 )
 

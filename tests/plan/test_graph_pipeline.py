@@ -11,6 +11,13 @@ from quire.display.flowchart import mermaid
 from quire.expr import compile, parse
 from quire.library.document import read
 from quire.plan.nodes import (
+    Plan,
+    Sequence,
+    Step,
+    Template,
+    Work,
+)
+from quire.plan.pipeline_work import (
     Agent,
     Call,
     Fold,
@@ -20,13 +27,8 @@ from quire.plan.nodes import (
     Literal,
     OnError,
     Parallel,
-    Plan,
     Select,
-    Sequence,
-    Step,
-    Template,
     Transform,
-    Work,
 )
 from quire.source import Source
 

@@ -7,7 +7,7 @@ import typing
 
 import pytest
 
-from quire.plan import nodes
+from quire.plan import nodes, pipeline_work
 from quire.plan.thread import Thread
 from quire.plan.work import StepWork
 
@@ -23,8 +23,8 @@ def words_of_fields(kind: type[StepWork]) -> dict[str, set[str]]:
 def test_each_kind_names_its_steps_calls_and_tools(kind: type[StepWork]) -> None:
     fields = words_of_fields(kind)
     words = set().union(*fields.values())
-    assert ("Step" in words) == (kind.parts is not StepWork.parts)
-    calls = "Call" in words or kind is nodes.Call
+    assert bool({"Step", "Sequence", "Block"} & words) == (kind.parts is not StepWork.parts)
+    calls = "Call" in words or kind is pipeline_work.Call
     assert calls == (kind.calls is not StepWork.calls)
     assert ("tool" in fields) == (kind.tool_calls is not StepWork.tool_calls)
     assert kind.asks_model == ("prompt" in fields)
@@ -34,18 +34,20 @@ def test_every_step_inside_is_a_part() -> None:
     def step(position: int) -> nodes.Step:
         return nodes.Step(position, str(position), "")
 
-    on_error = nodes.OnError("abort")
-    init = typing.cast("nodes.Formula", None)
+    on_error = pipeline_work.OnError("abort")
+    init = typing.cast("pipeline_work.Formula", None)
     works = [
-        (nodes.Fold(None, init, step(1)), [("fold", 1)]),
-        (nodes.ForEach(None, step(1), step(2), on_error), [("for_each", 1), ("collect", 2)]),
+        (pipeline_work.Fold(None, init, step(1)), [("fold", 1)]),
+        (pipeline_work.ForEach(None, step(1), step(2), on_error), [("for_each", 1), ("collect", 2)]),
+        (pipeline_work.Block(nodes.Sequence((step(1), step(2)))), [("steps/1", 1), ("steps/2", 2)]),
+        (pipeline_work.Repeat(None, step(1), init, 3), [("repeat", 1)]),
         (
-            nodes.Parallel((("a", step(1)), ("b", step(2))), step(3), on_error),
+            pipeline_work.Parallel((("a", step(1)), ("b", step(2))), step(3), on_error),
             [("parallel[a]", 1), ("parallel[b]", 2), ("collect", 3)],
         ),
     ]
     for work, parts in works:
         assert [(name, part.position) for name, part in work.parts()] == parts
-    first, second = nodes.Call("x"), nodes.Call("y")
-    assert nodes.Select(init, (("a", first),), second).calls() == (first, second)
-    assert nodes.Select(init, (("a", first),)).calls() == (first,)
+    first, second = pipeline_work.Call("x"), pipeline_work.Call("y")
+    assert pipeline_work.Select(init, (("a", first),), second).calls() == (first, second)
+    assert pipeline_work.Select(init, (("a", first),)).calls() == (first,)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, cast
 
 from quire.diagnostics import Severity
 from quire.plan.bounds import COUNTED, PlanBounds, Range
-from quire.plan.nodes import Invoke, Literal
+from quire.plan.pipeline_work import Invoke, Literal
 from quire.schema import Kind, Simple
 from quire.wording import pluralize
 

@@ -11,22 +11,37 @@ from msgspec import UNSET
 from quire.display.outline import used
 from quire.display.tables import paragraph, short, table
 from quire.display.text import one_line, visible
-from quire.plan.descriptions import fields_words, on_error_text, source_text, step_title, type_words, written
+from quire.plan.descriptions import (
+    fields_words,
+    guard_texts,
+    on_error_text,
+    source_text,
+    step_title,
+    type_words,
+    written,
+)
 from quire.plan.nodes import (
+    Plan,
+    Step,
+    Think,
+    UseTool,
+)
+from quire.plan.pipeline_work import (
     Agent,
+    AgentStepSettings,
+    Block,
     Call,
+    Fail,
     Fold,
     ForEach,
     Formula,
     Invoke,
     Literal,
     Parallel,
-    Plan,
+    Repeat,
     Select,
-    Step,
-    Think,
+    Stop,
     Transform,
-    UseTool,
 )
 from quire.plan.thread import Thread
 from quire.schema import Field, field_schema
@@ -108,7 +123,7 @@ def callees_of(plan: Plan) -> dict[str, list[str]]:
 
 def _step(step: Step) -> Iterator[str]:
     yield f"{one_line(step.label)}  {one_line(step_title(step))}"
-    yield from (f"    {one_line(line)}" for line in _does(step))
+    yield from (f"    {one_line(line)}" for line in (*_does(step), *_guarded(step)))
     for name, part in _parts(step):
         yield f"    {one_line(name)}:"
         yield from (f"      {line}" for line in _step(part))
@@ -123,20 +138,35 @@ def _does(step: Step) -> Iterator[str]:
             if schema:
                 yield f"the result fits {schema}"
         case Agent(prompt=prompt, identity=identity, tools=tools, schema=schema):
-            yield f"asks the model: {short(written(prompt), _TEXT)}"
+            asked = f"the text of {step.work.file}" if step.work.file else short(written(prompt), _TEXT)
+            yield f"asks the model: {asked}"
             if identity:
                 yield f"as {identity}"
             if tools is not None:
                 yield f"may use {', '.join(tools)}" if tools else "may use no tools"
             if schema:
                 yield f"the reply fits {schema}"
+            if step.work.settings:
+                yield from _settings(step.work.settings)
         case Call():
             yield _passes(step.work)
         case Select(on=on, cases=cases, default=default):
             yield f"on {short(on.text, _TEXT)}"
-            for label, call in cases:
-                yield f"{label}: runs {call.document}, {_passes(call)}"
-            yield f"otherwise: runs {default.document}, {_passes(default)}" if default else "otherwise: fails"
+            yield from (f"{label}: {_target(target)}" for label, target in cases)
+            if isinstance(default, Formula):
+                yield f"otherwise: is {short(default.text, _TEXT)}"
+            else:
+                yield f"otherwise: {_target(default) if default else 'fails'}"
+        case Repeat(init=init, until=until, max=most, keeps_last=keeps_last):
+            begins = f"; begins with {short(init.text, _TEXT)}" if init else ""
+            then = "then keeps the last result" if keeps_last else "then fails"
+            yield f"again until {short(until.text, _TEXT)}, at most {most} times, {then}{begins}"
+        case Fail(message=message):
+            yield f"fails with {_argument(message)}"
+        case Stop(value=result):
+            yield f"ends the pipeline with {short(result.text, _TEXT) if result else 'the value before'}"
+        case Block():
+            pass
         case Fold(source=source, init=init, max_items=most):
             first = f", the first {most}" if most is not None else ""
             yield f"one by one over {short(source_text(source), _TEXT)}{first}; begins with {short(init.text, _TEXT)}"
@@ -144,12 +174,39 @@ def _does(step: Step) -> Iterator[str]:
             limit = f"at most {most}, " if most is not None else ""
             over = short(source_text(source), _TEXT)
             yield f"for each of {over}, {limit}{parallel} at once, {on_error_text(on_error)}"
+            yield from _instead(step.work.default)
         case Parallel(on_error=on_error):
             yield f"side by side, {on_error_text(on_error)}"
+            yield from _instead(step.work.default)
         case None | Think() | UseTool() | Thread():
             pass  # a pipeline has none of these
         case _:
             assert_never(step.work)
+
+
+def _guarded(step: Step) -> Iterator[str]:
+    if step.guard is not None:
+        yield from (short(text, _TEXT + 40) for text in guard_texts(step.guard))
+
+
+def _settings(said: AgentStepSettings) -> Iterator[str]:
+    if said.model:
+        yield f"on the model {said.model}"
+    named = {"turns": said.turns, "tokens": said.max_tokens}
+    yield from (f"at most {most} {name}" for name, most in named.items() if most is not None)
+    if said.temperature is not None:
+        yield f"at temperature {said.temperature:g}"
+
+
+def _instead(default: Formula | None) -> Iterator[str]:
+    if default is not None:
+        yield f"in place of what failed: {short(default.text, _TEXT)}"
+
+
+def _target(target: Call | Block) -> str:
+    if isinstance(target, Call):
+        return f"runs {target.document}, {_passes(target)}"
+    return f"steps {target.body.steps[0].label} to {target.body.steps[-1].label}"
 
 
 def _passes(call: Call) -> str:
@@ -171,14 +228,22 @@ def _parts(step: Step) -> tuple[tuple[str, Step], ...]:
             return (("do", do), ("collect", collect))
         case Parallel(branches=branches, collect=collect):
             return (*branches, ("collect", collect))
-        case None | Think() | UseTool() | Transform() | Invoke() | Agent() | Call() | Select() | Thread():
+        case Block(body=body):
+            return tuple((str(one.position), one) for one in body.steps)
+        case Select():
+            blocks = [(label, target) for label, target in step.work.cases if isinstance(target, Block)]
+            blocks += [("otherwise", step.work.default)] if isinstance(step.work.default, Block) else []
+            return tuple((f"{label} {one.position}", one) for label, block in blocks for one in block.body.steps)
+        case Repeat(do=do):
+            return (("do", do),)
+        case None | Think() | UseTool() | Transform() | Invoke() | Agent() | Call() | Thread() | Fail() | Stop():
             return ()
         case _:
             assert_never(step.work)
 
 
 def _data(step: Step) -> Value:
-    data: dict[str, Value] = {"label": step.label, "kind": step.title, "does": list(_does(step))}
+    data: dict[str, Value] = {"label": step.label, "kind": step.title, "does": [*_does(step), *_guarded(step)]}
     if step.capture:
         data["output"] = step.capture.name
     inside = _parts(step)

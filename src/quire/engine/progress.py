@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, cast
 
 from msgspec import Struct, field
@@ -22,12 +22,16 @@ from quire.engine.thread_progress import (
 )
 from quire.patterns import late_pattern
 from quire.plan.descriptions import step_title
+from quire.plan.pipeline_work import (
+    Block,
+    Select,
+)
 from quire.plan.ways import JOINT
 from quire.values import Value, encode
 
 if TYPE_CHECKING:
     from quire.engine.records import EffectRecord, Event, Status
-    from quire.plan.nodes import Plan
+    from quire.plan.nodes import Plan, Sequence, Step
 
 KEPT_CALLS = 100
 """Agent calls of one step that are kept, the last ones; a fan may make thousands of them."""
@@ -135,10 +139,12 @@ class Progress(Struct):
         if plan.format == "directive":
             return progress
         if plan.format == "pipeline":
-            for step in plan.body.steps:
+            for path, step, depth in _told_steps(plan.body):
                 store = step.capture.name if step.capture else ""
-                view = StepView(str(step.position), step.label, step_title(step), 0, store=store)
-                progress.steps[view.path] = view
+                view = StepView(path, step.label, step_title(step), depth, store=store)
+                progress.steps[path] = view
+                if depth:
+                    progress.steps[path.rpartition("/")[0].rpartition("/")[0]].below.append(view)
             return progress
         for path, step in plan.steps():
             view = StepView(path, step.label, step.title, path.count("/case["))
@@ -170,13 +176,13 @@ class Progress(Struct):
                 if step.store:
                     self.stores[step.store] = event.live.get("output")
                 step.skip_the_rest()
-            # The items of a fold are counted, not the fans inside each item.
-            case "fan_started" if step and "/fold[" not in event.path:
+            # The items of a loop are counted, not the fans inside each item.
+            case "fan_started" if step and not any(loop in event.path for loop in _LOOPS):
                 step.fan = step.fan or FanView()
                 step.fan.total += _whole(event.data.get("total"))
                 step.fan.limit = _whole(event.data.get("limit"))
                 self.streaming = ""
-            case "fan_item" if step and step.fan and "/fold[" not in event.path:
+            case "fan_item" if step and step.fan and not any(loop in event.path for loop in _LOOPS):
                 step.fan.ended(event)
             case "step_skipped" if own and step:
                 step.status = "skipped"
@@ -337,8 +343,23 @@ class Progress(Struct):
                 step.message = str(ended.get("error", ""))
 
 
+def _told_steps(body: Sequence, prefix: str = "", depth: int = 0) -> Iterator[tuple[str, Step, int]]:
+    """Yield the steps of a pipeline that emit events, with their paths and depths: those that are in no loop and no
+    fan."""
+    for step in body.steps:
+        path = f"{prefix}{step.position}"
+        yield path, step, depth
+        if isinstance(step.work, Block):
+            yield from _told_steps(step.work.body, f"{path}/steps/", depth + 1)
+        elif isinstance(step.work, Select):
+            for number, target in enumerate(step.work.targets(), 1):
+                if isinstance(target, Block):
+                    yield from _told_steps(target.body, f"{path}/match[{number}]/", depth + 1)
+
+
 _COLLECT = late_pattern(r"/(?:for_each|parallel)/collect\b")
-_AGAIN = late_pattern(r"(?<=for_each)\[\d+\]|(?<=fold)\[\d+\]|/try\[\d+\]")
+_AGAIN = late_pattern(r"(?<=for_each)\[\d+\]|(?<=fold)\[\d+\]|(?<=repeat)\[\d+\]|/try\[\d+\]")
+_LOOPS = ("/fold[", "/repeat[")
 
 
 def place_in_plan(path: str) -> str:

@@ -161,7 +161,11 @@ def _claimed_twice(source: Source, library: Snapshot) -> list[Diagnostic]:
 def _refused_headers(reading: ParseResult) -> list[Diagnostic]:
     """Return a finding for each header written in the document that `http__get` and `http__send` do not send."""
     from quire.formats.pipeline.codes.warnings import ARGUMENTS
-    from quire.formats.pipeline.syntax import Literal, ToolBody, walk
+    from quire.formats.pipeline.syntax import (
+        Literal,
+        ToolBody,
+    )
+    from quire.formats.pipeline.walks import walk
     from quire.plan.built_in_tools import FETCH, SEND
     from quire.trust.capabilities import canonical
 

@@ -26,7 +26,8 @@ from quire.workspace.mcp_config import BUILT_IN, PYTHON
 from quire.workspace.settings import AgentSettings, Settings
 
 if TYPE_CHECKING:
-    from quire.plan.nodes import Agent, Plan
+    from quire.plan.nodes import Plan
+    from quire.plan.pipeline_work import Agent
 
 
 class Foresight:

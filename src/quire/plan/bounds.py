@@ -17,23 +17,32 @@ from msgspec.structs import replace
 
 from quire.patterns import late_pattern
 from quire.plan.nodes import (
-    Agent,
-    Call,
-    Fold,
-    ForEach,
-    Formula,
-    Invoke,
-    Literal,
     Match,
-    Parallel,
     Plan,
-    Select,
     Sequence,
     Step,
     Think,
-    Transform,
     UseTool,
     Work,
+    may_stop,
+)
+from quire.plan.pipeline_work import (
+    Agent,
+    Block,
+    Call,
+    Fail,
+    Fold,
+    ForEach,
+    Formula,
+    Guard,
+    Invoke,
+    Literal,
+    OnError,
+    Parallel,
+    Repeat,
+    Select,
+    Stop,
+    Transform,
 )
 from quire.plan.thread import Thread
 from quire.plan.uses import OWN, OWN_TOOLS
@@ -190,12 +199,20 @@ class _Counting(Struct):
     way: list[str] = field(default_factory=list)
 
     def sequence(self, sequence: Sequence) -> PlanBounds:
-        return _sum(self._step(step) for step in sequence.steps)
+        """Count the steps of a document or a block. Those after one that may end the pipeline may not run at all."""
+        parts, stopped = [], False
+        for step in sequence.steps:
+            counted = self._step(step)
+            parts.append(counted.either(PlanBounds()) if stopped else counted)
+            stopped = stopped or may_stop(step)
+        return _sum(parts)
 
     def _step(self, step: Step) -> PlanBounds:
         """Count a step. The question comes first; if no case of the branch matches, the rest may be skipped."""
         asked = PlanBounds(questions=_ONCE) if step.ask else PlanBounds()
         own = self._work(step.work) if step.work is not None else PlanBounds()
+        if step.guard is not None:
+            own = _guarded(own, step.guard)
         if step.match is None:
             return asked.plus(own)
         arms, open_end = self._arms(step.match)
@@ -227,15 +244,22 @@ class _Counting(Struct):
                 return self._agent(work)
             case Call():
                 return self._call(work)
-            case Select(cases=cases, default=default):
-                return _any([self._call(call) for call in (*(call for _, call in cases), *filter(None, (default,)))])
+            case Select(default=default):
+                arms = [self._call(one) if isinstance(one, Call) else self._work(one) for one in work.targets()]
+                return _any([*arms, *([PlanBounds()] if isinstance(default, Formula) else [])])
+            case Block(body=body):
+                return self.sequence(body)
+            case Repeat(do=do, max=most):
+                return self._step(do).times(Range(1, most))
+            case Fail() | Stop():
+                return PlanBounds()
             case Fold(source=source, do=do, max_items=most):
                 return self._step(do).times(_items(source, self._most(source, most), cut=True))
             case ForEach(source=source, do=do, collect=collect, on_error=on_error, max_items=most):
-                one = self._tried(do, on_error.policy, on_error.times)
+                one = _tried(self._step(do), on_error)
                 return one.times(_items(source, self._most(source, most), cut=False)).plus(self._step(collect))
             case Parallel(branches=branches, collect=collect, on_error=on_error):
-                tried = (self._tried(branch, on_error.policy, on_error.times) for _, branch in branches)
+                tried = (_tried(self._step(branch), on_error) for _, branch in branches)
                 return _sum(tried).plus(self._step(collect))
             case Thread(limits=limits):
                 turns, spawns = limits.get("turns"), limits.get("spawns")
@@ -247,13 +271,6 @@ class _Counting(Struct):
                 )
             case _:
                 assert_never(work)
-
-    def _tried(self, step: Step, policy: str, times: int) -> PlanBounds:
-        """Count a step under an error policy. A step whose failure is dropped may fail before it does anything."""
-        once = self._step(step)
-        if policy == "continue":
-            return once.times(Range(0, 1))
-        return once.times(Range(1, times + 1)) if policy == "retry" else once
 
     def _agent(self, work: Agent) -> PlanBounds:
         repairs = self.allowance.repairs if work.schema else 0
@@ -305,6 +322,17 @@ def _longest_list(source: Formula, plan: Plan) -> int | None:
         fields = schema.fields if schema else found.fields if isinstance(found, Object) else ()
         found = next((one.type for one in fields if one.name == segment), None)
     return found.max_items if isinstance(found, ListOf) else None
+
+
+def _tried(once: PlanBounds, on_error: OnError) -> PlanBounds:
+    """Count work under an error policy. If its failure is survived, it may fail before it does anything."""
+    return once.times(Range(0 if on_error.goes_on else 1, on_error.times + 1))
+
+
+def _guarded(once: PlanBounds, guard: Guard) -> PlanBounds:
+    """Count the work of a step that may be skipped, or tried again."""
+    tried = _tried(once, guard.on_error) if guard.on_error is not None else once
+    return tried.either(PlanBounds()) if guard.when is not None else tried
 
 
 def _items(source: object, most: int | None, *, cut: bool) -> Range:

@@ -6,16 +6,22 @@ from collections.abc import Iterable, Iterator
 from typing import assert_never
 
 from quire.plan.nodes import (
-    Call,
     Comparison,
+    Step,
+    Template,
+    UseTool,
+)
+from quire.plan.pipeline_work import (
+    Block,
+    Call,
+    Fail,
     Formula,
+    Guard,
     Invoke,
     Literal,
     OnError,
     Select,
-    Step,
-    Template,
-    UseTool,
+    Stop,
 )
 from quire.schema import Enum, Field, FieldType, ListOf, Object, Ref, Simple
 from quire.values import encode
@@ -53,7 +59,13 @@ def instead_of_model(step: Step) -> str:
             return f"it runs the pipeline {document}"
         case Select():
             named = dict.fromkeys(call.document for call in step.calls())
-            return f"it runs one of the pipelines {', '.join(named)}"
+            return f"it runs one of the pipelines {', '.join(named)}" if named else "it runs one of its blocks"
+        case Block():
+            return f"its steps do ({', '.join(one.label for one in step.work.body.steps)})"
+        case Fail():
+            return "it fails"
+        case Stop():
+            return "it ends the pipeline"
         case None if step.ask:
             return "it asks a person"
         case None:
@@ -89,8 +101,23 @@ def on_error_text(on_error: OnError) -> str:
         case "continue":
             return "failures dropped"
         case "retry":
-            return f"failures tried {'once' if on_error.times == 1 else f'{on_error.times} times'} more"
+            again = f"failures tried {'once' if on_error.times == 1 else f'{on_error.times} times'} more"
+            return f"{again}, then dropped" if on_error.survives else again
     return "a failure ends it"
+
+
+def guard_texts(guard: Guard) -> Iterator[str]:
+    """Yield what the keys around a step say, one thing each."""
+    if guard.when is not None:
+        yield f"only if {guard.when.text}"
+    if guard.on_error is not None and guard.on_error.policy == "retry":
+        times = guard.on_error.times
+        yield f"tried {'once' if times == 1 else f'{times} times'} more if it fails"
+    if guard.goes_on:
+        value = guard.default.text if guard.default is not None else "null"
+        yield f"a failure is survived, its value is {value}"
+    if guard.timeout is not None:
+        yield f"at most {guard.timeout:g} seconds"
 
 
 _MOST_OPTIONS = 20

@@ -11,18 +11,24 @@ from typing import TYPE_CHECKING, Protocol, assert_never
 from msgspec import Struct
 
 from quire.plan.nodes import (
+    Plan,
+    Step,
+    Think,
+    UseTool,
+)
+from quire.plan.pipeline_work import (
     Agent,
+    Block,
     Call,
+    Fail,
     Fold,
     ForEach,
     Invoke,
     Parallel,
-    Plan,
+    Repeat,
     Select,
-    Step,
-    Think,
+    Stop,
     Transform,
-    UseTool,
 )
 from quire.plan.thread import Thread
 from quire.plan.uses import OWN, OWN_TOOLS
@@ -126,6 +132,8 @@ def _needed(step: Step, vocabulary: Vocabulary, tools_of: ToolsOf) -> Iterator[s
         case Thread(permissions=permissions):
             yield from (permission.capability for permission in permissions)
         case None | Transform() | Call() | Select() | Fold() | ForEach() | Parallel():
+            pass
+        case Block() | Repeat() | Fail() | Stop():
             pass
         case _:
             assert_never(step.work)

@@ -18,22 +18,29 @@ from msgspec import Struct, field
 from quire.plan.descriptions import QUESTIONS, condition, on_error_text, source_text, tool_name, written
 from quire.plan.flowchart_folds import Folding, Part, Piece
 from quire.plan.nodes import (
-    Agent,
     Ask,
-    Call,
     Case,
-    Fold,
-    ForEach,
-    Invoke,
     Match,
-    Parallel,
     Plan,
-    Select,
     Sequence,
     Step,
     Think,
-    Transform,
     UseTool,
+)
+from quire.plan.pipeline_work import (
+    Agent,
+    Block,
+    Call,
+    Fail,
+    Fold,
+    ForEach,
+    Formula,
+    Invoke,
+    Parallel,
+    Repeat,
+    Select,
+    Stop,
+    Transform,
 )
 from quire.plan.thread import Thread
 from quire.wording import cut_line, pluralize
@@ -185,6 +192,16 @@ def _piece(drawing: _Drawing, piece: Piece, ends: list[_Exit]) -> list[_Exit]:
 def _step(drawing: _Drawing, step: Step, name: str, path: str, ends: list[_Exit]) -> list[_Exit]:
     """Draw a question, the work and the branch of a step. A branch that may skip the work is drawn before it."""
     head, match = _head(step), step.match
+    when = step.guard.when if step.guard is not None else None
+    if when is not None:
+        choice = drawing.node(f"{name}when", "choice", head, when.text, ends, path)[0].node
+        drawing.open("row")
+        drawing.open("arm", head="yes")
+        ends = _work(drawing, step, name, path, [_Exit(choice, "yes")])
+        drawing.close()
+        skip = drawing.lane(_Exit(choice, "no"), f"{name}no")
+        drawing.close()
+        return [*ends, skip]
     if step.ask:
         ends = drawing.node(f"{name}ask", "ask", head, _asks(step.ask), ends, path)
     if not (match and match.decide_first and step.work and all(case.test for case in match.cases)):
@@ -227,8 +244,18 @@ def _work(drawing: _Drawing, step: Step, name: str, path: str, ends: list[_Exit]
             return drawing.node(f"{name}call", "call", head, f"runs {document}", ends, path)
         case Select():
             return _select(drawing, step, step.work, name, path, ends)
+        case Block(body=body):
+            return _sequence(drawing, body, f"{name}s", f"{path}/steps/", ends)
         case Fold():
             return _fold(drawing, step, step.work, name, path, ends)
+        case Repeat():
+            return _repeat(drawing, step, step.work, name, path, ends)
+        case Fail():
+            drawing.node(f"{name}fail", "end", head, "fails here", ends, path)
+            return []
+        case Stop():
+            drawing.node(f"{name}stop", "end", head, "ends here, well", ends, path)
+            return []
         case ForEach():
             return _for_each(drawing, step, step.work, name, path, ends)
         case Parallel():
@@ -261,21 +288,27 @@ def _branch(
 
 
 def _select(drawing: _Drawing, step: Step, work: Select, name: str, path: str, ends: list[_Exit]) -> list[_Exit]:
-    """Draw one callee for each case.
+    """Draw one callee or block for each case.
 
     Without a default, a value that matches no case fails, so there is no line past the arms.
     """
     choice = drawing.node(f"{name}match", "choice", _head(step), work.on.text, ends, path)[0].node
-    calls = [(shortened(label), call) for label, call in work.cases]
-    if work.default:
-        calls.append(("otherwise", work.default))
+    arms = [(shortened(label), target) for label, target in work.cases]
+    if isinstance(work.default, Call | Block):
+        arms.append(("otherwise", work.default))
     after: list[_Exit] = []
     drawing.open("row")
-    for number, (label, call) in enumerate(calls, 1):
+    for number, (label, target) in enumerate(arms, 1):
         drawing.open("arm", head=label)
-        said = f"Step {step.label} runs {call.document}"
-        after += drawing.node(f"{name}m{number}", "call", said, "", [_Exit(choice, label)], path)
+        entry = [_Exit(choice, label)]
+        if isinstance(target, Block):
+            after += _sequence(drawing, target.body, f"{name}m{number}_", f"{path}/match[{number}]/", entry)
+        else:
+            said = f"Step {step.label} runs {target.document}"
+            after += drawing.node(f"{name}m{number}", "call", said, "", entry, path)
         drawing.close()
+    if isinstance(work.default, Formula):
+        after.append(drawing.lane(_Exit(choice, "otherwise"), f"{name}m0"))
     drawing.close()
     return after
 
@@ -288,6 +321,18 @@ def _fold(drawing: _Drawing, step: Step, work: Fold, name: str, path: str, ends:
     first = next(item.name for item in drawing.items[at:] if isinstance(item, Node))
     for end in after:
         drawing.items.append(Line(end.node, first, "next item", back=f"{name}fold"))
+    drawing.close()
+    return after
+
+
+def _repeat(drawing: _Drawing, step: Step, work: Repeat, name: str, path: str, ends: list[_Exit]) -> list[_Exit]:
+    says = f"until {work.until.text}, at most {work.max} {pluralize('round', work.max)}"
+    drawing.open("box", f"{name}repeat", _head(step), says, path)
+    at = len(drawing.items)
+    after = _step(drawing, work.do, f"{name}do", f"{path}/repeat", ends)
+    first = next(item.name for item in drawing.items[at:] if isinstance(item, Node))
+    for end in after:
+        drawing.items.append(Line(end.node, first, "next round", back=f"{name}repeat"))
     drawing.close()
     return after
 

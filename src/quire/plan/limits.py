@@ -6,7 +6,16 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from quire.plan.bounds import bounds
-from quire.plan.nodes import ForEach, Literal, Parallel, Plan, Select, UseTool
+from quire.plan.nodes import (
+    Plan,
+    UseTool,
+)
+from quire.plan.pipeline_work import (
+    ForEach,
+    Literal,
+    Parallel,
+    Select,
+)
 from quire.plan.reach import Reached
 from quire.plan.uses import OWN
 

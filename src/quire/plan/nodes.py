@@ -14,14 +14,27 @@ from typing import TypeAlias
 
 from msgspec import Struct, field
 
+from quire.plan.pipeline_work import (
+    Agent,
+    Block,
+    Call,
+    Fail,
+    Fold,
+    ForEach,
+    Guard,
+    Invoke,
+    Parallel,
+    Repeat,
+    Select,
+    Stop,
+    Transform,
+)
 from quire.plan.thread import Thread
 from quire.plan.work import StepWork
 from quire.source import NOWHERE, Span
 
 if typing.TYPE_CHECKING:
-    from quire.expr import Compiled
     from quire.schema import Field, Schema
-    from quire.values import Value
 
 SEMANTICS_VERSION = 3
 """The version of the execution rules that a new run gets and pins.
@@ -179,123 +192,9 @@ class Match(Struct, frozen=True):
     """
 
 
-class Formula(Struct, frozen=True):
-    """An expression, compiled once."""
-
-    text: str
-    compiled: Compiled
-    span: Span = NOWHERE
-    """Where its text is in the document."""
-
-
-class Literal(Struct, frozen=True):
-    """A value of the document, passed on unchanged."""
-
-    value: Value
-
-
-class Transform(StepWork, frozen=True):
-    """A pure step: its value is the value of the expression."""
-
-    value: Formula
-
-
-class Invoke(StepWork, frozen=True):
-    """One call of a tool by its name.
-
-    For the tool `shell`, the argument `command` is either a text, run by a shell, or a list, run without a shell.
-    """
-
-    tool: str
-    arguments: tuple[tuple[str, Literal | Formula], ...] = ()
-    schema: str | None = None
-    """Name of the schema that the result must match, if there is one."""
-
-    def tool_calls(self) -> tuple[tuple[str, str], ...]:
-        return (("", self.tool),)
-
-
-class Agent(StepWork, frozen=True):
-    """One turn of an agent. The references of the prompt are dotted paths and insert only values."""
-
-    prompt: Template
-    identity: str | None = None
-    tools: tuple[str, ...] | None = None
-    """Restricts the tools that the agent may use: None keeps those of its profile, an empty tuple allows none."""
-    schema: str | None = None
-    asks_model: typing.ClassVar[bool] = True
-
-
-class Call(StepWork, frozen=True):
-    """A call of another document by its static name."""
-
-    document: str
-    passes: tuple[tuple[str, Formula], ...] = ()
-    """All values of the caller that the callee can see."""
-
-    def calls(self) -> tuple[Call, ...]:
-        return (self,)
-
-
-class Select(StepWork, frozen=True):
-    """Run the call whose label equals the text of a value."""
-
-    on: Formula
-    cases: tuple[tuple[str, Call], ...]
-    default: Call | None = None
-
-    def calls(self) -> tuple[Call, ...]:
-        return (*(call for _, call in self.cases), *((self.default,) if self.default else ()))
-
-
-class OnError(Struct, frozen=True):
-    policy: typing.Literal["continue", "abort", "retry"]
-    times: int = 0
-
-    def __str__(self) -> str:
-        """Return the policy as it is written in a document."""
-        return f"retry({self.times})" if self.policy == "retry" else self.policy
-
-
-class Fold(StepWork, frozen=True):
-    """Run one step for each item in order, each time with the value of the previous iteration."""
-
-    source: Literal | Formula | None
-    """None means the incoming pipe."""
-    init: Formula
-    do: Step
-    max_items: int | None = None
-
-    def parts(self) -> tuple[tuple[str, Step], ...]:
-        return (("fold", self.do),)
-
-
-class ForEach(StepWork, frozen=True):
-    """Run one step for each item in parallel, then `collect` on the results in order."""
-
-    source: Literal | Formula | None
-    do: Step
-    collect: Step
-    on_error: OnError
-    max_parallel: int = 8
-    max_items: int | None = None
-
-    def parts(self) -> tuple[tuple[str, Step], ...]:
-        return (("for_each", self.do), ("collect", self.collect))
-
-
-class Parallel(StepWork, frozen=True):
-    """Run named branches in parallel, then `collect` on their results by name."""
-
-    branches: tuple[tuple[str, Step], ...]
-    collect: Step
-    on_error: OnError
-
-    def parts(self) -> tuple[tuple[str, Step], ...]:
-        return (*((f"parallel[{name}]", branch) for name, branch in self.branches), ("collect", self.collect))
-
-
-PipelineWork: TypeAlias = Transform | Invoke | Agent | Call | Select | Fold | ForEach | Parallel
+PipelineWork: TypeAlias = (
+    Transform | Invoke | Agent | Call | Select | Block | Fold | ForEach | Parallel | Repeat | Fail | Stop
+)
 PlainWork: TypeAlias = Think | UseTool | Thread
 Work: TypeAlias = PlainWork | PipelineWork
 """After a kind is added mypy finds the places that must know it; CONTRIBUTING.md lists those that it cannot find."""
@@ -316,6 +215,8 @@ class Step(Struct, frozen=True, gc=False):
     capture: Capture | None = None
     number: str = ""
     span: Span = NOWHERE
+    guard: Guard | None = None
+    """Only in the Quire dialect of pipelines."""
 
     def calls(self) -> tuple[Call, ...]:
         """Return the calls of other documents that its work may make."""
@@ -327,6 +228,13 @@ class Step(Struct, frozen=True, gc=False):
         if isinstance(self.work, PipelineWork):
             raise TypeError(f"{self.label} is a step of a pipeline")
         return self.work
+
+
+def may_stop(step: Step) -> bool:
+    """Tell whether a step can end its pipeline before the steps after it."""
+    if step.work is None:
+        return False
+    return isinstance(step.work, Stop) or any(may_stop(part) for _, part in step.work.parts())
 
 
 class Sequence(Struct, frozen=True, gc=False):

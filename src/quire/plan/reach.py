@@ -9,21 +9,28 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from quire.plan.nodes import (
+    Plan,
+    Sequence,
+    Step,
+    Think,
+    UseTool,
+    may_stop,
+)
+from quire.plan.pipeline_work import (
     Agent,
+    Block,
     Call,
+    Fail,
     Fold,
     ForEach,
     Formula,
     Invoke,
     Literal,
     Parallel,
-    Plan,
+    Repeat,
     Select,
-    Sequence,
-    Step,
-    Think,
+    Stop,
     Transform,
-    UseTool,
 )
 from quire.plan.thread import Thread
 from quire.plan.uses import OWN
@@ -84,10 +91,17 @@ class _Walk:
     def sequence(self, body: Sequence, at: _Place) -> Iterator[Reached]:
         for step in body.steps:
             yield from self._step(step, at)
+            if at.certain and may_stop(step):
+                at = replace(at, certain=False)
 
     def _step(self, step: Step, at: _Place) -> Iterator[Reached]:
         match = step.match
         own = at.certain and not (match is not None and match.decide_first and all(case.test for case in match.cases))
+        guard = step.guard
+        if guard is not None and (guard.when is not None or guard.goes_on):
+            own = False
+        if guard is not None and guard.on_error is not None and guard.on_error.policy == "retry":
+            at = at.below(1, certain=at.certain)
         yield Reached(step, f"{at.way}{step.label}", own, at.plan.format, at.name, at.fans, at.levels)
         for case in match.cases if match else ():
             yield from self.sequence(case.body, at.below(2, certain=False))
@@ -95,11 +109,11 @@ class _Walk:
             case Fold(source=source, do=do):
                 yield from self._step(do, at.below(1, certain=own and _has_items(source)))
             case ForEach(source=source, do=do, collect=collect, on_error=on_error):
-                each = own and _has_items(source) and on_error.policy != "continue"
+                each = own and _has_items(source) and not on_error.goes_on
                 yield from self._step(do, at.below(1 + (on_error.policy == "retry"), fans=1, certain=each))
                 yield from self._step(collect, at.below(2, fans=1, certain=own))
             case Parallel(branches=branches, collect=collect, on_error=on_error):
-                each, deeper = own and on_error.policy != "continue", 1 + (on_error.policy == "retry")
+                each, deeper = own and not on_error.goes_on, 1 + (on_error.policy == "retry")
                 for _, branch in branches:
                     yield from self._step(branch, at.below(deeper, fans=1, certain=each))
                 yield from self._step(collect, at.below(2, fans=1, certain=own))
@@ -108,9 +122,16 @@ class _Walk:
             case UseTool(connection=place, tool=tool) if place == OWN:
                 yield from self._callee(tool, step.label, at.below(2, certain=own))
             case Select():
-                for call in step.calls():
-                    yield from self._callee(call.document, step.label, at.below(2, certain=False))
-            case None | Think() | UseTool() | Transform() | Invoke() | Agent() | Thread():
+                for target in step.work.targets():
+                    if isinstance(target, Call):
+                        yield from self._callee(target.document, step.label, at.below(2, certain=False))
+                    else:
+                        yield from self.sequence(target.body, at.below(2, certain=False))
+            case Block(body=body):
+                yield from self.sequence(body, at.below(2, certain=own))
+            case Repeat(do=do):
+                yield from self._step(do, at.below(1, certain=own))
+            case None | Think() | UseTool() | Transform() | Invoke() | Agent() | Thread() | Fail() | Stop():
                 pass
             case _:
                 assert_never(step.work)

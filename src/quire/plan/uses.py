@@ -5,7 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from quire.plan.built_in_tools import BUILT_IN_TOOLS, SHELL
-from quire.plan.nodes import Agent, Arguments, Plan, Template, Think, UseTool, ValueSlot
+from quire.plan.nodes import (
+    Arguments,
+    Plan,
+    Template,
+    Think,
+    UseTool,
+    ValueSlot,
+)
+from quire.plan.pipeline_work import Agent
 from quire.plan.thread import Thread
 
 OWN = "quire"

@@ -12,7 +12,8 @@ import typing
 from msgspec import Struct
 
 if typing.TYPE_CHECKING:
-    from quire.plan.nodes import Call, Step
+    from quire.plan.nodes import Step
+    from quire.plan.pipeline_work import Call
 
 
 class StepWork(Struct, frozen=True):

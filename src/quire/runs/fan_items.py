@@ -14,8 +14,13 @@ from msgspec import Struct, field
 from quire.engine.pure_work import PureWork
 from quire.errors import CannotStart
 from quire.expr import EvalError
-from quire.plan.nodes import Fold, ForEach, Formula, Parallel
-from quire.plan.nodes import Literal as Written
+from quire.plan.pipeline_work import (
+    Fold,
+    ForEach,
+    Formula,
+    Parallel,
+)
+from quire.plan.pipeline_work import Literal as Written
 from quire.runs.provenance import PIPE, ProvenanceProgress
 
 if TYPE_CHECKING:

@@ -24,7 +24,7 @@ from quire.library.foresight import Foresight
 from quire.library.verify import require_signed
 from quire.models.choose import CHARACTERS_A_TOKEN, price_key
 from quire.plan.bounds import PlanBounds, with_inputs
-from quire.plan.nodes import Agent, Plan
+from quire.plan.pipeline_work import Agent
 from quire.plan.uses import asks_a_model, has_threads
 from quire.runs.preflight import Start, built_in_gate, look_ahead
 from quire.runs.start import NO_BUNDLES, asked_models, folder_of
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from quire.engine.interpreter.thread.compose import Bundle
     from quire.library.document import Document
     from quire.models.choose import Choice
+    from quire.plan.nodes import Plan
     from quire.runs.options import RunOptions
     from quire.runs.runtime import Runtime
     from quire.trust.capabilities import Grants

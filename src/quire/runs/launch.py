@@ -24,7 +24,8 @@ from quire.formats.pipeline.definition import definition_source, listed, mistake
 from quire.formats.pipeline.inline import LAUNCHING, gate
 from quire.formats.pipeline.lower import lower
 from quire.formats.pipeline.parse import parse
-from quire.formats.pipeline.syntax import ToolBody, walk
+from quire.formats.pipeline.syntax import ToolBody
+from quire.formats.pipeline.walks import walk
 from quire.library.document import Document
 from quire.runs.gate import open_gate
 from quire.runs.options import RunOptions

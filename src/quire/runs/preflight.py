@@ -19,17 +19,24 @@ from quire.library.texts import leads_out
 from quire.plan.built_in_tools import SHELL
 from quire.plan.limits import nesting_problems
 from quire.plan.nodes import (
+    Plan,
+    PromptSource,
+    Think,
+    UseTool,
+)
+from quire.plan.pipeline_work import (
     Agent,
+    Block,
     Call,
+    Fail,
     Fold,
     ForEach,
     Invoke,
     Parallel,
-    Plan,
+    Repeat,
     Select,
-    Think,
+    Stop,
     Transform,
-    UseTool,
 )
 from quire.plan.reach import Reached, reach
 from quire.plan.thread import Thread
@@ -197,6 +204,8 @@ async def _look_at_tool(
             pass
         case Call() | Select() | Fold() | ForEach() | Parallel():
             pass
+        case Block() | Repeat() | Fail() | Stop():
+            pass
         case _:
             assert_never(at.step.work)
 
@@ -243,6 +252,8 @@ def _tools_of(agent: Agent, settings: Settings) -> Sequence[str]:
 def _missing_prompt(at: Reached, folder: Path | None) -> str:
     work = at.step.work
     source = work.preamble if isinstance(work, Think) else None
+    if isinstance(work, Agent) and work.file:
+        source = PromptSource("file", work.file)
     if source is None or source.scheme != "file" or "{{" in source.where or leads_out(source.where):
         return ""
     if folder is not None and (folder / source.where.replace("\\", "/")).is_file():

@@ -12,7 +12,12 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from quire.engine.progress import place_in_plan
-from quire.plan.nodes import Agent, Reference, Template, Think
+from quire.plan.nodes import (
+    Reference,
+    Template,
+    Think,
+)
+from quire.plan.pipeline_work import Agent
 
 if TYPE_CHECKING:
     from quire.runs.provenance import ValueSource

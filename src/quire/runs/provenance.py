@@ -15,24 +15,30 @@ from quire.engine.progress import Progress
 from quire.engine.requests import BREAK
 from quire.errors import QuireError
 from quire.plan.nodes import (
-    Agent,
     Arguments,
+    Plan,
+    Reference,
+    Step,
+    Template,
+    Think,
+    UseTool,
+    ValueSlot,
+)
+from quire.plan.pipeline_work import (
+    Agent,
+    Block,
     Call,
+    Fail,
     Fold,
     ForEach,
     Formula,
     Invoke,
     Literal,
     Parallel,
-    Plan,
-    Reference,
+    Repeat,
     Select,
-    Step,
-    Template,
-    Think,
+    Stop,
     Transform,
-    UseTool,
-    ValueSlot,
 )
 from quire.plan.templates import template
 from quire.plan.thread import Thread
@@ -194,6 +200,9 @@ def _reads(step: Step, bound: frozenset[str]) -> Iterator[str]:
     """Yield the stores that a step of a pipeline reads, including the steps inside it; `pipe` stands for the incoming
     value."""
     inside: list[tuple[Step, frozenset[str]]] = []
+    if step.guard is not None:
+        for around in (step.guard.when, step.guard.default):
+            yield from _formula(around, bound) if around is not None else ()
     match step.work:
         case Transform(value=value):
             yield from _formula(value, bound)
@@ -207,8 +216,11 @@ def _reads(step: Step, bound: frozenset[str]) -> Iterator[str]:
         case Call(passes=passes):
             for _, formula in passes:
                 yield from _formula(formula, bound)
-        case Select(on=on):
+        case Select(on=on, default=default):
             yield from _formula(on, bound)
+            if isinstance(default, Formula):
+                yield from _formula(default, bound)
+            inside = [(part, bound) for _, part in step.work.parts()]
             for call in step.calls():
                 for _, formula in call.passes:
                     yield from _formula(formula, bound)
@@ -222,6 +234,18 @@ def _reads(step: Step, bound: frozenset[str]) -> Iterator[str]:
         case Parallel(branches=branches, collect=collect):
             names = frozenset(name for name, _ in branches)
             inside = [*((branch, bound) for _, branch in branches), (collect, bound | names | _LOOPS | {PIPE})]
+        case Block():
+            inside = [(part, bound) for _, part in step.work.parts()]
+        case Repeat(init=init, do=do, until=until):
+            if init is not None:
+                yield from _formula(init, bound)
+            names = bound | _LOOPS | {"round"}
+            yield from _formula(until, names)
+            inside = [(do, names)]
+        case Fail(message=message):
+            yield from _formula(message, bound)
+        case Stop(value=result):
+            yield from _formula(result, bound)
         case None | Think() | UseTool() | Thread():
             pass  # a pipeline has none of these
         case _:

@@ -20,7 +20,7 @@ from quire.library.callees import Callee, pinned
 from quire.library.document import Document
 from quire.library.verify import require_signed
 from quire.models.choose import Choice
-from quire.plan.nodes import Agent, Plan
+from quire.plan.pipeline_work import Agent
 from quire.plan.uses import asks_a_model, has_agents
 from quire.runs.pins import PinnedState, pinned_profiles
 from quire.runs.preflight import Start
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from quire.library.directives import Started
     from quire.library.document import Document
     from quire.models.choose import Choice
+    from quire.plan.nodes import Plan
     from quire.runs.options import RunOptions
     from quire.runs.runtime import Runtime
     from quire.trust.capabilities import Grants

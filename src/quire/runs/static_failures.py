@@ -14,7 +14,16 @@ from quire.library.texts import leads_out
 from quire.models.choose import price_key
 from quire.plan.built_in_tools import FETCH, SEND
 from quire.plan.limits import cap_problem
-from quire.plan.nodes import Invoke, Literal, Plan, PromptSource, Think, UseTool
+from quire.plan.nodes import (
+    Plan,
+    PromptSource,
+    Think,
+    UseTool,
+)
+from quire.plan.pipeline_work import (
+    Invoke,
+    Literal,
+)
 from quire.plan.uses import OWN, tool_call_problem
 from quire.trust.capabilities import canonical
 

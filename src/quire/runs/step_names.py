@@ -7,7 +7,20 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from quire.engine.interpreter.playbook.steps import WrongAnswer, checked_answer
 from quire.errors import BadInputs
 from quire.patterns import late_pattern
-from quire.plan.nodes import Agent, Ask, Call, Formula, Invoke, Literal, Plan, Select, Step, UseTool
+from quire.plan.nodes import (
+    Ask,
+    Plan,
+    Step,
+    UseTool,
+)
+from quire.plan.pipeline_work import (
+    Agent,
+    Call,
+    Formula,
+    Invoke,
+    Literal,
+    Select,
+)
 from quire.plan.uses import OWN
 from quire.plan.ways import JOINT, typed_way
 from quire.runs.adapters import option_by_number

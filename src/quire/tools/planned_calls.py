@@ -10,7 +10,17 @@ from msgspec import Struct, field
 from quire.errors import Denied, ToolFailed
 from quire.plain_schema import plainly_fits
 from quire.plan.built_in_tools import FETCH, SEND, SHELL
-from quire.plan.nodes import Arguments, Formula, Invoke, Literal, Template, UseTool, ValueSlot
+from quire.plan.nodes import (
+    Arguments,
+    Template,
+    UseTool,
+    ValueSlot,
+)
+from quire.plan.pipeline_work import (
+    Formula,
+    Invoke,
+    Literal,
+)
 from quire.tools.builtin import SPECS
 from quire.trust.capabilities import canonical
 from quire.wording import did_you_mean, nearest

@@ -7,7 +7,7 @@ import re
 import pytest
 
 from quire.formats.grammars import GRAMMARS, NAMES, PIPELINE, Grammar, find
-from quire.formats.pipeline.steps import KEYS
+from quire.formats.pipeline.kinds import KEYS
 from quire.plan.vocabulary import INTEGER_LIMITS, ITEM_TYPES, OPERATORS, PRIMARIES, SENT_EVENTS
 
 MOST_CHARACTERS = 5_000

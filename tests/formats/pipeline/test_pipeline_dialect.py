@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from tests.formats.pipeline.reading import file_of, problems
 
+from quire.formats.pipeline.check import check
 from quire.formats.pipeline.parse import parse
 from quire.formats.pipeline.write import write
 from quire.source import Source
@@ -42,3 +43,138 @@ def test_two_documents_of_a_file_may_have_different_dialects() -> None:
     for text in (f"{quire}---\n{CALL}", f"{CALL}---\n{quire}"):
         (found,) = parse(Source.of(text), registered=True).diagnostics
         assert found.code.id == "EX001" and text.count("---", 0, found.span.start) == int(text.startswith(quire))
+
+
+def quire(*steps: str) -> str:
+    return "pipeline: p\ndialect: quire\nsteps:\n" + "".join(f"- {step}\n" for step in steps)
+
+
+def seed(*steps: str) -> str:
+    return quire(*steps).replace("dialect: quire\n", "")
+
+
+USES = [
+    ("steps: [{transform: {value: '1'}}]", "steps"),
+    ("repeat: {do: {transform: {value: '1'}}, until: acc == 1, max: 2}", "repeat"),
+    ("fail: {message: no}", "fail"),
+    ("stop: {value: '1'}", "stop"),
+    ("transform: {value: '1', when: 'true'}", "when"),
+    ("tool: {name: ask, on_error: continue}", "on_error"),
+    ("tool: {name: ask, timeout: 30s}", "timeout"),
+    ("shell: {command: ls, stdin: x}", "stdin"),
+    ("shell: {command: ls, env: [HOME]}", "env"),
+    ("shell: {command: ls, cwd: src}", "cwd"),
+    ("shell: {command: ls, check: false}", "check"),
+    ("shell: {command: ls, text: true}", "text"),
+    ("agent: {prompt: hi, model: cheap}", "model"),
+    ("agent: {prompt: hi, turns: 2}", "turns"),
+    ("agent: {prompt: hi, max_tokens: 20}", "max_tokens"),
+    ("agent: {prompt: hi, temperature: 0.5}", "temperature"),
+    ("agent: {prompt: !file a.md}", "!file a.md"),
+    ("call: {pipeline: q, timeout: 1h}", "timeout"),
+    ("match: {on: x, cases: {a: {steps: [{transform: {value: '1'}}]}}}", "steps"),
+    ("match: {on: x, cases: {a: {pipeline: q}}, on_error: continue}", "on_error"),
+    (
+        "for_each: {items: [1], on_error: 'retry(1), continue', do: {transform: {value: item}}, "
+        "collect: {transform: {value: pipe}}}",
+        "'retry(1), continue'",
+    ),
+    (
+        "parallel: {on_error: continue, default: '1', branches: {a: {transform: {value: '1'}}}, "
+        "collect: {transform: {value: pipe}}}",
+        "default",
+    ),
+]
+
+
+@pytest.mark.parametrize(("step", "pointed"), USES, ids=[f"{at}-{one[1]}" for at, one in enumerate(USES)])
+def test_what_the_dialect_adds_is_refused_without_it_and_the_help_names_the_line(step: str, pointed: str) -> None:
+    assert problems(quire(step)) == []
+    ((_, place),) = problems(seed(step))
+    assert place == pointed
+    (found,) = parse(Source.of(seed(step), "p.yaml")).diagnostics
+    assert found.help == "write dialect: quire beside pipeline: to use it"
+
+
+@pytest.mark.parametrize(
+    ("step", "expected"),
+    [
+        ("steps: []", [("PL013", "[]")]),
+        ("steps: {do: []}", [("PL013", "[]")]),
+        ("steps: {output: x}", [("PL012", "steps")]),
+        ("repeat: {do: {transform: {value: '1'}}, until: acc == 1}", [("PL012", "repeat")]),
+        ("repeat: {do: {transform: {value: '1'}}, max: 3}", [("PL012", "repeat")]),
+        ("repeat: {do: {transform: {value: '1'}}, until: acc == 1, max: 0}", [("PL018", "0")]),
+        ("repeat: {do: {transform: {value: '1'}}, until: acc == 1, max: 20000}", [("PL018", "20000")]),
+        ("repeat: {do: {transform: {value: '1'}}, until: acc ==, max: 2}", [("EX001", "")]),
+        ("repeat: {do: {transform: {value: '1'}}, until: acc == 1, max: 2, on_max: kepe}", [("PL013", "kepe")]),
+        ("fail: {}", [("PL012", "fail")]),
+        ("fail: {message: 3}", [("PL013", "3")]),
+        ("fail: out", [("PL010", "out")]),
+        ("tool: {name: ask, default: '1'}", [("PL023", "default")]),
+        ("tool: {name: ask, on_error: retry(2), default: '1'}", [("PL023", "default")]),
+        ("tool: {name: ask, on_error: give up}", [("PL017", "give up")]),
+        ("tool: {name: ask, timeout: soon}", [("PL024", "soon")]),
+        ("tool: {name: ask, timeout: 30}", [("PL024", "30")]),
+        ("tool: {name: ask, timeout: 0s}", [("PL024", "0s")]),
+        ("shell: {command: ls, timeout: 11m}", [("PL024", "11m")]),
+        ("shell: {command: ls, env: HOME}", [("PL013", "HOME")]),
+        ("shell: {command: ls, env: ['A=b', 3]}", [("PL007", "'A=b'"), ("PL007", "3")]),
+        ("shell: {command: ls, check: maybe}", [("PL013", "maybe")]),
+        ("agent: {prompt: hi, turns: 0}", [("PL018", "0")]),
+        ("agent: {prompt: hi, turns: 101}", [("PL018", "101")]),
+        ("agent: {prompt: hi, temperature: warm}", [("PL018", "warm")]),
+        ("agent: {prompt: hi, temperature: 3}", [("PL018", "3")]),
+        ("agent: {prompt: !file ''}", [("PL013", "!file ''")]),
+        ("agent: {prompt: !file [a]}", [("YM009", "!file")]),
+        ("tool: {name: ask, args: {prompt: !file a.md}}", [("YM010", "!file a.md")]),
+        ("match: {on: x, cases: {a: {steps: []}}}", [("PL013", "[]")]),
+        ("match: {on: x, cases: {a: {steps: [{stop: {}}], pass: [b]}}}", [("PL011", "pass")]),
+        (
+            "for_each: {items: [1], on_error: abort, do: {stop: {}}, collect: {transform: {value: pipe}}}",
+            [("PL025", "stop")],
+        ),
+        (
+            "parallel: {branches: {a: {steps: [{stop: {}}]}}, collect: {stop: {}}}",
+            [("PL025", "stop")],
+        ),
+        ("loop: {until: x}", [("PL009", "loop")]),
+    ],
+)
+def test_mistakes_point_at_their_place(step: str, expected: list[tuple[str, str]]) -> None:
+    assert problems(quire(step)) == expected
+
+
+def test_everything_of_the_dialect_is_written_and_read_again() -> None:
+    file = file_of(quire(*(step for step, _ in USES)))
+    again = file_of(write(file))
+    assert write(again) == write(file)
+    assert [one.kind for one in again.pipelines[0].steps] == [step.partition(":")[0] for step, _ in USES]
+
+
+@pytest.mark.parametrize(
+    ("steps", "codes"),
+    [
+        (("transform: {value: '2', when: ctx.n > 1, output: a}", "transform: {value: a}"), ["PL210"]),
+        (("transform: {value: '2', when: ctx.n > 1, output: a}", "transform: {value: a, when: ctx.n > 1}"), []),
+        (("transform: {value: '2', when: ctx.n > 1, output: a}", "transform: {value: \"get(ctx, 'a')\"}"), []),
+        (("transform: {value: '1', output: a}", "transform: {value: '2', when: a > 1, output: a}"), []),
+        (("steps: [{transform: {value: '1', output: a}}, {transform: {value: a}}]", "transform: {value: a}"), []),
+        (("steps: {when: ctx.n > 1, do: [{transform: {value: '1', output: a}}, {transform: {value: a}}]}",), []),
+        (
+            (
+                "match: {on: ctx.n, cases: {a: {steps: [{transform: {value: '1', output: b}}]}}}",
+                "transform: {value: b}",
+            ),
+            ["PL210"],
+        ),
+        (("steps: [{transform: {value: b}}, {transform: {value: '1', output: b}}]",), ["PL104"]),
+        (("repeat: {do: {transform: {value: acc, output: s}}, until: s == round, max: 3}",), []),
+        (("repeat: {do: {transform: {value: '1'}}, until: acc > 'a', max: 3}",), ["PL110"]),
+        (("tool: {name: ask, on_error: continue, output: a}", "transform: {value: errors.a}"), []),
+        (("stop: {value: ctx.x.y, when: ctx.x}",), []),
+    ],
+)
+def test_stores_and_types_are_followed_through_blocks_and_conditions(steps: tuple[str, ...], codes: list[str]) -> None:
+    found = check(Source.of(quire(*steps), "p.yaml"))
+    assert [one.code.id for one in found] == codes

@@ -12,9 +12,14 @@ from quire.expr import EvalError
 from quire.formats.pipeline.lower import lower
 from quire.formats.pipeline.prompts import template
 from quire.plan.nodes import (
+    Capture,
+    Plan,
+    Reference,
+    Work,
+)
+from quire.plan.pipeline_work import (
     Agent,
     Call,
-    Capture,
     Fold,
     ForEach,
     Formula,
@@ -22,11 +27,8 @@ from quire.plan.nodes import (
     Literal,
     OnError,
     Parallel,
-    Plan,
-    Reference,
     Select,
     Transform,
-    Work,
 )
 from quire.values import Value
 
@@ -101,7 +103,7 @@ def test_a_passed_name_is_a_store_and_nothing_else() -> None:
 def test_match() -> None:
     work = work_of("match: {on: x, cases: {true: {pipeline: a, pass: {n: item}}}, default: {pipeline: b}}")
     assert isinstance(work, Select)
-    assert [(label, call.document) for label, call in work.cases] == [("True", "a")]
+    assert work.cases[0][0] == "True" and [call.document for call in work.calls()] == ["a", "b"]
     assert work.default == Call("b")
 
 

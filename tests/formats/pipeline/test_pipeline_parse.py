@@ -21,7 +21,7 @@ from quire.formats.pipeline.syntax import (
     ToolBody,
     TransformBody,
 )
-from quire.plan.nodes import OnError
+from quire.plan.pipeline_work import OnError
 from quire.source import Source
 
 DO = "do: {transform: {value: item}}"

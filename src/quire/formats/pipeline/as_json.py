@@ -9,17 +9,23 @@ from msgspec import UNSET
 from quire.diagnostics import Diagnostic, Severity
 from quire.formats.pipeline.syntax import (
     AgentBody,
+    AgentSettings,
     Argument,
     Body,
     CallBody,
     ExpressionText,
+    FailBody,
     FoldBody,
     ForEachBody,
+    GuardKeys,
     MatchBody,
     ParallelBody,
     Pipeline,
+    RepeatBody,
     ShellBody,
     Step,
+    StepsBody,
+    StopBody,
     Target,
     ToolBody,
     TransformBody,
@@ -63,9 +69,20 @@ def _pipeline(pipeline: Pipeline, source: Source) -> Tree:
 
 def _step(step: Step, source: Source) -> Tree:
     tree: Tree = {"kind": step.kind, **_body(step.body, source)}
+    if step.guard:
+        tree |= _guard(step.guard)
     if step.output:
         tree["output"] = step.output.text
     return {**tree, "line": source.position(step.span.start).line}
+
+
+def _guard(guard: GuardKeys) -> Tree:
+    return {
+        **_optional("when", guard.when.text if guard.when else None),
+        **_optional("on_error", str(guard.on_error) if guard.on_error else None),
+        **_optional("default", guard.default.text if guard.default else None),
+        **_optional("timeout", guard.timeout),
+    }
 
 
 def _body(body: Body, source: Source) -> Tree:
@@ -75,11 +92,20 @@ def _body(body: Body, source: Source) -> Tree:
         case ToolBody(name=name, args=args, schema=schema):
             tree: Tree = {"name": name.text, "args": {key.text: _argument(value) for key, value in args}}
             return {**tree, **_optional("schema", schema.text if schema else None)}
-        case ShellBody(command=command, schema=schema):
-            return {"command": _argument(command), **_optional("schema", schema.text if schema else None)}
+        case ShellBody(command=command, schema=schema, stdin=stdin, env=env, cwd=cwd):
+            return {
+                "command": _argument(command),
+                **_optional("stdin", _argument(stdin) if stdin else None),
+                **_optional("env", None if env is None else [name.text for name in env]),
+                **_optional("cwd", _argument(cwd) if cwd else None),
+                **_optional("check", None if body.check else False),
+                **_optional("text", True if body.text else None),
+                **_optional("schema", schema.text if schema else None),
+            }
         case AgentBody(prompt=prompt, identity=identity, tools=tools, schema=schema):
             return {
-                "prompt": prompt.text,
+                **({"prompt_file": prompt.text} if body.is_file else {"prompt": prompt.text}),
+                **(_settings(body.settings) if body.settings else {}),
                 **_optional("identity", identity.text if identity else None),
                 **_optional("tools", None if tools is None else [tool.text for tool in tools]),
                 **_optional("schema", schema.text if schema else None),
@@ -87,8 +113,13 @@ def _body(body: Body, source: Source) -> Tree:
         case CallBody(target=target):
             return _target(target)
         case MatchBody(on=on, cases=cases, default=default):
-            chosen: Tree = {label.text: _target(target) for label, target in cases}
-            return {"on": on.text, "cases": chosen, **_optional("default", _target(default) if default else None)}
+            chosen: Tree = {label.text: _chosen(target, source) for label, target in cases}
+            otherwise: Value = default.text if isinstance(default, ExpressionText) else None
+            if isinstance(default, Target | StepsBody):
+                otherwise = _chosen(default, source)
+            return {"on": on.text, "cases": chosen, **_optional("default", otherwise)}
+        case StepsBody(steps=steps):
+            return {"do": [_step(one, source) for one in steps]}
         case FoldBody(init=init, do=do, max_items=max_items):
             return {
                 **_source(body.source),
@@ -102,12 +133,26 @@ def _body(body: Body, source: Source) -> Tree:
                 "on_error": str(body.on_error),
                 **_optional("max_parallel", body.max_parallel),
                 **_optional("max_items", body.max_items),
+                **_optional("default", body.default.text if body.default else None),
                 "do": _step(do, source),
                 "collect": _step(collect, source),
             }
+        case RepeatBody(init=init, do=do, until=until, max=most, on_max=on_max):
+            return {
+                **_optional("init", init.text if init else None),
+                "do": _step(do, source),
+                "until": until.text,
+                "max": most,
+                **_optional("on_max", on_max.text if on_max else None),
+            }
+        case FailBody(message=message):
+            return {"message": _argument(message)}
+        case StopBody(value=value):
+            return _optional("value", value.text if value else None)
         case ParallelBody(branches=branches, collect=collect, on_error=on_error):
             return {
                 **_optional("on_error", str(on_error) if on_error else None),
+                **_optional("default", body.default.text if body.default else None),
                 "branches": {name.text: _step(branch, source) for name, branch in branches},
                 "collect": _step(collect, source),
             }
@@ -128,6 +173,21 @@ def _source(source: Argument | None) -> Tree:
     if source is None:
         return {}
     return {"over": source.text} if isinstance(source, ExpressionText) else {"items": source.value}
+
+
+def _settings(said: AgentSettings) -> Tree:
+    return {
+        **_optional("model", said.model.text if said.model else None),
+        **_optional("turns", said.turns),
+        **_optional("max_tokens", said.max_tokens),
+        **_optional("temperature", said.temperature),
+    }
+
+
+def _chosen(target: Target | StepsBody, source: Source) -> Tree:
+    if isinstance(target, Target):
+        return _target(target)
+    return {"steps": [_step(one, source) for one in target.steps]}
 
 
 def _target(target: Target) -> Tree:

@@ -25,10 +25,17 @@ from quire.formats.pipeline.check_types import check_types
 from quire.formats.pipeline.codes import codes
 from quire.formats.pipeline.fields import Fields
 from quire.formats.pipeline.parse import parse
-from quire.formats.pipeline.syntax import ParseResult, Pipeline, targets, walk
+from quire.formats.pipeline.walks import (
+    targets,
+    walk,
+)
 
 if TYPE_CHECKING:
     from quire.diagnostics import Diagnostic
+    from quire.formats.pipeline.syntax import (
+        ParseResult,
+        Pipeline,
+    )
     from quire.formats.resolver import DocumentResolver
     from quire.schema import Field, FieldType
     from quire.source import Source

@@ -11,7 +11,8 @@ from quire.expr.syntax import Constant
 from quire.formats.pipeline.check_inputs import wrong_value
 from quire.formats.pipeline.codes import errors, lints, warnings
 from quire.formats.pipeline.inputs import Use, needed_inputs, uses
-from quire.formats.pipeline.syntax import Pipeline, PipelineFile, Target, holes, targets, walk
+from quire.formats.pipeline.syntax import Pipeline, PipelineFile, Target
+from quire.formats.pipeline.walks import holes, targets, walk
 from quire.formats.resolver import CallTarget, Circle, DocumentInterface, DocumentResolver
 
 if TYPE_CHECKING:

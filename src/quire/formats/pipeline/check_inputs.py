@@ -14,12 +14,16 @@ from quire.expr import RESERVED
 from quire.formats.pipeline.codes import lints
 from quire.formats.pipeline.codes import schemas as codes
 from quire.formats.pipeline.inputs import Use, unread_inputs, uses
-from quire.formats.pipeline.syntax import Pipeline, holes, walk
+from quire.formats.pipeline.walks import (
+    holes,
+    walk,
+)
 from quire.plan.descriptions import type_words
 from quire.schema import Enum, Field, FieldType, ListOf, Object, Ref, Simple, violations
 
 if TYPE_CHECKING:
     from quire.formats.pipeline.fields import Fields
+    from quire.formats.pipeline.syntax import Pipeline
     from quire.source import Span
     from quire.values import Value
 
@@ -57,7 +61,8 @@ def check_inputs(pipeline: Pipeline, fields: Fields) -> None:
 
 def _is_other(use: Use, name: str) -> bool:
     """Tell whether a place is plain text of a prompt, or reads a store that only a later step writes."""
-    return (use.in_prompt and use.path[0] != "ctx") or use.first.get(name, use.index) > use.index
+    later = use.first.get(name)
+    return (use.in_prompt and use.path[0] != "ctx") or (later is not None and later.begins > use.index)
 
 
 def _check_optional(field: Field, use: Use, fields: Fields) -> None:

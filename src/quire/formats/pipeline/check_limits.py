@@ -12,6 +12,7 @@ from quire.formats.pipeline.lower import lower
 from quire.formats.pipeline.syntax import (
     AgentBody,
     CallBody,
+    FailBody,
     FoldBody,
     ForEachBody,
     Literal,
@@ -19,10 +20,15 @@ from quire.formats.pipeline.syntax import (
     ParallelBody,
     Pipeline,
     PipelineFile,
+    RepeatBody,
     ShellBody,
     Step,
+    StepsBody,
+    StopBody,
     ToolBody,
     TransformBody,
+)
+from quire.formats.pipeline.walks import (
     targets,
     walk,
 )
@@ -66,10 +72,12 @@ def check_limits(file: PipelineFile, resolver: DocumentResolver | None, fields: 
 def _can_reach_a_limit(step: Step, own: Collection[str], callees: Collection[str]) -> bool:
     """Tell without lowering whether a step can call a model, fan out, or call a known document."""
     match step.body:
-        case AgentBody() | FoldBody() | ForEachBody() | ParallelBody():
+        case AgentBody() | FoldBody() | ForEachBody() | ParallelBody() | RepeatBody():
             return True
         case TransformBody() | ToolBody() | ShellBody() | CallBody() | MatchBody():
             return any(one.pipeline.text in own or one.pipeline.text in callees for one in targets(step))
+        case StepsBody() | FailBody() | StopBody():
+            return False
         case _:
             assert_never(step.body)
 

@@ -24,6 +24,7 @@ from quire.formats.pipeline.syntax import (
     AgentBody,
     Argument,
     CallBody,
+    FailBody,
     FoldBody,
     ForEachBody,
     Literal,
@@ -31,13 +32,19 @@ from quire.formats.pipeline.syntax import (
     ParallelBody,
     Pipeline,
     PipelineFile,
+    RepeatBody,
     ShellBody,
     Step,
+    StepsBody,
+    StopBody,
     Text,
     ToolBody,
     TransformBody,
+)
+from quire.formats.pipeline.walks import (
     expressions,
     holes,
+    inner_expressions,
     parts,
     schema_of,
     walk,
@@ -58,21 +65,27 @@ def check_texts(pipeline: Pipeline, fields: Fields) -> None:
     """Check the expressions, prompts, arguments and commands of a pipeline."""
     names = _mistakable(pipeline)
     for _, step in walk(pipeline):
-        for expression in expressions(step):
+        for expression in (*expressions(step), *inner_expressions(step)):
             for slip in slips(expression.expression):
                 fields.report(slip.code, slip.message, fields.at(expression, slip.span), slip.help)
         match step.body:
-            case AgentBody(prompt=prompt):
-                _check_prompt(prompt, names, fields)
+            case AgentBody(prompt=prompt, is_file=is_file):
+                if not is_file:
+                    _check_prompt(prompt, names, fields)
             case ToolBody(args=args, name=name):
                 for key, value in args:
                     _check_argument(value, fields)
                     if name.text == "shell" and key.text == "command":
                         _check_command(value, fields)
-            case ShellBody(command=command):
-                _check_argument(command, fields)
+            case ShellBody(command=command, stdin=stdin, cwd=cwd):
+                for one in (command, stdin, cwd):
+                    _check_argument(one, fields)
                 _check_command(command, fields)
+            case FailBody(message=message):
+                _check_argument(message, fields)
             case TransformBody() | CallBody() | MatchBody() | FoldBody() | ForEachBody() | ParallelBody():
+                pass
+            case StepsBody() | RepeatBody() | StopBody():
                 pass
             case _:
                 assert_never(step.body)
@@ -121,7 +134,7 @@ def _check_foreign(prompt: Text, part: Span, path: str, names: Collection[str], 
     fields.report(lints.NO_REFERENCE, message, fields.at(prompt, part), f"write {{{path}}}")
 
 
-def _check_argument(value: Argument, fields: Fields) -> None:
+def _check_argument(value: Argument | None, fields: Fields) -> None:
     if not isinstance(value, Literal):
         return
     for text in _texts(value.value):
@@ -273,7 +286,7 @@ def _problem(value: Value, schema: Mapping[str, Value]) -> str:
 
 _WHERE = {
     "item": "item exists in the do of a for_each or a fold; pass: {NAME: item} hands it on",
-    "acc": "acc exists in the do of a fold",
+    "acc": "acc exists in the do of a fold or a repeat",
 }
 
 
@@ -293,9 +306,12 @@ def check_stores(pipeline: Pipeline, fields: Fields) -> None:
             message = f"there is no {root} in this place"
             fields.report(warnings.UNBOUND, message, _place(use, fields), _WHERE[root])
         name = use.store
-        if name is None or use.written(name) or use.optional or any_store or name in (declared or ()):
+        if name is None or use.optional or any_store or name in (declared or ()):
             continue
-        _check_read(name, use, inner, declared, fields)
+        if not use.written(name):
+            _check_read(name, use, inner, declared, fields)
+        elif not use.certainly_written(name):
+            _check_uncertain(name, use, fields)
     for top in pipeline.steps:
         for step, lost in ((top, False), *_inside(top)):
             _check_output(step, lost, fields)
@@ -305,8 +321,8 @@ def _check_read(name: str, use: Use, inner: set[str], declared: Collection[str] 
     """Report a read of a store that is not written. Names without a declaration are left to `check_inputs`."""
     at = use.first.get(name)
     # A step that reads and writes the same name works on an input.
-    if at is not None and at > use.index:
-        message = f"{name} is read here, but step {at + 1} writes it, later"
+    if at is not None and at.begins > use.index:
+        message = f"{name} is read here, but step {at.label} writes it, later"
         fields.report(warnings.UNWRITTEN, message, _place(use, fields), "else it has to be an input")
     elif at is None and name in inner:
         message = f"{name} is written only inside of another step, which is not seen here"
@@ -324,10 +340,22 @@ def _check_read(name: str, use: Use, inner: set[str], declared: Collection[str] 
             fields.report(lints.LIKELY_SLIP, message, _place(use, fields), help)
 
 
+def _check_uncertain(name: str, use: Use, fields: Fields) -> None:
+    """Report a store that may not be there, because the step that writes it can be skipped."""
+    at, guard = use.first[name], use.step.guard
+    when = guard.when if guard is not None else None
+    if when is not None and when.text == at.when and use.text is not when:
+        return
+    message = f"{name} may not be there: step {at.label}, which writes it, can be skipped"
+    help = f"read it with get(ctx, '{name}'), or let the step that reads it have the same when"
+    fields.report(lints.MAYBE_UNWRITTEN, message, _place(use, fields), help)
+
+
 def _inside(step: Step) -> Iterator[tuple[Step, bool]]:
-    """Yield the nested steps of a step, and whether their outputs are lost: a `fold` keeps them for its next item."""
-    for name, part in parts(step):
-        yield part, not (isinstance(step.body, FoldBody) and name == "do")
+    """Yield the nested steps of a step, and whether their outputs are lost: a loop keeps them for its next item."""
+    keeps = isinstance(step.body, FoldBody | RepeatBody | StepsBody | MatchBody)
+    for _, part in parts(step):
+        yield part, not keeps
         yield from _inside(part)
 
 

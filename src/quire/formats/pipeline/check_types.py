@@ -7,180 +7,56 @@ items and branches to the expressions that read them. If a type is not known, no
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, TypeAlias, assert_never
-
-from msgspec import Struct
-from msgspec.structs import replace
+from typing import TYPE_CHECKING, assert_never
 
 from quire.expr import python_text
 from quire.expr.syntax import (
-    RESERVED,
-    Arithmetic,
     Compare,
     Constant,
     Each,
     FunctionCall,
-    Join,
-    Logic,
-    Negate,
     Node,
-    Not,
     Path,
-    Total,
     children,
 )
 from quire.formats.near_names import name_fix
 from quire.formats.pipeline.check_inputs import wrong_type
 from quire.formats.pipeline.codes import lints, warnings
+from quire.formats.pipeline.known_types import NUMBER, KnownTypes, Shapes, Types, element, order_of, parts_of
 from quire.formats.pipeline.prompts import references
 from quire.formats.pipeline.syntax import (
     AgentBody,
     CallBody,
     ExpressionText,
+    FailBody,
     FoldBody,
     ForEachBody,
+    GuardKeys,
     MatchBody,
     ParallelBody,
     Pipeline,
+    RepeatBody,
     ShellBody,
     Step,
+    StepsBody,
+    StopBody,
     Target,
     Text,
     ToolBody,
     TransformBody,
+)
+from quire.formats.pipeline.walks import (
+    blocks,
     expressions,
     schema_of,
     targets,
 )
-from quire.schema import Enum, Field, FieldType, Kind, ListOf, Object, Ref, Schema, Simple
+from quire.schema import Enum, Field, FieldType, Kind, ListOf, Ref, Schema, Simple
 from quire.source import Span
 
 if TYPE_CHECKING:
     from quire.diagnostics import Fix
     from quire.formats.pipeline.fields import Fields
-    from quire.values import Value
-
-Types: TypeAlias = "Mapping[str, FieldType | None]"
-"""Types by name; None is an unknown type."""
-
-_BOOL, _NUMBER, _TEXT = Simple(Kind.BOOL), Simple(Kind.NUMBER), Simple(Kind.STRING)
-
-
-class KnownTypes(Struct, frozen=True):
-    """Known types of the stores, of the pipe, and of the other bindings at one place."""
-
-    stores: Types
-    pipe: FieldType | None
-    names: Types
-
-    def with_name(self, name: str, type: FieldType | None) -> KnownTypes:
-        return KnownTypes(self.stores, self.pipe, {**self.names, name: type})
-
-    def begin(self, segments: tuple[str, ...]) -> tuple[FieldType | None, tuple[str, ...]]:
-        """Return the type of the value at which a path begins, and the segments after it."""
-        root, rest = segments[0], segments[1:]
-        if root in self.names:
-            return self.names[root], rest
-        if root == "pipe":
-            return self.pipe, rest
-        if root == "ctx":
-            return (self.stores.get(rest[0]), rest[1:]) if rest else (None, ())
-        return (None if root in RESERVED else self.stores.get(root)), rest
-
-
-class Shapes(Struct, frozen=True):
-    """The schemas of a file."""
-
-    schemas: Mapping[str, Schema]
-
-    def resolved(self, type: FieldType | None) -> FieldType | None:
-        """Return the type with a reference followed."""
-        if not isinstance(type, Ref):
-            return type
-        schema = self.schemas.get(type.schema)
-        return Object(schema.fields) if schema else None
-
-    def infer(self, node: Node, scope: KnownTypes) -> FieldType | None:
-        """Return the type of an expression; None if it is not known."""
-        match node:
-            case Constant(value=value):
-                return _literal(value)
-            case Path(segments=segments):
-                known, rest = scope.begin(segments)
-                for segment in rest:
-                    inside = parts_of(self.resolved(known)) or ()
-                    known = next((one.type for one in inside if one.name == segment), None)
-                return known
-            case Compare() | Not():
-                return _BOOL
-            case Negate() | Total():
-                return _NUMBER
-            case Join():
-                return _TEXT
-            case Each(name="all" | "any"):
-                return _BOOL
-            case Each(name="filter", source=source):
-                return self.infer(source, scope)
-            case Arithmetic(first=first, rest=operands):
-                if any(operator != "+" for operator, _ in operands):
-                    return _NUMBER
-                known = self.infer(first, scope)
-                kind = Simple(known.kind) if isinstance(known, Simple) else None
-                return kind if kind in (_NUMBER, _TEXT) else None
-            case Logic(operands=parts):
-                found = [self.infer(part, scope) for part in parts]
-                return found[0] if all(one == found[0] for one in found) else None
-            case FunctionCall():
-                from quire.formats.pipeline.function_types import type_of_call
-
-                inner = self.inside(node, scope)
-                return type_of_call(node, lambda part: self.known(part, scope), lambda part: self.known(part, inner))
-        return None
-
-    def known(self, node: Node, scope: KnownTypes) -> FieldType | None:
-        """Return the type of an expression with a reference followed."""
-        return self.resolved(self.infer(node, scope))
-
-    def inside(self, node: Each | FunctionCall, scope: KnownTypes) -> KnownTypes:
-        """Return the types that are known in the lambda of a call."""
-        source = node.source if isinstance(node, Each) else node.arguments[0]
-        return scope.with_name(node.parameter, element(self.infer(source, scope)))
-
-
-def element(type: FieldType | None) -> FieldType | None:
-    """Return the type of the items of a list."""
-    return type.of if isinstance(type, ListOf) else None
-
-
-def parts_of(type: FieldType | None) -> tuple[Field, ...] | None:
-    """Return the fields of an object; None for any other type."""
-    return type.fields if isinstance(type, Object) else None
-
-
-def order_of(type: FieldType | None) -> str | None:
-    """Return the kind of a value for `<` and its relatives: booleans count as numbers. None if it is not known."""
-    match type:
-        case Simple(kind=Kind.STRING):
-            return "text"
-        case Simple():
-            return "number"
-        case ListOf():
-            return "list"
-        case Object():
-            return "map"
-        case Enum(values=values):
-            kinds = {order_of(_literal(value)) for value in values}
-            return kinds.pop() if len(kinds) == 1 else None
-    return None
-
-
-def _literal(value: Value) -> FieldType | None:
-    if isinstance(value, bool):
-        return _BOOL
-    if isinstance(value, int | float):
-        return _NUMBER
-    return _TEXT if isinstance(value, str) else None
-
 
 _ORDERING = ("<", ">", "<=", ">=")
 _NEVER = frozenset({"list", "map"})
@@ -196,12 +72,7 @@ def check_types(
     """Check the types of a pipeline. `gives` are the result types of documents of other formats, by name; `takes` the
     inputs that called pipelines declare."""
     walker = _Walker(Shapes({schema.name: schema for schema in schemas}), fields, gives or {}, takes or {})
-    stores: dict[str, FieldType | None] = {one.name: one.type for one in pipeline.input or ()}
-    pipe: FieldType | None = None
-    for step in pipeline.steps:
-        pipe = walker.step(step, KnownTypes(stores, pipe, {}))
-        if step.output:
-            stores[step.output.text] = pipe
+    walker.sequence(pipeline.steps, KnownTypes({one.name: one.type for one in pipeline.input or ()}, None, {}))
 
 
 class _Walker:
@@ -217,31 +88,62 @@ class _Walker:
         self._shapes = shapes
         self._fields = fields
 
+    def sequence(self, steps: Iterable[Step], scope: KnownTypes) -> FieldType | None:
+        """Check steps that follow each other, and return the type of the last one's result."""
+        pipe = scope.pipe
+        for step in steps:
+            pipe = self.step(step, KnownTypes(scope.stores, pipe, scope.names))
+        return pipe
+
     def step(self, step: Step, scope: KnownTypes) -> FieldType | None:
-        """Check a step, and return the type of its result."""
+        """Check a step, keep the type of its store, and return the type of its result."""
         for expression in expressions(step):
             self._examine(expression.expression.root, scope, expression)
         for target in targets(step):
             self._passes(target, scope)
+        type = self._result(step, scope)
+        guard = step.guard or GuardKeys()
+        if guard.on_error is not None and guard.on_error.goes_on:
+            instead = self._shapes.infer(guard.default.expression.root, scope) if guard.default else None
+            type = type if type == instead else None
+        skipped = guard.when is not None
+        if step.output:
+            before = scope.stores.get(step.output.text, type)
+            scope.stores[step.output.text] = type if not skipped or before == type else None
+        return type if not skipped or scope.pipe == type else None
+
+    def _result(self, step: Step, scope: KnownTypes) -> FieldType | None:
         schema = schema_of(step)
         match step.body:
-            case AgentBody(prompt=prompt):
-                self._prompt(prompt, scope)
+            case AgentBody(prompt=prompt, is_file=is_file):
+                if not is_file:
+                    self._prompt(prompt, scope)
             case TransformBody(value=value):
                 return self._shapes.infer(value.expression.root, scope)
             case CallBody(target=target):
                 return self._gives.get(target.pipeline.text)
             case MatchBody():
                 self._cases(step.body, scope)
+                self._blocks(step, scope)
             case FoldBody(source=source, do=do):
                 names: Types = {"item": self._item(source, scope), "acc": None}
-                self.step(do, replace(scope, names=names))
-            case ForEachBody(source=source, do=do, collect=collect):
-                one = self.step(do, replace(scope, names={"item": self._item(source, scope)}))
+                self.step(do, scope.inside(names))
+            case ForEachBody(source=source, do=do, collect=collect, default=default):
+                each = scope.inside({"item": self._item(source, scope)})
+                one = self.step(do, each)
+                if default is not None:
+                    self._examine(default.expression.root, each, default)
+                    one = one if one == self._shapes.infer(default.expression.root, each) else None
                 results = ListOf(one) if one is not None and not isinstance(one, ListOf) else None
-                return self.step(collect, KnownTypes(scope.stores, results, {"errors": None}))
+                return self.step(collect, KnownTypes(dict(scope.stores), results, {"errors": None}))
             case ParallelBody():
                 return self._parallel(step.body, scope)
+            case StepsBody(steps=steps):
+                return self.sequence(steps, scope)
+            case RepeatBody():
+                return self._repeat(step.body, scope)
+            case StopBody() | FailBody():
+                return None
             case ToolBody() | ShellBody():
                 pass
             case _:
@@ -260,9 +162,29 @@ class _Walker:
                 message = f"{target.pipeline.text} cannot take this {one.name.text}: {problem}"
                 self._fields.report(warnings.CALLEE_INPUTS, message, one.name.span)
 
+    def _blocks(self, step: Step, scope: KnownTypes) -> None:
+        """Check the blocks of a `match`, each for itself. A store keeps a type that is the same in all of them."""
+        found = []
+        for block in blocks(step):
+            inner = scope.inside(scope.names)
+            self.sequence(block, inner)
+            found.append(inner.stores)
+        for name in {name for stores in found for name in stores}:
+            first, *rest = (stores.get(name) for stores in found)
+            scope.stores[name] = first if all(one == first for one in rest) else None
+
+    def _repeat(self, body: RepeatBody, scope: KnownTypes) -> FieldType | None:
+        inner = scope.inside({**scope.names, "acc": None, "round": NUMBER})
+        result = self.step(body.do, inner)
+        self._examine(body.until.expression.root, inner.with_name("acc", result), body.until)
+        return result
+
     def _parallel(self, body: ParallelBody, scope: KnownTypes) -> FieldType | None:
-        results = {name.text: self.step(branch, replace(scope, names={})) for name, branch in body.branches}
-        return self.step(body.collect, KnownTypes(scope.stores, None, {"errors": None, **results}))
+        results = {name.text: self.step(branch, scope.inside({})) for name, branch in body.branches}
+        if body.default is not None:
+            self._examine(body.default.expression.root, scope.inside({}), body.default)
+            results = dict.fromkeys(results)
+        return self.step(body.collect, KnownTypes(dict(scope.stores), None, {"errors": None, **results}))
 
     def _item(self, source: object, scope: KnownTypes) -> FieldType | None:
         if isinstance(source, ExpressionText):

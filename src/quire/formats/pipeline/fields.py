@@ -15,7 +15,7 @@ from quire.expr.errors import EXPRESSION_SYNTAX
 from quire.formats.near_names import word_fix
 from quire.formats.pipeline.codes import errors as codes
 from quire.formats.pipeline.syntax import RULE, Argument, ExpressionText, Literal, Name, Pass, Target, Text, is_name
-from quire.formats.yaml import Entry, Mapping, Node, Scalar, Sequence, describe, literal, named, place, text_of
+from quire.formats.yaml import EXPR, Entry, Mapping, Node, Scalar, Sequence, describe, literal, named, place, text_of
 from quire.formats.yaml.codes import MISPLACED_TAG
 from quire.source import Source, Span
 from quire.wording import LONGEST_QUOTED, cut, did_you_mean
@@ -132,7 +132,7 @@ class Fields(PipelineFindings):
 
     def argument(self, node: Node) -> Argument | None:
         """Read a literal, or an expression if the whole value is tagged as one."""
-        if isinstance(node, Scalar) and node.tag:
+        if isinstance(node, Scalar) and node.tag == EXPR:
             return self._parsed(node)
         before = len(self.diagnostics)
         value = literal(node, self.diagnostics)

@@ -17,16 +17,22 @@ from quire.formats.pipeline.codes import errors, inline, warnings
 from quire.formats.pipeline.syntax import (
     AgentBody,
     CallBody,
+    FailBody,
     FoldBody,
     ForEachBody,
     MatchBody,
     Name,
     ParallelBody,
     PipelineFile,
+    RepeatBody,
     ShellBody,
     Step,
+    StepsBody,
+    StopBody,
     ToolBody,
     TransformBody,
+)
+from quire.formats.pipeline.walks import (
     schema_of,
     walk,
 )
@@ -107,10 +113,25 @@ def _kind(step: Step) -> Diagnostic | None:
             return None
         case FoldBody() | ForEachBody() | ParallelBody():
             return None
+        case StepsBody() | RepeatBody() | FailBody() | StopBody():
+            return None
         case _:
             _unknown: Never = step.body  # not `assert_never`: mypy complains here too, and a run gets a refusal
             message = f'an inline pipeline has no steps of the kind "{step.kind}"'
             return Diagnostic(errors.KIND, message, step.span)
+
+
+def _about_agent(body: AgentBody) -> Iterator[Diagnostic]:
+    """Refuse what reaches beyond the invoker: another model than its own, and files that it may not read."""
+    if body.is_file:
+        message = (
+            f"the prompt is in the file {_quoted(body.prompt.text)}, and an inline pipeline has its prompts inside"
+        )
+        yield Diagnostic(inline.BEYOND, message, body.prompt.span, help="write the text of the prompt itself")
+    model = body.settings.model if body.settings is not None else None
+    if model is not None:
+        message = f"an inline pipeline runs on the invoker's model and cannot choose {_quoted(model.text)}"
+        yield Diagnostic(inline.BEYOND, message, model.span, help="leave model out")
 
 
 class _Checker:
@@ -131,13 +152,18 @@ class _Checker:
         if (schema := schema_of(step)) is not None:
             yield from self._about_schema(schema)
         match step.body:
-            case ShellBody():
+            case ShellBody(env=env):
                 yield from self._about_tool(Name("shell", step.span))
+                for name in env or ():
+                    message = f"the command asks for the variable {_quoted(name.text)}, which an inline pipeline cannot"
+                    yield Diagnostic(inline.BEYOND, message, name.span, help="leave env out")
             case ToolBody(name=name):
                 yield from self._about_tool(name)
             case AgentBody(identity=Name() as name) if name.text != self._identity:
                 message = f'the identity {_quoted(name.text)} is not the invoker\'s own, which is "{self._identity}"'
                 yield Diagnostic(inline.IDENTITY, message, name.span, help="leave identity out")
+        if isinstance(step.body, AgentBody):
+            yield from _about_agent(step.body)
 
     def _about_schema(self, name: Name) -> Iterator[Diagnostic]:
         schema, missing = self._schemas.get(name.text), name.text

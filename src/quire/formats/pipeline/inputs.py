@@ -13,26 +13,45 @@ from quire.formats.pipeline.prompts import PromptReference, references
 from quire.formats.pipeline.syntax import (
     AgentBody,
     CallBody,
+    FailBody,
     FoldBody,
     ForEachBody,
     MatchBody,
     Name,
     ParallelBody,
     Pipeline,
+    RepeatBody,
     ShellBody,
     Step,
+    StepsBody,
+    StopBody,
     Text,
     ToolBody,
     TransformBody,
+)
+from quire.formats.pipeline.walks import (
+    blocks,
     expressions,
     parts,
+    shared_parts,
     targets,
+    walk,
 )
 
 if TYPE_CHECKING:
     from quire.source import Span
 
 _NONE: frozenset[str] = frozenset()
+
+
+class Written(Struct, frozen=True):
+    """Where a store is first written. Steps are numbered in the order in which they begin and end."""
+
+    begins: int
+    ends: int
+    label: str
+    when: str = ""
+    """The condition of the step."""
 
 
 class Use(Struct, frozen=True):
@@ -45,11 +64,13 @@ class Use(Struct, frozen=True):
     span: Span
     """Counts from the start of `text`; for a passed name it is the position in the file."""
     index: int
-    """Index of the step, or of the top-level step around it."""
+    """The number at which the step begins."""
     bindings: frozenset[str]
     """Names other than stores that the step can read."""
-    first: Mapping[str, int]
-    """The stores that top-level steps write, with the index of the first step that does."""
+    first: Mapping[str, Written]
+    """The stores that the step could see if they were written in time."""
+    certain: Mapping[str, int]
+    """Of those, the ones that no `when` and no `match` may leave unwritten, with the number at which they are there."""
     optional: bool = False
     in_prompt: bool = False
 
@@ -62,18 +83,18 @@ class Use(Struct, frozen=True):
         return None if root in RESERVED or root in self.bindings else root
 
     def written(self, name: str) -> bool:
-        """Tell whether an earlier step writes the store."""
-        return self.first.get(name, self.index) < self.index
+        """Tell whether an earlier step may have written the store."""
+        found = self.first.get(name)
+        return found is not None and found.ends < self.index
+
+    def certainly_written(self, name: str) -> bool:
+        """Tell whether an earlier step has written the store, whatever was skipped."""
+        return self.certain.get(name, self.index) < self.index
 
 
 def uses(pipeline: Pipeline) -> Iterator[Use]:
     """Yield every place that reads, in the order of the steps."""
-    first: dict[str, int] = {}
-    for index, step in enumerate(pipeline.steps):
-        if step.output:
-            first.setdefault(step.output.text, index)
-    for index, step in enumerate(pipeline.steps):
-        yield from _uses(step, index, _NONE, first)
+    yield from _Uses(pipeline).all()
 
 
 def needed_inputs(pipeline: Pipeline) -> tuple[str, ...]:
@@ -125,22 +146,120 @@ def _unwritten(pipeline: Pipeline, *, optional: bool) -> tuple[str, ...]:
     return tuple(found)
 
 
-def _uses(step: Step, index: int, bindings: frozenset[str], first: Mapping[str, int]) -> Iterator[Use]:
-    """Yield the places of a step that read. `bindings` are for the step itself; nested steps have their own."""
+class _Uses:
+    """One walk through a pipeline. A scope is the stores that a sequence of steps shares, with the blocks in it."""
 
-    def use(found: Read | PromptReference, text: Text) -> Use:
-        optional = isinstance(found, Read) and found.optional
-        in_prompt = isinstance(found, PromptReference)
-        return Use(found.path, step, text, found.span, index, bindings, first, optional, in_prompt)
+    def __init__(self, pipeline: Pipeline) -> None:
+        self._pipeline = pipeline
+        self._begins: dict[int, int] = {}
+        self._ends: dict[int, int] = {}
+        self._labels: dict[int, str] = {}
+        self._number = 0
+        for at, step in enumerate(pipeline.steps, 1):
+            self._count(step, str(at))
+        survives = any(step.guard and step.guard.on_error and step.output for _, step in walk(pipeline))
+        self._base = frozenset({"errors"}) if survives else _NONE
 
-    for expression in expressions(step):
-        yield from (use(read, expression) for read in reads(expression.expression))
-    if isinstance(step.body, AgentBody):
-        yield from (use(reference, step.body.prompt) for reference in references(step.body.prompt.text))
-    for name in passed(step):
-        yield Use(("ctx", name.text), step, None, name.span, index, bindings, first)
-    for (_, part), names in zip(parts(step), inner_bindings(step), strict=True):
-        yield from _uses(part, index, names, first)
+    def all(self) -> Iterator[Use]:
+        yield from self._scope(self._pipeline.steps, self._base, {}, {})
+
+    def _count(self, step: Step, label: str) -> None:
+        self._begins[id(step)], self._labels[id(step)] = self._number, label
+        self._number += 1
+        for name, part in parts(step):
+            self._count(part, f"{label}.{name}")
+        self._ends[id(step)] = self._number
+        self._number += 1
+
+    def _scope(
+        self,
+        steps: Iterable[Step],
+        bindings: frozenset[str],
+        outer: Mapping[str, Written],
+        certain: Mapping[str, int],
+    ) -> Iterator[Use]:
+        """Yield the uses of steps that share stores of their own, on top of those around them."""
+        steps = tuple(steps)
+        first = dict(outer)
+        for step in steps:
+            for name, written in self._writes(step):
+                if name not in first or first[name].ends > written.ends:
+                    first[name] = written
+        yield from self._sequence(steps, bindings, first, certain)
+
+    def _writes(self, step: Step) -> Iterator[tuple[str, Written]]:
+        """Yield the stores that a step writes into its scope, those of the blocks in it included."""
+        for part in shared_parts(step):
+            yield from self._writes(part)
+        if step.output:
+            when = step.guard.when.text if step.guard and step.guard.when else ""
+            here = id(step)
+            yield step.output.text, Written(self._begins[here], self._ends[here], self._labels[here], when)
+
+    def _sequence(
+        self, steps: Iterable[Step], bindings: frozenset[str], first: Mapping[str, Written], certain: Mapping[str, int]
+    ) -> Iterator[Use]:
+        known = dict(certain)
+        for step in steps:
+            yield from self._step(step, bindings, first, known)
+            for name, at in self._certain(step):
+                known.setdefault(name, at)
+
+    def _certain(self, step: Step) -> Iterator[tuple[str, int]]:
+        """Yield the stores that a step writes whenever the run goes on after it."""
+        if step.guard is not None and step.guard.when is not None:
+            return
+        if isinstance(step.body, StepsBody) and not (
+            step.guard and step.guard.on_error and step.guard.on_error.goes_on
+        ):
+            for part in step.body.steps:
+                yield from self._certain(part)
+        if step.output:
+            yield step.output.text, self._ends[id(step)]
+
+    def _step(
+        self, step: Step, bindings: frozenset[str], first: Mapping[str, Written], certain: Mapping[str, int]
+    ) -> Iterator[Use]:
+        """Yield the places of a step that read. `bindings` are for the step itself; nested steps have their own."""
+        index = self._begins[id(step)]
+
+        def use(found: Read | PromptReference, text: Text, names: frozenset[str] = bindings, at: int = index) -> Use:
+            optional = isinstance(found, Read) and found.optional
+            in_prompt = isinstance(found, PromptReference)
+            return Use(found.path, step, text, found.span, at, names, first, certain, optional, in_prompt)
+
+        for expression in expressions(step):
+            yield from (use(read, expression) for read in reads(expression.expression))
+        if isinstance(step.body, AgentBody) and not step.body.is_file:
+            yield from (use(reference, step.body.prompt) for reference in references(step.body.prompt.text))
+        for name in passed(step):
+            yield Use(("ctx", name.text), step, None, name.span, index, bindings, first, certain)
+        if isinstance(step.body, StepsBody | MatchBody):
+            for block in blocks(step):
+                yield from self._sequence(block, bindings, first, certain)
+            return
+        for (_, part), names in zip(parts(step), inner_bindings(step, bindings, self._base), strict=True):
+            yield from self._scope((part,), names, first, certain)
+        if isinstance(step.body, RepeatBody):
+            yield from self._until(step.body, inner_bindings(step, bindings, self._base)[0], step, first, certain)
+        elif isinstance(step.body, ForEachBody | ParallelBody) and step.body.default is not None:
+            names = inner_bindings(step, bindings, self._base)[0]
+            yield from (use(read, step.body.default, names) for read in reads(step.body.default.expression))
+
+    def _until(
+        self,
+        body: RepeatBody,
+        names: frozenset[str],
+        step: Step,
+        first: Mapping[str, Written],
+        certain: Mapping[str, int],
+    ) -> Iterator[Use]:
+        """Yield the places that read in the test of a loop, which sees what its step has written."""
+        inner = {**dict(self._writes(body.do)), **first}
+        sure = {**dict(self._certain(body.do)), **certain}
+        for read in reads(body.until.expression):
+            at = self._ends[id(step)]
+            yield Use(read.path, step, body.until, read.span, at, names, inner, sure, read.optional)
 
 
 def passed(step: Step) -> Iterator[Name]:
@@ -148,17 +267,22 @@ def passed(step: Step) -> Iterator[Name]:
     return (one.name for target in targets(step) for one in target.passes if one.value is None)
 
 
-def inner_bindings(step: Step) -> tuple[frozenset[str], ...]:
-    """Return the bindings of each nested step, besides `ctx` and `pipe`."""
+def inner_bindings(step: Step, own: frozenset[str], base: frozenset[str] = _NONE) -> tuple[frozenset[str], ...]:
+    """Return the bindings of each nested step, besides `ctx` and `pipe`. `own` are those of the step itself, `base`
+    those that every step has."""
     match step.body:
         case ForEachBody():
-            return frozenset({"item"}), frozenset({"errors"})
+            return base | {"item"}, base | {"errors"}
         case ParallelBody(branches=branches):
             names = frozenset(name.text for name, _ in branches)
-            return (*(_NONE for _ in branches), names | {"errors"})
+            return (*(base for _ in branches), base | names | {"errors"})
         case FoldBody():
-            return (frozenset({"item", "acc"}),)
-        case TransformBody() | ToolBody() | ShellBody() | AgentBody() | CallBody() | MatchBody():
+            return (base | {"item", "acc"},)
+        case RepeatBody():
+            return (own | {"acc", "round"},)
+        case StepsBody() | MatchBody():
+            return tuple(own for _ in parts(step))
+        case TransformBody() | ToolBody() | ShellBody() | AgentBody() | CallBody() | FailBody() | StopBody():
             return ()
         case _:
             assert_never(step.body)

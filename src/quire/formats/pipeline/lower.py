@@ -2,30 +2,41 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import assert_never
+
+from msgspec.structs import replace
 
 from quire.expr import Expression, compile
 from quire.expr.syntax import Path
 from quire.formats.pipeline import syntax
 from quire.formats.pipeline.prompts import template
 from quire.plan.nodes import (
-    Agent,
-    Call,
     Capture,
+    Plan,
+    Sequence,
+    Step,
+    Work,
+)
+from quire.plan.pipeline_work import (
+    Agent,
+    AgentStepSettings,
+    Block,
+    Call,
+    Fail,
     Fold,
     ForEach,
     Formula,
+    Guard,
     Invoke,
     Literal,
     OnError,
     Parallel,
-    Plan,
+    Repeat,
     Select,
-    Sequence,
-    Step,
+    Stop,
     Transform,
-    Work,
 )
 from quire.source import Span
 
@@ -38,7 +49,7 @@ def lower(file: syntax.PipelineFile, pipeline: syntax.Pipeline, names: Mapping[s
 
     `names` maps the short names by which the pipelines of a registered file call each other to their full names.
     """
-    lowering = _Lowering(names or {})
+    lowering = _Lowering(names or {}, pipeline.dialect)
     steps = tuple(lowering.step(step, at, str(at)) for at, step in enumerate(pipeline.steps, 1))
     return Plan(
         title=lowering.full(pipeline.name.text),
@@ -52,22 +63,28 @@ def lower(file: syntax.PipelineFile, pipeline: syntax.Pipeline, names: Mapping[s
 
 
 class _Lowering:
-    def __init__(self, names: Mapping[str, str]) -> None:
+    def __init__(self, names: Mapping[str, str], dialect: bool) -> None:
         self._names = names
+        self._dialect = dialect
 
     def full(self, name: str) -> str:
         return self._names.get(name, name)
 
     def step(self, step: syntax.Step, position: int, label: str) -> Step:
         """Lower a step. Labels of nested steps continue with a dot: `2.do`, `2.collect`, `3.security`."""
+        work, guard = self._work(step.body, label), _guard(step.guard) if step.guard else None
+        if isinstance(step.body, syntax.ShellBody) and guard is not None and guard.timeout is not None:
+            # A command that takes too long is ended by its tool, which knows how.
+            work, guard = _command(step.body, guard.timeout), replace(guard, timeout=None)
         return Step(
             position=position,
             label=label,
             title=step.kind,
-            work=self._work(step.body, label),
+            work=work,
             capture=Capture(step.output.text, None, (), None) if step.output else None,
             number=str(position),
             span=step.span,
+            guard=guard,
         )
 
     def _work(self, body: syntax.Body, label: str) -> Work:
@@ -78,15 +95,19 @@ class _Lowering:
                 arguments = tuple((name.text, _argument(value)) for name, value in body.args)
                 return Invoke(body.name.text, arguments, _text(body.schema))
             case syntax.ShellBody():
-                return Invoke("shell", (("command", _argument(body.command)),), _text(body.schema))
+                return _command(body)
             case syntax.AgentBody():
                 tools = None if body.tools is None else tuple(tool.text for tool in body.tools)
-                return Agent(template(body.prompt.text), _text(body.identity), tools, _text(body.schema))
+                prompt, file = ("", body.prompt.text) if body.is_file else (body.prompt.text, "")
+                settings = _settings(body.settings or syntax.AgentSettings()) if self._dialect else None
+                return Agent(template(prompt), _text(body.identity), tools, _text(body.schema), file, settings)
             case syntax.CallBody():
                 return self._call(body.target)
             case syntax.MatchBody():
-                cases = tuple((case.text, self._call(target)) for case, target in body.cases)
-                return Select(_formula(body.on), cases, self._call(body.default) if body.default else None)
+                cases = tuple((case.text, self._target(target, f"{label}.{case.text}")) for case, target in body.cases)
+                return Select(_formula(body.on), cases, self._otherwise(body.default, f"{label}.default"))
+            case syntax.StepsBody():
+                return self._block(body, label)
             case syntax.FoldBody():
                 do = self.step(body.do, 1, f"{label}.do")
                 return Fold(_source(body.source), _formula(body.init), do, body.max_items)
@@ -98,16 +119,70 @@ class _Lowering:
                     body.on_error,
                     body.max_parallel or DEFAULT_PARALLEL,
                     body.max_items,
+                    _optional(body.default),
                 )
             case syntax.ParallelBody():
                 branches = tuple((name.text, self.step(one, 1, f"{label}.{name.text}")) for name, one in body.branches)
-                return Parallel(branches, self.step(body.collect, 1, f"{label}.collect"), body.on_error or _ABORT)
+                collect = self.step(body.collect, 1, f"{label}.collect")
+                return Parallel(branches, collect, body.on_error or _ABORT, _optional(body.default))
+            case syntax.RepeatBody():
+                do = self.step(body.do, 1, f"{label}.do")
+                keeps_last = body.on_max is not None and body.on_max.text == "keep"
+                return Repeat(_optional(body.init), do, _formula(body.until), body.max, keeps_last)
+            case syntax.FailBody():
+                return Fail(_argument(body.message))
+            case syntax.StopBody():
+                return Stop(_optional(body.value))
             case _:
                 assert_never(body)
+
+    def _block(self, body: syntax.StepsBody, label: str) -> Block:
+        steps = enumerate(body.steps, 1)
+        return Block(Sequence(tuple(self.step(step, at, f"{label}.{at}") for at, step in steps)))
+
+    def _target(self, target: syntax.Target | syntax.StepsBody, label: str) -> Call | Block:
+        return self._call(target) if isinstance(target, syntax.Target) else self._block(target, label)
+
+    def _otherwise(
+        self, default: syntax.Target | syntax.StepsBody | syntax.ExpressionText | None, label: str
+    ) -> Call | Block | Formula | None:
+        if default is None or isinstance(default, syntax.ExpressionText):
+            return _optional(default)
+        return self._target(default, label)
 
     def _call(self, target: syntax.Target) -> Call:
         passes = tuple((one.name.text, _passed(one)) for one in target.passes)
         return Call(self.full(target.pipeline.text), passes)
+
+
+def _guard(keys: syntax.GuardKeys) -> Guard:
+    return Guard(_optional(keys.when), keys.on_error, _optional(keys.default), keys.timeout)
+
+
+def _command(body: syntax.ShellBody, timeout: float | None = None) -> Invoke:
+    """Lower a `shell` step. Only what it says becomes an argument: a call that says no more is as it always was."""
+    arguments: list[tuple[str, Literal | Formula]] = [("command", _argument(body.command))]
+    if body.stdin is not None:
+        arguments.append(("stdin", _argument(body.stdin)))
+    if body.env is not None:
+        arguments.append(("env", Literal([name.text for name in body.env])))
+    if body.cwd is not None:
+        arguments.append(("working_dir", _argument(body.cwd)))
+    if not body.check:
+        arguments.append(("check", Literal(False)))
+    if body.text:
+        arguments.append(("text", Literal(True)))
+    if timeout is not None:
+        arguments.append(("timeout", Literal(math.ceil(timeout))))
+    return Invoke("shell", tuple(arguments), _text(body.schema), piped=body.stdin is None)
+
+
+def _settings(said: syntax.AgentSettings) -> AgentStepSettings:
+    return AgentStepSettings(_text(said.model) or "", said.turns, said.max_tokens, said.temperature)
+
+
+def _optional(expression: syntax.ExpressionText | None) -> Formula | None:
+    return None if expression is None else _formula(expression)
 
 
 def _formula(expression: syntax.ExpressionText) -> Formula:

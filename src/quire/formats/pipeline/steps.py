@@ -2,74 +2,46 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 
 from quire.formats.near_names import word_fix
 from quire.formats.pipeline.codes import errors as codes
-from quire.formats.pipeline.fields import Fields, TargetReader
+from quire.formats.pipeline.dialect_keys import MOST_ROUNDS, DialectKeys
+from quire.formats.pipeline.fields import ADD_DIALECT, Fields, TargetReader
+from quire.formats.pipeline.kinds import DIALECT_KINDS, MEANT, MEANT_IN_DIALECT, NEEDED, kinds, more_keys
 from quire.formats.pipeline.syntax import (
     HOLE,
     AgentBody,
     Argument,
     Body,
     CallBody,
+    ExpressionText,
     FoldBody,
     ForEachBody,
     Literal,
     MatchBody,
     Name,
     ParallelBody,
+    RepeatBody,
     ShellBody,
     Step,
+    StepsBody,
+    Target,
+    Text,
     ToolBody,
     TransformBody,
     is_name,
 )
-from quire.formats.yaml import Entry, Mapping, Node, Scalar, Sequence, describe, label_of, named, text_of
-from quire.plan.nodes import OnError
+from quire.formats.yaml import FILE, Entry, Mapping, Node, Scalar, Sequence, describe, label_of, named, text_of
+from quire.formats.yaml.codes import MISPLACED_TAG
 from quire.wording import did_you_mean
 
-KEYS: dict[str, tuple[str, ...]] = {
-    "transform": ("value", "output"),
-    "tool": ("name", "args", "schema", "output"),
-    "shell": ("command", "schema", "output"),
-    "agent": ("prompt", "identity", "capabilities", "schema", "output"),
-    "call": ("pipeline", "pass", "output"),
-    "match": ("on", "cases", "default", "output"),
-    "fold": ("over", "items", "init", "do", "output", "max_items"),
-    "for_each": ("over", "items", "max_parallel", "max_items", "on_error", "do", "collect", "output"),
-    "parallel": ("on_error", "branches", "collect", "output"),
-}
-"""Every kind of step with the keys of its body."""
-
-_NEEDED = {
-    "transform": ("value",),
-    "tool": ("name",),
-    "shell": ("command",),
-    "agent": ("prompt",),
-    "call": ("pipeline",),
-    "match": ("on", "cases"),
-    "fold": ("init", "do", "output"),
-    "for_each": ("on_error", "do", "collect"),
-    "parallel": ("branches", "collect"),
-}
-_RETRY = re.compile(r"retry\(([0-9]{1,6})\)")
-_POLICIES = "continue, abort or retry(N), with a number and no spaces"
 _WHY = {
-    "on_error": f"say {_POLICIES}: there is no default",
+    "on_error": "say continue, abort or retry(N), with a number and no spaces: there is no default",
     "output": "it names the store for the result",
     "collect": 'a step on all the results, such as {transform: {value: "pipe"}}',
-}
-_MEANT = {
-    **dict.fromkeys(("if", "switch", "case", "branch", "when"), "match"),
-    **dict.fromkeys(("loop", "foreach", "each", "map", "for"), "for_each"),
-    **dict.fromkeys(("reduce", "while"), "fold"),
-    **dict.fromkeys(("set", "assign", "expr", "let"), "transform"),
-    **dict.fromkeys(("run", "bash", "sh", "exec", "command"), "shell"),
-    **dict.fromkeys(("llm", "prompt", "ai", "model", "think"), "agent"),
-    **dict.fromkeys(("pipeline", "include", "use"), "call"),
-    **dict.fromkeys(("action", "function", "invoke"), "tool"),
+    "max": "say how many rounds there are at most: a loop always ends",
+    "until": "an expression on acc, the result of the round, that ends the loop when it holds",
 }
 Entries = dict[str, Entry]
 
@@ -78,6 +50,8 @@ class StepReader:
     def __init__(self, fields: Fields) -> None:
         self._fields = fields
         self._nested = 0
+        self._fans = 0
+        self._dialect = DialectKeys(fields)
         self._targets = TargetReader(fields)
         self._bodies: dict[str, Callable[[Entries], Body | None]] = {
             "transform": self._transform,
@@ -89,6 +63,10 @@ class StepReader:
             "fold": self._fold,
             "for_each": self._for_each,
             "parallel": self._parallel,
+            "steps": self._steps,
+            "repeat": self._repeat,
+            "fail": self._dialect.fail,
+            "stop": self._dialect.stop,
         }
 
     def step(self, node: Node, where: str) -> Step:
@@ -113,50 +91,60 @@ class StepReader:
         if entry is None:
             return None
         kind, body = entry.key.text, entry.value
+        if kind == "steps" and isinstance(body, Sequence):
+            return Step(kind, StepsBody(self._block(entry)), None, entry.key.span)
         if not isinstance(body, Mapping):
-            help = f"write {kind}: {{{_NEEDED[kind][0]}: …}}"
+            help = _written(kind)
             if isinstance(node, Mapping) and len(node.entries) > 1:
                 help = f"indent the keys of {kind} further than {kind} itself"
             message = f"{kind} needs a mapping of its keys, not {describe(body)}"
             self._fields.report(codes.BODY, message, self._fields.visible(entry), help)
             return None
-        entries = self._fields.entries(body, KEYS[kind], kind, codes.KEY)
-        for key in _NEEDED[kind]:
+        entries = self._fields.entries(body, kinds(self._fields.dialect)[kind], kind, codes.KEY, more_keys(kind))
+        for key in NEEDED[kind]:
             if key not in entries:
                 self._fields.report(codes.MISSING, f"{kind} needs the key {key}", entry.key.span, _WHY.get(key, ""))
+        if kind == "stop" and self._fans:
+            message = "stop would end the whole pipeline while its other items or branches are under way"
+            help = "stop after the fan; inside of one, the value of an item is what its last step gives"
+            self._fields.report(codes.STOP_IN_FAN, message, entry.key.span, help)
         made = self._bodies[kind](entries)
+        guard = self._dialect.guard(kind, entries)
         output = self._name(entries, "output", "the name of a store (output)")
-        return Step(kind, made, output, entry.key.span) if made else None
+        return Step(kind, made, output, entry.key.span, guard) if made else None
 
     def _kind(self, node: Node, where: str) -> Entry | None:
         """Return the entry that names the kind of a step."""
-        report = self._fields.report
+        report, known = self._fields.report, kinds(self._fields.dialect)
         if not isinstance(node, Mapping) or not node.entries:
             what = "an empty mapping" if isinstance(node, Mapping) else describe(node)
             text = text_of(node)
-            help = f"write {text}: {{{_NEEDED[text][0]}: …}}" if text in KEYS else _SHAPE
+            help = _written(text) if text in known else _SHAPE
             report(codes.STEP, f"{where} is a mapping with one key, its kind, not {what}", node.span, help)
             return None
-        kinds = [entry for entry in node.entries if entry.key.value in KEYS]
-        if len(kinds) == 1 and len(node.entries) > 1:
-            self._beside(kinds[0], node)
-            return kinds[0]
-        if len(kinds) > 1:
-            for extra in kinds[1:]:
-                message = f"{extra.key.text} is a second kind in one step, beside {kinds[0].key.text}"
+        found = [entry for entry in node.entries if entry.key.value in known]
+        if len(found) == 1 and len(node.entries) > 1:
+            self._beside(found[0], node)
+            return found[0]
+        if len(found) > 1:
+            for extra in found[1:]:
+                message = f"{extra.key.text} is a second kind in one step, beside {found[0].key.text}"
                 report(codes.STEP, message, extra.key.span, "begin a new step with - ")
             return None
-        if kinds:
-            return kinds[0]
+        if found:
+            return found[0]
         first = node.entries[0].key
         named_kind = text_of(node.get("kind") or node.get("type"))
-        meant = _MEANT.get(first.text.lower())
-        help = did_you_mean(meant) or self._fields.suggestion(first.text, KEYS)
-        if named_kind in KEYS:
-            help = f"the kind is the key itself: write {named_kind}: {{{_NEEDED[named_kind][0]}: …}}"
+        if first.text in DIALECT_KINDS and not self._fields.dialect:
+            report(codes.KIND, f"{first.text} steps belong to the Quire dialect", first.span, ADD_DIALECT)
+            return None
+        meant = (MEANT_IN_DIALECT if self._fields.dialect else MEANT).get(first.text.lower())
+        help = did_you_mean(meant) or self._fields.suggestion(first.text, known)
+        if named_kind in known:
+            help = f"the kind is the key itself: {_written(named_kind)}"
         message = f"{self._fields.shown(first.text)} is not a kind of step"
-        fix = word_fix(first.text, KEYS, first.span) if len(node.entries) == 1 and help else ()
-        report(codes.KIND, message, first.span, help or f"the kinds are {', '.join(KEYS)}", fix)
+        fix = word_fix(first.text, known, first.span) if len(node.entries) == 1 and help else ()
+        report(codes.KIND, message, first.span, help or f"the kinds are {', '.join(known)}", fix)
         return None
 
     def _beside(self, kind: Entry, node: Mapping) -> None:
@@ -167,7 +155,7 @@ class StepReader:
                 continue
             text = self._fields.shown(entry.key.text)
             help = _SHAPE
-            if entry.key.value in KEYS[name]:
+            if entry.key.value in (*kinds(True)[name], *more_keys(name)):
                 help = f"{text} belongs to the body of {name}: indent it further than {name}"
             self._fields.report(codes.STEP, f"{text} stands beside {name}; a step has one key", entry.key.span, help)
 
@@ -204,14 +192,30 @@ class StepReader:
     def _shell(self, entries: Entries) -> ShellBody | None:
         command = self._fields.argument(entries["command"].value) if "command" in entries else None
         schema = self._schema(entries)
-        return ShellBody(command, schema) if command else None
+        return self._dialect.command(command, schema, entries) if command else None
 
     def _agent(self, entries: Entries) -> AgentBody | None:
-        prompt = self._fields.placed_text(entries["prompt"], "prompt") if "prompt" in entries else None
+        prompt, is_file = self._prompt(entries["prompt"]) if "prompt" in entries else (None, False)
         identity = self._name(entries, "identity", "an identity")
         tools = self._capabilities(entries["capabilities"]) if "capabilities" in entries else None
         schema = self._schema(entries)
-        return AgentBody(prompt, identity, tools, schema) if prompt else None
+        settings = self._dialect.agent(entries)
+        return AgentBody(prompt, identity, tools, schema, is_file, settings) if prompt else None
+
+    def _prompt(self, entry: Entry) -> tuple[Text | None, bool]:
+        """Read a prompt: its text, or the name of its file, and whether it is one."""
+        node = entry.value
+        if not isinstance(node, Scalar) or node.tag != FILE:
+            return self._fields.placed_text(entry, "prompt"), False
+        if not self._fields.dialect:
+            message = "a prompt in a file belongs to the Quire dialect"
+            self._fields.report(MISPLACED_TAG, message, node.span, ADD_DIALECT)
+            return None, True
+        if not node.text.strip():
+            message = "!file needs the name of a file, relative to the document"
+            self._fields.report(codes.VALUE, message, self._fields.visible(entry), "write !file prompts/review.md")
+            return None, True
+        return Text(node.text.strip(), node.body, node), True
 
     def _capabilities(self, entry: Entry) -> tuple[Name, ...]:
         node = entry.value
@@ -251,15 +255,57 @@ class StepReader:
                 if labels.setdefault(label, one) is not one:
                     message = f"the label {self._fields.shown(label)} is here twice: labels are compared as text"
                     self._fields.report(codes.LABEL, message, one.key.span, _LABELS)
-                target = self._targets.nested(one, f"the case {self._fields.shown(label)}")
+                target = self._target(one, f"the case {self._fields.shown(label)}")
                 if target:
                     cases.append((Name(label, one.key.span), target))
         elif node is not None:
             what = "empty" if isinstance(node, Mapping) else describe(node)
             message = f"cases must be a mapping of labels to targets with at least one entry, not {what}"
             self._fields.report(codes.VALUE, message, self._fields.visible(entries["cases"]))
-        default = self._targets.nested(entries["default"], "default") if "default" in entries else None
+        default = self._otherwise(entries["default"]) if "default" in entries else None
         return MatchBody(on, tuple(cases), default) if on and cases else None
+
+    def _target(self, entry: Entry, what: str) -> Target | StepsBody | None:
+        """Read a target: a pipeline, or in the Quire dialect a block of steps."""
+        block = entry.value.find("steps") if isinstance(entry.value, Mapping) else None
+        if block is None or not isinstance(entry.value, Mapping):
+            return self._targets.nested(entry, what)
+        if not self._fields.dialect:
+            message = f"{what}: steps in place of a pipeline belong to the Quire dialect"
+            self._fields.report(codes.KEY, message, block.key.span, ADD_DIALECT)
+            return None
+        self._fields.entries(entry.value, ("steps",), what, codes.KEY)
+        steps = self._block(block)
+        return StepsBody(steps) if steps else None
+
+    def _otherwise(self, entry: Entry) -> Target | StepsBody | ExpressionText | None:
+        """Read the `default` of a match: a target, or in the Quire dialect also the value itself, an expression."""
+        if self._fields.dialect and isinstance(entry.value, Scalar) and entry.value.value is not None:
+            return self._fields.expression(entry, "default")
+        return self._target(entry, "default")
+
+    def _block(self, entry: Entry) -> tuple[Step, ...]:
+        """Read the steps of a block."""
+        node = entry.value
+        if isinstance(node, Sequence) and node.items:
+            return tuple(self.step(item, "a step") for item in node.items)
+        what = "empty" if isinstance(node, Sequence) else describe(node)
+        message = f"{entry.key.text} must be a list of at least one step, not {what}"
+        help = "each step begins with - " if isinstance(node, Mapping) else ""
+        self._fields.report(codes.VALUE, message, self._fields.visible(entry), help)
+        return ()
+
+    def _steps(self, entries: Entries) -> StepsBody | None:
+        steps = self._block(entries["do"]) if "do" in entries else ()
+        return StepsBody(steps, flat=False) if steps else None
+
+    def _repeat(self, entries: Entries) -> RepeatBody | None:
+        init = self._fields.expression(entries["init"], "init") if "init" in entries else None
+        until = self._fields.expression(entries["until"], "until") if "until" in entries else None
+        do = self._part(entries, "do")
+        most = self._dialect.count(entries.get("max"), "max", MOST_ROUNDS)
+        on_max = self._dialect.on_max(entries.get("on_max"))
+        return RepeatBody(init, do, until, most, on_max) if do and until and most else None
 
     def _source(self, entries: Entries) -> Argument | None:
         if "over" in entries and "items" in entries:
@@ -291,15 +337,21 @@ class StepReader:
         source = self._source(entries)
         _, max_parallel = self._fields.count(entries.get("max_parallel"), "max_parallel")
         _, max_items = self._fields.count(entries.get("max_items"), "max_items")
-        on_error = self._on_error(entries.get("on_error"))
-        do, collect = self._part(entries, "do"), self._part(entries, "collect")
-        return (
-            ForEachBody(source, on_error, do, collect, max_parallel, max_items) if on_error and do and collect else None
-        )
+        on_error = self._dialect.on_error(entries.get("on_error"))
+        default = self._dialect.fan_default(entries, on_error)
+        self._fans += 1
+        do = self._part(entries, "do")
+        self._fans -= 1
+        collect = self._part(entries, "collect")
+        if not (on_error and do and collect):
+            return None
+        return ForEachBody(source, on_error, do, collect, max_parallel, max_items, default)
 
     def _parallel(self, entries: Entries) -> ParallelBody | None:
-        on_error = self._on_error(entries.get("on_error"))
+        on_error = self._dialect.on_error(entries.get("on_error"))
+        default = self._dialect.fan_default(entries, on_error)
         branches = []
+        self._fans += 1
         node = entries["branches"].value if "branches" in entries else None
         if isinstance(node, Mapping) and node.entries:
             for _, one in named(node, self._fields.diagnostics):
@@ -311,26 +363,14 @@ class StepReader:
             what = "empty" if isinstance(node, Mapping) else describe(node)
             message = f"branches must be a mapping of names to steps with at least one entry, not {what}"
             self._fields.report(codes.VALUE, message, self._fields.visible(entries["branches"]))
+        self._fans -= 1
         collect = self._part(entries, "collect")
-        return ParallelBody(tuple(branches), collect, on_error) if branches and collect else None
+        return ParallelBody(tuple(branches), collect, on_error, default) if branches and collect else None
 
-    def _on_error(self, entry: Entry | None) -> OnError | None:
-        if entry is None:
-            return None
-        text = text_of(entry.value)
-        if text == "continue":
-            return OnError("continue")
-        if text == "abort":
-            return OnError("abort")
-        retry = _RETRY.fullmatch(text or "")
-        if retry:
-            return OnError("retry", int(retry[1]))
-        shown = self._fields.shown(text) if text is not None else describe(entry.value)
-        message = f"on_error must be {_POLICIES}, not {shown}"
-        help = "say how often: retry(2)" if text and "retry" in text else ""
-        place = self._fields.visible(entry)
-        self._fields.report(codes.ON_ERROR, message, place, help, word_fix(text or "", ("continue", "abort"), place))
-        return None
+
+def _written(kind: str) -> str:
+    """Say how a step of a kind is written."""
+    return f"write {kind}: {{{(NEEDED[kind] or ('value',))[0]}: …}}"
 
 
 def _hole(node: Node, step: Step | None) -> Step:

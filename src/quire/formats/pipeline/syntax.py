@@ -1,15 +1,13 @@
 """The syntax tree of a pipeline file with positions; expressions are parsed but not compiled.
 
-Nodes are not frozen, but never changed once they are made. `walk` yields every step of a pipeline at any depth;
-`expressions` yields those of one step.
+Nodes are not frozen, but never changed once they are made. `formats/pipeline/walks.py` goes through them.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, TypeAlias, assert_never
+from typing import TYPE_CHECKING, TypeAlias
 
 from msgspec import Struct
 
@@ -19,7 +17,7 @@ from quire.source import NOWHERE, Source, Span
 
 if TYPE_CHECKING:
     from quire.diagnostics import Diagnostic, Severity
-    from quire.plan.nodes import OnError
+    from quire.plan.pipeline_work import OnError
     from quire.schema import Field, Schema
     from quire.values import Value
 
@@ -92,28 +90,58 @@ class ToolBody(Struct):
 
 
 class ShellBody(Struct):
+    """The body of a `shell` step. All but the command and the schema belong to the Quire dialect."""
+
     command: Argument
     schema: Name | None = None
+    stdin: Argument | None = None
+    env: tuple[Name, ...] | None = None
+    cwd: Argument | None = None
+    check: bool = True
+    """False if the result says how the command ended, instead of a failure."""
+    text: bool = False
+    """True if the output stays text even where it is JSON."""
+
+
+class AgentSettings(Struct):
+    """The settings of the model call of an `agent` step, in the Quire dialect."""
+
+    model: Name | None = None
+    turns: int | None = None
+    max_tokens: int | None = None
+    temperature: float | None = None
 
 
 class AgentBody(Struct):
     """The body of an `agent` step."""
 
     prompt: Text
+    """The text of the prompt, or the name of its file."""
     identity: Name | None = None
     tools: tuple[Name, ...] | None = None
     """None if there are no `capabilities`; an empty tuple grants nothing."""
     schema: Name | None = None
+    is_file: bool = False
+    """Whether the prompt is in a file (`!file`)."""
+    settings: AgentSettings | None = None
 
 
 class CallBody(Struct):
     target: Target
 
 
+class StepsBody(Struct):
+    """Several steps in place of one."""
+
+    steps: tuple[Step, ...]
+    flat: bool = True
+    """Whether the value of `steps` is the list itself; else it is a mapping, with the list as its `do`."""
+
+
 class MatchBody(Struct):
     on: ExpressionText
-    cases: tuple[tuple[Name, Target], ...]
-    default: Target | None = None
+    cases: tuple[tuple[Name, Target | StepsBody], ...]
+    default: Target | StepsBody | ExpressionText | None = None
 
 
 class FoldBody(Struct):
@@ -133,17 +161,60 @@ class ForEachBody(Struct):
     collect: Step
     max_parallel: int | None = None
     max_items: int | None = None
+    default: ExpressionText | None = None
 
 
 class ParallelBody(Struct):
     branches: tuple[tuple[Name, Step], ...]
     collect: Step
     on_error: OnError | None = None
+    default: ExpressionText | None = None
+
+
+class RepeatBody(Struct):
+    """The body of a `repeat` step."""
+
+    init: ExpressionText | None
+    do: Step
+    until: ExpressionText
+    max: int
+    on_max: Name | None = None
+    """`fail`, which is the default, or `keep`."""
+
+
+class FailBody(Struct):
+    message: Argument
+
+
+class StopBody(Struct):
+    value: ExpressionText | None = None
 
 
 Body: TypeAlias = (
-    TransformBody | ToolBody | ShellBody | AgentBody | CallBody | MatchBody | FoldBody | ForEachBody | ParallelBody
+    TransformBody
+    | ToolBody
+    | ShellBody
+    | AgentBody
+    | CallBody
+    | MatchBody
+    | StepsBody
+    | FoldBody
+    | ForEachBody
+    | ParallelBody
+    | RepeatBody
+    | FailBody
+    | StopBody
 )
+
+
+class GuardKeys(Struct):
+    """The keys of the Quire dialect that may stand in the body of many kinds of step."""
+
+    when: ExpressionText | None = None
+    on_error: OnError | None = None
+    default: ExpressionText | None = None
+    timeout: float | None = None
+    """In seconds."""
 
 
 class Step(Struct):
@@ -155,6 +226,7 @@ class Step(Struct):
     output: Name | None = None
     span: Span = NOWHERE
     """Covers that key."""
+    guard: GuardKeys | None = None
 
 
 class Pipeline(Struct):
@@ -184,92 +256,6 @@ HOLE = TransformBody(ExpressionText("null", expression=parse("null")))
 
 Its value can be anything, and its reads are not known.
 """
-
-
-def walk(pipeline: Pipeline) -> Iterator[tuple[str, Step]]:
-    """Yield steps in the order of the text, parents first. Paths count from 1 and have `do` in place of an index."""
-    for number, step in enumerate(pipeline.steps, 1):
-        yield str(number), step
-        if parts(step):
-            yield from _below(str(number), step)
-
-
-def _below(path: str, step: Step) -> Iterator[tuple[str, Step]]:
-    for name, part in parts(step):
-        here = f"{path}.{step.kind}.{name}"
-        yield here, part
-        yield from _below(here, part)
-
-
-def holes(pipeline: Pipeline) -> tuple[Step, ...]:
-    """Return the steps that could not be read."""
-    return tuple(step for _, step in walk(pipeline) if step.body is HOLE)
-
-
-def parts(step: Step) -> tuple[tuple[str, Step], ...]:
-    """Return the nested steps of a step by name. A branch may also be called `collect`."""
-    match step.body:
-        case FoldBody(do=do):
-            return (("do", do),)
-        case ForEachBody(do=do, collect=collect):
-            return (("do", do), ("collect", collect))
-        case ParallelBody(branches=branches, collect=collect):
-            return (*((name.text, branch) for name, branch in branches), ("collect", collect))
-        case TransformBody() | ToolBody() | ShellBody() | AgentBody() | CallBody() | MatchBody():
-            return ()
-        case _:
-            assert_never(step.body)
-
-
-def targets(step: Step) -> tuple[Target, ...]:
-    """Return the pipelines that a step may call."""
-    match step.body:
-        case CallBody(target=target):
-            return (target,)
-        case MatchBody(cases=cases, default=default):
-            return (*(target for _, target in cases), *((default,) if default else ()))
-        case TransformBody() | ToolBody() | ShellBody() | AgentBody() | FoldBody() | ForEachBody() | ParallelBody():
-            return ()
-        case _:
-            assert_never(step.body)
-
-
-def schema_of(step: Step) -> Name | None:
-    """Return the schema that the result of a step must match."""
-    match step.body:
-        case ToolBody(schema=schema) | ShellBody(schema=schema) | AgentBody(schema=schema):
-            return schema
-        case TransformBody() | CallBody() | MatchBody() | FoldBody() | ForEachBody() | ParallelBody():
-            return None
-        case _:
-            assert_never(step.body)
-
-
-def expressions(step: Step) -> Iterator[ExpressionText]:
-    """Yield the expressions that are evaluated in the context of the step itself, not of a nested step."""
-    match step.body:
-        case TransformBody(value=value):
-            yield value
-        case ToolBody(args=args):
-            yield from (value for _, value in args if isinstance(value, ExpressionText))
-        case ShellBody(command=command):
-            if isinstance(command, ExpressionText):
-                yield command
-        case MatchBody(on=on):
-            yield on
-        case FoldBody(source=source, init=init):
-            if isinstance(source, ExpressionText):
-                yield source
-            yield init
-        case ForEachBody(source=source):
-            if isinstance(source, ExpressionText):
-                yield source
-        case AgentBody() | CallBody() | ParallelBody():
-            pass
-        case _:
-            assert_never(step.body)
-    for target in targets(step):
-        yield from (one.value for one in target.passes if one.value)
 
 
 class ParseResult(Struct, frozen=True):

@@ -8,24 +8,30 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TypeAlias, assert_never
+from typing import TYPE_CHECKING, TypeAlias, assert_never
 
-from msgspec import UNSET
+from msgspec import UNSET, Struct
 
 from quire.formats.pipeline.syntax import (
     AgentBody,
+    AgentSettings,
     Argument,
     Body,
     CallBody,
     ExpressionText,
+    FailBody,
     FoldBody,
     ForEachBody,
+    GuardKeys,
     MatchBody,
     ParallelBody,
     Pipeline,
     PipelineFile,
+    RepeatBody,
     ShellBody,
     Step,
+    StepsBody,
+    StopBody,
     Target,
     ToolBody,
     TransformBody,
@@ -35,8 +41,18 @@ from quire.formats.yaml.scalars import WORDS
 from quire.schema import Enum, Field, FieldType, ListOf, Object, Ref, Schema
 from quire.values import Value, encode
 
-Block: TypeAlias = "str | list[tuple[str, Block]]"
-"""A value on the line of its key, or entries on separate lines."""
+if TYPE_CHECKING:
+    from quire.plan.pipeline_work import OnError
+
+
+class Steps(Struct):
+    """The steps of a block, each with its entries."""
+
+    items: list[list[tuple[str, Block]]]
+
+
+Block: TypeAlias = "str | list[tuple[str, Block]] | Steps"
+"""A value on the line of its key, or entries or steps on separate lines."""
 
 _UNSAFE = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
 
@@ -97,7 +113,13 @@ def _lines(entries: list[tuple[str, Block]], indent: str, first: str | None = No
     lines: list[str] = []
     for key, value in entries:
         begin = first if first is not None and not lines else indent
-        if isinstance(value, list):
+        if isinstance(value, Steps):
+            lines.append(f"{begin}{key}:")
+            for item in value.items:
+                lines += _lines(item, f"{indent}    ", f"{indent}  - ")
+        elif isinstance(value, list) and not value:
+            lines.append(f"{begin}{key}: {{}}")
+        elif isinstance(value, list):
             lines += [f"{begin}{key}:", *_lines(value, f"{indent}  ")]
         elif "\n" in value:
             head, *rest = value.split("\n")
@@ -107,11 +129,55 @@ def _lines(entries: list[tuple[str, Block]], indent: str, first: str | None = No
     return lines
 
 
-def _body(step: Step) -> list[tuple[str, Block]]:
-    entries = list(_parts(step.body))
+def _steps(steps: Iterable[Step]) -> Steps:
+    return Steps([[(step.kind, _body(step))] for step in steps])
+
+
+def _body(step: Step) -> Block:
+    if isinstance(step.body, StepsBody) and step.body.flat:
+        return _steps(step.body.steps)
+    entries = [*_parts(step.body), *(_guard(step.guard) if step.guard else ())]
     if step.output:
         entries.append(("output", _plain(step.output.text)))
     return entries
+
+
+def _guard(guard: GuardKeys) -> Iterable[tuple[str, Block]]:
+    if guard.when:
+        yield "when", _quoted(guard.when.text)
+    if guard.on_error:
+        yield "on_error", _policy(guard.on_error)
+    if guard.default:
+        yield "default", _quoted(guard.default.text)
+    if guard.timeout is not None:
+        yield "timeout", f"{guard.timeout!r}s"
+
+
+def _policy(on_error: OnError) -> str:
+    return _quoted(str(on_error)) if on_error.survives else str(on_error)
+
+
+def _command(body: ShellBody) -> Iterable[tuple[str, Block]]:
+    yield "command", _argument(body.command)
+    if body.stdin is not None:
+        yield "stdin", _argument(body.stdin)
+    if body.env is not None:
+        yield "env", f"[{', '.join(_plain(name.text) for name in body.env)}]"
+    if body.cwd is not None:
+        yield "cwd", _argument(body.cwd)
+    if not body.check:
+        yield "check", "false"
+    if body.text:
+        yield "text", "true"
+
+
+def _settings(said: AgentSettings) -> Iterable[tuple[str, Block]]:
+    if said.model:
+        yield "model", _quoted(said.model.text)
+    yield from _limit("turns", said.turns)
+    yield from _limit("max_tokens", said.max_tokens)
+    if said.temperature is not None:
+        yield "temperature", repr(said.temperature)
 
 
 def _parts(body: Body) -> Iterable[tuple[str, Block]]:
@@ -122,10 +188,12 @@ def _parts(body: Body) -> Iterable[tuple[str, Block]]:
             yield "name", _plain(name.text)
             if args:
                 yield "args", [(_plain(key.text), _argument(value)) for key, value in args]
-        case ShellBody(command=command):
-            yield "command", _argument(command)
+        case ShellBody():
+            yield from _command(body)
         case AgentBody(prompt=prompt, identity=identity, tools=tools):
-            yield "prompt", _prompt(prompt.text)
+            yield "prompt", f"!file {_quoted(prompt.text)}" if body.is_file else _prompt(prompt.text)
+            if body.settings:
+                yield from _settings(body.settings)
             if identity:
                 yield "identity", _plain(identity.text)
             if tools is not None:
@@ -134,9 +202,13 @@ def _parts(body: Body) -> Iterable[tuple[str, Block]]:
             yield from _target(target)
         case MatchBody(on=on, cases=cases, default=default):
             yield "on", _quoted(on.text)
-            yield "cases", [(_quoted(label.text), _flow(_target(target))) for label, target in cases]
-            if default:
-                yield "default", _flow(_target(default))
+            yield "cases", [(_quoted(label.text), _chosen(target)) for label, target in cases]
+            if isinstance(default, ExpressionText):
+                yield "default", _quoted(default.text)
+            elif default:
+                yield "default", _chosen(default)
+        case StepsBody(steps=steps):
+            yield "do", _steps(steps)
         case FoldBody(init=init, do=do, max_items=max_items):
             yield from _source(body.source)
             yield "init", _quoted(init.text)
@@ -146,12 +218,29 @@ def _parts(body: Body) -> Iterable[tuple[str, Block]]:
             yield from _source(body.source)
             yield from _limit("max_parallel", body.max_parallel)
             yield from _limit("max_items", body.max_items)
-            yield "on_error", str(body.on_error)
+            yield "on_error", _policy(body.on_error)
+            if body.default:
+                yield "default", _quoted(body.default.text)
             yield "do", [(do.kind, _body(do))]
             yield "collect", [(collect.kind, _body(collect))]
+        case RepeatBody(init=init, do=do, until=until):
+            if init:
+                yield "init", _quoted(init.text)
+            yield "do", [(do.kind, _body(do))]
+            yield "until", _quoted(until.text)
+            yield "max", str(body.max)
+            if body.on_max:
+                yield "on_max", body.on_max.text
+        case FailBody(message=message):
+            yield "message", _argument(message)
+        case StopBody(value=value):
+            if value:
+                yield "value", _quoted(value.text)
         case ParallelBody(branches=branches, collect=collect):
             if body.on_error:
-                yield "on_error", str(body.on_error)
+                yield "on_error", _policy(body.on_error)
+            if body.default:
+                yield "default", _quoted(body.default.text)
             yield "branches", [(_plain(name.text), [(one.kind, _body(one))]) for name, one in branches]
             yield "collect", [(collect.kind, _body(collect))]
         case _:
@@ -170,6 +259,10 @@ def _source(source: Argument | None) -> Iterable[tuple[str, Block]]:
 def _limit(key: str, value: int | None) -> Iterable[tuple[str, Block]]:
     if value is not None:
         yield key, str(value)
+
+
+def _chosen(target: Target | StepsBody) -> Block:
+    return _flow(_target(target)) if isinstance(target, Target) else [("steps", _steps(target.steps))]
 
 
 def _target(target: Target) -> list[tuple[str, str]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from quire.formats.yaml.nodes import (
     EXPR,
+    FILE,
     Entry,
     Mapping,
     Node,
@@ -21,6 +22,7 @@ from quire.formats.yaml.scalars import place
 
 __all__ = [
     "EXPR",
+    "FILE",
     "MAX_DEPTH",
     "Entry",
     "Mapping",

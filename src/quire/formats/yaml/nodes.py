@@ -22,7 +22,9 @@ if TYPE_CHECKING:
     from quire.values import Value
 
 EXPR = "!expr"
-"""The only tag that Quire adds to those of YAML."""
+FILE = "!file"
+OWN_TAGS = (EXPR, FILE)
+"""The tags that Quire adds to those of YAML: an expression, and a prompt that is in a file."""
 
 
 class Style(StrEnum):
@@ -46,7 +48,7 @@ class Scalar(Struct):
     """Covers only the part after tag and anchor, quotes included."""
     style: Style = Style.PLAIN
     tag: str = ""
-    """Only ever `EXPR`, and then the scalar is text. YAML's own tags have already been applied to `value`."""
+    """Only ever one of `OWN_TAGS`, and then the scalar is text. YAML's own tags have been applied to `value`."""
 
 
 class Entry(Struct):
@@ -98,7 +100,7 @@ def describe(node: Node) -> str:
     if isinstance(node, Mapping):
         return "a mapping"
     if node.tag:
-        return f"an {node.tag}"
+        return f"an {node.tag}" if node.tag == EXPR else f"a {node.tag}"
     if node.value is None:
         return "null" if node.text else "empty"
     if isinstance(node.value, bool):
@@ -113,7 +115,8 @@ def literal(node: Node, found: list[Diagnostic]) -> Value:
     """
     if isinstance(node, Scalar):
         if node.tag:
-            message = f"{node.tag} cannot stand here: it marks the whole value of an argument"
+            marks = "the whole value of an argument" if node.tag == EXPR else "a prompt"
+            message = f"{node.tag} cannot stand here: it marks {marks}"
             found.append(Diagnostic(codes.MISPLACED_TAG, message, node.span))
             return None
         return node.value

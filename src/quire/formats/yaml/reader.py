@@ -26,7 +26,7 @@ from msgspec.structs import replace
 
 from quire.diagnostics import Diagnostic
 from quire.formats.yaml import codes
-from quire.formats.yaml.nodes import EXPR, Entry, Mapping, Node, Scalar, Sequence, Style, describe
+from quire.formats.yaml.nodes import EXPR, FILE, OWN_TAGS, Entry, Mapping, Node, Scalar, Sequence, Style, describe
 from quire.formats.yaml.parser_events import Events
 from quire.formats.yaml.scalars import TAGS, Mismatch, NotJson, resolve, tagged
 from quire.source import MAX_DOCUMENT_BYTES, NOWHERE, Source, Span
@@ -262,7 +262,7 @@ class _Builder:
         begin = _PROPERTIES.match(self._text, start, end)
         body = Span(begin.end() if begin else start, end)
         value = self._tagged(tag, text, style, span) if tag is not None else text if style else self._plain(text, span)
-        node = Scalar(value, text, span, body, _STYLES[style or ""], EXPR if tag == EXPR else "")
+        node = Scalar(value, text, span, body, _STYLES[style or ""], tag if tag in OWN_TAGS else "")
         if anchor is not None:
             self._anchors.open(anchor, start)
             self._anchors.close(anchor, node, body.end - body.start, 0)
@@ -277,7 +277,7 @@ class _Builder:
             return text
 
     def _tagged(self, tag: str, text: str, style: str | None, span: Span) -> None | bool | int | float | str:
-        if tag == EXPR:
+        if tag in OWN_TAGS:
             return text
         kind = tag.removeprefix(_OWN)
         if kind == tag or kind not in TAGS:
@@ -299,7 +299,9 @@ class _Builder:
         span = Span(at, at + len(self._text[at : at + 200].split(maxsplit=1)[0].rstrip(",]}")))
         shown = self._text[span.start : span.end]
         own = tag.removeprefix(_OWN)
-        if tag == EXPR:
+        if tag == FILE:
+            message, help = f"{FILE} cannot mark a list or a mapping", "write the name of the file after it"
+        elif tag == EXPR:
             message, help = f"{EXPR} cannot mark a list or a mapping", "put the whole expression in quotes after it"
         elif own != tag and (own in TAGS or own in ("seq", "map")):
             what = "a list" if right.endswith("seq") else "a mapping" if right.endswith("map") else "a single value"

@@ -6,11 +6,14 @@ from collections.abc import Generator, Mapping, Sequence
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any
 
+from msgspec.structs import replace
+
 from quire.engine.capture import json_objects
 from quire.engine.conversation import Message, Offered, early_end
 from quire.engine.interpreter.pipeline.simple import question
 from quire.engine.interpreter.tool_turns import ToolTurns
-from quire.engine.requests import Emit, ModelRequest, Offer, Request, Walk
+from quire.engine.ports import smallest
+from quire.engine.requests import Emit, Load, ModelRequest, Offer, Request, Walk
 from quire.errors import StepFailed
 from quire.plan.built_in_tools import ALIASES
 from quire.trust.capabilities import canonical
@@ -19,8 +22,16 @@ from quire.values import Value, encode
 if TYPE_CHECKING:
     from quire.engine.interpreter.environment import Profile
     from quire.engine.interpreter.pipeline.steps import PipelineScope
-    from quire.plan.nodes import Agent, Step
+    from quire.plan.nodes import Step
+    from quire.plan.pipeline_work import (
+        Agent,
+        AgentStepSettings,
+    )
     from quire.schema import Schema
+
+
+DIALECT_TURNS = 8
+"""Turns of an agent of the Quire dialect where neither its step nor its profile sets them."""
 
 
 def run_agent(step: Step, work: Agent, path: str, frame: PipelineScope) -> Walk:
@@ -29,9 +40,27 @@ def run_agent(step: Step, work: Agent, path: str, frame: PipelineScope) -> Walk:
     if profile is None:
         known = ", ".join(frame.setting.profiles) or "none"
         raise StepFailed(f"there is no identity {identity} (known: {known})", kind="identity", path=path)
+    if work.settings is not None:
+        profile = with_settings(profile, work.settings)
     schema = frame.schema(work.schema, path) if work.schema else None
-    prompt = frame.render(work.prompt, path)
-    return (yield from _Turn(step, work, path, frame, identity, profile, schema).run(prompt))
+    prompt = work.prompt
+    if work.file:
+        from quire.formats.pipeline.prompts import template
+
+        prompt = template(str((yield Load(f"{path}/prompt", step.label, "file", work.file))))
+    return (yield from _Turn(step, work, path, frame, identity, profile, schema).run(frame.render(prompt, path)))
+
+
+def with_settings(profile: Profile, said: AgentStepSettings) -> Profile:
+    """Return the profile with what a step of the Quire dialect says: its model and temperature count, its limits only
+    where they are lower."""
+    return replace(
+        profile,
+        model=said.model or profile.model,
+        turns=smallest(said.turns, profile.turns) or DIALECT_TURNS,
+        max_tokens=smallest(said.max_tokens, profile.max_tokens),
+        temperature=profile.temperature if said.temperature is None else said.temperature,
+    )
 
 
 class _Turn:

@@ -11,7 +11,12 @@ from quire.errors import StepFailed
 from quire.plan.limits import MAX_ITEMS
 
 if TYPE_CHECKING:
-    from quire.plan.nodes import ForEach, OnError, Parallel, Step
+    from quire.plan.nodes import Step
+    from quire.plan.pipeline_work import (
+        ForEach,
+        OnError,
+        Parallel,
+    )
     from quire.values import Value
 
 
@@ -36,7 +41,12 @@ def run_for_each(step: Step, work: ForEach, path: str, frame: PipelineScope) -> 
         for number, outcome in enumerate(outcomes)
         if outcome.failure is not None
     ]
-    results: list[Value] = [outcome.value for outcome in outcomes if outcome.failure is None]
+    results: list[Value] = []
+    for number, outcome in enumerate(outcomes):
+        if outcome.failure is None:
+            results.append(outcome.value)
+        elif work.default is not None:
+            results.append(_item(frame, items[number]).value(work.default, path))
     inner = frame.inside(results, near={"errors": errors}, fans=1)
     return (yield from run_step(work.collect, f"{path}/for_each/collect", inner))
 
@@ -56,7 +66,15 @@ def run_parallel(step: Step, work: Parallel, path: str, frame: PipelineScope) ->
     yield from _announce(step, path, len(work.branches), len(work.branches), frame)
     outcomes = yield from _fan(path, walks, len(work.branches), work.on_error)
     named = [(name, outcome) for (name, _), outcome in zip(work.branches, outcomes, strict=True)]
-    results: dict[str, Value] = {name: outcome.value for name, outcome in named if outcome.failure is None}
+    instead: dict[str, Value] = {}
+    if work.default is not None and any(outcome.failure for outcome in outcomes):
+        value = frame.value(work.default, path)
+        instead = {name: value for name, outcome in named if outcome.failure}
+    results: dict[str, Value] = {
+        name: outcome.value if outcome.failure is None else instead[name]
+        for name, outcome in named
+        if outcome.failure is None or name in instead
+    }
     errors: dict[str, Value] = {name: outcome.failure.message for name, outcome in named if outcome.failure}
     near: Mapping[str, Value] = {"errors": errors, **results}
     inner = frame.inside(results, near=near, fans=1)
@@ -64,7 +82,7 @@ def run_parallel(step: Step, work: Parallel, path: str, frame: PipelineScope) ->
 
 
 def _fan(path: str, walks: Iterator[Walk], limit: int, on_error: OnError) -> Generator[Request, Any, Sequence[Outcome]]:
-    outcomes: Sequence[Outcome] = yield Fan(path, walks, limit, stop_on_first_failure=on_error.policy != "continue")
+    outcomes: Sequence[Outcome] = yield Fan(path, walks, limit, stop_on_first_failure=not on_error.goes_on)
     return outcomes
 
 

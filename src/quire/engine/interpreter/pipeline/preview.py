@@ -18,7 +18,15 @@ from quire.engine.requests import ModelRequest, Offer
 from quire.errors import CannotStart, StepFailed
 from quire.expr import RESERVED
 from quire.plan.descriptions import instead_of_model
-from quire.plan.nodes import Agent, Parallel, Plan, Reference, Template
+from quire.plan.nodes import (
+    Plan,
+    Reference,
+    Template,
+)
+from quire.plan.pipeline_work import (
+    Agent,
+    Parallel,
+)
 from quire.values import Value, encode
 
 if TYPE_CHECKING:

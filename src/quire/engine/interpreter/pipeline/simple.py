@@ -7,14 +7,27 @@ from collections.abc import Mapping
 from typing import cast
 
 from quire.engine.interpreter.callee_walks import below, called_with, check_nesting
-from quire.engine.interpreter.pipeline.steps import PipelineScope, check_work, run_step, run_steps
+from quire.engine.interpreter.pipeline.steps import PipelineScope, check_work, run_block_steps, run_step, run_steps
 from quire.engine.interpreter.playbook.steps import WrongAnswer, checked_answer
 from quire.engine.pure_work import WORK
 from quire.engine.requests import Emit, HumanRequest, ToolRequest, Walk
 from quire.errors import StepFailed
 from quire.expr import python_text
 from quire.plan.built_in_tools import ASK
-from quire.plan.nodes import AskKind, Call, Fold, Invoke, Literal, Select, Step, Transform
+from quire.plan.nodes import (
+    AskKind,
+    Step,
+)
+from quire.plan.pipeline_work import (
+    Block,
+    Call,
+    Fold,
+    Formula,
+    Invoke,
+    Literal,
+    Select,
+    Transform,
+)
 from quire.values import InvalidValue, Value, encode
 
 _SHELL_STEP = "shell"
@@ -39,7 +52,8 @@ def run_invoke(step: Step, work: Invoke, path: str, frame: PipelineScope) -> Wal
         if frame.setting.rules > 1 and "command" in arguments:
             arguments["command"] = _words(arguments["command"])
         _check_command(work, arguments, path)
-        result = yield ToolRequest(effect, step.label, "", _SHELL_STEP, arguments, stdin=_stdin(frame.pipe, path))
+        stdin = _stdin(frame.pipe, path) if work.piped else None
+        result = yield ToolRequest(effect, step.label, "", _SHELL_STEP, arguments, stdin=stdin)
     else:
         result = yield ToolRequest(effect, step.label, "", work.tool, arguments, form="data")
     if work.schema is not None:
@@ -128,13 +142,22 @@ def run_select(step: Step, work: Select, path: str, frame: PipelineScope) -> Wal
         raise StepFailed(f"what `match` is on cannot be a label: {error}", kind="match", path=path) from None
     if not isinstance(value, str):
         frame.setting.work.add_text(len(label))
-    for name, call in work.cases:
+    for number, (name, target) in enumerate(work.cases, 1):
         if name == label:
-            return (yield from below(step.label, _run_document(call, f"{path}/match/", path, frame)))
+            return (yield from _run_target(step, target, number, path, frame))
+    if isinstance(work.default, Formula):
+        return frame.value(work.default, path)
     if work.default is None:
         names = ", ".join(name for name, _ in work.cases)
         raise StepFailed(f"{label!r} is none of the cases ({names}), and there is no default", kind="match", path=path)
-    return (yield from below(step.label, _run_document(work.default, f"{path}/match/", path, frame)))
+    return (yield from _run_target(step, work.default, len(work.cases) + 1, path, frame))
+
+
+def _run_target(step: Step, target: Call | Block, number: int, path: str, frame: PipelineScope) -> Walk:
+    """Run what a `match` has selected. A block is on the stores of the `match`, and its paths say which one it is."""
+    if isinstance(target, Block):
+        return (yield from run_block_steps(target.body, f"{path}/match[{number}]/", frame))
+    return (yield from below(step.label, _run_document(target, f"{path}/match/", path, frame)))
 
 
 def run_fold(step: Step, work: Fold, path: str, frame: PipelineScope) -> Walk:

@@ -12,21 +12,42 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct, field
 
+from quire.engine.interpreter.pipeline.guards import run_guarded
 from quire.engine.pure_work import STEP, WORK
 from quire.engine.requests import Boundary, Emit, Request, Walk, WorkCheck
 from quire.errors import StepFailed
 from quire.expr import RESERVED, EvalError
 from quire.expr.kinds import kind
 from quire.expr.limits import MAX_TEXT
-from quire.plan.nodes import Formula, Literal, Plan, Reference, Sequence, Step, Template
+from quire.patterns import late_pattern
+from quire.plan.pipeline_work import (
+    Formula,
+    Literal,
+)
 from quire.wording import cut
 
 if TYPE_CHECKING:
     from quire.engine.interpreter.environment import Environment
+    from quire.plan.nodes import (
+        Plan,
+        Reference,
+        Sequence,
+        Step,
+        Template,
+    )
     from quire.schema import Schema
     from quire.values import Value
 
+_AGAIN = late_pattern(r"/try\[\d+\]")
 _prompt_json = json.JSONEncoder(ensure_ascii=False, allow_nan=False).encode
+
+
+class PipelineStopped(Exception):
+    """Ends the pipeline whose step raises it, well and with this value. No policy for errors catches it."""
+
+    def __init__(self, value: Value) -> None:
+        super().__init__("the pipeline ends here")
+        self.value = value
 
 
 class PipelineScope(Struct):
@@ -46,6 +67,10 @@ class PipelineScope(Struct):
     """Names that take precedence over a store of the same name: branches and `errors` in a `collect`."""
     depth: int = 0
     """Number of fans around this frame."""
+    survived: Mapping[str, Value] | None = None
+    """In the Quire dialect: the value of `errors`, by store. Null for a step that did not fail."""
+    tells: bool = False
+    """Whether the steps in this frame emit events: those of the run's own document, outside of loops and fans."""
 
     def inside(
         self,
@@ -56,7 +81,8 @@ class PipelineScope(Struct):
         fans: int = 0,
     ) -> PipelineScope:
         """Return a scope of its own: stores written there are not visible outside."""
-        return PipelineScope(self.setting, self.plan, self.stores, pipe, bound or {}, near or {}, self.depth + fans)
+        depth = self.depth + fans
+        return PipelineScope(self.setting, self.plan, self.stores, pipe, bound or {}, near or {}, depth, self.survived)
 
     def write(self, name: str, value: Value) -> None:
         self.setting.work.used += len(self.stores) >> 2
@@ -125,7 +151,14 @@ class PipelineScope(Struct):
         return value if isinstance(value, str) else _prompt_json(value)
 
     def _names(self) -> Mapping[str, Value]:
+        if self.survived is not None:
+            return {**self.stores, "errors": self.survived, **self.near}
         return {**self.stores, **self.near} if self.near else self.stores
+
+    def skips(self, step: Step, path: str) -> bool:
+        """Tell whether the step says `when`, and it does not hold."""
+        when = step.guard.when if step.guard is not None else None
+        return when is not None and not self.value(when, path)
 
 
 def _missing(reference: Reference, segment: str, path: str) -> StepFailed:
@@ -141,17 +174,31 @@ RUNNERS: dict[type, Callable[[Step, Any, str, PipelineScope], Walk]] = {}
 frame."""
 
 
-def run_steps(body: Sequence, prefix: str, frame: PipelineScope, *, top: bool = False) -> Walk:
-    """Run steps in sequence; each step's value goes on to the next.
+def run_steps(body: Sequence, prefix: str, frame: PipelineScope) -> Walk:
+    """Run the steps of a document in sequence; each step's value goes on to the next. A step may end it early."""
+    total = len(body.steps)
+    try:
+        for step in body.steps:
+            path = f"{prefix}{step.position}"
+            if frame.tells:
+                frame.pipe = yield from _told(step, path, path, frame, total, stops=True)
+            else:
+                frame.pipe = yield from _called(step, path, frame)
+    except PipelineStopped as stopped:
+        frame.pipe = stopped.value
+    return frame.pipe
 
-    Only the steps of the run's own document emit events.
-    """
+
+def run_block_steps(body: Sequence, prefix: str, frame: PipelineScope) -> Walk:
+    """Run the steps of a block in sequence, in the frame of the block. A run does not stop between them."""
+    total = len(body.steps)
+    shown = _AGAIN.sub("", prefix) if frame.tells else ""
     for step in body.steps:
         path = f"{prefix}{step.position}"
-        if top:
-            frame.pipe = yield from _told(step, path, frame, len(body.steps))
+        if shown:
+            frame.pipe = yield from _told(step, path, f"{shown}{step.position}", frame, total)
         else:
-            frame.pipe = yield from _called(step, path, frame)
+            frame.pipe = yield from run_step(step, path, frame)
     return frame.pipe
 
 
@@ -168,16 +215,25 @@ def _called(step: Step, path: str, frame: PipelineScope) -> Walk:
     return value
 
 
-def _told(step: Step, path: str, frame: PipelineScope, total: int) -> Walk:
+def _told(step: Step, path: str, shown: str, frame: PipelineScope, total: int, *, stops: bool = False) -> Walk:
+    """Run a step that emits events, all at its place in the plan. With `stops` a run can stop after it."""
     head: dict[str, Value] = {"title": step.title, "total": total}
-    yield Emit("step_started", path, step.label, head)
     try:
-        value = yield from run_step(step, path, frame)
+        if step.guard is not None and frame.skips(step, path):
+            yield Emit("step_skipped", shown, step.label, head)
+            return frame.pipe
+        yield Emit("step_started", shown, step.label, head)
+        value = yield from _do(step, path, frame)
+    except PipelineStopped as stopped:
+        yield Emit("step_completed", shown, step.label, head, {"output": stopped.value})
+        raise
     except StepFailed as error:
         failed: dict[str, Value] = {"kind": error.kind, "message": error.message, "failed_at": error.path}
-        yield Emit("step_failed", path, step.label, {**head, **failed})
+        yield Emit("step_failed", shown, step.label, {**head, **failed})
         raise
-    yield Emit("step_completed", path, step.label, head, {"output": value})
+    yield Emit("step_completed", shown, step.label, head, {"output": value})
+    if not stops:
+        return value
     overrides: Mapping[str, Value] = yield Boundary.after(path, step.label)
     for name, changed in overrides.items():
         frame.write(name, changed)
@@ -192,12 +248,25 @@ def check_work(path: str, label: str, frame: PipelineScope) -> Generator[Request
 
 
 def run_step(step: Step, path: str, frame: PipelineScope) -> Walk:
-    """Run one step in its frame and return its value, which also goes to its store."""
+    """Run one step in its frame and return its value, which also goes to its store.
+
+    A step that its `when` skips writes nothing, and the incoming value passes by.
+    """
+    if step.guard is not None and frame.skips(step, path):
+        return frame.pipe
+    return (yield from _do(step, path, frame))
+
+
+def _do(step: Step, path: str, frame: PipelineScope) -> Walk:
     work = frame.setting.work
     work.used += STEP
     if work.due(f"{path}{WORK}"):
         yield WorkCheck(f"{path}{WORK}", step.label, work)
-    value = yield from RUNNERS[type(step.work)](step, step.work, path, frame)
+    run, guard = RUNNERS[type(step.work)], step.guard
+    if guard is None:
+        value = yield from run(step, step.work, path, frame)
+    else:
+        value = yield from run_guarded(step, guard, path, frame, lambda at: run(step, step.work, at, frame))
     if step.capture is not None:
         frame.write(step.capture.name, value)
     return value

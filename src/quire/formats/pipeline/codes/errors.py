@@ -198,3 +198,34 @@ DIALECT = _error(
     "pipeline: greet\ndialect: quier\nsteps: [{transform: {value: \"'hello'\"}}]",
     "pipeline: greet\ndialect: quire\nsteps: [{transform: {value: \"'hello'\"}}]",
 )
+UNUSED_DEFAULT = _error(
+    "PL023",
+    "unused-default",
+    "A step has a `default` for its failure, but no failure of it is survived.",
+    "`default` is the value of a step that failed and whose `on_error` lets the run go on. Without such an\n"
+    "`on_error` it would have no effect.",
+    "pipeline: p\ndialect: quire\nsteps:\n- tool: {name: file__read, args: {path: notes.md}, default: \"''\"}",
+    "pipeline: p\ndialect: quire\nsteps:\n"
+    "- tool: {name: file__read, args: {path: notes.md}, on_error: continue, default: \"''\"}",
+)
+TIMEOUT = _error(
+    "PL024",
+    "timeout",
+    "`timeout` is not a duration, or a longer one than such a step may have.",
+    "A duration is a number and a unit: `500ms`, `30s`, `5m`, `1h`. A command may take ten minutes, anything else\n"
+    "a day.",
+    "pipeline: p\ndialect: quire\nsteps:\n- shell: {command: make test, timeout: 5}",
+    "pipeline: p\ndialect: quire\nsteps:\n- shell: {command: make test, timeout: 5m}",
+)
+STOP_IN_FAN = _error(
+    "PL025",
+    "stop-in-fan",
+    "A `stop` is inside the items of a `for_each` or the branches of a `parallel`.",
+    "It would end the whole pipeline while other items are under way, and which of them had ended would depend on\n"
+    "chance. Let the item return a value, and stop after the fan.",
+    "pipeline: p\ndialect: quire\nsteps:\n- for_each:\n    over: ctx.xs\n    on_error: abort\n"
+    "    do: {stop: {value: item}}\n    collect: {transform: {value: pipe}}",
+    "pipeline: p\ndialect: quire\nsteps:\n- for_each:\n    over: ctx.xs\n    on_error: abort\n"
+    "    do: {transform: {value: item}}\n    collect: {transform: {value: pipe}}\n    output: found\n"
+    "- stop: {when: count(found) > 0, value: found}",
+)

@@ -37,3 +37,12 @@ NO_COMMANDS = _error(
     "- shell: {command: cat notes.txt}",
     "- tool: {name: file__read, args: {path: notes.txt}}",
 )
+BEYOND = _error(
+    "PL033",
+    "inline-beyond",
+    "A step of an inline definition names a model, a prompt file or a variable.",
+    "A definition that an agent writes at run time has what the agent itself has: its model, the text that it writes,\n"
+    "and no variables of the user. A registered pipeline may name them.",
+    "pipeline: p\ndialect: quire\nsteps:\n- agent: {prompt: hi, model: large}",
+    "pipeline: p\ndialect: quire\nsteps:\n- agent: {prompt: hi}",
+)

@@ -86,3 +86,14 @@ OPTIONAL_FIELD = _lint(
     "value: review.notes",
     "value: \"get(review, 'notes', '')\"",
 )
+MAYBE_UNWRITTEN = _lint(
+    "PL210",
+    "maybe-unwritten",
+    "A step reads a store that may not be there, because the step that writes it can be skipped.",
+    "A step with `when` writes nothing if its condition does not hold, and of the blocks of a `match` one runs. `get`\n"
+    "gives null or a default instead of a failure.",
+    "pipeline: p\ndialect: quire\nsteps:\n- transform: {value: ctx.n * 2, when: ctx.n > 1, output: twice}\n"
+    "- transform: {value: twice + 1}",
+    "pipeline: p\ndialect: quire\nsteps:\n- transform: {value: ctx.n * 2, when: ctx.n > 1, output: twice}\n"
+    "- transform: {value: \"get(ctx, 'twice', 0) + 1\"}",
+)

@@ -1,0 +1,212 @@
+"""Read the keys and kinds of step that only the Quire dialect has, but for those that hold other steps."""
+
+from __future__ import annotations
+
+import re
+
+from quire.formats.near_names import word_fix
+from quire.formats.pipeline.codes import errors as codes
+from quire.formats.pipeline.fields import ADD_DIALECT, Fields
+from quire.formats.pipeline.syntax import (
+    AgentSettings,
+    Argument,
+    ExpressionText,
+    FailBody,
+    GuardKeys,
+    Literal,
+    Name,
+    ShellBody,
+    StopBody,
+)
+from quire.formats.yaml import Entry, Scalar, Sequence, describe, text_of
+from quire.plan.pipeline_work import OnError
+
+MOST_TURNS = 100
+MOST_ROUNDS = 10_000
+LONGEST_TIMEOUT = 24 * 3600.0
+LONGEST_COMMAND = 600.0
+"""Seconds that a command may take."""
+
+_RETRY = re.compile(r"retry\(([0-9]{1,6})\)")
+_RETRY_ON = re.compile(r"retry\(([0-9]{1,6})\)\s*,\s*continue")
+_POLICIES = "continue, abort or retry(N), with a number and no spaces"
+_MORE_POLICIES = 'continue, abort, retry(N) or "retry(N), continue"'
+_DURATION = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,6})?)(ms|s|m|h)")
+_SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
+_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*+")
+Entries = dict[str, Entry]
+
+
+class DialectKeys:
+    """Reads keys of the dialect. Outside of it they are reported before, and `entries` has none of them."""
+
+    def __init__(self, fields: Fields) -> None:
+        self._fields = fields
+
+    def guard(self, kind: str, entries: Entries) -> GuardKeys | None:
+        """Read the keys around a step; None if there are none. Those of a fan belong to its items."""
+        if not self._fields.dialect:
+            return None
+        when = self._expression(entries, "when")
+        if kind in ("for_each", "parallel"):
+            return GuardKeys(when) if when else None
+        on_error = self.on_error(entries.get("on_error"))
+        default = self._expression(entries, "default") if kind != "match" else None
+        timeout = self._timeout(entries.get("timeout"), LONGEST_COMMAND if kind == "shell" else LONGEST_TIMEOUT)
+        if "default" in entries and kind != "match":
+            self.check_default(entries["default"], on_error)
+        keys = GuardKeys(when, on_error, default, timeout)
+        return None if keys == GuardKeys() else keys
+
+    def fan_default(self, entries: Entries, on_error: OnError | None) -> ExpressionText | None:
+        """Read the value that an item or a branch has if it failed."""
+        if "default" not in entries:
+            return None
+        self.check_default(entries["default"], on_error)
+        return self._expression(entries, "default")
+
+    def check_default(self, entry: Entry, on_error: OnError | None) -> None:
+        """Report a default that never counts, because no failure is survived."""
+        if on_error is None or not on_error.goes_on:
+            message = "this default never counts: it is the value after a failure that the run survives"
+            self._fields.report(codes.UNUSED_DEFAULT, message, entry.key.span, "add on_error: continue")
+
+    def on_error(self, entry: Entry | None) -> OnError | None:
+        if entry is None:
+            return None
+        text = text_of(entry.value)
+        if text == "continue":
+            return OnError("continue")
+        if text == "abort":
+            return OnError("abort")
+        if retry := _RETRY.fullmatch(text or ""):
+            return OnError("retry", int(retry[1]))
+        dialect = self._fields.dialect
+        retry = _RETRY_ON.fullmatch(text or "")
+        if retry and dialect:
+            return OnError("retry", int(retry[1]), survives=True)
+        shown = self._fields.shown(text) if text is not None else describe(entry.value)
+        message = f"on_error must be {_MORE_POLICIES if dialect else _POLICIES}, not {shown}"
+        help = "say how often: retry(2)" if text and "retry" in text else ""
+        if retry:
+            help = ADD_DIALECT
+        place = self._fields.visible(entry)
+        fix = () if retry else word_fix(text or "", ("continue", "abort"), place)
+        self._fields.report(codes.ON_ERROR, message, place, help, fix)
+        return None
+
+    def command(self, command: Argument, schema: Name | None, entries: Entries) -> ShellBody:
+        """Read the keys of a `shell` step beside its command and its schema."""
+        return ShellBody(
+            command,
+            schema,
+            self.argument(entries, "stdin"),
+            self._variables(entries.get("env")),
+            self.argument(entries, "cwd"),
+            self._flag(entries.get("check"), "check", True),
+            self._flag(entries.get("text"), "text", False),
+        )
+
+    def agent(self, entries: Entries) -> AgentSettings | None:
+        """Read what an `agent` step says about its model call; None if it says nothing."""
+        if not any(key in entries for key in ("model", "turns", "max_tokens", "temperature")):
+            return None
+        model = self._fields.text(entries["model"], "model") if "model" in entries else None
+        turns = self.count(entries.get("turns"), "turns", MOST_TURNS)
+        _, max_tokens = self._fields.count(entries.get("max_tokens"), "max_tokens")
+        temperature = self._temperature(entries.get("temperature"))
+        name = Name(model, entries["model"].value.span) if model else None
+        return AgentSettings(name, turns, max_tokens, temperature)
+
+    def on_max(self, entry: Entry | None) -> Name | None:
+        if entry is None:
+            return None
+        text = text_of(entry.value)
+        if text in ("fail", "keep"):
+            return Name(text, entry.value.span)
+        shown = self._fields.shown(text) if text is not None else describe(entry.value)
+        place = self._fields.visible(entry)
+        message = f"on_max must be fail or keep (the last result), not {shown}"
+        self._fields.report(codes.VALUE, message, place, fix=word_fix(text or "", ("fail", "keep"), place))
+        return None
+
+    def fail(self, entries: Entries) -> FailBody | None:
+        message = self.argument(entries, "message")
+        if isinstance(message, Literal) and not isinstance(message.value, str):
+            said = f"message must be text or !expr, not {describe(entries['message'].value)}"
+            self._fields.report(codes.VALUE, said, self._fields.visible(entries["message"]))
+            return None
+        return FailBody(message) if message else None
+
+    def stop(self, entries: Entries) -> StopBody:
+        return StopBody(self._expression(entries, "value"))
+
+    def argument(self, entries: Entries, key: str) -> Argument | None:
+        return self._fields.argument(entries[key].value) if key in entries else None
+
+    def count(self, entry: Entry | None, what: str, most: int) -> int | None:
+        good, number = self._fields.count(entry, what)
+        if entry is not None and good and number is not None and number > most:
+            self._fields.report(codes.LIMIT, f"{what} is at most {most:,}, not {number:,}", self._fields.visible(entry))
+            return None
+        return number
+
+    def _expression(self, entries: Entries, key: str) -> ExpressionText | None:
+        return self._fields.expression(entries[key], key) if key in entries else None
+
+    def _timeout(self, entry: Entry | None, longest: float) -> float | None:
+        if entry is None:
+            return None
+        text = text_of(entry.value)
+        found = _DURATION.fullmatch(text or "")
+        seconds = round(float(found[1]) * _SECONDS[found[2]], 3) if found else 0.0
+        if 0.0 < seconds <= longest:
+            return seconds
+        shown = self._fields.shown(text) if text is not None else describe(entry.value)
+        message = f"timeout must be a duration such as 30s, 5m or 1h, not {shown}"
+        if found:
+            message = f"timeout is more than 0 and at most {longest / 60:g} minutes here, not {shown}"
+        self._fields.report(codes.TIMEOUT, message, self._fields.visible(entry))
+        return None
+
+    def _flag(self, entry: Entry | None, what: str, default: bool) -> bool:
+        if entry is None:
+            return default
+        if isinstance(entry.value, Scalar) and isinstance(entry.value.value, bool):
+            return entry.value.value
+        message = f"{what} must be true or false, not {describe(entry.value)}"
+        self._fields.report(codes.VALUE, message, self._fields.visible(entry))
+        return default
+
+    def _variables(self, entry: Entry | None) -> tuple[Name, ...] | None:
+        if entry is None:
+            return None
+        if not isinstance(entry.value, Sequence):
+            message = f"env must be a list of names of variables, not {describe(entry.value)}"
+            text = text_of(entry.value)
+            help = (
+                f"write [{text}]" if text and _VARIABLE.fullmatch(text) else "their values come from your environment"
+            )
+            self._fields.report(codes.VALUE, message, self._fields.visible(entry), help)
+            return None
+        found = []
+        for item in entry.value.items:
+            text = text_of(item)
+            if text is None or not _VARIABLE.fullmatch(text):
+                shown = self._fields.shown(text) if text is not None else describe(item)
+                help = "letters, digits and _; values are never written into a document"
+                self._fields.report(codes.NAME, f"{shown} cannot be the name of a variable", item.span, help)
+            else:
+                found.append(Name(text, item.span))
+        return tuple(found)
+
+    def _temperature(self, entry: Entry | None) -> float | None:
+        if entry is None:
+            return None
+        value = entry.value.value if isinstance(entry.value, Scalar) else None
+        if isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= 2:
+            return float(value)
+        shown = self._fields.shown(entry.value.text) if isinstance(entry.value, Scalar) else describe(entry.value)
+        message = f"temperature must be a number from 0 to 2, not {shown}"
+        self._fields.report(codes.LIMIT, message, self._fields.visible(entry))
+        return None
