@@ -43,6 +43,20 @@ async def test_a_pipeline_is_a_tool_and_its_envelope_the_result(serve: Serve, mo
 
 
 @both
+async def test_declared_inputs_are_checked_before_a_run_starts(serve: Serve, folder: Path, mode: str) -> None:
+    inputs = "{n: {type: number, minimum: 1}, tone: {type: enum, values: [warm, dry], default: dry}}"
+    step = "transform: {value: '[n, tone]'}"
+    write(folder, count=f"pipeline: count\ndialect: quire\ninput: {inputs}\nsteps:\n  - {step}\n")
+    async with serve().client(mode) as client:
+        result = await client.call_tool("pipeline__count", {"n": 2})
+        wrong = await client.call_tool("pipeline__count", {"n": 0, "tone": "x"})
+        named = await client.call_tool("run_pipeline", {"name": "count", "input": {"m": 1}})
+    assert envelope(result)["data"]["output"] == [2, "dry"]
+    assert wrong.is_error and "input n must be at least 1, not 0" in text(wrong) and "input tone" in text(wrong)
+    assert named.is_error and "unknown input m" in text(named) and "missing input n" in text(named)
+
+
+@both
 async def test_a_playbook_is_a_tool(serve: Serve, folder: Path, mode: str) -> None:
     page = folder / "page.playbook.md"
     page.write_text(TOPIC.replace('@elicit(input, "More about {{topic}}?")', "Say {{topic}}.\n\n@output(word)"))

@@ -54,6 +54,42 @@ def test_a_pipeline_has_the_inputs_that_it_reads(folder: Path) -> None:
     assert offered.schema["additionalProperties"] is True
 
 
+DECLARED = """\
+schema: Person
+fields: {name: {type: string, max_length: 9}}
+---
+pipeline: letter
+dialect: quire
+input:
+  to: {type: ref, schema: Person, description: Who gets it.}
+  tone: {type: enum, values: [warm, dry], default: dry}
+steps:
+  - transform: {value: "[to.name, tone]"}
+"""
+
+
+def test_a_pipeline_has_the_inputs_that_it_declares(folder: Path) -> None:
+    write(folder, letter=DECLARED)
+    offered = catalogue(folder).load().tools["pipeline__letter"]
+    assert offered.required == ("to",)
+    assert offered.schema == {
+        "type": "object",
+        "properties": {
+            "to": {"$ref": "#/$defs/Person", "description": "Who gets it."},
+            "tone": {"type": "string", "enum": ["warm", "dry"], "default": "dry"},
+        },
+        "additionalProperties": False,
+        "required": ["to"],
+        "$defs": {
+            "Person": {
+                "type": "object",
+                "properties": {"name": {"type": "string", "maxLength": 9}},
+                "required": ["name"],
+            }
+        },
+    }
+
+
 def test_a_playbook_has_the_inputs_that_it_declares(folder: Path) -> None:
     (folder / "playbooks").mkdir()
     (folder / "playbooks" / "topic.playbook.md").write_text(TOPIC)

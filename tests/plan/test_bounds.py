@@ -148,3 +148,56 @@ def test_lists_that_come_straight_from_the_inputs_are_counted(
     plan = pipeline(*before, step)
     assert bounds(with_inputs(plan, inputs), tools_of=lambda agent: ()).model_calls.most == most
     assert bounds(plan, tools_of=lambda agent: ()).model_calls.most is None
+
+
+DECLARED = """\
+schema: Box
+fields: {names: {type: list, of: {type: string}, max_items: 4}}
+---
+pipeline: p
+dialect: quire
+input:
+  l: {type: list, of: {type: string}, max_items: 20}
+  box: {type: ref, schema: Box}
+  free: {type: list, of: {type: string}}
+steps:
+"""
+
+
+@pytest.mark.parametrize(
+    ("steps", "tools"),
+    [
+        ([f"for_each: {{over: ctx.l, on_error: abort, do: {TOOL}, {PIPE}}}"], "0 to 20"),
+        ([f"for_each: {{over: l, max_items: 5, on_error: abort, do: {TOOL}, {PIPE}}}"], "0 to 5"),
+        ([f"for_each: {{over: l, max_items: 50, on_error: abort, do: {TOOL}, {PIPE}}}"], "0 to 20"),
+        ([f"for_each: {{over: box.names, on_error: abort, do: {TOOL}, {PIPE}}}"], "0 to 4"),
+        ([f"for_each: {{over: box.nothing, on_error: abort, do: {TOOL}, {PIPE}}}"], "0 to ∞"),
+        ([f"for_each: {{over: free, on_error: abort, do: {TOOL}, {PIPE}}}"], "0 to ∞"),
+        ([f"fold: {{over: l, init: '0', do: {TOOL}, output: x}}"], "0 to 20"),
+        (
+            [
+                f"for_each: {{over: l, on_error: abort, do: {{fold: {{over: box.names, init: '0', do: {TOOL},"
+                f" output: x}}}}, {PIPE}}}"
+            ],
+            "0 to 80",
+        ),
+        (
+            [
+                "transform: {value: '[1]', output: l}",
+                f"for_each: {{over: l, on_error: abort, do: {TOOL}, {PIPE}}}",
+            ],
+            "0 to ∞",
+        ),
+    ],
+)
+def test_a_declared_list_bounds_what_is_done_for_its_items(steps: list[str], tools: str) -> None:
+    plan = read(Source.of(DECLARED + "".join(f"- {step}\n" for step in steps), "p.yaml")).runnable()
+    assert str(bounds(plan).tool_calls) == tools
+    called = bounds(pipeline("call: {pipeline: p}", name="caller"), {"p": plan})
+    assert str(called.tool_calls) == tools
+
+
+def test_the_limits_of_a_callee_are_not_those_of_its_caller() -> None:
+    callee = read(Source.of(f"{DECLARED}- transform: {{value: l}}\n", "p.yaml")).runnable()
+    step = f"for_each: {{over: ctx.l, on_error: abort, do: {TOOL}, {PIPE}}}"
+    assert str(bounds(pipeline("call: {pipeline: p}", step, name="caller"), {"p": callee}).tool_calls) == "0 to ∞"

@@ -135,7 +135,7 @@ def typed(type: FieldType, text: str) -> Value:
 
 def _list(of: FieldType, text: str) -> Value:
     value = _decoded(text)
-    if not isinstance(value, str) or not isinstance(of, Simple | Enum):
+    if isinstance(value, list | tuple) or not isinstance(of, Simple | Enum):
         return value
     parts = text.splitlines() if "\n" in text.strip() else text.split(",")
     return [typed(of, part.strip()) for part in parts if part.strip()]
