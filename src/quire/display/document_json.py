@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, cast
 from quire.diagnostics import Severity
 from quire.plan.bounds import COUNTED, PlanBounds, Range
 from quire.plan.pipeline_work import Invoke, Literal
-from quire.schema import Kind, Simple
+from quire.schema import Kind, Ref, Simple
 from quire.wording import pluralize
 
 if TYPE_CHECKING:
@@ -103,7 +103,8 @@ def _sentence(bounds: PlanBounds) -> str:
 
 
 def inputs_data(document: Document) -> dict[str, Value]:
-    """Return the inputs as JSON Schema. `x-lines` marks a text that may have several lines."""
+    """Return the inputs as JSON Schema. `x-lines` marks a text that may have several lines, `x-typed` an input whose
+    values are JSON of its type: inputs of playbooks and directives may also be given as texts."""
     from quire.library.input_schema import input_schema
 
     schema = input_schema(document)
@@ -112,8 +113,12 @@ def inputs_data(document: Document) -> dict[str, Value]:
         if wanted.type == "text" and wanted.name in properties:
             properties[wanted.name]["x-lines"] = True
     for field in document.runnable().declared or ():
+        made = properties[field.name]
+        made["x-typed"] = True
+        if isinstance(field.type, Ref):
+            made["type"] = "object"
         if isinstance(field.type, Simple) and field.type.kind is Kind.STRING and _is_long(field.type):
-            properties[field.name]["x-lines"] = True
+            made["x-lines"] = True
     return schema
 
 

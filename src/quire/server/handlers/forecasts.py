@@ -81,7 +81,7 @@ async def preflight(site: Site, call: Call) -> Reply:
         unattended=options.unattended,
         detach=call.body.get("detach") is True,
         reuse=options.reuse,
-        as_json=document.format == "pipeline",
+        as_json=document.format == "pipeline" and document.runnable().declared is None,
     )
     envelope = await asyncio.to_thread(lambda: Foresight(settings).envelope(plan))
     return Reply(

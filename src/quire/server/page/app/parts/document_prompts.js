@@ -7,7 +7,7 @@ import { place, setQuery } from "../router.js";
 import { number } from "../words.js";
 import { Empty, Placeholder, ProblemBox } from "./basics.js";
 import { Icon } from "./icon.js";
-import { firstText, InputField, readText } from "./input_field.js";
+import { firstText, InputField, own, readText } from "./input_field.js";
 
 const PAUSE = 200;
 
@@ -50,7 +50,7 @@ export function DocumentPrompts({ id, data }) {
           html`
             <${InputField} key=${name} name=${name} schema=${properties[name]} required=${false} text=${texts[name] ??
               ""}
-              problem=${shown.data?.inputs[name]} onText=${(/** @type {string} */ text) => change(name, text)} />
+              problem=${own(shown.data?.inputs, name)} onText=${(/** @type {string} */ text) => change(name, text)} />
           `
         )}
       </form>

@@ -4,23 +4,45 @@ import { html, useState } from "../html.js";
 import { plural } from "../words.js";
 import { Icon } from "./icon.js";
 
-/** @typedef {{ type?: string, enum?: string[], default?: unknown, description?: string, "x-lines"?: boolean }} InputSchema */
+/**
+ * @typedef {{
+ *   type?: string, enum?: unknown[], items?: InputSchema, default?: unknown, description?: string,
+ *   "x-lines"?: boolean, "x-typed"?: boolean,
+ * }} InputSchema
+ */
 
 const MOST_RADIOS = 5;
 const LARGEST_FILE = 1_000_000;
 
-/** @param {InputSchema} schema @returns {"choice" | "number" | "line" | "lines" | "json"} */
+/** @param {InputSchema} schema @returns {"choice" | "check" | "number" | "line" | "lines" | "items" | "json"} */
 export function kindOf(schema) {
+  // Without a default an empty box could mean no as well as nothing.
+  if (schema.type === "boolean" && schema["x-typed"] && typeof schema.default === "boolean") return "check";
   if (schema.enum || schema.type === "boolean") return "choice";
   if (schema.type === "number" || schema.type === "integer") return "number";
   if (schema.type === "string") return schema["x-lines"] ? "lines" : "line";
-  return "json";
+  return isPlainList(schema) ? "items" : "json";
+}
+
+/** A list that can be written with one item on each line. @param {InputSchema} schema */
+function isPlainList(schema) {
+  const { items } = schema;
+  if (!schema["x-typed"] || schema.type !== "array" || !items) return false;
+  if (items.type !== "string" && items.type !== "number") return false;
+  return !Array.isArray(schema.default) ||
+    schema.default.every((one) => String(one) === String(one).trim() && one !== "" && !/[\r\n]/.test(String(one)));
+}
+
+/** What is said about an input, if anything is. @param {Record<string, string> | undefined} said @param {string} name */
+export function own(said, name) {
+  return said && Object.hasOwn(said, name) ? said[name] : undefined;
 }
 
 /** The text that a field begins with: a default is a value, not a hint. @param {InputSchema} schema */
 export function firstText(schema) {
   const value = schema.default;
-  if (value === undefined || value === null) return "";
+  if (value === undefined || (value === null && !schema.enum)) return "";
+  if (kindOf(schema) === "items" && Array.isArray(value)) return value.join("\n");
   return typeof value === "string" ? value : JSON.stringify(value, null, typeof value === "object" ? 2 : 0);
 }
 
@@ -33,6 +55,7 @@ export function firstText(schema) {
  */
 export function readText(schema, text) {
   if (!text.trim()) return {};
+  if (schema["x-typed"] && kindOf(schema) !== "json") return readTyped(schema, text);
   if (kindOf(schema) !== "json") return { value: text };
   try {
     const value = JSON.parse(text);
@@ -42,6 +65,42 @@ export function readText(schema, text) {
     if (/^\s*[[{"]/.test(text) || schema.type) return { value: text, problem: `this is not JSON: ${problem}` };
     return { value: text, words: "read as text" };
   }
+}
+
+/**
+ * The value of the type that a declared input has.
+ *
+ * @param {InputSchema} schema
+ * @param {string} text
+ * @returns {{ value?: unknown, problem?: string, words?: string }}
+ */
+function readTyped(schema, text) {
+  switch (kindOf(schema)) {
+    case "check":
+      return { value: text === "true" };
+    case "choice":
+      return { value: chosen(valuesOf(schema), text) };
+    case "number":
+      return readNumber(text);
+    case "items": {
+      const lines = text.split("\n").map((line) => line.trim()).filter(Boolean);
+      const read = lines.map((line) => schema.items?.type === "number" ? readNumber(line) : { value: line });
+      const problem = read.find((one) => one.problem)?.problem;
+      return { value: read.map((one) => one.value), problem, words: plural(lines.length, "item") };
+    }
+    default:
+      return { value: text };
+  }
+}
+
+/** @param {string} text @returns {{ value: unknown, problem?: string }} */
+function readNumber(text) {
+  const value = Number(text);
+  if (!Number.isFinite(value)) return { value: text, problem: `${text.trim()} is not a number` };
+  if (Math.abs(value) > Number.MAX_SAFE_INTEGER) {
+    return { value: text, problem: "this page cannot hold so large a number: use a terminal" };
+  }
+  return { value };
 }
 
 /** @param {unknown} value */
@@ -76,6 +135,15 @@ export function InputField({ name, schema, required, text, problem, hint, onText
     ${!problem && hint && html`<p class="field-hint">${hint}</p>`}
   `;
   const title = html`<code>${name}</code> <span class="soft small">${words(schema, required)}</span>`;
+  if (kind === "check") {
+    return html`
+      <div class="field ${problem ? "wrong" : ""}">
+        <label class="check"><input type="checkbox" ...${shared} checked=${text === "true"}
+          onChange=${(/** @type {any} */ event) => (onText(String(event.target.checked)), onTouch?.())} />
+          <span>${title}</span></label>${about}${after}
+      </div>
+    `;
+  }
   if (isGroup) {
     return html`
       <fieldset class="field ${problem ? "wrong" : ""}" aria-describedby=${notes || undefined}>
@@ -122,12 +190,36 @@ export function InputField({ name, schema, required, text, problem, hint, onText
 
 /** @param {InputSchema} schema */
 function optionsOf(schema) {
-  return schema.enum ?? ["true", "false"];
+  return valuesOf(schema).map(optionText);
+}
+
+/** @param {InputSchema} schema @returns {unknown[]} */
+function valuesOf(schema) {
+  return schema.enum ?? [true, false];
+}
+
+/** The option that a text stands for; the text itself if it is none. @param {unknown[]} options @param {string} text */
+export function chosen(options, text) {
+  const at = options.findIndex((one) => optionText(one) === text);
+  return at < 0 ? text : options[at];
+}
+
+/** @param {unknown} value */
+export function optionText(value) {
+  return typeof value === "string" ? value : JSON.stringify(value);
 }
 
 /** @param {InputSchema} schema @param {boolean} required */
 function words(schema, required) {
-  const kind = schema.enum ? "one of these" : schema["x-lines"] ? "text" : schema.type ?? "any JSON, or text";
+  const kind = schema.enum
+    ? "one of these"
+    : kindOf(schema) === "items"
+    ? `${schema.items?.type === "number" ? "numbers" : "texts"}, one on each line`
+    : schema["x-lines"]
+    ? "text"
+    : schema["x-typed"] && kindOf(schema) === "json"
+    ? `${schema.type === "array" ? "list" : "object"}, as JSON`
+    : schema.type ?? "any JSON, or text";
   return `${kind}${required ? ", required" : ""}`;
 }
 

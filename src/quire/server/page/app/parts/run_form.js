@@ -7,7 +7,7 @@ import { html, useEffect, useState } from "../html.js";
 import { go } from "../router.js";
 import { ProblemBox } from "./basics.js";
 import { Icon } from "./icon.js";
-import { firstText, InputField, readText } from "./input_field.js";
+import { firstText, InputField, own, readText } from "./input_field.js";
 import { Forecast } from "./run_forecast.js";
 import { emptyOptions, optionsBody, RunOptions } from "./run_options.js";
 
@@ -51,7 +51,7 @@ export function RunForm({ id, data }) {
   /** @param {string} name @returns {string | undefined} */
   const problemOf = (name) => {
     if (wrong[name]) return wrong[name];
-    const said = forecast.data?.inputs[name];
+    const said = own(forecast.data?.inputs, name);
     // A field that nobody has come to yet is not wrong for being empty.
     return said && (tried || touched.has(name) || (texts[name] ?? "").trim()) ? said : undefined;
   };
@@ -63,7 +63,7 @@ export function RunForm({ id, data }) {
     setTried(true);
     setProblem(null);
     if (busy) return;
-    const named = Object.keys(properties).find((name) => wrong[name] || forecast.data?.inputs[name]);
+    const named = Object.keys(properties).find((name) => wrong[name] || own(forecast.data?.inputs, name));
     if (named) return focusOn(named);
     setBusy(true);
     try {
@@ -126,12 +126,13 @@ export function RunForm({ id, data }) {
  * @param {Record<string, string>} texts
  */
 function readAll(properties, more, texts) {
+  // An input may be named like a part of every object, such as constructor.
   /** @type {Record<string, unknown>} */
-  let inputs = {};
+  let inputs = Object.create(null);
   /** @type {Record<string, string>} */
-  const wrong = {};
+  const wrong = Object.create(null);
   /** @type {Record<string, string | undefined>} */
-  const words = {};
+  const words = Object.create(null);
   for (const [name, schema] of Object.entries(properties)) {
     const read = readText(schema, texts[name] ?? "");
     if (read.value !== undefined) inputs[name] = read.value;

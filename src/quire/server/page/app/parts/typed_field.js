@@ -1,6 +1,7 @@
 // A field for one value, by its JSON Schema: a list for choices and booleans, a number, a text, or JSON with a check.
 
 import { html } from "../html.js";
+import { chosen, optionText } from "./input_field.js";
 
 /** @typedef {Record<string, any>} Schema */
 /** @typedef {"choice" | "boolean" | "number" | "text" | "json"} Kind */
@@ -20,17 +21,21 @@ export function kindOf(schema, value) {
 
 /** @param {unknown} value @param {Kind} kind @returns {string} the value as the field shows it */
 export function written(value, kind) {
-  if (value === undefined || value === null) return "";
+  if (value === undefined || (value === null && kind !== "choice")) return "";
+  if (kind === "choice") return optionText(value);
   return kind === "json" || typeof value === "object" ? JSON.stringify(value, null, 2) : String(value);
 }
 
 /**
  * @param {string} text
  * @param {Kind} kind
+ * @param {Schema} [schema]
  * @returns {{ value?: unknown, problem?: string }}
  */
-export function readField(text, kind) {
+export function readField(text, kind, schema) {
   switch (kind) {
+    case "choice":
+      return { value: chosen(schema?.enum ?? [], text) };
     case "boolean":
       return { value: text === "true" };
     case "number":
@@ -64,7 +69,7 @@ export function TypedField({ name, schema, kind, text, changed, problem, onText,
     "aria-invalid": Boolean(problem),
     "aria-describedby": problem ? `${id}-problem` : undefined,
   };
-  const choices = kind === "choice" ? schema?.enum.map(String) : ["true", "false"];
+  const choices = kind === "choice" ? schema?.enum.map(optionText) : ["true", "false"];
   return html`
     <div class=${changed ? "typed-field changed" : "typed-field"}>
       <label for=${id}><code>${name}</code> <span class="soft">${kind === "json" ? "JSON" : kind}${changed

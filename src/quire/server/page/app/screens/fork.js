@@ -42,9 +42,9 @@ function ForkForm({ form }) {
   const [goesOn, setGoesOn] = useState(false);
   const [state, setState] = useState({ sending: false, problem: /** @type {any} */ (null) });
   const fields = fieldsOf(form, step);
-  const read = fields.filter((one) => one.name in texts).map((one) => ({
+  const read = fields.filter((one) => Object.hasOwn(texts, one.name)).map((one) => ({
     ...one,
-    ...readField(texts[one.name], one.kind),
+    ...readField(texts[one.name], one.kind, one.schema),
   }));
   const wrong = read.some((one) => one.problem) || (budget !== "" && !(Number(budget) >= 0));
   const body = {
@@ -146,9 +146,11 @@ function fieldsOf(form, step) {
   const schemas = form.inputs.properties ?? {};
   const names = Object.keys({ ...schemas, ...form.values, ...(step.first ? {} : form.named) });
   return names.map((name) => {
-    const value = step.first || !(name in form.named) ? form.values[name] : form.named[name];
-    const kind = kindOf(schemas[name], value);
-    return { name, schema: schemas[name], kind, now: written(value, kind) };
+    const named = !step.first && Object.hasOwn(form.named, name);
+    const value = named ? form.named[name] : Object.hasOwn(form.values, name) ? form.values[name] : undefined;
+    const schema = Object.hasOwn(schemas, name) ? schemas[name] : undefined;
+    const kind = kindOf(schema, value);
+    return { name, schema, kind, now: written(value, kind) };
   });
 }
 
@@ -166,11 +168,12 @@ function Values({ step, fields, texts, setTexts, form }) {
         ? words
         : "This step is the first of its branch: no value can be set here. Fork the step around it."}</p>
       ${fields.map(({ name, schema, kind, now }) => {
-        const changed = name in texts && texts[name] !== now;
+        const typed = Object.hasOwn(texts, name) ? texts[name] : undefined;
+        const changed = typed !== undefined && typed !== now;
         return html`
-          <${TypedField} key=${name} name=${name} schema=${schema} kind=${kind} text=${texts[name] ??
+          <${TypedField} key=${name} name=${name} schema=${schema} kind=${kind} text=${typed ??
             now} changed=${changed}
-            problem=${changed ? readField(texts[name], kind).problem : undefined}
+            problem=${changed ? readField(typed, kind, schema).problem : undefined}
             onText=${(/** @type {string} */ text) =>
               setTexts((/** @type {any} */ old) => text === now ? without(old, name) : { ...old, [name]: text })}
             onReset=${() => setTexts((/** @type {any} */ old) => without(old, name))} />
