@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections import Counter
 from collections.abc import Sequence
@@ -42,8 +43,8 @@ def command(
     names are imported, if you have agreed to the workspace.
 
     A PATH is a document, a folder (searched for *.playbook.md, for .md files with a "## STEP" heading and for .yaml
-    files with a pipeline) or a glob in quotes; without one it is the current folder. Findings go to standard output, a
-    summary to standard error.
+    files with a pipeline), a glob in quotes or the name of a document; without one it is the current folder. Findings
+    go to standard output, a summary to standard error.
 
     With --fix, findings that can be mended in only one way are mended first: each change is printed on standard error,
     and the result is checked as usual. A signed document has to be signed again then.
@@ -54,7 +55,7 @@ def command(
     if explain is not None:
         click.echo(_page(explain))
         return
-    wanted, problems = collect(paths or (".",))
+    wanted, problems = collect([_named(path) for path in paths] or (".",))
     if fix:
         from quire.cli.fixes import fix_files
 
@@ -86,6 +87,15 @@ def command(
             if not fix and any(edits_of(file.source, one) for file in checked for one in file.diagnostics):
                 click.echo("some of this can be mended: quire check --fix", err=True)
     context.exit(2 if problems else _status(checked, strict))
+
+
+def _named(path: str) -> str:
+    """Return the file of a document that the user named; any other argument as it is."""
+    if os.path.lexists(path):
+        return path
+    from quire.library.lookup import file_of
+
+    return file_of(path) or path
 
 
 def _page(id: str) -> str:

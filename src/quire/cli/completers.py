@@ -73,18 +73,26 @@ def complete_document(context: click.Context, parameter: click.Parameter, incomp
 
 def _documents(incomplete: str) -> Iterator[CompletionItem[str]]:
     from quire.library.registered import load_registry
+    from quire.library.shelf import SHELF, shelf_entries
     from quire.library.spaces import Spaces
 
     settings = _settings()
-    for name in load_registry(settings).pipelines:
+    here = set(load_registry(settings).pipelines)
+    for name in here:
         if name.startswith(incomplete):
             yield CompletionItem(name, help="pipeline")
     kinds: tuple[ItemType, ...] = ("playbook", "directive")
     for kind in kinds:
         for entry in Spaces(settings).entries(kind):
+            here.add(entry.id)
             # Documents that come with Quire are offered only after the user has begun to type a name.
             if entry.id.startswith(incomplete) and (incomplete or not entry.id.startswith("rye/")):
                 yield CompletionItem(entry.id, help=kind)
+    for kind, entries in shelf_entries(settings).items():
+        for entry in entries:
+            name = f"{SHELF}:{entry.id}" if entry.id in here else entry.id
+            if name.startswith(incomplete) or entry.id.startswith(incomplete):
+                yield CompletionItem(name, help=f"{kind} of your own")
 
 
 def complete_input(context: click.Context, parameter: click.Parameter, incomplete: str) -> Items:

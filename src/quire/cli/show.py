@@ -127,14 +127,16 @@ def _outline(document: Document, plan: Plan, as_json: bool) -> None:
     from quire.library.foresight import Foresight
 
     write_lines(_pipeline_lines(document) if plan.format == "pipeline" else outline(plan))
-    write_lines(foreseen_lines(*Foresight.here().of(plan)))
+    write_lines(foreseen_lines(*Foresight.here(document.name).of(plan)))
 
 
 def _put_outline(document: Document, outline: dict[str, Value]) -> None:
     from quire.display.outline import foreseen_data
     from quire.library.foresight import Foresight
 
-    write_json({"document": document.name, **outline, **foreseen_data(*Foresight.here().of(document.runnable()))})
+    write_json(
+        {"document": document.name, **outline, **foreseen_data(*Foresight.here(document.name).of(document.runnable()))}
+    )
 
 
 def _pipeline_lines(document: Document) -> Iterator[str]:

@@ -31,6 +31,7 @@ from quire.runs.options import RunOptions
 from quire.runs.runtime import Runtime
 from quire.runs.scripts import pinned_spec
 from quire.wording import pluralize
+from quire.workspace.locate import is_on_shelf
 
 if TYPE_CHECKING:
     from quire.library.document import Document
@@ -139,7 +140,7 @@ def _asks_a_model(runtime: Runtime, read: Document) -> bool:
     from quire.plan.uses import asks_a_model
 
     plan = read.runnable()
-    callees = runtime.callees().reachable(plan)
+    callees = runtime.callees(shelf=is_on_shelf(read.name, runtime.settings.user)).reachable(plan)
     return asks_a_model((plan, *(callee.plan for callee in callees.values())))
 
 

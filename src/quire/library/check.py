@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping
+from functools import cached_property
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING
 
@@ -41,7 +42,8 @@ class DocumentCheck:
 
     def __init__(self) -> None:
         self._libraries: dict[Path, Snapshot] = {}
-        self._workspaces: dict[Path, Path] = {}
+        self._workspaces: dict[Path, Path | None] = {}
+        """By the folder of a document; None for one on the user's shelf."""
 
     def of(self, source: Source) -> tuple[Diagnostic, ...]:
         """Return all findings about a document of any format."""
@@ -87,8 +89,17 @@ class DocumentCheck:
         """Return the library of the workspace that a run of a playbook or a pipeline would have."""
         folder = Path(source.name).parent
         if folder not in self._workspaces:
-            self._workspaces[folder] = _workspace(folder).folder
-        return self._library(self._workspaces[folder])
+            self._workspaces[folder] = None if _is_on_shelf(source) else _workspace(folder).folder
+        workspace = self._workspaces[folder]
+        return self._shelf if workspace is None else self._library(workspace)
+
+    @cached_property
+    def _shelf(self) -> Snapshot:
+        """The library of documents on the user's shelf; their agents and tools are those of the current workspace."""
+        from quire.library.shelf import shelf_settings
+        from quire.library.snapshot import Snapshot
+
+        return Snapshot(lambda: shelf_settings(_settings(Path.cwd())))
 
     def _library(self, folder: Path) -> Snapshot:
         """Return the library of the workspace around a folder. Its settings are read when something is looked up."""
@@ -110,6 +121,12 @@ def place_of(path: Path, folder: str) -> tuple[Path, PurePath] | None:
     if at < 0 or len(parts) <= at + 2 or parts[at + 1] != folder:
         return None
     return Path(*parts[:at]), PurePath(*parts[at + 2 :])
+
+
+def _is_on_shelf(source: Source) -> bool:
+    from quire.workspace.locate import is_on_shelf, user_space
+
+    return is_on_shelf(source.name, user_space())
 
 
 def _settings(folder: Path) -> Settings:

@@ -39,10 +39,10 @@ class Foresight:
         self._profiles = {"default": AgentSettings(), **(settings.agents if settings else {})}
 
     @classmethod
-    def here(cls) -> Foresight:
-        """Return the foresight of the workspace around the current folder."""
+    def here(cls, file: str) -> Foresight:
+        """Return the foresight of the workspace around the current folder, for a document of this file."""
         try:
-            return cls(load_settings(find_workspace(Path.cwd())))
+            return cls(Library(load_settings(find_workspace(Path.cwd()))).of(file).settings)
         except BadConfiguration:
             return cls(None)
 

@@ -14,7 +14,7 @@ from quire.library.document import Document, load, read
 from quire.source import Source
 
 if TYPE_CHECKING:
-    from quire.library.items import Entry, Item, ItemType
+    from quire.library.items import Entry, Item, ItemType, SpaceName
     from quire.library.registered import Playbooks, RegisteredPipelines
     from quire.library.snapshot import Snapshot
     from quire.library.spaces import Spaces
@@ -91,14 +91,33 @@ class Library:
         item = self.named_directive(name) if "directive" in kinds else None
         return replace(read(Source.of(item.text, str(item.path))), id=item.id) if item else None
 
-    def meanings(self, name: str) -> list[Entry]:
-        """Return all documents that a person may mean by a name. A full match wins over the last part of another name,
-        within each kind."""
+    def meanings(self, name: str, space: SpaceName | None = None) -> list[Entry]:
+        """Return all documents that a person may mean by a name: of the workspace, of the user's shelf, and directives
+        of all spaces; or those of one space. A full match wins over the last part of another name, within each kind
+        and place."""
+        from quire.library.shelf import SHELF, shelf_entries
+
+        places = [{kind: self.spaces.entries(kind, space) for kind in KINDS}]
+        if space in (None, SHELF):
+            places.append(shelf_entries(self.settings))
         found: list[Entry] = []
-        for kind, entries in self.entries().items():
+        for kind, entries in (one for place in places for one in place.items()):
             whole = [entry for entry in entries if entry.id == name]
             found += whole or [entry for entry in entries if entry.name == name and kind != "pipeline"]
         return found
+
+    @cached_property
+    def shelf(self) -> Library:
+        """The library in which a document of the user's shelf looks up names."""
+        from quire.library.shelf import shelf_settings
+
+        return Library(shelf_settings(self.settings))
+
+    def of(self, file: str) -> Library:
+        """Return the library in which a document of this file looks up names."""
+        from quire.workspace.locate import is_on_shelf
+
+        return self.shelf if is_on_shelf(file, self.settings.user) else self
 
     def entries(self) -> dict[str, list[Entry]]:
         """Return all documents that have a name, by their kinds."""

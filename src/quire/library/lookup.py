@@ -1,8 +1,9 @@
 """Find documents from command-line arguments: by file or by name, for running, signing and verifying.
 
-A name is that of a registered pipeline, a playbook or a directive; the last part is enough if it is unique. For a
-missing file the nearest name is suggested. `sign` and `verify` take the documents that `check` finds, and the items in
-`.ai`.
+A name is that of a registered pipeline, a playbook or a directive, in the workspace or on the user's own shelf; the
+last part is enough if it is unique. A name that a workspace and the shelf both have is never decided silently:
+`user:NAME` and `project:NAME` say which. For a missing file the nearest name is suggested. `sign` and `verify` take the
+documents that `check` finds, and the items in `.ai`.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from quire.workspace.locate import find_workspace
 
 if TYPE_CHECKING:
     from quire.formats.pipeline.syntax import Pipeline
-    from quire.library.items import Entry
+    from quire.library.items import Entry, SpaceName
     from quire.library.library import Library
     from quire.trust.sign_file import Signable
 
@@ -39,30 +40,62 @@ def document_of(argument: str, start: Path | None = None) -> Document:
     """Find a document by its file, else by its name in the workspace around `start` (the current folder).
 
     Raises `CannotStart` with the nearest names, or with all that the name means."""
-    is_name = _NAME.fullmatch(argument) is not None and not argument.lower().endswith(_FILES)
-    if not is_name or os.path.lexists(argument):
+    if not is_name(argument):
         try:
             return load(argument)
         except Unreadable as error:
             raise with_near_file(error) from None
-    from quire.library.library import Library
-    from quire.workspace.configuration import load_settings
-
-    library = Library(load_settings(find_workspace(start or Path.cwd())))
-    meant = library.meanings(argument)
-    if len(meant) > 1:
-        listed = ", ".join(f"the {entry.type} {entry.id} ({_shown(entry)})" for entry in meant)
-        raise CannotStart(f"{argument} means several things: {listed}; say which by its file, or by its whole id")
-    if not meant:
+    library, entry = _meant(argument, start)
+    if entry is None:
         raise CannotStart(_nothing(argument, library))
-    (entry,) = meant
     if entry.type == "pipeline":
-        return library.registry().pipelines[entry.id].document
+        return library.of(str(entry.path)).registry().pipelines[entry.id].document
     if entry.type == "playbook":
         return load(_shown(entry))
     item = library.spaces.read(entry)
     # Its whole path determines the format; messages about it use the path that people would type.
     return replace(read(Source.of(item.text, str(entry.path))), source=Source.of(item.text, _shown(entry)))
+
+
+def is_name(argument: str) -> bool:
+    """Tell whether an argument is looked up as a name: it has the form of one, and no file has it."""
+    _, name = _in_space(argument)
+    return _NAME.fullmatch(name) is not None and not name.lower().endswith(_FILES) and not os.path.lexists(argument)
+
+
+def file_of(argument: str, start: Path | None = None) -> str:
+    """Return the file of the document that a name means, as people would type it; empty for anything but a name of a
+    document. Raises `CannotStart` for a name of several."""
+    if not is_name(argument):
+        return ""
+    _, entry = _meant(argument, start)
+    return _shown(entry) if entry else ""
+
+
+def _in_space(argument: str) -> tuple[SpaceName | None, str]:
+    """Split `user:NAME` into the space and the name."""
+    if ":" not in argument:
+        return None, argument
+    from quire.library.items import SPACES
+
+    space, colon, name = argument.partition(":")
+    return next(((one, name) for one in SPACES if colon and one == space), (None, argument))
+
+
+def _meant(argument: str, start: Path | None) -> tuple[Library, Entry | None]:
+    from quire.library.items import SPACES
+    from quire.library.library import Library
+    from quire.workspace.configuration import load_settings
+
+    library = Library(load_settings(find_workspace(start or Path.cwd())))
+    space, name = _in_space(argument)
+    meant = library.meanings(name, space)
+    if len(meant) > 1:
+        listed = ", ".join(f"the {entry.type} {entry.id} ({_shown(entry)})" for entry in meant)
+        spaces = {entry.space for entry in meant}
+        ways = f", or as {' or '.join(f'{one}:{name}' for one in SPACES if one in spaces)}" if len(spaces) > 1 else ""
+        raise CannotStart(f"{name} means several things: {listed}; say which by its file, or by its whole id{ways}")
+    return library, meant[0] if meant else None
 
 
 def tree_of(document: Document) -> Pipeline:
@@ -73,9 +106,12 @@ def tree_of(document: Document) -> Pipeline:
 
 
 def _nothing(name: str, library: Library) -> str:
+    from quire.library.shelf import shelf_entries
+
     registry = library.registry()
     others = [entry.id for kind, entries in library.entries().items() if kind != "pipeline" for entry in entries]
     names = [*registry.pipelines, *others]
+    names += [entry.id for entries in shelf_entries(library.settings).values() for entry in entries]
     last_parts = {one.rpartition("/")[2]: one for one in names}
     close = nearest(name, names) or last_parts.get(nearest(name, list(last_parts)) or "")
     own = [one for one in names if not one.startswith("rye/")]

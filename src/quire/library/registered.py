@@ -186,7 +186,7 @@ def load_playbooks(settings: Settings) -> Playbooks:
     """List the playbooks by their names; no file is read."""
     folder = settings.workspace.folder
     found: dict[str, list[Path]] = {}
-    for path in _playbook_files(folder):
+    for path in _playbook_files(folder, links=folder == settings.user):
         below = path.relative_to(folder)
         if below.parts[0] == PLAYBOOKS_FOLDER and len(below.parts) > 1:
             below = below.relative_to(PLAYBOOKS_FOLDER)
@@ -200,23 +200,24 @@ def load_playbooks(settings: Settings) -> Playbooks:
     return Playbooks({name: paths[0] for name, paths in sorted(found.items()) if len(paths) == 1}, tuple(problems))
 
 
-def _playbook_files(folder: Path) -> Iterator[Path]:
-    """Yield the files of playbooks. Links are left out: a name must mean a file of the workspace."""
-    yield from _named(folder)
+def _playbook_files(folder: Path, *, links: bool) -> Iterator[Path]:
+    """Yield the files of playbooks. Links are left out, because a name must mean a file of the workspace; in the user's
+    own space `links` may lead anywhere."""
+    yield from _named(folder, links)
     top = folder / PLAYBOOKS_FOLDER
-    if top.is_symlink() or not top.is_dir():
+    if (top.is_symlink() and not links) or not top.is_dir():
         return
     count = 0
     for here, folders, _ in os.walk(top):
         folders[:] = sorted(name for name in folders if not name.startswith("."))
-        for path in _named(Path(here)):
+        for path in _named(Path(here), links):
             count += 1
             if count > MAX_PLAYBOOKS:
                 return
             yield path
 
 
-def _named(folder: Path) -> list[Path]:
+def _named(folder: Path, links: bool) -> list[Path]:
     try:
         with os.scandir(folder) as entries:
             names = [
@@ -224,7 +225,7 @@ def _named(folder: Path) -> list[Path]:
                 for entry in entries
                 if entry.name.endswith(SUFFIX)
                 and not entry.name.startswith(".")
-                and entry.is_file(follow_symlinks=False)
+                and entry.is_file(follow_symlinks=links)
             ]
     except OSError:
         return []

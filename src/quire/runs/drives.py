@@ -110,8 +110,9 @@ async def _look_here(runtime: Runtime, row: RunRow, held: PinnedRun, gate: Tools
     folder = Path(pins.folder) if pins.folder else None
     documents, bundles = held.setting.documents, held.setting.bundles
     grants = _grants(runtime, held.plan, pins)
-    start = Start(held.plan, documents, bundles, grants, folder, pins.model, pins.limits, bool(pins.reuse))
-    found = await look_ahead(runtime.library, start, gate, runtime.models, runtime.callees().find)
+    start = Start(held.plan, documents, bundles, grants, folder, pins.model, pins.limits, bool(pins.reuse), pins.shelf)
+    library, find = runtime.library_of(shelf=pins.shelf), runtime.callees(shelf=pins.shelf).find
+    found = await look_ahead(library, start, gate, runtime.models, find)
     found.raise_if_any()
     check_prices(runtime.models, asked_models(runtime, pins.model, held.plans, bundles), pins.budget)
     return tuple(dict.fromkeys((*pins.warnings, *found.warnings)))

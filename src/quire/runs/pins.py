@@ -128,10 +128,14 @@ SHAPES: Mapping[str, Shape] = {
     "out": _is_text,
     "door": _is_text,
     "reuse": _is_text,
+    "shelf": _is_flag,
     "warnings": _are_texts,
     "semantics_version": _is_count,
 }
 """The shape of each pin by name. Other names are not checked."""
+
+_LEFT_OUT = ("reuse", "model_settings", "shelf")
+"""Pins that are stored only if they are set, as most runs have none of them."""
 
 NEEDED = ("document", "folder", "model", "inputs")
 
@@ -201,6 +205,8 @@ class PinnedState(Struct, frozen=True):
     """The run whose replies are taken; empty for most runs."""
     model_settings: Mapping[str, Value] = field(default_factory=dict)
     """Settings of the tier that the run's own model was chosen by."""
+    shelf: bool = False
+    """True for a document of the user's shelf: its names mean documents and prompts of the shelf."""
     semantics_version: int = SEMANTICS_VERSION
 
     def settings_of(self, spec: str) -> CallSettings:
@@ -209,10 +215,7 @@ class PinnedState(Struct, frozen=True):
 
     def as_json(self) -> dict[str, Value]:
         stored = cast("dict[str, Value]", asdict(self))
-        for name in ("reuse", "model_settings"):
-            if not stored[name]:
-                del stored[name]
-        return stored
+        return {name: value for name, value in stored.items() if value or name not in _LEFT_OUT}
 
     @classmethod
     def of(cls, stored: Mapping[str, Value]) -> PinnedState:

@@ -108,6 +108,8 @@ class Start(Struct, frozen=True):
     """The limits that the user gives the document."""
     reuses: bool = False
     """True if replies of another run are taken: then it is not known how many calls the run makes at least."""
+    shelf: bool = False
+    """True for a document of the user's shelf, which looks up names there."""
 
 
 async def look_ahead(

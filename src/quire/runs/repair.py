@@ -161,8 +161,9 @@ def _options(runtime: Runtime, old: _Old, plan: Plan, changes: Changes) -> RunOp
         )
     usual, asked = (default_grants(runtime.settings, allow).patterns for allow in ((), changes.allow))
     bounded = plan.format != "directive" or bool(pins.reply_to)
-    callees = runtime.callees(one_model=pins.one_model, allow=changes.allow).reachable(plan) if pins.callees else {}
-    documents = {name: callee.plan for name, callee in callees.items()}
+    callees = runtime.callees(one_model=pins.one_model, allow=changes.allow, shelf=pins.shelf)
+    called = callees.reachable(plan) if pins.callees else {}
+    documents = {name: callee.plan for name, callee in called.items()}
     return RunOptions(
         model=changes.model or (pins.model if pins.one_model else None),
         breakpoints=tuple(label for label in pins.breakpoints if _means(plan, documents, (label,), {})),

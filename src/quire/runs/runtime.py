@@ -286,14 +286,19 @@ class Runtime(StoredRuns):
         """Return the registered pipelines of the workspace, as its files are now."""
         return self.library.registry()
 
-    def callees(self, *, one_model: bool = True, allow: Sequence[str] | None = None) -> Callees:
-        """Return the documents that others of the workspace can call, by name.
+    def library_of(self, *, shelf: bool) -> Library:
+        """Return the library in which a document of the workspace, or of the user's shelf, looks up names."""
+        return self.library.shelf if shelf else self.library
+
+    def callees(self, *, one_model: bool = True, allow: Sequence[str] | None = None, shelf: bool = False) -> Callees:
+        """Return the documents that others of the workspace, or of the user's shelf, can call, by name.
 
         `allow` are the additional grants of a run; None for callers that only look.
         """
         granted = None if allow is None else default_grants(self.settings, allow)
         return Callees(
-            self.library, lambda name: self.directives.gathering(one_model=one_model, granted=granted).called(name)
+            self.library_of(shelf=shelf),
+            lambda name: self.directives.gathering(one_model=one_model, granted=granted).called(name),
         )
 
     def loader(self, run: str, pins: PinnedState, gate: Tools) -> ItemLoader:
@@ -301,11 +306,13 @@ class Runtime(StoredRuns):
         return ItemLoader(
             self.store,
             run,
-            PromptLoader(self.settings, Path(pins.folder) if pins.folder else None, gate.prompt),
+            PromptLoader(
+                self.library_of(shelf=pins.shelf).settings, Path(pins.folder) if pins.folder else None, gate.prompt
+            ),
             lambda: self.directives.gathering(
                 one_model=pins.one_model, granted=default_grants(self.settings, pins.allow)
             ),
-            lambda: self.callees(one_model=pins.one_model, allow=pins.allow),
+            lambda: self.callees(one_model=pins.one_model, allow=pins.allow, shelf=pins.shelf),
         )
 
     @cached_property
@@ -351,16 +358,17 @@ class Runtime(StoredRuns):
         from quire.runs.preflight import built_in_gate, look_ahead
 
         plans = (start.plan, *start.documents.values())
+        library = self.library_of(shelf=start.shelf)
         if self.queue:
-            found = await look_ahead(self.library, start, built_in_gate(self.settings, start.grants), None)
+            found = await look_ahead(library, start, built_in_gate(self.settings, start.grants), None)
         else:
             gate = self.gate(plans, start.grants) if self._tools or self._reaches_out(plans) else None
             gate = gate or built_in_gate(self.settings, start.grants, self.environ)
             async with contextlib.AsyncExitStack() as stack:
                 if isinstance(gate, Gate):
                     await stack.enter_async_context(gate)
-                find = self.callees().find if start.bundles else None
-                found = await look_ahead(self.library, start, gate, self.models, find)
+                find = self.callees(shelf=start.shelf).find if start.bundles else None
+                found = await look_ahead(library, start, gate, self.models, find)
         found.raise_if_any()
         for notice in found.notices:
             self.notice(f"warning: {notice}")

@@ -29,6 +29,7 @@ from quire.runs.step_names import check_step_labels, way_problems
 from quire.source import Source
 from quire.values import InvalidValue, Value, encode
 from quire.workspace.grants import default_grants
+from quire.workspace.locate import is_on_shelf
 
 if TYPE_CHECKING:
     from quire.engine.interpreter.thread.compose import Bundle
@@ -80,7 +81,8 @@ async def prepare(
 
         options = replace(options, reuse=await find_earlier(runtime, options.reuse, document, folder))
     at = Path(folder) if folder else None
-    start = Start(plan, documents, bundles, parts.granted, at, choice.spec, options.limits, bool(options.reuse))
+    limits, reuses = options.limits, bool(options.reuse)
+    start = Start(plan, documents, bundles, parts.granted, at, choice.spec, limits, reuses, parts.shelf)
     warnings = await runtime.preflight(start)
     try:
         encode(values)
@@ -96,6 +98,7 @@ class _Parts(Struct, frozen=True):
     callees: Mapping[str, Callee]
     started: Started | None
     """The directive, if it is one."""
+    shelf: bool
     granted: Grants
     one_model: bool
 
@@ -127,7 +130,8 @@ class _Parts(Struct, frozen=True):
 def _gather(runtime: Runtime, document: Document, inputs: Mapping[str, Value], options: RunOptions) -> _Parts:
     plan = document.runnable()
     one_model = runtime.models.given is not None or options.model is not None
-    callees = runtime.callees(one_model=one_model, allow=options.allow).reachable(plan)
+    shelf = is_on_shelf(document.name, runtime.settings.user)
+    callees = runtime.callees(one_model=one_model, allow=options.allow, shelf=shelf).reachable(plan)
     granted = default_grants(runtime.settings, options.allow)
     started: Started | None = None
     if plan.format == "directive":
@@ -135,7 +139,7 @@ def _gather(runtime: Runtime, document: Document, inputs: Mapping[str, Value], o
         granted = started.grants
     if options.within is not None:
         granted = granted.narrow(options.within)
-    return _Parts(document, callees, started, granted, one_model)
+    return _Parts(document, callees, started, shelf, granted, one_model)
 
 
 def _model(runtime: Runtime, parts: _Parts, options: RunOptions, choice: Choice | None) -> Choice:
@@ -192,6 +196,7 @@ def _pins(
         warnings=warnings,
         door=options.door,
         reuse=options.reuse,
+        shelf=parts.shelf,
     )
 
 

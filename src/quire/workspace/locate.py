@@ -81,6 +81,20 @@ def user_space(environ: Mapping[str, str] | None = None) -> Path:
     return platformdirs.user_config_path("quire", appauthor=False)
 
 
+SHELF_FOLDERS = ("playbooks", "pipelines")
+"""Folders of the user's space whose documents have a name in every workspace (`quire.library.shelf`)."""
+
+
+def is_on_shelf(file: str | Path, user: Path) -> bool:
+    """Tell whether a file is on the shelf of a user's space: by its path, or behind the links of its folders."""
+    lexical, real = os.path.abspath(file), os.path.realpath(file)  # noqa: PTH100
+    for name in SHELF_FOLDERS:
+        folder = os.path.join(user, name)  # noqa: PTH118  # for every run
+        if lexical.startswith(os.path.abspath(folder) + os.sep) or real.startswith(os.path.realpath(folder) + os.sep):  # noqa: PTH100
+            return True
+    return False
+
+
 def has_table(pyproject: Path) -> bool:
     """Tell whether a `pyproject.toml` has a table for Quire, without parsing it: most do not."""
     try:
