@@ -22,6 +22,7 @@ BENCHES = (
     "trust",
     "thread",
     "cluster",
+    "authoring",
     "langgraph_peer",
 )
 

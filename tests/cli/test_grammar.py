@@ -11,6 +11,7 @@ from tests.cli.conftest import Invoke, Said
 from quire.cli import main
 from quire.cli.grammar import command
 from quire.formats.grammars import GRAMMARS, Grammar
+from quire.values import Value
 
 each = pytest.mark.parametrize("grammar", GRAMMARS, ids=lambda one: one.key)
 
@@ -24,7 +25,9 @@ def test_the_text_and_the_example(invoke: Invoke, grammar: Grammar) -> None:
     printed = invoke(command, *arguments(grammar))
     assert (printed.exit_code, printed.stdout, printed.stderr) == (0, grammar.text, "")
     data = json.loads(invoke(command, *arguments(grammar), "--json").stdout)
-    assert data["format"] == grammar.name and data["example"] == grammar.example and data["text"] == grammar.text
+    assert (
+        data["format"] == grammar.name and data["examples"] == list(grammar.examples) and data["text"] == grammar.text
+    )
 
 
 def test_without_a_name_they_are_listed(invoke: Invoke) -> None:
@@ -52,51 +55,70 @@ def test_what_there_is_not(workspace: Path, said: Said, given: list[str], hint: 
     assert out == "" and hint in err and len(err.splitlines()) == 1
 
 
-@pytest.fixture(params=GRAMMARS, ids=lambda one: one.key)
-def example(request: pytest.FixtureRequest, workspace: Path) -> Grammar:
-    grammar: Grammar = request.param
-    file = workspace / grammar.file_name
+FILES = {
+    "pipeline": "pipelines/example.yaml",
+    "playbook": "playbooks/example.playbook.md",
+    "directive": ".ai/directives/team/summarise_file.md",
+}
+EXAMPLES = {f"{one.key}-{at}": (one, text) for one in GRAMMARS for at, text in enumerate(one.examples, 1)}
+
+
+@pytest.fixture(params=EXAMPLES)
+def example(request: pytest.FixtureRequest, workspace: Path) -> tuple[str, str]:
+    """The key of an example and its file, which is there."""
+    grammar, text = EXAMPLES[request.param]
+    file = workspace / FILES[grammar.name]
     file.parent.mkdir(parents=True)
-    file.write_text(grammar.example, encoding="utf-8")
-    return grammar
+    file.write_text(text, encoding="utf-8")
+    return request.param, FILES[grammar.name]
 
 
-def test_the_example_has_no_findings(example: Grammar, said: Said) -> None:
-    assert main(["check", "--strict", example.file_name]) == 0
+def test_the_example_has_no_findings(example: tuple[str, str], said: Said) -> None:
+    assert main(["check", "--strict", example[1]]) == 0
 
 
-REPLIES = {
-    "pipeline": [
+REPLIES: dict[str, list[Value]] = {
+    "pipeline-1": ["Tea is green."],
+    "pipeline-2": [
         {"contains": "First", "reply": '{"passed": true, "notes": "clear"}'},
         {"contains": "Second", "reply": '{"passed": false, "notes": "long"}'},
+        {"contains": "Third", "reply": '{"passed": true, "notes": "short"}'},
     ],
-    "playbook": ['She asks.\n{"kind": "question"}', "On Sunday.", "Dear Ada, on Sunday."],
-    "directive": [
+    "playbook-1": ['She asks.\n{"kind": "question"}', "On Sunday.", "Dear Ada, on Sunday."],
+    "directive-1": [
         {"text": "", "tool_calls": [{"name": "rye_file_system_read", "input": {"path": "a.txt"}}]},
         {"text": "", "tool_calls": [{"name": "rye_file_system_write", "input": {"path": "b.md", "content": "Tea."}}]},
         {"text": "", "tool_calls": [{"name": "directive_return", "input": {"path": "b.md"}}]},
     ],
 }
 INPUTS = {
-    "pipeline": ['drafts=["First", "Second"]', "reader=Ada"],
-    "playbook": ["letter=When are you open?", "tone=warm"],
-    "directive": ["source=a.txt"],
+    "pipeline-1": ["country=Assam"],
+    "pipeline-2": ['drafts=["First", "Second", "Third"]'],
+    "playbook-1": ["letter=When are you open?", "tone=warm"],
+    "directive-1": ["source=a.txt"],
 }
+RESULTS: dict[str, Value] = {
+    "pipeline-2": "clear, short",
+    "playbook-1": "Dear Ada, on Sunday.",
+    "directive-1": {"path": "b.md"},
+}
+WRITTEN = {"pipeline-1": ("tea.txt", "Tea is green."), "directive-1": ("b.md", "Tea.")}
 
 
-def test_the_example_runs(example: Grammar, workspace: Path, said: Said) -> None:
+def test_the_example_runs(example: tuple[str, str], workspace: Path, said: Said) -> None:
+    key, file = example
     (workspace / "a.txt").write_text("All about tea.")
-    (workspace / "replies.json").write_text(json.dumps(REPLIES[example.key]))
-    if example.name == "directive":
-        assert main(["keys", "new"]) == main(["sign", example.file_name, "--yes"]) == 0
-    given = [word for one in INPUTS[example.key] for word in ("-i", one)]
+    (workspace / "replies.json").write_text(json.dumps(REPLIES[key]))
+    if file.endswith("summarise_file.md"):
+        assert main(["keys", "new"]) == main(["sign", file, "--yes"]) == 0
+    given = [word for one in INPUTS[key] for word in ("-i", one)]
     said()
-    code = main(["run", example.file_name, *given, "--script", "replies.json", "--unattended"])
+    code = main(["run", file, *given, "--script", "replies.json", "--unattended"])
     out, err = said()
     assert code == 0, err
-    if example.name == "pipeline":
-        assert (workspace / "praise.txt").read_text() == "Passed: clear"
-    elif example.name == "playbook":
-        assert out == "Dear Ada, on Sunday.\n"
-    else:
-        assert json.loads(out) == {"path": "b.md"} and (workspace / "b.md").read_text() == "Tea."
+    if key in RESULTS:
+        expected = RESULTS[key]
+        assert (out.rstrip("\n") if isinstance(expected, str) else json.loads(out)) == expected
+    if key in WRITTEN:
+        name, text = WRITTEN[key]
+        assert (workspace / name).read_text() == text

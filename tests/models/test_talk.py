@@ -27,6 +27,12 @@ MESSAGES = (
 )
 
 
+def test_a_long_description_keeps_its_lines() -> None:
+    grammar = Offered("launch", "Launches it.\n\n- one\n  - two\n", {"type": "object"})
+    told = turns(ModelCall("", MESSAGES[:1], tools=(grammar,)))
+    assert told[0]["content"].endswith('- launch: Launches it.\n\n- one\n  - two\n  args: {"type":"object"}')
+
+
 def test_a_conversation_with_tools_is_told_in_their_shape() -> None:
     told = turns(ModelCall("Be brief.", MESSAGES, tools=(LOOK,)))
     assert told[0] == {

@@ -26,10 +26,10 @@ def _complete(context: click.Context, parameter: click.Parameter, incomplete: st
 @click.command("grammar")
 @click.argument("name", metavar="[FORMAT]", required=False, callback=require_text, shell_complete=_complete)
 @click.option("--dialect", metavar="NAME", callback=require_text, help="The dialect that a document names in its text.")
-@click.option("--json", "as_json", is_flag=True, help="For machines: the text, and the example in it by itself.")
+@click.option("--json", "as_json", is_flag=True, help="For machines: the text, and the examples in it by themselves.")
 def command(name: str | None, dialect: str | None, as_json: bool) -> None:
     """Print how a document of FORMAT (pipeline, playbook or directive) is written: the grammar, the rules that it does
-    not show, and an example that checks and runs. The text is Markdown, short enough for the prompt of a model.
+    not show, and examples that check and run. The text is Markdown, short enough for the prompt of a model.
 
     Without FORMAT, list the grammars. MCP clients read the same texts as resources of `quire mcp`. FREE.
 
@@ -76,5 +76,5 @@ def _as_json(one: Grammar) -> Value:
         "dialect": one.dialect or None,
         "about": one.about,
         "text": one.text,
-        "example": one.example,
+        "examples": list(one.examples),
     }

@@ -74,7 +74,8 @@ def _instruction(call: ModelCall) -> str:
 
 
 def _offer(tool: Offered) -> str:
-    about = " ".join(tool.description.split())
+    # A description of several paragraphs keeps its lines: run_pipeline_inline has a grammar and examples there.
+    about = tool.description.strip() if "\n\n" in tool.description else " ".join(tool.description.split())
     return f"- {tool.name}{': ' if about else ''}{about}\n  args: {encode(tool.schema)}"
 
 

@@ -39,7 +39,7 @@ def test_a_grammar_stands_by_itself(grammar: Grammar) -> None:
     assert {"## Rules"} <= set(grammar.text.splitlines())
     assert len(grammar.text) <= MOST_CHARACTERS
     assert max(map(len, grammar.text.splitlines())) <= 120
-    assert grammar.example
+    assert grammar.examples and all(grammar.examples)
 
 
 def test_the_directive_grammar_has_the_words_of_the_reader() -> None:

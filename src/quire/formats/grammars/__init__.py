@@ -1,7 +1,7 @@
 """Grammars for authors that are programs: what a model has to know to write a document of a format.
 
-Each is one Markdown text that stands by itself: the grammar, the rules that it does not show, and an example that
-checks and runs. `quire grammar`, the resources and prompts of `quire mcp` and the launch tools all give these texts.
+Each is one Markdown text that stands by itself: the grammar, the rules that it does not show, and examples that
+check and run. `quire grammar`, the resources and prompts of `quire mcp` and the launch tools all give these texts.
 """
 
 from __future__ import annotations
@@ -23,8 +23,6 @@ class Grammar(Struct, frozen=True):
     about: str
     """One line, for lists."""
     text: str
-    file_name: str
-    """A name under which the example is found and checked as a document of the format."""
     dialect: str = ""
     """The dialect of the format, if it is not the one that all implementations share."""
 
@@ -34,24 +32,16 @@ class Grammar(Struct, frozen=True):
         return f"{self.name}/{self.dialect}" if self.dialect else self.name
 
     @property
-    def example(self) -> str:
-        """The document in the text, without its fence."""
-        found = _EXAMPLE.search(self.text)
-        return found[2] if found else ""
+    def examples(self) -> tuple[str, ...]:
+        """The documents in the text, without their fences."""
+        return tuple(found[2] for found in _EXAMPLE.finditer(self.text))
 
 
-PIPELINE = Grammar(
-    "pipeline", "How to write a pipeline: fixed control flow in YAML.", pipeline.TEXT, "pipelines/review_drafts.yaml"
-)
+PIPELINE = Grammar("pipeline", "How to write a pipeline: fixed control flow in YAML.", pipeline.TEXT)
 GRAMMARS = (
     PIPELINE,
-    Grammar("playbook", "How to write a playbook: prompts in Markdown.", playbook.TEXT, "playbooks/answer.playbook.md"),
-    Grammar(
-        "directive",
-        "How to write a directive: an agent with permissions and limits.",
-        directive.TEXT,
-        ".ai/directives/team/summarise_file.md",
-    ),
+    Grammar("playbook", "How to write a playbook: prompts in Markdown.", playbook.TEXT),
+    Grammar("directive", "How to write a directive: an agent with permissions and limits.", directive.TEXT),
 )
 NAMES = tuple(dict.fromkeys(one.name for one in GRAMMARS))
 

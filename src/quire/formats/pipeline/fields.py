@@ -169,11 +169,16 @@ class Fields(PipelineFindings):
                 expression = self._expressions[known] = parse_expression(text, dialect=self.dialect)
             except ExprSyntaxError as error:
                 # An error about the end of the text points one character after it, which is not part of the text.
-                help = ADD_DIALECT if isinstance(error, NeedsDialect) else error.help
+                help = ADD_DIALECT if isinstance(error, NeedsDialect) else self._meant(text) or error.help
                 part = Span(min(error.span.start, len(text)), min(error.span.end, len(text)))
                 self.report(EXPRESSION_SYNTAX, error.message, place(self.source, scalar, part), help)
                 return None
         return ExpressionText(text, scalar.body, scalar, expression=expression)
+
+    def _meant(self, text: str) -> str:
+        from quire.expr.suggestions import meant  # Only a wrong document needs it.
+
+        return meant(text, dialect=self.dialect)
 
 
 class TargetReader:

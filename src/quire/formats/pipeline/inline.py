@@ -176,7 +176,8 @@ class _Checker:
             )
         if missing and missing not in self._unread:
             near = did_you_mean(self._suggestions.nearest(missing, self._schemas))
-            help = near or f"add a document that begins with schema: {cut(missing, LONGEST_QUOTED)}"
+            lines = f"schema: {cut(missing, LONGEST_QUOTED)}", "fields: {NAME: {type: string}}", "---"
+            help = near or f"leave schema out, or begin with the lines {', '.join(map(_quoted, lines))}"
             yield Diagnostic(warnings.UNKNOWN_SCHEMA, message, name.span, help=help)
 
     def _about_tool(self, name: Name) -> Iterator[Diagnostic]:

@@ -12,8 +12,8 @@ from quire.formats.pipeline.codes import errors as codes
 from quire.formats.pipeline.declared_inputs import read_inputs
 from quire.formats.pipeline.fields import ADD_DIALECT, Fields
 from quire.formats.pipeline.schemas import SchemaReading, read_schemas
-from quire.formats.pipeline.steps import StepReader
-from quire.formats.pipeline.syntax import Name, ParseResult, Pipeline, PipelineFile, Step
+from quire.formats.pipeline.steps import KEYS, StepReader
+from quire.formats.pipeline.syntax import Name, ParseResult, Pipeline, PipelineFile, Step, is_name
 from quire.formats.yaml import Entry, Mapping, Node, Sequence, YamlReading, describe, read_yaml, text_of
 from quire.formats.yaml import codes as yaml_codes
 from quire.source import MAX_DOCUMENT_BYTES, NOWHERE, Source
@@ -116,12 +116,23 @@ class _DocumentReader:
             self.fields.report(codes.DOCUMENT, f"{message}; this one is {describe(node)}", node.span, _SHAPE)
             return
         keys = [entry.key for entry in node.entries]
-        help = _SHAPE
-        for key in keys:
-            help = self.fields.suggestion(key.text, ("pipeline", "schema")) or help
         self.fields.report(
-            codes.DOCUMENT, f"{message}; this one has neither", keys[0].span if keys else node.span, help
+            codes.DOCUMENT,
+            f"{message}; this one has neither",
+            keys[0].span if keys else node.span,
+            self._instead([key.text for key in keys]),
         )
+
+    def _instead(self, keys: list[str]) -> str:
+        """Return what to write for a document with these keys."""
+        for key in keys:
+            word, _, name = key.partition(" ")
+            if word.lower() == "pipeline" and is_name(name):
+                return f"write pipeline: {name}, and steps: on a line of its own that begins in the same column"
+        if kind := next((key for key in keys if key in KEYS), ""):
+            return f"begin with the lines pipeline: NAME and steps:, then write the step below them as - {kind}: …"
+        near = (self.fields.suggestion(key, ("pipeline", "schema")) for key in keys)
+        return next(filter(None, near), _ADD_NAME if "steps" in keys else _SHAPE)
 
     def _dialect(self, entry: Entry | None) -> bool:
         """Tell whether the document asks for the Quire dialect. Without the key, it is in the seed's own language."""
@@ -153,4 +164,5 @@ class _DocumentReader:
 
 
 _INSTEAD = "inputs need no declaration: a step reads ctx.NAME"
+_ADD_NAME = "begin with a line pipeline: NAME, before steps:"
 _SHAPE = "a pipeline document begins with pipeline: NAME and goes on with steps:"

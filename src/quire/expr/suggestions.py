@@ -1,0 +1,188 @@
+"""Guess what was meant by a text that is not an expression, and say how that is written.
+
+People and models who know other languages write templates, filters, methods, comprehensions and lambdas of those. Only
+texts that could not be parsed come here. A suggestion is itself an expression; a guess that is not one is dropped.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+
+from quire.expr.errors import ExprSyntaxError
+from quire.expr.parse import parse
+from quire.patterns import late_pattern
+from quire.wording import cut
+
+LONGEST = 300
+"""Longer texts get no suggestion."""
+
+_PATH = r"[A-Za-z_][A-Za-z0-9_]{0,60}(?:\.[A-Za-z_][A-Za-z0-9_]{0,60}){0,10}"
+_EACH = ("map", "filter", "all", "any", "find")
+_KNOWN = (*_EACH, "count", "sum", "join")
+_ALIKE = {
+    **{name: name for name in _KNOWN},
+    **dict.fromkeys(("len", "length", "size"), "count"),
+    "where": "filter",
+    "some": "any",
+    "every": "all",
+}
+"""Functions of this language and of others, and what they are called here."""
+
+_REFERENCE = late_pattern(rf"\$?\{{\{{?[ ]?({_PATH})[ ]?\}}?\}}")
+_FILTER = late_pattern(rf" *({_PATH}) *\| *([A-Za-z_]\w*)(.*)", re.DOTALL)
+_METHOD = late_pattern(rf" *({_PATH})\.([A-Za-z_]\w*) *\((.*)\) *", re.DOTALL)
+_FUNCTION = late_pattern(r" *([A-Za-z_]\w*) *\((.*)\) *", re.DOTALL)
+_LAMBDA = late_pattern(r"lambda (\w+) *:|\(?(\w+)\)? *=>")
+_COMPREHENSION = late_pattern(rf"\[? *([^ ].*?) for (\w+) in ({_PATH})(?: if (.*?))? *\]? *", re.DOTALL)
+_PYTHON_CHOICE = late_pattern(r" *([^ ].*?) if (.*?) else (.*)", re.DOTALL)
+_QUESTION = late_pattern(r"([^?:]+)\?([^?:]+):([^?:]+)")
+_KEY = late_pattern(rf"({_PATH})\[ *(['\"])([A-Za-z_]\w*)\2 *\]")
+_WORDS = late_pattern(r"[^'\"{}\[\]()|<>=+*/]+")
+
+
+def meant(text: str, *, dialect: bool = False) -> str:
+    """Return a help for a text that is not an expression; empty if nothing is known. `dialect` is as for `parse`."""
+    if len(text) > LONGEST:
+        return ""
+    for guess in _GUESSES:
+        written = guess(text)
+        if written and _parses(written, dialect):
+            return f"write {written}"
+    found = _LAMBDA.search(text)
+    return f"a lambda is written {found[1] or found[2]} -> …" if found else _told(text)
+
+
+def _parses(text: str, dialect: bool) -> bool:
+    try:
+        parse(text, dialect=dialect)
+    except ExprSyntaxError:
+        return False
+    return True
+
+
+def _told(text: str) -> str:
+    """Return a help in words, for functions that nothing here replaces."""
+    found = _FUNCTION.fullmatch(text)
+    if found and found[1] == "if":
+        return "a choice is written: condition and value or other"
+    if found and found[1] == "reduce":
+        return "a fold step goes through a list with an accumulator"
+    return ""
+
+
+def _template(text: str) -> str:
+    """`Hello, {ctx.name}!`, with or without quotes around it."""
+    text = text.strip()
+    inside = text[1:] if text[:2].lower() in ("f'", 'f"') else text
+    quoted = len(inside) > 1 and inside[0] in "'\"`" and inside[-1] == inside[0]
+    parts = list(_pieces(inside[1:-1] if quoted else text))
+    if not any(is_path for is_path, _ in parts) or all(is_path for is_path, _ in parts):
+        return ""
+    return " + ".join(piece if is_path else _quoted(piece) for is_path, piece in parts)
+
+
+def _pieces(text: str) -> Iterator[tuple[bool, str]]:
+    at = 0
+    for found in _REFERENCE.finditer(text):
+        if found.start() > at:
+            yield False, text[at : found.start()]
+        yield True, found[1]
+        at = found.end()
+    if at < len(text):
+        yield False, text[at:]
+
+
+def _filter(text: str) -> str:
+    """`ctx.rows | sum`, as templates write it."""
+    found = _FILTER.fullmatch(text)
+    return _call(found[2], found[1], found[3]) if found else ""
+
+
+def _method(text: str) -> str:
+    """`ctx.rows.map(…)`, as Python and JavaScript write it."""
+    found = _METHOD.fullmatch(text)
+    return _call(found[2], found[1], found[3]) if found else ""
+
+
+def _function(text: str) -> str:
+    """`len(ctx.rows)`, or a comprehension inside of a call."""
+    found = _FUNCTION.fullmatch(text)
+    if found is None:
+        return ""
+    if found[1] == "concat":
+        return " + ".join(part.strip() for part in found[2].split(","))
+    inside = _comprehension(found[2]) or found[2]
+    return f"{_ALIKE[found[1]]}({inside})" if found[1] in _ALIKE else ""
+
+
+def _call(name: str, source: str, rest: str) -> str:
+    known = _ALIKE.get(name, name)
+    if known in _EACH:
+        return f"{known}({source}, {_lambda(rest)})"
+    if known == "join":
+        separator = re.search(r"'[^']*'|\"[^\"]*\"", rest)
+        return f"join({source}, {separator[0] if separator else _quoted(', ')})"
+    arguments = rest.strip().removeprefix("(").removesuffix(")").strip() if known not in _KNOWN else ""
+    return f"{known}({source}, {arguments})" if arguments else f"{known}({source})"
+
+
+def _lambda(rest: str) -> str:
+    """Return the lambda in the rest of a call; empty if there is none."""
+    rest = rest.strip().removeprefix("(").removesuffix(")").removeprefix("{").removesuffix("}").strip()
+    if "->" in rest:
+        return rest
+    found = _LAMBDA.match(rest)
+    if found:
+        return f"{found[1] or found[2]} -> {rest[found.end() :].strip()}"
+    reads = re.search(r"\b(item|it|x|r)\.\w", rest)
+    return f"{reads[1]} -> {rest}" if reads else ""
+
+
+def _comprehension(text: str) -> str:
+    found = _COMPREHENSION.fullmatch(text)
+    if found is None:
+        return ""
+    value, name, source, condition = found.groups()
+    source = f"filter({source}, {name} -> {condition})" if condition else source
+    return source if value == name else f"map({source}, {name} -> {value})"
+
+
+def _choice(text: str) -> str:
+    if found := _PYTHON_CHOICE.fullmatch(text):
+        return f"{found[2].strip()} and {found[1]} or {found[3].strip()}"
+    found = _QUESTION.fullmatch(text)
+    return " ".join((found[1].strip(), "and", found[2].strip(), "or", found[3].strip())) if found else ""
+
+
+def _key(text: str) -> str:
+    return _KEY.sub(r"\1.\3", text)
+
+
+def _lambdas(text: str) -> str:
+    """`map(ctx.rows, lambda r: r.n)`."""
+    return _LAMBDA.sub(lambda found: f"{found[1] or found[2]} ->", text)
+
+
+def _words(text: str) -> str:
+    """Prose without quotes."""
+    words = text.strip()
+    return _quoted(cut(words, 60)) if " " in words and _WORDS.fullmatch(words) else ""
+
+
+def _quoted(text: str) -> str:
+    escaped = text.replace("\\", "\\\\").replace("'", "\\'").replace("\n", "\\n")
+    return f"'{escaped}'"
+
+
+_GUESSES: tuple[Callable[[str], str], ...] = (
+    _comprehension,
+    _choice,
+    _filter,
+    _method,
+    _function,
+    _lambdas,
+    _template,
+    _key,
+    _words,
+)
