@@ -3,9 +3,10 @@
     QUIRE_AUTHORING_MODEL=FILE.gguf python -m bench.authoring [--samples N] [--grammar FILE] [--log FILE]
 
 Each task is a new conversation: the grammar as system prompt, the task as message. The reply goes through the same gate
-as the tool `run_pipeline_inline`; what that tool says of a wrong definition is the next message, twice at most. A valid
-definition is run on inputs whose result is known, with real files and a model that gives fixed replies: so a definition
-is *valid* when nothing refuses it, and *right* when it does what the task says. Skipped, saying so, without a model.
+as the tool `run_pipeline_inline`; what that tool says of a wrong definition, or of a run that failed, is the next
+message, twice at most. A valid definition is run on inputs whose result is known, with real files and a model that
+gives fixed replies: so a definition is *valid* when nothing refuses it, and *right* when it does what the task says.
+Skipped, saying so, without a model.
 """
 
 from __future__ import annotations
@@ -136,7 +137,11 @@ class Attempt(NamedTuple):
 
     definition: str
     valid: bool
+    """Nothing refused it."""
+    ran: bool
+    """Its run came to its end."""
     right: bool
+    """Its result is that of the task."""
     error: str
 
 
@@ -196,7 +201,7 @@ async def attempt(definition: str, task: Task) -> Attempt:
             result = await launching.launch("run_pipeline_inline", arguments, launcher, people=_Yes())
             valid = result.status != "error" or "run_id" in result.data
             right = result.status == "ok" and task.right(Ran(result.data.get("output"), model.prompts, folder))
-            return Attempt(definition, valid, right, str(result.data.get("error", "")))
+            return Attempt(definition, valid, result.status == "ok", right, str(result.data.get("error", "")))
         finally:
             await runtime.close()
 
@@ -212,7 +217,7 @@ async def author(
         reply = await model.complete(call, lambda piece: None)
         attempts.append(await attempt(reply.text, task))
         log(json.dumps({"task": task.name, **attempts[-1]._asdict()}, ensure_ascii=False))
-        if attempts[-1].valid:
+        if attempts[-1].ran:
             break
         messages += [Message("assistant", reply.text), Message("user", f"{attempts[-1].error}\n\n{AGAIN}")]
     return attempts
@@ -227,6 +232,7 @@ def rows_of(authored: Sequence[Sequence[Attempt]]) -> list[Row]:
         share("definitions that are valid at first", 50, lambda tries: tries[0].valid),
         share("… after one repair", 60, lambda tries: any(one.valid for one in tries[:2])),
         share("… after two repairs", 60, lambda tries: any(one.valid for one in tries)),
+        share("definitions that run to their end", 50, lambda tries: tries[-1].ran),
         share("definitions that do what the task says", 40, lambda tries: tries[-1].right),
     ]
 

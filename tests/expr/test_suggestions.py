@@ -38,7 +38,8 @@ WRITTEN = {
     "publish it now": "'publish it now'",
     "1 +": "",
     "{ctx.a}{ctx.b}": "",
-    "": "",
+    "{acc} + item": "acc + item",
+    "sum({ctx.numbers})": "sum( ctx.numbers )",
 }
 
 
@@ -70,6 +71,10 @@ def test_the_dialect_has_more_functions(text: str, written: str) -> None:
 )
 def test_what_is_told_in_words(text: str, told: str) -> None:
     assert told in meant(text)
+
+
+def test_an_empty_text() -> None:
+    assert meant("") == meant("  ") == "an empty text is written ''"
 
 
 def test_long_texts_get_none() -> None:

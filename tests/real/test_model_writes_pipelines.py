@@ -68,9 +68,10 @@ async def test_after_two_repairs_it_is_over() -> None:
 
 
 def test_the_shares() -> None:
-    bad, valid, right = (Attempt("", *flags, "") for flags in ((False, False), (True, False), (True, True)))
-    rows = rows_of([[right], [bad, valid], [bad, bad, right], [bad, bad, bad]])
-    assert [row.value for row in rows] == [25, 50, 75, 50]
+    bad, failed = Attempt("", False, False, False, ""), Attempt("", True, False, False, "")
+    right = Attempt("", True, True, True, "")
+    rows = rows_of([[right], [bad, failed, failed], [bad, bad, right], [bad, bad, bad]])
+    assert [row.value for row in rows] == [25, 50, 75, 50, 50]
 
 
 def test_without_a_model_it_says_so(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

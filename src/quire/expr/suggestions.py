@@ -43,6 +43,8 @@ _WORDS = late_pattern(r"[^'\"{}\[\]()|<>=+*/]+")
 
 def meant(text: str, *, dialect: bool = False) -> str:
     """Return a help for a text that is not an expression; empty if nothing is known. `dialect` is as for `parse`."""
+    if not text.strip():
+        return "an empty text is written ''"
     if len(text) > LONGEST:
         return ""
     for guess in _GUESSES:
@@ -80,6 +82,12 @@ def _template(text: str) -> str:
     if not any(is_path for is_path, _ in parts) or all(is_path for is_path, _ in parts):
         return ""
     return " + ".join(piece if is_path else _quoted(piece) for is_path, piece in parts)
+
+
+def _unbraced(text: str) -> str:
+    """`{acc} + item`: names need no braces."""
+    # Spaces keep two names apart that stand side by side.
+    return " ".join(_REFERENCE.sub(r" \1 ", text).split())
 
 
 def _pieces(text: str) -> Iterator[tuple[bool, str]]:
@@ -182,6 +190,7 @@ _GUESSES: tuple[Callable[[str], str], ...] = (
     _method,
     _function,
     _lambdas,
+    _unbraced,
     _template,
     _key,
     _words,

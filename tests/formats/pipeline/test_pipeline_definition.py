@@ -104,3 +104,22 @@ def test_long_names_and_lines_are_cut() -> None:
 def test_a_text_that_is_not_yaml() -> None:
     (found,) = wrong_with("pipeline: x\nsteps: [")
     assert found.code.startswith("YM") and found.line == 2
+
+
+@pytest.mark.parametrize(
+    ("text", "help"),
+    [
+        ("agent: {prompt: hi}\n", "write the step below them as - agent: …"),
+        ("PIPELINE greet:\n  steps: []\n", "write pipeline: greet, and steps: on a line of its own"),
+        ("name: greet\nsteps:\n  - agent: {prompt: hi}\n", "begin with a line pipeline: NAME, before steps:"),
+        ("schema: R\nfields: {a: {type: bool}}\npipeline: p\nsteps: [{agent: {prompt: hi}}]\n", "write a line ---"),
+        ('pipeline: p\nsteps:\n  - transform: {value: "Hello, {ctx.name}!"}\n', "write 'Hello, ' + ctx.name + '!'"),
+        ('pipeline: p\nsteps:\n  - fold: {init: "", do: {transform: {value: acc}}, output: a}\n', "is written ''"),
+        ("pipeline: p\nsteps:\n  - agent: {prompt: hi, schema: Building}\n", '"schema: Building", "fields: '),
+    ],
+)  # fmt: skip
+def test_what_models_write_instead(text: str, help: str) -> None:
+    """Each was written by a small model, which repeated it until the help said what to write."""
+    found = wrong_with(text)
+    assert help in found[0].help
+    assert "PL001" not in {one.code for one in found}

@@ -40,10 +40,11 @@ Each step is an item of the list and has one key, its kind. All other keys stand
 
 - `transform: {value: EXPR, [output: NAME]}` computes a value.
 - `tool: {name: TEXT, [args: {NAME: ARG}], [schema: NAME], [output: NAME]}` calls a tool: `file__read` (args: path),
-  `file__write` (path, content), `ask` (prompt; type: input, confirm or select; options), or another by its name.
+  `file__write` (path, content), `ask` (a person: prompt; type: input, confirm or select; options), or another by its
+  name. Reading a file: `tool: {name: file__read, args: {path: notes.txt}, output: notes}`.
 - `shell: {command: ARG, [schema: NAME], [output: NAME]}` runs a command, if that is allowed.
 - `agent: {prompt: TEMPLATE, [schema: NAME], [capabilities: {tools: [NAME]}], [identity: NAME], [output: NAME]}` asks a
-  model. The reply is text; with a schema it is an object with those fields.
+  model, not a person. The reply is text; with a schema it is an object with those fields. Most agents need no schema.
 - `call: {pipeline: NAME, [pass: [NAME]], [output: NAME]}` runs a registered pipeline.
 - `match: {on: EXPR, cases: {LABEL: {pipeline: NAME, [pass: [NAME]]}}, [default: {pipeline: NAME}], [output: NAME]}`
   runs the pipeline whose label is the value; labels of a bool are "True" and "False".

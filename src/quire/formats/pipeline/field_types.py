@@ -120,6 +120,8 @@ class FieldReader(PipelineFindings):
                 help = "a default is for inputs of a pipeline; a field may be left out with required: false"
             elif owner and is_type:
                 help = f"{name} belongs to the type {owner}"
+            elif "schema" in known and name in ("pipeline", "steps"):
+                help = "a schema is a document of its own: write a line --- between it and the pipeline"
             else:
                 help = self.suggestion(name, known)
                 fix = word_fix(name, [one for one in known if one not in entries], entry.key.span) if help else ()

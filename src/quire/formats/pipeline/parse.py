@@ -11,8 +11,9 @@ from quire.formats.near_names import word_fix
 from quire.formats.pipeline.codes import errors as codes
 from quire.formats.pipeline.declared_inputs import read_inputs
 from quire.formats.pipeline.fields import ADD_DIALECT, Fields
+from quire.formats.pipeline.kinds import KEYS
 from quire.formats.pipeline.schemas import SchemaReading, read_schemas
-from quire.formats.pipeline.steps import KEYS, StepReader
+from quire.formats.pipeline.steps import StepReader
 from quire.formats.pipeline.syntax import Name, ParseResult, Pipeline, PipelineFile, Step, is_name
 from quire.formats.yaml import Entry, Mapping, Node, Sequence, YamlReading, describe, read_yaml, text_of
 from quire.formats.yaml import codes as yaml_codes
@@ -96,7 +97,8 @@ class _DocumentReader:
         """Report a file without pipeline, with several pipelines that are not registered, or with repeated names."""
         report = self.fields.report
         if not self._declared and not self._strange:
-            if not any(found.code in _NOTHING_TO_READ for found in yaml.diagnostics):
+            mixed = any(isinstance(node, Mapping) and node.find("pipeline") for node in yaml.documents)
+            if not mixed and not any(found.code in _NOTHING_TO_READ for found in yaml.diagnostics):
                 report(codes.NO_PIPELINE, "there is no pipeline: document in this file", NOWHERE, _SHAPE)
             return
         first: dict[str, Entry] = {}
