@@ -40,6 +40,8 @@ class Code(Struct, frozen=True):
     name: str
     severity: Severity
     explanation: str
+    portable: bool = True
+    """False if it says that a document uses what only Quire has. `check --portable` fails on it."""
 
 
 class Edit(Struct, frozen=True):
@@ -89,10 +91,12 @@ def codes_in(*modules: ModuleType) -> list[Code]:
     return [value for module in modules for value in vars(module).values() if isinstance(value, Code)]
 
 
-def make(severity: Severity, id: str, name: str, what: str, why: str, wrong: str, right: str) -> Code:
+def make(
+    severity: Severity, id: str, name: str, what: str, why: str, wrong: str, right: str, *, portable: bool = True
+) -> Code:
     """Build a code whose explanation has a wrong and a right example."""
     page = f"{what}\n\n{why}\n\nWrong:\n\n{_indented(wrong)}\n\nRight:\n\n{_indented(right)}"
-    return Code(id, name, severity, page)
+    return Code(id, name, severity, page, portable)
 
 
 def _indented(example: str) -> str:

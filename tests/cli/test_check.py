@@ -163,3 +163,18 @@ def test_a_prompt_file_that_is_not_there_is_found(workspace: Path, capsys: pytes
         assert main(["check", "--json", "x.playbook.md"]) == 0
         found = [one["code"] for one in json.loads(capsys.readouterr().out)]
         assert [code for code in found if code == "PB223"] == codes
+
+
+def test_portable_notes_what_only_quire_has_and_fails(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    extended = "pipeline: p\ndialect: quire\nsteps:\n  - transform: {value: 'upper(ctx.name)'}\n"
+    write(here, {"a.yaml": extended, "b.playbook.md": "# T\n\n## STEP 1: A\n\n@context(none)\n\nx\n", "c.md": GOOD})
+    assert main(["check", "a.yaml", "b.playbook.md"]) == 0
+    assert "PL301" not in capsys.readouterr().out
+    assert main(["check", "--portable", "--format", "concise", "a.yaml"]) == 1
+    assert capsys.readouterr().out == (
+        "a.yaml:2:1: PL301 note: the key dialect of a document is not in the format: only Quire has it\n"
+        "a.yaml:4:25: PL301 note: the function upper is not in the format: only Quire has it\n"
+    )
+    assert main(["check", "--portable", "b.playbook.md"]) == 1
+    assert "PB307" in capsys.readouterr().out
+    assert main(["check", "--portable", "c.md"]) == 0

@@ -27,6 +27,7 @@ from quire.wording import did_you_mean, nearest, pluralize
 @click.option("--format", "form", type=click.Choice(FORMATS), default="full", show_default=True, help="How to print.")
 @click.option("--json", "as_json", is_flag=True, help="The same as --format json.")
 @click.option("--strict", is_flag=True, help="Fail on warnings and lints as well.")
+@click.option("--portable", is_flag=True, help="Note what only Quire has, and fail on it.")
 @click.option("--fix", is_flag=True, help="Fix what is certain, such as a misspelt word, in the files themselves.")
 @click.option("--explain", metavar="CODE", help="Print the page of a code and exit.")
 @click.pass_context
@@ -36,6 +37,7 @@ def command(
     form: FormatName,
     as_json: bool,
     strict: bool,
+    portable: bool,
     fix: bool,
     explain: str | None,
 ) -> None:
@@ -49,8 +51,11 @@ def command(
     With --fix, findings that can be mended in only one way are mended first: each change is printed on standard error,
     and the result is checked as usual. A signed document has to be signed again then.
 
+    With --portable each place that other implementations of the formats would refuse or read differently is a finding
+    too: the functions and keys of "dialect: quire", for instance.
+
     FREE. With --fix it WRITES the documents. Exit 0 when there is no error, 1 when there is one (with --strict a
-    warning or a lint counts too), 2 when something could not be read or written.
+    warning or a lint counts too, with --portable what only Quire has), 2 when something could not be read or written.
     """
     if explain is not None:
         click.echo(_page(explain))
@@ -61,7 +66,7 @@ def command(
 
         problems += fix_files([one.path for one in wanted], DocumentCheck().of)
     checked: list[Findings] = []
-    checks = DocumentCheck()
+    checks = DocumentCheck(portable=portable)
     for one in wanted:
         try:
             source = read_source(one.path)
@@ -86,7 +91,7 @@ def command(
             click.echo(f"what a code means: quire check --explain {code}", err=True)
             if not fix and any(edits_of(file.source, one) for file in checked for one in file.diagnostics):
                 click.echo("some of this can be mended: quire check --fix", err=True)
-    context.exit(2 if problems else _status(checked, strict))
+    context.exit(2 if problems else _status(checked, strict, portable))
 
 
 def _named(path: str) -> str:
@@ -107,9 +112,10 @@ def _page(id: str) -> str:
     return f"{code.id} {code.name} ({code.severity.value})\n\n{code.explanation}"
 
 
-def _status(checked: Sequence[Findings], strict: bool) -> int:
+def _status(checked: Sequence[Findings], strict: bool, portable: bool) -> int:
     failing = {Severity.ERROR, Severity.WARNING, Severity.LINT} if strict else {Severity.ERROR}
-    return int(any(found.severity in failing for file in checked for found in file.diagnostics))
+    found = [one for file in checked for one in file.diagnostics]
+    return int(any(one.severity in failing or (portable and not one.code.portable) for one in found))
 
 
 def _first_code(checked: Sequence[Findings]) -> str:

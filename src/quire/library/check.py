@@ -40,7 +40,9 @@ def is_alone(source: Source) -> bool:
 class DocumentCheck:
     """Collects all findings about documents, each in its own workspace."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, portable: bool = False) -> None:
+        """`portable` adds a note for each place of a pipeline that only Quire understands."""
+        self._portable = portable
         self._libraries: dict[Path, Snapshot] = {}
         self._workspaces: dict[Path, Path | None] = {}
         """By the folder of a document; None for one on the user's shelf."""
@@ -71,7 +73,12 @@ class DocumentCheck:
 
         library = self._around(source)
         reading = _reading(source, registered=_is_registered(source, library))
-        return (*_claimed_twice(source, library), *check_reading(reading, library), *_refused_headers(reading))
+        found = (*_claimed_twice(source, library), *check_reading(reading, library), *_refused_headers(reading))
+        if not self._portable:
+            return found
+        from quire.formats.pipeline.portable import beyond_format
+
+        return tuple(sorted((*found, *beyond_format(reading)), key=lambda one: one.span.start))
 
     def directive(self, source: Source) -> tuple[Diagnostic, ...]:
         from quire.formats.directive.check import check

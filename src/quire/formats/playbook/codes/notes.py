@@ -58,6 +58,7 @@ QUIRE_ONLY = _note(
     "Other implementations send such a directive to the model as text, skip the line, or show the characters.",
     "## STEP 2: Judge\n\n@context(draft)\n\nJudge the draft.",
     "## STEP 2: Judge\n\nJudge the draft. Do not look at anything else.",
+    portable=False,
 )
 LEAD_TEXT = _note(
     "PB306",
