@@ -10,6 +10,7 @@ from quire.cli.options import check_exclusive, driving_options, require_text
 
 @click.command("run")
 @click.argument("document", metavar="DOC", callback=require_text, shell_complete=complete_document)
+@click.argument("text", metavar="[TEXT]", nargs=-1, callback=require_text)
 @click.option(
     "-i",
     "--input",
@@ -42,11 +43,11 @@ def command(context: click.Context, /, **given: object) -> None:
     """Run a document. PAID: calls a model (free with --script or a local one); WRITES the run's journal.
 
     DOC is a file, or the name of a registered pipeline, a playbook or a directive, here or in your own space; user:NAME
-    is one of your own. The final output goes to stdout, everything else to stderr. NAME=@FILE reads an input from a
-    file, NAME=@- from stdin, NAME=@@x is the text @x. For a pipeline, an input that is JSON becomes that value: -i n=5
-    is a number, -i n='"5"' a text. Ctrl-C pauses the run, `quire resume` goes on. The limits of a directive are turns,
-    tokens, spend, spawns, depth and duration_seconds. STEP is a label, or the way into a callee: '3>1' is step 1 of the
-    document that step 3 calls.
+    is one of your own. TEXT is the value of its one required input, as in -i NAME=TEXT; - is stdin. The final output
+    goes to stdout, everything else to stderr. NAME=@FILE reads an input from a file, NAME=@- from stdin, NAME=@@x is
+    the text @x. For a pipeline, an input that is JSON becomes that value: -i n=5 is a number, -i n='"5"' a text. Ctrl-C
+    pauses the run, `quire resume` goes on. The limits of a directive are turns, tokens, spend, spawns, depth and
+    duration_seconds. STEP is a label, or the way into a callee: '3>1' is step 1 of the document that step 3 calls.
 
     --reuse takes replies of another run of this document, edited or not, at every call whose path, request and model
     are the same; `last` is its last run. Tools are called and people are asked again. Replies that are taken cost

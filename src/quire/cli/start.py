@@ -43,6 +43,7 @@ class Order(Struct, frozen=True):
     """The arguments and options of `quire run`, as they were given."""
 
     document: str
+    text: tuple[str, ...]
     inputs: tuple[str, ...]
     inputs_file: str | None
     model: str | None
@@ -81,7 +82,7 @@ def run_document(order: Order) -> int:
     )
     is_pipeline = read.format == "pipeline"
     declared = read.runnable().declared
-    given = read_inputs(order.inputs, order.inputs_file, as_json=is_pipeline, declared=declared)
+    given = _given(read, order)
     ask = manner.interactive and not order.detach
     try:
         runtime, choice = with_trust(lambda: _open(read, options, order.script is not None, order.cluster), ask=ask)
@@ -101,6 +102,18 @@ def run_document(order: Order) -> int:
         return await _run(runtime, read, given, chosen, choice, manner, order.detach, order.cluster)
 
     return with_workspace(work, ask=ask, allow=order.allow, runtime=runtime)
+
+
+def _given(read: Document, order: Order) -> dict[str, Value]:
+    """Return the inputs that were given by name or file, and as TEXT."""
+    is_pipeline, declared = read.format == "pipeline", read.runnable().declared
+    if not order.text:
+        return read_inputs(order.inputs, order.inputs_file, as_json=is_pipeline, declared=declared)
+    from quire.cli.text_input import checked_text, text_input
+
+    text = checked_text(order.text, order.inputs, order.inputs_file)
+    given = read_inputs(order.inputs, order.inputs_file, as_json=is_pipeline, declared=declared)
+    return given | text_input(read, text, given, declared)
 
 
 def _open(read: Document, options: RunOptions, scripted: bool, cluster: bool) -> tuple[Runtime, Choice | None]:

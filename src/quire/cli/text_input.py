@@ -1,0 +1,73 @@
+"""The TEXT of `quire run DOC TEXT`: the value of the one input that a document needs."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from typing import TYPE_CHECKING
+
+import click
+
+from quire.cli.inputs import read_inputs
+from quire.display.text import one_line, pasted
+from quire.errors import CannotStart
+from quire.library.input_schema import input_schema
+
+if TYPE_CHECKING:
+    from quire.library.document import Document
+    from quire.schema import Field
+    from quire.values import Value
+
+STDIN = "-"
+_SHOWN = 6
+
+
+def checked_text(words: Sequence[str], inputs: Sequence[str], file: str | None) -> str:
+    """Return the TEXT as `-i NAME=TEXT` takes it. Raises a usage error for several words, and if stdin is read
+    twice."""
+    if len(words) > 1:
+        raise click.UsageError(f"the TEXT is one argument: put it in quotes, {pasted(' '.join(words))}")
+    text = f"@{STDIN}" if words[0] == STDIN else words[0]
+    if text == f"@{STDIN}" and (file == STDIN or any(pair.endswith(f"=@{STDIN}") for pair in inputs)):
+        raise click.UsageError("stdin can be read only once: TEXT and another input cannot both be stdin")
+    return text
+
+
+def text_input(
+    document: Document, text: str, given: Collection[str], declared: Sequence[Field] | None
+) -> dict[str, Value]:
+    """Return the input that TEXT is for, with its value. Raises `CannotStart` if that is not clear."""
+    name = _meant_input(document, given)
+    return read_inputs([f"{name}={text}"], None, as_json=document.format == "pipeline", declared=declared)
+
+
+def _meant_input(document: Document, given: Collection[str]) -> str:
+    """Return the one required input that is not given. Without required inputs it is the only one without a default,
+    or the only one at all."""
+    schema = input_schema(document)
+    required, properties = schema.get("required", []), schema["properties"]
+    assert isinstance(required, list)  # noqa: S101  # as `input_schema` writes them
+    assert isinstance(properties, dict)  # noqa: S101
+    known = [str(name) for name in properties]
+    if required:
+        fitting = [str(name) for name in required if name not in given]
+    else:
+        plain = [name for name in known if not _has_default(properties[name])]
+        fitting = [name for name in (plain or known) if name not in given]
+    if len(fitting) == 1:
+        return fitting[0]
+    raise CannotStart(_unclear(document, fitting, known))
+
+
+def _has_default(schema: Value) -> bool:
+    return isinstance(schema, dict) and "default" in schema
+
+
+def _unclear(document: Document, fitting: Sequence[str], known: Sequence[str]) -> str:
+    name = one_line(document.name)
+    if not known:
+        return f"TEXT is the value of an input, and {name} declares none: leave it out, or give one as -i NAME=VALUE"
+    names = fitting or known
+    shown = ", ".join(one_line(one) for one in names[:_SHOWN]) + (" and more" if len(names) > _SHOWN else "")
+    if not fitting:
+        return f"TEXT is for an input that is not given yet, and {name} has no such: its inputs are {shown}"
+    return f"TEXT is for a single input, and {name} has {len(names)} to give: {shown}; give each as -i NAME=VALUE"
