@@ -10,6 +10,7 @@ import errno
 import os
 import re
 import stat
+import sys
 from bisect import bisect_right
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -199,6 +200,26 @@ def written_beside(path: Path, data: bytes, mode: int = 0o600) -> Iterator[Path]
     finally:
         with suppress(OSError):
             new.unlink()
+
+
+def try_lock(file: int) -> bool:
+    """Take the operating system's lock of an open file; return False if it is taken. It ends when the file is closed,
+    also by the death of the process."""
+    if sys.platform == "win32":
+        import msvcrt
+
+        try:
+            msvcrt.locking(file, msvcrt.LK_NBLCK, 1)
+        except OSError:
+            return False
+    else:
+        import fcntl
+
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+    return True
 
 
 def relative_to_here(path: Path | str) -> str | None:

@@ -189,3 +189,30 @@ def test_the_sandbox_is_found_or_missed_and_never_started(
         f"bubblewrap ({programs / 'bwrap'}), for the commands of shell and rye/bash",
     )
     assert not started.exists()
+
+
+def test_the_state_of_the_workspace(workspace: Path, tmp_path: Path) -> None:
+    from quire.tools.builtin.state import State
+
+    state = State.of(tmp_path / "home", workspace)
+    assert examine()[1]["state"] == ("ok", f"no values are kept for state__get ({state.file})")
+    assert not state.file.parent.exists(), "it writes nothing"
+    state.set({"name": "last", "value": SECRET})
+    code, found, text = examine()
+    assert found["state"] == ("ok", f"1 value kept for state__get ({state.file})")
+    assert SECRET not in text
+    state.file.write_text("{")
+    code, found, text = examine()
+    assert code == 1 and found["state"][0] == "problem" and str(state.file) in found["state"][1]
+
+
+def test_headers_for_hosts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "home").mkdir()
+    (tmp_path / "home" / "quire.toml").write_text(
+        '[http."a.example"]\nheaders = {Authorization = "Bearer ${OPENAI_API_KEY}", X-Version = "1"}\n'
+        '[http."b.example"]\nheaders = {Authorization = "Bearer ${NOT_SET_ANYWHERE}"}\n'
+    )
+    _, found, text = examine()
+    assert found["http a.example"] == ("ok", "your headers: Authorization, X-Version")
+    assert found["http b.example"] == ("missing", "NOT_SET_ANYWHERE is not set")
+    assert SECRET not in text

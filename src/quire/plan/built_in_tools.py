@@ -20,11 +20,13 @@ SEND = "rye/http/send"
 """Not below `rye/web/`: a grant or a signature of that folder was given when it only read."""
 
 SHELL = "rye/bash"
+STATE = ("rye/state/get", "rye/state/set")
 WRITE = "rye/file-system/write"
 RETURN = "directive_return"
 FORK = "rye/agent/threads/thread_directive"
 
 _TEXT: Value = {"type": "string"}
+_NAME: Value = {"type": "string", "minLength": 1, "maxLength": 200, "description": "the name of the value"}
 _PATH: Value = {"type": "string", "description": "relative to the workspace"}
 
 
@@ -271,6 +273,39 @@ BUILT_IN_TOOLS = (
         effect="write",
         function="run_command",
         detail="sandbox",
+    ),
+    BuiltInTool(
+        name="now",
+        id="rye/time/now",
+        description="Returns the present moment: iso, date, time, weekday, unix seconds and zone, in UTC or in a zone.",
+        schema=_schema(zone={"type": "string", "description": "a name of the IANA list, such as Europe/Berlin"}),
+        effect="read",
+        function="now",
+        risk="safe",
+        granted="always",
+    ),
+    BuiltInTool(
+        name="state__get",
+        id=STATE[0],
+        description="Returns a value that a run in this workspace kept; the default, or null, if there is none.",
+        schema=_schema("name", name=_NAME, default={"description": "the result where no value is kept"}),
+        effect="read",
+        function="state.get",
+        risk="write",
+        granted="in a workspace",
+    ),
+    BuiltInTool(
+        name="state__set",
+        id=STATE[1],
+        description=(
+            "Keeps a small value for later runs in this workspace, in place of the one of that name; null removes it. "
+            "The result is the value."
+        ),
+        schema=_schema("name", "value", name=_NAME, value={"description": "any JSON value of at most 64 KB"}),
+        effect="write",
+        function="state.set",
+        risk="write",
+        granted="in a workspace",
     ),
     BuiltInTool(
         name="ask",

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from quire import __version__
-from quire.errors import BadConfiguration, QuireError
+from quire.errors import BadConfiguration, QuireError, ToolFailed
 from quire.runs.doctor_models import Finding, configured_models, models_here
 from quire.wording import pluralize
 from quire.workspace.locate import Workspace, user_space
@@ -81,6 +81,7 @@ def _settings(settings: Settings, environ: Mapping[str, str] | None) -> Iterator
     yield _trust(settings)
     yield _store(settings)
     yield from _foreign_runs(settings)
+    yield _state(settings)
     yield from _pipelines(settings)
     yield from _directives(settings)
     yield from _keys(settings)
@@ -274,6 +275,19 @@ def _foreign_runs(settings: Settings) -> Iterator[Finding]:
     if foreign:
         detail = f"{foreign} of {len(seals)} are not sealed by you: they can be looked at and forked, not driven"
         yield Finding("runs", "missing", detail)
+
+
+def _state(settings: Settings) -> Finding:
+    """Report the values that `state__set` keeps for the workspace. Their names are not shown: documents choose them."""
+    from quire.tools.builtin.state import State
+
+    state = State.of(settings.user, settings.workspace.folder)
+    try:
+        count = len(state.values())
+    except ToolFailed as error:
+        return Finding("state", "problem", error.message)
+    kept = f"{count} {pluralize('value', count)} kept for state__get" if count else "no values are kept for state__get"
+    return Finding("state", "ok", f"{kept} ({state.file})")
 
 
 def _not_writable(path: Path) -> Path | None:

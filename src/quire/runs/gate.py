@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
 from pathlib import Path
@@ -33,10 +34,12 @@ def open_gate(
     run: str = "",
     others: Callable[[Grants], Mapping[str, Connection]] = lambda grants: {},
     notice: Callable[[str], None] = lambda line: None,
+    clock: Callable[[], float] = time.time,
 ) -> Gate:
     """Open the gate of a workspace. Nothing is started or imported before it is needed. Raises `Untrusted`.
 
     `others` returns further connections of the caller for given grants. `notice` receives a line about slow work.
+    `clock` returns the seconds since 1970 that the tool `now` reads.
     """
     from quire.library.item_tools.connection import ItemsConnection
     from quire.tools.builtin.connection import BuiltInConnection
@@ -71,6 +74,8 @@ def open_gate(
             redact=redactor.text,
             withheld=_keys(settings),
             headers=settings.http,
+            space=settings.user,
+            clock=clock,
         )
         return {BUILT_IN: built_in, ITEMS: items, **others(grants)}
 
@@ -87,7 +92,7 @@ def built_in_connection(settings: Settings, grants: Grants, environ: Mapping[str
     from quire.tools.builtin.connection import BuiltInConnection
 
     return BuiltInConnection(
-        settings.workspace.folder, grants, environ, withheld=_keys(settings), headers=settings.http
+        settings.workspace.folder, grants, environ, withheld=_keys(settings), headers=settings.http, space=settings.user
     )
 
 

@@ -329,7 +329,9 @@ class Runtime(StoredRuns):
         quiet = not tool_calls(plans) and "mcp" not in prompt_schemes(plans[0]) and not agents
         if quiet and not has_threads(plans):
             return Gate(Connections({}), Grants.of(()), Redactor({}))
-        open_here = partial(open_gate, self.settings, grants, self.environ, run=run, notice=self.notice)
+        open_here = partial(
+            open_gate, self.settings, grants, self.environ, run=run, notice=self.notice, clock=self.clock.now
+        )
         return open_here(others=self._launching(run, grants)) if has_threads(plans) else open_here()
 
     def _reaches_out(self, plans: Sequence[Plan]) -> bool:

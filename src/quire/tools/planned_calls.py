@@ -9,7 +9,7 @@ from msgspec import Struct, field
 
 from quire.errors import Denied, ToolFailed
 from quire.plain_schema import plainly_fits
-from quire.plan.built_in_tools import FETCH, SEND, SHELL
+from quire.plan.built_in_tools import FETCH, SEND, SHELL, STATE
 from quire.plan.nodes import (
     Arguments,
     Template,
@@ -97,7 +97,7 @@ class PlannedBuiltIns:
         return SPECS
 
     def foreseen(self, tool: ToolSpec, arguments: Mapping[str, Value]) -> ToolFailed | Denied | None:
-        if self._connect is None or tool.id not in (FETCH, SEND, SHELL):
+        if self._connect is None or tool.id not in (FETCH, SEND, SHELL, *STATE):
             return None
         return self._connect().foreseen(tool, arguments)
 

@@ -54,6 +54,9 @@ def test_the_ids_of_the_tools() -> None:
         "rye/bash",
         "rye/web/fetch",
         "rye/http/send",
+        "rye/time/now",
+        "rye/state/get",
+        "rye/state/set",
         "ask",
     }
 

@@ -18,6 +18,7 @@ import time
 from pathlib import Path
 
 from quire.patterns import late_pattern
+from quire.source import try_lock
 
 _PLAIN = late_pattern(r"[a-z0-9][a-z0-9_-]{0,99}")
 _TRIES = 50
@@ -25,17 +26,10 @@ _TRIES = 50
 if sys.platform == "win32":
     import msvcrt
 
-    def _try_lock(file: int) -> bool:
-        try:
-            msvcrt.locking(file, msvcrt.LK_NBLCK, 1)
-        except OSError:
-            return False
-        return True
-
     def _has_owner(file: int) -> bool:
         """Tell whether another process holds the lock. Windows has no shared locks here, so two readers that look at
         the same moment can take each other for the owner."""
-        if not _try_lock(file):
+        if not try_lock(file):
             return True
         os.lseek(file, 0, os.SEEK_SET)
         msvcrt.locking(file, msvcrt.LK_UNLCK, 1)
@@ -43,13 +37,6 @@ if sys.platform == "win32":
 
 else:
     import fcntl
-
-    def _try_lock(file: int) -> bool:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return False
-        return True
 
     def _has_owner(file: int) -> bool:
         """Tell whether another process holds the lock. Uses a shared lock, so that readers do not take each other for
@@ -77,7 +64,7 @@ class OwnerLocks:
         path = self._path(run)
         for _ in range(_TRIES):
             file = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
-            if _try_lock(file):
+            if try_lock(file):
                 if _leads_to(path, file):
                     self._files[run] = file
                     return True

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from operator import attrgetter
@@ -10,11 +11,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from quire.errors import Denied, ToolFailed
-from quire.plan.built_in_tools import BUILT_IN_TOOLS, FETCH, SEND, SHELL
+from quire.plan.built_in_tools import BUILT_IN_TOOLS, FETCH, SEND, SHELL, STATE
 from quire.tools.blocking import OutOfTime, in_thread
 from quire.tools.builtin import NAMES, SPECS
 from quire.trust.capabilities import Grants, canonical, capability
 from quire.workspace.grants import reach_of
+from quire.workspace.locate import user_space
 from quire.workspace.settings import SandboxSettings
 
 if TYPE_CHECKING:
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
     from quire.tools.builtin.protected import Protection
     from quire.tools.builtin.search import Finder
     from quire.tools.builtin.shell import Shell
+    from quire.tools.builtin.state import State
     from quire.tools.registry import ToolSpec
     from quire.values import Value
     from quire.workspace.host_headers import HostHeaders
@@ -56,10 +59,14 @@ class BuiltInConnection:
         redact: Callable[[str], str] = lambda text: text,
         withheld: frozenset[str] = frozenset(),
         headers: Sequence[HostHeaders] = (),
+        space: Path | None = None,
+        clock: Callable[[], float] = time.time,
     ) -> None:
         """`withheld` are variables that commands get only if they are granted by name. `redact` removes secrets from
         texts before a tool cuts them: half a secret would not be found afterwards. `headers` are those that the user
-        adds to requests."""
+        adds to requests. `space` is the user's own folder, which holds the state of the workspace."""
+        self._space = space
+        self._clock = clock
         self._headers = headers
         self._redact = redact
         self._withheld = withheld
@@ -97,14 +104,16 @@ class BuiltInConnection:
     def foreseen(self, tool: ToolSpec, arguments: Mapping[str, Value]) -> ToolFailed | Denied | None:
         if tool.id == SHELL and arguments.get("env"):
             return self._shell.problem_with(arguments)
-        if tool.id in (FETCH, SEND):
-            from quire.tools.builtin.http import HttpFetch
+        try:
+            if tool.id in STATE:
+                self.state.values()
+            if tool.id in (FETCH, SEND):
+                from quire.tools.builtin.http import HttpFetch
 
-            hosts = self._hosts if tool.id == FETCH else self._receivers
-            try:
+                hosts = self._hosts if tool.id == FETCH else self._receivers
                 HttpFetch(hosts, own=self._own_headers).prepare(arguments)
-            except (ToolFailed, Denied) as error:
-                return error
+        except (ToolFailed, Denied) as error:
+            return error
         return None
 
     async def prompt(self, name: str) -> str:
@@ -117,6 +126,11 @@ class BuiltInConnection:
         folder = arguments.get("working_dir")
         inside = await in_thread(lambda: self.finder.folder(str(folder))) if folder is not None else ""
         return await self._shell.run(arguments, inside)
+
+    async def now(self, arguments: Mapping[str, Value]) -> Value:
+        from quire.tools.builtin.moment import moment_of
+
+        return moment_of(self._clock(), arguments)
 
     async def fetch(self, arguments: Mapping[str, Value]) -> Value:
         from quire.tools.builtin.http import HttpFetch
@@ -201,6 +215,12 @@ class BuiltInConnection:
         from quire.tools.builtin.search import Finder
 
         return Finder(self._places, self._redact)
+
+    @cached_property
+    def state(self) -> State:
+        from quire.tools.builtin.state import State
+
+        return State.of(user_space(self._environ) if self._space is None else self._space, self._folder)
 
     @cached_property
     def _shell(self) -> Shell:
