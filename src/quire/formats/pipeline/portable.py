@@ -16,7 +16,7 @@ from quire.expr.syntax import FunctionCall
 from quire.expr.syntax import walk as nodes_of
 from quire.formats.pipeline.codes.notes import NOT_PORTABLE
 from quire.formats.pipeline.fields import Fields
-from quire.formats.pipeline.walks import expressions, walk
+from quire.formats.pipeline.walks import expressions, inner_expressions, walk
 from quire.formats.yaml import EXPR, Entry, Mapping, Node, Scalar, Sequence, read_yaml, text_of
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ def beyond_format(reading: ParseResult) -> tuple[Diagnostic, ...]:
     fields = Fields(reading.source)
     for pipeline in reading.file.pipelines:
         for _, step in walk(pipeline):
-            for text in expressions(step):
+            for text in (*expressions(step), *inner_expressions(step)):
                 for part, _ in nodes_of(text.expression.root):
                     if isinstance(part, FunctionCall):
                         places.add(f"the function {part.name}", fields.at(text, part.span))
