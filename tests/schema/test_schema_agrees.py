@@ -37,14 +37,14 @@ def fields_of(types: st.SearchStrategy[FieldType]) -> st.SearchStrategy[tuple[Fi
 
 
 LEAVES: st.SearchStrategy[FieldType] = SIMPLE | ENUMS | REFS
-TYPES: st.SearchStrategy[FieldType] = st.recursive(
-    LEAVES,
-    lambda inner: (
-        st.builds(ListOf, inner.filter(lambda type: not isinstance(type, ListOf)), st.none() | st.integers(1, 2))
-        | fields_of(inner).map(Object)
-    ),
-    max_leaves=4,
-)
+
+
+def larger(inner: st.SearchStrategy[FieldType]) -> st.SearchStrategy[FieldType]:
+    objects = fields_of(inner).map(Object)
+    return st.builds(ListOf, LEAVES | objects, st.none() | st.integers(1, 2)) | objects
+
+
+TYPES: st.SearchStrategy[FieldType] = st.recursive(LEAVES, larger, max_leaves=4)
 FIELDS = fields_of(TYPES)
 
 
