@@ -50,9 +50,11 @@ async def test_declared_inputs_are_checked_before_a_run_starts(serve: Serve, fol
     async with serve().client(mode) as client:
         result = await client.call_tool("pipeline__count", {"n": 2})
         wrong = await client.call_tool("pipeline__count", {"n": 0, "tone": "x"})
+        missing = await client.call_tool("pipeline__count", {"tone": "x"})
         named = await client.call_tool("run_pipeline", {"name": "count", "input": {"m": 1}})
     assert envelope(result)["data"]["output"] == [2, "dry"]
     assert wrong.is_error and "input n must be at least 1, not 0" in text(wrong) and "input tone" in text(wrong)
+    assert "missing input n (number (at least 1))" in text(missing) and "input tone must be" in text(missing)
     assert named.is_error and "unknown input m" in text(named) and "missing input n" in text(named)
 
 

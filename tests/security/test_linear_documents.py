@@ -52,11 +52,28 @@ def steps(line: str) -> Callable[[int], str]:
     return lambda n: "pipeline: p\nsteps:\n" + "".join(line.replace("@", str(number)) for number in range(n))
 
 
+DECLARED = "pipeline: p\ndialect: quire\ninput: {%s}\nsteps:\n"
+"""A pipeline that declares inputs."""
+
+
+def _inputs(line: str, *, declared: bool = True) -> Callable[[int], str]:
+    def make(n: int) -> str:
+        inputs = ", ".join(f"n{at}: {{type: list, of: {{type: string}}, max_items: 3}}" for at in range(n))
+        return DECLARED % (inputs if declared else "") + "".join(line.replace("@", str(at)) for at in range(n))
+
+    return make
+
+
+EACH = "  - for_each: {over: n@, on_error: abort, do: {agent: {prompt: x}}, collect: {transform: {value: pipe}}}\n"
 DOCUMENTS: dict[str, tuple[str, Callable[[int], str]]] = {
     "unknown calls": ("x.yaml", steps("  - call: {pipeline: nope@}\n")),
     "unknown tools": ("x.yaml", steps("  - tool: {name: nope@, args: {}}\n")),
     "unknown names": ("x.yaml", steps("  - transform: {value: nam@, output: nem@}\n")),
     "unknown keys": ("x.yaml", steps("  - transform: {value: '1', outptu@: x}\n")),
+    "unread inputs": ("x.yaml", _inputs("  - transform: {value: '@'}\n")),
+    "undeclared inputs": ("x.yaml", _inputs("  - transform: {value: m@}\n")),
+    "bounds of inputs": ("x.yaml", _inputs(EACH)),
+    "calls with inputs": ("x.yaml", _inputs("  - call: {pipeline: p, pass: {n@: n@, m@: n@}}\n")),
     "unknown tools of a playbook": (
         "x.md",
         lambda n: "# T\n\n" + "".join(f"## STEP {at}: s\n\n@tool(quire, nope{at}, {{}})\n\n" for at in range(1, n)),

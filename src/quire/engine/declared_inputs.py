@@ -82,8 +82,7 @@ def missing_fields(plan: Plan, given: Mapping[str, Value]) -> list[Field]:
 
 def unwritten_inputs(plan: Plan) -> dict[str, Field]:
     """Return the declared inputs by name, without those that a step may replace by a value of another type."""
-    written = {step.capture.name for _, step in plan.steps() if step.capture}
-    return {one.name: one for one in plan.declared or () if one.name not in written}
+    return {one.name: one for one in plan.declared or () if one.name not in plan.written}
 
 
 def defaults_of(plan: Plan) -> dict[str, Value]:

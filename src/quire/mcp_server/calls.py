@@ -129,7 +129,9 @@ class Calls:
     async def run(self, caller: Caller, offered: Offered, arguments: Mapping[str, Value]) -> Result:
         """Call the tool of one document."""
         missing = [name for name in offered.required if arguments.get(name) is None]
-        said = f"missing input: {', '.join(missing)}" if missing else ""
+        # Declared inputs of a pipeline are checked at the start, with all that is wrong at once.
+        is_declared = offered.document.runnable().declared is not None
+        said = f"missing input: {', '.join(missing)}" if missing and not is_declared else ""
         if problem := said or self._too_many() or _no_values(arguments):
             return result_of(LaunchResult("error", {"error": problem}))
 

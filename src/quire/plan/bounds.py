@@ -314,7 +314,7 @@ def _longest_list(source: Formula, plan: Plan) -> int | None:
     if path is None:
         return None
     name, *rest = path[1].split(".")
-    if any(step.capture and step.capture.name == name for _, step in plan.steps()):
+    if name in plan.written:
         return None
     found = next((one.type for one in plan.declared or () if one.name == name), None)
     for segment in rest:

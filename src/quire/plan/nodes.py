@@ -272,6 +272,11 @@ class Plan(Struct, frozen=True, dict=True):
         return tuple(walk(self.body))
 
     @cached_property
+    def written(self) -> frozenset[str]:
+        """The names that steps keep results under, at any depth."""
+        return frozenset(step.capture.name for _, step in self.steps() if step.capture)
+
+    @cached_property
     def matching_work(self) -> int:
         """The most instructions that a pattern of the declared inputs takes; 0 without patterns."""
         from quire.safe_regex import program_size

@@ -82,11 +82,12 @@ def check_reading(reading: ParseResult, resolver: DocumentResolver | None = None
     return tuple(sorted(found, key=attrgetter("span.start", "span.end")))
 
 
-def _declared(pipeline: Pipeline, find: Find) -> Mapping[str, tuple[Field, ...]]:
+def _declared(pipeline: Pipeline, find: Find) -> Mapping[str, Mapping[str, Field]]:
     """Return the inputs that the called pipelines declare, by name."""
     names = {target.pipeline.text for _, step in walk(pipeline) for target in targets(step)}
     callees = {name: find(name, pipeline) for name in names}
-    return {name: callee.input for name, callee in callees.items() if callee and callee.input is not None}
+    declaring = {name: callee.input for name, callee in callees.items() if callee and callee.input is not None}
+    return {name: {one.name: one for one in inputs} for name, inputs in declaring.items()}
 
 
 def _results(pipeline: Pipeline, find: Find, resolver: DocumentResolver | None) -> Mapping[str, FieldType]:

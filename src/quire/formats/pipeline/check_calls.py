@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from quire.schema import Field
 
 Find: TypeAlias = Callable[[str, Pipeline], Pipeline | None]
+Inputs: TypeAlias = "dict[str, Field | None]"
+"""The inputs that a callee declares; None for one that cannot be read."""
 
 _MAX_CYCLES = 20
 _SHOWN = 8
@@ -91,6 +93,7 @@ class CallChecker:
         self._fields = fields
         self._done: set[int] = set()
         self._known: dict[int, _Needs] = {}
+        self._inputs: dict[int, Inputs] = {}
 
     def check(self, pipeline: Pipeline) -> None:
         fields = self._fields
@@ -157,7 +160,10 @@ class CallChecker:
             help = f"pass: [{', '.join([*names, *missing])}]" if len(missing) + len(names) <= _SHOWN else ""
             self._fields.report(warnings.NOT_PASSED, message, target.pipeline.span, help)
         if callee.input is not None:
-            self._check_declared(target, callee, callee.input)
+            if id(callee) not in self._inputs:
+                readable = {one.name: one for one in callee.input}
+                self._inputs[id(callee)] = {one.text: readable.get(one.text) for one in callee.input_names}
+            self._check_declared(target, callee, self._inputs[id(callee)])
             return
         for text, name in names.items() if needs.read is not None else ():
             if needs.read is not None and text not in needs.read:
@@ -165,20 +171,19 @@ class CallChecker:
                 message = f"{callee.name.text} never reads {text}"
                 self._fields.report(lints.NEEDLESS_PASS, message, name.span, help)
 
-    def _check_declared(self, target: Target, callee: Pipeline, inputs: tuple[Field, ...]) -> None:
+    def _check_declared(self, target: Target, callee: Pipeline, inputs: Inputs) -> None:
         """Report passed names that a callee does not declare, and constants that do not fit."""
-        declared = {one.name: one for one in inputs}
-        names = [one.text for one in callee.input_names]
         for one in target.passes:
             name, root = one.name.text, one.value.expression.root if one.value else None
-            if name not in names:
+            if name not in inputs:
                 message = f"{callee.name.text} has no input {name}"
-                listed = f"it takes {_listed(names) or 'none'}"
-                help = self._fields.suggestion(name, names) or listed
+                listed = f"it takes {_listed(list(inputs)) or 'none'}"
+                help = self._fields.suggestion(name, inputs) or listed
                 self._fields.report(warnings.CALLEE_INPUTS, message, one.name.span, help)
                 continue
-            value = root.value if isinstance(root, Constant) and name in declared else None
-            if value is not None and (problem := wrong_value(declared[name], value)):
+            field = inputs[name]
+            value = root.value if isinstance(root, Constant) else None
+            if field and value is not None and (problem := wrong_value(field, value)):
                 message = f"{callee.name.text} cannot take this {name}: {problem}"
                 self._fields.report(warnings.CALLEE_INPUTS, message, one.name.span)
 

@@ -47,7 +47,8 @@ def check_inputs(pipeline: Pipeline, fields: Fields) -> None:
             _check_optional(declared[name], use, fields)
         elif name not in names and name not in written and not any_store and not _is_other(use, name):
             message = f"{name} is not a declared input, and no step writes it"
-            known = [*names, *(one for one in use.first if use.written(one))]
+            # Collecting the names takes as long as looking through them, so both are limited.
+            known = [*names, *(one for one in use.first if use.written(one))] if fields.suggestions.are_left else []
             help = fields.suggestion(name, known) or f"declare it under input, as in {name}: {{type: string}}"
             fields.report(codes.UNDECLARED, message, _place(use, fields), help)
     if not holes(pipeline):

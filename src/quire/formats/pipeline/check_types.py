@@ -67,7 +67,7 @@ def check_types(
     schemas: Iterable[Schema],
     fields: Fields,
     gives: Mapping[str, FieldType] | None = None,
-    takes: Mapping[str, tuple[Field, ...]] | None = None,
+    takes: Mapping[str, Mapping[str, Field]] | None = None,
 ) -> None:
     """Check the types of a pipeline. `gives` are the result types of documents of other formats, by name; `takes` the
     inputs that called pipelines declare."""
@@ -81,7 +81,7 @@ class _Walker:
         shapes: Shapes,
         fields: Fields,
         gives: Mapping[str, FieldType],
-        takes: Mapping[str, tuple[Field, ...]],
+        takes: Mapping[str, Mapping[str, Field]],
     ) -> None:
         self._gives = gives
         self._takes = takes
@@ -152,7 +152,7 @@ class _Walker:
 
     def _passes(self, target: Target, scope: KnownTypes) -> None:
         """Report values whose type does not fit the input of a callee. Constants are checked with the calls."""
-        wanted = {one.name: one for one in self._takes.get(target.pipeline.text, ())}
+        wanted = self._takes.get(target.pipeline.text, {})
         for one in target.passes:
             root = one.value.expression.root if one.value else None
             if one.name.text not in wanted or isinstance(root, Constant):
