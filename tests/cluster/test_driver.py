@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import sqlite3
+import sys
 from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 from tests.engine.house import EchoModel
 
 from quire.cluster.dispatch import UNWRITTEN_SECONDS, follow
@@ -19,6 +22,7 @@ from quire.engine.records import Status
 from quire.engine.requests import ToolRequest
 from quire.errors import CannotStart, StoreError, ToolFailed
 from quire.library.document import Document, read
+from quire.runs.notify import all_told
 from quire.runs.options import RunOptions
 from quire.runs.runtime import Runtime
 from quire.source import Source
@@ -26,6 +30,7 @@ from quire.stores import open_store
 from quire.values import Value
 from quire.workspace.configuration import load_settings
 from quire.workspace.locate import Workspace
+from quire.workspace.settings import NotifySettings
 
 STEPS = """
 pipeline: steps
@@ -224,6 +229,32 @@ async def test_a_run_that_cannot_begin_is_given_up_after_some_tries(house: House
     assert (last.type, last.data["message"]) == ("run_failed", "there is no key here")
     # Resumed where there is one: the answer is still there.
     assert (await house.driver.look(Order(run, resume=True), Attempt(1, None))).status == "completed"
+
+
+async def test_a_worker_tells_the_program_of_its_user(house: House) -> None:
+    (house.folder / "home").mkdir()
+    told = house.folder / "told.jsonl"
+    code = "import sys; open(sys.argv[1], 'a').write(sys.stdin.read() + '\\n')"
+    command = (sys.executable, "-c", code, str(told))
+    house.settings = replace(house.settings, notify=NotifySettings(command))
+    house.gates.open.set()
+    run = await house.start(ASK)
+
+    async def refuses(runtime: Runtime, run: str) -> Runtime:
+        raise CannotStart("there is no key here")
+
+    waiting, failing = house.worker(house.process()), Driver(house.process(), refuses, house.said.append)
+    await waiting.look(Order(run), Attempt(1, None))
+    await all_told()
+    await house.runtime.answer(run, None, "yes")
+    for number in range(1, TRIES):
+        with pytest.raises(Later):
+            await failing.look(Order(run), Attempt(number, None))
+    await failing.look(Order(run), Attempt(TRIES, None))
+    await all_told()
+    events = [json.loads(line) for line in told.read_text().splitlines()]
+    assert [one["type"] for one in events] == ["run.waiting", "run.failed"]
+    assert events[1]["error"]["message"] == "there is no key here"
 
 
 async def test_a_store_that_is_away_is_never_a_reason_to_give_up(house: House) -> None:

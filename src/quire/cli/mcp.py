@@ -90,6 +90,7 @@ def command(
 async def _serve(runtime: Runtime, offer: Offer, *, http: bool, address: str, port: int) -> None:
     from quire.mcp_server.server import Host
 
+    runtime.notice = say
     if runtime.settings.cluster.temporal:
         from quire.cluster.client import Cluster, require_cluster
         from quire.cluster.dispatch import ClusterRuntime

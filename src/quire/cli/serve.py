@@ -114,6 +114,7 @@ class _Door(Struct, frozen=True):
         from quire.server.token import forget_address, remember_address, token_of
 
         settings = runtime.settings
+        runtime.notice = say
         token = token_of(settings, renew=self.new_token)
         if self.uds is not None:
             listener, place = open_unix_listener(Path(self.uds)), None

@@ -99,7 +99,7 @@ def command(
     if not url:
         raise CannotStart("which store? --database postgresql://…, or url in the table [store]")
     store = open_store(url, durability=settings.runs.durability, seal=user_seal(settings.user))
-    runtime = Runtime(settings, store, queue=where.task_queue)
+    runtime = Runtime(settings, store, queue=where.task_queue, notice=say)
 
     from quire.cluster.worker import ClusterWorker  # not before the options are checked: it loads Temporal
     from quire.runs.scripts import reopened

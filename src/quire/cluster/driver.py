@@ -18,6 +18,7 @@ from quire.engine.records import WAITING, Batch, Event, Letter, RunRow, RunUpdat
 from quire.engine.requests import Failure
 from quire.errors import BrokenSeal, Fenced, QuireError, RunBusy, RunState, StoreError
 from quire.plan.ways import is_named, typed_way
+from quire.runs.notify import announce
 from quire.runs.outcome import letter_text
 from quire.runs.pins import PinnedState
 from quire.runs.runtime import Runtime
@@ -256,6 +257,8 @@ class Driver:
                     update=RunUpdate(status=Status.FAILED, failure=failure),
                 ),
             )
+            ended = DriveResult(Status.FAILED, row.position, failure=failure)
+            await announce(self._runtime, row, PinnedState.of(row.pins), ended)
         except StoreError as error:
             raise Later(str(error), 5.0) from None
         finally:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import platform
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from importlib.util import find_spec
 from pathlib import Path
@@ -86,6 +86,8 @@ def _settings(settings: Settings, environ: Mapping[str, str] | None) -> Iterator
     yield from _directives(settings)
     yield from _keys(settings)
     yield from configured_models(settings)
+    if settings.notify is not None:
+        yield _notify(settings.notify.command)
     yield from _python_tools(settings)
     for host in settings.http:
         missing = host.missing(os.environ if environ is None else environ)
@@ -195,6 +197,15 @@ def _server(server: McpServer) -> Finding:
     if "${" not in server.command and shutil.which(server.command) is None:
         return Finding(what, "missing", f"there is no command {server.command}")
     return Finding(what, "ok", f"started by {server.command}")
+
+
+def _notify(command: Sequence[str]) -> Finding:
+    """Report the program that is told of runs. Its arguments are not printed, because they may contain keys."""
+    import shutil
+
+    if "/" not in command[0] and shutil.which(command[0]) is None:
+        return Finding("notify", "problem", f"there is no program {command[0]}")
+    return Finding("notify", "ok", f"{command[0]} is told when runs wait or end")
 
 
 def _requests(count: int) -> str:

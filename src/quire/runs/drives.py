@@ -60,6 +60,11 @@ async def drive_run(
         runtime.check_model(given.model)
     if held.setting.bundles:
         runtime.directives.verify_again(held.setting.bundles.values())
+    notifies, asked = runtime.settings.notify is not None, frozenset[tuple[str, str]]()
+    if notifies:
+        from quire.runs.notify import announce, asked_before
+
+        asked = await asked_before(runtime, row)
     async with contextlib.AsyncExitStack() as stack:
         gate = runtime.gate(held.plans, _grants(runtime, held.plan, pins), run)
         if isinstance(gate, Gate):
@@ -95,7 +100,10 @@ async def drive_run(
             warnings,
         )
         began(drive)
-        return await drive.until_rest(held.walk(journal.work), first)
+        ended = await drive.until_rest(held.walk(journal.work), first)
+    if notifies:
+        await announce(runtime, row, held.pins, ended, asked)
+    return ended
 
 
 async def _look_here(runtime: Runtime, row: RunRow, held: PinnedRun, gate: Tools) -> tuple[str, ...]:

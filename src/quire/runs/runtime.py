@@ -123,6 +123,14 @@ class Runtime(StoredRuns):
             return self.models.choose(asked, lambda: self.directives.model_of(thread))
         return self.models.choose(asked)
 
+    async def close(self) -> None:
+        """Close the store, unless others share it, once the user's program has been told of all runs."""
+        if self.settings.notify is not None:
+            from quire.runs.notify import all_told
+
+            await all_told()
+        await super().close()
+
     async def start(
         self,
         document: Document,

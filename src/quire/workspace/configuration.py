@@ -23,8 +23,10 @@ from quire.workspace.mcp_config import CONFIG_FILE as MCP_FILE
 from quire.workspace.mcp_config import McpServer, read_servers
 from quire.workspace.requested_settings import find_excess, without_excess
 from quire.workspace.settings import (
+    NOTIFY_EVENTS,
     AgentSettings,
     Durability,
+    NotifySettings,
     OnUncertain,
     PipelineEntry,
     RunSettings,
@@ -119,6 +121,7 @@ def load_settings(workspace: Workspace, environ: Mapping[str, str] | None = None
         cluster=server_of_one_file(merged.cluster, theirs, requests.cluster, users.cluster),
         sandbox=users.sandbox,
         webhooks=users.webhooks,
+        notify=users.notify,
         http=users.http,
         servers=read.servers,
         disabled_servers=read.disabled,
@@ -165,6 +168,8 @@ def _misplaced(own_file: Path, own: Mapping[str, object], file: Path, theirs: Ma
         yield f"{file}: [http] {elsewhere} a workspace"
     if "webhooks" in theirs:
         yield f"{file}: [webhooks] {elsewhere} a workspace"
+    if "notify" in theirs:
+        yield f"{file}: [notify] {elsewhere} a workspace: it starts a program"
     if SAFE_FOLDERS in _table(theirs, "trust"):
         yield f"{file}: [trust] {SAFE_FOLDERS} {elsewhere} here"
 
@@ -255,6 +260,7 @@ def _settings(
         cluster=read_cluster(top.table("cluster"), file.parent),
         sandbox=_sandbox(top.table("sandbox")),
         webhooks={name: read_webhook(table, file.parent) for name, table in top.tables("webhooks").items()},
+        notify=_notify(top.table("notify")) if "notify" in top.data else None,
         http=_http(top.tables("http")),
     )
     top.end()
@@ -268,6 +274,18 @@ def _models_and_agents(top: Table) -> tuple[ModelSettings, dict[str, AgentSettin
     from quire.workspace.model_tables import read_agent, read_models  # most folders need none of it
 
     return read_models(models), {name: read_agent(table) for name, table in agents.items()}
+
+
+def _notify(table: Table) -> NotifySettings | None:
+    command, events = table.texts("command"), table.texts("events")
+    if not command and table.data.get("command", []) == []:
+        table.problems.append(f"{table.file}: [{table.name}] needs a command: a list with a program and its arguments")
+    for one in events:
+        if one not in NOTIFY_EVENTS:
+            known = ", ".join(NOTIFY_EVENTS)
+            table.problems.append(f"{table.file}: [{table.name}] events: {one!r} is unknown; there are {known}")
+    table.end()
+    return NotifySettings(command, events or NOTIFY_EVENTS) if command else None
 
 
 def _tools(table: Table) -> ToolSettings:

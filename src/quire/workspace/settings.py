@@ -133,6 +133,16 @@ class WebhookSettings(Struct, frozen=True):
     """The texts of a run that are sent along: `prompt` of a question, `artifact` of a completed run."""
 
 
+NOTIFY_EVENTS = ("run.waiting", "run.completed", "run.failed")
+
+
+class NotifySettings(Struct, frozen=True):
+    """The table `[notify]`; read from the user's own file only, because it starts a program."""
+
+    command: tuple[str, ...]
+    events: tuple[str, ...] = NOTIFY_EVENTS
+
+
 class Excess(Struct, frozen=True):
     """A setting of the workspace that goes beyond the user's own: `key` as in the docs, `value` as requested."""
 
@@ -166,6 +176,7 @@ class Settings(Struct, frozen=True):
     cluster: ClusterSettings = ClusterSettings()
     sandbox: SandboxSettings = SandboxSettings()
     webhooks: Mapping[str, WebhookSettings] = field(default_factory=dict)
+    notify: NotifySettings | None = None
     http: tuple[HostHeaders, ...] = ()
     """Headers that the user adds to requests; read from the user's own file only."""
     servers: Mapping[str, McpServer] = field(default_factory=dict)
