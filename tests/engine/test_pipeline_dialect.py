@@ -251,3 +251,22 @@ async def test_the_events_of_blocks_are_at_their_places_in_the_plan(house: House
 def test_a_failure_of_the_document_is_a_step_failure() -> None:
     with pytest.raises(StepFailed, match="no"):
         list(walk(quire("fail: {message: no}")))
+
+
+async def test_items_with_a_limit_in_time_end_their_fan_one_by_one(house: House) -> None:
+    """An item that is done gives its slot back only when its spawned work is no longer counted."""
+    house.clock.sleep = never  # type: ignore[method-assign]
+    house.tools.act = failing()  # type: ignore[assignment]
+    fan = "for_each: {items: [a, b], max_parallel: 1, on_error: abort, do: {tool: {name: t, args: {i: !expr item}, "
+    text = quire(f"{fan}timeout: 1h}}}}, collect: {{transform: {{value: pipe}}}}}}")
+    assert output(await house.drive(walk(text))) == ["a", "b"]
+
+
+async def test_work_with_a_limit_in_time_is_asked_for_with_the_same_values_by_a_replay(house: House) -> None:
+    house.clock.sleep = never  # type: ignore[method-assign]
+    house.tools.act = failing("last")  # type: ignore[assignment]
+    text = quire("agent: {prompt: 'first {pipe}', timeout: 1h}", "tool: {name: last}", "transform: {value: pipe}")
+    assert (await house.drive(walk(text))).status is Status.FAILED
+    house.tools.act = failing()  # type: ignore[assignment]
+    assert output(await house.drive(walk(text))) == "last"
+    assert house.model.asked() == ["first null"]

@@ -154,7 +154,7 @@ def test_any_function_on_any_values_ends_in_a_value_or_a_failure(name: str, valu
         assert 0 <= error.span.start < error.span.end <= len(text) + 1
         assert error.message and "\n" not in error.message[:40]
     else:
-        assert "\ud800" in repr(found) or repr(decode(encode(found))) == repr(found)
+        assert "\\ud800" in repr(found) or repr(decode(encode(found))) == repr(found)
         assert repr(evaluate({"ctx": ctx}, {})) == repr(found)
     assert repr(ctx) == before
 

@@ -36,6 +36,9 @@ class Pipelines:
     Where failures are forgiven, nothing fails that would not fail again: else a crash decides what comes out.
     """
 
+    head = ""
+    """Lines of each document before its steps."""
+
     def __init__(self, draw: Draw, most_steps: int = 4, *, forgiving: bool = False) -> None:
         self._draw = draw
         self._sites = 0
@@ -47,7 +50,7 @@ class Pipelines:
     def document(self, name: str, depth: int, sees: tuple[str, ...]) -> str:
         """A pipeline of that name, as text."""
         steps = [self._step(depth, sees, "abort") for _ in range(self._draw.between(1, self._most))]
-        return SCHEMA + f"pipeline: {name}\nsteps:\n" + "".join(f"- {flow(step)}\n" for step in steps)
+        return SCHEMA + f"pipeline: {name}\n{self.head}steps:\n" + "".join(f"- {flow(step)}\n" for step in steps)
 
     def _step(self, depth: int, sees: tuple[str, ...], policy: str) -> Built:
         self._sites += 1
@@ -95,7 +98,7 @@ class Pipelines:
         return f"{kind}{site}"
 
     def _ask(self, site: int, sees: tuple[str, ...]) -> Built:
-        texts = ", ".join([f"'site {site}'", *(name for name in sees if not name.endswith(("acc", ".v")))])
+        texts = ", ".join([f"'site {site}'", *(name for name in sees if not name.endswith(("acc", ".v", "round")))])
         prompt = Expr(f"join([{texts}], ' ')")
         kind = self._draw.pick(["input", "confirm", "select"])
         options: Built = {"options": ["one", "two"]} if kind == "select" else {}
@@ -113,7 +116,7 @@ class Pipelines:
 
     def _for_each(self, depth: int, sees: tuple[str, ...], site: int) -> Built:
         policy, text = self._policy()
-        inner = (*_lasting(sees), "item")
+        inner = (*lasting(sees), "item")
         return {
             "for_each": {
                 "items": [f"{site}-{number}" for number in range(self._draw.between(1, 4))],
@@ -127,7 +130,7 @@ class Pipelines:
     def _parallel(self, depth: int, sees: tuple[str, ...]) -> Built:
         policy, text = self._policy()
         branches = {
-            f"b{number}": self._inner(depth, _lasting(sees), policy) for number in range(self._draw.between(1, 3))
+            f"b{number}": self._inner(depth, lasting(sees), policy) for number in range(self._draw.between(1, 3))
         }
         return {"parallel": {"branches": branches, "on_error": text, "collect": self._collect()}}
 
@@ -138,7 +141,7 @@ class Pipelines:
         return {"tool": {"name": f"write{self._sites}", "args": {"of": Expr("[pipe, errors]")}}}
 
     def _fold(self, depth: int, sees: tuple[str, ...], site: int) -> Built:
-        inner = (*_lasting(sees), "item", "acc")
+        inner = (*lasting(sees), "item", "acc")
         items = [f"{site}-{number}" for number in range(self._draw.between(1, 3))]
         do = self._step(depth - 1, inner, "abort")
         return {"fold": {"items": items, "init": "pipe", "do": do, "output": f"sum{site}"}}
@@ -146,9 +149,8 @@ class Pipelines:
     def _call(self, depth: int, sees: tuple[str, ...]) -> Built:
         name = f"callee{len(self.files)}"
         self.files[f"pipelines/{name}.yaml"] = ""
-        given = [one for one in sees if one in ("item", "acc")]
-        passes = {"v": "pipe", **{one: one for one in given}}
-        renamed = {f"in_{one}" if one in ("item", "acc") else one: value for one, value in passes.items()}
+        given = [one for one in sees if one in ("item", "acc", "round")]
+        renamed = {"v": "pipe", **{f"in_{one}": one for one in given}}
         sees_there = tuple(f"ctx.{one}" for one in renamed)
         most, self._most = self._most, 2
         self.files[f"pipelines/{name}.yaml"] = self.document(name, depth - 1, sees_there)
@@ -160,9 +162,9 @@ class Pipelines:
         return {"match": {"on": "pipe == null", "cases": cases, "default": self._call(depth, sees)}}
 
 
-def _lasting(sees: tuple[str, ...]) -> tuple[str, ...]:
+def lasting(sees: tuple[str, ...]) -> tuple[str, ...]:
     """Without what only the step in a loop sees, and no fan in it."""
-    return tuple(name for name in sees if name not in ("item", "acc"))
+    return tuple(name for name in sees if name not in ("item", "acc", "round"))
 
 
 def draw_pipeline(draw: Draw) -> Scenario:

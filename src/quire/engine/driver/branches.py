@@ -175,6 +175,16 @@ class FanInProgress:
         else:
             self._parent.down()
 
+    def _end_late(self) -> None:
+        """End the fan if all of its children have finished already.
+
+        A child keeps its slot while something that it spawned is still counted, and then only the slot tells that it
+        was the last one.
+        """
+        if self._drawn and len(self._outcomes) == self._drawn:
+            self._parent.start()
+            self.done.set_result(None)
+
     def fail(self, error: BaseException, number: int) -> None:
         """End the fan early; the parent moves again and stops the remaining children."""
         if not self.done.done():
@@ -191,6 +201,7 @@ class FanInProgress:
         walk = next(self._children, None)
         if walk is None:
             self._exhausted = True
+            self._end_late()
             return False
         child = Branch(self._parent, self._slots)
         child.start()

@@ -7,7 +7,8 @@ halted. What the join has seen is recorded, so every replay sees the same end.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, cast
+from copy import copy
+from typing import TYPE_CHECKING, TypeAlias, cast
 
 from quire.engine.requests import Halt, Join, Spawn, Walk
 from quire.errors import StepFailed
@@ -18,8 +19,11 @@ if TYPE_CHECKING:
     from quire.plan.pipeline_work import Guard
     from quire.values import Value
 
+Work: TypeAlias = "Callable[[str, PipelineScope], Walk]"
+"""Does the work of a step at a path, in a frame."""
 
-def run_guarded(step: Step, guard: Guard, path: str, frame: PipelineScope, run: Callable[[str], Walk]) -> Walk:
+
+def run_guarded(step: Step, guard: Guard, path: str, frame: PipelineScope, run: Work) -> Walk:
     """Run the work of a step at a path, as often as its guard allows. A failed attempt leaves no stores behind.
 
     If the failure is survived, `errors` has it under the name of the step's store, and the value is the default.
@@ -40,13 +44,16 @@ def run_guarded(step: Step, guard: Guard, path: str, frame: PipelineScope, run: 
     return value
 
 
-def _attempts(step: Step, guard: Guard, path: str, frame: PipelineScope, run: Callable[[str], Walk]) -> Walk:
+def _attempts(step: Step, guard: Guard, path: str, frame: PipelineScope, run: Work) -> Walk:
     retries = guard.on_error.times if guard.on_error is not None else 0
     begin = frame.stores, frame.pipe, frame.survived
     for attempt in range(1, retries + 2):
         at = f"{path}/try[{attempt}]" if retries else path
         try:
-            return (yield from (run(at) if guard.timeout is None else _within(guard.timeout, run(at), at, step.label)))
+            if guard.timeout is None:
+                return (yield from run(at, frame))
+            # A copy: a replay goes on with the frame before the spawned work has begun.
+            return (yield from _within(guard.timeout, run(at, copy(frame)), at, step.label))
         except StepFailed:
             frame.stores, frame.pipe, frame.survived = begin
             if attempt > retries:

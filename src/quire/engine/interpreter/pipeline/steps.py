@@ -266,7 +266,7 @@ def _do(step: Step, path: str, frame: PipelineScope) -> Walk:
     if guard is None:
         value = yield from run(step, step.work, path, frame)
     else:
-        value = yield from run_guarded(step, guard, path, frame, lambda at: run(step, step.work, at, frame))
+        value = yield from run_guarded(step, guard, path, frame, lambda at, inner: run(step, step.work, at, inner))
     if step.capture is not None:
         frame.write(step.capture.name, value)
     return value
