@@ -53,12 +53,22 @@ def found(invoke: Invoke, *names: str) -> list[tuple[str, str]]:
     return [one for one in told if one[0] not in ("DR302", "PB225", "PL101")]
 
 
-def test_a_header_that_is_never_sent(tmp_path: Path, invoke: Invoke) -> None:
-    """§3: `http__get` refuses secrets at run time; what stands in the document is found before."""
-    args = "{url: 'https://example.com', headers: {Authorization: x, Accept: text/html}}"
-    write(Path(), {"a.yaml": f"pipeline: a\nsteps:\n- tool: {{name: http__get, args: {args}}}\n"})
+@pytest.mark.parametrize("tool", ["http__get", "http__send"])
+@pytest.mark.parametrize(
+    ("header", "expected"),
+    [
+        ("Authorization: x", "the header Authorization cannot be set by a document"),
+        ('"X-A": "1\\r\\nX-B: 2"', "the header X-A cannot be set: it has a line break"),
+        ('"X A": x', "'X A' is not the name of a header"),
+    ],
+)
+def test_a_header_that_is_never_sent(tmp_path: Path, invoke: Invoke, tool: str, header: str, expected: str) -> None:
+    """§3: both tools refuse secrets at run time; what stands in the document is found before."""
+    method = "method: POST, " if tool == "http__send" else ""
+    args = f"{{{method}url: 'https://example.com', headers: {{{header}, Accept: text/html}}}}"
+    write(Path(), {"a.yaml": f"pipeline: a\nsteps:\n- tool: {{name: {tool}, args: {args}}}\n"})
     ((code, message),) = found(invoke, "a.yaml")
-    assert code == "PL113" and message.startswith("the header Authorization cannot be set by a document")
+    assert code == "PL113" and message.startswith(expected)
 
 
 GREET = ".ai/directives/team/greet.md"

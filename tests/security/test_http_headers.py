@@ -172,3 +172,57 @@ def test_a_crash_after_sending(tmp_path: Path, service: Server, uncertain: str) 
         assert SECRET not in text
     assert exported.returncode == 0
     assert SECRET.encode() not in stored + (tmp_path / "out").read_bytes()
+
+
+PARTS = ("", "/steps/1", "/effects/1/tool", "/values", "/artifact", "/export", "/events")
+
+
+@pytest.mark.parametrize("granted", [False, True])
+async def test_a_run_of_the_page_has_the_same_gate(tmp_path: Path, service: Server, granted: bool) -> None:
+    """Grants and headers are those of the user's own settings, and no endpoint shows the header."""
+    pytest.importorskip("starlette")
+    from tests.server.served import served
+
+    service.answers["/deploy"] = (200, {"Content-Type": "application/json"}, json.dumps({"token": SECRET}).encode())
+    documents = {"pipelines/deploy.yaml": PIPELINE.format(port=service.port)}
+    allow = f'[tools]\nallow = ["http__send=127.0.0.1:{service.port}"]\n' if granted else ""
+    settings, environ = own_headers(service) + allow, {"DEPLOY_VALUE": SECRET}
+    async with (
+        served(tmp_path / "work", documents, settings=settings, environ=environ) as site,
+        site.client() as client,
+    ):
+        body, wait = {"document": "pipelines/deploy.yaml"}, {"prefer": "wait=30"}
+        answer = await client.post("/runs", json=body, headers=wait)
+        if not granted:
+            assert answer.status_code == 403 and "--allow http__send=HOST" in answer.text, answer.text
+            assert not service.seen
+            return
+        run = answer.json()
+        assert run["status"] == "completed", run
+        pages = [await client.get(f"/runs/{run['id']}{part}") for part in PARTS]
+    assert service.seen[-1][1]["authorization"] == f"Bearer {SECRET}"
+    assert "[redacted:DEPLOY_VALUE]" in pages[PARTS.index("/artifact")].text
+    assert [part for part, page in zip(PARTS, pages, strict=True) if page.status_code != 200] == []
+    assert not any(SECRET in page.text for page in pages)
+
+
+async def test_a_run_of_an_mcp_client_has_the_same_gate(tmp_path: Path, service: Server) -> None:
+    pytest.importorskip("mcp")
+    from mcp import Client
+    from tests.mcp_server.test_stdio import parameters
+
+    service.answers["/deploy"] = (200, {"Content-Type": "application/json"}, json.dumps({"token": SECRET}).encode())
+    (tmp_path / "home").mkdir()
+    (tmp_path / "work" / "pipelines").mkdir(parents=True)
+    (tmp_path / "work" / "quire.toml").write_text("")
+    (tmp_path / "work" / "pipelines" / "deploy.yaml").write_text(PIPELINE.format(port=service.port))
+    environ = {**os.environ, "QUIRE_HOME": str(tmp_path / "home"), "DEPLOY_VALUE": SECRET}
+    answers = []
+    for allow in ("", f'[tools]\nallow = ["http__send=127.0.0.1:{service.port}"]\n'):
+        (tmp_path / "home" / "quire.toml").write_text(own_headers(service) + allow)
+        async with Client(parameters(tmp_path / "work", environ)) as client:
+            answers.append(str(await client.call_tool("pipeline__deploy", {})))
+        assert len(service.seen) == bool(allow)
+    assert "--allow http__send=HOST" in answers[0]
+    assert "[redacted:DEPLOY_VALUE]" in answers[1] and SECRET not in answers[1]
+    assert service.seen[-1][1]["authorization"] == f"Bearer {SECRET}"
