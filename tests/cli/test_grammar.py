@@ -43,7 +43,7 @@ def test_without_a_name_they_are_listed(invoke: Invoke) -> None:
         (["zebra"], "there is no grammar for 'zebra': there are pipeline, playbook, directive"),
         (["PIPELINE"], "there is no grammar for 'PIPELINE'"),
         (["playbook", "--dialect", "quire"], "a playbook has no dialect 'quire': it has none"),
-        (["pipeline", "--dialect", "nonsense"], "a pipeline has no dialect 'nonsense'"),
+        (["pipeline", "--dialect", "nonsense"], "a pipeline has no dialect 'nonsense': there is quire"),
         (["--dialect", "quire"], "--dialect needs a FORMAT"),
         ([""], "the argument FORMAT is empty"),
         (["pipeline", "playbook"], "unexpected extra argument"),
@@ -84,6 +84,8 @@ REPLIES: dict[str, list[Value]] = {
         {"contains": "Second", "reply": '{"passed": false, "notes": "long"}'},
         {"contains": "Third", "reply": '{"passed": true, "notes": "short"}'},
     ],
+    "pipeline/quire-1": ["Tea is green."],
+    "pipeline/quire-2": [f'{{"text": "draft {at}", "score": {4 * at}}}' for at in (1, 2, 3)],
     "playbook-1": ['She asks.\n{"kind": "question"}', "On Sunday.", "Dear Ada, on Sunday."],
     "directive-1": [
         {"text": "", "tool_calls": [{"name": "rye_file_system_read", "input": {"path": "a.txt"}}]},
@@ -94,15 +96,22 @@ REPLIES: dict[str, list[Value]] = {
 INPUTS = {
     "pipeline-1": ["country=Assam"],
     "pipeline-2": ['drafts=["First", "Second", "Third"]'],
+    "pipeline/quire-1": ["country=Assam"],
+    "pipeline/quire-2": ["topic=tea"],
     "playbook-1": ["letter=When are you open?", "tone=warm"],
     "directive-1": ["source=a.txt"],
 }
 RESULTS: dict[str, Value] = {
     "pipeline-2": "clear, short",
+    "pipeline/quire-2": "draft 2",
     "playbook-1": "Dear Ada, on Sunday.",
     "directive-1": {"path": "b.md"},
 }
-WRITTEN = {"pipeline-1": ("tea.txt", "Tea is green."), "directive-1": ("b.md", "Tea.")}
+WRITTEN = {
+    "pipeline-1": ("tea.txt", "Tea is green."),
+    "pipeline/quire-1": ("tea.txt", "Tea is green."),
+    "directive-1": ("b.md", "Tea."),
+}
 
 
 def test_the_example_runs(example: tuple[str, str], workspace: Path, said: Said) -> None:

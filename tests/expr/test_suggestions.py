@@ -67,7 +67,12 @@ def test_the_dialect_has_more_functions(text: str, written: str) -> None:
 
 @pytest.mark.parametrize(
     ("text", "told"),
-    [("if(ctx.a, 1, 2)", "a choice"), ("reduce(ctx.words, 'x')", "a fold step"), ("(x, y) => x", "y -> …")],
+    [
+        ("summary = ctx.text", "write ctx.text, and output: summary"),
+        ("if(ctx.a, 1, 2)", "a choice"),
+        ("reduce(ctx.words, 'x')", "a fold step"),
+        ("(x, y) => x", "y -> …"),
+    ],
 )
 def test_what_is_told_in_words(text: str, told: str) -> None:
     assert told in meant(text)

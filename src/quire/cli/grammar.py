@@ -35,6 +35,7 @@ def command(name: str | None, dialect: str | None, as_json: bool) -> None:
 
     \b
       quire grammar pipeline
+      quire grammar pipeline --dialect quire
     """
     from quire.formats.grammars import GRAMMARS
 
@@ -44,7 +45,7 @@ def command(name: str | None, dialect: str | None, as_json: bool) -> None:
         if as_json:
             write_json([_as_json(one) for one in GRAMMARS])
         else:
-            write_lines(f"{_command(one):<32} {one.about}" for one in GRAMMARS)
+            write_lines(f"{_command(one):<40} {one.about}" for one in GRAMMARS)
         return
     found = _find(name, dialect or "")
     if as_json:

@@ -37,6 +37,7 @@ _LAMBDA = late_pattern(r"lambda (\w+) *:|\(?(\w+)\)? *=>")
 _COMPREHENSION = late_pattern(rf"\[? *([^ ].*?) for (\w+) in ({_PATH})(?: if (.*?))? *\]? *", re.DOTALL)
 _PYTHON_CHOICE = late_pattern(r" *([^ ].*?) if (.*?) else (.*)", re.DOTALL)
 _QUESTION = late_pattern(r"([^?:]+)\?([^?:]+):([^?:]+)")
+_ASSIGNMENT = late_pattern(r" *([A-Za-z_]\w*) *= *([^= ].*)", re.DOTALL)
 _KEY = late_pattern(rf"({_PATH})\[ *(['\"])([A-Za-z_]\w*)\2 *\]")
 _WORDS = late_pattern(r"[^'\"{}\[\]()|<>=+*/]+")
 
@@ -64,7 +65,10 @@ def _parses(text: str, dialect: bool) -> bool:
 
 
 def _told(text: str) -> str:
-    """Return a help in words, for functions that nothing here replaces."""
+    """Return a help in words, for what no expression replaces."""
+    assigned = _ASSIGNMENT.fullmatch(text)
+    if assigned:
+        return f"there are no variables: write {assigned[2]}, and output: {assigned[1]} beside it; == compares"
     found = _FUNCTION.fullmatch(text)
     if found and found[1] == "if":
         return "a choice is written: condition and value or other"

@@ -6,12 +6,17 @@ import re
 
 import pytest
 
+from quire.expr.functions import FUNCTIONS
 from quire.formats.grammars import GRAMMARS, NAMES, PIPELINE, Grammar, find
-from quire.formats.pipeline.kinds import KEYS
+from quire.formats.pipeline.field_types import OF_DIALECT
+from quire.formats.pipeline.kinds import KEYS, kinds, more_keys
 from quire.plan.vocabulary import INTEGER_LIMITS, ITEM_TYPES, OPERATORS, PRIMARIES, SENT_EVENTS
 
-MOST_CHARACTERS = 5_000
+MOST_CHARACTERS = {"": 5_000, "quire": 7_000}
 
+found = find("pipeline", "quire")
+assert found is not None
+QUIRE = found
 each = pytest.mark.parametrize("grammar", GRAMMARS, ids=lambda one: one.key)
 
 
@@ -29,15 +34,34 @@ def test_the_pipeline_grammar_names_every_key_of_every_step(kind: str) -> None:
     assert keys_of(PIPELINE.text, kind) == set(KEYS[kind])
 
 
-def test_it_names_no_other_kind() -> None:
-    assert set(re.findall(r"^- `(\w+): \{", PIPELINE.text, re.MULTILINE)) == set(KEYS)
+@pytest.mark.parametrize("kind", kinds(True))
+def test_the_dialect_grammar_names_every_key_of_every_step(kind: str) -> None:
+    """Every kind has `when`, which the text says once."""
+    assert keys_of(QUIRE.text, kind) | {"when"} == {*kinds(True)[kind], *more_keys(kind)}
+    assert "Every kind also takes `when: EXPR`" in QUIRE.text
+
+
+def test_they_name_no_other_kind() -> None:
+    for grammar, dialect in ((PIPELINE, False), (QUIRE, True)):
+        assert set(re.findall(r"^- `(\w+): \{", grammar.text, re.MULTILINE)) == set(kinds(dialect))
+
+
+def test_they_name_every_function() -> None:
+    seed = ("map", "filter", "find", "any", "all", "count", "sum", "join", "get")
+    for grammar, names in ((PIPELINE, seed), (QUIRE, (*seed, *FUNCTIONS))):
+        values = grammar.text.partition("## Values")[2].partition("## Rules")[0]
+        assert [name for name in names if not re.search(rf"[`\"]{name}[(`]", values)] == []
+
+
+def test_the_dialect_grammar_names_every_key_of_a_field() -> None:
+    assert [key for key in OF_DIALECT if f"`{key}`" not in QUIRE.text] == []
 
 
 @each
 def test_a_grammar_stands_by_itself(grammar: Grammar) -> None:
     assert grammar.text.startswith("# How to write a ") and grammar.text.endswith(".\n")
     assert {"## Rules"} <= set(grammar.text.splitlines())
-    assert len(grammar.text) <= MOST_CHARACTERS
+    assert len(grammar.text) <= MOST_CHARACTERS[grammar.dialect]
     assert max(map(len, grammar.text.splitlines())) <= 120
     assert grammar.examples and all(grammar.examples)
 
@@ -57,4 +81,5 @@ def test_the_directive_grammar_has_the_words_of_the_reader() -> None:
 def test_the_names() -> None:
     assert NAMES == ("pipeline", "playbook", "directive")
     assert find("pipeline") is PIPELINE and find("pipeline", "nonsense") is None and find("") is None
+    assert QUIRE.key == "pipeline/quire" and not any(one.dialect for one in GRAMMARS if one.name != "pipeline")
     assert len({one.key for one in GRAMMARS}) == len(GRAMMARS)

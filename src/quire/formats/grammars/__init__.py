@@ -10,7 +10,7 @@ import re
 
 from msgspec import Struct
 
-from quire.formats.grammars import directive, pipeline, playbook
+from quire.formats.grammars import directive, pipeline, pipeline_quire, playbook
 
 _EXAMPLE = re.compile(r"^(`{3,})(?:yaml|markdown)\n(.*?)^\1$", re.MULTILINE | re.DOTALL)
 
@@ -40,6 +40,7 @@ class Grammar(Struct, frozen=True):
 PIPELINE = Grammar("pipeline", "How to write a pipeline: fixed control flow in YAML.", pipeline.TEXT)
 GRAMMARS = (
     PIPELINE,
+    Grammar("pipeline", "How to write one with loops, blocks, conditions and inputs.", pipeline_quire.TEXT, "quire"),
     Grammar("playbook", "How to write a playbook: prompts in Markdown.", playbook.TEXT),
     Grammar("directive", "How to write a directive: an agent with permissions and limits.", directive.TEXT),
 )

@@ -64,7 +64,8 @@ ON_ERROR is `continue`, `abort` or `retry(2)`. A field of a schema is `{type: st
 
 EXPR is an expression, always in double quotes; a text in it stands in single quotes.
 
-- `ctx.NAME` is an input or the output of an earlier step, `pipe` the result of the step before.
+- `ctx.NAME` is an input or the output of an earlier step, `pipe` the result of the step before; the first step has no
+  `pipe`. A value has no `=`: the result of a step gets its name from `output`.
 - `"'Hello, ' + ctx.name + '!'"`: `+` joins texts or lists, and adds numbers. A number is not joined to a text.
 - `"ctx.review.passed and 'yes' or 'no'"` is a choice. Operators: `and or not == != < > <= >= + - * /`.
 - `"map(ctx.rows, r -> r.name)"`, `"filter(ctx.rows, r -> r.n > 5)"`, `find`, `any` and `all` alike,

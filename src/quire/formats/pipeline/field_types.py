@@ -46,7 +46,7 @@ _OWNERS = {
     **{part: type for type, part in _PARTS.items() if part},
     **{limit: type for type, limits in _LIMITS.items() for limit in limits},
 }
-_OF_DIALECT = ("description", *(limit for limits in _LIMITS.values() for limit in limits))
+OF_DIALECT = ("description", *(limit for limits in _LIMITS.values() for limit in limits))
 _ONLY_FIELDS = ("required", "description")
 LONGEST_LIMIT = 10**9
 
@@ -114,7 +114,7 @@ class FieldReader(PipelineFindings):
             fix: Fix = ()
             if is_type and not is_field and name in _ONLY_FIELDS:
                 help = f"{name} is for fields, not for the items of a list"
-            elif is_type and not self.dialect and name in _OF_DIALECT:
+            elif is_type and not self.dialect and name in OF_DIALECT:
                 message, help = f"{name} of {what} belongs to the Quire dialect", ADD_DIALECT
             elif is_field and name == "default":
                 help = "a default is for inputs of a pipeline; a field may be left out with required: false"
