@@ -127,7 +127,7 @@ def _outline(document: Document, plan: Plan, as_json: bool) -> None:
     from quire.library.foresight import Foresight
 
     write_lines(_pipeline_lines(document) if plan.format == "pipeline" else outline(plan))
-    write_lines(foreseen_lines(*Foresight.here(document.name).of(plan)))
+    write_lines(foreseen_lines(*Foresight.here(document.name).of(plan, document.name)))
 
 
 def _put_outline(document: Document, outline: dict[str, Value]) -> None:
@@ -135,7 +135,11 @@ def _put_outline(document: Document, outline: dict[str, Value]) -> None:
     from quire.library.foresight import Foresight
 
     write_json(
-        {"document": document.name, **outline, **foreseen_data(*Foresight.here(document.name).of(document.runnable()))}
+        {
+            "document": document.name,
+            **outline,
+            **foreseen_data(*Foresight.here(document.name).of(document.runnable(), document.name)),
+        }
     )
 
 

@@ -114,7 +114,7 @@ class DocumentStates:
             findings,
             source=source,
             format=format,
-            bounds=self._foresight.bounds(plan) if plan else None,
+            bounds=self._foresight.bounds(plan, str(path)) if plan else None,
             signature=self._signature(source, path),
             alone=is_alone(source),
         )

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from quire.engine.interpreter.environment import MAX_TURNS
-from quire.errors import BadConfiguration, CannotStart
+from quire.errors import BadConfiguration, BadInputs, CannotStart
 from quire.library.document import load
 from quire.library.library import Library
 from quire.plan.bounds import Allowance, PlanBounds, bounds
@@ -46,16 +46,30 @@ class Foresight:
         except BadConfiguration:
             return cls(None)
 
-    def of(self, plan: Plan) -> tuple[PlanBounds, CapabilityEnvelope]:
-        return self.bounds(plan), self.envelope(plan)
+    def of(self, plan: Plan, name: str = "") -> tuple[PlanBounds, CapabilityEnvelope]:
+        """Return the bounds and the envelope of a plan. `name` is its file, by which the settings know a playbook."""
+        return self.bounds(plan, name), self.envelope(plan, name)
 
-    def bounds(self, plan: Plan) -> PlanBounds:
+    def bounds(self, plan: Plan, name: str = "") -> PlanBounds:
+        plan = self._with_tools(plan, name)
         allowance = Allowance(turns=max(one.turns or MAX_TURNS for one in self._profiles.values()))
         return bounds(plan, self._called(plan), self._tools_of, allowance)
 
-    def envelope(self, plan: Plan) -> CapabilityEnvelope:
+    def envelope(self, plan: Plan, name: str = "") -> CapabilityEnvelope:
+        plan = self._with_tools(plan, name)
         words = Words(self._settings.servers if self._settings else {})
         return envelope(plan, words, self._called(plan), self._tools_of)
+
+    def _with_tools(self, plan: Plan, name: str) -> Plan:
+        """Return a playbook with the tools that its steps may use. A run that has started has them already."""
+        if not self._settings or not self._settings.playbooks or not name or plan.format != "playbook":
+            return plan
+        from quire.library.step_models import choose_step_models, with_step_models
+
+        try:
+            return with_step_models(plan, choose_step_models(plan, name, self._settings).steps)
+        except BadInputs:
+            return plan
 
     def _called(self, plan: Plan) -> Mapping[str, Plan]:
         """Return the documents that a plan may call; none for a plan that calls none, which is quick."""
@@ -63,7 +77,11 @@ class Foresight:
 
     @cached_property
     def _documents(self) -> Mapping[str, Plan]:
-        return _documents(Library(self._settings)) if self._settings is not None else {}
+        if self._settings is None:
+            return {}
+        return {
+            name: self._with_tools(plan, path) for name, (plan, path) in _documents(Library(self._settings)).items()
+        }
 
     def _tools_of(self, agent: Agent) -> tuple[str, ...]:
         from quire.engine.interpreter.pipeline.agent import narrowed_tools
@@ -72,10 +90,10 @@ class Foresight:
         return profile.tools if agent.tools is None else narrowed_tools(agent.tools, profile.tools)
 
 
-def _documents(library: Library) -> dict[str, Plan]:
-    """Return registered pipelines and readable playbooks. Directives are left out, because they are composed when they
-    run."""
-    found: dict[str, Plan] = {}
+def _documents(library: Library) -> dict[str, tuple[Plan, str]]:
+    """Return registered pipelines, and readable playbooks with their files. Directives are left out, because they are
+    composed when they run."""
+    found: dict[str, tuple[Plan, str]] = {}
     playbooks = library.playbooks().paths
     for name, path in playbooks.items():
         try:
@@ -83,8 +101,8 @@ def _documents(library: Library) -> dict[str, Plan]:
         except CannotStart:
             continue
         if plan is not None:
-            found[name] = found[name.rpartition("/")[2]] = plan
-    return found | library.plans()
+            found[name] = found[name.rpartition("/")[2]] = plan, str(path)
+    return found | {name: (plan, "") for name, plan in library.plans().items()}
 
 
 class Words:

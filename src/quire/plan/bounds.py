@@ -228,9 +228,11 @@ class _Counting(Struct):
 
     def _work(self, work: Work) -> PlanBounds:
         match work:
-            case Think(prompt=prompt):
+            case Think(prompt=prompt, cast=cast):
                 # A prompt that is empty after filling in is not sent.
                 is_text = any(isinstance(part, str) and part.strip() for part in prompt.parts)
+                if cast is not None and cast.tools:
+                    return PlanBounds(model_calls=Range(int(is_text), self.allowance.turns + 1), tool_calls=_ANY)
                 return PlanBounds(model_calls=Range(int(is_text), 1))
             case UseTool(connection=place, tool=tool):
                 if place == OWN and tool in self.documents:

@@ -31,7 +31,7 @@ from quire.plan.pipeline_work import (
     Transform,
 )
 from quire.plan.thread import Thread
-from quire.plan.uses import OWN, OWN_TOOLS
+from quire.plan.uses import OWN, OWN_TOOLS, step_tools
 
 if TYPE_CHECKING:
     from quire.plan.bounds import ToolsOf
@@ -127,6 +127,8 @@ def _needed(step: Step, vocabulary: Vocabulary, tools_of: ToolsOf) -> Iterator[s
             for name in tools_of(step.work) or ():
                 yield from vocabulary.tool("", name)
         case Think(preamble=preamble):
+            for name in step_tools(step):
+                yield from vocabulary.tool("", name)
             if preamble is not None and preamble.scheme == "mcp":
                 yield vocabulary.prompt(preamble.where)
         case Thread(permissions=permissions):

@@ -5,14 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from quire.plan.built_in_tools import BUILT_IN_TOOLS, SHELL
-from quire.plan.nodes import (
-    Arguments,
-    Plan,
-    Template,
-    Think,
-    UseTool,
-    ValueSlot,
-)
+from quire.plan.nodes import Arguments, Plan, Step, Template, Think, UseTool, ValueSlot
 from quire.plan.pipeline_work import Agent
 from quire.plan.thread import Thread
 
@@ -79,5 +72,25 @@ def has_threads(plans: Iterable[Plan]) -> bool:
 
 
 def has_agents(plans: Iterable[Plan]) -> bool:
-    """Tell whether any step runs under the profile of an identity."""
-    return any(isinstance(step.work, Agent) for plan in plans for _, step in plan.steps())
+    """Tell whether any step runs under the profile of an identity, or may use the tools of one."""
+    return any(isinstance(step.work, Agent) or step_tools(step) for plan in plans for _, step in plan.steps())
+
+
+def asks_for_models(plan: Plan) -> bool:
+    """Tell whether a step of a playbook asks for a model of its own."""
+    return plan.format == "playbook" and any(
+        isinstance(step.work, Think) and step.work.model for _, step in plan.steps()
+    )
+
+
+def step_models_of(plans: Iterable[Plan]) -> list[str]:
+    """Return the models that steps of playbooks have instead of the run's own, each once."""
+    steps = (step.work for plan in plans if plan.format == "playbook" for _, step in plan.steps())
+    return list(
+        dict.fromkeys(one.cast.model for one in steps if isinstance(one, Think) and one.cast and one.cast.model)
+    )
+
+
+def step_tools(step: Step) -> tuple[str, ...]:
+    """Return the tools that the model of a playbook step may use."""
+    return step.work.cast.tools if isinstance(step.work, Think) and step.work.cast else ()

@@ -118,7 +118,10 @@ async def _look_here(runtime: Runtime, row: RunRow, held: PinnedRun, gate: Tools
     folder = Path(pins.folder) if pins.folder else None
     documents, bundles = held.setting.documents, held.setting.bundles
     grants = _grants(runtime, held.plan, pins)
-    start = Start(held.plan, documents, bundles, grants, folder, pins.model, pins.limits, bool(pins.reuse), pins.shelf)
+    reuses = bool(pins.reuse)
+    start = Start(
+        held.plan, documents, bundles, grants, folder, pins.model, pins.limits, reuses, pins.shelf, pins.inputs
+    )
     library, find = runtime.library_of(shelf=pins.shelf), runtime.callees(shelf=pins.shelf).find
     found = await look_ahead(library, start, gate, runtime.models, find)
     found.raise_if_any()

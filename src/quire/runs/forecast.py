@@ -25,7 +25,7 @@ from quire.library.verify import require_signed
 from quire.models.choose import CHARACTERS_A_TOKEN, price_key
 from quire.plan.bounds import PlanBounds, with_inputs
 from quire.plan.pipeline_work import Agent
-from quire.plan.uses import asks_a_model, has_threads
+from quire.plan.uses import asks_a_model, has_threads, step_tools
 from quire.runs.preflight import Start, built_in_gate, look_ahead
 from quire.runs.start import NO_BUNDLES, asked_models, folder_of
 from quire.runs.static_failures import check_prices
@@ -94,7 +94,7 @@ class Forecast(Struct):
 async def forecast(runtime: Runtime, document: Document, inputs: Mapping[str, Value], options: RunOptions) -> Forecast:
     """Return the forecast of a run. Raises `BadDocument` for a document that cannot run at all."""
     plan = document.runnable()
-    counted = Foresight(runtime.settings).bounds(with_inputs(plan, {**defaults_of(plan), **inputs}))
+    counted = Foresight(runtime.settings).bounds(with_inputs(plan, {**defaults_of(plan), **inputs}), document.name)
     found = Forecast(counted)
     look = _Looking(runtime, document, plan, inputs, options, found)
     # Opening a model may import its library, and looking for one may ask a local Ollama.
@@ -107,7 +107,7 @@ async def forecast(runtime: Runtime, document: Document, inputs: Mapping[str, Va
         except QuireError as error:
             found.problems[str(error)] = None
     start = Start(
-        plan,
+        look.plan,
         look.documents,
         NO_BUNDLES,
         look.granted,
@@ -115,6 +115,7 @@ async def forecast(runtime: Runtime, document: Document, inputs: Mapping[str, Va
         "",
         options.limits,
         bool(options.reuse),
+        inputs={**{one.name: one.default for one in plan.inputs if one.default is not None}, **inputs},
     )
     try:
         gate = built_in_gate(runtime.settings, look.granted, None if runtime.queue else runtime.environ)
@@ -147,10 +148,11 @@ class _Looking:
     ) -> None:
         self.granted: Grants = default_grants(runtime.settings, options.allow)
         self.documents: Mapping[str, Plan] = {}
+        self._files: Mapping[str, str] = {}
         self._bundles: Mapping[str, Bundle] = NO_BUNDLES
         self._runtime = runtime
         self._document = document
-        self._plan = plan
+        self.plan = plan
         self._inputs = inputs
         self._options = options
         self._found = found
@@ -159,11 +161,11 @@ class _Looking:
         found = self._found
         for check in (self._check_inputs, self._check_signature, self._gather, self._check_names, self._check_limits):
             found.attempt(check)
-        if asks_a_model((self._plan, *self.documents.values())):
+        if asks_a_model((self.plan, *self.documents.values())):
             found.attempt(self._choose_model)
 
     def _check_inputs(self) -> None:
-        plan = self._plan
+        plan = self.plan
         if plan.format == "playbook":
             complete_inputs(plan, self._inputs)
         elif plan.thread:
@@ -182,10 +184,11 @@ class _Looking:
     def _gather(self) -> None:
         runtime, options = self._runtime, self._options
         one_model = runtime.models.given is not None or options.model is not None
-        callees = runtime.callees(one_model=one_model, allow=options.allow).reachable(self._plan)
+        callees = runtime.callees(one_model=one_model, allow=options.allow).reachable(self.plan)
         self.documents = {name: callee.plan for name, callee in callees.items()}
+        self._files = {name: callee.source.name for name, callee in callees.items()}
         self._bundles = {name: one.bundle for name, one in callees.items() if one.bundle is not None}
-        if self._plan.format != "directive":
+        if self.plan.format != "directive":
             return
         if self._found.inputs:
             # Composing would only repeat what is wrong with the inputs; signatures are verified all the same.
@@ -200,22 +203,38 @@ class _Looking:
         self._bundles = {**self._bundles, "": started.bundle}
 
     def _check_names(self) -> None:
-        check_step_labels(self._plan, self._options.breakpoints, self._options.answers, self.documents)
+        check_step_labels(self.plan, self._options.breakpoints, self._options.answers, self.documents)
 
     def _check_limits(self) -> None:
         settings = self._runtime.settings
-        if thread := self._plan.thread:
+        if thread := self.plan.thread:
             self._found.limits = resolve_limits(thread.limits, self._options.limits, None).as_value()
-        elif self._plan.format == "pipeline":
+        elif self.plan.format == "pipeline":
             self._found.limits = {"model_calls": settings.spawn.max_pipeline_spawns or None}
 
     def _choose_model(self) -> None:
         runtime, options, found = self._runtime, self._options, self._found
-        found.model = runtime.choose_model(options.model, self._plan)
-        plans = (self._plan, *self.documents.values())
+        found.model = runtime.choose_model(options.model, self.plan)
+        self._choose_for_steps(found.model.spec)
+        plans = (self.plan, *self.documents.values())
         specs = asked_models(runtime, found.model.spec, plans, self._bundles)
         found.price = self._price(list(dict.fromkeys(filter(None, specs))), plans)
         check_prices(runtime.models, specs, options.budget)
+
+    def _choose_for_steps(self, model: str) -> None:
+        """Give the steps of playbooks the models and tools that they would have."""
+        from quire.library.step_models import choose_all, with_step_models
+
+        runtime = self._runtime
+        files = {"": (self.plan, self._document.name)}
+        files |= {name: (plan, self._files[name]) for name, plan in self.documents.items()}
+        one_model = runtime.models.given is not None or self._options.model is not None
+        budget = runtime.models.context_budget
+        chosen = choose_all(files, runtime.settings, model, one_model=one_model, budget=budget)
+        cast = {name: with_step_models(files[name][0], found.steps) for name, found in chosen.items()}
+        self._found.warnings |= dict.fromkeys(told for found in chosen.values() for told in found.warnings)
+        self.plan = cast.get("", self.plan)
+        self.documents = {name: cast.get(name, plan) for name, plan in self.documents.items()}
 
     def _price(self, specs: Sequence[str], plans: Sequence[Plan]) -> PriceBound:
         models, calls = self._runtime.models, self._found.bounds.model_calls.most
@@ -243,6 +262,8 @@ class _Looking:
         profiles = self._runtime.agents()
         agents = [step.work for plan in plans for _, step in plan.steps() if isinstance(step.work, Agent)]
         given = (profiles.get(one.identity or self._runtime.identity) for one in agents)
+        if any(step_tools(step) for plan in plans for _, step in plan.steps()):
+            return True
         return any(
             profile is None or (profile.tools if one.tools is None else narrowed_tools(one.tools, profile.tools))
             for one, profile in zip(agents, given, strict=True)

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, assert_never, cast
 
 from msgspec import Struct, field
 from msgspec.structs import asdict
+from msgspec.structs import replace as replace_struct
 
 from quire.engine.interpreter.call_document import opener
 from quire.engine.interpreter.environment import Environment, Profile
@@ -97,6 +98,12 @@ def _is_profile(value: Value) -> bool:
     return len(value) < 5 or _are_call_settings(value[4])
 
 
+def _is_step_model(value: Value) -> bool:
+    if not isinstance(value, list | tuple) or len(value) != 5:
+        return False
+    return _are_texts(value[:3]) and _are_texts(value[3]) and _or_none(_is_count)(value[4])
+
+
 SHAPES: Mapping[str, Shape] = {
     "document": _is_text,
     "folder": _or_none(_is_text),
@@ -130,11 +137,12 @@ SHAPES: Mapping[str, Shape] = {
     "reuse": _is_text,
     "shelf": _is_flag,
     "warnings": _are_texts,
+    "steps": _is_map_of(_is_map_of(_is_step_model)),
     "semantics_version": _is_count,
 }
 """The shape of each pin by name. Other names are not checked."""
 
-_LEFT_OUT = ("reuse", "model_settings", "shelf")
+_LEFT_OUT = ("reuse", "model_settings", "shelf", "steps")
 """Pins that are stored only if they are set, as most runs have none of them."""
 
 NEEDED = ("document", "folder", "model", "inputs")
@@ -199,6 +207,9 @@ class PinnedState(Struct, frozen=True):
     """The place for the output, as given at the start."""
     warnings: tuple[str, ...] = ()
     """Warnings of the check before the start."""
+    steps: Mapping[str, Value] = field(default_factory=dict)
+    """The models of the steps of playbooks, by the name of the callee and by path; the name of the document itself is
+    empty."""
     door: str = ""
     """See `RunOptions`."""
     reuse: str = ""
@@ -309,6 +320,8 @@ async def read_pinned(text: Texts, row: RunRow, *, repairs: int, fan_out_depth: 
             documents[name], bundle = callee_from_pin(callee, await text(callee["sha256"]), pins.semantics_version)
             if bundle is not None:
                 bundles[name] = bundle
+        if pins.steps:
+            document = _with_step_models(document, documents, pins.steps)
         if pins.bundle:
             from quire.engine.interpreter.thread.compose import Bundle
 
@@ -333,6 +346,19 @@ async def read_pinned(text: Texts, row: RunRow, *, repairs: int, fan_out_depth: 
         rules=pins.semantics_version,
     )
     return PinnedRun(pins, document, setting)
+
+
+def _with_step_models(document: Document, documents: dict[str, Plan], steps: Mapping[str, Value]) -> Document:
+    """Give the steps of the playbooks of a run their models."""
+    from quire.library.step_models import read_step_models, with_step_models
+
+    for name, stored in steps.items():
+        found = read_step_models(stored)
+        if not name:
+            document = replace_struct(document, plan=with_step_models(document.runnable(), found))
+        elif name in documents:
+            documents[name] = with_step_models(documents[name], found)
+    return document
 
 
 def pinned_profiles(agents: Mapping[str, AgentSettings]) -> dict[str, Value]:

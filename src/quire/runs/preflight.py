@@ -40,8 +40,9 @@ from quire.plan.pipeline_work import (
 )
 from quire.plan.reach import Reached, reach
 from quire.plan.thread import Thread
-from quire.plan.uses import OWN, OWN_TOOLS
+from quire.plan.uses import OWN, OWN_TOOLS, step_tools
 from quire.runs.static_failures import check_cap, server_prompts, static_failures
+from quire.source import PLACEHOLDER
 from quire.tools.builtin import NAMES, SPECS
 from quire.tools.gate import Gate
 from quire.tools.planned_calls import PlannedBuiltIns, PlannedCall
@@ -110,6 +111,8 @@ class Start(Struct, frozen=True):
     """True if replies of another run are taken: then it is not known how many calls the run makes at least."""
     shelf: bool = False
     """True for a document of the user's shelf, which looks up names there."""
+    inputs: Mapping[str, Value] = field(default_factory=dict)
+    """The inputs of the document."""
 
 
 async def look_ahead(
@@ -126,7 +129,8 @@ async def look_ahead(
     found = Findings(wrong=dict.fromkeys(static_failures(plan)))
     reached = list(reach(plan, documents))
     for at in reached:
-        if (missing := _missing_prompt(at, start.folder)) and missing not in found.wrong:
+        inputs = start.inputs if at.document not in documents else {}
+        if (missing := _missing_prompt(at, start.folder, inputs)) and missing not in found.wrong:
             found.add(missing, at, document=True)
     if not isinstance(gate, Gate):
         return found
@@ -202,7 +206,14 @@ async def _look_at_tool(
                     found.warnings[f"the agent of step {at.place} goes without {name}: {problem}"] = None
                 elif problem is not None:
                     found.add(problem, at)
-        case None | Think() | UseTool() | Transform() | Thread():
+        case Think():
+            for name in step_tools(at.step):
+                problem = None if "*" in name else await gate.problem_with(PlannedCall("", name))
+                if isinstance(problem, Denied):
+                    found.warnings[f"the model of step {at.place} goes without {name}: {problem}"] = None
+                elif problem is not None:
+                    found.add(problem, at)
+        case None | UseTool() | Transform() | Thread():
             pass
         case Call() | Select() | Fold() | ForEach() | Parallel():
             pass
@@ -251,17 +262,32 @@ def _tools_of(agent: Agent, settings: Settings) -> Sequence[str]:
     return profile.tools if agent.tools is None else narrowed_tools(agent.tools, profile.tools)
 
 
-def _missing_prompt(at: Reached, folder: Path | None) -> str:
+def _missing_prompt(at: Reached, folder: Path | None, inputs: Mapping[str, Value]) -> str:
+    """Return the problem if the prompt file of a step does not exist. Values in its path count if they are inputs."""
     work = at.step.work
     source = work.preamble if isinstance(work, Think) else None
     if isinstance(work, Agent) and work.file:
         source = PromptSource("file", work.file)
-    if source is None or source.scheme != "file" or "{{" in source.where or leads_out(source.where):
+    if source is None or source.scheme != "file":
         return ""
-    if folder is not None and (folder / source.where.replace("\\", "/")).is_file():
+    where = PLACEHOLDER.sub(lambda found: str(inputs.get(found[1], found[0])), source.where)
+    if PLACEHOLDER.search(source.where) and PLACEHOLDER.search(where):
+        return ""
+    if leads_out(where):
+        return (
+            "" if where == source.where else f"step {at.place}: prompt file:{where} leads out of the document's folder"
+        )
+    if folder is not None and _is_file(folder / where.replace("\\", "/")):
         return ""
     why = "there is no such file" if folder is not None else "the document has no folder"
-    return f"step {at.place}: prompt file:{source.where}: {why}"
+    return f"step {at.place}: prompt file:{where}: {why}"
+
+
+def _is_file(path: Path) -> bool:
+    try:
+        return path.is_file()
+    except (OSError, ValueError):
+        return False
 
 
 async def _look_for_sandbox(settings: Settings, reached: Sequence[Reached], grants: Grants, found: Findings) -> None:

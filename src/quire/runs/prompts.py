@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from quire.engine.requests import Load
     from quire.library.document import Document
     from quire.library.library import Library
+    from quire.plan.nodes import Plan
     from quire.runs.view import RunView
     from quire.values import Value
     from quire.workspace.settings import Settings
@@ -31,9 +32,24 @@ def prompt_of_document(document: Document, named: str, given: Mapping[str, Value
     inputs, missing = stand_in_inputs(plan, given)
     budget = settings.runs.context_budget
     budget = CONTEXT_CHARACTERS if budget is None else budget
+    plan, chosen = _with_step_models(plan, document, path, settings)
     found = preview(plan, inputs, path, texts_of(settings, Path(document.name).parent), context_budget=budget)
     notes = [f"no value for {name}: {{{{{name}}}}} stands for it (-i {name}=…)" for name in missing]
-    return replace(found, notes=(*notes, *found.notes))
+    return replace(found, notes=(*notes, *chosen, *found.notes))
+
+
+def _with_step_models(plan: Plan, document: Document, path: str, settings: Settings) -> tuple[Plan, list[str]]:
+    """Return the plan with the models that the settings give its steps, and what they give the step at a path."""
+    from quire.library.step_models import choose_step_models, with_step_models
+
+    found = choose_step_models(plan, document.name, settings)
+    cast = found.steps.get(path)
+    notes = [told for told in found.warnings if told.startswith(f"step {dict(plan.steps())[path].label}:")]
+    if cast is not None and cast.model:
+        notes.append(f"its model is {cast.model}, unless --model names another")
+    if cast is not None and cast.tools:
+        notes.append(f"its model may use the tools {', '.join(cast.tools)}, as far as they only read and are granted")
+    return with_step_models(plan, found.steps), notes
 
 
 def _prompt_of_pipeline(document: Document, path: str, given: Mapping[str, Value], settings: Settings) -> Preview:

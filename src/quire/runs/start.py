@@ -21,7 +21,7 @@ from quire.library.document import Document
 from quire.library.verify import require_signed
 from quire.models.choose import Choice
 from quire.plan.pipeline_work import Agent
-from quire.plan.uses import asks_a_model, has_agents
+from quire.plan.uses import asks_a_model, asks_for_models, has_agents, step_models_of
 from quire.runs.pins import PinnedState, pinned_profiles
 from quire.runs.preflight import Start
 from quire.runs.static_failures import check_prices
@@ -69,12 +69,15 @@ async def prepare(
         require_trusted(settings)
     require_signed(settings, document.source, document.format)
     parts = _gather(runtime, document, inputs, options)
-    plan, documents, bundles = parts.plan, parts.documents, parts.bundles
-    values = _values(plan, inputs, parts.started)
-    check_step_labels(plan, options.breakpoints, options.answers, documents)
+    values = _values(parts.plan, inputs, parts.started)
+    check_step_labels(parts.plan, options.breakpoints, options.answers, parts.documents)
     if "agents" in settings.requested and has_agents(parts.plans):
         require_trusted(settings)
     choice = _model(runtime, parts, options, choice)
+    if settings.playbooks or any(map(asks_for_models, parts.plans)):
+        parts = _with_step_models(runtime, parts, choice.spec)
+    _check_models(runtime, parts, options, choice.spec)
+    plan, documents, bundles = parts.plan, parts.documents, parts.bundles
     folder = folder_of(document)
     if options.reuse:
         from quire.runs.reuse import find_earlier
@@ -82,7 +85,7 @@ async def prepare(
         options = replace(options, reuse=await find_earlier(runtime, options.reuse, document, folder))
     at = Path(folder) if folder else None
     limits, reuses = options.limits, bool(options.reuse)
-    start = Start(plan, documents, bundles, parts.granted, at, choice.spec, limits, reuses, parts.shelf)
+    start = Start(plan, documents, bundles, parts.granted, at, choice.spec, limits, reuses, parts.shelf, values)
     warnings = await runtime.preflight(start)
     try:
         encode(values)
@@ -101,6 +104,9 @@ class _Parts(Struct, frozen=True):
     shelf: bool
     granted: Grants
     one_model: bool
+    steps: Mapping[str, Value] = {}
+    """The models of the steps of its playbooks, as they are pinned."""
+    warnings: tuple[str, ...] = ()
 
     @property
     def plan(self) -> Plan:
@@ -143,17 +149,47 @@ def _gather(runtime: Runtime, document: Document, inputs: Mapping[str, Value], o
 
 
 def _model(runtime: Runtime, parts: _Parts, options: RunOptions, choice: Choice | None) -> Choice:
-    """Return the run's model, without a name if none is asked, and check here what the models of the run need."""
-    if choice is None:
-        asks = asks_a_model(parts.plans)
-        choice = runtime.choose_model(options.model, parts.plan) if asks else Choice("", "no step asks a model")
-    model = choice.spec
-    if not runtime.queue:
-        opened = runtime.models.open(model)
-        if hasattr(opened, "ways") and isinstance(opened, Scripted):  # Python takes long over a protocol
-            _check_script(opened, parts.plan, parts.documents)
-        check_prices(runtime.models, asked_models(runtime, model, parts.plans, parts.bundles), options.budget)
-    return choice
+    """Return the run's model, without a name if none is asked."""
+    if choice is not None:
+        return choice
+    asks = asks_a_model(parts.plans)
+    return runtime.choose_model(options.model, parts.plan) if asks else Choice("", "no step asks a model")
+
+
+def _with_step_models(runtime: Runtime, parts: _Parts, model: str) -> _Parts:
+    """Return the parts with the models that the steps of their playbooks get."""
+    from quire.library.step_models import choose_all, pinned_step_models, with_step_models
+
+    files = {"": (parts.plan, parts.document.name)}
+    files |= {name: (callee.plan, callee.source.name) for name, callee in parts.callees.items()}
+    budget = runtime.models.context_budget
+    chosen = choose_all(files, runtime.settings, model, one_model=parts.one_model, budget=budget)
+    document, callees = parts.document, dict(parts.callees)
+    for name, found in chosen.items():
+        plan = with_step_models(files[name][0], found.steps)
+        if name:
+            callees[name] = replace(callees[name], plan=plan)
+        else:
+            document = replace(document, plan=plan)
+    return replace(
+        parts,
+        document=document,
+        callees=callees,
+        steps={name: pinned_step_models(found.steps) for name, found in chosen.items() if found.steps},
+        warnings=tuple(dict.fromkeys(told for found in chosen.values() for told in found.warnings)),
+    )
+
+
+def _check_models(runtime: Runtime, parts: _Parts, options: RunOptions, model: str) -> None:
+    """Check that the models of the run are there, and what the run needs of them."""
+    if runtime.queue:
+        return
+    opened = runtime.models.open(model)
+    if hasattr(opened, "ways") and isinstance(opened, Scripted):  # Python takes long over a protocol
+        _check_script(opened, parts.plan, parts.documents)
+    for spec in step_models_of(parts.plans):
+        runtime.models.open(spec)
+    check_prices(runtime.models, asked_models(runtime, model, parts.plans, parts.bundles), options.budget)
 
 
 def _pins(
@@ -193,7 +229,8 @@ def _pins(
         limits=dict(options.limits),
         queue=runtime.queue,
         out=options.out,
-        warnings=warnings,
+        warnings=(*parts.warnings, *warnings),
+        steps=parts.steps,
         door=options.door,
         reuse=options.reuse,
         shelf=parts.shelf,
@@ -210,12 +247,12 @@ def _check_script(model: Scripted, plan: Plan, documents: Mapping[str, Plan]) ->
 def asked_models(
     runtime: Runtime, model: str, plans: Sequence[Plan], bundles: Mapping[str, Bundle] = NO_BUNDLES
 ) -> list[str]:
-    """Return the model of the run, those of the identities of its agents, and those of its directives."""
+    """Return the model of the run, those of the identities of its agents, of its steps, and of its directives."""
     profiles = runtime.agents()
     agents = [step.work for plan in plans for _, step in plan.steps() if isinstance(step.work, Agent)]
     named = (profiles.get(agent.identity or runtime.identity) for agent in agents)
     of_agents = (profile.model for profile in named if profile is not None and profile.model)
-    return [model, *of_agents, *(one.model for one in bundles.values())]
+    return [model, *of_agents, *step_models_of(plans), *(one.model for one in bundles.values())]
 
 
 def _require_json(inputs: Mapping[str, Value]) -> None:

@@ -37,7 +37,7 @@ from quire.workspace.settings import (
     TrustMode,
     TrustSettings,
 )
-from quire.workspace.tables import Table, read_cluster, read_webhook, server_of_one_file
+from quire.workspace.tables import Table, read_cluster, read_playbook, read_webhook, server_of_one_file
 
 if TYPE_CHECKING:
     from quire.workspace.host_headers import HostHeaders
@@ -116,6 +116,7 @@ def load_settings(workspace: Workspace, environ: Mapping[str, str] | None = None
         trust=merged.trust,
         store_url=merged.store_url,
         agents=agents,
+        playbooks=merged.playbooks,
         spawn=merged.spawn,
         pipelines=requests.pipelines,
         cluster=server_of_one_file(merged.cluster, theirs, requests.cluster, users.cluster),
@@ -217,7 +218,8 @@ def _tables(file: _File, problems: list[str]) -> dict[str, object]:
 
 
 def _merge(under: Mapping[str, object], over: Mapping[str, object], depth: int = 2) -> dict[str, object]:
-    """Merge two files key by key down to `[models.providers]`; a provider or agent is taken whole from one file.
+    """Merge two files key by key down to `[models.providers]`; a provider, an agent and the settings of a playbook are
+    each taken whole from one file.
 
     Otherwise a workspace could combine its own `base_url` with the user's `api_key_env`.
     """
@@ -225,7 +227,7 @@ def _merge(under: Mapping[str, object], over: Mapping[str, object], depth: int =
     for key, value in over.items():
         below = merged.get(key)
         if depth and isinstance(value, dict) and isinstance(below, dict):
-            merged[key] = _merge(below, value, 0 if key == "agents" else depth - 1)
+            merged[key] = _merge(below, value, 0 if key in ("agents", "playbooks") else depth - 1)
         else:
             merged[key] = value
     return merged
@@ -255,6 +257,7 @@ def _settings(
         trust=_trust(top.table("trust")),
         store_url=_store(top.table("store")),
         agents=agents,
+        playbooks={name: read_playbook(table) for name, table in top.tables("playbooks").items()},
         spawn=_safety(top.table("safety")),
         pipelines=_pipelines(top.table("pipelines")),
         cluster=read_cluster(top.table("cluster"), file.parent),

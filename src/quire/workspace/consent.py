@@ -219,6 +219,15 @@ def _tables(settings: Settings) -> Iterator[tuple[str, Value]]:
         yield f"send prompts to {_shown(masked(spec))}, as the model {_shown(name)}", ["model", name, spec]
     for name, agent in sorted(_table(own, "agents").items()):
         yield f"define the agent {_shown(name)}: {_shown(masked(str(agent)))}", ["agent", name, str(agent)]
+    for name, playbook in sorted(_table(own, "playbooks").items()):
+        yield (
+            f"choose for the playbook {_shown(name)}: {_shown(masked(str(playbook)))}",
+            [
+                "playbook",
+                name,
+                str(playbook),
+            ],
+        )
     for table in ("trust", "store", "cluster"):
         if fields := _texts(_table(own, table)):
             shown = ", ".join(f"{key} = {_shown(masked(value))}" for key, value in sorted(fields.items()))

@@ -77,7 +77,8 @@ def _models(merged: Settings, own: Settings, theirs: Settings) -> Iterator[Exces
     for key, spec in sorted(named.items()):
         if not spec or spec.startswith(_NOT_HERE):
             continue  # Addresses always need consent, whatever the user's own model is.
-        spec, yours = merged.models.tiers.get(spec, spec), users.get(key)
+        # A tier that the user does not have would otherwise be a model of the user's own.
+        spec, yours = merged.models.tiers.get(spec, spec), users.get(key) or users["default"]
         yours = own.models.tiers.get(yours, yours) if yours else None
         if spec == yours or spec.startswith(_NOT_HERE):
             continue

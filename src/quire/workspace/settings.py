@@ -65,6 +65,17 @@ class AgentSettings(Struct, frozen=True):
     call: CallSettings = CallSettings()
 
 
+class PlaybookSettings(Struct, frozen=True):
+    """A table `[playbooks."NAME"]`. Models are tiers, profiles of `[agents]`, or models themselves."""
+
+    model: str = ""
+    """The model of all steps that ask for no other."""
+    agent: str = ""
+    """The profile whose read-only tools the steps may use."""
+    steps: Mapping[str, str] = field(default_factory=dict)
+    """Models of single steps, by label; they win over the document."""
+
+
 class SpawnSettings(Struct, frozen=True):
     """Limits of pipelines; 0 means no limit."""
 
@@ -171,6 +182,7 @@ class Settings(Struct, frozen=True):
     trust: TrustSettings = TrustSettings()
     store_url: str | None = None
     agents: Mapping[str, AgentSettings] = field(default_factory=dict)
+    playbooks: Mapping[str, PlaybookSettings] = field(default_factory=dict)
     spawn: SpawnSettings = SpawnSettings()
     pipelines: Mapping[str, PipelineEntry] = field(default_factory=dict)
     cluster: ClusterSettings = ClusterSettings()

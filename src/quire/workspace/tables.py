@@ -19,6 +19,7 @@ from quire.workspace.settings import (
     WEBHOOK_EVENTS,
     WEBHOOK_TEXTS,
     ClusterSettings,
+    PlaybookSettings,
     TemporalAccess,
     WebhookSettings,
 )
@@ -147,6 +148,18 @@ def _amount(value: object) -> float | None:
 def _duration(value: object) -> float | None:
     found = _DURATION.fullmatch(value.strip()) if isinstance(value, str) else None
     return float(int(found[1]) * _SECONDS[found[2]]) if found and int(found[1]) else None
+
+
+def read_playbook(table: Table) -> PlaybookSettings:
+    """Read a table `[playbooks."NAME"]`."""
+    steps: dict[str, str] = {}
+    for label, step in table.tables("steps").items():
+        if model := step.text("model"):
+            steps[label] = model
+        step.end()
+    settings = PlaybookSettings(table.text("model") or "", table.text("agent") or "", steps)
+    table.end()
+    return settings
 
 
 SERVER = (

@@ -303,16 +303,44 @@ def _tool(step: Step) -> Iterator[Diagnostic]:
 def missing_prompt_files(playbook: Playbook, has_file: HasFile) -> Iterator[Diagnostic]:
     """Report prompt files that do not exist.
 
-    A path with `{{name}}` is known only when its step runs; a path that leaves the folder is reported by another lint.
+    A path with `{{name}}` is known if the name has only certain values. A path that leaves the folder is reported by
+    another lint.
     """
+    values: dict[str, set[str]] | None = None
     for parent in playbook.steps:
         for step in family(parent):
             if step.prompt is None or not step.prompt.ref.startswith("file:"):
                 continue
             path = step.prompt.ref.removeprefix("file:")
-            if "{{" not in path and not leaves_folder(path) and not has_file(path.replace("\\", "/")):
-                message = f"there is no file {path} beside the playbook"
-                yield Diagnostic(lints.PROMPT_FILE, message, step.prompt.span, "refused when the run starts")
+            if values is None and "{{" in path:
+                values = gather(playbook).values
+            missing = [
+                one
+                for one in _paths(path, values or {})
+                if not leaves_folder(one) and not has_file(one.replace("\\", "/"))
+            ]
+            if missing:
+                message = f"there is no file {missing[0]} beside the playbook"
+                label = "refused when the run starts" if missing == [path] else "the step fails with this value"
+                yield Diagnostic(lints.PROMPT_FILE, message, step.prompt.span, label)
+
+
+_MOST_PATHS = 50
+
+
+def _paths(path: str, values: Mapping[str, set[str]]) -> list[str]:
+    """Return the paths that a path can become; none if that is not known."""
+    paths = [path]
+    for name in dict.fromkeys(found[1] for found in PLACEHOLDER.finditer(path)):
+        known = sorted(values.get(name, ()))
+        if not known or len(paths) * len(known) > _MOST_PATHS:
+            return []
+        paths = [_filled(one, name, value) for one in paths for value in known]
+    return paths
+
+
+def _filled(path: str, name: str, value: str) -> str:
+    return PLACEHOLDER.sub(lambda found: value if found[1] == name else found[0], path)
 
 
 def leaves_folder(path: str) -> bool:

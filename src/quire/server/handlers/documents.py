@@ -163,7 +163,9 @@ def _plan_parts(site: Site, state: DocumentState, document: Document) -> dict[st
         "inputs": lambda: inputs_data(document),
         "steps": lambda: steps_data(plan),
         "bounds": lambda: bounds_data(state.bounds) if state.bounds else None,
-        "envelope": lambda: envelope_data(Foresight(settings).envelope(plan), settings, site.options.allow, by),
+        "envelope": lambda: envelope_data(
+            Foresight(settings).envelope(plan, document.name), settings, site.options.allow, by
+        ),
         "chart": lambda: chart_data(plan),
     }
 
@@ -206,7 +208,7 @@ def _checked(site: Site, text: str, path: str) -> dict[str, Value]:
         "title": plan.title if plan else None,
         "diagnostics": [_finding_data(source, one, path) for one in findings],
         "outline": (outline_data(plan) if plan.format == "directive" else outlined(read(source))) if plan else None,
-        "bounds": bounds_data(Foresight(site.runtime.settings).bounds(plan)) if plan else None,
+        "bounds": bounds_data(Foresight(site.runtime.settings).bounds(plan, path)) if plan else None,
     }
 
 

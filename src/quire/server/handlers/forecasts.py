@@ -83,7 +83,7 @@ async def preflight(site: Site, call: Call) -> Reply:
         reuse=options.reuse,
         as_json=document.format == "pipeline" and document.runnable().declared is None,
     )
-    envelope = await asyncio.to_thread(lambda: Foresight(settings).envelope(plan))
+    envelope = await asyncio.to_thread(lambda: Foresight(settings).envelope(plan, document.name))
     return Reply(
         {
             **forecast_data(found),

@@ -75,7 +75,8 @@ class _Call:
         self._path = path
         self._cast = work.cast or RUNS_OWN
         profiles = scope.setting.profiles if scope.setting is not None else {}
-        self._profile = profiles.get(self._cast.agent, Profile())
+        self._agent = profiles.get(self._cast.agent, Profile())
+        self._profile = profiles.get(self._cast.profile, Profile())
         budget = scope.context_budget if self._cast.budget is None else self._cast.budget
         self._instructions = scope.system_message(closing, scope.chosen(work.context, own), budget)
         self._closing = closing_schema(work.closing)
@@ -90,7 +91,7 @@ class _Call:
             return reply
         found: list[list[Any]] = yield Offer(f"{self._path}/offer", self._label, self._cast.tools, reads_only=True)
         self._offered = tuple(Offered(*one) for one in found if canonical(one[0]) != ASK)
-        turns = ToolTurns(self._path, self._label, self._profile, self._offered, self._request, reads_only=True)
+        turns = ToolTurns(self._path, self._label, self._agent, self._offered, self._request, reads_only=True)
         reply = yield from turns.run(messages)
         self.last = turns.last
         return reply
@@ -104,6 +105,10 @@ class _Call:
             closing=self._closing,
             tools=self._offered,
             model=self._cast.model,
+            temperature=self._profile.temperature,
+            max_tokens=self._profile.max_tokens,
+            reasoning=self._profile.reasoning,
+            timeout=self._profile.timeout,
             identity=self._cast.agent,
         )
 
