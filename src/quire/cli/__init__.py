@@ -13,6 +13,7 @@ from quire import __version__
 
 # Verb: module, one line for the list. FREE costs nothing, PAID may call a model, WRITES changes something.
 VERBS: dict[str, tuple[str, str]] = {
+    "list": ("quire.cli.list", "List the documents here, your own, and those built in. FREE"),
     "check": ("quire.cli.check", "Find what is wrong with documents. FREE"),
     "parse": ("quire.cli.parse", "Print a document's syntax tree as JSON. FREE"),
     "eval": ("quire.cli.eval", "Print the value of an expression. FREE"),

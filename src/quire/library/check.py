@@ -40,9 +40,11 @@ def is_alone(source: Source) -> bool:
 class DocumentCheck:
     """Collects all findings about documents, each in its own workspace."""
 
-    def __init__(self, *, portable: bool = False) -> None:
-        """`portable` adds a note for each place of a pipeline that only Quire understands."""
+    def __init__(self, *, portable: bool = False, imports: bool = True) -> None:
+        """`portable` adds a note for each place of a pipeline that only Quire understands. Without `imports` no Python
+        tool is imported, and nothing is known about them."""
         self._portable = portable
+        self._imports = imports
         self._libraries: dict[Path, Snapshot] = {}
         self._workspaces: dict[Path, Path | None] = {}
         """By the folder of a document; None for one on the user's shelf."""
@@ -106,14 +108,14 @@ class DocumentCheck:
         from quire.library.shelf import shelf_settings
         from quire.library.snapshot import Snapshot
 
-        return Snapshot(lambda: shelf_settings(_settings(Path.cwd())))
+        return Snapshot(lambda: shelf_settings(_settings(Path.cwd())), imports=self._imports)
 
     def _library(self, folder: Path) -> Snapshot:
         """Return the library of the workspace around a folder. Its settings are read when something is looked up."""
         if folder not in self._libraries:
             from quire.library.snapshot import Snapshot
 
-            self._libraries[folder] = Snapshot(lambda: _settings(folder))
+            self._libraries[folder] = Snapshot(lambda: _settings(folder), imports=self._imports)
         return self._libraries[folder]
 
 

@@ -24,8 +24,9 @@ class PythonTools:
     nothing is known about its tools. Nothing is known about undeclared names either, because installed packages may
     provide them."""
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: Settings, *, imports: bool = True) -> None:
         self._settings = settings
+        self._imports = imports
 
     def problem(self, tool: str) -> str:
         """Return the reason why a tool cannot be used at all; empty if none is known."""
@@ -46,7 +47,7 @@ class PythonTools:
     @cached_property
     def _loaded(self) -> Mapping[str, ToolSpec] | str:
         """The tools by name, or the reason why they cannot be loaded."""
-        if not self._settings.tools.modules:
+        if not self._settings.tools.modules or not self._imports:
             return {}
         from quire.tools.python import workspace_tools
 
@@ -60,6 +61,9 @@ class PythonTools:
 
 class KnownTools(Library, DocumentResolver):
     """A library that answers the questions of a `DocumentResolver` about tools and identities."""
+
+    _imports = True
+    """If false, Python tools are not imported, and nothing is known about them."""
 
     def is_built_in(self, name: str) -> bool:
         from quire.library.callees import is_built_in
@@ -99,7 +103,7 @@ class KnownTools(Library, DocumentResolver):
 
     @cached_property
     def _python(self) -> PythonTools:
-        return PythonTools(self.settings)
+        return PythonTools(self.settings, imports=self._imports)
 
     def identities(self) -> Collection[str]:
         return {"default", *self.settings.agents}

@@ -29,8 +29,9 @@ if TYPE_CHECKING:
 class Snapshot(KnownTools):
     """The `DocumentResolver` of a workspace."""
 
-    def __init__(self, settings: Settings | Callable[[], Settings]) -> None:
+    def __init__(self, settings: Settings | Callable[[], Settings], *, imports: bool = True) -> None:
         super().__init__(settings)
+        self._imports = imports
         self._called: dict[str, DocumentInterface | None] = {}
         self._ids: dict[ItemKind, list[str]] = {}
 

@@ -1,0 +1,42 @@
+"""`quire list`: the documents here, in the user's own space, and those that come with Quire."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from pathlib import Path
+
+import click
+
+from quire.cli.stdio import write_json, write_lines
+from quire.wording import pluralize
+
+
+@click.command("list")
+@click.argument("words", metavar="[TEXT]", nargs=-1)
+@click.option("--json", "as_json", is_flag=True, help="For machines.")
+def command(words: tuple[str, ...], as_json: bool) -> None:
+    """List the documents of this workspace, of your own space, and those that come with Quire: format, name, title,
+    inputs, and how many errors and warnings each has. Inputs that may be left out are in brackets.
+
+    NAME is what `quire run` takes: a name, or a path if the document has none. With TEXT only documents whose name,
+    title, description or path contain all of its words. FREE: files are read, nothing is imported or started; broken
+    documents are listed, too, and do not change the exit code.
+    """
+    from quire.display.document_list import document_data, document_table
+    from quire.library.listing import listed_documents
+    from quire.workspace.configuration import load_settings
+    from quire.workspace.locate import find_workspace
+
+    wanted = " ".join(words).split()
+    documents = [one for one in listed_documents(load_settings(find_workspace(Path.cwd()))) if one.has(wanted)]
+    if as_json:
+        write_json([document_data(one) for one in documents])
+        return
+    if documents:
+        columns = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+        write_lines(document_table(documents, columns))
+    broken = sum(one.errors > 0 for one in documents)
+    what = f"{len(documents):,} {pluralize('document', len(documents))}" if documents else "no document"
+    further = f", {broken:,} with errors: quire check" if broken else ""
+    click.echo(f"{what}{' with these words' if wanted else ''}{further}", err=True)

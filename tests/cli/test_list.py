@@ -1,0 +1,140 @@
+"""`quire list`: the documents here, the user's own, and those built in."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.cli.conftest import Said
+
+from quire.cli import main
+
+PLAYBOOK = (
+    "# %s\n\n## INPUTS\n\n- `topic` (string): x\n- `tone` (string: dry): y\n\n## STEP 1: A\n\nSay {{topic}} {{tone}}.\n"
+)
+PIPELINE = "pipeline: %s\ndescription: Adds up.\nsteps:\n- transform: {value: ctx.n}\n"
+
+
+def write(folder: Path, name: str, text: str) -> Path:
+    file = folder / name
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(text)
+    return file
+
+
+def listed(said: Said, *words: str) -> dict[str, dict[str, Any]]:
+    said()
+    assert main(["list", *words, "--json"]) == 0
+    return {one["name"]: one for one in json.loads(said()[0])}
+
+
+def test_the_columns(workspace: Path, tmp_path: Path, said: Said) -> None:
+    write(workspace, "playbooks/team/notes.playbook.md", PLAYBOOK % "Notes")
+    write(workspace, "pipelines/sum.yaml", PIPELINE % "sum")
+    write(workspace, "docs/loose.md", PLAYBOOK % "Loose")
+    write(workspace, "README.md", "# Not a document\n")
+    write(tmp_path / "home", "playbooks/mine.playbook.md", PLAYBOOK % "Mine")
+    assert main(["list"]) == 0
+    out, err = said()
+    lines = [line.split("  ") for line in out.splitlines()]
+    assert [[cell.strip() for cell in line if cell.strip()] for line in lines[:5]] == [
+        ["FORMAT", "NAME", "TITLE", "INPUTS", "FINDINGS", "WHERE"],
+        ["playbook", "docs/loose.md", "Loose", "topic, [tone]", "here"],
+        ["pipeline", "sum", "sum", "n", "here"],
+        ["playbook", "team/notes", "Notes", "topic, [tone]", "here"],
+        ["playbook", "mine", "Mine", "topic, [tone]", "yours"],
+    ]
+    assert all(line.endswith("built in") for line in out.splitlines()[5:])
+    assert err == "7 documents\n"
+
+
+def test_every_name_can_be_run(workspace: Path, tmp_path: Path, said: Said) -> None:
+    write(workspace, "pipelines/sum.yaml", PIPELINE % "sum")
+    write(workspace, "pipelines/two.yaml", f"{PIPELINE % 'a'}---\n{PIPELINE % 'b'}")
+    write(workspace, "loose.yaml", PIPELINE % "loose")
+    write(tmp_path / "home", "pipelines/sum.yaml", PIPELINE % "sum")
+    names = [name for name, one in listed(said).items() if one["space"] != "system"]
+    assert names == ["loose.yaml", "project:sum", "two.a", "two.b", "user:sum"]
+    for name in names:
+        assert main(["run", name, "-i", "n=1", "-q"]) == 0
+
+
+def test_broken_documents_are_listed_with_their_errors(workspace: Path, tmp_path: Path, said: Said) -> None:
+    write(workspace, "bad.playbook.md", "# Bad\n\n## INPUTS\n\n- nonsense\n")
+    write(workspace, "pipelines/bad.yaml", "pipeline: [")
+    (workspace / "binary.playbook.md").write_bytes(b"\xff\xfe\x00")
+    secret = write(tmp_path, "secret.txt", PLAYBOOK % "Secret")
+    (workspace / "link.playbook.md").symlink_to(secret)
+    (workspace / "circle.playbook.md").symlink_to(workspace / "circle.playbook.md")
+    found = {name: one for name, one in listed(said).items() if one["space"] == "project"}
+    assert sorted(found) == ["bad", "binary", "circle.playbook.md", "link.playbook.md", "pipelines/bad.yaml"]
+    assert all(one["errors"] for one in found.values())
+    assert found["bad"]["format"] == "playbook"
+    assert found["link.playbook.md"]["error"] == "is a link that leads out of the workspace: it is not read"
+    assert "Secret" not in json.dumps(found)
+    assert main(["list"]) == 0
+    out, err = said()
+    assert "unreadable" in out
+    assert err.endswith(", 5 with errors: quire check\n")
+
+
+def test_words_filter(workspace: Path, said: Said) -> None:
+    write(workspace, "notes.playbook.md", PLAYBOOK % "Minutes of a meeting")
+    write(workspace, "pipelines/sum.yaml", PIPELINE % "sum")
+    assert list(listed(said, "MEETING", "minutes")) == ["notes"]
+    assert list(listed(said, "meeting minutes")) == ["notes"]
+    assert list(listed(said, "adds up")) == ["sum"]
+    said()
+    assert main(["list", "nowhere"]) == 0
+    assert said() == ("", "no document with these words\n")
+
+
+def test_programs_get_inputs_with_their_types(workspace: Path, said: Said) -> None:
+    write(workspace, "notes.playbook.md", PLAYBOOK % "Notes")
+    found = listed(said, "notes")["notes"]
+    assert found["inputs"] == [
+        {"name": "topic", "required": True, "schema": {"type": "string", "description": "x"}},
+        {"name": "tone", "required": False, "schema": {"type": "string", "description": "y", "default": "dry"}},
+    ]
+    assert found["path"] == str(workspace / "notes.playbook.md")
+    assert (found["errors"], found["warnings"], found["error"]) == (0, 0, None)
+
+
+def test_nothing_is_imported_even_if_the_user_agreed(workspace: Path, said: Said) -> None:
+    write(workspace, "quire.toml", '[tools]\nmodules = ["evil"]\n')
+    write(workspace, "evil.py", "from pathlib import Path\nPath('imported').touch()\n")
+    write(workspace, "p.playbook.md", '# P\n\n## STEP 1: A\n\n@tool(python, evil, {"a": 1})\n')
+    write(workspace, "q.yaml", "pipeline: q\nsteps:\n- tool: {name: evil, args: {}}\n")
+    assert main(["trust", "workspace", "--yes"]) == 0
+    (workspace / "imported").unlink(missing_ok=True)
+    assert set(listed(said)) >= {"p", "q.yaml"}
+    assert not (workspace / "imported").exists()
+    # `check` does import what the user agreed to.
+    assert main(["check", "p.playbook.md"]) == 0
+    assert (workspace / "imported").exists()
+
+
+def test_hostile_names_and_titles_are_harmless(workspace: Path, said: Said) -> None:
+    write(workspace, "\x1b[31mred.playbook.md", PLAYBOOK % "Evil \x1b]0;title\x07")
+    assert main(["list"]) == 0
+    out, _ = said()
+    assert "\x1b" not in out and "\x07" not in out
+    assert "Evil" in out
+
+
+@pytest.mark.parametrize("settings", ["[", "[nonsense]\n"])
+def test_broken_settings_are_one_line(workspace: Path, said: Said, settings: str) -> None:
+    write(workspace, "quire.toml", settings)
+    assert main(["list"]) == 2
+    out, err = said()
+    assert out == ""
+    assert "Traceback" not in err
+
+
+def test_a_folder_of_directives_that_leads_out_is_not_read(workspace: Path, tmp_path: Path, said: Said) -> None:
+    write(tmp_path / "outside", "x.md", "# x\n")
+    (workspace / ".ai").mkdir()
+    (workspace / ".ai" / "directives").symlink_to(tmp_path / "outside")
+    assert not any("outside" in one["path"] for one in listed(said).values())
