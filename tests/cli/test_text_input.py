@@ -44,6 +44,7 @@ def inputs(said: Said) -> dict[str, object]:
     [
         (ONE, ["green tea"], {"topic": "green tea", "tone": "dry"}),
         (ONE, ["-i", "tone=warm", "tea = good"], {"topic": "tea = good", "tone": "warm"}),
+        (ONE, ["E=mc2"], {"topic": "E=mc2", "tone": "dry"}),
         (TWO, ["tea", "-i", "depth=3"], {"topic": "tea", "depth": "3"}),
         (DEFAULT, ["a station"], {"place": "a station"}),
         (INFERRED, ["5"], {"n": 5}),
@@ -86,6 +87,9 @@ def test_a_dash_is_stdin(workspace: Path, said: Said, monkeypatch: pytest.Monkey
         (NONE, ["tea"], "TEXT is the value of an input, and d.md declares none"),
         (ONE, ["tea", "-i", "topic=x"], "TEXT is for an input that is not given yet"),
         (ONE, ["green", "tea"], "the TEXT is one argument: put it in quotes, 'green tea'"),
+        (ONE, ["topic=tea"], "topic=tea is not the value of an input; did you mean quire run … -i topic=tea?"),
+        (ONE, ["topic=tea", "tone=dry"], "the TEXT is one argument; did you mean quire run … -i topic=tea?"),
+        (NONE, ["product=tea"], "did you mean quire run … -i product=tea?"),
         (ONE, [""], "the argument TEXT is empty"),
         (ONE, ["-", "-i", "tone=@-"], "stdin can be read only once"),
         (ONE, ["@nowhere.txt"], "there is no file nowhere.txt"),

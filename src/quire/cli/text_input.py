@@ -11,6 +11,8 @@ from quire.cli.inputs import read_inputs
 from quire.display.text import one_line, pasted
 from quire.errors import CannotStart
 from quire.library.input_schema import input_schema
+from quire.patterns import late_pattern
+from quire.wording import did_you_mean
 
 if TYPE_CHECKING:
     from quire.library.document import Document
@@ -18,6 +20,7 @@ if TYPE_CHECKING:
     from quire.values import Value
 
 STDIN = "-"
+_PAIR = late_pattern(r"[A-Za-z_]\w*+=")
 _SHOWN = 6
 
 
@@ -25,7 +28,9 @@ def checked_text(words: Sequence[str], inputs: Sequence[str], file: str | None) 
     """Return the TEXT as `-i NAME=TEXT` takes it. Raises a usage error for several words, and if stdin is read
     twice."""
     if len(words) > 1:
-        raise click.UsageError(f"the TEXT is one argument: put it in quotes, {pasted(' '.join(words))}")
+        pair = next((word for word in words if _PAIR.match(word)), "")
+        hint = _with_option(pair) if pair else f": put it in quotes, {pasted(' '.join(words))}"
+        raise click.UsageError(f"the TEXT is one argument{hint}")
     text = f"@{STDIN}" if words[0] == STDIN else words[0]
     if text == f"@{STDIN}" and (file == STDIN or any(pair.endswith(f"=@{STDIN}") for pair in inputs)):
         raise click.UsageError("stdin can be read only once: TEXT and another input cannot both be stdin")
@@ -36,18 +41,20 @@ def text_input(
     document: Document, text: str, given: Collection[str], declared: Sequence[Field] | None
 ) -> dict[str, Value]:
     """Return the input that TEXT is for, with its value. Raises `CannotStart` if that is not clear."""
-    name = _meant_input(document, given)
+    name = _meant_input(document, text, given)
     return read_inputs([f"{name}={text}"], None, as_json=document.format == "pipeline", declared=declared)
 
 
-def _meant_input(document: Document, given: Collection[str]) -> str:
+def _meant_input(document: Document, text: str, given: Collection[str]) -> str:
     """Return the one required input that is not given. Without required inputs it is the only one without a default,
-    or the only one at all."""
+    or the only one at all. A TEXT that begins like a pair of a known name is a slip."""
     schema = input_schema(document)
     required, properties = schema.get("required", []), schema["properties"]
     assert isinstance(required, list)  # noqa: S101  # as `input_schema` writes them
     assert isinstance(properties, dict)  # noqa: S101
     known = [str(name) for name in properties]
+    if text.partition("=")[0] in known and "=" in text:
+        raise CannotStart(f"{one_line(text)} is not the value of an input{_with_option(text)}")
     if required:
         fitting = [str(name) for name in required if name not in given]
     else:
@@ -55,7 +62,11 @@ def _meant_input(document: Document, given: Collection[str]) -> str:
         fitting = [name for name in (plain or known) if name not in given]
     if len(fitting) == 1:
         return fitting[0]
-    raise CannotStart(_unclear(document, fitting, known))
+    raise CannotStart(_unclear(document, fitting, known) + (_with_option(text) if _PAIR.match(text) else ""))
+
+
+def _with_option(pair: str) -> str:
+    return did_you_mean(f"quire run … -i {pasted(pair)}", lead="; ")
 
 
 def _has_default(schema: Value) -> bool:
