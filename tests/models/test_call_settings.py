@@ -101,3 +101,32 @@ def test_a_wrong_setting_ends_a_run_before_it_starts(place: Place, capsys: pytes
     file = place.home / "quire.toml"
     assert f"{file}: [agents.calm] temperature must be a number from 0 to 2, not 3" in capsys.readouterr().err
     assert place.stub.requests == []
+
+
+STEPS = """pipeline: p
+dialect: quire
+steps:
+- agent: {prompt: hello, model: wild, max_tokens: 30}
+- agent: {prompt: there, model: cheap, temperature: 0}
+- agent: {prompt: again}
+"""
+
+
+def test_the_steps_of_a_pipeline_have_their_own_over_all(place: Place) -> None:
+    (place.work / "p.yaml").write_text(STEPS)
+    place.configure(TIER + '[models.tiers.wild]\nmodel = "house:large"\ntemperature = 1.5\nmax_tokens = 40\n')
+    assert main(["run", "p.yaml"]) == 0
+    assert place.sent() == [(1.5, 30, None), (0.0, 50, "low"), (0.25, 50, "low")]
+    assert [one["model"] for one in place.stub.requests] == ["large", "small", "small"]
+    place.stub.requests.clear()
+    assert main(["run", "p.yaml", "--model", "house:mine"]) == 0
+    assert [one["model"] for one in place.stub.requests] == ["mine"] * 3
+
+
+def test_a_budget_needs_the_prices_of_models_that_steps_name(place: Place, capsys: pytest.CaptureFixture[str]) -> None:
+    (place.work / "p.yaml").write_text(STEPS)
+    prices = '[models.prices."house:small"]\ninput = 1\noutput = 1\n'
+    place.configure(TIER + '[models.tiers]\nwild = "house:large"\n' + prices)
+    assert main(["run", "p.yaml", "--budget", "1.00"]) == 2
+    assert "the price of house:large is not known" in capsys.readouterr().err
+    assert place.stub.requests == []

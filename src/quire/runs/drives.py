@@ -14,7 +14,7 @@ from quire.engine.driver.journal import Journal
 from quire.engine.driver.walker import DriveLimits
 from quire.engine.ports import Model, People, Ports, Tools
 from quire.engine.records import Lease, Letter, RunRow, Status
-from quire.errors import BrokenSeal, RunState
+from quire.errors import BrokenSeal, CannotStart, ModelFailed, RunState
 from quire.models.redaction import Redacted
 from quire.plan.ways import typed_way
 from quire.runs.adapters import GivenAnswers, Nobody, Unattended
@@ -140,11 +140,21 @@ def _ports(runtime: Runtime, pins: PinnedState, gate: Tools, loader: ItemLoader,
         if pins.instead:
             return model
         if spec not in others:
-            others[spec] = Redacted(runtime.models.open(spec), redactor)
+            name = spec if ":" in spec else _named(runtime, spec, pins.model)
+            others[spec] = Redacted(runtime.models.open(name), redactor) if name else model
         return others[spec]
 
     answering = GivenAnswers(pins.answers, somebody)
     return Ports(runtime.store, model, gate, loader, answering, runtime.clock, other_model=other)
+
+
+def _named(runtime: Runtime, name: str, own: str) -> str:
+    from quire.runs.agent_models import named_model
+
+    try:
+        return named_model(name, runtime.settings.models, own)
+    except CannotStart as error:
+        raise ModelFailed(str(error), kind="no_model") from None
 
 
 def _taken(lease: Lease, seen: RunRow) -> RunRow:

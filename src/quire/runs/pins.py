@@ -343,6 +343,7 @@ async def read_pinned(text: Texts, row: RunRow, *, repairs: int, fan_out_depth: 
         bundles,
         open_document=open_document,
         context_budget=pins.callee_context_budget,
+        one_model=pins.one_model,
         rules=pins.semantics_version,
     )
     return PinnedRun(pins, document, setting)

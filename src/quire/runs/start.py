@@ -78,6 +78,7 @@ async def prepare(
         parts = _with_step_models(runtime, parts, choice.spec)
     _check_models(runtime, parts, options, choice.spec)
     plan, documents, bundles = parts.plan, parts.documents, parts.bundles
+    _check_agent_models(runtime, parts, options, choice.spec)
     folder = folder_of(document)
     if options.reuse:
         from quire.runs.reuse import find_earlier
@@ -190,6 +191,19 @@ def _check_models(runtime: Runtime, parts: _Parts, options: RunOptions, model: s
     for spec in step_models_of(parts.plans):
         runtime.models.open(spec)
     check_prices(runtime.models, asked_models(runtime, model, parts.plans, parts.bundles), options.budget)
+
+
+def _check_agent_models(runtime: Runtime, parts: _Parts, options: RunOptions, own: str) -> None:
+    """Check the models that pipelines name for their agents."""
+    if parts.one_model or not has_agents(parts.plans):
+        return
+    from quire.runs.agent_models import check_agent_models
+
+    specs = check_agent_models(parts.plans, runtime.settings, own)
+    if not runtime.queue:
+        for spec in specs:
+            runtime.models.open(spec)
+        check_prices(runtime.models, specs, options.budget)
 
 
 def _pins(

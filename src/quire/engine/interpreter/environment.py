@@ -58,5 +58,7 @@ class Environment:
     """Characters of earlier results that the playbooks among the callees send to a model; None for all."""
     work: PureWork = field(default_factory=PureWork, compare=False)
     """Counts the pure work of the walk in this setting."""
+    one_model: bool = False
+    """True if the user has named the model: then those that steps of pipelines name do not count."""
     rules: int = SEMANTICS_VERSION
     """The version of the rules of running that the run was started under."""

@@ -41,7 +41,7 @@ def run_agent(step: Step, work: Agent, path: str, frame: PipelineScope) -> Walk:
         known = ", ".join(frame.setting.profiles) or "none"
         raise StepFailed(f"there is no identity {identity} (known: {known})", kind="identity", path=path)
     if work.settings is not None:
-        profile = with_settings(profile, work.settings)
+        profile = with_settings(profile, work.settings, one_model=frame.setting.one_model)
     schema = frame.schema(work.schema, path) if work.schema else None
     prompt = work.prompt
     if work.file:
@@ -51,12 +51,12 @@ def run_agent(step: Step, work: Agent, path: str, frame: PipelineScope) -> Walk:
     return (yield from _Turn(step, work, path, frame, identity, profile, schema).run(frame.render(prompt, path)))
 
 
-def with_settings(profile: Profile, said: AgentStepSettings) -> Profile:
+def with_settings(profile: Profile, said: AgentStepSettings, *, one_model: bool = False) -> Profile:
     """Return the profile with what a step of the Quire dialect says: its model and temperature count, its limits only
-    where they are lower."""
+    where they are lower. With `one_model`, its model does not count."""
     return replace(
         profile,
-        model=said.model or profile.model,
+        model=profile.model if one_model else said.model or profile.model,
         turns=smallest(said.turns, profile.turns) or DIALECT_TURNS,
         max_tokens=smallest(said.max_tokens, profile.max_tokens),
         temperature=profile.temperature if said.temperature is None else said.temperature,
