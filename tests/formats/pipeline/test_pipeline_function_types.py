@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 from tests.formats.pipeline.reading import checked
 
@@ -22,6 +24,18 @@ steps:
   - transform:
       value: >-
         """
+
+
+@pytest.mark.parametrize(
+    ("call", "rest"),
+    [("reverse(", ")"), ("group(", ", x -> x)"), ("group(", ", x -> x.items)"), ("max(", ", 1)"), ("max(1, ", ")"),
+     ("sort(", ", x -> 1)"), ("filter(", ", x -> true)"), ("merge(review, ", ")"), ("merge(", ", review)"),
+     ("slice(", ", 1)"), ("number(", ", 1)"), ("number(1, ", ")")],
+)  # fmt: skip
+def test_nested_calls_are_looked_at_once(call: str, rest: str) -> None:
+    began = time.process_time()
+    checked(HEAD + call * 47 + "review.files" + rest * 47 + "\n")
+    assert time.process_time() - began < 2
 
 
 @pytest.mark.parametrize(

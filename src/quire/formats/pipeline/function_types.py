@@ -6,12 +6,13 @@ Nothing is reported for an argument whose kind is not known before a run.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from itertools import islice
 from typing import TYPE_CHECKING, TypeAlias
 
 from quire.expr import EvalError, Expression, compile
 from quire.expr.functions import FUNCTIONS
 from quire.expr.syntax import Constant, Each, FunctionCall, ListOf, MapOf, Node
-from quire.schema import Enum, Field, FieldType, Kind, Object, Ref, Simple
+from quire.schema import Enum, Field, FieldType, Kind, Object, Ref, Simple, types_of
 from quire.schema import ListOf as ListType
 
 if TYPE_CHECKING:
@@ -21,14 +22,19 @@ if TYPE_CHECKING:
 Infer: TypeAlias = "Callable[[Node], FieldType | None]"
 """Gives the type of an expression, with references followed; None if it is not known."""
 
+InferKey: TypeAlias = "Callable[[Node, FieldType | None], FieldType | None]"
+"""Gives the type of the body of a lambda whose parameter has a type."""
+
 _BOOL, _NUMBER, _TEXT = Simple(Kind.BOOL), Simple(Kind.NUMBER), Simple(Kind.STRING)
 _SIMPLE = {"text": _TEXT, "number": _NUMBER, "boolean": _BOOL}
 _NAMES = {Kind.BOOL: "boolean", Kind.NUMBER: "number", Kind.STRING: "text"}
 _LONGEST_TRIED = 1_000
+_LARGEST = 200
+"""Groups of larger types have no type: groups of groups would double it each time."""
 
 
-def type_of_call(call: FunctionCall, infer: Infer, infer_key: Infer) -> FieldType | None:
-    """Return the type of a call. `infer_key` knows the parameter of the lambda too."""
+def type_of_call(call: FunctionCall, infer: Infer, infer_key: InferKey) -> FieldType | None:
+    """Return the type of a call. Each argument is asked for once, or nested calls would take exponential time."""
     source = infer(call.arguments[0])
     match call.name:
         case "split" | "keys":
@@ -44,23 +50,27 @@ def type_of_call(call: FunctionCall, infer: Infer, infer_key: Infer) -> FieldTyp
         case "min" | "max":
             if len(call.arguments) == 1:
                 return source.of if isinstance(source, ListType) else None
-            kinds = {kind_of_type(infer(argument)) for argument in call.arguments}
+            kinds = {kind_of_type(type) for type in (source, *map(infer, call.arguments[1:]))}
             return _SIMPLE.get(kinds.pop() or "") if len(kinds) == 1 else None
         case "group":
             return _groups(call, source, infer_key)
         case "merge":
-            return _merged([infer(argument) for argument in call.arguments])
+            return _merged([source, *map(infer, call.arguments[1:])])
         case "number":
             plain = len(call.arguments) == 1 or kind_of_type(infer(call.arguments[1])) == "number"
             return _NUMBER if plain else None
     return _SIMPLE.get(FUNCTIONS[call.name].gives)
 
 
-def _groups(call: FunctionCall, source: FieldType | None, infer_key: Infer) -> FieldType | None:
-    key = infer_key(call.key) if call.key is not None else None
-    if not isinstance(source, ListType) or key is None:
+def _groups(call: FunctionCall, source: FieldType | None, infer_key: InferKey) -> FieldType | None:
+    if not isinstance(source, ListType) or call.key is None:
         return None
-    return ListType(Object((Field("key", key), Field("items", source))))
+    key = infer_key(call.key, source.of)
+    if key is None:
+        return None
+    fields = (Field("key", key), Field("items", source))
+    is_small = len(list(islice(types_of(fields), _LARGEST))) < _LARGEST
+    return ListType(Object(fields)) if is_small else None
 
 
 def _merged(types: list[FieldType | None]) -> FieldType | None:

@@ -105,8 +105,10 @@ class Shapes(Struct, frozen=True):
             case FunctionCall():
                 from quire.formats.pipeline.function_types import type_of_call
 
-                inner = self.inside(node, scope)
-                return type_of_call(node, lambda part: self.known(part, scope), lambda part: self.known(part, inner))
+                def of_key(part: Node, item: FieldType | None) -> FieldType | None:
+                    return self.known(part, scope.with_name(node.parameter, item))
+
+                return type_of_call(node, lambda part: self.known(part, scope), of_key)
         return None
 
     def known(self, node: Node, scope: KnownTypes) -> FieldType | None:
