@@ -162,6 +162,9 @@ WORDS = [
     "- parallel: {branches: {a: {shell: {command: 5}}}}",
     "- !expr x", "- [", "{", "}", "]", "&a *a", "  - 3", "? a", "<<: b", "\t", "'", "|",
     "- transform: {value: r.y < 'a'}",
+    "dialect: quire", "input:", "input: {a: {type: string, default: 3}, b: {type: ref, schema: S}}",
+    "  a: {type: list, of: {type: string, pattern: '(['}, max_items: 0}", "  b: {type: number, minimum: 2, maximum: 1}",
+    "fields: {x: {type: string, max_length: 3, pattern: '^a', description: d}}",
 ]  # fmt: skip
 
 

@@ -1,4 +1,5 @@
-"""Pipelines of the Quire dialect: blocks and loops in fans, conditions, survived failures, ends, limits in time."""
+"""Pipelines of the Quire dialect: blocks and loops in fans, conditions, survived failures, ends, limits in time, and
+declared inputs."""
 
 from __future__ import annotations
 
@@ -9,6 +10,9 @@ from tests.simulator.scenario import Scenario
 
 LONG = "24h"
 """Longer than any case lasts: which of two comes first, the moment would decide."""
+
+
+WORDS = "{word: {type: string, pattern: '^[a-z]+$'}, n: {type: number, minimum: 1, default: 3}}"
 
 
 class DialectPipelines(Pipelines):
@@ -110,14 +114,34 @@ class DialectPipelines(Pipelines):
     def _call(self, depth: int, sees: tuple[str, ...]) -> Built:
         """A callee has its own end, also inside of a fan."""
         before, self._fans = self._fans, 0
-        call = super()._call(depth, sees)
+        call = self._declaring_call(depth) if self._draw.chance(30) else super()._call(depth, sees)
         self._fans = before
         return call
+
+    def _declaring_call(self, depth: int) -> Built:
+        """A call of a pipeline that declares its inputs; some of them do not fit, which fails the step each time."""
+        name = f"callee{len(self.files)}"
+        self.files[f"pipelines/{name}.yaml"] = ""
+        most, self._most = self._most, 2
+        text = self.document(name, depth - 1, ("ctx.word", "ctx.n"))
+        self._most = most
+        self.files[f"pipelines/{name}.yaml"] = self.declaring(text, WORDS)
+        wrong = self._draw.chance(8)
+        return {"pipeline": name, "pass": {"word": "7" if wrong else "'tea'", **self._further()}}
+
+    def _further(self) -> Built:
+        return self._draw.pick([{}, {"n": "2"}, {"n": "null"}])
+
+    def declaring(self, text: str, inputs: str) -> str:
+        """The document with declared inputs."""
+        return text.replace(self.head, f"{self.head}input: {inputs}\n", 1)
 
 
 def draw_dialect(draw: Draw) -> Scenario:
     made = DialectPipelines(draw)
     text = made.document("simulated", draw.between(0, 3), ("ctx.topic",))
+    if draw.chance(50):
+        text = made.declaring(text, "{topic: {type: string, max_length: 5}, more: {type: number, default: 1}}")
     policy = draw.pick(UNCERTAIN)
     return Scenario(
         "dialect",
