@@ -23,6 +23,7 @@ INVALID = "it is not a valid pattern, or its repetitions are too large"
         (r"^\D\W\S.$", r"^[^0-9][^0-9A-Za-z_][^\t\n\f\r ][^\n]$"),
         (r"x\/y|\x41\t", r"x/y|\x41\t"),
         (r"(?:a|b)+?\p{Lu}", r"(?:a|b)+?\p{Lu}"),
+        ("((a|)|^)*", "((a|)|^)*"),
         ("", ""),
     ],
 )
@@ -40,6 +41,8 @@ def test_portable(pattern: str, written: str) -> None:
         ("\\", "\\ is not an escape that all readers of patterns know (character 1)"),
         ("a**", "* has nothing to repeat (character 3)"),
         ("^*", "* has nothing to repeat (character 2)"),
+        ("(?:)*", "* has nothing to repeat (character 5)"),
+        ("(^|(?:))+", "+ has nothing to repeat (character 9)"),
         ("a{,3}", r"a plain { is written \{ (character 2)"),
         ("a}", r"a plain } is written \} (character 2)"),
         ("[]a]", r"in brackets a plain ] is written \] (character 2)"),

@@ -108,6 +108,8 @@ class _Rewriting:
         written: list[str] = []
         repeatable = False
         """Whether a repetition may follow: not at the beginning, and not after another repetition or an anchor."""
+        takes = [False]
+        """Whether the groups around this place take a character: an empty group is not repeated either."""
         while self._at < len(self._pattern):
             char = self._pattern[self._at]
             if char in "*+?{":
@@ -116,8 +118,11 @@ class _Rewriting:
                 written.append(self._repetition())
                 repeatable = False
                 continue
-            repeatable = char not in "^$(|"
             written.append(self._piece(char))
+            if char == "(":
+                takes.append(False)
+            repeatable = takes.pop() if char == ")" and len(takes) > 1 else char not in "^$(|)"
+            takes[-1] = takes[-1] or repeatable
         return "".join(written)
 
     def _piece(self, char: str) -> str:
