@@ -31,6 +31,7 @@ WRITTEN = {
     "[o for o in ctx.orders if o.amount > 100]": "filter(ctx.orders, o -> o.amount > 100)",
     "sum(o.amount for o in ctx.orders)": "sum(map(ctx.orders, o -> o.amount))",
     "'yes' if ctx.ok else 'no'": "ctx.ok and 'yes' or 'no'",
+    "if ctx.ok then 'yes' else 'no'": "ctx.ok and 'yes' or 'no'",
     "ctx.ok ? 'yes' : 'no'": "ctx.ok and 'yes' or 'no'",
     "map(ctx.rows, lambda r: r.n)": "map(ctx.rows, r -> r.n)",
     "map(ctx.rows, r => r.n)": "map(ctx.rows, r -> r.n)",

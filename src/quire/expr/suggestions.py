@@ -36,6 +36,7 @@ _FUNCTION = late_pattern(r" *([A-Za-z_]\w*) *\((.*)\) *", re.DOTALL)
 _LAMBDA = late_pattern(r"lambda (\w+) *:|\(?(\w+)\)? *=>")
 _COMPREHENSION = late_pattern(rf"\[? *([^ ].*?) for (\w+) in ({_PATH})(?: if (.*?))? *\]? *", re.DOTALL)
 _PYTHON_CHOICE = late_pattern(r" *([^ ].*?) if (.*?) else (.*)", re.DOTALL)
+_THEN = late_pattern(r" *if (.*?) then (.*?) else (.*)", re.DOTALL)
 _QUESTION = late_pattern(r"([^?:]+)\?([^?:]+):([^?:]+)")
 _ASSIGNMENT = late_pattern(r" *([A-Za-z_]\w*) *= *([^= ].*)", re.DOTALL)
 _KEY = late_pattern(rf"({_PATH})\[ *(['\"])([A-Za-z_]\w*)\2 *\]")
@@ -161,6 +162,8 @@ def _comprehension(text: str) -> str:
 
 
 def _choice(text: str) -> str:
+    if found := _THEN.fullmatch(text):
+        return f"{found[1].strip()} and {found[2].strip()} or {found[3].strip()}"
     if found := _PYTHON_CHOICE.fullmatch(text):
         return f"{found[2].strip()} and {found[1]} or {found[3].strip()}"
     found = _QUESTION.fullmatch(text)

@@ -86,6 +86,28 @@ def test_everything_is_told_at_once_in_the_order_of_the_text() -> None:
     assert helps["PL030"] == "write call: {pipeline: other}"
 
 
+def test_a_mistake_in_a_step_does_not_hide_what_is_forbidden_in_it() -> None:
+    text = """\
+pipeline: x
+steps:
+  - for_each:
+      items: [1]
+      do: {fold: {init: "0", do: {tool: {name: nope, outptu: a}}, output: b}}
+      collect: {agent: {prompt: hi, identity: boss}}
+  - tool: {name: run_pipeline, args: [], other: 1}
+"""
+    found = wrong_with(text)
+    assert [(one.code, one.line) for one in found] == [
+        ("PL012", 3),
+        ("PL103", 5),
+        ("PL011", 5),
+        ("PL031", 6),
+        ("PL030", 7),
+        ("PL013", 7),
+        ("PL011", 7),
+    ]
+
+
 def test_lines_count_inside_the_fence() -> None:
     assert [one.line for one in wrong_with(f"```yaml\n{MANY}```")] == [one.line for one in wrong_with(MANY)]
 

@@ -34,7 +34,7 @@ from quire.formats.pipeline.syntax import (
 )
 from quire.formats.pipeline.walks import (
     schema_of,
-    walk,
+    walk_file,
 )
 from quire.wording import LONGEST_QUOTED, Suggestions, cut, did_you_mean
 
@@ -53,7 +53,7 @@ class Problem(Struct, frozen=True):
     """One reason to refuse a definition."""
 
     path: str
-    """The path of the step, such as `1.for_each.do`. Steps count from 1."""
+    """The path of the step, such as `1.for_each.do`; steps count from 1. Empty in a part that could not be read."""
     finding: Diagnostic
 
     @property
@@ -61,7 +61,8 @@ class Problem(Struct, frozen=True):
         return self.finding.message
 
     def __str__(self) -> str:
-        return f"step {self.path}: {self.message}" + (f" ({self.finding.help})" if self.finding.help else "")
+        step = f"step {self.path}: " if self.path else ""
+        return f"{step}{self.message}" + (f" ({self.finding.help})" if self.finding.help else "")
 
 
 class Refusal(Struct, frozen=True):
@@ -97,7 +98,7 @@ def gate(
     """
     checker = _Checker(file, identity, {*known_tools, *ALWAYS_THERE, *(("shell",) if shell else ())}, denied, hint)
     problems: list[Problem] = []
-    for path, step in (found for pipeline in file.pipelines for found in walk(pipeline)):
+    for path, step in walk_file(file):
         if finding := _kind(step):
             # The steps inside of it, if it has any, are unknown too.
             return Refusal((*problems, Problem(path, finding)))

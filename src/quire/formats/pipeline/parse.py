@@ -47,7 +47,7 @@ def parse(source: Source, *, registered: bool = False, limit: int = MAX_DOCUMENT
     known = {*schemas.schemas, *(one.name.text for one in pipelines)}
     declared = (text_of(node.get(key)) for node in mappings for key in ("schema", "pipeline"))
     unread = frozenset(name for name in declared if name and name not in known)
-    return ParseResult(source, None, diagnostics, PipelineFile(pipelines, good, unread))
+    return ParseResult(source, None, diagnostics, PipelineFile(pipelines, good, unread, tuple(reader.lost)))
 
 
 class _DocumentReader:
@@ -92,6 +92,10 @@ class _DocumentReader:
             input=inputs.fields if inputs else None,
             input_names=inputs.names if inputs else (),
         )
+
+    @property
+    def lost(self) -> list[Step]:
+        return self._steps.lost
 
     def count(self, yaml: YamlReading, registered: bool) -> None:
         """Report a file without pipeline, with several pipelines that are not registered, or with repeated names."""

@@ -49,6 +49,9 @@ Entries = dict[str, Entry]
 class StepReader:
     def __init__(self, fields: Fields) -> None:
         self._fields = fields
+        self.lost: list[Step] = []
+        """Steps that a hole replaces, as far as they could be read, and those inside of one that could not."""
+        self._inside: list[Step] = []
         self._nested = 0
         self._fans = 0
         self._dialect = DialectKeys(fields)
@@ -76,15 +79,18 @@ class StepReader:
         The YAML reader's limit on depth bounds the recursion.
         """
         found, nested = self._fields.diagnostics, self._nested
-        before = len(found)
+        before, began = len(found), len(self._inside)
         step = self._read(node, where)
         said = len(found) - before
-        if said:
-            own = said - (self._nested - nested)
-            self._nested = nested + said
-            if own or step is None:
-                return _hole(node, step)
-        return step or _hole(node, None)
+        own = said - (self._nested - nested)
+        self._nested = nested + said
+        inside = self._inside[began:]
+        del self._inside[began:]
+        if own or step is None:
+            self.lost += [step] if step else inside
+            step = _hole(node, step)
+        self._inside.append(step)
+        return step
 
     def _read(self, node: Node, where: str) -> Step | None:
         entry = self._kind(node, where)

@@ -249,6 +249,8 @@ class PipelineFile(Struct):
     schemas: tuple[Schema, ...]
     unread: frozenset[str] = frozenset()
     """Names of schemas and pipelines that are declared but could not be read."""
+    lost: tuple[Step, ...] = ()
+    """Readable parts of steps that a hole replaces."""
 
 
 HOLE = TransformBody(ExpressionText("null", expression=parse("null")))

@@ -17,6 +17,7 @@ from quire.formats.pipeline.syntax import (
     Name,
     ParallelBody,
     Pipeline,
+    PipelineFile,
     RepeatBody,
     ShellBody,
     Step,
@@ -41,6 +42,15 @@ def _below(path: str, step: Step) -> Iterator[tuple[str, Step]]:
         here = f"{path}.{step.kind}.{name}"
         yield here, part
         yield from _below(here, part)
+
+
+def walk_file(file: PipelineFile) -> Iterator[tuple[str, Step]]:
+    """Yield the steps of all pipelines with their paths, then those that a hole replaces, with an empty path."""
+    for pipeline in file.pipelines:
+        yield from walk(pipeline)
+    for step in file.lost:
+        yield "", step
+        yield from (("", part) for _, part in _below("", step))
 
 
 def holes(pipeline: Pipeline) -> tuple[Step, ...]:
