@@ -53,7 +53,8 @@ async def test_it_goes_on_from_its_last_step(file: Path, tmp_path: Path) -> None
         last = list((await runtime.view(run)).replay.progress.steps.values())[-1]
         made = await fork(runtime, run, last.label, Changes())
         ended = await runtime.drive(made.run)
-    assert isinstance(ended.result, dict) and ended.result["output"] == "a new end"
+        steps = (await runtime.view(made.run)).replay.progress.steps
+    assert ended.result is not None and list(steps.values())[-1].displayed == "a new end"
 
 
 def test_which_children_0_1_0_stopped_in_the_end_depended_on_their_timing() -> None:

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from quire.engine.driver.drive import DriveResult
-from quire.engine.records import EffectRecord
+from quire.engine.records import EffectRecord, Status
 from quire.library.document import load
 from quire.models.scripted import ScriptedModel
 from quire.runs.options import RunOptions
@@ -17,7 +17,7 @@ from quire.stores import open_store
 from quire.trust.keys import SigningKey
 from quire.trust.own_keys import keep, own_key
 from quire.trust.sign_file import sign_file, signable
-from quire.values import Value
+from quire.values import Value, encode
 from quire.workspace.configuration import load_settings
 from quire.workspace.locate import Workspace
 
@@ -85,6 +85,60 @@ All of it, {{twice}} times, about {{topic}}.
 ## ARTIFACTS
 
 type: markdown
+"""
+CHOICES = """# Choices
+
+What a playbook has only in Quire.
+
+## INPUTS
+
+- `kind` (enum: style, long): Which prompt
+
+## STEP 1: Look
+
+Look at notes.txt.
+
+@output(seen)
+
+## STEP 2: Sort
+
+@context(none)
+@model(cheap)
+
+Sort it.
+
+## STEP 3: Ask
+
+@elicit(confirm, "## Look\\n\\n{{seen}}\\n\\nIs it \\"right\\"?", default:"yes")
+
+## STEP 4: Write
+
+@prompt(file:prompts/{{kind}}.md)
+@context(seen, 3)
+
+Write it down.
+
+```if __elicit_step_3 == "yes"```
+
+### STEP 4a: Check
+
+@context(4)
+@model(reader)
+
+Check it.
+
+```endif```
+
+## STEP 5: Thank
+
+@context(none)
+
+Say thank you.
+
+## ARTIFACTS
+
+type: markdown
+from: 4
 """
 PIPELINE = """
 schema: Mark
@@ -164,6 +218,32 @@ PIPELINE_SCRIPT: Sequence[Value] = [
 ]
 
 
+CHOICE_SETTINGS = """
+[models]
+default = "script:own.json"
+[models.tiers]
+small = "script:small.json"
+[agents.reader]
+model = "script:reader.json"
+tools = ["file__read", "file__write"]
+temperature = 0.5
+[playbooks."choices"]
+agent = "reader"
+model = "script:own.json"
+"""
+CHOICE_SCRIPTS: dict[str, Sequence[Value]] = {
+    "own": [
+        {"step": "1", "tool_calls": [{"name": "file__read", "input": {"path": "notes.txt"}}]},
+        {"step": "1", "tool_calls": [{"name": "file__write", "input": {"path": "x", "content": "x"}}]},
+        {"step": "1", "reply": "**fast**"},
+        {"step": "4", "reply": "It is fast."},
+        {"step": "5", "reply": "Thank you."},
+    ],
+    "small": [{"default": "sorted"}],
+    "reader": [{"default": "checked"}],
+}
+
+
 def use(*calls: tuple[str, dict[str, Value]]) -> Value:
     return {"tool_calls": [{"name": name, "input": given} for name, given in calls]}
 
@@ -240,6 +320,25 @@ class Travel:
             await runtime.answer(run, None, "yes")
             await runtime.drive(run)
             await runtime.drive(run)
+        return run
+
+    async def choices(self, run_id: str = "") -> str:
+        """A playbook that chooses results, models and its artifact, and whose steps use a tool. Its models are scripts,
+        named as they are from the current folder, which has to be that of the workspace."""
+        home = Path(self.environ["QUIRE_HOME"])
+        home.mkdir(exist_ok=True)
+        (home / "quire.toml").write_text(CHOICE_SETTINGS)
+        self.write("choices.playbook.md", CHOICES)
+        for name, replies in CHOICE_SCRIPTS.items():
+            self.write(f"{name}.json", encode(replies))
+        settings = load_settings(Workspace(self.folder), self.environ)
+        store = open_store(self.folder / ".quire" / "quire.db", durability="process")
+        runtime = Runtime(settings, store, environ=self.environ)
+        document = load(self.folder / "choices.playbook.md")
+        run = await runtime.start(document, {"kind": "style"}, RunOptions(unattended=True), run_id=run_id)
+        ended = await runtime.drive(run)
+        await runtime.close()
+        assert ended.status is Status.COMPLETED, ended
         return run
 
     async def board(self, run_id: str = "") -> str:

@@ -91,6 +91,11 @@ def step_models_of(plans: Iterable[Plan]) -> list[str]:
     )
 
 
+def has_step_tools(plan: Plan) -> bool:
+    """Tell whether the model of a playbook step may use tools."""
+    return plan.format == "playbook" and any(step_tools(step) for _, step in plan.steps())
+
+
 def step_tools(step: Step) -> tuple[str, ...]:
     """Return the tools that the model of a playbook step may use."""
     return step.work.cast.tools if isinstance(step.work, Think) and step.work.cast else ()

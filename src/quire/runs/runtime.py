@@ -20,7 +20,7 @@ from quire.errors import BadInputs, LimitReached, RunState
 from quire.library.callees import Callees
 from quire.library.library import Library
 from quire.library.texts import ItemLoader, PromptLoader
-from quire.plan.uses import LAUNCHES, has_agents, has_threads, prompt_schemes, tool_calls
+from quire.plan.uses import LAUNCHES, has_agents, has_step_tools, has_threads, prompt_schemes, tool_calls
 from quire.plan.ways import typed_way
 from quire.runs.adapters import PROGRAM, Models, WallClock, one_name
 from quire.runs.drives import drive_run
@@ -333,7 +333,7 @@ class Runtime(StoredRuns):
         """Return the tools that a run with these plans can call under its grants. A `Gate` has to be entered first."""
         if self._tools is not None:
             return self._tools
-        agents = any(profile.tools for profile in self.agents().values())
+        agents = any(profile.tools for profile in self.agents().values()) or any(map(has_step_tools, plans))
         quiet = not tool_calls(plans) and "mcp" not in prompt_schemes(plans[0]) and not agents
         if quiet and not has_threads(plans):
             return Gate(Connections({}), Grants.of(()), Redactor({}))
