@@ -58,6 +58,14 @@ SURVIVE = "tool: {name: t, on_error: continue, default: \"'none'\", output: a}"
         (("repeat: {init: '1', do: {transform: {value: acc * 2}}, until: acc > 10, max: 9}",), 16),
         (
             (
+                "transform: {value: \"sort(split('b a'))\", output: words}",
+                'fold: {over: words, init: "\'\'", do: {transform: {value: "acc + upper(item)"}}, output: all}',
+                "transform: {value: \"format('{} {}', all, json({n: text(count(words))}))\"}",
+            ),
+            'AB {"n": "2"}',
+        ),
+        (
+            (
                 "repeat: {do: {transform: {value: round}}, until: round == 3, max: 9, output: r}",
                 "transform: {value: r}",
             ),
@@ -127,6 +135,13 @@ async def test_values_flow(house: House, steps: tuple[str, ...], expected: Value
         (("fail: {message: !expr \"'n is ' + join([ctx.n], '')\"}",), "fail", "1", "n is 3"),
         (("repeat: {do: {transform: {value: '1'}}, until: acc > 1, max: 2}",), "repeat", "1", "2 rounds"),
         (("transform: {value: '1', when: ctx.missing.x}",), "expression", "1", "missing"),
+        (
+            ("transform: {value: round(ctx.n)}",),
+            "expression",
+            "1",
+            "round needs a number, not a text in `round(ctx.n)`",
+        ),
+        (("transform: {value: 'count(range(9000000))'}",), "expression", "1", "more than 1,000,000 items"),
         (
             ("repeat: {do: {steps: [{tool: {name: t}}]}, until: 'true', max: 2}",),
             "failed",

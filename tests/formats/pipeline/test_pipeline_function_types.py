@@ -5,7 +5,16 @@ from __future__ import annotations
 import time
 
 import pytest
-from tests.formats.pipeline.reading import checked
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.depth import depth
+from tests.formats.pipeline.reading import checked, file_of
+
+from quire.expr import EvalError, ExprSyntaxError, compile, parse
+from quire.expr.functions import FUNCTIONS
+from quire.formats.pipeline.known_types import KnownTypes, Shapes
+from quire.schema import Field, Ref, violations
+from quire.values import Value
 
 HEAD = """\
 schema: Review
@@ -113,3 +122,57 @@ def test_what_check_knows(text: str, found: list[str] | None) -> None:
     else:
         assert [place for _, place in reported] == found
         assert {code for code, _ in reported} <= {"PL109", "PL110", "PL120"}
+
+
+REVIEW: dict[str, Value] = {
+    "passed": True,
+    "level": "high",
+    "score": 2.5,
+    "notes": "To be",
+    "tags": ["b", "a", "b"],
+    "files": [{"path": "x", "size": 3}, {"path": "y", "size": 1}],
+}
+LEAVES = st.sampled_from(
+    [
+        *(f"review.{name}" for name in REVIEW),
+        "review",
+        "ctx.other",
+        "1",
+        "'a'",
+        "'12'",
+        "[1, 2]",
+        "['a']",
+        "{a: 1}",
+        "null",
+    ]
+)
+
+
+def calls(inner: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
+    names = st.sampled_from(sorted(FUNCTIONS))
+    plain = st.tuples(names, st.lists(inner, min_size=1, max_size=3)).map(
+        lambda pair: f"{pair[0]}({', '.join(pair[1])})"
+    )
+    keyed = st.sampled_from([name for name, function in FUNCTIONS.items() if function.key])
+    return plain | st.tuples(keyed, inner).map(lambda pair: f"{pair[0]}({pair[1]}, x -> x)")
+
+
+@settings(max_examples=depth(200, 2_000), deadline=None)
+@given(st.recursive(LEAVES, calls, max_leaves=5), st.sampled_from([None, 3, "x", ["p"], {"q": 1}]))
+def test_what_is_inferred_is_true(text: str, other: Value) -> None:
+    """A value has the inferred type, but for the null of an empty list; a reported argument really fails."""
+    try:
+        expression = parse(text, dialect=True)
+    except ExprSyntaxError:
+        return
+    stores: dict[str, Value] = {"review": REVIEW, "other": other}
+    reported = [code for code, _ in checked(HEAD + text + "\n") if code == "PL120"]
+    try:
+        value = compile(expression).evaluate({"ctx": stores}, stores)
+    except EvalError:
+        return
+    assert reported == []
+    schemas = {schema.name: schema for schema in file_of(HEAD + text + "\n").schemas}
+    type = Shapes(schemas).infer(expression.root, KnownTypes({"review": Ref("Review")}, None, {}))
+    if type is not None and value is not None:
+        assert list(violations((Field("v", type),), {"v": value}, lambda name: schemas[name].fields)) == []
