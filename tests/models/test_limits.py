@@ -18,6 +18,8 @@ from quire.errors import ModelFailed
 from quire.models import limits
 from quire.models.choose import CallSettings, ModelSettings, ProviderLimits
 from quire.models.limits import Bucket, Gate, limited, provider_of
+from quire.models.open import open_model
+from quire.models.retry import Retrying
 
 if TYPE_CHECKING:
     from tests.models.conftest import Exchange, Stub
@@ -301,9 +303,17 @@ def counted(stub: Stub) -> Iterator[list[int]]:
 
 @pytest.mark.parametrize(("table", "most"), [("", 16), ("[models.limits.house]\nat_once = 2\n", 2)])
 def test_a_fan_of_fans_keeps_to_the_limit_of_a_real_service(
-    stub: Stub, counted: list[int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, table: str, most: int
+    stub: Stub,
+    counted: list[int],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    table: str,
+    most: int,
 ) -> None:
     from quire.cli import main
+
+    monkeypatch.setattr(limits, "PATIENCE", 0.0)
 
     home, work = tmp_path / "home", tmp_path / "work"
     home.mkdir()
@@ -313,6 +323,41 @@ def test_a_fan_of_fans_keeps_to_the_limit_of_a_real_service(
     (work / "p.yaml").write_text(FAN)
     monkeypatch.setenv("QUIRE_HOME", str(home))
     monkeypatch.chdir(work)
-    assert main(["run", "p.yaml", "--quiet"]) == 0
+    assert main(["run", "p.yaml"]) == 0
+    assert ("waiting for house: 2 at once" in capsys.readouterr().err) is (most == 2)
     assert len(counted) == 16
     assert max(counted) == 2 if most == 2 else max(counted) > 2
+
+
+def config_of(stub: Stub, **limit: int) -> ModelSettings:
+    pytest.importorskip("pydantic_ai", reason='needs the extra "llm"')
+    return ModelSettings(limits={stub.url.removeprefix("http://").removesuffix("/v1"): ProviderLimits(**limit)})
+
+
+async def test_a_provider_that_asks_to_wait_holds_no_place(stub: Stub) -> None:
+    stub.behaviours = [stub.refuse(429, headers={"Retry-After": "7"}), stub.say("meanwhile"), stub.say("at last")]
+    model = open_model(stub.spec, config_of(stub, at_once=1), {})
+    waits: list[float] = []
+
+    async def sleep(seconds: float) -> None:
+        waits.append(seconds)
+        meanwhile = await model.complete(call(run="other"), lambda piece: None)
+        assert meanwhile.text == "meanwhile"
+
+    assert isinstance(model, Retrying)
+    model._sleep = sleep
+    async with asyncio.timeout(30):
+        assert (await model.complete(call(), lambda piece: None)).text == "at last"
+    assert waits == [7.0]
+
+
+async def test_a_wait_is_not_part_of_the_time_of_a_call(stub: Stub) -> None:
+    def slow(exchange: Exchange) -> None:
+        threading.Event().wait(0.6)
+        stub.say("first")(exchange)
+
+    stub.behaviours = [slow, stub.say("second")]
+    model = open_model(stub.spec, config_of(stub, at_once=1), {})
+    first, second = ask(model, call(timeout=30.0), call(timeout=0.3))
+    assert ((await first).text, (await second).text) == ("first", "second")
+    assert len(stub.requests) == 2, "the second was not tried again"

@@ -8,6 +8,7 @@ import pytest
 
 from quire.errors import CannotStart, Refused
 from quire.library.document import load
+from quire.runs.forecast import forecast
 from quire.runs.options import RunOptions
 from quire.runs.runtime import Runtime
 
@@ -83,3 +84,12 @@ async def test_an_address_of_the_workspace_behind_a_tier_asks(clone: Clone) -> N
     (clone.folder / "quire.toml").write_text('[models.tiers]\nevil = "http://127.0.0.1:9/v1#m"\n')
     with pytest.raises(Refused, match="requests permissions that you have not confirmed"):
         await clone.started("evil", MINE)
+
+
+async def test_a_forecast_says_the_same(clone: Clone) -> None:
+    (clone.folder / "home" / "quire.toml").write_text(MINE)
+    (clone.folder / "p.yaml").write_text(pipeline("https://evil.example/v1#m"))
+    runtime = Runtime.open(clone.folder, environ={"QUIRE_HOME": str(clone.folder / "home")})
+    found = await forecast(runtime, load(clone.folder / "p.yaml"), {}, RunOptions())
+    await runtime.close()
+    assert any("the model https://evil.example/v1#m is an address" in str(one) for one in found.problems)

@@ -112,6 +112,7 @@ async def _look_here(runtime: Runtime, row: RunRow, held: PinnedRun, gate: Tools
     pins = held.pins
     if not pins.queue:
         return pins.warnings
+    from quire.runs.agent_models import check_agent_models
     from quire.runs.preflight import Start, look_ahead
     from quire.runs.static_failures import check_prices
 
@@ -125,7 +126,10 @@ async def _look_here(runtime: Runtime, row: RunRow, held: PinnedRun, gate: Tools
     library, find = runtime.library_of(shelf=pins.shelf), runtime.callees(shelf=pins.shelf).find
     found = await look_ahead(library, start, gate, runtime.models, find)
     found.raise_if_any()
-    check_prices(runtime.models, asked_models(runtime, pins.model, held.plans, bundles), pins.budget)
+    specs = asked_models(runtime, pins.model, held.plans, bundles)
+    if not pins.one_model:
+        specs += check_agent_models(held.plans, runtime.settings, pins.model)
+    check_prices(runtime.models, specs, pins.budget)
     return tuple(dict.fromkeys((*pins.warnings, *found.warnings)))
 
 

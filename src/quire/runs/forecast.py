@@ -26,6 +26,7 @@ from quire.models.choose import CHARACTERS_A_TOKEN, price_key
 from quire.plan.bounds import PlanBounds, with_inputs
 from quire.plan.pipeline_work import Agent
 from quire.plan.uses import asks_a_model, has_threads, step_tools
+from quire.runs.agent_models import check_agent_models
 from quire.runs.preflight import Start, built_in_gate, look_ahead
 from quire.runs.start import NO_BUNDLES, asked_models, folder_of
 from quire.runs.static_failures import check_prices
@@ -218,6 +219,8 @@ class _Looking:
         self._choose_for_steps(found.model.spec)
         plans = (self.plan, *self.documents.values())
         specs = asked_models(runtime, found.model.spec, plans, self._bundles)
+        if options.model is None and runtime.models.given is None:
+            specs += check_agent_models(plans, runtime.settings, found.model.spec)
         found.price = self._price(list(dict.fromkeys(filter(None, specs))), plans)
         check_prices(runtime.models, specs, options.budget)
 
