@@ -88,6 +88,16 @@ def test_many_problems_of_one_input_are_cut() -> None:
     assert problem.endswith("readers[19] must be an object, not 1; and more problems")
 
 
+def test_many_unknown_names_take_no_long_time() -> None:
+    inputs = ", ".join(f"name{at}: {{type: number, default: 1}}" for at in range(2000))
+    many = plan(f"pipeline: p\ndialect: quire\ninput: {{{inputs}}}\nsteps: [{{transform: {{value: ctx}}}}]")
+    with pytest.raises(BadInputs) as caught:
+        complete_declared(many, {f"nme{at}": 1 for at in range(2000)})
+    assert len(caught.value.problems) == 2000
+    assert caught.value.problems[0] == "unknown input nme0 (did you mean name0?)"
+    assert caught.value.problems[-1] == "unknown input nme1999"
+
+
 def test_a_pipeline_without_a_declaration_takes_anything() -> None:
     undeclared = plan("pipeline: p\nsteps: [{transform: {value: ctx}}]")
     assert complete_declared(undeclared, {"x": None}) == {"x": None}

@@ -17,6 +17,7 @@ from quire.plan.descriptions import type_words
 from quire.safe_regex import LONGEST_MATCHED
 from quire.schema import Enum, Field, FieldType, Kind, ListOf, Schema, Simple, violations
 from quire.values import InvalidValue, Value, decode, value_of
+from quire.wording import cut, first_of
 
 if TYPE_CHECKING:
     from quire.plan.nodes import Plan
@@ -24,7 +25,9 @@ if TYPE_CHECKING:
 _PART = 8
 """Units of pure work for one part of a value."""
 _SHOWN = 20
-"""Problems of one input that are listed."""
+"""Problems of one input, or names of inputs, that are listed."""
+_LONGEST_KIND = 200
+"""Characters of a type in a message."""
 
 
 def complete_declared(plan: Plan, given: Mapping[str, Value]) -> dict[str, Value]:
@@ -35,8 +38,10 @@ def complete_declared(plan: Plan, given: Mapping[str, Value]) -> dict[str, Value
     if plan.declared is None:
         return dict(given)
     declared = {one.name: one for one in plan.declared}
-    listed = f": the pipeline declares {', '.join(declared) or 'none'}"
-    problems = {name: unknown_name("input", name, declared, listed) for name in given if name not in declared}
+    listed = f": the pipeline declares {', '.join(first_of(list(declared), _SHOWN)) or 'none'}"
+    unknown = [name for name in given if name not in declared]
+    problems = {name: f"unknown input {name}" for name in unknown}
+    problems |= {name: unknown_name("input", name, declared, listed) for name in unknown[:_SHOWN]}
     values: dict[str, Value] = {}
     for name, wanted in declared.items():
         if not is_given(wanted, given):
@@ -107,7 +112,8 @@ def checking_work(plan: Plan, given: Mapping[str, Value]) -> int:
 
 def describe_field(wanted: Field) -> str:
     about = " ".join(wanted.description.split())
-    return f"{wanted.name} ({type_words(wanted.type)})" + (f": {about}" if about else "")
+    kind = cut(type_words(wanted.type), _LONGEST_KIND)
+    return f"{wanted.name} ({kind})" + (f": {about}" if about else "")
 
 
 def typed(type: FieldType, text: str) -> Value:
