@@ -26,6 +26,7 @@ from quire.engine.conversation import Message
 from quire.engine.ports import Model, ModelCall, ModelReply
 from quire.engine.records import Question, Usage
 from quire.formats.grammars import PIPELINE
+from quire.formats.pipeline.definition import as_list
 from quire.runs.launch import KnownTools, Launcher, Launching
 from quire.runs.runtime import Runtime
 from quire.trust.capabilities import Grants
@@ -201,7 +202,9 @@ async def attempt(definition: str, task: Task) -> Attempt:
             result = await launching.launch("run_pipeline_inline", arguments, launcher, people=_Yes())
             valid = result.status != "error" or "run_id" in result.data
             right = result.status == "ok" and task.right(Ran(result.data.get("output"), model.prompts, folder))
-            return Attempt(definition, valid, result.status == "ok", right, str(result.data.get("error", "")))
+            error, errors = str(result.data.get("error", "")), result.data.get("errors")
+            told = as_list(error, errors) if isinstance(errors, list) else error
+            return Attempt(definition, valid, result.status == "ok", right, told)
         finally:
             await runtime.close()
 

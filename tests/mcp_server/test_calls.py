@@ -200,7 +200,7 @@ async def test_inline_launches_go_through_the_gate(serve: Serve, mode: str) -> N
         unknown = await client.call_tool("run_pipeline_inline", {"definition": INLINE.replace("TOOL", "nope")})
         nested = await client.call_tool("run_pipeline_inline", {"definition": INLINE.replace("TOOL", "run_pipeline")})
     assert envelope(fine)["status"] == "ok"
-    assert 'the tool "nope" does not resolve' in text(unknown)
+    assert 'the tool "nope" does not resolve' in text(unknown) and "refused; nothing was started" in text(unknown)
     assert "launches or delegates" in text(nested)
     assert len(await serving.runtime.store.list()) == 1
 

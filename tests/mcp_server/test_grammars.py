@@ -83,6 +83,13 @@ async def test_all_errors_of_a_definition_come_back_with_their_places(serve: Ser
     ]
     assert errors[0]["help"].startswith('did you mean "file__read"?') and errors[0]["step"] == "1"
     assert errors[3]["text"] == "- agent: {prompt: hi, identity: boss, schema: Nothing}"
+    told = text(result).splitlines()
+    assert told[0].startswith("the inline definition is invalid; nothing was started")
+    assert told[1].startswith(
+        "- line 3, column 18, in `- tool: {name: file__raed, args: {path: quire.toml}}`: the tool "
+    )
+    assert told[2].startswith('  help: did you mean "file__read"?')
+    assert len(told) == 1 + len(errors) + sum(bool(one["help"]) for one in errors)
     for one in errors:
-        assert f"line {one['line']}, column {one['column']}: {one['message']}" in text(result)
+        assert f"line {one['line']}, column {one['column']}: {one['message']}" in found["data"]["error"]
     assert await serving.runtime.store.list() == []

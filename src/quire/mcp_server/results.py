@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import mcp_types as types
 
+from quire.formats.pipeline.definition import as_list
 from quire.runs.launch import LaunchResult
 from quire.values import Value, copy, pretty
 
@@ -70,5 +71,8 @@ def _text(envelope: LaunchResult) -> str:
         if "answer" in data:
             text = f"Run {data.get('run_id')} waits for a person. To answer: pipeline_answer, or {data['answer']}"
         return text
+    errors = data.get("errors")
+    if isinstance(errors, list) and errors:
+        return as_list(str(data.get("error", "")), errors)
     run = f" (run {data['run_id']})" if "run_id" in data else ""
     return f"{data.get('error', '')}{run}"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
@@ -95,3 +95,17 @@ def told(found: Sequence[Mistake]) -> str:
 def listed(found: Sequence[Mistake]) -> list[Value]:
     """Return the first mistakes as JSON objects."""
     return [one.as_json() for one in found[:_MOST_LISTED]]
+
+
+def as_list(error: str, errors: Sequence[Mapping[str, Value]]) -> str:
+    """Return the errors of a refused definition as a text with a line for each, and for its help.
+
+    The lines of the definition are quoted: a small model that is told positions alone repeats what it wrote.
+    """
+    verdict = error.partition(": ")[0]
+    lines = [f"{verdict}; nothing was started. Correct everything in this list, and send the whole definition:"]
+    for one in errors:
+        lines.append(f"- line {one['line']}, column {one['column']}, in `{one['text']}`: {one['message']}")
+        if one["help"]:
+            lines.append(f"  help: {one['help']}")
+    return "\n".join(lines)
