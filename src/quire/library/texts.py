@@ -1,11 +1,13 @@
 """Load texts that are named while a step runs: prompts, and the documents and knowledge that a thread asks for.
 
-A prompt (`@prompt` of a playbook) comes from the library, a file beside the document, or an MCP server.
+A prompt (`@prompt` of a playbook) comes from the library, a file beside the document, or an MCP server. Prompt files of
+pipelines (`!file`) are read when a run starts, and kept with it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterator, Mapping
+import contextlib
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import TYPE_CHECKING, cast
@@ -13,9 +15,11 @@ from typing import TYPE_CHECKING, cast
 from msgspec import Struct
 
 from quire.engine.interpreter.call_document import Opened
-from quire.errors import QuireError, Refused, StepFailed, Unreadable
+from quire.engine.requests import Load
+from quire.errors import CannotStart, QuireError, Refused, StepFailed, Unreadable
 from quire.library.callees import Callees, callee_from_pin, pinned
 from quire.patterns import late_pattern
+from quire.plan.pipeline_work import Agent
 from quire.source import read_source
 from quire.values import Value, decode, encode
 
@@ -23,7 +27,6 @@ if TYPE_CHECKING:
     from quire.engine.interpreter.environment import Environment
     from quire.engine.interpreter.thread.compose import Bundle
     from quire.engine.ports import Loader, Store
-    from quire.engine.requests import Load
     from quire.library.directives import BundleBuilder
     from quire.plan.nodes import Plan
     from quire.workspace.settings import Settings
@@ -37,11 +40,15 @@ class ItemLoader(Struct, frozen=True):
     prompts: Loader
     gathering: Callable[[], BundleBuilder]
     callees: Callable[[], Callees]
+    files: Mapping[str, str] = {}
+    """The prompt files of pipelines, as they were when the run started."""
 
     async def load(self, request: Load) -> str | None:
         if request.scheme == "letters":
             letters = [one for one in await self.store.letters(self.run) if one.sealed]
             return encode([one.text for one in letters[int(request.where) :]])
+        if request.scheme == "file" and request.where in self.files:
+            return self.files[request.where]
         if request.scheme == "leave":
             return ""  # nothing to load: the request only asks whether another thread may start
         if request.scheme not in ("directive", "knowledge", "document"):
@@ -103,7 +110,7 @@ class PromptLoader(Struct, frozen=True):
             case "library":
                 return self._library(request)
             case "file":
-                return self._file(request)
+                return read_file(request, self.folder)
             case "mcp":
                 return await self._mcp(request)
         raise StepFailed(f"prompts of the kind {request.scheme}: are not known", kind="prompt", path=request.path)
@@ -126,14 +133,6 @@ class PromptLoader(Struct, frozen=True):
             yield folder, folder
         yield user / "prompts", None
 
-    def _file(self, request: Load) -> str:
-        where = request.where
-        if self.folder is None:
-            raise _failed(request, "the document has no folder, so a file beside it cannot be read")
-        if leads_out(where):
-            raise _failed(request, "must be a path below the document's folder, without ..")
-        return _read(self.folder / PurePosixPath(where.replace("\\", "/")), self.folder, request)
-
     async def _mcp(self, request: Load) -> str:
         server, _, prompt = request.where.partition("/")
         if not server or not prompt:
@@ -141,6 +140,35 @@ class PromptLoader(Struct, frozen=True):
         if self.mcp_prompt is None:
             raise _failed(request, "no MCP servers are available here")
         return await self.mcp_prompt(server, prompt)
+
+
+MOST_PROMPT_FILES = 1_000_000
+"""Characters that all prompt files of a run have together, at most."""
+
+
+def read_prompt_files(plans: Iterable[Plan], folder: Path | None) -> dict[str, str]:
+    """Return the prompt files that agents of these plans name, by name. One that cannot be read is left out: its step
+    says why, if it is ever reached. Raises `CannotStart` if they are too large to be kept with a run."""
+    found: dict[str, str] = {}
+    for plan in plans:
+        for path, step in plan.steps():
+            where = step.work.file if isinstance(step.work, Agent) else ""
+            if where and where not in found:
+                with contextlib.suppress(StepFailed):
+                    found[where] = read_file(Load(path, step.label, "file", where), folder)
+    if (size := sum(map(len, found.values()))) > MOST_PROMPT_FILES:
+        raise CannotStart(f"the prompt files have {size:,} characters together, of at most {MOST_PROMPT_FILES:,}")
+    return found
+
+
+def read_file(request: Load, folder: Path | None) -> str:
+    """Return the text of a file below the document's folder. Raises `StepFailed`."""
+    where = request.where
+    if folder is None:
+        raise _failed(request, "the document has no folder, so a file beside it cannot be read")
+    if leads_out(where):
+        raise _failed(request, "must be a path below the document's folder, without ..")
+    return _read(folder / PurePosixPath(where.replace("\\", "/")), folder, request)
 
 
 def leads_out(where: str) -> bool:

@@ -139,6 +139,7 @@ SHAPES: Mapping[str, Shape] = {
     "warnings": _are_texts,
     "steps": _is_map_of(_is_map_of(_is_step_model)),
     "semantics_version": _is_count,
+    "files": _is_map_of(_is_text),
 }
 """The shape of each pin by name. Other names are not checked."""
 
@@ -219,6 +220,8 @@ class PinnedState(Struct, frozen=True):
     shelf: bool = False
     """True for a document of the user's shelf: its names mean documents and prompts of the shelf."""
     semantics_version: int = SEMANTICS_VERSION
+    files: Mapping[str, str] = field(default_factory=dict)
+    """The texts of the prompt files that agents name (`!file`), by name."""
 
     def settings_of(self, spec: str) -> CallSettings:
         """Return the settings of the run's own model; none for one that is called in its place."""

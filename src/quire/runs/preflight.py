@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING, TypeAlias, assert_never
 
 from msgspec import Struct, field
 
-from quire.errors import BadInputs, Denied, ToolFailed
+from quire.engine.requests import Load
+from quire.errors import BadInputs, Denied, StepFailed, ToolFailed
 from quire.library.callees import Callee, is_built_in, no_such
-from quire.library.texts import leads_out
+from quire.library.texts import leads_out, read_file
 from quire.plan.built_in_tools import SHELL
 from quire.plan.limits import nesting_problems
 from quire.plan.nodes import (
     Plan,
-    PromptSource,
     Think,
     UseTool,
 )
@@ -267,7 +267,10 @@ def _missing_prompt(at: Reached, folder: Path | None, inputs: Mapping[str, Value
     work = at.step.work
     source = work.preamble if isinstance(work, Think) else None
     if isinstance(work, Agent) and work.file:
-        source = PromptSource("file", work.file)
+        try:
+            read_file(Load("", at.step.label, "file", work.file), folder)
+        except StepFailed as error:
+            return f"step {at.place}: {error.message}"
     if source is None or source.scheme != "file":
         return ""
     where = PLACEHOLDER.sub(lambda found: str(inputs.get(found[1], found[0])), source.where)

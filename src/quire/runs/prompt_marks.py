@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from quire.engine.progress import place_in_plan
+from quire.formats.pipeline.prompts import template
 from quire.plan.nodes import (
     Reference,
     Template,
@@ -44,6 +45,9 @@ def template_of(view: RunView, path: str) -> Template | None:
     place = place_in_plan(path)
     while place:
         if (step := steps.get(place)) is not None:
+            if isinstance(step.work, Agent) and step.work.file:
+                text = view.pins.files.get(step.work.file)
+                return None if text is None else template(text)
             return step.work.prompt if isinstance(step.work, Think | Agent) else None
         place = place.rpartition("/")[0]
     return None

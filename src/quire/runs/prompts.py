@@ -60,11 +60,13 @@ def _prompt_of_pipeline(document: Document, path: str, given: Mapping[str, Value
     from quire.engine.interpreter.pipeline.preview import preview_agent
     from quire.formats.pipeline.inputs import needed_inputs
     from quire.library.lookup import tree_of
+    from quire.library.texts import read_prompt_files
     from quire.runs.pins import pinned_profiles, read_profiles
 
     plan, given = document.runnable(), {**defaults_of(document.runnable()), **given}
     profiles = read_profiles(pinned_profiles(settings.agents))
-    found = preview_agent(plan, path, given, Environment(profiles={"default": Profile(), **profiles}))
+    files = read_prompt_files((plan,), Path(document.name).parent)
+    found = preview_agent(plan, path, given, Environment(profiles={"default": Profile(), **profiles}), files)
     missing = [name for name in needed_inputs(tree_of(document)) if name not in given]
     notes = [f"no value for {name}: its name in brackets stands for it (-i {name}=…)" for name in missing]
     return replace(found, notes=(*notes, *found.notes))
@@ -160,7 +162,9 @@ def _prompt_of_pipeline_run(view: RunView, named: str) -> Preview:
         note = f"step {step.label} has asked {len(fitting)} times: this is {fitting[0]}; others by their path: {others}"
         return Preview(asked[fitting[0]], (note,) if others else ())
     profiles = read_profiles(view.pins.profiles)
-    found = preview_agent(plan, path, view.stores, Environment(identity=view.pins.identity, profiles=profiles))
+    found = preview_agent(
+        plan, path, view.stores, Environment(identity=view.pins.identity, profiles=profiles), view.pins.files
+    )
     note = f"step {step.label} has not asked its model in this run: what is not recorded has its name in brackets"
     return replace(found, notes=(note, *found.notes))
 

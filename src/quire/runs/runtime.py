@@ -321,6 +321,7 @@ class Runtime(StoredRuns):
                 one_model=pins.one_model, granted=default_grants(self.settings, pins.allow)
             ),
             lambda: self.callees(one_model=pins.one_model, allow=pins.allow, shelf=pins.shelf),
+            pins.files,
         )
 
     @cached_property

@@ -18,6 +18,7 @@ from quire.engine.ports import Scripted
 from quire.errors import BadInputs
 from quire.library.callees import Callee, pinned
 from quire.library.document import Document
+from quire.library.texts import read_prompt_files
 from quire.library.verify import require_signed
 from quire.models.choose import Choice
 from quire.plan.pipeline_work import Agent
@@ -248,6 +249,7 @@ def _pins(
         door=options.door,
         reuse=options.reuse,
         shelf=parts.shelf,
+        files=read_prompt_files(parts.plans, Path(folder) if folder else None),
     )
 
 

@@ -125,6 +125,8 @@ def optional_inputs(pipeline: Pipeline) -> tuple[str, ...]:
 def unread_inputs(pipeline: Pipeline, given: Iterable[str]) -> tuple[str, ...]:
     """Return the given names that no step reads as an input: most of them are misspelled."""
     read: set[str] = set()
+    if any(isinstance(step.body, AgentBody) and step.body.is_file for _, step in walk(pipeline)):
+        return ()  # a prompt file may refer to any of them
     found = list(uses(pipeline))
     for use, after in zip_longest(found, found[1:]):
         of_a_get = after is not None and after.optional and after.path[0] == "ctx"

@@ -221,7 +221,12 @@ class StepReader:
             message = "!file needs the name of a file, relative to the document"
             self._fields.report(codes.VALUE, message, self._fields.visible(entry), "write !file prompts/review.md")
             return None, True
-        return Text(node.text.strip(), node.body, node), True
+        where = node.text.strip().replace("\\", "/")
+        if where.startswith(("/", "~")) or ":" in where or ".." in where.split("/"):
+            message = f"{self._fields.shown(where)} is not below the folder of the document"
+            self._fields.report(codes.VALUE, message, node.span, "a prompt file is named relative to the document")
+            return None, True
+        return Text(where, node.body, node), True
 
     def _capabilities(self, entry: Entry) -> tuple[Name, ...]:
         node = entry.value

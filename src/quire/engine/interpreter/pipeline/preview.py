@@ -17,6 +17,7 @@ from quire.engine.interpreter.preview import Preview
 from quire.engine.requests import ModelRequest, Offer
 from quire.errors import CannotStart, StepFailed
 from quire.expr import RESERVED
+from quire.formats.pipeline.prompts import template
 from quire.plan.descriptions import instead_of_model
 from quire.plan.nodes import (
     Plan,
@@ -26,6 +27,7 @@ from quire.plan.nodes import (
 from quire.plan.pipeline_work import (
     Agent,
     Parallel,
+    Repeat,
 )
 from quire.values import Value, encode
 
@@ -33,16 +35,24 @@ if TYPE_CHECKING:
     from quire.engine.interpreter.environment import Environment
 
 
-def preview_agent(plan: Plan, target: str, stores: Mapping[str, Value], setting: Environment) -> Preview:
-    """Return the first model call of the agent step at a path of the plan, with the values in `stores`.
+def preview_agent(
+    plan: Plan, target: str, stores: Mapping[str, Value], setting: Environment, files: Mapping[str, str]
+) -> Preview:
+    """Return the first model call of the agent step at a path of the plan, with the values in `stores` and the texts of
+    its prompt files in `files`.
 
     Raises `CannotStart` if the step is not an agent, or cannot reach its model call.
     """
     step = dict(plan.steps())[target]
     if not isinstance(step.work, Agent):
         raise CannotStart(f"step {step.label} asks no model: {instead_of_model(step)}")
-    prompt = _filled(step.work.prompt, stores, {*stores, *_names(plan)})
-    work = replace(step.work, prompt=Template((prompt,)))
+    text = step.work.prompt
+    if step.work.file:
+        if step.work.file not in files:
+            raise CannotStart(f"step {step.label} would fail: the prompt file {step.work.file} cannot be read")
+        text = template(files[step.work.file])
+    prompt = _filled(text, stores, {*stores, *_names(plan)})
+    work = replace(step.work, prompt=Template((prompt,)), file="")
     walk = run_agent(step, work, target, PipelineScope(setting, plan, dict(stores)))
     answer: Any = None
     try:
@@ -85,4 +95,8 @@ def _names(plan: Plan) -> set[str]:
             names.add(step.capture.name)
         if isinstance(step.work, Parallel):
             names |= {name for name, _ in step.work.branches} | {"errors"}
+        if isinstance(step.work, Repeat):
+            names.add("round")
+        if step.guard is not None and step.guard.goes_on:
+            names.add("errors")
     return names
