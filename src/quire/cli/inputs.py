@@ -14,7 +14,6 @@ from msgspec.structs import replace
 from quire.cli.app import CLOSED
 from quire.display.keyboard import STDIN
 from quire.display.text import one_line, visible
-from quire.engine.declared_inputs import typed
 from quire.engine.inputs import checked_input, complete_inputs, describe, missing_inputs
 from quire.errors import BadInputs, CannotStart
 from quire.source import read_bytes, read_to_end
@@ -57,6 +56,8 @@ def read_inputs(
             problems.append(str(error))
             continue
         if name in types:
+            from quire.engine.declared_inputs import typed
+
             inputs[name] = typed(types[name], value)
         else:
             inputs[name] = value_of(value) if as_json and not text.startswith("@@") else value

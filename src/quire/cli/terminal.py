@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Literal
 import click
 
 from quire.display.keyboard import STDIN, drop_typed
-from quire.display.question_text import question_lines
 from quire.display.text import one_line, place, wrapped
 from quire.engine.interpreter.playbook.steps import WrongAnswer, checked_answer
 from quire.patterns import late_pattern
@@ -116,6 +115,8 @@ def question_text(question: Question, *, by_path: bool = False) -> str:
     title = question.path if by_path else one_line(question.title)
     head = place(question.way) + (f" ({title})" if title and title != question.prompt else "") + " asks:"
     styled = sys.stderr.isatty() and os.environ.get("TERM", "") not in ("dumb", "unknown", "")
+    from quire.display.question_text import question_lines
+
     lines = [question_lines(head, question.prompt, styled=styled)]
     lines += [f"  {number}. {one_line(option)}" for number, option in enumerate(question.options, 1)]
     return "\n".join(lines)

@@ -12,12 +12,10 @@ from quire.display.outline import used
 from quire.display.tables import paragraph, short, table
 from quire.display.text import one_line, visible
 from quire.plan.descriptions import (
-    fields_words,
     guard_texts,
     on_error_text,
     source_text,
     step_title,
-    type_words,
     written,
 )
 from quire.plan.nodes import (
@@ -44,6 +42,10 @@ from quire.plan.pipeline_work import (
     Transform,
 )
 from quire.plan.thread import Thread
+from quire.plan.type_words import (
+    fields_words,
+    type_words,
+)
 from quire.schema import Field, field_schema
 from quire.values import Value, encode
 

@@ -23,7 +23,6 @@ from urllib.parse import urldefrag, urlsplit
 
 from quire.errors import CannotStart
 from quire.models.choose import NO_SETTINGS, ModelSettings, ProviderSettings, ollama_url, price_key
-from quire.models.downloads import pulled_model, pulled_models
 from quire.wording import did_you_mean, nearest
 
 if TYPE_CHECKING:
@@ -82,6 +81,7 @@ def _open(spec: str, config: ModelSettings, environ: Mapping[str, str]) -> Model
 
 
 def _local(name: str, environ: Mapping[str, str]) -> Model:
+    from quire.models.downloads import pulled_model, pulled_models
     from quire.models.local import LocalModel
 
     found = pulled_model(name, environ)
@@ -195,6 +195,8 @@ def _refused(spec: str, message: str) -> str:
 
 
 def _nearest(spec: str, config: ModelSettings, environ: Mapping[str, str]) -> str:
+    from quire.models.downloads import pulled_models
+
     names = [f"local:{one.name}" for one in pulled_models(environ)]
     names += list(config.tiers) + [f"{provider}:" for provider in config.providers]
     try:

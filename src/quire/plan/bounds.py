@@ -46,7 +46,6 @@ from quire.plan.pipeline_work import (
 )
 from quire.plan.thread import Thread
 from quire.plan.uses import OWN, OWN_TOOLS
-from quire.schema import ListOf, Object, Ref
 
 if TYPE_CHECKING:
     from quire.values import Value
@@ -312,6 +311,8 @@ class _Counting(Struct):
 def _longest_list(source: Formula, plan: Plan) -> int | None:
     """Return how many items a list can have that a path such as `ctx.tickets` finds in the declared inputs; None if
     that is not known. A step that writes a store of the name may write any list."""
+    from quire.schema import ListOf, Object, Ref
+
     path = _PATH.fullmatch(source.text.strip()) if plan.declared else None
     if path is None:
         return None

@@ -1,9 +1,8 @@
-"""Words for steps and types: the texts that outlines, flowcharts, previews and progress share."""
+"""Words for steps: the texts that outlines, flowcharts, previews and progress share."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from typing import assert_never
+from collections.abc import Iterator
 
 from quire.plan.nodes import (
     Comparison,
@@ -23,8 +22,6 @@ from quire.plan.pipeline_work import (
     Select,
     Stop,
 )
-from quire.schema import Enum, Field, FieldType, ListOf, Object, Ref, Simple
-from quire.values import encode
 from quire.wording import pluralize
 
 QUESTIONS = {"input": "asks for text", "confirm": "asks yes or no", "select": "asks to choose"}
@@ -118,44 +115,3 @@ def guard_texts(guard: Guard) -> Iterator[str]:
         yield f"a failure is survived, its value is {value}"
     if guard.timeout is not None:
         yield f"at most {guard.timeout:g} seconds"
-
-
-_MOST_OPTIONS = 20
-
-
-def fields_words(fields: Iterable[Field]) -> str:
-    """Return fields with their types on one line, for people."""
-    return ", ".join(f"{one.name} {type_words(one.type)}{'' if one.required else ' (optional)'}" for one in fields)
-
-
-def type_words(type: FieldType) -> str:
-    """Return a type with its limits on one line, for people."""
-    match type:
-        case Enum(values=values):
-            more = len(values) - _MOST_OPTIONS
-            listed = " | ".join(encode(value) for value in values[:_MOST_OPTIONS])
-            return f"one of {listed}" + (f" and {more} more" if more > 0 else "")
-        case ListOf(of=of, max_items=most):
-            return f"list of {type_words(of)}" + ("" if most is None else f" (at most {most:,})")
-        case Object(fields=fields):
-            return f"{{{fields_words(fields)}}}"
-        case Ref(schema=schema):
-            return schema
-        case Simple(kind=kind):
-            limits = ", ".join(_limit_words(type))
-            return f"{kind.value} ({limits})" if limits else kind.value
-        case _:
-            assert_never(type)
-
-
-def _limit_words(type: Simple) -> Iterator[str]:
-    if type.minimum is not None and type.maximum is not None:
-        yield f"{type.minimum} to {type.maximum}"
-    elif type.minimum is not None:
-        yield f"at least {type.minimum}"
-    elif type.maximum is not None:
-        yield f"at most {type.maximum}"
-    if type.max_length is not None:
-        yield f"at most {type.max_length:,} characters"
-    if type.pattern is not None:
-        yield f"matches {type.pattern}"

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, cast
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from quire.engine.declared_inputs import complete_declared
 from quire.engine.inputs import complete_inputs
 from quire.engine.records import EffectRecord, Event, NewRun, RunRow, RunUpdate, Status
 from quire.engine.requests import BREAK
@@ -283,6 +282,8 @@ def _inputs(view: RunView, sets: Mapping[str, Value]) -> Mapping[str, Value]:
     `BadInputs` for a name that the document does not have."""
     plan = view.document.runnable()
     if plan.format == "pipeline":
+        from quire.engine.declared_inputs import complete_declared
+
         return complete_declared(plan, {**view.pins.inputs, **sets})
     known = [wanted.name for wanted in plan.inputs] if plan.format == "playbook" else list(view.pins.inputs)
     if problems := [unknown(name, known, "the document has no input") for name in sets if name not in known]:

@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING, cast
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from quire.engine.declared_inputs import problem_of, unwritten_inputs
 from quire.engine.driver.replay import Begin, expanded, to_perform_again
 from quire.engine.inputs import input_value
 from quire.engine.records import Batch, EffectRecord, RunRow, RunUpdate, Status, has_shape
@@ -131,6 +130,8 @@ def checked_overrides(document: Document, given: Mapping[str, Value], *, way: st
     plan, text = document.runnable(), document.source.text
     inside = JOINT in way
     declared = {wanted.name: wanted for wanted in plan.inputs} if plan.format == "playbook" and not inside else {}
+    from quire.engine.declared_inputs import problem_of, unwritten_inputs
+
     fields = {} if inside else unwritten_inputs(plan)
     words = None if inside or reads_any(plan.format, text) else mentioned(text)
     values: dict[str, Value] = {}

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 from msgspec.structs import replace
 
-from quire.engine.declared_inputs import complete_declared
 from quire.engine.inputs import complete_inputs
 from quire.engine.ports import Scripted
 from quire.errors import BadInputs
@@ -290,7 +289,11 @@ def _values(plan: Plan, inputs: Mapping[str, Value], started: Started | None) ->
     """Return the inputs as the run gets them."""
     if started is not None:
         return started.inputs
-    return complete_declared(plan, inputs) if plan.format == "pipeline" else complete_inputs(plan, inputs)
+    if plan.format != "pipeline":
+        return complete_inputs(plan, inputs)
+    from quire.engine.declared_inputs import complete_declared
+
+    return complete_declared(plan, inputs)
 
 
 def folder_of(document: Document) -> str | None:

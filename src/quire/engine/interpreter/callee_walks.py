@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
-from quire.engine.declared_inputs import checking_work, complete_declared
 from quire.engine.requests import (
     Boundary,
     Bounds,
@@ -56,6 +55,8 @@ def called_with(plan: Plan, given: Mapping[str, Value], path: str, work: PureWor
     a wrong call."""
     if plan.declared is None:
         return dict(given)
+    from quire.engine.declared_inputs import checking_work, complete_declared
+
     work.used += checking_work(plan, given)
     try:
         return complete_declared(plan, given)

@@ -18,7 +18,7 @@ from quire.formats.pipeline.walks import (
     holes,
     walk,
 )
-from quire.plan.descriptions import type_words
+from quire.plan.type_words import type_words
 from quire.schema import Enum, Field, FieldType, ListOf, Object, Ref, Simple, violations
 
 if TYPE_CHECKING:

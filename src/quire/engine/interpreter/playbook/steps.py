@@ -13,7 +13,6 @@ from quire.engine.conversation import CUT_OFF, Message, Offered, early_end
 from quire.engine.earlier_results import Entry
 from quire.engine.interpreter.callee_walks import below
 from quire.engine.interpreter.environment import Profile
-from quire.engine.interpreter.tool_turns import ToolTurns
 from quire.engine.requests import Emit, HumanRequest, Load, ModelRequest, Offer, Request, ToolRequest
 from quire.errors import StepFailed
 from quire.plan.built_in_tools import ASK, WRITE
@@ -91,6 +90,8 @@ class _Call:
             return reply
         found: list[list[Any]] = yield Offer(f"{self._path}/offer", self._label, self._cast.tools, reads_only=True)
         self._offered = tuple(Offered(*one) for one in found if canonical(one[0]) != ASK)
+        from quire.engine.interpreter.tool_turns import ToolTurns
+
         turns = ToolTurns(self._path, self._label, self._agent, self._offered, self._request, reads_only=True)
         reply = yield from turns.run(messages)
         self.last = turns.last
