@@ -244,6 +244,46 @@ CHOICE_SCRIPTS: dict[str, Sequence[Value]] = {
 }
 
 
+LETTERS = """
+schema: Letter
+fields:
+  text: {type: string, max_length: 60, pattern: '^Dear', description: "One sentence."}
+  lines: {type: number, minimum: 1, maximum: 3}
+---
+pipeline: letters
+dialect: quire
+input:
+  readers: {type: list, of: {type: string}, max_items: 3, description: "Who gets one."}
+  tone: {type: enum, values: [warm, dry], default: dry}
+  motto: {type: string, required: false}
+steps:
+  - for_each:
+      over: ctx.readers
+      on_error: continue
+      max_parallel: 1
+      do: {agent: {prompt: "A {tone} letter to {item}.", schema: Letter}}
+      collect: {transform: {value: "map(pipe, one -> one.text)"}}
+      output: letters
+  - call: {pipeline: signed, pass: {letters: letters, by: "get(ctx, 'motto')"}, output: bundle}
+  - agent: {prompt: "Send {bundle}."}
+"""
+SIGNED = """
+pipeline: signed
+dialect: quire
+input:
+  letters: {type: list, of: {type: string}}
+  by: {type: string, default: "the team"}
+steps:
+  - transform: {value: "join(letters, ' ') + ' By ' + by"}
+"""
+LETTERS_SCRIPT: Sequence[Value] = [
+    '{"text": "Dear Ann.", "lines": 1}',
+    '{"text": "Hello Bob.", "lines": 9}',
+    '{"text": "Dear Bob.", "lines": 2}',
+    "Sent.",
+]
+
+
 def use(*calls: tuple[str, dict[str, Value]]) -> Value:
     return {"tool_calls": [{"name": name, "input": given} for name, given in calls]}
 
@@ -338,6 +378,14 @@ class Travel:
         run = await runtime.start(document, {"kind": "style"}, RunOptions(unattended=True), run_id=run_id)
         ended = await runtime.drive(run)
         await runtime.close()
+        assert ended.status is Status.COMPLETED, ended
+        return run
+
+    async def letters(self, run_id: str = "") -> str:
+        """A pipeline that declares its inputs, calls another one that does, and has a reply corrected."""
+        self.write("letters.yaml", LETTERS)
+        self.write("pipelines/signed.yaml", SIGNED)
+        run, ended = await self.run("letters.yaml", {"readers": ["Ann", "Bob"]}, LETTERS_SCRIPT, run_id=run_id)
         assert ended.status is Status.COMPLETED, ended
         return run
 
