@@ -19,7 +19,7 @@ from quire.display.commands import (
     fork_command,
     resume_command,
 )
-from quire.display.run_json import answer_data, question_data, row_data, step_data
+from quire.display.run_json import answer_data, question_data, reused_data, row_data, step_data
 from quire.engine.records import Status
 from quire.engine.requests import BREAK
 from quire.plan.ways import last_label
@@ -51,6 +51,7 @@ def head_data(view: RunView, *, driven_here: bool, broken_seal: str = "") -> dic
         "questions": [{**question_data(one), "hash": one.hash} for one in view.questions],
         "answers": [answer_data(way, record) for way, record in view.answers[-MOST_ANSWERS:]],
         "effects_total": len(view.effects),
+        **reused_data(view),
         "finished": row.status is Status.COMPLETED,
         "settable": can_set(view),
         "driven_here": driven_here,

@@ -67,13 +67,16 @@ def view_data(view: RunView) -> dict[str, Value]:
         "output": view.value if view.replay.finished else None,
         "artifact": view.artifact if view.replay.finished else None,
         "artifact_type": view.artifact_type,
-        **(_reused(view) if view.pins.reuse else {}),
+        **reused_data(view),
         **view.details,
         **(_thread(view.thread, progress) if view.thread else {}),
     }
 
 
-def _reused(view: RunView) -> dict[str, Value]:
+def reused_data(view: RunView) -> dict[str, Value]:
+    """Return what the run has taken from another one; nothing for most runs."""
+    if not view.pins.reuse:
+        return {}
     from quire.display.reuse import reuse_data
 
     return {"reused": reuse_data(view.reuse)}

@@ -63,7 +63,7 @@ class RunView(RunOutcome, frozen=True):
         """The replies that the run has taken from another one, as far as its own journal tells."""
         from quire.runs.reuse import reuse_of
 
-        return reuse_of(self.pins.reuse, self.effects, self.replay.progress)
+        return reuse_of(self.pins.reuse, self.effects, self.progress)
 
     def _way(self, path: str) -> str:
         request = self.replay.asked.get(path)

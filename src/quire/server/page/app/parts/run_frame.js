@@ -134,6 +134,12 @@ function Facts({ head }) {
           <dd>
             <${Link} to="/runs/${head.origin.run}">${head.origin.run}</${Link}> at step ${head.origin.step}</dd></div>
       `}
+      ${head.reused && html`
+        <div>
+          <dt>Reused</dt>
+          <dd>${plural(head.reused.replies, "reply", "replies")} of <${Link} to="/runs/${head.reused.run}">${head.reused
+            .run}</${Link}>${head.reused.saved.cost ? `, saved ${money(head.reused.saved.cost)}` : ""}</dd></div>
+      `}
     </dl>
     ${head.warnings.length > 0 && html`
       <details class="warnings">

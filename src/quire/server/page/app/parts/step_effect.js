@@ -91,6 +91,8 @@ function ModelCall({ run, effect, alone }) {
   const text = typeof reply === "object" && reply ? reply.text : reply;
   const uses = (typeof reply === "object" && reply?.uses) || [];
   return html`
+    ${effect.reused &&
+      html`<p class="soft">Reused from run <${Link} to="/runs/${effect.reused}">${effect.reused}</${Link}></p>`}
     <details class="sent" open=${alone}>
       <summary>Prompt as sent <span class="soft">${plural(
         effect.messages?.length ?? 0,
