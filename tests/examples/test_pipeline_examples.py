@@ -51,7 +51,13 @@ EXAMPLES = Path(__file__).parents[2] / "examples"
 ELSEWHERE = {".quire", "guest-house", "cluster"}
 """What runs leave behind; the example of directives, which has tests of its own; and no pipeline at all."""
 
-FILES = sorted(path for path in EXAMPLES.rglob("*.yaml") if not ELSEWHERE & set(path.parts))
+FILES = sorted(
+    path
+    for path in EXAMPLES.rglob("*.yaml")
+    if not ELSEWHERE & set(path.parts) and "\ndialect: quire\n" not in path.read_text(encoding="utf-8")
+)
+"""The pipelines of the seed's language; those of the dialect are workflows, which have tests of their own."""
+
 READERS = {"Ada": "clarity", "Ben": "brevity", "Cleo": "an address"}
 
 

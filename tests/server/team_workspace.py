@@ -71,7 +71,7 @@ def tickets(count: int) -> list[Value]:
 
 def write_documents(folder: Path) -> None:
     """Write the documents of the team and the scripts of their models."""
-    for name in ("incident-report", "release-notes", "meeting-minutes"):
+    for name in ("incident-report", "announcement", "meeting-minutes"):
         document, script = f"{name}.playbook.md", f"{name}.script.json"
         shutil.copy(EXAMPLES / name / document, folder / document)
         entries = json.loads((EXAMPLES / name / script).read_text())
@@ -119,11 +119,11 @@ async def triage(runtime: Runtime, count: int) -> str:
 
 async def ordinary_day(runtime: Runtime) -> dict[str, str]:
     """Start the runs of an ordinary day. Return their ids by what is special about them."""
-    commits = (EXAMPLES / "release-notes" / "commits.txt").read_text()
+    commits = (EXAMPLES / "announcement" / "commits.txt").read_text()
     notes: dict[str, Value] = {"version": "2.4.0", "commits": commits, "audience": "developers"}
     answers = {"4": "yes", "6a": "on Thursday"}
     runs = {
-        "release": await start(runtime, "release-notes.playbook.md", notes),
+        "release": await start(runtime, "announcement.playbook.md", notes),
         "waiting": await incident(runtime),
         "done": await incident(runtime, answers=answers),
         "triage": await triage(runtime, 40),

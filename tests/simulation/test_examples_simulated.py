@@ -68,9 +68,17 @@ def _first(examples: list[Example]) -> list[Example]:
     return list({(one.name, one.document): one for one in reversed(examples)}.values())[::-1]
 
 
+def _workflow(name: str, inputs: str = "") -> Example:
+    read = json.loads((EXAMPLES / name / inputs).read_text(encoding="utf-8")) if inputs else {}
+    return Example(name, f"{name}.yaml", f"{name}.script.json", read)
+
+
 ALL = [
     *_first([_playbook(case) for case in playbooks.CASES if (EXAMPLES / case.example).exists()]),
     *_first([_pipeline(case) for case in pipelines.CASES]),
+    # Those that work on a git repository are left to the tests that have one.
+    _workflow("issue-triage", "issues.json"),
+    _workflow("invoice-extraction"),
     # What only a sandbox can run is left to the tests that have one.
     *_first([_house(case) for case in house.CASES if not case.shell and not case.options]),
 ]

@@ -9,13 +9,13 @@ server = MCPServer("house")
 
 @server.prompt()
 def style() -> str:
-    """The rules that every change has to keep."""
+    """The rules that every document has to keep."""
     return "\n".join(
         (
             "The style of the house:",
             "- names are whole words",
-            "- an error says what to do next",
-            "- no comment repeats the code",
+            "- the decision comes first, its reasons after it",
+            "- every number has a source",
         )
     )
 
