@@ -18,11 +18,13 @@ from quire.values import Value
 BLOCKS = 15
 PARSES = 300
 EVALUATIONS = 3_000
+CALLS = 500
 
 STORES: dict[str, Value] = {
     "a": {"b": 7},
     "n": 3,
     "name": "Ada",
+    "many": list(range(CALLS)),
     "numbers": [3, 1],
     "pairs": [[1, 2], [3]],
     "review": {"passed": True, "notes": "fine"},
@@ -93,6 +95,13 @@ def costs(text: str) -> tuple[float, float]:
     return min(evaluating), min(parsing)
 
 
+def call_cost(text: str) -> float:
+    """Seconds for one call of a function, as the body of a lambda: beginning and measuring a whole evaluation, which
+    takes one to three microseconds, is shared by many calls."""
+    evaluate = compile(parse(f"count(map(ctx.many, one -> {text}))", dialect=True)).evaluate
+    return min(best(lambda: evaluate(BINDINGS, STORES), 1) for _ in range(8 * BLOCKS)) / CALLS
+
+
 def measure() -> list[Row]:
     rows = []
     for name, text in EXPRESSIONS.items():
@@ -108,7 +117,7 @@ def measure() -> list[Row]:
     micros = evaluating * 1e6
     rows.append(Row("two lambdas over 8 records: one evaluation", micros, "µs", "at most 15", micros <= 15))
     for text in FUNCTIONS.values():
-        speed = 1e-3 / costs(text)[0]
+        speed = 1e-3 / call_cost(text)
         rows.append(Row(f"calls per second: {text}", speed, "k/s", "at least 300", speed >= 300))
     return rows
 

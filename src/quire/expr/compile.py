@@ -98,6 +98,9 @@ def compile(expression: Expression) -> Compiled:
         raise ExprSyntaxError(_NO_ROOM, expression.root.span) from None
 
 
+_CALL = 5
+"""Nodes that take as long as calling a function, beside the work that the function charges itself."""
+
 _BUILDERS = (ListOf, MapOf, Each, Arithmetic)
 
 
@@ -187,6 +190,9 @@ def _cost(body: Node) -> int:
         cost += 1
         if isinstance(node, Each):
             stack.append(node.source)
+        elif isinstance(node, FunctionCall):
+            cost += _CALL
+            stack.extend(node.arguments)
         else:
-            stack.extend(node.arguments if isinstance(node, FunctionCall) else children(node))
+            stack.extend(children(node))
     return cost
