@@ -26,7 +26,6 @@ from quire.engine.driver.drive import DriveResult
 from quire.engine.progress import Progress
 from quire.engine.records import Event, Status
 from quire.errors import Fenced, QuireError, StoreError
-from quire.models.downloads import SMALLEST, TOY
 from quire.python_process import start_module
 from quire.runs.resume import Given
 from quire.runs.scripts import pinned_spec, with_script
@@ -222,6 +221,8 @@ def _model_lines(known: RunView, manner: SessionOptions, script: str | None, why
     pins, asked = known.pins, manner.given.model
     if manner.quiet or manner.json or not pins.model:
         return []
+    from quire.models.downloads import SMALLEST, TOY
+
     name = asked or pins.instead or pins.model
     model = f"script:{script} (--script)" if script else f"{name} ({'--model' if asked else why})"
     toy = pins.model == f"local:{SMALLEST}" and not script and not os.environ.get("QUIRE_DEMO")

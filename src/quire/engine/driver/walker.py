@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
-from quire.engine.driver.budget import Budget
 from quire.engine.driver.journal import CancelRequested, Ledger
 from quire.engine.driver.perform import Performer
 from quire.engine.driver.tasks import Children
@@ -40,6 +39,7 @@ from quire.errors import LimitReached, StepFailed
 
 if TYPE_CHECKING:
     from quire.engine.driver.branches import Branch
+    from quire.engine.driver.budget import Budget
     from quire.engine.ports import Ports
     from quire.engine.progress import Progress
     from quire.engine.records import Answer, EffectRecord, Question
@@ -88,7 +88,7 @@ class Walker:
         self.children = Children(ledger.journal, self._performer, self.resting, self.walk, self._write)
         self._terms = terms
         self._answers = answers
-        self._budget = None if terms.budget is None else Budget(terms.budget, ledger)
+        self._budget = None if terms.budget is None else _budget(terms.budget, ledger)
         self._model_calls = ledger.journal.model_calls()
         self._resumed = bool(ledger.journal)
         self._replayed = 0
@@ -380,6 +380,12 @@ class Walker:
         written = await self._ledger.write(record, questions=questions, consume=consume, supersede=supersede)
         if written.answer_waiting and self.resting:
             await self.resting.take_answers()
+
+
+def _budget(most: float, ledger: Ledger) -> Budget:
+    from quire.engine.driver.budget import Budget
+
+    return Budget(most, ledger)
 
 
 def _uncertain(request: ToolRequest) -> str:
