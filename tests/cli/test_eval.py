@@ -94,3 +94,10 @@ def test_a_function_of_the_dialect_is_refused_with_the_flag_to_add(invoke: Invok
 
 def test_bad_usage(invoke: Invoke) -> None:
     assert invoke(command).exit_code == 2
+
+
+def test_an_expression_of_another_language_is_translated(invoke: Invoke) -> None:
+    result = invoke(command, "ctx.numbers | sum")
+    assert result.exit_code == 1 and "help: write sum(ctx.numbers)" in result.stderr
+    result = invoke(command, "--dialect", "quire", "ctx.name | upper")
+    assert result.exit_code == 1 and "help: write upper(ctx.name)" in result.stderr

@@ -32,6 +32,7 @@ WRITTEN = {
     "sum(o.amount for o in ctx.orders)": "sum(map(ctx.orders, o -> o.amount))",
     "'yes' if ctx.ok else 'no'": "ctx.ok and 'yes' or 'no'",
     "if ctx.ok then 'yes' else 'no'": "ctx.ok and 'yes' or 'no'",
+    "if (ctx.ok) 'yes' else 'no'": "ctx.ok and 'yes' or 'no'",
     "ctx.ok ? 'yes' : 'no'": "ctx.ok and 'yes' or 'no'",
     "map(ctx.rows, lambda r: r.n)": "map(ctx.rows, r -> r.n)",
     "map(ctx.rows, r => r.n)": "map(ctx.rows, r -> r.n)",

@@ -11,7 +11,7 @@ from quire.cli.stdio import wants_colour
 from quire.display.diagnostics import Findings, printer
 from quire.display.visible import escaped
 from quire.errors import CannotStart
-from quire.expr import RESERVED, ExpressionError, NeedsDialect, compile, parse
+from quire.expr import RESERVED, ExpressionError, ExprSyntaxError, NeedsDialect, compile, parse
 from quire.expr.errors import diagnostic
 from quire.source import Source, read_bytes, read_to_end
 from quire.values import InvalidValue, Value, decode, encode
@@ -51,6 +51,10 @@ def command(context: click.Context, expression: str, given: str | None, dialect:
     except ExpressionError as error:
         if isinstance(error, NeedsDialect):
             error.help = "add --dialect quire to use it"
+        elif isinstance(error, ExprSyntaxError):
+            from quire.expr.suggestions import meant  # Only a wrong expression needs it.
+
+            error.help = meant(source.text, dialect=dialect is not None) or error.help
         findings = Findings(source, (diagnostic(error),))
         click.echo(printer("full")([findings], wants_colour(sys.stderr)), nl=False, err=True)
         context.exit(1)

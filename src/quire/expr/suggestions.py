@@ -37,6 +37,7 @@ _LAMBDA = late_pattern(r"lambda (\w+) *:|\(?(\w+)\)? *=>")
 _COMPREHENSION = late_pattern(rf"\[? *([^ ].*?) for (\w+) in ({_PATH})(?: if (.*?))? *\]? *", re.DOTALL)
 _PYTHON_CHOICE = late_pattern(r" *([^ ].*?) if (.*?) else (.*)", re.DOTALL)
 _THEN = late_pattern(r" *if (.*?) then (.*?) else (.*)", re.DOTALL)
+_IF = late_pattern(r" *if *\((.*?)\) *([^)].*?) else (.*)", re.DOTALL)
 _QUESTION = late_pattern(r"([^?:]+)\?([^?:]+):([^?:]+)")
 _ASSIGNMENT = late_pattern(r" *([A-Za-z_]\w*) *= *([^= ].*)", re.DOTALL)
 _KEY = late_pattern(rf"({_PATH})\[ *(['\"])([A-Za-z_]\w*)\2 *\]")
@@ -162,7 +163,7 @@ def _comprehension(text: str) -> str:
 
 
 def _choice(text: str) -> str:
-    if found := _THEN.fullmatch(text):
+    if found := _THEN.fullmatch(text) or _IF.fullmatch(text):
         return f"{found[1].strip()} and {found[2].strip()} or {found[3].strip()}"
     if found := _PYTHON_CHOICE.fullmatch(text):
         return f"{found[2].strip()} and {found[1]} or {found[3].strip()}"

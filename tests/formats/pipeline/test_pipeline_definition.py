@@ -145,3 +145,9 @@ def test_what_models_write_instead(text: str, help: str) -> None:
     found = wrong_with(text)
     assert help in found[0].help
     assert "PL001" not in {one.code for one in found}
+
+
+def test_guesses_about_expressions_end() -> None:
+    steps = "".join(f'  - transform: {{value: "ctx.n{at} | sum"}}\n' for at in range(150))
+    found = wrong_with(f"pipeline: x\nsteps:\n{steps}")
+    assert sum(one.help.startswith("write sum(") for one in found) == 100 and len(found) == 150

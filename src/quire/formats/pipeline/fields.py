@@ -37,6 +37,7 @@ class PipelineFindings(Findings):
 
 
 _MAX_PLACING = 3_000_000
+_MAX_GUESSES = 100
 ADD_DIALECT = "write dialect: quire beside pipeline: to use it"
 
 
@@ -49,6 +50,7 @@ class Fields(PipelineFindings):
         self.dialect = False
         """Whether the document that is being read says `dialect: quire`."""
         self._placing = 0
+        self._guesses = _MAX_GUESSES
         self._expressions: dict[tuple[bool, str], Expression] = {}
 
     def at(self, text: Text, part: Span) -> Span:
@@ -176,6 +178,10 @@ class Fields(PipelineFindings):
         return ExpressionText(text, scalar.body, scalar, expression=expression)
 
     def _meant(self, text: str) -> str:
+        """Return what may be meant by a text that is not an expression; for the first ones of a document only."""
+        if self._guesses <= 0:
+            return ""
+        self._guesses -= 1
         from quire.expr.suggestions import meant  # Only a wrong document needs it.
 
         return meant(text, dialect=self.dialect)
