@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import re
@@ -75,6 +76,11 @@ class Case:
 SHELL = ("--allow", "shell")
 TRIAGE = ("--inputs", "issues.json")
 
+WHY = "Why are there fewer swifts, and what helps?"
+SWIFTS = "Renovation closes the holes they nest in (library/swifts.md)."
+BOXES = "Boxes help, three or more side by side (library/nest-boxes.md)."
+SIGNED = (("keys", "new"), ("sign", ".ai", "--yes"))
+
 
 def issue(number: int) -> tuple[str, ...]:
     return (*TRIAGE, "-i", f'issue={{"number": {number}, "title": "A list"}}')
@@ -138,10 +144,7 @@ CASES = [
         {
             "read": 3,
             "failed": [
-                {
-                    "file": "invoices/note.txt",
-                    "why": "the reply does not fit the schema Invoice: it holds no JSON object",
-                },
+                {"file": "invoices/note.txt", "why": "it is not an invoice"},
                 {"file": "invoices/scan.tif", "why": "invoices/scan.tif is not text: it holds zero bytes"},
             ],
             "totals": [{"currency": "EUR", "total": 107.5}, {"currency": "CHF", "total": 128.4}],
@@ -153,7 +156,7 @@ CASES = [
             ),
             "report.json": ('"file": "invoices/hosting.md"', '"why": "invoices/scan.tif is not text'),
         },
-        kill=Kill(3, ("2/for_each[0]/try[1]/steps/1/tool", "2/for_each[0]/try[1]/steps/2/model")),
+        kill=Kill(4, ("2/for_each[0]/steps/1/tool", "2/for_each[0]/steps/2/try[1]/model")),
     ),
     Case(
         "invoice-extraction",
@@ -171,8 +174,45 @@ CASES = [
         first=(("trust", "workspace", "--yes"),),
         kill=Kill(4, ("1/tool", "2/model", "3/model")),
     ),
+    Case(
+        "research",
+        f"{SWIFTS} {BOXES}\n",
+        ("-i", f"question={WHY}"),
+        kill=Kill(3, ("1/repeat[1]/steps/5/model", "1/repeat[2]/steps/2/tool")),
+    ),
+    Case(
+        "research",
+        "The notes do not say.\n\nStill missing: where they spend the winter\n",
+        ("-i", "question=Where do swifts live in winter?"),
+    ),
+    Case(
+        "research",
+        {"answer": f"{SWIFTS} {BOXES}"},
+        ("-i", f"question={WHY}"),
+        said="directive_return failed: Say what helps them.",
+        document="answer_question",
+        script="answer_question.script.json",
+        first=SIGNED,
+        kill=Kill(3, ("thread/turn[1]/tool[0]/tool", "thread/turn[2]/model")),
+    ),
+    Case(
+        "weekly-report",
+        "# The week\n\nTotals are rounded.\n",
+        (*SHELL, "-i", "file=week.md"),
+        ("shorter", "Yes "),
+        files={"week.md": ("# The week\n\nTotals are rounded.\n",)},
+        kill=Kill(1, ("1/tool", "2/tool", "3/tool", "4/tool")),
+    ),
+    Case("weekly-report", "Not published.", SHELL, ("no",)),
+    Case("weekly-report", "Not published.", (*SHELL, "--unattended")),
 ]
 NAMES = sorted({case.example for case in CASES})
+
+
+def git(folder: Path, *arguments: str) -> None:
+    nobody = {**os.environ, "GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_SYSTEM": os.devnull}
+    who = ("-c", "user.name=Ada", "-c", "user.email=ada@example.org")
+    subprocess.run(["git", *who, *arguments], cwd=folder, env=nobody, check=True, capture_output=True)
 
 
 @pytest.fixture(scope="session")
@@ -181,18 +221,12 @@ def cloned(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("workflows") / "clone"
     folder.mkdir()
     shutil.copytree(EXAMPLES, folder / "examples", ignore=shutil.ignore_patterns(".quire", "__pycache__"))
-    environ = {**os.environ, "GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_SYSTEM": os.devnull, "HOME": str(folder)}
-    who = ("-c", "user.name=Ada", "-c", "user.email=ada@example.org")
-
-    def git(*arguments: str) -> None:
-        subprocess.run(["git", *who, *arguments], cwd=folder, env=environ, check=True, capture_output=True)
-
-    git("init", "-q")
+    git(folder, "init", "-q")
     for subject, text in COMMITS:
         (folder / "orders.py").write_text(text, encoding="utf-8")
-        git("add", "orders.py")
-        git("commit", "-q", "-m", subject)
-    git("tag", "v1")
+        git(folder, "add", "orders.py")
+        git(folder, "commit", "-q", "-m", subject)
+    git(folder, "tag", "v1")
     return folder
 
 
@@ -277,13 +311,26 @@ def test_the_page_of_a_workflow_can_be_followed(name: str, clone: Path) -> None:
     page = clone / "examples" / name / "README.md"
     followed = re.findall(r"^\$ quire (.+)$", page.read_text(encoding="utf-8"), re.MULTILINE)
     assert followed
-    for command in followed:
+    for command, after in itertools.zip_longest(followed, followed[1:], fillvalue=""):
         arguments = shlex.split(command)
         if "shell" in arguments:
             need_sandbox()
         at_root = any(part.startswith("examples/") for part in arguments)
         desk = Desk(clone if at_root else page.parent, clone.parent / "home")
-        desk.fine(*arguments)
+        done = desk.quire(*arguments)
+        assert done.returncode == (4 if after.startswith("answer") else 0), done.stderr
+
+
+def test_a_weekly_report_begins_where_the_last_one_ended(clone: Path) -> None:
+    case = next(case for case in CASES if case.example == "weekly-report")
+    desk = desk_of(case, clone)
+    judge(case, desk, answered(case, desk, desk.quire(*case.command)))
+    assert desk.fine(*case.command) == "Nothing is new since the last report.\n"
+    git(clone, "commit", "-q", "--allow-empty", "-m", "Begin another week")
+    again = desk.quire(*case.command)
+    assert again.returncode == 4
+    prompt = desk.fine("runs", "last", "--prompt", "6.do.1")
+    assert "- Begin another week (Ada)" in prompt and "round the total" not in prompt
 
 
 def test_every_pipeline_of_the_dialect_has_a_case_and_a_page() -> None:

@@ -79,6 +79,7 @@ ALL = [
     # Those that work on a git repository are left to the tests that have one.
     _workflow("issue-triage", "issues.json"),
     _workflow("invoice-extraction"),
+    Example("research", "research.yaml", "research.script.json", {"question": "Why are there fewer swifts?"}),
     # What only a sandbox can run is left to the tests that have one.
     *_first([_house(case) for case in house.CASES if not case.shell and not case.options]),
 ]
