@@ -96,6 +96,7 @@ CASES = [
     ),
     Case("code-review", "No findings.", (*SHELL, "-i", "reviewers=tests", "-i", "report=out/tests.md")),
     Case("code-review", "Nothing has changed since HEAD.", (*SHELL, "-i", "base=HEAD")),
+    Case("code-review", "Nothing has changed since HEAD~1.", (*SHELL, "-i", "paths=docs,README.md")),
     Case(
         "code-review",
         "",

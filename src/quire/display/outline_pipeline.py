@@ -127,7 +127,9 @@ def _step(step: Step) -> Iterator[str]:
     yield f"{one_line(step.label)}  {one_line(step_title(step))}"
     yield from (f"    {one_line(line)}" for line in (*_does(step), *_guarded(step)))
     for name, part in _parts(step):
-        yield f"    {one_line(name)}:"
+        # The steps of a block follow each other, and their labels say where they belong.
+        if not isinstance(step.work, Block | Select):
+            yield f"    {one_line(name)}:"
         yield from (f"      {line}" for line in _step(part))
 
 
@@ -208,7 +210,8 @@ def _instead(default: Formula | None) -> Iterator[str]:
 def _target(target: Call | Block) -> str:
     if isinstance(target, Call):
         return f"runs {target.document}, {_passes(target)}"
-    return f"steps {target.body.steps[0].label} to {target.body.steps[-1].label}"
+    first, last = target.body.steps[0].label, target.body.steps[-1].label
+    return f"step {first}" if first == last else f"steps {first} to {last}"
 
 
 def _passes(call: Call) -> str:
