@@ -69,7 +69,8 @@ PLAYBOOK   a title, then sections in any order; a section ends at the next ##
   ## SYSTEM                        instructions for every step, used as they stand
   ## INPUTS                        lines of the form  - `NAME` (TYPE): DESCRIPTION
   ## STEP N: TITLE                 at least one; N counts 1, 2, 3
-  ## ARTIFACTS                     type: markdown | json | mermaid | chartjs | html_css | javascript | typescript
+  ## ARTIFACTS                     from: NAME takes the result of that @output; without it, that of the last step
+                                   type: markdown | json | mermaid | chartjs | html_css | javascript | typescript
 TYPE       string | text | number | boolean, or with a default  string: DEFAULT, or  enum: OPTION, OPTION
 STEP       text for the model, and lines that begin with @, at most one of each kind
   @output(NAME)                                    keep the result under a name
@@ -80,6 +81,7 @@ STEP       text for the model, and lines that begin with @, at most one of each 
   @elicit(select, "QUESTION", "OPTION", "OPTION")  default:"…" may come last
   @tool(SERVER, TOOL, {"NAME": "VALUE"})           call a tool instead of a model; SERVER is quire for built-in tools
   @prompt(file:PATH) | @prompt(library:ID)         put a stored text before the text of the step
+  @context(none) | @context(NAME, NAME)            the earlier results that the model of this step sees; without it, all
 BRANCH     lines of their own inside a step, each with three backticks on both sides:
   if NAME == "TEXT"   elif NAME != "TEXT"   else   endif
            each arm holds sub-steps:  ### STEP 2a: TITLE, then 2b, 2c
@@ -94,5 +96,5 @@ VALUE      {{NAME}} is an input or a kept result, without spaces in the braces
 4. An input without a default is required, and an enum always is. Do not give an `@output` the name of an input.
 5. A step with `@tool` calls no model: its text is ignored. The arguments are one JSON object.
 6. A step that has only `@elicit` calls no model. `no` is an answer: branch on it if the run should take another way.
-7. The result of the run is the result of the last step that ran.
+7. The result of the run is the result of the last step that ran, or the one that `from:` names.
 """
