@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from quire.workspace.locate import Workspace
     from quire.workspace.settings import Settings
 
-_CALL = re.compile(r"""@tool\(\s*["']?(?:quire|python)\b""")
-"""Matches playbooks that call another document, a built-in tool or a Python tool."""
+_CALL = re.compile(r"""@tool\(\s*["']?(?:quire|python)\b|@model\(""")
+"""Matches playbooks that call another document, a built-in tool or a Python tool, or that ask for a model."""
 
 _PROMPT_FILE = "@prompt(file:"
 
@@ -41,8 +41,8 @@ class DocumentCheck:
     """Collects all findings about documents, each in its own workspace."""
 
     def __init__(self, *, portable: bool = False, imports: bool = True) -> None:
-        """`portable` adds a note for each place of a pipeline that only Quire understands. Without `imports` no Python
-        tool is imported, and nothing is known about them."""
+        """`portable` adds a note for each place of a pipeline or a playbook that only Quire understands. Without
+        `imports` no Python tool is imported, and nothing is known about them."""
         self._portable = portable
         self._imports = imports
         self._libraries: dict[Path, Snapshot] = {}
@@ -58,7 +58,7 @@ class DocumentCheck:
                 found = self.knowledge(source)
             case "pipeline":
                 found = self.pipeline(source)
-            case "playbook" if _CALL.search(source.text) or _PROMPT_FILE in source.text:
+            case "playbook" if self._portable or _CALL.search(source.text) or _PROMPT_FILE in source.text:
                 found = self.playbook(source)
             case _:
                 return formats.check(source)
@@ -68,7 +68,15 @@ class DocumentCheck:
         from quire.formats.playbook.check import check
 
         library = self._around(source) if _CALL.search(source.text) else None
-        return check(source, library, has_file_beside(source))
+        found = check(source, library, has_file_beside(source))
+        if not self._portable:
+            return found
+        from quire.formats.playbook.extensions import beyond_format
+        from quire.formats.playbook.parse import parse
+
+        playbook = parse(source).playbook
+        noted = beyond_format(playbook) if playbook else []
+        return tuple(sorted((*found, *noted), key=lambda one: one.span.start))
 
     def pipeline(self, source: Source) -> tuple[Diagnostic, ...]:
         from quire.formats.pipeline.check import check_reading

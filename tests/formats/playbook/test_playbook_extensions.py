@@ -12,6 +12,7 @@ from tests.formats.trees import without_spans
 
 from quire.formats.playbook.as_json import as_vector
 from quire.formats.playbook.check import check
+from quire.formats.playbook.extensions import beyond_format
 from quire.formats.playbook.lower import lower
 from quire.formats.playbook.parse import parse
 from quire.formats.playbook.syntax import Playbook, Step
@@ -263,3 +264,20 @@ def test_ten_thousand_names_take_no_time() -> None:
     start = time.process_time()
     check(Source.of("# T\n\n" + body + "## ARTIFACTS\nfrom: q"))
     assert time.process_time() - start < 5
+
+
+def test_what_the_format_leaves_open_is_noted_on_request() -> None:
+    text = (
+        "# T\n\n## INPUTS\n\n- `x` (string): X\n\n## STEP 1: A\n\n@prompt(library:x)\n"
+        '@elicit(input, "Q", default:"a")\n'
+        "{{x}} {{y:string:z}}\n\n## STEP 2: B\n\n@prompt(file:a.md)\n"
+    )
+    read = parse(Source.of(text)).playbook
+    assert read is not None
+    noted = [(one.code.id, text[one.span.start : one.span.end]) for one in beyond_format(read)]
+    assert noted == [
+        ("PB307", '@elicit(input, "Q", default:"a")'),
+        ("PB307", "{{y:string:z}}"),
+        ("PB307", "@prompt(file:a.md)"),
+    ]
+    assert not any(code == "PB307" for code, _ in findings(text))

@@ -59,12 +59,30 @@ def with_line_breaks(text: str) -> str:
 
 
 def note_escape(span: Span, found: list[Diagnostic]) -> None:
-    _note("a backslash in a question", "take it as a character of the text", span, found)
+    _note("An escape in a question", "take the backslash as a character of the text", span, found)
 
 
 def _note(what: str, elsewhere: str, span: Span, found: list[Diagnostic]) -> None:
-    message = f"{what[0].upper()}{what[1:]} is Quire's own: other implementations {elsewhere}"
+    message = f"{what} is Quire's own: other implementations {elsewhere}"
     found.append(Diagnostic(notes.QUIRE_ONLY, message, span))
+
+
+def beyond_format(playbook: Playbook) -> list[Diagnostic]:
+    """Return notes about places that the format does not describe, and that other implementations may read otherwise.
+
+    The format leaves prompt references to implementations, so these are no notes of an ordinary check.
+    """
+    found: list[Diagnostic] = []
+    for parent in playbook.steps:
+        for step in family(parent):
+            if step.prompt and not step.prompt.ref.startswith("library:"):
+                _note("A prompt that is not in a library", "send this line to the model", step.prompt.span, found)
+            if step.elicitation and step.elicitation.default is not None:
+                _note("The default of a question", "do not know it", step.elicitation.span, found)
+            for place in step.placeholders:
+                if place.type is not None:
+                    _note("A placeholder with a type", "leave it as it is", place.span, found)
+    return found
 
 
 def check_names(playbook: Playbook, found: list[Diagnostic]) -> None:
