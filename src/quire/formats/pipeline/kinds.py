@@ -52,6 +52,16 @@ NEEDED: dict[str, tuple[str, ...]] = {
     "stop": (),
 }
 
+WHY = {
+    "on_error": "add on_error: continue, or abort, or retry(2): there is no default",
+    "output": "add output: NAME, which names the store for the result",
+    "do": "add do: and the one step that is done each time",
+    "collect": 'add a step on all the results, such as collect: {transform: {value: "pipe"}}',
+    "max": "say how many rounds there are at most: a loop always ends",
+    "until": "an expression on acc, the result of the round, that ends the loop when it holds",
+}
+"""What to write for a key that is missing."""
+
 MEANT = {
     **dict.fromkeys(("if", "switch", "case", "branch", "when"), "match"),
     **dict.fromkeys(("loop", "foreach", "each", "map", "for"), "for_each"),

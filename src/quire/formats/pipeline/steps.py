@@ -8,7 +8,7 @@ from quire.formats.near_names import word_fix
 from quire.formats.pipeline.codes import errors as codes
 from quire.formats.pipeline.dialect_keys import MOST_ROUNDS, DialectKeys
 from quire.formats.pipeline.fields import ADD_DIALECT, Fields, TargetReader
-from quire.formats.pipeline.kinds import DIALECT_KINDS, MEANT, MEANT_IN_DIALECT, NEEDED, kinds, more_keys
+from quire.formats.pipeline.kinds import DIALECT_KINDS, MEANT, MEANT_IN_DIALECT, NEEDED, WHY, kinds, more_keys
 from quire.formats.pipeline.syntax import (
     HOLE,
     AgentBody,
@@ -36,13 +36,6 @@ from quire.formats.yaml import FILE, Entry, Mapping, Node, Scalar, Sequence, des
 from quire.formats.yaml.codes import MISPLACED_TAG
 from quire.wording import did_you_mean
 
-_WHY = {
-    "on_error": "say continue, abort or retry(N), with a number and no spaces: there is no default",
-    "output": "it names the store for the result",
-    "collect": 'a step on all the results, such as {transform: {value: "pipe"}}',
-    "max": "say how many rounds there are at most: a loop always ends",
-    "until": "an expression on acc, the result of the round, that ends the loop when it holds",
-}
 Entries = dict[str, Entry]
 
 
@@ -109,7 +102,7 @@ class StepReader:
         entries = self._fields.entries(body, kinds(self._fields.dialect)[kind], kind, codes.KEY, more_keys(kind))
         for key in NEEDED[kind]:
             if key not in entries:
-                self._fields.report(codes.MISSING, f"{kind} needs the key {key}", entry.key.span, _WHY.get(key, ""))
+                self._fields.report(codes.MISSING, f"{kind} needs the key {key}", entry.key.span, WHY.get(key, ""))
         if kind == "stop" and self._fans:
             message = "stop would end the whole pipeline while its other items or branches are under way"
             help = "stop after the fan; inside of one, the value of an item is what its last step gives"
@@ -125,7 +118,7 @@ class StepReader:
         if not isinstance(node, Mapping) or not node.entries:
             what = "an empty mapping" if isinstance(node, Mapping) else describe(node)
             text = text_of(node)
-            help = _written(text) if text in known else _SHAPE
+            help = _written(text) if text in known else _ONE if isinstance(node, Sequence) else _SHAPE
             report(codes.STEP, f"{where} is a mapping with one key, its kind, not {what}", node.span, help)
             return None
         found = [entry for entry in node.entries if entry.key.value in known]
@@ -397,5 +390,6 @@ def _hole(node: Node, step: Step | None) -> Step:
     return Step(kind, HOLE, output, span)
 
 
+_ONE = "one step stands here, without a -; several of them are a block of the Quire dialect: {steps: […]}"
 _SHAPE = "a step is written KIND: {…}, with all its keys inside"
 _LABELS = "true is the text True, null is None, and 3 is 3"
