@@ -17,8 +17,10 @@ from quire.formats.pipeline.syntax import (
     Name,
     ShellBody,
     StopBody,
+    Text,
 )
 from quire.formats.yaml import Entry, Scalar, Sequence, describe, text_of
+from quire.formats.yaml.codes import MISPLACED_TAG
 from quire.plan.pipeline_work import OnError
 
 MOST_TURNS = 100
@@ -140,6 +142,23 @@ class DialectKeys:
 
     def stop(self, entries: Entries) -> StopBody:
         return StopBody(self._expression(entries, "value"))
+
+    def prompt_file(self, entry: Entry, node: Scalar) -> Text | None:
+        """Read the name of a prompt file, relative to the document."""
+        if not self._fields.dialect:
+            message = "a prompt in a file belongs to the Quire dialect"
+            self._fields.report(MISPLACED_TAG, message, node.span, ADD_DIALECT)
+            return None
+        if not node.text.strip():
+            message = "!file needs the name of a file, relative to the document"
+            self._fields.report(codes.VALUE, message, self._fields.visible(entry), "write !file prompts/review.md")
+            return None
+        where = node.text.strip().replace("\\", "/")
+        if where.startswith(("/", "~")) or ":" in where or ".." in where.split("/"):
+            message = f"{self._fields.shown(where)} is not below the folder of the document"
+            self._fields.report(codes.VALUE, message, node.span, "a prompt file is named relative to the document")
+            return None
+        return Text(where, node.body, node)
 
     def argument(self, entries: Entries, key: str) -> Argument | None:
         return self._fields.argument(entries[key].value) if key in entries else None

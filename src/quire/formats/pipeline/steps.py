@@ -33,7 +33,6 @@ from quire.formats.pipeline.syntax import (
     is_name,
 )
 from quire.formats.yaml import FILE, Entry, Mapping, Node, Scalar, Sequence, describe, label_of, named, text_of
-from quire.formats.yaml.codes import MISPLACED_TAG
 from quire.wording import did_you_mean
 
 Entries = dict[str, Entry]
@@ -206,20 +205,7 @@ class StepReader:
         node = entry.value
         if not isinstance(node, Scalar) or node.tag != FILE:
             return self._fields.placed_text(entry, "prompt"), False
-        if not self._fields.dialect:
-            message = "a prompt in a file belongs to the Quire dialect"
-            self._fields.report(MISPLACED_TAG, message, node.span, ADD_DIALECT)
-            return None, True
-        if not node.text.strip():
-            message = "!file needs the name of a file, relative to the document"
-            self._fields.report(codes.VALUE, message, self._fields.visible(entry), "write !file prompts/review.md")
-            return None, True
-        where = node.text.strip().replace("\\", "/")
-        if where.startswith(("/", "~")) or ":" in where or ".." in where.split("/"):
-            message = f"{self._fields.shown(where)} is not below the folder of the document"
-            self._fields.report(codes.VALUE, message, node.span, "a prompt file is named relative to the document")
-            return None, True
-        return Text(where, node.body, node), True
+        return self._dialect.prompt_file(entry, node), True
 
     def _capabilities(self, entry: Entry) -> tuple[Name, ...]:
         node = entry.value
