@@ -66,6 +66,17 @@ FOUR_STEPS = """\
       output: all_passed_NUMBER
 """
 PAGE = SCHEMA + "".join(FOUR_STEPS.replace("NUMBER", str(number)) for number in range(50))
+DIALECT = PAGE.replace("pipeline: review_everything\n", "pipeline: review_everything\ndialect: quire\n")
+USED = (
+    DIALECT.replace("      output: verdict_", "      when: count(ctx.reviewers) > 0\n      output: verdict_")
+    .replace(
+        "      output: written_", "      on_error: 'retry(2), continue'\n      timeout: 30s\n      output: written_"
+    )
+    .replace("      do: {agent: {prompt:", "      do: {steps: [{agent: {prompt:")
+    .replace("schema: Review}}\n      collect", "schema: Review}}]}\n      collect")
+)
+"""The same page as a document of the dialect, and one that uses it in three of four steps."""
+WITHIN = 1.1
 TERSE = "pipeline: p\nsteps:\n" + "".join(
     f"- transform: {{value: 'ctx.a{at} + {at}', output: b{at}}}\n" for at in range(200)
 )
@@ -82,6 +93,14 @@ HOSTILE: dict[str, Callable[[], str]] = {
     "5,000 steps with unknown keys": lambda: "pipeline: p\nsteps:\n" + "- transform: {valeu: '1', ouput: x}\n" * 5_000,
     "4,500 calls of itself": lambda: "pipeline: p\nsteps:\n" + "- call: {pipeline: p, pass: [a]}\n" * 4_500,
     "a prompt of 40,000 braces": lambda: f"{START}agent: {{prompt: '{'{a}' * 20_000}{'{ctx.a }' * 12_000}'}}",
+    "1,200 fans among 1,200 stores": lambda: (
+        "pipeline: p\ndialect: quire\nsteps:\n"
+        + "".join(
+            f"- for_each: {{over: s{n}, on_error: abort, do: {{steps: [{{transform: {{value: item, output: x}}}}]}}, "
+            f"collect: {{transform: {{value: pipe}}}}, output: s{n + 1}}}\n"
+            for n in range(1_200)
+        )
+    ),
     "4,500 stores, each read by the next": lambda: (
         "pipeline: p\nsteps:\n" + "".join(f"- transform: {{value: s{n}, output: s{n + 1}}}\n" for n in range(4_500))
     ),
@@ -112,6 +131,20 @@ def compare(text: str) -> tuple[float, float]:
     return min(ours), min(theirs)
 
 
+def _dialect() -> list[Row]:
+    """Compare by the character, in turns: the pages differ in length."""
+    texts = [PAGE, DIALECT, USED]
+    best = [float("inf")] * len(texts)
+    for _ in range(3 * TURNS):
+        for at, text in enumerate(texts):
+            best[at] = min(best[at], milliseconds(partial(parse, Source.of(text))) / len(text))
+    said, used = best[1] / best[0], best[2] / best[0]
+    return [
+        Row("the same page in the dialect / without", said, "×", f"at most {WITHIN}", said <= WITHIN),
+        Row("a page that uses the dialect / without, a character", used, "×", f"at most {WITHIN}", used <= WITHIN),
+    ]
+
+
 def measure() -> list[Row]:
     rows = []
     for name, text in {"200 steps": PAGE, "200 terse steps": TERSE}.items():
@@ -121,6 +154,7 @@ def measure() -> list[Row]:
         target = "at least 5" if aimed else "nothing but different expressions"
         rows.append(Row(f"{name}: SafeLoader / whole reading", ratio, "×", target, not aimed or ratio >= FASTER))
         rows.append(Row(f"{name}, {len(text):,} characters: whole reading", ours, "ms", "", True))
+    rows += _dialect()
     for name, make in HOSTILE.items():
         source = Source.of(make())
         look = partial(check, source)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections import ChainMap
+from collections.abc import Iterable, Iterator, Mapping, MutableMapping
 from itertools import zip_longest
-from typing import TYPE_CHECKING, assert_never
+from typing import TYPE_CHECKING, TypeVar, assert_never, cast
 
 from msgspec import Struct
 
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
     from quire.source import Span
 
 _NONE: frozenset[str] = frozenset()
+T = TypeVar("T")
 
 
 class Written(Struct, frozen=True):
@@ -182,12 +184,14 @@ class _Uses:
     ) -> Iterator[Use]:
         """Yield the uses of steps that share stores of their own, on top of those around them."""
         steps = tuple(steps)
-        first = dict(outer)
+        own: dict[str, Written] = {}
         for step in steps:
             for name, written in self._writes(step):
-                if name not in first or first[name].ends > written.ends:
-                    first[name] = written
-        yield from self._sequence(steps, bindings, first, certain)
+                known = own.get(name) or outer.get(name)
+                if known is None or known.ends > written.ends:
+                    own[name] = written
+        # Never a copy of what is around: a document may have thousands of scopes in thousands of stores.
+        yield from self._sequence(steps, bindings, ChainMap(own, _writable(outer)) if own else outer, certain)
 
     def _writes(self, step: Step) -> Iterator[tuple[str, Written]]:
         """Yield the stores that a step writes into its scope, those of the blocks in it included."""
@@ -201,7 +205,7 @@ class _Uses:
     def _sequence(
         self, steps: Iterable[Step], bindings: frozenset[str], first: Mapping[str, Written], certain: Mapping[str, int]
     ) -> Iterator[Use]:
-        known = dict(certain)
+        known = ChainMap({}, _writable(certain))
         for step in steps:
             yield from self._step(step, bindings, first, known)
             for name, at in self._certain(step):
@@ -262,6 +266,11 @@ class _Uses:
         for read in reads(body.until.expression):
             at = self._ends[id(step)]
             yield Use(read.path, step, body.until, read.span, at, names, inner, sure, read.optional)
+
+
+def _writable(names: Mapping[str, T]) -> MutableMapping[str, T]:
+    """Return the same names under the type that a `ChainMap` takes; it never writes into this part."""
+    return cast("MutableMapping[str, T]", names)
 
 
 def passed(step: Step) -> Iterator[Name]:

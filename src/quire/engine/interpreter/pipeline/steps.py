@@ -192,11 +192,11 @@ def run_steps(body: Sequence, prefix: str, frame: PipelineScope) -> Walk:
 def run_block_steps(body: Sequence, prefix: str, frame: PipelineScope) -> Walk:
     """Run the steps of a block in sequence, in the frame of the block. A run does not stop between them."""
     total = len(body.steps)
-    shown = _AGAIN.sub("", prefix) if frame.tells else ""
+    again = frame.tells and "/try[" in prefix
     for step in body.steps:
         path = f"{prefix}{step.position}"
-        if shown:
-            frame.pipe = yield from _told(step, path, f"{shown}{step.position}", frame, total)
+        if frame.tells:
+            frame.pipe = yield from _told(step, path, _AGAIN.sub("", path) if again else path, frame, total)
         else:
             frame.pipe = yield from run_step(step, path, frame)
     return frame.pipe
@@ -216,22 +216,25 @@ def _called(step: Step, path: str, frame: PipelineScope) -> Walk:
 
 
 def _told(step: Step, path: str, shown: str, frame: PipelineScope, total: int, *, stops: bool = False) -> Walk:
-    """Run a step that emits events, all at its place in the plan. With `stops` a run can stop after it."""
+    """Run a step that emits events, all at its place in the plan.
+
+    With `stops` a run can stop after it, and its events are kept; those of the steps of a block are for listeners only.
+    """
     head: dict[str, Value] = {"title": step.title, "total": total}
     try:
         if step.guard is not None and frame.skips(step, path):
-            yield Emit("step_skipped", shown, step.label, head)
+            yield Emit("step_skipped", shown, step.label, head, kept=stops)
             return frame.pipe
-        yield Emit("step_started", shown, step.label, head)
+        yield Emit("step_started", shown, step.label, head, kept=stops)
         value = yield from _do(step, path, frame)
     except PipelineStopped as stopped:
-        yield Emit("step_completed", shown, step.label, head, {"output": stopped.value})
+        yield Emit("step_completed", shown, step.label, head, {"output": stopped.value}, kept=stops)
         raise
     except StepFailed as error:
         failed: dict[str, Value] = {"kind": error.kind, "message": error.message, "failed_at": error.path}
-        yield Emit("step_failed", shown, step.label, {**head, **failed})
+        yield Emit("step_failed", shown, step.label, {**head, **failed}, kept=stops)
         raise
-    yield Emit("step_completed", shown, step.label, head, {"output": value})
+    yield Emit("step_completed", shown, step.label, head, {"output": value}, kept=stops)
     if not stops:
         return value
     overrides: Mapping[str, Value] = yield Boundary.after(path, step.label)
