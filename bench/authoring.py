@@ -1,6 +1,6 @@
 """How often a small model writes a pipeline from the grammar that runs, and corrects it when it is told its errors.
 
-    QUIRE_AUTHORING_MODEL=FILE.gguf python -m bench.authoring [--samples N] [--grammar FILE] [--log FILE]
+    QUIRE_AUTHORING_MODEL=FILE.gguf python -m bench.authoring [--samples N] [--grammar FILE] [--log FILE] [--unseen]
 
 Each task is a new conversation: the grammar as system prompt, the task as message. The reply goes through the same gate
 as the tool `run_pipeline_inline`; what that tool says of a wrong definition, or of a run that failed, is the next
@@ -133,6 +133,44 @@ TASKS = (
 )
 
 
+UNSEEN = (
+    Task(
+        "all above",
+        "The result is true if every number in the list ctx.numbers is greater than ctx.least, else false.",
+        {"numbers": [3, 9], "least": 2},
+        lambda ran: ran.output is True,
+    ),
+    Task(
+        "names in a line",
+        "ctx.people is a list of objects with name and age. The result is one text with all names, separated by a "
+        "comma and a space.",
+        {"people": [{"name": "Ada", "age": 36}, {"name": "Bo", "age": 7}]},
+        lambda ran: ran.output == "Ada, Bo",
+    ),
+    Task(
+        "one after the other",
+        "Let an agent translate ctx.text into French, then let another agent correct that translation. The result is "
+        "the reply of the second.",
+        {"text": "Tea grows on hills."},
+        lambda ran: ran.output == "reply 2" and ran.asked("Tea grows", "reply 1"),
+    ),
+    Task(
+        "several files",
+        "ctx.paths is a list of paths. Read each of these files. The result is the list of their texts.",
+        {"paths": ["notes.txt", "notes.txt"]},
+        lambda ran: ran.output == ["water the plants"] * 2,
+    ),
+    Task(
+        "one of two",
+        "Let an agent say what ctx.mail is. Its reply has the field kind, which is question or complaint. The result "
+        "is the kind.",
+        {"mail": "Where is my tea?"},
+        lambda ran: ran.output in ("question", "complaint") and ran.asked("Where is my tea?"),
+    ),
+)
+"""Tasks that were written after the grammar and the messages had been improved on the others."""
+
+
 class Attempt(NamedTuple):
     """One definition, and what became of it."""
 
@@ -240,7 +278,9 @@ def rows_of(authored: Sequence[Sequence[Attempt]]) -> list[Row]:
     ]
 
 
-def measure(samples: int = 1, grammar: str = PIPELINE.text, log: str = "") -> list[Row]:
+def measure(
+    samples: int = 1, grammar: str = PIPELINE.text, log: str = "", tasks: Sequence[Task] = (*TASKS, *UNSEEN)
+) -> list[Row]:
     file = os.environ.get(MODEL, "")
     if not file:
         print(f"authoring: skipped, {MODEL} names no model file", file=sys.stderr)
@@ -250,7 +290,7 @@ def measure(samples: int = 1, grammar: str = PIPELINE.text, log: str = "") -> li
     model = LocalModel(Path(file), name=Path(file).stem)
 
     async def all_tasks() -> list[list[Attempt]]:
-        return [await author(model, grammar, task, write) for _ in range(samples) for task in TASKS]
+        return [await author(model, grammar, task, write) for _ in range(samples) for task in tasks]
 
     def write(line: str) -> None:
         if log:
@@ -265,9 +305,11 @@ def main() -> None:
     parser.add_argument("--samples", type=int, default=1)
     parser.add_argument("--grammar", type=Path, help="another text than that of quire grammar pipeline")
     parser.add_argument("--log", default="", help="a file for every definition and error, one JSON object a line")
+    parser.add_argument("--unseen", action="store_true", help="only the tasks that the grammar was not improved on")
     given = parser.parse_args()
     text = given.grammar.read_text(encoding="utf-8") if given.grammar else PIPELINE.text
-    show("authoring", measure(given.samples, text, given.log))
+    tasks = UNSEEN if given.unseen else (*TASKS, *UNSEEN)
+    show("authoring", measure(given.samples, text, given.log, tasks))
 
 
 if __name__ == "__main__":

@@ -84,6 +84,7 @@ REPLIES: dict[str, list[Value]] = {
         {"contains": "Second", "reply": '{"passed": false, "notes": "long"}'},
         {"contains": "Third", "reply": '{"passed": true, "notes": "short"}'},
     ],
+    "pipeline-3": [{"contains": "good about tea", "reply": "It is warm."}, {"contains": "bad", "reply": "It is slow."}],
     "pipeline/quire-1": ["Tea is green."],
     "pipeline/quire-2": [f'{{"text": "draft {at}", "score": {4 * at}}}' for at in (1, 2, 3)],
     "playbook-1": ['She asks.\n{"kind": "question"}', "On Sunday.", "Dear Ada, on Sunday."],
@@ -96,6 +97,7 @@ REPLIES: dict[str, list[Value]] = {
 INPUTS = {
     "pipeline-1": ["country=Assam"],
     "pipeline-2": ['drafts=["First", "Second", "Third"]'],
+    "pipeline-3": [],
     "pipeline/quire-1": ["country=Assam"],
     "pipeline/quire-2": ["topic=tea"],
     "playbook-1": ["letter=When are you open?", "tone=warm"],
@@ -103,6 +105,7 @@ INPUTS = {
 }
 RESULTS: dict[str, Value] = {
     "pipeline-2": "clear, short",
+    "pipeline-3": {"good": "It is warm.", "bad": "It is slow."},
     "pipeline/quire-2": "draft 2",
     "playbook-1": "Dear Ada, on Sunday.",
     "directive-1": {"path": "b.md"},

@@ -9,14 +9,22 @@ import os
 from pathlib import Path
 
 import pytest
-from bench.authoring import LEAD, MODEL, TASKS, Attempt, attempt, author, measure, rows_of
+from bench.authoring import LEAD, MODEL, TASKS, UNSEEN, Attempt, attempt, author, measure, rows_of
 
 from quire.formats.grammars import PIPELINE
 from quire.models.scripted import ScriptedModel
 
-BY_NAME = {task.name: task for task in TASKS}
+BY_NAME = {task.name: task for task in (*TASKS, *UNSEEN)}
 SUM = "pipeline: add\nsteps:\n  - transform: {value: 'sum(ctx.numbers)'}\n"
 RIGHT = {
+    "all above": 'pipeline: p\nsteps:\n  - transform: {value: "all(ctx.numbers, n -> n > ctx.least)"}\n',
+    "names in a line": "pipeline: p\nsteps:\n  - transform: {value: \"join(map(ctx.people, p -> p.name), ', ')\"}\n",
+    "one after the other": 'pipeline: p\nsteps:\n  - agent: {prompt: "French: {ctx.text}"}\n'
+    '  - agent: {prompt: "Correct {pipe}"}\n',
+    "several files": "pipeline: p\nsteps:\n  - for_each:\n      over: ctx.paths\n      on_error: abort\n"
+    "      do: {tool: {name: file__read, args: {path: !expr item}}}\n      collect: {transform: {value: pipe}}\n",
+    "one of two": "schema: K\nfields: {kind: {type: enum, values: [question, complaint]}}\n---\npipeline: p\nsteps:\n"
+    '  - agent: {prompt: "What is {ctx.mail}?", schema: K, output: k}\n  - transform: {value: k.kind}\n',
     "sum": SUM,
     "greet": "pipeline: p\nsteps:\n  - transform: {value: \"'Hello, ' + ctx.name + '!'\"}\n",
     "large orders": "pipeline: p\nsteps:\n"

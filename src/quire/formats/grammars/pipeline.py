@@ -30,7 +30,20 @@ steps:
       do: {agent: {prompt: "Review this draft: {item}", schema: Review}}
       collect: {transform: {value: "filter(pipe, r -> r.passed)"}}
       output: good
-  - transform: {value: "join(map(good, r -> r.notes), ', ')"}
+  - transform: {value: "count(good) > 0 and join(map(good, r -> r.notes), ', ') or 'nothing passed'"}
+```
+
+A pipeline that asks a person, then two agents at the same time:
+
+```yaml
+pipeline: two_views
+steps:
+  - tool: {name: ask, args: {prompt: "Which plan?", type: input, default: tea}, output: plan}
+  - parallel:
+      branches:
+        good: {agent: {prompt: "What is good about {plan}?"}}
+        bad: {agent: {prompt: "What is bad about {plan}?"}}
+      collect: {transform: {value: "{good: good, bad: bad}"}}
 ```
 
 ## Steps
@@ -41,7 +54,7 @@ Each step is an item of the list and has one key, its kind. All other keys stand
 - `transform: {value: EXPR, [output: NAME]}` computes a value.
 - `tool: {name: TEXT, [args: {NAME: ARG}], [schema: NAME], [output: NAME]}` calls a tool: `file__read` (args: path),
   `file__write` (path, content), `ask` (a person: prompt; type: input, confirm or select; options), or another by its
-  name. Reading a file: `tool: {name: file__read, args: {path: notes.txt}, output: notes}`.
+  name. For example `tool: {name: file__read, args: {path: notes.txt}, output: notes}`.
 - `shell: {command: ARG, [schema: NAME], [output: NAME]}` runs a command, if that is allowed.
 - `agent: {prompt: TEMPLATE, [schema: NAME], [capabilities: {tools: [NAME]}], [identity: NAME], [output: NAME]}` asks a
   model, not a person. The reply is text; with a schema it is an object with those fields. Most agents need no schema.
@@ -54,7 +67,7 @@ Each step is an item of the list and has one key, its kind. All other keys stand
   [max_items: NUMBER], [output: NAME]}` does a step for each `item`, side by side; in `collect`, `pipe` is the list of
   results.
 - `parallel: {branches: {NAME: STEP}, collect: STEP, [on_error: ON_ERROR], [output: NAME]}` does different steps side by
-  side; in `collect`, their results are read by name: `{transform: {value: "{first: first, second: second}"}}`.
+  side; in `collect`, their results are read by name.
 
 ON_ERROR is `continue`, `abort` or `retry(2)`. A field of a schema is `{type: string}`, `{type: number}`,
 `{type: bool}`, `{type: enum, values: [a, b]}`, `{type: list, of: {type: string}}`, `{type: object, fields: {…}}` or
