@@ -10,20 +10,26 @@ import pytest
 
 from quire.engine.driver.drive import DriveResult
 from quire.engine.records import Status
-from quire.engine.requests import ModelRequest
-from quire.errors import BadInputs, Untrusted
+from quire.engine.requests import ModelRequest, ToolRequest
+from quire.errors import BadInputs, ToolFailed, Untrusted
+from quire.library.callees import document_from_pin
 from quire.library.document import load
 from quire.library.foresight import Foresight
 from quire.library.step_models import playbook_settings
 from quire.models.choose import ModelSettings
 from quire.models.scripted import ScriptedModel
 from quire.models.tiers import step_model
+from quire.plan.descriptions import written
+from quire.plan.nodes import Think
 from quire.runs.fork import Changes, fork
+from quire.runs.gate import open_gate
 from quire.runs.options import RunOptions
 from quire.runs.repair import repair
 from quire.runs.runtime import Runtime
+from quire.source import Source
 from quire.workspace.configuration import load_settings
 from quire.workspace.consent import confirm, requests
+from quire.workspace.grants import default_grants
 from quire.workspace.locate import find_workspace
 
 PLAN = """\
@@ -349,3 +355,26 @@ async def test_a_budget_needs_the_prices_of_all_models(place: Place) -> None:
     with pytest.raises(Exception, match="house:small"):
         await runtime.start(load(place.plan), {}, RunOptions(budget=1.0))
     await runtime.close()
+
+
+async def test_the_gate_itself_holds_a_step_to_reading(place: Place) -> None:
+    """Offers are recorded: after a resume a server may say something else about its tools."""
+    settings = load_settings(find_workspace(place.work), place.environ)
+    (place.work / "notes.txt").write_text("tea")
+    async with open_gate(settings, default_grants(settings, ()), place.environ) as gate:
+        write = {"path": "x.txt", "content": "x"}
+        with pytest.raises(ToolFailed, match="changes something, and this step may only read"):
+            await gate.call(ToolRequest("1/turn[1]/tool[0]", "1", "", "file__write", write, reads_only=True), "")
+        assert not (place.work / "x.txt").exists()
+        read = ToolRequest("1/turn[1]/tool[0]", "1", "", "file__read", {"path": "notes.txt"}, reads_only=True)
+        assert "tea" in str(await gate.call(read, ""))
+
+
+def test_a_run_of_older_rules_reads_its_document_as_it_was() -> None:
+    text = "# T\n\n## STEP 1: A\n\nSay it.\n@model(cheap)\n@context(none)\n\n## ARTIFACTS\n\nfrom: 1\n"
+    for rules, said in ((1, True), (2, True), (3, False)):
+        plan = document_from_pin(Source.of(text, "t.playbook.md"), "playbook", "", "", rules).runnable()
+        work = plan.body.steps[0].work
+        assert isinstance(work, Think)
+        assert ("@model(cheap)" in written(work.prompt)) is said
+        assert (work.context is None) is (plan.artifact is None) is said

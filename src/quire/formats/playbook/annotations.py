@@ -83,7 +83,7 @@ def read_directive(text: str, at: int, found: list[Diagnostic], *, extended: boo
         elif extended and text.startswith(("@context(", "@model(")):
             from quire.formats.playbook.extensions import read_extension
 
-            directive = read_extension(text, at, found)
+            directive = read_extension(text, at)
     if directive is None:
         _look_alike(text, at, found)
     return directive
@@ -112,16 +112,11 @@ def elicitation(
     return asked
 
 
-def without_escapes(
-    texts: list[str], default: str | None, span: Span, found: list[Diagnostic], *, quotes: bool = False
-) -> tuple[list[str], str | None]:
-    """Return the texts of an `@elicit` with their line breaks, and note that. `quotes`: there are escaped quotes."""
-    from quire.formats.playbook.extensions import note_escape, with_line_breaks
+def without_escapes(texts: list[str], default: str | None) -> tuple[list[str], str | None]:
+    """Return the texts of an `@elicit` with their line breaks."""
+    from quire.formats.playbook.extensions import with_line_breaks
 
-    plain, answer = [with_line_breaks(one) for one in texts], default and with_line_breaks(default)
-    if quotes or (plain, answer) != (texts, default):
-        note_escape(span, found)
-    return plain, answer
+    return [with_line_breaks(one) for one in texts], default and with_line_breaks(default)
 
 
 def _escaped_elicit(text: str, at: int, found: list[Diagnostic], extended: bool) -> Elicitation | Ignored | None:
@@ -132,7 +127,7 @@ def _escaped_elicit(text: str, at: int, found: list[Diagnostic], extended: bool)
         return _unknown_kind(match[1], at, found)
     row = read_escaped(text, match.end(), len(text) - 1)
     if row and extended:
-        row = without_escapes(*row, Span(at, at + len(text)), found, quotes=True)
+        row = without_escapes(*row)
     return elicitation(match[1], *row, at, at + len(text), found) if row else None
 
 

@@ -20,7 +20,7 @@ from quire.source import Span
 from quire.wording import Suggestions, did_you_mean
 
 if TYPE_CHECKING:
-    from quire.formats.playbook.syntax import ArtifactDeclaration, Playbook, Step
+    from quire.formats.playbook.syntax import ArtifactDeclaration, Elicitation, Playbook, Step
 
 NONE = "none"
 """The only argument of a `@context` that leaves all earlier results out."""
@@ -32,25 +32,20 @@ _FROM = late_pattern(r"\n[^\S\n]*+from:[^\S\n]*+(\S++)[^\S\n]*+(?![^\n])", re.IG
 _BREAK = late_pattern(r"\\(\\n|n)")
 
 
-def read_extension(text: str, at: int, found: list[Diagnostic]) -> ContextChoice | ModelChoice | None:
+def read_extension(text: str, at: int) -> ContextChoice | ModelChoice | None:
     """Read a line that begins with `@context(` or `@model(`. Return None if it is text."""
     if context := _CONTEXT.fullmatch(text):
         names = tuple(dict.fromkeys(_WORD.findall(context[1])))
-        _note("@context", "send this line to the model", Span(at, at + len(text)), found)
         return ContextChoice(() if names == (NONE,) else names, at, at + len(text))
     if model := _MODEL.fullmatch(text):
-        _note("@model", "send this line to the model", Span(at, at + len(text)), found)
         return ModelChoice(model[1], at, at + len(text))
     return None
 
 
-def read_source(text: str, start: int, end: int, found: list[Diagnostic]) -> tuple[str, int] | None:
+def read_source(text: str, start: int, end: int) -> tuple[str, int] | None:
     """Return the name after the first `from:` of a section, and its place."""
     match = _FROM.search(text, start, end)
-    if match is None:
-        return None
-    _note("from:", "skip this line", Span(match.start(1), match.end(1)), found)
-    return match[1], match.start(1)
+    return (match[1], match.start(1)) if match else None
 
 
 def with_line_breaks(text: str) -> str:
@@ -58,8 +53,25 @@ def with_line_breaks(text: str) -> str:
     return _BREAK.sub(lambda found: "\n" if found[1] == "n" else found[1], text) if "\\n" in text else text
 
 
-def note_escape(span: Span, found: list[Diagnostic]) -> None:
-    _note("An escape in a question", "take the backslash as a character of the text", span, found)
+def quire_only(playbook: Playbook) -> list[Diagnostic]:
+    """Return a note for each use of what only Quire has."""
+    found: list[Diagnostic] = []
+    for parent in playbook.steps:
+        for step in family(parent):
+            for word, choice in (("@context", step.context), ("@model", step.model)):
+                if choice:
+                    _note(word, "send this line to the model", choice.span, found)
+            if step.elicitation and _has_escapes(step, step.elicitation):
+                elsewhere = "take the backslash as a character of the text"
+                _note("An escape in a question", elsewhere, step.elicitation.span, found)
+    if playbook.artifact and playbook.artifact.source:
+        _note("from:", "skip this line", playbook.artifact.source_span, found)
+    return found
+
+
+def _has_escapes(step: Step, asked: Elicitation) -> bool:
+    texts = (asked.prompt, *asked.options, asked.default or "")
+    return "\\n" in step.document[asked.start : asked.end] or any('"' in text for text in texts)
 
 
 def _note(what: str, elsewhere: str, span: Span, found: list[Diagnostic]) -> None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from quire.diagnostics import Diagnostic, Edit
 from quire.formats.near_names import name_fix, word_fix
 from quire.formats.playbook.codes import lints
+from quire.formats.playbook.extensions import quire_only
 from quire.formats.playbook.lint_text import lint_text
 from quire.formats.playbook.names import Facts, asked_names, family, gather
 from quire.formats.playbook.syntax import (
@@ -44,6 +45,7 @@ def lint(reading: ParseResult, resolver: DocumentResolver | None = None) -> tupl
     found = list(lint_text(reading))
     if reading.playbook:
         found += _Lint(reading.playbook, reading.source).all()
+        found += quire_only(reading.playbook)
         if resolver is not None:
             from quire.formats.playbook.check_calls import check_calls
 

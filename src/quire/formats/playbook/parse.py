@@ -245,7 +245,7 @@ class _BodyReader:
         texts = quoted.split('"')[1::2] if quoted else []
         at, end = line.start(KIND) - _DIRECTIVE, line.start(ELICIT) - 1
         if self._extended and "\\n" in line[0]:
-            texts, default = without_escapes(texts, default, Span(at, end), self._found)
+            texts, default = without_escapes(texts, default)
         self._give(elicitation(kind, texts, default, at, end, self._found), line, parent)
 
     def _read_other(self, line: Match[str], parent: Step) -> None:
@@ -346,12 +346,12 @@ def parse(source: Source, *, extended: bool = True) -> ParseResult:
     playbook = _BodyReader(source, result, found, extended=extended).read()
     if result.blocks or result.unclosed:
         note_fences(source, result, found)
-    if not found:
-        return ParseResult(source, playbook, ())
-    if playbook and any(one.code is notes.QUIRE_ONLY for one in found):
+    if playbook and ("@context(" in text or (playbook.artifact and playbook.artifact.source)):
         from quire.formats.playbook.extensions import check_names
 
         check_names(playbook, found)
+    if not found:
+        return ParseResult(source, playbook, ())
     found.sort(key=_in_order)
     wrong = [diagnostic for diagnostic in found if diagnostic.code.severity is Severity.ERROR]
     return ParseResult(source, None if wrong else playbook, tuple(found))

@@ -173,7 +173,7 @@ class Sections(Struct):
         from quire.formats.playbook.extensions import read_source
 
         text = self._source.text
-        found = next((one for first, last in gaps if (one := read_source(text, first, last, self._found))), None)
+        found = next((one for first, last in gaps if (one := read_source(text, first, last))), None)
         if found is None:
             return
         name, at = found

@@ -31,10 +31,12 @@ class PlaybookScope(Struct):
     context_budget: int | None = None
     named: dict[str, str] = field(default_factory=dict)
     entries: Earlier = field(default_factory=Earlier)
-    labels: list[tuple[str, ...]] = field(default_factory=list)
-    """For each entry, the label of its step and that of the step around it."""
+    labels: list[tuple[str, str]] = field(default_factory=list)
+    """For each entry, the label of its step and that of the step around it; empty if there is none."""
     labelled: dict[str, list[int]] = field(default_factory=dict)
-    """The entries by these labels."""
+    """The first entries by these labels; they are added when a step chooses."""
+    indexed: int = 0
+    """How many entries are in `labelled`."""
     captured: dict[str, int] = field(default_factory=dict)
     """The entries by the names that their results were kept under."""
     source: tuple[str, str] | None = None
@@ -86,18 +88,17 @@ class PlaybookScope(Struct):
         return self.name(path, label, name, value)
 
     def add_entry(self, entry: Entry) -> None:
-        for label in (labels := tuple(filter(None, (entry.label, self.around)))):
-            self.labelled.setdefault(label, []).append(len(self.entries))
-        self.labels.append(labels)
+        self.labels.append((entry.label, self.around))
         self.entries.append(entry)
 
     def drop_entries(self, length: int) -> None:
         """Remove all entries from this index on."""
         if length == len(self.entries):
             return
-        for labels in self.labels[length:]:
+        for labels in self.labels[length : self.indexed]:
             for label in labels:
                 self.labelled[label].pop()
+        self.indexed = min(self.indexed, length)
         del self.labels[length:]
         self.captured = {name: at for name, at in self.captured.items() if at < length}
         self.entries.cut(length)
@@ -107,6 +108,10 @@ class PlaybookScope(Struct):
         them."""
         if names is None:
             return None
+        for at in range(self.indexed, len(self.labels)):
+            for label in self.labels[at]:
+                self.labelled.setdefault(label, []).append(at)
+        self.indexed = len(self.labels)
         found = set(range(own, len(self.entries)))
         for name in names:
             found.update((self.captured[name],) if name in self.captured else self.labelled.get(name, ()))

@@ -37,11 +37,8 @@ from quire.values import InvalidValue, Value, decode, encode
 from quire.wording import pluralize
 
 if TYPE_CHECKING:
+    from quire.engine.earlier_results import SystemText
     from quire.engine.interpreter.playbook.scope import PlaybookScope
-
-
-RUNS_OWN = StepModel()
-"""The run's own model, without tools."""
 
 
 def think(step: Step, work: Think, path: str, scope: PlaybookScope, own: int) -> Generator[Request, Any, str]:
@@ -56,28 +53,43 @@ def think(step: Step, work: Think, path: str, scope: PlaybookScope, own: int) ->
     closing = closing_instruction(work.closing, scope.rules)
     if closing and scope.rules > 1:
         text, closing = f"{text}\n\n{closing}", ""
-    call = _Call(step, work, path, scope, own, closing)
-    reply = yield from call.made(text)
+    last = f"{path}/model"
+    chosen = scope.chosen(work.context, own)
+    reply: Mapping[str, Value]
+    if work.cast is None:
+        reply = yield ModelRequest(
+            path=last,
+            label=step.label,
+            instructions=scope.system_message(closing, chosen, scope.context_budget),
+            messages=(Message("user", text),),
+            closing=closing_schema(work.closing),
+        )
+    else:
+        budget = scope.context_budget if work.cast.budget is None else work.cast.budget
+        call = _Call(step, work, path, scope, work.cast, scope.system_message(closing, chosen, budget))
+        reply = yield from call.made(text)
+        last = call.last
     # Replies that 0.1.0 recorded are not marked as cut.
     warning = CUT_OFF if reply.get("finish_reason") == "length" else early_end(reply)
     if warning:
-        yield Emit("warning", call.last, step.label, {"message": warning})
+        yield Emit("warning", last, step.label, {"message": warning})
     scope.cut = reply.get("cut") is True
     return str(reply["text"])
 
 
 class _Call:
-    """The model call of a step, with the turns in which its model uses tools."""
+    """The model call of a step that the settings chose for, with the turns in which its model uses tools."""
 
-    def __init__(self, step: Step, work: Think, path: str, scope: PlaybookScope, own: int, closing: str) -> None:
+    def __init__(
+        self, step: Step, work: Think, path: str, scope: PlaybookScope, cast: StepModel, instructions: str | SystemText
+    ) -> None:
         self._label = step.label
         self._path = path
-        self._cast = work.cast or RUNS_OWN
+        self._cast = cast
         profiles = scope.setting.profiles if scope.setting is not None else {}
         self._agent = profiles.get(self._cast.agent, Profile())
         self._profile = profiles.get(self._cast.profile, Profile())
-        budget = scope.context_budget if self._cast.budget is None else self._cast.budget
-        self._instructions = scope.system_message(closing, scope.chosen(work.context, own), budget)
+        self._instructions = instructions
         self._closing = closing_schema(work.closing)
         self._offered: tuple[Offered, ...] = ()
         self.last = f"{path}/model"
