@@ -32,7 +32,8 @@ from quire.plan.built_in_tools import RETURN
 from quire.wording import pluralize
 
 if TYPE_CHECKING:
-    from quire.engine.progress import FanView, Progress, StepView
+    from quire.engine.progress import Progress
+    from quire.engine.step_progress import FanView, StepView
 
 STREAM_ROWS = 8
 FAILURE_ROWS = 4
@@ -159,6 +160,8 @@ def step_line(step: StepView, width: int, moment: FrameState) -> Text:
         line.append(f"  {took}", style="dim")
     if step.message and step.status == "failed":
         line.append(f"  {one_line(step.message)}", style="red")
+    elif step.survived:
+        line.append(f"  survived: {one_line(step.survived)}", style="yellow")
     return _with_result(line, step, width, moment)
 
 
@@ -177,6 +180,8 @@ def fan_bar(fan: FanView, width: int, moment: FrameState) -> str:
     """Return the progress of a fan: a bar if there is room for one, and the counts."""
     ended = fan.done + fan.failed
     counts = f"{ended}/{fan.total}"
+    if fan.rounds:
+        return f"round {min(ended + 1, fan.total)} of at most {fan.total}"
     if fan.failed:
         counts += f" · {fan.failed} failed"
     if fan.running:

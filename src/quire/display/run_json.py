@@ -9,9 +9,10 @@ from quire.plan.ways import last_label
 
 if TYPE_CHECKING:
     from quire.engine.interpreter.thread.setup import Setup
-    from quire.engine.progress import Progress, StepView
+    from quire.engine.progress import Progress
     from quire.engine.records import EffectRecord, Question, RunRow, Usage
     from quire.engine.requests import Failure
+    from quire.engine.step_progress import FanView, StepView
     from quire.engine.thread_progress import CallView
     from quire.runs.view import RunView
     from quire.values import Value
@@ -146,8 +147,16 @@ def step_data(step: StepView, *, output: bool = True) -> dict[str, Value]:
         "cost": step.cost,
         **({"thread": step.thread, "calls": calls} if step.thread else {}),
         **(_agents(step, calls if output else None) if step.agent_calls else {}),
-        **({"items": {"total": fan.total, "done": fan.done, "failed": fan.failed}} if fan else {}),
+        **({"survived": step.survived} if step.survived else {}),
+        **({"items": _items(fan)} if fan else {}),
     }
+
+
+def _items(fan: FanView) -> dict[str, Value]:
+    """Return the counts of a fan; for the rounds of a loop, `total` is the most that there may be until it has
+    ended."""
+    counts: dict[str, Value] = {"total": fan.total, "done": fan.done, "failed": fan.failed}
+    return {**counts, "rounds": True} if fan.rounds else counts
 
 
 def _agents(step: StepView, calls: list[Value] | None) -> dict[str, Value]:

@@ -16,7 +16,7 @@ from quire.plan.ways import JOINT
 from quire.values import Value, as_texts
 
 if TYPE_CHECKING:
-    from quire.engine.progress import StepView
+    from quire.engine.step_progress import StepView
     from quire.runs.view import RunView
 
 OUTPUT_LINES = 12
@@ -269,7 +269,7 @@ def _step(step: StepView) -> tuple[str, ...]:
         duration(step.elapsed) if step.elapsed >= 0.05 else "",
         tokens(step.input_tokens, step.output_tokens),
         money(step.cost),
-        short(step.message, 60),
+        short(f"survived: {step.survived}" if step.survived else step.message, 60),
     )
 
 

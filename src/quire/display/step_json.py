@@ -14,7 +14,8 @@ from quire.display.run_json import answer_data, failure_data, question_data, ste
 from quire.engine.requests import HumanRequest, ModelRequest, ToolRequest
 from quire.plan.ways import JOINT, first_label
 from quire.runs.prompt_marks import Piece, marked, template_of
-from quire.runs.provenance import PIPE, ProvenanceProgress
+from quire.runs.provenance import ProvenanceProgress
+from quire.runs.step_reads import PIPE
 from quire.values import encode
 
 if TYPE_CHECKING:

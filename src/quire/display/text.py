@@ -20,7 +20,7 @@ from quire.plan.ways import JOINT
 from quire.wording import pluralize
 
 if TYPE_CHECKING:
-    from quire.engine.progress import FanView
+    from quire.engine.step_progress import FanView
 
 
 _TURN = late_pattern(r"(?:^|.* )turn \d+")
@@ -134,7 +134,10 @@ def duration(seconds: float) -> str:
 
 
 def fan_words(fan: FanView) -> str:
-    """Summarise a fan: `20 items`, `19 of 20, 1 failed`."""
+    """Summarise a fan: `20 items`, `19 of 20, 1 failed`; a loop: `3 rounds`, `2 of at most 9 rounds`."""
+    if fan.rounds:
+        most = "" if fan.done == fan.total else f"of at most {fan.total} "
+        return f"{fan.done} {most}{pluralize('round', fan.total)}"
     if not fan.failed and fan.done == fan.total:
         return f"{fan.total} {pluralize('item', fan.total)}"
     return f"{fan.done} of {fan.total}" + (f", {fan.failed} failed" if fan.failed else "")

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Literal
 from msgspec import Struct
 
 if TYPE_CHECKING:
-    from quire.engine.progress import StepView
     from quire.engine.records import Event
+    from quire.engine.step_progress import StepView
     from quire.runs.view import RunView
     from quire.values import Value
 

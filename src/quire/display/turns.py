@@ -22,8 +22,9 @@ from quire.trust.capabilities import from_flat_name
 from quire.values import InvalidValue, Value, decode, encode
 
 if TYPE_CHECKING:
-    from quire.engine.progress import Progress, StepView
+    from quire.engine.progress import Progress
     from quire.engine.records import EffectRecord, Event
+    from quire.engine.step_progress import StepView
 
 ARGUMENT = 40
 RESULT = 100

@@ -19,8 +19,9 @@ from quire.engine.thread_progress import CallView, call_number, thread_of, turn_
 from quire.values import Value, encode
 
 if TYPE_CHECKING:
-    from quire.engine.progress import Progress, StepView
+    from quire.engine.progress import Progress
     from quire.engine.records import Event
+    from quire.engine.step_progress import StepView
 
 
 class View(Protocol):
@@ -192,7 +193,8 @@ class PlainView(QuietView):
         self._open = ""
         took = "" if word == "skipped" else " " + duration(self._took(step))
         fan = f" ({fan_words(step.fan)})" if step.fan else ""
-        self._write(f" {word}{took}{fan}\n")
+        survived = f", survived: {one_line(step.survived)}" if step.survived else ""
+        self._write(f" {word}{took}{fan}{survived}\n")
 
     def _took(self, step: StepView) -> float:
         """Return the time of the step's effects and those of its sub-steps, without the time of waiting for people."""

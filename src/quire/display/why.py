@@ -40,7 +40,8 @@ def why_page(found: Why) -> Iterator[str]:
     if found.values:
         yield from _title("what it read")
         for one in found.values:
-            yield f"  {one_line(one.name)} = {short(pretty(one.value), 80)}  ({one_line(one.source)})"
+            value = "" if one.many else f" = {short(pretty(one.value), 80)}"
+            yield f"  {one_line(one.name)}{value}  ({one_line(one.source)})"
     if found.told:
         yield from _title("results that the model was told")
         yield f"  of {', '.join(place(label) for label in found.told)}"

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, cast
 from msgspec import Struct, field
 
 from quire.engine.capture import displayed_so_far
+from quire.engine.step_progress import FanView, StepView, whole
 from quire.engine.thread_progress import (
     CallView,
     HookView,
@@ -40,77 +41,6 @@ STREAM_TAIL = 10_000
 """Characters of an unfinished reply that are kept; displays show its end."""
 
 
-KEPT_FAILURES = 200
-"""Failed items that are kept with their messages; the others are only counted."""
-
-
-class FanView(Struct):
-    """Concurrent work of one step. If the step runs one fan after the other, this is the sum of them."""
-
-    total: int = 0
-    limit: int = 0
-    done: int = 0
-    failed: int = 0
-    failures: list[tuple[str, str]] = field(default_factory=list)
-    """The number or the name of each failed item, and why it failed."""
-
-    @property
-    def running(self) -> int:
-        """Estimate the running items as all that there is room for: no event reports that an item begins."""
-        return max(0, min(self.limit, self.total - self.done - self.failed))
-
-    def ended(self, event: Event) -> None:
-        if event.data.get("state") != "failed":
-            self.done += 1
-            return
-        self.failed += 1
-        if len(self.failures) < KEPT_FAILURES:
-            which = event.data.get("name", event.data.get("index", ""))
-            self.failures.append((str(which), str(event.data.get("message", ""))))
-
-
-class StepView(Struct):
-    """Progress of one step."""
-
-    path: str
-    label: str
-    title: str
-    depth: int
-    status: str = "pending"
-    output: str | None = None
-    displayed: str = ""
-    message: str = ""
-    elapsed: float = 0.0
-    input_tokens: int = 0
-    output_tokens: int = 0
-    cost: float | None = 0.0
-    started_at: float | None = None
-    below: list[StepView] = field(default_factory=list)
-    store: str = ""
-    """In a pipeline, the name that the value is stored under."""
-    fan: FanView | None = None
-    """Set once the step has begun to fan out."""
-    thread: str = ""
-    """Path of the thread that this step is a turn of."""
-    calls: dict[int, CallView] = field(default_factory=dict)
-    """The tools that the model of this step called, by number. Of the calls of agents, the last ones."""
-    agent_calls: int = 0
-    """The number of all calls that agents of this step made."""
-    agent_turns: int = 0
-    """The number of their turns with calls."""
-    way: str = ""
-    """The label for people, preceded by the way to the step that calls it."""
-
-    def __post_init__(self) -> None:
-        self.way = self.way or self.label
-
-    def skip_the_rest(self) -> None:
-        """Mark the arms that were not taken as skipped."""
-        for step in self.below:
-            if step.status == "pending":
-                step.status = "skipped"
-
-
 class Progress(Struct):
     """The steps of a plan in document order, by path, with the progress of each.
 
@@ -132,6 +62,8 @@ class Progress(Struct):
     limits: Mapping[str, Value] = field(default_factory=dict)
     """The limits of the outermost thread."""
     _numbers: dict[str, int] = field(default_factory=dict)
+    _before: dict[str, dict[str, Value]] = field(default_factory=dict)
+    """The stores when a block or a choice began, by its path."""
 
     @classmethod
     def of(cls, plan: Plan) -> Progress:
@@ -162,8 +94,10 @@ class Progress(Struct):
             self.extracts[event.path] = str(event.live["extract"])
         match event.type:
             case "step_started" if own and step:
-                step.status, step.message, step.fan = "running", "", None
+                step.status, step.message, step.survived, step.fan = "running", "", "", None
                 step.started_at = event.at or None
+                if step.below:
+                    self._before[step.path] = dict(self.stores)
                 self.streaming = ""
                 if step.thread:
                     step.label, step.way = event.label, event.way
@@ -172,15 +106,20 @@ class Progress(Struct):
                 step.status = "completed"
                 step.output = _as_text(event.live.get("output", step.output or ""))
                 step.displayed = _as_text(event.live.get("displayed", step.output))
+                step.survived = _survived(event)
                 self.streaming = ""
-                if step.store:
+                if step.fan:
+                    step.fan.close()
+                if step.store and not event.data.get("stops"):
                     self.stores[step.store] = event.live.get("output")
                 step.skip_the_rest()
+            case "step_undone" if own and step:
+                # A failed attempt leaves no stores behind.
+                self.stores = dict(self._before.get(step.path, self.stores))
             # The items of a loop are counted, not the fans inside each item.
             case "fan_started" if step and not any(loop in event.path for loop in _LOOPS):
                 step.fan = step.fan or FanView()
-                step.fan.total += _whole(event.data.get("total"))
-                step.fan.limit = _whole(event.data.get("limit"))
+                step.fan.begin(event)
                 self.streaming = ""
             case "fan_item" if step and step.fan and not any(loop in event.path for loop in _LOOPS):
                 step.fan.ended(event)
@@ -285,7 +224,7 @@ class Progress(Struct):
         data = event.data
         match event.type:
             case "thread_started":
-                thread.id, thread.depth = str(data.get("thread", "")), _whole(data.get("depth"))
+                thread.id, thread.depth = str(data.get("thread", "")), whole(data.get("depth"))
             case "tools_offered":
                 thread.tools = tuple(str(one) for one in cast("list[Value]", data.get("tools") or []))
             case "thread_ended":
@@ -367,8 +306,9 @@ def place_in_plan(path: str) -> str:
     return _AGAIN.sub("", _COLLECT.sub("/collect", path))
 
 
-def _whole(value: Value) -> int:
-    return value if isinstance(value, int) else 0
+def _survived(event: Event) -> str:
+    told = event.data.get("survived")
+    return str(told.get("message", "")) if isinstance(told, Mapping) else ""
 
 
 def _as_text(value: Value) -> str:

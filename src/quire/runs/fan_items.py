@@ -21,7 +21,8 @@ from quire.plan.pipeline_work import (
     Parallel,
 )
 from quire.plan.pipeline_work import Literal as Written
-from quire.runs.provenance import PIPE, ProvenanceProgress
+from quire.runs.provenance import ProvenanceProgress
+from quire.runs.step_reads import PIPE
 
 if TYPE_CHECKING:
     from quire.engine.records import EffectRecord, Event
@@ -123,7 +124,7 @@ def _values(view: RunView, work: ForEach | Fold, path: str) -> Sequence[Value]:
 def _before(view: RunView, progress: ProvenanceProgress, path: str) -> tuple[Mapping[str, Value], Value]:
     """Return the stores and the incoming value of a top-level step when it began."""
     stores, pipe = dict(view.pins.inputs), None
-    for write in progress.writes[: progress.begun[path]]:
+    for write in progress.before(path):
         if write.name == PIPE:
             pipe = write.value
         else:

@@ -13,8 +13,9 @@ from quire.values import Value, encode, pretty
 
 if TYPE_CHECKING:
     from quire.engine.driver.drive import DriveResult
-    from quire.engine.progress import Progress, StepView
+    from quire.engine.progress import Progress
     from quire.engine.records import Question, RunRow, Status
+    from quire.engine.step_progress import StepView
 
 
 class RunOutcome(Struct, frozen=True):

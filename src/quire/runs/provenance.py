@@ -24,35 +24,18 @@ from quire.plan.nodes import (
     UseTool,
     ValueSlot,
 )
-from quire.plan.pipeline_work import (
-    Agent,
-    Block,
-    Call,
-    Fail,
-    Fold,
-    ForEach,
-    Formula,
-    Invoke,
-    Literal,
-    Parallel,
-    Repeat,
-    Select,
-    Stop,
-    Transform,
-)
 from quire.plan.templates import template
 from quire.plan.thread import Thread
+from quire.runs.step_reads import ERRORS, PIPE, reads_at, writer_inside
 from quire.source import Source
 from quire.values import Value
 
 if TYPE_CHECKING:
     from quire.engine.records import EffectRecord, Event
+    from quire.engine.step_progress import StepView
     from quire.runs.view import RunView
     from quire.values import Value
     from quire.workspace.settings import Settings
-
-PIPE = "pipe"
-_LOOPS = frozenset({"item", "acc", "errors"})
 
 
 class ValueSource(Struct, frozen=True):
@@ -64,13 +47,17 @@ class ValueSource(Struct, frozen=True):
     """The writer of the value, in words."""
     path: str = ""
     """The step that wrote it, if a step did."""
+    many: bool = False
+    """True inside of a loop or a fan, where each round or item has a value of its own; then `value` is None."""
 
 
 class ProvenanceProgress(Progress):
     """Progress that also records all written values, and how many there were when each step began."""
 
     writes: list[ValueSource] = field(default_factory=list)
-    begun: dict[str, int] = field(default_factory=dict)
+    begun: dict[str, tuple[list[ValueSource], int]] = field(default_factory=dict)
+    """By the path of a step: the list of writes when it began, and how many there were. A failed attempt is followed by
+    another list."""
     stops: dict[str, Mapping[str, Value]] = field(default_factory=dict)
 
     def listening_to(self, effects: Iterable[EffectRecord]) -> ProvenanceProgress:
@@ -87,17 +74,31 @@ class ProvenanceProgress(Progress):
             return
         match event.type:
             case "step_started":
-                self.begun.setdefault(event.path, len(self.writes))
+                self.begun[event.path] = self.writes, len(self.writes)
+            case "step_undone" if event.path in self.begun:
+                # A failed attempt leaves no stores behind; the steps inside it keep the list that they began with.
+                writes, count = self.begun[event.path]
+                self.writes = writes[:count]
             case "named" if step.status == "running":
                 name = str(event.live["name"])
                 self.writes.append(ValueSource(name, event.live["value"], f"step {step.label}", event.path))
             case "step_completed" | "step_skipped":
                 if event.type == "step_completed":
-                    written = event.live.get("output")
-                    names = [PIPE, *([step.store] if step.store else [])]
-                    self.writes += [ValueSource(name, written, f"step {step.label}", event.path) for name in names]
+                    self._ends(step, event)
                 for name, value in self.stops.get(event.path, {}).items():
                     self.writes.append(ValueSource(name, value, f"set at the end of step {step.label}", event.path))
+
+    def before(self, path: str) -> list[ValueSource]:
+        """Return what was written when the step at a path began; everything if it has not begun."""
+        writes, count = self.begun.get(path, (self.writes, len(self.writes)))
+        return writes[:count]
+
+    def _ends(self, step: StepView, event: Event) -> None:
+        written: dict[str, Value] = {PIPE: event.live.get("output")}
+        if step.store and not event.data.get("stops"):
+            written[step.store] = written[PIPE]
+            written[f"{ERRORS}.{step.store}"] = event.data.get("survived")
+        self.writes += [ValueSource(name, value, f"step {step.label}", event.path) for name, value in written.items()]
 
 
 def origins(view: RunView, path: str) -> list[ValueSource]:
@@ -111,10 +112,12 @@ def origins(view: RunView, path: str) -> list[ValueSource]:
     step = next((one for at, one in plan.steps() if at == path), None)
     if step is None:
         return []
-    top = path.partition("/")[0] if plan.format == "pipeline" else path
-    known = progress.writes[: progress.begun.get(top, len(progress.writes))]
     if plan.format == "pipeline":
-        return [_in_pipeline(view, name, known) for name in dict.fromkeys(_reads(step, frozenset()))]
+        told = progress.step_of(path)
+        around = told.path if told else path
+        known = progress.before(around)
+        return [_in_pipeline(view, plan, name, path, around, known) for name in reads_at(plan, path)]
+    known = progress.before(path)
     references = {one.name: one for one in _references(step)}
     return [_in_playbook(view, plan, one, known) for one in references.values()]
 
@@ -134,7 +137,12 @@ def _in_playbook(view: RunView, plan: Plan, wanted: Reference, known: list[Value
     return ValueSource(wanted.name, None, "no step: the text stays as it is written")
 
 
-def _in_pipeline(view: RunView, name: str, known: list[ValueSource]) -> ValueSource:
+def _in_pipeline(view: RunView, plan: Plan, name: str, path: str, around: str, known: list[ValueSource]) -> ValueSource:
+    """Look a name up for the step at a path. `around` is the step that emits events, at the path or above it."""
+    inside = writer_inside(plan, name, path, around)
+    if inside is not None:
+        at, writer = inside
+        return ValueSource(name, None, f"step {writer.label}, in each round or item", at, many=True)
     last = next((one for one in reversed(known) if one.name == name), None)
     if last is not None:
         return last
@@ -194,79 +202,6 @@ def _in_arguments(arguments: Arguments) -> Iterator[Reference]:
         case dict():
             for part in arguments.values():
                 yield from _in_arguments(part)
-
-
-def _reads(step: Step, bound: frozenset[str]) -> Iterator[str]:
-    """Yield the stores that a step of a pipeline reads, including the steps inside it; `pipe` stands for the incoming
-    value."""
-    inside: list[tuple[Step, frozenset[str]]] = []
-    if step.guard is not None:
-        for around in (step.guard.when, step.guard.default):
-            yield from _formula(around, bound) if around is not None else ()
-    match step.work:
-        case Transform(value=value):
-            yield from _formula(value, bound)
-        case Invoke(arguments=arguments):
-            for _, one in arguments:
-                yield from _formula(one, bound)
-        case Agent(prompt=prompt):
-            for reference in prompt.references():
-                if reference.default is None:
-                    yield from _store(tuple(reference.name.split(".")), bound)
-        case Call(passes=passes):
-            for _, formula in passes:
-                yield from _formula(formula, bound)
-        case Select(on=on, default=default):
-            yield from _formula(on, bound)
-            if isinstance(default, Formula):
-                yield from _formula(default, bound)
-            inside = [(part, bound) for _, part in step.work.parts()]
-            for call in step.calls():
-                for _, formula in call.passes:
-                    yield from _formula(formula, bound)
-        case Fold(source=source, init=init, do=do):
-            yield from _formula(init, bound)
-            yield from _formula(source, bound)
-            inside = [(do, bound | _LOOPS | {PIPE})]
-        case ForEach(source=source, do=do, collect=collect):
-            yield from _formula(source, bound)
-            inside = [(do, bound | _LOOPS), (collect, bound | _LOOPS | {PIPE})]
-        case Parallel(branches=branches, collect=collect):
-            names = frozenset(name for name, _ in branches)
-            inside = [*((branch, bound) for _, branch in branches), (collect, bound | names | _LOOPS | {PIPE})]
-        case Block():
-            inside = [(part, bound) for _, part in step.work.parts()]
-        case Repeat(init=init, do=do, until=until):
-            if init is not None:
-                yield from _formula(init, bound)
-            names = bound | _LOOPS | {"round"}
-            yield from _formula(until, names)
-            inside = [(do, names)]
-        case Fail(message=message):
-            yield from _formula(message, bound)
-        case Stop(value=result):
-            yield from _formula(result, bound)
-        case None | Think() | UseTool() | Thread():
-            pass  # a pipeline has none of these
-        case _:
-            assert_never(step.work)
-    for part, seen in inside:
-        yield from _reads(part, seen)
-
-
-def _formula(what: Formula | Literal | None, bound: frozenset[str]) -> Iterator[str]:
-    if what is None:
-        yield from _store((PIPE,), bound)
-    elif isinstance(what, Formula):
-        for read in what.compiled.reads():
-            yield from _store(read.path, bound)
-
-
-def _store(path: tuple[str, ...], bound: frozenset[str]) -> Iterator[str]:
-    if path[0] == "ctx":
-        yield from path[1:2]
-    elif path[0] not in bound and path[0] not in ("item", "acc"):
-        yield path[0]
 
 
 def permissions_of(view: RunView, settings: Settings) -> str:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from quire.engine.driver.replay import Replay
     from quire.engine.interpreter.thread.compose import Bundle
     from quire.engine.interpreter.thread.setup import Setup
-    from quire.engine.progress import StepView
+    from quire.engine.step_progress import StepView
     from quire.library.document import Document
     from quire.plan.nodes import Plan
     from quire.runs.pins import PinnedState

@@ -7,15 +7,18 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from quire.engine.progress import StepView, place_in_plan
+from quire.engine.progress import place_in_plan
 from quire.engine.requests import Boundary, Effect
 from quire.errors import CannotStart, RunState
+from quire.plan.descriptions import step_title
 from quire.plan.ways import JOINT, last_label, typed_way
 from quire.runs.provenance import ProvenanceProgress, ValueSource, origins
 from quire.wording import did_you_mean, nearest
 
 if TYPE_CHECKING:
     from quire.engine.records import EffectRecord
+    from quire.engine.step_progress import StepView
+    from quire.plan.nodes import Step
     from quire.runs.runtime import Runtime
     from quire.runs.view import RunView
 
@@ -95,20 +98,31 @@ def why_at(view: RunView, path: str, named: str = "") -> Why:
     planned = path if step else place_in_plan(path)
     around = step or view.replay.progress.step_of(path)
     performed = _performed(view, path)
-    if step is None and not performed:
+    inner = None if step else _inner(view, planned)
+    # No event reports whether a step of a loop or a fan was reached if it asks for nothing.
+    reached = inner is not None and planned == path and around is not None and around.status == "completed"
+    if step is None and not performed and not reached:
         raise RunState(f"run {view.row.id} has not come to {named or path}")
+    way = _way(performed, step, around)
     return Why(
         view.row.id,
         path,
-        around.label if around else "",
-        _way(performed, step, around),
-        around.title if around else "",
+        inner.label if inner else around.label if around else "",
+        inner.label if inner and JOINT not in way else way,
+        step_title(inner) if inner else around.title if around else "",
         (step or around).status if around else "",
-        step.message if step else "",
+        (f"survived: {step.survived}" if step.survived else step.message) if step else "",
         origins(view, planned),
         _told(view, performed),
         performed,
     )
+
+
+def _inner(view: RunView, path: str) -> Step | None:
+    """Return the step of a pipeline at a path of its plan, in a loop or a fan."""
+    if view.row.format != "pipeline":
+        return None
+    return next((step for at, step in view.document.runnable().steps() if at == path), None)
 
 
 def _way(performed: Sequence[Performed], step: StepView | None, around: StepView | None) -> str:

@@ -28,7 +28,7 @@ def run_repeat(step: Step, work: Repeat, path: str, frame: PipelineScope) -> Wal
     last = frame.value(work.init, path) if work.init is not None else None
     inner = frame.inside(frame.pipe)
     if not frame.depth:
-        yield Emit("fan_started", path, step.label, {"total": work.max, "limit": 1}, kept=False)
+        yield Emit("fan_started", path, step.label, {"total": work.max, "limit": 1, "rounds": True}, kept=False)
     for number in range(1, work.max + 1):
         inner.pipe = frame.pipe
         inner.bound = {**frame.bound, "acc": last}

@@ -10,8 +10,9 @@ from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from typing import TYPE_CHECKING, TypeAlias, cast
 
-from quire.engine.requests import Halt, Join, Spawn, Walk
+from quire.engine.requests import Emit, Halt, Join, Spawn, Walk
 from quire.errors import StepFailed
+from quire.patterns import late_pattern
 
 if TYPE_CHECKING:
     from quire.engine.interpreter.pipeline.steps import PipelineScope
@@ -19,8 +20,14 @@ if TYPE_CHECKING:
     from quire.plan.pipeline_work import Guard
     from quire.values import Value
 
+_AGAIN = late_pattern(r"/try\[\d+\]")
 Work: TypeAlias = "Callable[[str, PipelineScope], Walk]"
 """Does the work of a step at a path, in a frame."""
+
+
+def untried(path: str) -> str:
+    """Return a path without the numbers of attempts: the place at which events are emitted."""
+    return _AGAIN.sub("", path)
 
 
 def run_guarded(step: Step, guard: Guard, path: str, frame: PipelineScope, run: Work) -> Walk:
@@ -36,6 +43,9 @@ def run_guarded(step: Step, guard: Guard, path: str, frame: PipelineScope, run: 
         if not guard.goes_on:
             raise
         failure = error
+        if frame.tells:
+            frame.failure = error
+            yield Emit("step_undone", untried(path), step.label, kept=False)
     if failure is not None:
         value = frame.value(guard.default, path) if guard.default is not None else None
     if guard.goes_on and step.capture is not None:
@@ -58,6 +68,8 @@ def _attempts(step: Step, guard: Guard, path: str, frame: PipelineScope, run: Wo
             frame.stores, frame.pipe, frame.survived = begin
             if attempt > retries:
                 raise
+            if frame.tells:
+                yield Emit("step_undone", untried(path), step.label, kept=False)
     raise AssertionError("the last attempt returns or raises")
 
 

@@ -12,14 +12,13 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct, field
 
-from quire.engine.interpreter.pipeline.guards import run_guarded
+from quire.engine.interpreter.pipeline.guards import run_guarded, untried
 from quire.engine.pure_work import STEP, WORK
 from quire.engine.requests import Boundary, Emit, Request, Walk, WorkCheck
 from quire.errors import StepFailed
 from quire.expr import RESERVED, EvalError
 from quire.expr.kinds import kind
 from quire.expr.limits import MAX_TEXT
-from quire.patterns import late_pattern
 from quire.plan.pipeline_work import (
     Formula,
     Literal,
@@ -38,7 +37,6 @@ if TYPE_CHECKING:
     from quire.schema import Schema
     from quire.values import Value
 
-_AGAIN = late_pattern(r"/try\[\d+\]")
 _prompt_json = json.JSONEncoder(ensure_ascii=False, allow_nan=False).encode
 
 
@@ -69,6 +67,8 @@ class PipelineScope(Struct):
     """Number of fans around this frame."""
     survived: Mapping[str, Value] | None = None
     """In the Quire dialect: the value of `errors`, by store. Null for a step that did not fail."""
+    failure: StepFailed | None = None
+    """The failure that the step which just ended has survived, until its end is told."""
     tells: bool = False
     """Whether the steps in this frame emit events: those of the run's own document, outside of loops and fans."""
 
@@ -177,8 +177,10 @@ frame."""
 def run_steps(body: Sequence, prefix: str, frame: PipelineScope) -> Walk:
     """Run the steps of a document in sequence; each step's value goes on to the next. A step may end it early."""
     total = len(body.steps)
+    begun = 0
     try:
         for step in body.steps:
+            begun += 1
             path = f"{prefix}{step.position}"
             if frame.tells:
                 frame.pipe = yield from _told(step, path, path, frame, total, stops=True)
@@ -186,6 +188,8 @@ def run_steps(body: Sequence, prefix: str, frame: PipelineScope) -> Walk:
                 frame.pipe = yield from _called(step, path, frame)
     except PipelineStopped as stopped:
         frame.pipe = stopped.value
+        for step in body.steps[begun:] if frame.tells else ():
+            yield Emit("step_skipped", f"{prefix}{step.position}", step.label, {"title": step.title, "total": total})
     return frame.pipe
 
 
@@ -196,7 +200,7 @@ def run_block_steps(body: Sequence, prefix: str, frame: PipelineScope) -> Walk:
     for step in body.steps:
         path = f"{prefix}{step.position}"
         if frame.tells:
-            frame.pipe = yield from _told(step, path, _AGAIN.sub("", path) if again else path, frame, total)
+            frame.pipe = yield from _told(step, path, untried(path) if again else path, frame, total)
         else:
             frame.pipe = yield from run_step(step, path, frame)
     return frame.pipe
@@ -228,12 +232,19 @@ def _told(step: Step, path: str, shown: str, frame: PipelineScope, total: int, *
         yield Emit("step_started", shown, step.label, head, kept=stops)
         value = yield from _do(step, path, frame)
     except PipelineStopped as stopped:
+        head["stops"] = True
         yield Emit("step_completed", shown, step.label, head, {"output": stopped.value}, kept=stops)
         raise
     except StepFailed as error:
+        if error.path == path:
+            # It failed without an effect, so nothing has moved the position of the run to it.
+            error.label = error.label or step.label
         failed: dict[str, Value] = {"kind": error.kind, "message": error.message, "failed_at": error.path}
         yield Emit("step_failed", shown, step.label, {**head, **failed}, kept=stops)
         raise
+    if frame.failure is not None:
+        head["survived"] = {"kind": frame.failure.kind, "message": frame.failure.message}
+        frame.failure = None
     yield Emit("step_completed", shown, step.label, head, {"output": value}, kept=stops)
     if not stops:
         return value
