@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 from quire.diagnostics import Diagnostic, Edit
 from quire.formats.near_names import name_fix, word_fix
 from quire.formats.playbook.codes import lints
-from quire.formats.playbook.extensions import quire_only
 from quire.formats.playbook.lint_text import lint_text
 from quire.formats.playbook.names import Facts, asked_names, family, gather
 from quire.formats.playbook.syntax import (
@@ -34,6 +33,9 @@ _OUTPUT_TYPE = re.compile(r"@output\([A-Za-z0-9_]++[^\S\n]*+(?::[^\S\n]*+([A-Za-
 _MEANT = {"integer": "number", "decimal": "number", "str": "string", "yes/no": "boolean", "date": "string"}
 _NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?", re.ASCII)
 
+_QUIRE_ONLY = re.compile(r"@(?:context|model)\(|\\|\bfrom:", re.IGNORECASE)
+"""Matches texts that may use what only Quire has; few do."""
+
 HasFile = Callable[[str], bool]
 
 
@@ -45,7 +47,10 @@ def lint(reading: ParseResult, resolver: DocumentResolver | None = None) -> tupl
     found = list(lint_text(reading))
     if reading.playbook:
         found += _Lint(reading.playbook, reading.source).all()
-        found += quire_only(reading.playbook)
+        if _QUIRE_ONLY.search(reading.source.text):
+            from quire.formats.playbook.extensions import quire_only
+
+            found += quire_only(reading.playbook)
         if resolver is not None:
             from quire.formats.playbook.check_calls import check_calls
 
