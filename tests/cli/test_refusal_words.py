@@ -30,3 +30,10 @@ def test_a_new_start_is_proposed_where_a_grant_helps(
     assert ("--allow file__write=" in said) == helps
     assert ("--from 1 --allow file__write=" in said) == helps
     assert ("to go on: edit the document, then quire resume" in said) != helps
+
+
+def test_a_run_that_its_document_fails_is_started_again(workspace: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (workspace / "p.yaml").write_text("pipeline: p\ndialect: quire\nsteps: [{fail: {message: blocked}}]\n")
+    assert main(["run", "p.yaml", "-q"]) == 3
+    said = capsys.readouterr().err
+    assert "blocked" in said and "start a new run when the reason is gone, or edit the document, then quire" in said

@@ -100,6 +100,9 @@ def by_other_means(row: RunRow) -> list[str]:
     if kind == "script":
         where = place(row.position) if row.position else "that call"
         return [f"to go on: {resume_command(row.id, script=Blank('FILE'))}, with a reply for {where}"]
+    if kind == "fail":
+        edited = resume_command(row.id, document=True)
+        return [f"its document says so: start a new run when the reason is gone, or edit the document, then {edited}"]
     if kind in _ANSWER:
         return [f"to go on: {resume_command(row.id, answer=(row.position, VALUE))}"]
     if kind == "too_many_calls":
