@@ -9,7 +9,7 @@ import pytest
 from quire.expr.functions import FUNCTIONS
 from quire.formats.grammars import GRAMMARS, NAMES, PIPELINE, Grammar, find
 from quire.formats.pipeline.field_types import OF_DIALECT
-from quire.formats.pipeline.kinds import KEYS, kinds, more_keys
+from quire.formats.pipeline.kinds import ALL_KINDS, KEYS, kinds
 from quire.plan.vocabulary import INTEGER_LIMITS, ITEM_TYPES, OPERATORS, PRIMARIES, SENT_EVENTS
 
 MOST_CHARACTERS = {"": 5_200, "quire": 7_000}
@@ -34,10 +34,10 @@ def test_the_pipeline_grammar_names_every_key_of_every_step(kind: str) -> None:
     assert keys_of(PIPELINE.text, kind) == set(KEYS[kind])
 
 
-@pytest.mark.parametrize("kind", kinds(True))
+@pytest.mark.parametrize("kind", ALL_KINDS)
 def test_the_dialect_grammar_names_every_key_of_every_step(kind: str) -> None:
     """Every kind has `when`, which the text says once."""
-    assert keys_of(QUIRE.text, kind) | {"when"} == {*kinds(True)[kind], *more_keys(kind)}
+    assert keys_of(QUIRE.text, kind) | {"when"} == {*ALL_KINDS[kind]}
     assert "Every kind also takes `when: EXPR`" in QUIRE.text
 
 

@@ -36,6 +36,7 @@ _MORE_POLICIES = 'continue, abort, retry(N) or "retry(N), continue"'
 _DURATION = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,6})?)(ms|s|m|h)")
 _SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*+")
+_GUARDS = frozenset({"when", "on_error", "default", "timeout"})
 Entries = dict[str, Entry]
 
 
@@ -47,7 +48,7 @@ class DialectKeys:
 
     def guard(self, kind: str, entries: Entries) -> GuardKeys | None:
         """Read the keys around a step; None if there are none. Those of a fan belong to its items."""
-        if not self._fields.dialect:
+        if not self._fields.dialect or _GUARDS.isdisjoint(entries):
             return None
         when = self._expression(entries, "when")
         if kind in ("for_each", "parallel"):

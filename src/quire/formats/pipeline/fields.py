@@ -66,12 +66,10 @@ class Fields(PipelineFindings):
         self, node: Mapping, known: tuple[str, ...], what: str, code: Code, more: tuple[str, ...] = ()
     ) -> dict[str, Entry]:
         """Return the entries by key; unknown keys are reported. The keys in `more` belong to the Quire dialect."""
-        if self.dialect:
-            known = (*known, *more)
         found: dict[str, Entry] = {}
         for entry in node.entries:
             name = entry.key.value
-            if name in known and isinstance(name, str):
+            if isinstance(name, str) and (name in known or (self.dialect and name in more)):
                 found[name] = entry
             elif name in more:
                 self.report(code, f"{name} of {what} belongs to the Quire dialect", entry.key.span, ADD_DIALECT)

@@ -83,11 +83,13 @@ MEANT_IN_DIALECT = {
 }
 
 
+MORE_KEYS = {kind: (*DIALECT_KEYS.get(kind, ()), "when") for kind in (*KEYS, *DIALECT_KINDS)}
+"""All keys that the Quire dialect adds to a kind."""
+
+ALL_KINDS = {kind: (*keys, *MORE_KEYS[kind]) for kind, keys in (KEYS | DIALECT_KINDS).items()}
+"""Every kind of the Quire dialect with all keys that its body may have there."""
+
+
 def kinds(dialect: bool) -> dict[str, tuple[str, ...]]:
     """Return the kinds that a document may use, with their keys."""
-    return KEYS | DIALECT_KINDS if dialect else KEYS
-
-
-def more_keys(kind: str) -> tuple[str, ...]:
-    """Return the keys that the Quire dialect adds to a kind."""
-    return (*DIALECT_KEYS.get(kind, ()), "when")
+    return ALL_KINDS if dialect else KEYS

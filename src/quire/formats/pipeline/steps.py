@@ -8,7 +8,16 @@ from quire.formats.near_names import word_fix
 from quire.formats.pipeline.codes import errors as codes
 from quire.formats.pipeline.dialect_keys import MOST_ROUNDS, DialectKeys
 from quire.formats.pipeline.fields import ADD_DIALECT, Fields, TargetReader
-from quire.formats.pipeline.kinds import DIALECT_KINDS, MEANT, MEANT_IN_DIALECT, NEEDED, WHY, kinds, more_keys
+from quire.formats.pipeline.kinds import (
+    ALL_KINDS,
+    DIALECT_KINDS,
+    MEANT,
+    MEANT_IN_DIALECT,
+    MORE_KEYS,
+    NEEDED,
+    WHY,
+    kinds,
+)
 from quire.formats.pipeline.syntax import (
     HOLE,
     AgentBody,
@@ -98,7 +107,7 @@ class StepReader:
             message = f"{kind} needs a mapping of its keys, not {describe(body)}"
             self._fields.report(codes.BODY, message, self._fields.visible(entry), help)
             return None
-        entries = self._fields.entries(body, kinds(self._fields.dialect)[kind], kind, codes.KEY, more_keys(kind))
+        entries = self._fields.entries(body, kinds(self._fields.dialect)[kind], kind, codes.KEY, MORE_KEYS[kind])
         for key in NEEDED[kind]:
             if key not in entries:
                 self._fields.report(codes.MISSING, f"{kind} needs the key {key}", entry.key.span, WHY.get(key, ""))
@@ -153,7 +162,7 @@ class StepReader:
                 continue
             text = self._fields.shown(entry.key.text)
             help = _SHAPE
-            if entry.key.value in (*kinds(True)[name], *more_keys(name)):
+            if entry.key.value in ALL_KINDS[name]:
                 help = f"{text} belongs to the body of {name}: indent it further than {name}"
             self._fields.report(codes.STEP, f"{text} stands beside {name}; a step has one key", entry.key.span, help)
 
