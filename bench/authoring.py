@@ -270,11 +270,11 @@ def rows_of(authored: Sequence[Sequence[Attempt]]) -> list[Row]:
         return Row(name, value, "%", f">= {least:g}", value >= least)
 
     return [
-        share("definitions that are valid at first", 50, lambda tries: tries[0].valid),
-        share("… after one repair", 60, lambda tries: any(one.valid for one in tries[:2])),
-        share("… after two repairs", 60, lambda tries: any(one.valid for one in tries)),
-        share("definitions that run to their end", 50, lambda tries: tries[-1].ran),
-        share("definitions that do what the task says", 40, lambda tries: tries[-1].right),
+        share("definitions that are valid at first", 40, lambda tries: tries[0].valid),
+        share("… after one repair", 45, lambda tries: any(one.valid for one in tries[:2])),
+        share("… after two repairs", 45, lambda tries: any(one.valid for one in tries)),
+        share("definitions that run to their end", 40, lambda tries: tries[-1].ran),
+        share("definitions that do what the task says", 30, lambda tries: tries[-1].right),
     ]
 
 

@@ -137,6 +137,8 @@ def test_a_text_that_is_not_yaml() -> None:
         ("schema: R\nfields: {a: {type: bool}}\npipeline: p\nsteps: [{agent: {prompt: hi}}]\n", "write a line ---"),
         ('pipeline: p\nsteps:\n  - transform: {value: "Hello, {ctx.name}!"}\n', "write 'Hello, ' + ctx.name + '!'"),
         ('pipeline: p\nsteps:\n  - fold: {init: "", do: {transform: {value: acc}}, output: a}\n', "is written ''"),
+        ('pipeline: p\nsteps:\n  - transform: {value: "1"; output: a}\n', "parts are separated by a comma"),
+        ("pipeline: p\nsteps:\n  - transform: {value: ctx.a | filter {b > 1}}\n", "into quotes"),
         ("pipeline: p\nsteps:\n  - agent: {prompt: hi, schema: Building}\n", '"schema: Building", "fields: '),
     ],
 )  # fmt: skip

@@ -243,6 +243,11 @@ class _Builder:
             at = stack[-1].start
             bracket = "{" if stack[-1].is_mapping else "["
             help = f"the {bracket} on line {self._source.position(at).line} may not be closed"
+            sign = self._text[error.span.start : error.span.start + 1]
+            if sign == ";":
+                help = "in brackets, parts are separated by a comma"
+            elif sign and sign in "{|>":
+                help = "put a text with brackets or signs in it into quotes"
             self._events.found[-1] = replace(error, help=help)
 
     def _scalar(self, event: yaml.ScalarEvent, start: int, end: int) -> Scalar:
