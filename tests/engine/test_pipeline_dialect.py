@@ -285,3 +285,14 @@ async def test_work_with_a_limit_in_time_is_asked_for_with_the_same_values_by_a_
     house.tools.act = failing()  # type: ignore[assignment]
     assert output(await house.drive(walk(text))) == "last"
     assert house.model.asked() == ["first null"]
+
+
+SCHEMA = "schema: Mark\nfields: {n: {type: number}}\n---\n"
+
+
+@pytest.mark.parametrize(("default", "kind"), [("{n: 1}", None), ("{n: 'one'}", "schema"), ("[]", "schema")])
+async def test_a_default_is_held_to_the_schema_of_its_step(house: House, default: str, kind: str | None) -> None:
+    house.tools.act = failing("t")  # type: ignore[assignment]
+    step = f'tool: {{name: t, schema: Mark, on_error: continue, default: "{default}", output: a}}'
+    ended = await house.drive(walk(SCHEMA + quire(step)))
+    assert (ended.failure.kind if ended.failure else None) == kind

@@ -181,3 +181,10 @@ def test_everything_of_the_dialect_is_written_and_read_again() -> None:
 def test_stores_and_types_are_followed_through_blocks_and_conditions(steps: tuple[str, ...], codes: list[str]) -> None:
     found = check(Source.of(quire(*steps), "p.yaml"))
     assert [one.code.id for one in found] == codes
+
+
+@pytest.mark.parametrize(("default", "codes"), [("{n: 1}", []), ("{n: 'one'}", ["PL121"]), ("{n: ctx.n}", [])])
+def test_a_default_that_is_written_out_fits_the_schema_of_its_step(default: str, codes: list[str]) -> None:
+    step = f'tool: {{name: ask, schema: Mark, on_error: continue, default: "{default}"}}'
+    text = "schema: Mark\nfields: {n: {type: number}}\n---\n" + quire(step)
+    assert [one.code.id for one in check(Source.of(text, "p.yaml"))] == codes

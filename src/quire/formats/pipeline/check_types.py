@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, assert_never
 
-from quire.expr import python_text
+from quire.expr import EvalError, compile, python_text, reads
 from quire.expr.syntax import (
     Compare,
     Constant,
@@ -103,6 +103,8 @@ class _Walker:
             self._passes(target, scope)
         type = self._result(step, scope)
         guard = step.guard or GuardKeys()
+        if guard.default is not None:
+            self._default(guard.default, step)
         if guard.on_error is not None and guard.on_error.goes_on:
             instead = self._shapes.infer(guard.default.expression.root, scope) if guard.default else None
             type = type if type == instead else None
@@ -111,6 +113,20 @@ class _Walker:
             before = scope.stores.get(step.output.text, type)
             scope.stores[step.output.text] = type if not skipped or before == type else None
         return type if not skipped or scope.pipe == type else None
+
+    def _default(self, default: ExpressionText, step: Step) -> None:
+        """Report a default that is written out and does not fit the schema of its step."""
+        name = schema_of(step)
+        schema = self._shapes.schemas.get(name.text) if name else None
+        if schema is None or any(True for _ in reads(default.expression)):
+            return
+        try:
+            value = compile(default.expression).evaluate({}, {})
+        except EvalError:
+            return
+        if violations := schema.violations(value, self._shapes.schemas.get):
+            message = f"the default does not fit the schema {schema.name}: {violations[0]}"
+            self._fields.report(warnings.DEFAULT_SCHEMA, message, default.span)
 
     def _result(self, step: Step, scope: KnownTypes) -> FieldType | None:
         schema = schema_of(step)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, TypeAlias, cast
 from quire.engine.requests import Emit, Halt, Join, Spawn, Walk
 from quire.errors import StepFailed
 from quire.patterns import late_pattern
+from quire.plan.pipeline_work import Agent, Invoke
 
 if TYPE_CHECKING:
     from quire.engine.interpreter.pipeline.steps import PipelineScope
@@ -46,12 +47,22 @@ def run_guarded(step: Step, guard: Guard, path: str, frame: PipelineScope, run: 
         if frame.tells:
             frame.failure = error
             yield Emit("step_undone", untried(path), step.label, kept=False)
-    if failure is not None:
-        value = frame.value(guard.default, path) if guard.default is not None else None
+    if failure is not None and guard.default is not None:
+        value = frame.value(guard.default, path)
+        if isinstance(step.work, Agent | Invoke) and step.work.schema is not None:
+            _hold_default(step.work.schema, value, path, frame)
     if guard.goes_on and step.capture is not None:
         told: Value = None if failure is None else {"kind": failure.kind, "message": failure.message}
         frame.survived = {**(frame.survived or {}), step.capture.name: told}
     return value
+
+
+def _hold_default(name: str, value: Value, path: str, frame: PipelineScope) -> None:
+    """Raise `StepFailed` if the value in place of a result does not fit the schema that the result has to fit."""
+    violations = frame.schema(name, path).violations(value, frame.plan.schemas.get)
+    if violations:
+        listed = "; ".join(str(one) for one in violations[:20])
+        raise StepFailed(f"the default does not fit the schema {name}: {listed}", kind="schema", path=path)
 
 
 def _attempts(step: Step, guard: Guard, path: str, frame: PipelineScope, run: Work) -> Walk:

@@ -186,3 +186,13 @@ FUNCTION_ARGUMENT = _warning(
     "pipeline: p\ndialect: quire\nsteps:\n- transform: {value: lower(3)}",
     "pipeline: p\ndialect: quire\nsteps:\n- transform: {value: lower(ctx.name)}",
 )
+DEFAULT_SCHEMA = _warning(
+    "PL121",
+    "default-schema",
+    "The `default` of a step does not fit the `schema` of the step.",
+    "The steps after it count on that schema. When the failure is survived, the default fails the step after all.",
+    "schema: Review\nfields: {passed: {type: bool}}\n---\npipeline: p\ndialect: quire\nsteps:\n"
+    "- agent: {prompt: hi, schema: Review, on_error: continue, default: \"{passed: 'no'}\"}",
+    "schema: Review\nfields: {passed: {type: bool}}\n---\npipeline: p\ndialect: quire\nsteps:\n"
+    "- agent: {prompt: hi, schema: Review, on_error: continue, default: '{passed: false}'}",
+)
