@@ -128,6 +128,14 @@ CASES = [
         output="Decide about pictures first",
     ),
     Case(
+        "post-mortem",
+        {"title": "Orders fail"},
+        {"3": "A query kept its transaction open.", "4": "more load than usual", "6": "no"},
+        skipped="4a 4b 8 8a",
+        named={"noticed_after": "19", "trigger": "more load than usual"},
+        output="# Orders fail",
+    ),
+    Case(
         "picture-maker",
         {"subject": "coffee", "format": "mermaid"},
         {"3": "Coffee"},
@@ -179,7 +187,7 @@ def test_check_strict_finds_nothing() -> None:
         check=False,
     )
     assert done.returncode == 0, done.stdout + done.stderr
-    assert len(DOCUMENTS) == 9
+    assert len(DOCUMENTS) == 10
 
 
 def test_every_example_has_a_case_and_a_script() -> None:
@@ -273,7 +281,7 @@ def test_they_fetch_prompts_from_everywhere() -> None:
 
 def test_they_call_tools_in_every_way() -> None:
     calls = [step.tool for step in _steps() if step.tool]
-    assert {call.connection for call in calls} == {"python", "time"}
+    assert {call.connection for call in calls} == {"python", "quire", "time"}
     assert any(": {{" in call.arguments for call in calls), "a placeholder without quotes"
     assert any('"{{' in call.arguments for call in calls), "a placeholder inside quotes"
     assert '@tool("time", "convert_time"' in (EXAMPLES / "trip-planner/trip-planner.playbook.md").read_text()

@@ -10,203 +10,31 @@ import shlex
 import shutil
 import subprocess
 import sys
+import threading
 import time
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
-from tests.examples.command import Desk, need_sandbox
+from tests.examples.command import Desk, calls, need_sandbox
+from tests.examples.workflow_cases import CASES, EXAMPLES, Case
 from tests.warm import start_quire
 
 from quire.formats.pipeline.parse import parse
 from quire.source import read_source
 from quire.values import Value
 
-EXAMPLES = Path(__file__).parents[2] / "examples"
 COMMITS = (
     ("feat(orders): add up prices", "def total(prices):\n    return sum(prices)\n"),
     ("fix: round the total", "def total(prices):\n    return round(sum(prices), 2)\n"),
     ("Say what prices are", '"""Prices are in cents."""\n\n\ndef total(prices):\n    return round(sum(prices), 2)\n'),
 )
 PATIENCE = 60.0
+TOKEN = "not-a-real-token"
 
 
-@dataclass(frozen=True, slots=True)
-class Kill:
-    """Where a run is killed: at the call that `entry` of its script answers, when `done` is recorded."""
-
-    entry: int
-    done: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Case:
-    """One run: `output` is what it prints, or a part of that text; `files` have these parts; `said` is on stderr.
-
-    `first` are commands that come before it, once.
-    """
-
-    example: str
-    output: Value = ""
-    options: tuple[str, ...] = ()
-    answers: tuple[str, ...] = ()
-    exit: int = 0
-    said: str = ""
-    files: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    document: str = ""
-    script: str = ""
-    first: tuple[tuple[str, ...], ...] = ()
-    kill: Kill | None = None
-
-    @property
-    def in_repository(self) -> bool:
-        """Whether it works on the git repository around it; its commands need a sandbox then."""
-        return "--allow" in self.options
-
-    def place(self, name: str) -> str:
-        return f"examples/{self.example}/{name}" if self.in_repository else name
-
-    @property
-    def command(self) -> tuple[str, ...]:
-        document = self.document or self.place(f"{self.example}.yaml")
-        return ("run", document, "--script", self.place(self.script or f"{self.example}.script.json"), *self.options)
-
-
-SHELL = ("--allow", "shell")
-TRIAGE = ("--inputs", "issues.json")
-
-WHY = "Why are there fewer swifts, and what helps?"
-SWIFTS = "Renovation closes the holes they nest in (library/swifts.md)."
-BOXES = "Boxes help, three or more side by side (library/nest-boxes.md)."
-SIGNED = (("keys", "new"), ("sign", ".ai", "--yes"))
-
-
-def issue(number: int) -> tuple[str, ...]:
-    return (*TRIAGE, "-i", f'issue={{"number": {number}, "title": "A list"}}')
-
-
-CASES = [
-    Case(
-        "code-review",
-        "# Review since HEAD~1\n\n## minor: 1\n\n- `orders.py:2` Rounding",
-        SHELL,
-        files={"review.md": ("## note: 1\n\n- `orders.py:1` Say in the name",)},
-        kill=Kill(3, ("1/tool", "3/for_each[0]/try[1]/model", "3/for_each[1]/try[2]/model")),
-    ),
-    Case("code-review", "No findings.", (*SHELL, "-i", "reviewers=tests", "-i", "report=out/tests.md")),
-    Case("code-review", "Nothing has changed since HEAD.", (*SHELL, "-i", "base=HEAD")),
-    Case("code-review", "Nothing has changed since HEAD~1.", (*SHELL, "-i", "paths=docs,README.md")),
-    Case(
-        "code-review",
-        "",
-        (*SHELL, "-i", "reviewers=secrets,licences"),
-        exit=3,
-        said="failed at step 6: blocked, see review.md",
-        files={"review.md": ("## blocker: 2\n\n- `orders.py:2` The prices", "No review for licences.")},
-    ),
-    Case("code-review", "", (*SHELL, "-i", "base=--output=x"), exit=2, said="base"),
-    Case(
-        "release-notes",
-        "# 1.3.0\n\n- Lists can be exported",
-        (*SHELL, "-i", "version=1.3.0", "-i", "since=HEAD~2"),
-        files={"RELEASE_NOTES.md": ("## Fixed\n\n- fix: round the total (", "## Other\n\n- Say what prices are (")},
-        kill=Kill(0, ("1/tool",)),
-    ),
-    Case(
-        "release-notes",
-        "Nothing has changed since v1.",
-        (*SHELL, "-i", "version=1.3.0", "-i", "since=v1"),
-    ),
-    Case(
-        "issue-triage",
-        {"labels": ["question", "export", "low"], "comment": "Use `--separator ';'`. The file itself is UTF-8."},
-        TRIAGE,
-        kill=Kill(5, ("2/model", "5/match[3]/1/tool")),
-    ),
-    Case(
-        "issue-triage",
-        {"labels": ["duplicate", "import", "high"], "comment": "This is the same as #12; let us go on there."},
-        issue(32),
-    ),
-    Case("issue-triage", {"labels": ["unclear", "page", "normal"], "comment": None}, issue(33)),
-    Case(
-        "issue-triage",
-        {
-            "labels": ["bug", "page", "normal"],
-            "comment": "To look into it we need:\n\n- the version\n- what you expected",
-        },
-        issue(34),
-    ),
-    Case("issue-triage", {"labels": ["feature", "other", "low"], "comment": None}, issue(35)),
-    Case("issue-triage", "", issue(0), exit=2, said="issue.number"),
-    Case(
-        "invoice-extraction",
-        {
-            "read": 3,
-            "failed": [
-                {"file": "invoices/note.txt", "why": "it is not an invoice"},
-                {"file": "invoices/scan.tif", "why": "invoices/scan.tif is not text: it holds zero bytes"},
-            ],
-            "totals": [{"currency": "EUR", "total": 107.5}, {"currency": "CHF", "total": 128.4}],
-        },
-        files={
-            "report.csv": (
-                '"file","number","date","seller","total","currency"\n"invoices/2026-014.txt","2026-014","2026-02-03",',
-                '"A/77","2026-01-12","Holz ""Zur Eiche""","128.4","CHF"\n',
-            ),
-            "report.json": ('"file": "invoices/hosting.md"', '"why": "invoices/scan.tif is not text'),
-        },
-        kill=Kill(4, ("2/for_each[0]/steps/1/tool", "2/for_each[0]/steps/2/try[1]/model")),
-    ),
-    Case(
-        "invoice-extraction",
-        "",
-        ("-i", "files=invoices/*.tif"),
-        exit=3,
-        said="no invoice in 1 files",
-    ),
-    Case(
-        "rfc-review",
-        "# Review of RFC 7\n\n- Proposal: name files by an id",
-        ("-i", "rfc=@rfc.md", "-i", "area=security"),
-        answers=("accept",),
-        document="rfc-review.playbook.md",
-        first=(("trust", "workspace", "--yes"),),
-        kill=Kill(4, ("1/tool", "2/model", "3/model")),
-    ),
-    Case(
-        "research",
-        f"{SWIFTS} {BOXES}\n",
-        ("-i", f"question={WHY}"),
-        kill=Kill(3, ("1/repeat[1]/steps/5/model", "1/repeat[2]/steps/2/tool")),
-    ),
-    Case(
-        "research",
-        "The notes do not say.\n\nStill missing: where they spend the winter\n",
-        ("-i", "question=Where do swifts live in winter?"),
-    ),
-    Case(
-        "research",
-        {"answer": f"{SWIFTS} {BOXES}"},
-        ("-i", f"question={WHY}"),
-        said="directive_return failed: Say what helps them.",
-        document="answer_question",
-        script="answer_question.script.json",
-        first=SIGNED,
-        kill=Kill(3, ("thread/turn[1]/tool[0]/tool", "thread/turn[2]/model")),
-    ),
-    Case(
-        "weekly-report",
-        "# The week\n\nTotals are rounded.\n",
-        (*SHELL, "-i", "file=week.md"),
-        ("shorter", "Yes "),
-        files={"week.md": ("# The week\n\nTotals are rounded.\n",)},
-        kill=Kill(1, ("1/tool", "2/tool", "3/tool", "4/tool")),
-    ),
-    Case("weekly-report", "Not published.", SHELL, ("no",)),
-    Case("weekly-report", "Not published.", (*SHELL, "--unattended")),
-]
 NAMES = sorted({case.example for case in CASES})
 
 
@@ -235,12 +63,13 @@ def cloned(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def clone(cloned: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A copy of that, for one test to change."""
     monkeypatch.setenv("QUIRE_PYTHON", sys.executable)
+    monkeypatch.setenv("DEPLOY_TOKEN", TOKEN)
     shutil.copytree(cloned, tmp_path / "clone")
     return tmp_path / "clone"
 
 
 def desk_of(case: Case, clone: Path) -> Desk:
-    if case.in_repository:
+    if case.uses_commands:
         need_sandbox()
     desk = Desk(clone if case.in_repository else clone / "examples" / case.example, clone.parent / "home")
     for command in case.first:
@@ -314,7 +143,7 @@ def test_the_page_of_a_workflow_can_be_followed(name: str, clone: Path) -> None:
     assert followed
     for command, after in itertools.zip_longest(followed, followed[1:], fillvalue=""):
         arguments = shlex.split(command)
-        if "shell" in arguments:
+        if any(part.partition("=")[0] == "shell" for part in arguments):
             need_sandbox()
         at_root = any(part.startswith("examples/") for part in arguments)
         desk = Desk(clone if at_root else page.parent, clone.parent / "home")
@@ -334,9 +163,85 @@ def test_a_weekly_report_begins_where_the_last_one_ended(clone: Path) -> None:
     assert "- Begin another week (Ada)" in prompt and "round the total" not in prompt
 
 
+EDIT = {"path": "tests/test_prices.py", "old": "class Prices(unittest.TestCase):", "new": "class Prices:"}
+
+
+@pytest.mark.parametrize(
+    ("replies", "said", "rounds"),
+    [
+        ([calls(("file__edit", EDIT)), "All tests pass."], "failed at step 4: the tests were changed", 2),
+        (["There is nothing to mend."], "until did not hold after 5 rounds", 5),
+    ],
+    ids=["a change of the tests", "no change"],
+)
+def test_code_is_not_mended_by_an_agent_that_does_not_mend_it(
+    replies: list[Value], said: str, rounds: int, clone: Path
+) -> None:
+    case = next(case for case in CASES if case.example == "test-and-fix")
+    desk = desk_of(case, clone)
+    entries = [{"step": "2.do.2", "reply": one} if isinstance(one, str) else one for one in replies]
+    script = desk.script(*[{"step": "2.do.2", **one} for one in entries if isinstance(one, dict)])
+    done = desk.quire("run", case.command[1], "--script", script, *case.options)
+    assert done.returncode == 3 and said in done.stderr, done.stderr
+    assert len([path for path in desk.effects() if path.endswith("]/steps/1/tool")]) == rounds
+
+
+def test_the_token_of_a_deployment_is_not_kept(clone: Path) -> None:
+    case = next(case for case in CASES if case.example == "deploy")
+    desk = desk_of(case, clone)
+    with (desk.folder / "publish.sh").open("a") as file:
+        file.write('echo "published with $DEPLOY_TOKEN"\n')
+    desk.fine(*case.command)
+    assert "published with [redacted:DEPLOY_TOKEN]" in desk.fine("runs", "last", "--json")
+    for path in (desk.folder / ".quire").rglob("*"):
+        assert path.is_dir() or TOKEN.encode() not in path.read_bytes()
+    assert desk.fine("runs", "last", "--json").count("8/tool") >= 1
+
+
+def test_mails_are_looked_at_once_and_a_chat_is_told_about_urgent_ones(clone: Path) -> None:
+    case = next(case for case in CASES if case.example == "mail-triage")
+    desk = desk_of(case, clone)
+    assert "- The key" in desk.fine(*case.command)
+    assert desk.fine(*case.command) == "No new mail.\n"
+    late = {"received": "2999-01-01T00:00:00Z", "from": "a@example.org", "subject": "Late", "body": "Hello."}
+    desk.write("mails/0006.json", json.dumps(late))
+    with chat() as (address, told):
+        url, host = f"http://{address}/hook", f"http__send={address}"
+        refused = desk.quire(*case.command, "-i", f"chat={url}")
+        assert refused.returncode == 0 and "permission denied: http__send" in refused.stderr
+        assert told == []
+        assert "Could not be sorted: Late (mails/0006.json)" in refused.stdout
+        desk.fine(*case.command, "-i", f"chat={url}", "--allow", host)
+        assert told == [{"text": "Could not be sorted: Late"}]
+    soon = {**late, "received": "2998-01-01T00:00:00Z"}
+    desk.write("mails/0007.json", json.dumps(soon))
+    assert "mails/0007.json" in desk.fine(*case.command), "a date in the future hides no mail"
+
+
+@contextmanager
+def chat() -> Iterator[tuple[str, list[Value]]]:
+    """A service on this machine that takes messages. Yields its address and what it was told."""
+    told: list[Value] = []
+
+    class Chat(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            told.append(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
+            self.send_response(204)
+            self.end_headers()
+
+        def log_message(self, *_: object) -> None:
+            """Say nothing."""
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Chat) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"127.0.0.1:{server.server_port}", told
+        server.shutdown()
+
+
 def test_every_pipeline_of_the_dialect_has_a_case_and_a_page() -> None:
-    files = {path: parse(read_source(path), registered=True).file for path in EXAMPLES.glob("*/*.yaml")}
-    dialect = {path.parent.name for path, file in files.items() if file and any(p.dialect for p in file.pipelines)}
-    assert dialect <= set(NAMES)
+    paths = sorted(EXAMPLES.glob("*/*.yaml")) + sorted(EXAMPLES.glob("*/pipelines/*.yaml"))
+    files = {path: parse(read_source(path), registered=True).file for path in paths}
+    dialect = [path for path, file in files.items() if file and any(p.dialect for p in file.pipelines)]
+    assert {path.relative_to(EXAMPLES).parts[0] for path in dialect} <= set(NAMES)
     for name in NAMES:
         assert len((EXAMPLES / name / "README.md").read_text(encoding="utf-8").splitlines()) <= 20

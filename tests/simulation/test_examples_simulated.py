@@ -73,6 +73,7 @@ def _workflow(name: str, inputs: str = "") -> Example:
     return Example(name, f"{name}.yaml", f"{name}.script.json", read)
 
 
+LAMPS: dict[str, Value] = {"name": "lamps", "brief": "lamps on the stairs"}
 ALL = [
     *_first([_playbook(case) for case in playbooks.CASES if (EXAMPLES / case.example).exists()]),
     *_first([_pipeline(case) for case in pipelines.CASES]),
@@ -80,6 +81,9 @@ ALL = [
     _workflow("issue-triage", "issues.json"),
     _workflow("invoice-extraction"),
     Example("research", "research.yaml", "research.script.json", {"question": "Why are there fewer swifts?"}),
+    Example("content-pipeline", "content-pipeline.yaml", "content-pipeline.script.json", LAMPS),
+    Example("long-text", "long-text.yaml", "long-text.script.json", {"file": "diary.md", "question": "What broke?"}),
+    _workflow("mail-triage"),
     # What only a sandbox can run is left to the tests that have one.
     *_first([_house(case) for case in house.CASES if not case.shell and not case.options]),
 ]
