@@ -196,7 +196,7 @@ def test_a_hook_that_asks_before_the_first_turn(quire: Quire, workspace: Path) -
     sign_all(workspace)
     screen = quire("run", "deploy_staging", "-i", "target=eu", "--script", "replies.json")
     shown = screen.wait_for("yes or no [no]: ")
-    assert "the start (project/deploy/deploy_staging) asks: " in shown and "turn 0" not in shown
+    assert "the start (project/deploy/deploy_staging) asks:" in shown and "turn 0" not in shown
     screen.press("yes\n")
     assert screen.end()[0] == 0
 

@@ -42,6 +42,8 @@ def test_every_list_of_numbers_is_a_document(format: str) -> None:
     for seed in range(60):
         scenario = Case.of_seed(seed, format).scenario()
         for name, text in scenario.files.items():
+            if name.startswith("prompts/") or name == "quire.toml":
+                continue
             document = read(Source.of(text, name))
             assert document.plan is not None, (name, text, document.diagnostics)
 

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, TypeVar
 import click
 
 from quire.cli import INTERRUPTED
-from quire.tools import process_groups
 
 if TYPE_CHECKING:
     from quire.engine.driver.drive import Drive
@@ -44,6 +43,8 @@ class Interrupts:
     def interrupt(self, why: str = PAUSING) -> None:
         self.count += 1
         if self.count > 2:
+            from quire.tools import process_groups
+
             process_groups.kill_all()
             os._exit(INTERRUPTED)
         if self.count == 2 or self._drive is None:

@@ -22,7 +22,7 @@ _FEW = 32
 """With so many items at most, long numbers are charged after they are written, which is faster."""
 
 _SHORT = 1_000
-_TEXTS = re.compile(r'"(?:[^"\\]|\\.)*+"', re.DOTALL)
+_TEXTS = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*"', re.DOTALL)
 _MISSING: Any = object()
 
 

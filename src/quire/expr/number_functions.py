@@ -19,7 +19,7 @@ MOST_DECIMALS = 15
 # Enough for every number that can be stored, with all of its decimals.
 _EXACT = Context(prec=MAX_DIGITS + 2 * MOST_DECIMALS, rounding=ROUND_HALF_UP, Emin=-9_999, Emax=9_999)
 _UNITS = {digits: Decimal(1).scaleb(-digits) for digits in range(-MOST_DECIMALS, MOST_DECIMALS + 1)}
-_NUMBER = re.compile(r"[+-]?[0-9]++(\.[0-9]++)?+([eE][+-]?[0-9]++)?+")
+_NUMBER = re.compile(r"[+-]?[0-9]++(\.[0-9]++)?([eE][+-]?[0-9]++)?")
 _MISSING: Any = object()
 
 

@@ -18,7 +18,7 @@ from quire.expr.number_functions import MOST_DECIMALS, decimals
 from quire.wording import cut, pluralize
 
 _PLACE = re.compile(r"\{\{|\}\}|\{([^{}]*+)\}|[{}]")
-_PATH = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*+(?:\.[A-Za-z_][A-Za-z0-9_-]*+)*+")
+_PATH = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*+(?:\.[A-Za-z_][A-Za-z0-9_-]*+)*")
 _SHORT = 1_000
 """Templates up to this length are remembered in their parsed form."""
 
