@@ -143,3 +143,26 @@ def test_no_text_gets_out_of_its_label(text: str) -> None:
         depth += one.strip().startswith("subgraph ") - (one.strip() == "end")
         assert depth == 0 or "-->" not in one
     assert depth == 0
+
+
+DIALECT = """pipeline: odd
+dialect: quire
+steps:
+  - for_each: {items: [1], on_error: continue, do: {fail: {message: x}}, collect: {transform: {value: pipe}}}
+  - steps:
+      on_error: retry(2), continue
+      do: [{fail: {message: x, when: pipe == 1}}, {agent: {prompt: hi, timeout: 30s, on_error: retry(1)}}]
+  - steps: [{fail: {message: x, when: pipe == 2}}]
+  - stop: {}
+"""
+
+
+def test_survived_failures_go_on_and_ends_have_no_line() -> None:
+    drawn = mermaid(read(Source.of(DIALECT, "odd.yaml")).runnable())
+    assert 's1dofail(["Step 1.do - fail (fails, survived)"])' in drawn
+    assert "s1dofail --> s1collectvalue" in drawn
+    assert 'subgraph s2steps["Step 2 - steps (3 tries, failures survived)"]' in drawn
+    assert 's2s2model["Step 2.2 - agent (model, 2 tries, at most 30 s)"]' in drawn
+    assert "s2s1fail -->" not in drawn
+    assert 's3s1fail(["Step 3.1 - fail (fails here)"])' in drawn
+    assert "s4stop -->" not in drawn and "done(" not in drawn

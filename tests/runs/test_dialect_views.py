@@ -97,6 +97,7 @@ async def test_steps_of_blocks_and_survived_failures_are_seen(tmp_path: Path) ->
     assert {label: step.survived for label, step in steps.items() if step.survived} == {
         "2.bug.1": "busy still",
         "6": "not {word}",
+        "6.2": "not {word}",
     }
     assert step_data(steps["6"])["survived"] == "not {word}" and "survived" not in step_data(steps["1"])
     assert [steps[label].depth for label in ("1", "1.2", "1.2.1", "2.bug.1")] == [0, 1, 2, 1]

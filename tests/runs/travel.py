@@ -284,6 +284,79 @@ LETTERS_SCRIPT: Sequence[Value] = [
 ]
 
 
+DIALECT = """
+pipeline: dialect
+description: The steps of the Quire dialect.
+dialect: quire
+input:
+  texts: {type: list, of: {type: string}, max_items: 3}
+  strict: {type: bool, default: false}
+steps:
+  - steps:
+      output: draft
+      do:
+        - agent: {prompt: !file prompts/draft.md, output: first}
+        - steps:
+            - agent: {prompt: "Improve {first}", on_error: "retry(1), continue", default: "first + '?'", output: better}
+            - transform: {value: "better", when: "errors.better == null", output: sure}
+        - transform: {value: "[pipe, errors.better.message]"}
+  - agent: {prompt: "Take your time", timeout: 1s, on_error: continue, default: "'no time'", output: slow}
+  - match:
+      on: "count(texts)"
+      cases:
+        "2":
+          steps:
+            - agent: {prompt: "Compare {texts}", timeout: 1h, output: compared}
+            - fail: {message: "too strict", when: strict}
+      default: "'alone'"
+      output: handled
+  - for_each:
+      over: texts
+      max_parallel: 1
+      on_error: continue
+      default: "'left out'"
+      do:
+        steps:
+          - agent: {prompt: "Sum up {item}", output: short}
+          - repeat: {init: short, max: 3, until: "round == 2", do: {agent: {prompt: "Shorten {acc}, round {round}"}}}
+      collect: {transform: {value: pipe}}
+      output: shorts
+  - repeat:
+      max: 4
+      until: "acc == 'yes'"
+      on_max: keep
+      output: taken
+      do:
+        steps:
+          - agent: {prompt: "Version {round}", output: version}
+          - tool: {name: ask, args: {prompt: !expr "'Take ' + version + '?'", type: confirm}}
+  - steps:
+      on_error: retry(1)
+      do:
+        - agent: {prompt: "Once more", output: more}
+        - fail: {message: "not enough", when: "more == 'little'"}
+  - agent: {prompt: "Close with {more}"}
+  - stop: {value: "{draft: draft, slow: slow, handled: handled, shorts: shorts, taken: taken, closed: pipe}"}
+  - fail: {message: "never reached"}
+"""
+DIALECT_SCRIPT: Sequence[Value] = [
+    {"contains": "Draft about two things", "reply": "a draft"},
+    {"contains": "Improve", "error": "busy"},
+    {"contains": "Improve", "error": "still busy"},
+    {"contains": "Take your time", "reply": "late", "delay_ms": 30000},
+    {"contains": "Compare", "reply": "alike"},
+    {"contains": "Sum up two", "error": "gone"},
+    {"contains": "Sum up", "reply": "long"},
+    {"contains": "round 1", "reply": "shorter"},
+    {"contains": "round 2", "reply": "shortest"},
+    {"contains": "Version 1", "reply": "one"},
+    {"contains": "Version 2", "reply": "two"},
+    {"contains": "Once more", "reply": "little"},
+    {"contains": "Once more", "reply": "plenty"},
+    {"contains": "Close with plenty", "reply": "closed"},
+]
+
+
 def use(*calls: tuple[str, dict[str, Value]]) -> Value:
     return {"tool_calls": [{"name": name, "input": given} for name, given in calls]}
 
@@ -388,6 +461,35 @@ class Travel:
         run, ended = await self.run("letters.yaml", {"readers": ["Ann", "Bob"]}, LETTERS_SCRIPT, run_id=run_id)
         assert ended.status is Status.COMPLETED, ended
         return run
+
+    async def dialect(self, run_id: str = "") -> str:
+        """A pipeline with all steps of the Quire dialect: blocks, loops, survived failures, a limit in time, an end."""
+        run = await self.dialect_waiting(run_id)
+        async with self.runtime(DIALECT_SCRIPT[10:]) as runtime:
+            await runtime.answer(run, None, "no")
+            await runtime.drive(run)
+            await runtime.answer(run, None, "yes")
+            ended = await runtime.drive(run)
+        assert ended.status is Status.COMPLETED, ended
+        return run
+
+    async def dialect_waiting(self, run_id: str = "") -> str:
+        """The same, waiting for a person in the first round of a loop."""
+        ended = await self._dialect(run_id, strict=False)
+        assert ended.status is Status.AWAITING_INPUT, ended
+        return run_id
+
+    async def dialect_failed(self, run_id: str = "") -> str:
+        """The same, failed in a block of a choice."""
+        ended = await self._dialect(run_id, strict=True)
+        assert ended.status is Status.FAILED and ended.position == "3.2.2", ended
+        return run_id
+
+    async def _dialect(self, run_id: str, *, strict: bool) -> DriveResult:
+        self.write("dialect.yaml", DIALECT)
+        self.write("prompts/draft.md", "Draft about two things.\n")
+        inputs: dict[str, Value] = {"texts": ["one", "two"], "strict": strict}
+        return (await self.run("dialect.yaml", inputs, DIALECT_SCRIPT, run_id=run_id))[1]
 
     async def board(self, run_id: str = "") -> str:
         run, _ = await self.run("board.yaml", {"papers": PAPERS}, PIPELINE_SCRIPT, run_id=run_id)

@@ -106,7 +106,7 @@ class Progress(Struct):
                 step.status = "completed"
                 step.output = _as_text(event.live.get("output", step.output or ""))
                 step.displayed = _as_text(event.live.get("displayed", step.output))
-                step.survived = _survived(event)
+                step.survive(_survived(event))
                 self.streaming = ""
                 if step.fan:
                     step.fan.close()

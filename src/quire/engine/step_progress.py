@@ -89,6 +89,13 @@ class StepView(Struct):
     def __post_init__(self) -> None:
         self.way = self.way or self.label
 
+    def survive(self, message: str) -> None:
+        """Record a failure that the run goes on after, and that of each step below which has caused it."""
+        self.survived = message
+        for step in self.below:
+            if message and step.status == "failed":
+                step.survive(step.message)
+
     def skip_the_rest(self) -> None:
         """Mark the steps below that were not reached as skipped."""
         for step in self.below:

@@ -115,3 +115,18 @@ def guard_texts(guard: Guard) -> Iterator[str]:
         yield f"a failure is survived, its value is {value}"
     if guard.timeout is not None:
         yield f"at most {guard.timeout:g} seconds"
+
+
+def guarded_text(what: str, step: Step) -> str:
+    """Add to the work of a step how often and how long it is tried, and whether the run survives its failure."""
+    guard = step.guard
+    if guard is None:
+        return what
+    times = guard.on_error.times if guard.on_error is not None else 0
+    words = [
+        what,
+        f"{times + 1} tries" if times else "",
+        f"at most {guard.timeout:g} s" if guard.timeout is not None else "",
+        "failures survived" if guard.goes_on else "",
+    ]
+    return ", ".join(word for word in words if word)

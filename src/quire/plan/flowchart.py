@@ -15,18 +15,9 @@ from typing import TypeAlias, assert_never
 
 from msgspec import Struct, field
 
-from quire.plan.descriptions import QUESTIONS, condition, on_error_text, source_text, tool_name, written
+from quire.plan.descriptions import QUESTIONS, condition, guarded_text, on_error_text, source_text, tool_name, written
 from quire.plan.flowchart_folds import Folding, Part, Piece
-from quire.plan.nodes import (
-    Ask,
-    Case,
-    Match,
-    Plan,
-    Sequence,
-    Step,
-    Think,
-    UseTool,
-)
+from quire.plan.nodes import Ask, Case, Match, Plan, Sequence, Step, Think, UseTool
 from quire.plan.pipeline_work import (
     Agent,
     Block,
@@ -115,6 +106,8 @@ class _Exit(Struct, frozen=True):
 class _Drawing(Struct):
     folding: Folding | None = None
     items: list[Item] = field(default_factory=list)
+    catching: list[list[_Exit]] = field(default_factory=list)
+    """For each step around that survives failures, the `fail` steps in it."""
 
     def node(self, name: str, shape: Shape, head: str, what: str, joined: list[_Exit], path: str = "") -> list[_Exit]:
         return self.add(Node(name, shape, head, what, path), joined)
@@ -136,6 +129,16 @@ class _Drawing(Struct):
 
     def close(self) -> None:
         self.items.append(Close())
+
+    def catch(self, goes_on: bool) -> None:
+        """Begin the steps of a step; `goes_on` says whether it survives their failures."""
+        if goes_on:
+            self.catching.append([])
+
+    def caught(self, ends: list[_Exit], goes_on: bool) -> list[_Exit]:
+        """Return the ends of these steps. Their failures are ends only if there is no other one: lines are crowded."""
+        failures = self.catching.pop() if goes_on else []
+        return ends or failures
 
     def lane(self, end: _Exit, name: str) -> _Exit:
         """Add an arm that contains only a lane, and return the same end, led through that lane."""
@@ -160,6 +163,8 @@ def _drawn(plan: Plan, folding: Folding | None) -> tuple[Item, ...]:
     ends = drawing.node("start", "end", plan.title if plan.title.split() else "start", "", [])
     ends = _sequence(drawing, plan.body, "s", "", ends)
     made = written(plan.artifact.type) if plan.artifact else ""
+    if not ends:
+        return tuple(drawing.items)  # its last step ends it
     drawing.node("done", "end", f"done, gives {made}" if made else "done", "", ends)
     return tuple(drawing.items)
 
@@ -234,24 +239,29 @@ def _work(drawing: _Drawing, step: Step, name: str, path: str, ends: list[_Exit]
         case Invoke(tool="ask"):
             return drawing.node(f"{name}ask", "ask", head, "asks", ends, path)
         case UseTool() | Invoke():
-            return drawing.node(f"{name}tool", "tool", head, f"tool {tool_name(step.work)}", ends, path)
+            return drawing.node(
+                f"{name}tool", "tool", head, guarded_text(f"tool {tool_name(step.work)}", step), ends, path
+            )
         case Agent(identity=identity):
             what = f"model, as {identity}" if identity else "model"
-            return drawing.node(f"{name}model", "model", head, what, ends, path)
+            return drawing.node(f"{name}model", "model", head, guarded_text(what, step), ends, path)
         case Thread():
             return drawing.node(f"{name}model", "model", head, "a thread: model and tools in turn", ends, path)
         case Call(document=document):
-            return drawing.node(f"{name}call", "call", head, f"runs {document}", ends, path)
+            return drawing.node(f"{name}call", "call", head, guarded_text(f"runs {document}", step), ends, path)
         case Select():
             return _select(drawing, step, step.work, name, path, ends)
-        case Block(body=body):
-            return _sequence(drawing, body, f"{name}s", f"{path}/steps/", ends)
+        case Block():
+            return _block(drawing, step, step.work, name, path, ends)
         case Fold():
             return _fold(drawing, step, step.work, name, path, ends)
         case Repeat():
             return _repeat(drawing, step, step.work, name, path, ends)
         case Fail():
-            drawing.node(f"{name}fail", "end", head, "fails here", ends, path)
+            survived = bool(drawing.catching)
+            ends = drawing.node(f"{name}fail", "end", head, "fails, survived" if survived else "fails here", ends, path)
+            if survived:
+                drawing.catching[-1] += ends
             return []
         case Stop():
             drawing.node(f"{name}stop", "end", head, "ends here, well", ends, path)
@@ -313,26 +323,36 @@ def _select(drawing: _Drawing, step: Step, work: Select, name: str, path: str, e
     return after
 
 
+def _block(drawing: _Drawing, step: Step, work: Block, name: str, path: str, ends: list[_Exit]) -> list[_Exit]:
+    """Draw the steps of a block; in a box if the block catches their failures."""
+    if step.guard is None or step.guard.on_error is None:
+        return _sequence(drawing, work.body, f"{name}s", f"{path}/steps/", ends)
+    drawing.open("box", f"{name}steps", _head(step), guarded_text("", step), path)
+    drawing.catch(step.guard.goes_on)
+    after = _sequence(drawing, work.body, f"{name}s", f"{path}/steps/", ends)
+    after = drawing.caught(after, step.guard.goes_on)
+    drawing.close()
+    return after
+
+
 def _fold(drawing: _Drawing, step: Step, work: Fold, name: str, path: str, ends: list[_Exit]) -> list[_Exit]:
     most = f", the first {work.max_items}" if work.max_items is not None else ""
     drawing.open("box", f"{name}fold", _head(step), f"one by one over {source_text(work.source)}{most}", path)
-    at = len(drawing.items)
-    after = _step(drawing, work.do, f"{name}do", f"{path}/fold", ends)
-    first = next(item.name for item in drawing.items[at:] if isinstance(item, Node))
-    for end in after:
-        drawing.items.append(Line(end.node, first, "next item", back=f"{name}fold"))
-    drawing.close()
-    return after
+    return _again(drawing, work.do, f"{name}do", f"{path}/fold", ends, "next item", f"{name}fold")
 
 
 def _repeat(drawing: _Drawing, step: Step, work: Repeat, name: str, path: str, ends: list[_Exit]) -> list[_Exit]:
     says = f"until {work.until.text}, at most {work.max} {pluralize('round', work.max)}"
     drawing.open("box", f"{name}repeat", _head(step), says, path)
+    return _again(drawing, work.do, f"{name}do", f"{path}/repeat", ends, "next round", f"{name}repeat")
+
+
+def _again(drawing: _Drawing, do: Step, name: str, path: str, ends: list[_Exit], label: str, box: str) -> list[_Exit]:
+    """Draw the step of a loop with lines back to its start, and close the box of the loop."""
     at = len(drawing.items)
-    after = _step(drawing, work.do, f"{name}do", f"{path}/repeat", ends)
+    after = _step(drawing, do, name, path, ends)
     first = next(item.name for item in drawing.items[at:] if isinstance(item, Node))
-    for end in after:
-        drawing.items.append(Line(end.node, first, "next round", back=f"{name}repeat"))
+    drawing.items += (Line(end.node, first, label, back=box) for end in after)
     drawing.close()
     return after
 
@@ -340,13 +360,16 @@ def _repeat(drawing: _Drawing, step: Step, work: Repeat, name: str, path: str, e
 def _for_each(drawing: _Drawing, step: Step, work: ForEach, name: str, path: str, ends: list[_Exit]) -> list[_Exit]:
     says = f"each of {source_text(work.source)}, {work.max_parallel} at once, {on_error_text(work.on_error)}"
     drawing.open("box", f"{name}each", _head(step), says, path)
+    drawing.catch(work.on_error.goes_on)
     after = _step(drawing, work.do, f"{name}do", f"{path}/for_each", ends)
+    after = drawing.caught(after, work.on_error.goes_on)
     drawing.close()
     return _step(drawing, work.collect, f"{name}collect", f"{path}/collect", after)
 
 
 def _parallel(drawing: _Drawing, step: Step, work: Parallel, name: str, path: str, ends: list[_Exit]) -> list[_Exit]:
     drawing.open("box", f"{name}par", _head(step), f"side by side, {on_error_text(work.on_error)}", path)
+    drawing.catch(work.on_error.goes_on)
     drawing.open("row")
     after: list[_Exit] = []
     parts = [
@@ -359,6 +382,7 @@ def _parallel(drawing: _Drawing, step: Step, work: Parallel, name: str, path: st
         entering = [_Exit(end.node, end.label or label, end.lane) for end in ends]
         after += _piece(drawing, piece, entering)
         drawing.close()
+    after = drawing.caught(after, work.on_error.goes_on)
     drawing.close()
     drawing.close()
     return _step(drawing, work.collect, f"{name}collect", f"{path}/collect", after)

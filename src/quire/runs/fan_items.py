@@ -19,6 +19,7 @@ from quire.plan.pipeline_work import (
     ForEach,
     Formula,
     Parallel,
+    Repeat,
 )
 from quire.plan.pipeline_work import Literal as Written
 from quire.runs.provenance import ProvenanceProgress
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
     from quire.values import Value
 
 State = Literal["done", "failed", "waiting", "running", "pending"]
-Work: TypeAlias = ForEach | Fold | Parallel
+Work: TypeAlias = ForEach | Fold | Parallel | Repeat
 
 
 class Recorded(ProvenanceProgress):
@@ -70,13 +71,21 @@ class Item(Struct, gc=False):
 
 def _role(work: Work) -> str:
     """Return the name of the segment that numbers the items in paths."""
-    return "for_each" if isinstance(work, ForEach) else "fold" if isinstance(work, Fold) else "parallel"
+    match work:
+        case ForEach():
+            return "for_each"
+        case Fold():
+            return "fold"
+        case Repeat():
+            return "repeat"
+    return "parallel"
 
 
 def fan_items(view: RunView, path: str) -> list[Item]:
-    """Return the items of the fan at a step. Raises `CannotStart` if the step does not go through items."""
+    """Return the items of the fan at a step; of a loop, the rounds that it has begun. Raises `CannotStart` if the step
+    does not go through items."""
     step = next((one for at, one in view.document.runnable().steps() if at == path), None)
-    if step is None or not isinstance(step.work, ForEach | Fold | Parallel):
+    if step is None or not isinstance(step.work, ForEach | Fold | Parallel | Repeat):
         raise CannotStart(f"step {path} of run {view.row.id} does not go through items")
     items = _items(view, step.work, path)
     role = f"{path}/{_role(step.work)}["
@@ -84,7 +93,9 @@ def fan_items(view: RunView, path: str) -> list[Item]:
     _add_effects(by_key, view.effects, role)
     progress = view.replay.progress
     if isinstance(progress, Recorded):
-        for key, (state, message) in progress.ended.get(path, {}).items():
+        for number, (state, message) in progress.ended.get(path, {}).items():
+            # Rounds are counted from 1 in paths, like everything that people read in them.
+            key = str(int(number) + 1) if isinstance(step.work, Repeat) else number
             if key in by_key:
                 by_key[key].state, by_key[key].message = state, message
     for question in view.questions:
@@ -97,11 +108,27 @@ def fan_items(view: RunView, path: str) -> list[Item]:
 def _items(view: RunView, work: Work, path: str) -> list[Item]:
     if isinstance(work, Parallel):
         return [Item(at, name, f"{path}/parallel[{name}]") for at, (name, _) in enumerate(work.branches)]
+    if isinstance(work, Repeat):
+        return _rounds(view, work, path)
     role = _role(work)
     fan = view.replay.progress.steps[path].fan if path in view.replay.progress.steps else None
     values = _values(view, work, path)
     total = fan.total if fan else len(values)
     return [Item(at, "", f"{path}/{role}[{at}]", value=values[at] if at < len(values) else None) for at in range(total)]
+
+
+def _rounds(view: RunView, work: Repeat, path: str) -> list[Item]:
+    """Return the rounds that have begun. How many will follow is not known: `max` is only the most."""
+    step = view.replay.progress.steps.get(path)
+    fan = step.fan if step else None
+    if step is None or fan is None:
+        return []
+    goes_on = step.status != "completed" and fan.done < work.max
+    items = [Item(at, "", f"{path}/repeat[{at + 1}]") for at in range(fan.done + goes_on)]
+    if goes_on:
+        items[-1].state = "failed" if step.status == "failed" else "running"
+        items[-1].message = step.message
+    return items
 
 
 def _values(view: RunView, work: ForEach | Fold, path: str) -> Sequence[Value]:

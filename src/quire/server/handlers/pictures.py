@@ -121,6 +121,7 @@ def _fan(view: RunView, call: Call) -> dict[str, Value]:
         "path": path,
         "label": step.label if step else path,
         "title": step.title if step else "",
+        **({"rounds": True} if step and step.fan and step.fan.rounds else {}),
         "total": len(items),
         "counts": counts(items),
         "letters": letters(items),

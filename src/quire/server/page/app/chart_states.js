@@ -2,7 +2,7 @@
 
 import { number, plural, shown } from "./words.js";
 
-/** @typedef {{ path: string, status: string, items?: { total: number, done: number, failed: number }, message?: string, elapsed?: number }} Step */
+/** @typedef {{ path: string, status: string, items?: import("./run_store.js").Items, message?: string, survived?: string, elapsed?: number }} Step */
 /** @typedef {{ status: string, word: string, icon: string, tone: string, note?: string }} NodeState */
 
 /** How two runs differ at a step, for a chart that compares them. @type {Record<string, { word: string, icon: string, tone: string }>} */
@@ -13,8 +13,11 @@ const DIFFERENCES = {
   only_b: { word: "only in B", icon: "right", tone: "wait" },
 };
 
-/** Work of a step that has items, in a few words: `934 / 1,000, 3 failed`. @param {{ total: number, done: number, failed: number }} items */
-export function counts({ total, done, failed }) {
+/** Work of a step that has items, in a few words: `934 / 1,000, 3 failed`, `2 rounds`, `round 1 of ≤ 9`. @param {import("./run_store.js").Items} items */
+export function counts({ total, done, failed, rounds }) {
+  if (rounds) {
+    return done === total ? plural(done, "round") : `round ${number(Math.min(done + 1, total))} of ≤ ${number(total)}`;
+  }
   return `${number(done + failed)} / ${number(total)}${failed ? `, ${number(failed)} failed` : ""}`;
 }
 
@@ -24,7 +27,7 @@ export function counts({ total, done, failed }) {
  * @returns {NodeState}
  */
 export function stateOf(status, step) {
-  const known = DIFFERENCES[status] ?? shown(status);
+  const known = DIFFERENCES[status] ?? shown(status, step?.survived);
   if (!step?.items) return { status, ...known };
   const failed = step.items.failed > 0 && status === "completed" ? { icon: "warning", tone: "warn" } : {};
   return { status, ...known, ...failed, note: counts(step.items) };

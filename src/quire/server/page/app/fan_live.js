@@ -15,8 +15,9 @@ export function withItems(letters, path, events) {
     if (event.type === "fan_item" && Number.isInteger(event.index)) {
       if (event.index < states.length) states[event.index] = event.state === "failed" ? "f" : "d";
     } else if (event.type === "effect" || event.type === "question") {
-      const found = /^\w+\[(\d+)\]/.exec(event.path.slice(inside.length));
-      const at = found ? Number(found[1]) : -1;
+      const found = /^(\w+)\[(\d+)\]/.exec(event.path.slice(inside.length));
+      // Rounds of a loop are counted from 1.
+      const at = found ? Number(found[2]) - Number(found[1] === "repeat") : -1;
       if (event.type === "question" && at in states) states[at] = "w";
       else if (states[at] === "p" || states[at] === "w") states[at] = "r";
     }

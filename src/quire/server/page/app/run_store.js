@@ -9,9 +9,10 @@ import { signal, useEffect } from "./html.js";
  * @typedef {{
  *   path: string, label: string, way: string, title: string, status: string, message: string, elapsed: number,
  *   input_tokens: number, output_tokens: number, cost: number | null, thread?: string, calls?: { name: string }[],
- *   items?: { total: number, done: number, failed: number }, started_at?: number,
+ *   items?: Items, started_at?: number, survived?: string,
  * }} Step
  */
+/** Counts of a fan; of a loop if `rounds`, whose `total` is the most that there may be. @typedef {{ total: number, done: number, failed: number, rounds?: boolean }} Items */
 /** @typedef {{ [name: string]: any, id: string, status: string, seq: number, steps: Step[] }} Head */
 
 const SHORTEST_PAUSE = 400;
@@ -178,7 +179,7 @@ export class RunStore {
     this.waiting = [];
     const head = this.head.value;
     if (!head || !events.length) return;
-    const { head: next, unsure } = applied(head, events.filter((one) => one.seq || one.type === "fan_item"));
+    const { head: next, unsure } = applied(head, events.filter((one) => one.seq || TOLD.test(one.type)));
     this.head.value = next;
     this.stream(events);
     if (events.some((one) => one.seq)) this.changes.value++;
@@ -197,6 +198,9 @@ export class RunStore {
     this.streams.value = streams;
   }
 }
+
+/** Events that are not kept, but change the head: the ends of items, and the steps of blocks. */
+const TOLD = /^(fan_item|step_)/;
 
 /** Events after which the server has to be asked: the page cannot know all of what they change. */
 const UNSURE = /^(question|thread_|tool_|agent_|hook_|warning|run_|named|store|step_)/;
@@ -238,6 +242,9 @@ export function applied(head, events) {
   return { head: next, unsure };
 }
 
+/** Inside of a loop: its rounds are counted, not the fans in each of them. */
+const LOOP = /\/(fold|repeat)\[/;
+
 /**
  * @param {Step} step
  * @param {any} event
@@ -246,10 +253,16 @@ export function applied(head, events) {
 function change(step, event, own) {
   switch (event.type) {
     case "step_started":
-      if (own) Object.assign(step, { status: "running", message: "", items: undefined, started_at: event.at });
+      if (own) {
+        const began = { status: "running", message: "", survived: undefined, items: undefined, started_at: event.at };
+        Object.assign(step, began);
+      }
       return;
     case "step_completed":
-      if (own) step.status = "completed";
+      if (own) {
+        Object.assign(step, { status: "completed", survived: event.survived?.message });
+        if (step.items?.rounds) step.items.total = step.items.done;
+      }
       return;
     case "step_skipped":
       if (own) step.status = "skipped";
@@ -261,11 +274,13 @@ function change(step, event, own) {
       step.status = "awaiting_input";
       return;
     case "fan_started":
-      step.items ??= { total: 0, done: 0, failed: 0 };
-      if (!event.path.includes("/fold[")) step.items.total += event.total ?? 0;
+      if (LOOP.test(event.path)) return;
+      if (!step.items) step.items = { total: 0, done: 0, failed: 0 };
+      if (event.rounds) step.items.rounds = true;
+      step.items.total += event.total ?? 0;
       return;
     case "fan_item":
-      if (!step.items || event.path.includes("/fold[")) return;
+      if (!step.items || LOOP.test(event.path)) return;
       if (event.state === "failed") step.items.failed++;
       else step.items.done++;
       return;

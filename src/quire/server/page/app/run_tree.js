@@ -61,7 +61,7 @@ export function treeRows(steps, closed) {
  */
 export function firstToSee(steps) {
   const urgent = steps.find((step) => step.status === "awaiting_input") ??
-    steps.find((step) => step.status === "failed") ??
+    steps.find((step) => step.status === "failed" && !step.survived) ??
     steps.findLast((step) => step.status === "running" || step.status === "paused" || step.status === "interrupted") ??
     steps.findLast((step) => step.status === "completed");
   return (urgent ?? steps[0])?.path ?? "";
@@ -77,7 +77,7 @@ export function nextInTrouble(steps, from, direction) {
   const at = steps.findIndex((step) => step.path === from);
   for (let away = 1; away <= steps.length; away++) {
     const step = steps[(at + direction * away + 2 * steps.length) % steps.length];
-    if (step && (ATTENTION.has(step.status) || (step.items?.failed ?? 0) > 0)) return step.path;
+    if (step && (ATTENTION.has(step.status) && !step.survived || (step.items?.failed ?? 0) > 0)) return step.path;
   }
 }
 

@@ -16,8 +16,14 @@ export const STATUSES = {
   skipped: { word: "skipped", icon: "skip", tone: "quiet" },
 };
 
-/** @param {string} status */
-export function shown(status) {
+/**
+ * How a status is shown. A failure that was survived is worth a look, but nothing is wrong with the run.
+ *
+ * @param {string} status
+ * @param {string} [survived] the message of that failure
+ */
+export function shown(status, survived) {
+  if (survived) return { word: status === "failed" ? "failed, survived" : "survived", icon: "warning", tone: "warn" };
   return STATUSES[status] ?? { word: status.replaceAll("_", " "), icon: "dot", tone: "quiet" };
 }
 

@@ -4,9 +4,9 @@ import { html, useEffect, useRef, useState } from "../html.js";
 import { ago, moment, shown } from "../words.js";
 import { Icon } from "./icon.js";
 
-/** @param {{ status: string, word?: string }} props */
-export function Status({ status, word }) {
-  const { word: usual, icon, tone } = shown(status);
+/** @param {{ status: string, word?: string, survived?: string }} props */
+export function Status({ status, word, survived }) {
+  const { word: usual, icon, tone } = shown(status, survived);
   return html`<span class="status tone-${tone}"><${Icon} name=${icon} />${word ?? usual}</span>`;
 }
 

@@ -1,6 +1,7 @@
 // The steps of a run as a tree: states, durations, costs; fan-outs as one row, threads with their turns.
 
 import { part } from "../api.js";
+import { counts } from "../chart_states.js";
 import { html, useEffect, useMemo, useRef, useState } from "../html.js";
 import { addShortcuts } from "../keys.js";
 import { go, Link } from "../router.js";
@@ -92,7 +93,7 @@ export function StepTree({ run, steps, selected }) {
  */
 function TreeRow({ id, run, row, active, selected, fold }) {
   const { step } = row;
-  const { word, icon, tone } = shown(step.status);
+  const { word, icon, tone } = shown(step.status, step.survived);
   const place = useRef(/** @type {HTMLElement | null} */ (null));
   useEffect(() => {
     place.current?.style.setProperty("--level", String(row.level - 1));
@@ -114,9 +115,9 @@ function TreeRow({ id, run, row, active, selected, fold }) {
         <span class="tree-label">${step.label}</span>
         <span class="tree-title">${step.title}</span>
         ${items &&
-          html`<span class="tree-items">${number(items.done + items.failed)} / ${number(items.total)}${
-            items.failed ? html`, <b>${number(items.failed)} failed</b>` : ""
-          }</span>`}
+          html`<span class="tree-items">${
+            items.rounds ? counts(items) : `${number(items.done + items.failed)} / ${number(items.total)}`
+          }${items.failed ? html`, <b>${number(items.failed)} failed</b>` : ""}</span>`}
         ${!items &&
           html`<span class="tree-facts number">${step.elapsed ? duration(step.elapsed) : ""}${
             step.cost ? html`<span> ${money(step.cost)}</span>` : ""

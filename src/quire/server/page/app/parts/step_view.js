@@ -81,19 +81,21 @@ function StepHead({ head, step, path, detail }) {
     <header class="step-head">
       <h2 id="step-title" tabindex="-1"><span class="step-label">${step?.way || path}</span> ${step?.title}${inside &&
         `, ${inside}`}</h2>
-      ${step?.status && html`<${Status} status=${step.status} />`}
+      ${step?.status && html`<${Status} status=${step.status} survived=${step.survived} />`}
       <span class="soft number">${facts?.join(" · ")}</span>
       <span class="push actions">
         ${step?.items &&
-          html`<${Link} class="button small-button" to="/runs/${head.id}/fans/${part(path)}">All ${
-            number(step.items.total)
-          } items</${Link}>`}
+          html`<${Link} class="button small-button" to="/runs/${head.id}/fans/${part(path)}">${
+            step.items.rounds ? "All rounds" : `All ${number(step.items.total)} items`
+          }</${Link}>`}
         <${Link} class="button small-button" to="/runs/${head.id}/fork?from=${encodeURIComponent(
           path,
         )}" title=${commands?.fork ?? ""}><${Icon} name="fork" />What if</${Link}>
       </span>
     </header>
-    ${step?.message && html`<p class="step-message pre">${step.message}</p>`}
+    ${step?.survived
+      ? html`<p class="step-message survived pre">Failed, and the run went on: ${step.survived}</p>`
+      : step?.message && html`<p class="step-message pre">${step.message}</p>`}
   `;
 }
 

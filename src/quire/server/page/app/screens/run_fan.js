@@ -41,7 +41,8 @@ function Fan({ store, path }) {
   const selected = asked.get("item") === null ? -1 : Number(asked.get("item"));
   if (fan.problem) return html`<${ProblemBox} problem=${fan.problem} retry=${fan.reload} />`;
   if (!fan.data) return fan.slow && html`<${Placeholder} lines=${8} />`;
-  const { counts, label, title, total, fitting } = fan.data;
+  const { counts, label, title, total, fitting, rounds } = fan.data;
+  const thing = rounds ? "round" : "item";
   const letters = withItems(fan.data.letters, path, events);
   const here = `/runs/${part(head.id)}`;
   /** @param {number} at */
@@ -58,15 +59,17 @@ function Fan({ store, path }) {
   return html`
     <section class="fan" aria-labelledby="fan-title">
       <h2 id="fan-title">
-        <${Link} to="${here}/steps/${part(path)}">Step ${label}</${Link}> ${title}: ${plural(total, "item")}</h2>
+        <${Link} to="${here}/steps/${part(path)}">Step ${label}</${Link}> ${title}: ${plural(total, thing)}</h2>
       ${total === 0
         ? html`
-          <${Empty} title="There are no items yet." icon="clock">
+          <${Empty} title="There are no ${thing}s yet." icon="clock">
             <p>They appear when the step begins.</p>
             </${Empty}>
         `
         : html`
-          <${FanStrip} letters=${letters} label="Items of step ${label}" selected=${selected} words=${words}
+          <${FanStrip} letters=${letters} label="${rounds
+            ? "Rounds"
+            : "Items"} of step ${label}" selected=${selected} words=${words}
             onSelect=${(/** @type {number} */ at) => (texts.want(at), setQuery({ item: String(at) }))}
             onPoint=${(/** @type {number} */ at) => at >= 0 && texts.want(at)} onOpen=${open} />
           <${Filters} filter=${filter} counts=${counts} total=${total} />

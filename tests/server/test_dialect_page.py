@@ -1,0 +1,76 @@
+"""The page of a run with blocks, loops and survived failures, in a real browser."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from playwright.async_api import expect
+from tests.browser import Pages
+from tests.server.served import served
+from tests.server.test_run_page import look
+
+pytestmark = pytest.mark.asyncio(loop_scope="session")
+
+RICH = """pipeline: rich
+dialect: quire
+steps:
+  - steps:
+      output: draft
+      do:
+        - agent: {prompt: "Draft it", output: first}
+        - agent: {prompt: "Check it", on_error: continue, default: "'unchecked'", output: checked}
+        - agent: {prompt: "Never", when: "false"}
+  - repeat:
+      max: 9
+      until: "acc == 'yes'"
+      output: taken
+      do:
+        steps:
+          - agent: {prompt: "Version {round}"}
+          - tool: {name: ask, args: {prompt: !expr "'Take version ' + text(round) + '?'", type: confirm}}
+  - steps:
+      on_error: continue
+      default: "'survived'"
+      output: last
+      do: [{fail: {message: "not that word"}}]
+  - transform: {value: "[draft, taken, last]"}
+"""
+REPLIES = [{"contains": "Check it", "error": "no checker today"}, {"default": "a reply"}]
+
+
+async def test_blocks_rounds_and_survived_failures(pages: Pages, tmp_path: Path) -> None:
+    async with served(tmp_path / "team", {"rich.yaml": RICH}) as server:
+        run = await server.start("rich.yaml", inputs={}, model=server.script("s.json", REPLIES))
+        here = f"/runs/{run['id']}"
+        page = await pages.open(server.at(here))
+        tree = page.get_by_role("tree", name="Steps")
+        await expect(page.locator(".question-bar")).to_contain_text("Take version 1?")
+        # Everything below is told by events of steps inside of blocks, which are not kept.
+        await expect(tree.get_by_role("treeitem").filter(has_text="1.2")).to_contain_text("survived")
+        await expect(tree.get_by_role("treeitem").filter(has_text="1.3")).to_contain_text("skipped")
+        await expect(tree.get_by_text("round 1 of ≤ 9")).to_be_visible()
+        await look(page, "dialect-waiting")
+        await page.get_by_role("button", name="no").first.click()
+        await expect(page.locator(".question-bar")).to_contain_text("Take version 2?")
+        await expect(tree.get_by_text("round 2 of ≤ 9")).to_be_visible()
+        await page.get_by_role("button", name="yes").first.click()
+        await expect(page.locator(".run-words")).to_contain_text("Completed")
+        await expect(tree.get_by_text("2 rounds", exact=True)).to_be_visible()
+        await expect(tree.get_by_role("treeitem").filter(has_text="3.1")).to_contain_text("failed, survived")
+
+        page = await pages.open(server.at(f"{here}/steps/1%2Fsteps%2F2"))
+        await expect(page.locator(".step-message.survived")).to_have_text(
+            "Failed, and the run went on: no checker today"
+        )
+        await look(page, "dialect-survived")
+        page = await pages.open(server.at(f"{here}/fans/2"))
+        await expect(page.locator("#fan-title")).to_contain_text("2 rounds")
+        await expect(page.locator(".fan-row")).to_have_count(2)
+        await look(page, "dialect-rounds")
+        page = await pages.open(server.at(f"{here}/graph"))
+        await expect(page.get_by_text("until acc == 'yes', at most 9 rounds")).to_be_visible()
+        await look(page, "dialect-graph")
+        page = await pages.open(server.at(f"{here}/timeline"))
+        await expect(page.get_by_role("heading", level=1)).to_have_text("rich")
+        await look(page, "dialect-timeline")
