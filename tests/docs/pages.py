@@ -9,7 +9,8 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 PAGES = sorted(
     path.relative_to(ROOT)
-    for path in (*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md"), *(ROOT / "examples").glob("*.md"))
+    for pattern in ("*.md", "docs/*.md", "docs/recipes/*.md", "examples/*.md", "examples/*/README.md")
+    for path in ROOT.glob(pattern)
 )
 
 _FENCE = re.compile(r"^(?P<ticks>`{3,})(?P<language>\w+)\n(?P<text>.*?)^(?P=ticks)$", re.MULTILINE | re.DOTALL)
