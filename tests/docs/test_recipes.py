@@ -120,6 +120,15 @@ def test_a_variable_that_is_not_granted_is_refused_before_the_start(work: Desk) 
     assert "[1/2]" not in refused.stderr
 
 
+def test_a_workspace_that_grants_itself_variables_and_headers_is_refused(work: Desk) -> None:
+    (settings,) = blocks("docs/recipes/secrets.md", "toml")
+    work.write("quire.toml", settings.text)
+    refused = work.quire("run", "rates")
+    assert refused.returncode == 2 and "shell_env" in refused.stderr and "[http]" in refused.stderr
+    work.write("quire.toml", '[tools]\nallow = ["http__send=api.example.org"]\n')
+    assert work.quire("run", "rates").returncode == 6
+
+
 def test_a_comment_on_an_issue(work: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
     """The headers of the page, for a service of this machine that stands for GitHub."""
     monkeypatch.setenv("GH_TOKEN", TOKEN)

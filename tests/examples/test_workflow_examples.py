@@ -198,6 +198,25 @@ def test_the_token_of_a_deployment_is_not_kept(clone: Path) -> None:
     assert desk.fine("runs", "last", "--json").count("8/tool") >= 1
 
 
+def test_a_deployment_that_was_killed_while_it_published_asks_before_it_publishes_again(clone: Path) -> None:
+    case = next(case for case in CASES if case.example == "deploy")
+    desk = desk_of(case, clone)
+    publish = (desk.folder / "publish.sh").read_text(encoding="utf-8")
+    desk.write("publish.sh", "echo begun > begun\ntest -e go || sleep 100\n" + publish)
+    process = start_quire(case.command, cwd=desk.folder, env=desk.environ)
+    until = time.monotonic() + PATIENCE
+    while not (desk.folder / "begun").exists():
+        assert time.monotonic() < until and process.poll() is None
+        time.sleep(0.05)
+    process.kill()
+    process.wait()
+    asked = desk.quire("resume", "last")
+    assert asked.returncode == 4 and "it may have finished. Call it again?" in " ".join(asked.stderr.split())
+    assert (desk.folder / "live" / "VERSION").read_text(encoding="utf-8") == "1.2.0\n"
+    desk.write("go", "")
+    judge(case, desk, desk.quire("answer", "last", "yes"))
+
+
 def test_mails_are_looked_at_once_and_a_chat_is_told_about_urgent_ones(clone: Path) -> None:
     case = next(case for case in CASES if case.example == "mail-triage")
     desk = desk_of(case, clone)
