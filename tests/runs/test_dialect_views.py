@@ -13,11 +13,14 @@ from quire.display.text import fan_words
 from quire.display.views import PlainView
 from quire.engine.progress import Progress
 from quire.engine.records import Event, Status
-from quire.errors import RunState
-from quire.library.document import load
+from quire.errors import BadInputs, RunState
+from quire.library.document import load, read
+from quire.runs.diff import diff
 from quire.runs.options import RunOptions
+from quire.runs.step_names import check_step_labels
 from quire.runs.view import RunView
 from quire.runs.why import traced, why
+from quire.source import Source
 from quire.values import Value
 
 RICH = """
@@ -195,3 +198,37 @@ async def test_a_failure_without_an_effect_is_at_its_step(step: str, position: s
     async with travel.runtime() as runtime:
         view = await runtime.view(run)
     assert (ended.position, view.row.position) == (position, position)
+
+
+AGAIN = """
+pipeline: again
+dialect: quire
+steps:
+  - steps:
+      on_error: retry(1)
+      do:
+        - agent: {prompt: "Say it"}
+        - fail: {message: no, when: "pipe == 'no'"}
+"""
+
+
+async def test_effects_of_a_retried_block_belong_to_its_steps(tmp_path: Path) -> None:
+    travel = Travel(tmp_path / "work")
+    travel.write("again.yaml", AGAIN)
+    usage: Value = {"input_tokens": 1, "output_tokens": 2, "cost": 0.5}
+    script: list[Value] = [{"reply": "no", "usage": usage}, {"reply": "fine", "usage": usage}]
+    run, _ = await travel.run("again.yaml", {}, script)
+    other, _ = await travel.run("again.yaml", {}, [script[0], {"reply": "well", "usage": usage}])
+    async with travel.runtime() as runtime:
+        view, changed = await traced(runtime, run), await traced(runtime, other)
+    steps = view.replay.progress.steps
+    assert (steps["1"].cost, steps["1/steps/1"].cost, steps["1/steps/2"].status) == (0.0, 1.0, "skipped")
+    # The change of the reply stands at the step that asked for it, and not at the block as well.
+    differences = {one.path: [change.what for change in one.changes] for one in diff(view, changed).steps}
+    assert differences == {"1": ["output"], "1/steps/1": ["reply", "output"], "1/steps/2": []}
+
+
+def test_a_run_does_not_stop_inside_of_a_block(tmp_path: Path) -> None:
+    plan = read(Source.of(AGAIN, "again.yaml")).runnable()
+    with pytest.raises(BadInputs, match=r"breakpoint 1\.2: a run does not stop inside of step 1"):
+        check_step_labels(plan, ("1.2",), {})

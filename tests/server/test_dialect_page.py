@@ -64,9 +64,13 @@ async def test_blocks_rounds_and_survived_failures(pages: Pages, tmp_path: Path)
             "Failed, and the run went on: no checker today"
         )
         await look(page, "dialect-survived")
+        # A pipeline is forked between its own steps.
+        await page.get_by_role("link", name="What if").click()
+        await expect(page.locator(".fork-step input:checked")).to_have_value("1")
         page = await pages.open(server.at(f"{here}/fans/2"))
         await expect(page.locator("#fan-title")).to_contain_text("2 rounds")
         await expect(page.locator(".fan-row")).to_have_count(2)
+        await expect(page.locator(".fan-row").nth(1)).to_contain_text("round 2")
         await look(page, "dialect-rounds")
         page = await pages.open(server.at(f"{here}/graph"))
         await expect(page.get_by_text("until acc == 'yes', at most 9 rounds")).to_be_visible()

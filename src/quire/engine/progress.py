@@ -186,6 +186,8 @@ class Progress(Struct):
             return step
         if (turn := turn_of(path)) and turn not in self.steps:
             self._begin(turn)
+        if "/try[" in path and not turn:
+            path = _ATTEMPT.sub("", path)  # steps of a block are shown at their place, whichever attempt it is
         while path:
             if path in self.steps:
                 return self.steps[path]
@@ -298,6 +300,7 @@ def _told_steps(body: Sequence, prefix: str = "", depth: int = 0) -> Iterator[tu
 
 _COLLECT = late_pattern(r"/(?:for_each|parallel)/collect\b")
 _AGAIN = late_pattern(r"(?<=for_each)\[\d+\]|(?<=fold)\[\d+\]|(?<=repeat)\[\d+\]|/try\[\d+\]")
+_ATTEMPT = late_pattern(r"/try\[\d+\]")
 _LOOPS = ("/fold[", "/repeat[")
 
 

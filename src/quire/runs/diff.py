@@ -106,11 +106,20 @@ def _step(a: RunView, b: RunView, path: str) -> StepDiff:
     if of_a is None or of_b is None:
         state: State = "same" if of_a is of_b else "only in B" if of_a is None else "only in A"
         return StepDiff(path, known.label, known.title, state, (), (_spent_by(of_a), _spent_by(of_b)))
-    changes = [*_values(a, b, path), *_effects(of_a, of_b), *_outcome(a, b, path)]
+    found = [*_values(a, b, path), *_effects(of_a, of_b), *_outcome(a, b, path)]
+    changes = [one for one in found if not _is_inside(a, one.where, path)]
     if (of_a.cost, of_a.input_tokens, of_a.output_tokens) != (of_b.cost, of_b.input_tokens, of_b.output_tokens):
         changes.append(Change("cost", path, _spent(of_a), _spent(of_b)))
     spent = (_spent_by(of_a), _spent_by(of_b))
-    return StepDiff(path, known.label, known.title, "changed" if changes else "same", changes, spent)
+    return StepDiff(path, known.label, known.title, "changed" if found or changes else "same", changes, spent)
+
+
+def _is_inside(view: RunView, where: str, path: str) -> bool:
+    """Tell whether a change is that of an effect of a step inside of a block, which has a line of its own."""
+    if view.row.format != "pipeline" or not where.startswith(f"{path}/"):
+        return False
+    inner = view.replay.progress.step_of(where)
+    return inner is not None and inner.path != path and not inner.thread
 
 
 def _values(a: RunView, b: RunView, path: str) -> Iterator[Change]:

@@ -58,7 +58,7 @@ class Item(Struct, gc=False):
 
     index: int
     name: str
-    """The name of a branch; empty for an item of a list."""
+    """The name of a branch, or the number of a round in words; empty for an item of a list."""
     path: str
     state: State = "pending"
     message: str = ""
@@ -124,7 +124,7 @@ def _rounds(view: RunView, work: Repeat, path: str) -> list[Item]:
     if step is None or fan is None:
         return []
     goes_on = step.status != "completed" and fan.done < work.max
-    items = [Item(at, "", f"{path}/repeat[{at + 1}]") for at in range(fan.done + goes_on)]
+    items = [Item(at, f"round {at + 1}", f"{path}/repeat[{at + 1}]") for at in range(fan.done + goes_on)]
     if goes_on:
         items[-1].state = "failed" if step.status == "failed" else "running"
         items[-1].message = step.message

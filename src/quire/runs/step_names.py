@@ -48,7 +48,7 @@ def check_step_labels(
         elif plan.format == "directive":
             problems += [] if _TURN.search(name) else [f"{name} is not a step of a directive: {_TURNS}"]
         elif name not in (labels := _stops(plan)):
-            problems.append(f"breakpoint {name}: there is no step {name}{_instead(name, labels)}")
+            problems.append(f"breakpoint {name}: {_no_stop(plan, name)}{_instead(name, labels)}")
     for name, answer in answers.items():
         if JOINT in (way := typed_way(name)):
             problems += (f"answer {name}: {one}" for one in way_problems(plan, way, documents or {}, answer=answer))
@@ -101,6 +101,13 @@ def _called(step: Step, documents: Documents) -> list[str]:
         case UseTool(connection=place, tool=tool) if place == OWN and tool in documents:
             return [tool]
     return [call.document for call in step.calls()]
+
+
+def _no_stop(plan: Plan, name: str) -> str:
+    for path, step in plan.steps():
+        if step.label == name and plan.format == "pipeline":
+            return f"a run does not stop inside of step {path.partition('/')[0]}"
+    return f"there is no step {name}"
 
 
 def _stops(plan: Plan) -> list[str]:

@@ -217,7 +217,11 @@ export function applied(head, events) {
   let unsure = false;
   /** @param {string} path @returns {Step | undefined} a step that may be changed */
   const stepOf = (path) => {
-    for (let place = path; place; place = place.slice(0, Math.max(0, place.lastIndexOf("/")))) {
+    for (
+      let place = path.replaceAll(/\/try\[\d+\](?!.*\/turn\[)/g, "");
+      place;
+      place = place.slice(0, Math.max(0, place.lastIndexOf("/")))
+    ) {
       const index = at.get(place);
       if (index === undefined) continue;
       if (!own.has(index)) {

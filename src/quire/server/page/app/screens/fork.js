@@ -35,6 +35,7 @@ function ForkForm({ form }) {
   const asked = place.value.query.get("from") ?? "";
   const reached = form.steps.filter((/** @type {any} */ step) => step.reached);
   const step = form.steps.find((/** @type {any} */ one) => one.path === asked || one.label === asked) ??
+    form.steps.findLast((/** @type {any} */ one) => asked.startsWith(`${one.path}/`)) ??
     reached.at(-1) ?? form.steps[0];
   const [texts, setTexts] = useState(/** @type {Record<string, string>} */ ({}));
   const [model, setModel] = useState("");
