@@ -100,8 +100,9 @@ def _bounds(fork: PreparedFork, settings: Settings) -> PlanBounds:
         done = len(_turns(fork.kept))
         return replace(whole, model_calls=Range(1, None if most is None else max(1, most - done)))
     body = rest_of(plan.body, fork.place.path)
-    # A step before these may have written over a declared input, whose limit then says nothing.
-    return foresight.bounds(replace(with_inputs(plan, fork.pins.inputs), body=body, declared=None))
+    # An input that a step before the fork may have written over is no longer as it was declared.
+    declared = tuple(one for one in plan.declared or () if one.name not in plan.written)
+    return foresight.bounds(replace(with_inputs(plan, fork.pins.inputs), body=body, declared=declared))
 
 
 def _turns(kept: Sequence[EffectRecord]) -> set[str]:
