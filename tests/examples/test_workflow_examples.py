@@ -237,6 +237,15 @@ def test_mails_are_looked_at_once_and_a_chat_is_told_about_urgent_ones(clone: Pa
     assert "mails/0007.json" in desk.fine(*case.command), "a date in the future hides no mail"
 
 
+def test_an_amount_that_is_not_in_the_mail_is_not_passed_on(clone: Path) -> None:
+    case = next(case for case in CASES if case.example == "mail-triage")
+    desk = desk_of(case, clone)
+    mail = {"received": "2026-09-08T00:00:00Z", "from": "a@example.org", "subject": "Invoice 9"}
+    desk.write("mails/0009.json", json.dumps({**mail, "body": "500 boards, 128.40 EUR, until 1 October."}))
+    said = desk.fine(*case.command, "-i", "mails=mails/0009.json")
+    assert "Invoice for boards → read yourself what is to be paid (mails/0009.json)" in said
+
+
 @contextmanager
 def chat() -> Iterator[tuple[str, list[Value]]]:
     """A service on this machine that takes messages. Yields its address and what it was told."""

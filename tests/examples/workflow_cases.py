@@ -300,10 +300,10 @@ CASES = [
         "mail-triage",
         "# Mails\n\n## urgent\n\n- The key of the hall does not turn → see drafts/0002.md (mails/0002.json)\n",
         files={
-            "digest.md": ("pay 95.5 EUR until 2026-09-21 (mails/0001.json)", "## not a mail\n\n- mails/0005.json\n"),
+            "digest.md": ("pay 95.50 EUR until 2026-09-21 (mails/0001.json)", "## not a mail\n\n- mails/0005.json\n"),
             "drafts/0002.md": ("To: ben@example.org\n\nPlease call our caretaker",),
         },
-        kill=Kill(6, ("2/tool", "6/for_each[0]/try[1]/steps/1/model", "6/for_each[1]/try[1]/steps/2/match[2]/3/tool")),
+        kill=Kill(8, ("2/tool", "6/for_each[0]/try[1]/steps/1/model", "6/for_each[1]/try[1]/steps/2/match[2]/3/tool")),
     ),
     Case("mail-triage", "No new mail.\n", ("-i", "mails=mails/0005.json")),
 ]
