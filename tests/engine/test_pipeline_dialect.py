@@ -296,3 +296,22 @@ async def test_a_default_is_held_to_the_schema_of_its_step(house: House, default
     step = f'tool: {{name: t, schema: Mark, on_error: continue, default: "{default}", output: a}}'
     ended = await house.drive(walk(SCHEMA + quire(step)))
     assert (ended.failure.kind if ended.failure else None) == kind
+
+
+async def test_a_question_shows_a_value_and_expires_with_its_run(house: House) -> None:
+    args = "{prompt: ok?, type: confirm, show: !expr ctx.plan, expiry: 2h}"
+    text = f"pipeline: p\nsteps:\n- tool: {{name: ask, args: {args}}}\n"
+    ended = await house.drive(walk(text, {"plan": {"steps": ["build", "ship"]}}))
+    assert ended.status is Status.AWAITING_INPUT
+    (question,) = await house.store.questions(house.run)
+    assert question.prompt.startswith("```json\n{") and question.prompt.endswith("```\n\nok?")
+    row = await house.store.get(house.run)
+    assert row is not None and row.expires_at == question.expires_at == house.clock.now() + 7200
+
+
+@pytest.mark.parametrize("expiry", ["soon", "0m", "3", "[1]"])
+async def test_a_wrong_expiry_fails_before_the_question(house: House, expiry: str) -> None:
+    ended = await house.drive(
+        walk(f"pipeline: p\nsteps:\n- tool: {{name: ask, args: {{prompt: ok?, expiry: {expiry}}}}}\n")
+    )
+    assert ended.failure is not None and ended.failure.kind == "arguments" and "2h" in ended.failure.message

@@ -175,6 +175,8 @@ class HumanRequest(Struct, frozen=True):
     default: str | None = None
     explicit: bool = False
     """True for the tool `ask`: if no person can be asked, only its own default agrees to anything."""
+    expiry: float | None = None
+    """Seconds that the question waits, if that is less than what the run allows. Not hashed: it changes no answer."""
 
     def content(self) -> Value:
         return {"kind": self.kind, "prompt": self.prompt, "options": list(self.options), "default": self.default}

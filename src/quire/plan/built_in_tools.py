@@ -317,6 +317,8 @@ BUILT_IN_TOOLS = (
             type={"enum": ["input", "confirm", "select"]},
             options={"type": "array", "items": {"type": "string"}},
             default={"type": "string", "description": "the answer where nobody can be asked"},
+            show={"description": "a value that is shown above the question"},
+            expiry={"type": "string", "description": "how long the question waits, such as 30m, 2h or 7d"},
         ),
         effect="read",
         function="",

@@ -171,7 +171,8 @@ class Drive:
         if self._walker.stopped_at is not None:
             return await self._pause()
         await self._walker.resting.withdraw_stale()
-        update = RunUpdate(Status.AWAITING_INPUT, self._ledger.position, expires_at=self._expires())
+        ends = [one for one in (self._expires(), self._walker.resting.first_expiry()) if one is not None]
+        update = RunUpdate(Status.AWAITING_INPUT, self._ledger.position, expires_at=min(ends, default=None))
         if await self._ledger.park(update):
             return DriveResult(Status.AWAITING_INPUT, self._ledger.position)
         if not await self._walker.resting.take_answers() and not self._walker.resting.waking:

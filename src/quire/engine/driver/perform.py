@@ -170,6 +170,7 @@ class Performer:
 
     def question(self, request: HumanRequest, expiry: float | None) -> Question:
         now = self._ports.clock.now()
+        waits = [one for one in (expiry, request.expiry) if one is not None]
         return Question(
             run=self._run,
             path=request.path,
@@ -181,7 +182,7 @@ class Performer:
             default=request.default,
             hash=request_hash(request),
             asked_at=now,
-            expires_at=None if expiry is None else now + expiry,
+            expires_at=now + min(waits) if waits else None,
             explicit=request.explicit,
         )
 

@@ -3,6 +3,7 @@ steps made of other steps in sequence: a call, a call that a value selects, a fo
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from typing import cast
 
@@ -13,6 +14,7 @@ from quire.engine.pure_work import WORK
 from quire.engine.requests import Emit, HumanRequest, ToolRequest, Walk
 from quire.errors import StepFailed
 from quire.expr import python_text
+from quire.patterns import late_pattern
 from quire.plan.built_in_tools import ASK
 from quire.plan.nodes import (
     AskKind,
@@ -31,6 +33,8 @@ from quire.plan.pipeline_work import (
 from quire.values import InvalidValue, Value, encode
 
 _SHELL_STEP = "shell"
+_WAIT = late_pattern(r"([0-9]{1,6})([smhd])")
+_SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 24 * 3600}
 _KINDS = ("input", "confirm", "select")
 
 
@@ -84,8 +88,30 @@ def question(arguments: Mapping[str, Value], path: str, label: str, step_path: s
     if not isinstance(options, list | tuple) or not all(isinstance(option, str) for option in options):
         raise StepFailed("the options of ask are a list of texts", kind="arguments", path=step_path)
     choices = tuple(cast("list[str]", options))
+    if "show" in arguments:
+        prompt = f"{_shown(arguments['show'])}\n\n{prompt}"
+    expiry = _expiry(arguments.get("expiry"), step_path)
     default = _default(arguments.get("default"), cast(AskKind, kind), choices, step_path)
-    return HumanRequest(path, label, ASK, cast(AskKind, kind), prompt, choices, default, explicit=True)
+    return HumanRequest(path, label, ASK, cast(AskKind, kind), prompt, choices, default, True, expiry)
+
+
+def _shown(value: Value) -> str:
+    """Return a value as it stands above a question: text as it is, anything else as a block of JSON."""
+    if isinstance(value, str):
+        return value
+    return f"```json\n{json.dumps(value, ensure_ascii=False, indent=2)}\n```"
+
+
+def _expiry(value: Value, path: str) -> float | None:
+    if value is None:
+        return None
+    found = _WAIT.fullmatch(value) if isinstance(value, str) else None
+    seconds = int(found[1]) * _SECONDS[found[2]] if found else 0
+    if not seconds:
+        raise StepFailed(
+            f"the expiry of ask is such as 30m, 2h or 7d, not {encode(value)}", kind="arguments", path=path
+        )
+    return float(seconds)
 
 
 def _default(value: Value, kind: AskKind, options: tuple[str, ...], path: str) -> str | None:
