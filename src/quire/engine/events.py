@@ -39,8 +39,11 @@ class Feed:
 
     def emit(self, said: Emit, *, live: bool) -> None:
         """Take an event from the interpreter. `live` is false while its walk only replays."""
+        if not said.kept:
+            self._tell(said.type, said.path, said.label, said.data, said.live, replayed=not live)
+            return
         key = (said.type, said.path)
-        if not said.kept or (key in self._seen and not (live and said.type in REPEATABLE)):
+        if key in self._seen and not (live and said.type in REPEATABLE):
             self._tell(said.type, said.path, said.label, said.data, said.live, replayed=not live)
             return
         self._seen.add(key)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def run_block(step: Step, work: Block, path: str, frame: PipelineScope) -> Walk:
-    return (yield from run_block_steps(work.body, f"{path}/steps/", frame))
+    return run_block_steps(work.body, f"{path}/steps/", frame)
 
 
 def run_repeat(step: Step, work: Repeat, path: str, frame: PipelineScope) -> Walk:
