@@ -43,7 +43,7 @@ class ListedDocument(Struct, frozen=True):
     """A document that can be run, or could be if it had no errors."""
 
     name: str
-    """What `quire run` takes: a name, or else the path."""
+    """The name that `quire run` accepts; the path, if the document has no name."""
     space: SpaceName
     path: Path
     format: str = ""

@@ -88,7 +88,7 @@ class ModelSettings(Struct, frozen=True):
     folder: str = ""
     """The workspace whose limits follow."""
     folder_limits: Mapping[str, ProviderLimits] = field(default_factory=dict)
-    """Those of the workspace, which hold as well."""
+    """Limits that the workspace sets in addition to those of the user."""
     agent_limits: Mapping[str, int] = field(default_factory=dict)
     """How many calls of each agent may run side by side."""
 
@@ -158,7 +158,7 @@ class Choice(Struct, frozen=True):
     reason: str
     """Where the name came from, for people."""
     settings: CallSettings = NO_SETTINGS
-    """Those of the tier that was named."""
+    """The settings of the tier that was named."""
 
 
 MODEL_BY_KEY: Mapping[str, str] = {

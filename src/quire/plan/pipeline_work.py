@@ -103,7 +103,7 @@ class Select(StepWork, frozen=True):
     on: Formula
     cases: tuple[tuple[str, Call | Block], ...]
     default: Call | Block | Formula | None = None
-    """What happens if no label fits: a call, a block, or a value. None fails the step."""
+    """The call, the block or the value for a label that no case has. None fails the step."""
 
     def targets(self) -> tuple[Call | Block, ...]:
         """Return everything that may be run."""
@@ -209,7 +209,7 @@ class Repeat(StepWork, frozen=True):
     until: Formula
     max: int
     keeps_last: bool = False
-    """What happens if the expression never holds: true keeps the last value, false fails the step."""
+    """True to keep the last value if the expression never holds; false to fail the step."""
 
     def parts(self) -> tuple[tuple[str, Step], ...]:
         return (("repeat", self.do),)

@@ -35,7 +35,7 @@ RUN_OPTIONS: Mapping[str, Mapping[str, Value]] = {
     "unattended": FLAG,
     "reuse": NAME,
 }
-"""What a new run is given, in the request that starts it and in the one that looks ahead."""
+"""The options of a new run, in the request that starts it and in the one that forecasts it."""
 
 
 def record(required: tuple[str, ...] = (), **properties: Mapping[str, Value]) -> dict[str, Value]:

@@ -151,7 +151,7 @@ class Webhooks:
         return self._messages(type, f"{one.run} {one.path} {one.hash}", data, now, {"prompt": texts})
 
     async def _answered(self, run: str, path: str, hash: str, now: float) -> list[tuple[str, list[OutMessage]]]:
-        """Return the event of a question that is no longer open, if it was answered and not taken back."""
+        """Return the event of a question that was answered. A question that was taken back has none."""
         waiting = [one.by for one in await self._runtime.store.answers(run) if one.path == path]
         recorded = [] if waiting else [one.by for one in await self._runtime.store.effects(run) if one.path == path]
         row = await self._runtime.store.get(run)

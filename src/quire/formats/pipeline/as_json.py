@@ -19,6 +19,7 @@ from quire.formats.pipeline.syntax import (
     ForEachBody,
     GuardKeys,
     MatchBody,
+    Name,
     ParallelBody,
     Pipeline,
     RepeatBody,
@@ -78,9 +79,9 @@ def _step(step: Step, source: Source) -> Tree:
 
 def _guard(guard: GuardKeys) -> Tree:
     return {
-        **_optional("when", guard.when.text if guard.when else None),
+        **_optional("when", _text(guard.when)),
         **_optional("on_error", str(guard.on_error) if guard.on_error else None),
-        **_optional("default", guard.default.text if guard.default else None),
+        **_optional("default", _text(guard.default)),
         **_optional("timeout", guard.timeout),
     }
 
@@ -91,33 +92,15 @@ def _body(body: Body, source: Source) -> Tree:
             return {"value": value.text}
         case ToolBody(name=name, args=args, schema=schema):
             tree: Tree = {"name": name.text, "args": {key.text: _argument(value) for key, value in args}}
-            return {**tree, **_optional("schema", schema.text if schema else None)}
-        case ShellBody(command=command, schema=schema, stdin=stdin, env=env, cwd=cwd):
-            return {
-                "command": _argument(command),
-                **_optional("stdin", _argument(stdin) if stdin else None),
-                **_optional("env", None if env is None else [name.text for name in env]),
-                **_optional("cwd", _argument(cwd) if cwd else None),
-                **_optional("check", None if body.check else False),
-                **_optional("text", True if body.text else None),
-                **_optional("schema", schema.text if schema else None),
-            }
-        case AgentBody(prompt=prompt, identity=identity, tools=tools, schema=schema):
-            return {
-                **({"prompt_file": prompt.text} if body.is_file else {"prompt": prompt.text}),
-                **(_settings(body.settings) if body.settings else {}),
-                **_optional("identity", identity.text if identity else None),
-                **_optional("tools", None if tools is None else [tool.text for tool in tools]),
-                **_optional("schema", schema.text if schema else None),
-            }
+            return {**tree, **_optional("schema", _text(schema))}
+        case ShellBody():
+            return _command(body)
+        case AgentBody():
+            return _agent(body)
         case CallBody(target=target):
             return _target(target)
-        case MatchBody(on=on, cases=cases, default=default):
-            chosen: Tree = {label.text: _chosen(target, source) for label, target in cases}
-            otherwise: Value = default.text if isinstance(default, ExpressionText) else None
-            if isinstance(default, Target | StepsBody):
-                otherwise = _chosen(default, source)
-            return {"on": on.text, "cases": chosen, **_optional("default", otherwise)}
+        case MatchBody():
+            return _match(body, source)
         case StepsBody(steps=steps):
             return {"do": [_step(one, source) for one in steps]}
         case FoldBody(init=init, do=do, max_items=max_items):
@@ -133,31 +116,67 @@ def _body(body: Body, source: Source) -> Tree:
                 "on_error": str(body.on_error),
                 **_optional("max_parallel", body.max_parallel),
                 **_optional("max_items", body.max_items),
-                **_optional("default", body.default.text if body.default else None),
+                **_optional("default", _text(body.default)),
                 "do": _step(do, source),
                 "collect": _step(collect, source),
             }
         case RepeatBody(init=init, do=do, until=until, max=most, on_max=on_max):
             return {
-                **_optional("init", init.text if init else None),
+                **_optional("init", _text(init)),
                 "do": _step(do, source),
                 "until": until.text,
                 "max": most,
-                **_optional("on_max", on_max.text if on_max else None),
+                **_optional("on_max", _text(on_max)),
             }
         case FailBody(message=message):
             return {"message": _argument(message)}
         case StopBody(value=value):
-            return _optional("value", value.text if value else None)
+            return _optional("value", _text(value))
         case ParallelBody(branches=branches, collect=collect, on_error=on_error):
             return {
                 **_optional("on_error", str(on_error) if on_error else None),
-                **_optional("default", body.default.text if body.default else None),
+                **_optional("default", _text(body.default)),
                 "branches": {name.text: _step(branch, source) for name, branch in branches},
                 "collect": _step(collect, source),
             }
         case _:
             assert_never(body)
+
+
+def _command(body: ShellBody) -> Tree:
+    return {
+        "command": _argument(body.command),
+        **_optional("stdin", _argument(body.stdin) if body.stdin else None),
+        **_optional("env", None if body.env is None else [name.text for name in body.env]),
+        **_optional("cwd", _argument(body.cwd) if body.cwd else None),
+        **_optional("check", None if body.check else False),
+        **_optional("text", True if body.text else None),
+        **_optional("schema", _text(body.schema)),
+    }
+
+
+def _agent(body: AgentBody) -> Tree:
+    return {
+        **({"prompt_file": body.prompt.text} if body.is_file else {"prompt": body.prompt.text}),
+        **(_settings(body.settings) if body.settings else {}),
+        **_optional("identity", _text(body.identity)),
+        **_optional("tools", None if body.tools is None else [tool.text for tool in body.tools]),
+        **_optional("schema", _text(body.schema)),
+    }
+
+
+def _match(body: MatchBody, source: Source) -> Tree:
+    chosen: Tree = {label.text: _chosen(target, source) for label, target in body.cases}
+    otherwise: Value = None
+    if isinstance(body.default, ExpressionText):
+        otherwise = body.default.text
+    elif body.default is not None:
+        otherwise = _chosen(body.default, source)
+    return {"on": body.on.text, "cases": chosen, **_optional("default", otherwise)}
+
+
+def _text(part: Name | ExpressionText | None) -> str | None:
+    return None if part is None else part.text
 
 
 def _optional(key: str, value: Value) -> Tree:
@@ -177,7 +196,7 @@ def _source(source: Argument | None) -> Tree:
 
 def _settings(said: AgentSettings) -> Tree:
     return {
-        **_optional("model", said.model.text if said.model else None),
+        **_optional("model", _text(said.model)),
         **_optional("turns", said.turns),
         **_optional("max_tokens", said.max_tokens),
         **_optional("temperature", said.temperature),

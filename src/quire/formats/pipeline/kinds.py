@@ -60,7 +60,7 @@ WHY = {
     "max": "say how many rounds there are at most: a loop always ends",
     "until": "an expression on acc, the result of the round, that ends the loop when it holds",
 }
-"""What to write for a key that is missing."""
+"""The help for a key that is missing, by the key."""
 
 MEANT = {
     **dict.fromkeys(("if", "switch", "case", "branch", "when"), "match"),
