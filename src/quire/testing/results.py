@@ -1,0 +1,81 @@
+"""Results of document tests: the outcome of each case, and each problem with its place in the test file."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+from msgspec import Struct, field
+
+if TYPE_CHECKING:
+    from quire.diagnostics import Diagnostic
+    from quire.source import Source
+    from quire.testing.observation import Observation, Used
+    from quire.values import Value
+
+
+class Outcome(StrEnum):
+    """The end of a case."""
+
+    PASSED = "passed"
+    FAILED = "failed"
+    SKIPPED = "skipped"
+    TODO = "todo"
+    """It failed, as its `todo` says."""
+    FLAKY = "flaky"
+    """It failed, and its `flaky` says that it may."""
+
+
+class Problem(Struct, frozen=True):
+    """One reason why a case or a file failed."""
+
+    finding: Diagnostic
+    """Its span is in the test file."""
+    value: str = ""
+    """The value that was seen, as text; empty if there is none to show."""
+    parts: tuple[tuple[str, str], ...] = ()
+    """The paths inside of a failing expression, with their values."""
+    expected: str | None = None
+    """The text that was expected, where a diff with `actual` helps."""
+    actual: str | None = None
+
+
+class CaseResult(Struct, frozen=True):
+    """The result of one case, or of one row of it."""
+
+    name: str
+    """With the row: `rows[row 3]`."""
+    line: int
+    outcome: Outcome
+    problems: tuple[Problem, ...] = ()
+    seconds: float = 0.0
+    """Real time."""
+    used: Used | None = None
+    tags: tuple[str, ...] = ()
+    reason: str = ""
+    """Why it is skipped, to do or flaky."""
+    observation: Observation | None = None
+    """Only where the caller asked for it."""
+
+    @property
+    def failed(self) -> bool:
+        return self.outcome is Outcome.FAILED
+
+
+class FileResult(Struct, frozen=True):
+    """The results of one test file."""
+
+    path: str
+    source: Source
+    document: str = ""
+    """The file of the document, or its name."""
+    cases: tuple[CaseResult, ...] = ()
+    problems: tuple[Problem, ...] = ()
+    """Problems of the file itself: it cannot be read, its coverage is too low, a snapshot is not used."""
+    details: Mapping[str, Value] = field(default_factory=dict)
+    """Further results, such as the hash of the document."""
+
+    @property
+    def failed(self) -> bool:
+        return bool(self.problems) or any(case.failed for case in self.cases)
