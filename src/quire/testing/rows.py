@@ -1,0 +1,317 @@
+"""Rows of data for cases: read them from CSV and JSONL files or from lists, and put their values into texts.
+
+Files are data from outside. They lie in the folder of the test, they have limits, and every mistake is listed with
+its line. A cell of CSV is always text; values of JSONL keep their types.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import product
+from pathlib import Path, PurePosixPath
+from typing import NoReturn
+
+from msgspec import Struct
+
+from quire.errors import CannotStart, Unreadable
+from quire.patterns import late_pattern
+from quire.source import read_source, real_path
+from quire.values import InvalidValue, Value, decode, encode
+from quire.wording import cut, did_you_mean, first_of, nearest, pluralize
+
+MAX_FILE_BYTES = 10_000_000
+MAX_ROWS = 10_000
+MAX_COLUMNS = 200
+MAX_FILLED = 1_000_000
+"""Characters of one text after its places were filled."""
+MOST_PROBLEMS = 20
+_LABEL = 40
+
+# The class excludes the brace that would begin another place, so matching is linear.
+_PLACE = late_pattern(r"\{row\.([^{}\n]{1,200})\}")
+_INDEX = late_pattern(r"[0-9]{1,8}")
+
+
+class RowProblem(Struct, frozen=True):
+    """A mistake in rows. The reader of the test file makes a finding of it."""
+
+    message: str
+    line: int | None = None
+    """The line in the file of rows; None if the rows stand in the test or the file cannot be read."""
+    help: str = ""
+    row: int | None = None
+    """Counted from 1."""
+
+
+class BadRows(CannotStart):
+    """Rows that cannot be used, with everything that is wrong with them."""
+
+    def __init__(self, problems: Sequence[RowProblem]) -> None:
+        super().__init__("\n".join(_sentence(problem) for problem in problems))
+        self.problems = tuple(problems)
+
+
+class Row(Struct, frozen=True):
+    """The values that one repetition of a case has."""
+
+    label: str
+    """Stands in brackets behind the name of the case: `row 3`, or `tone=warm` for a product."""
+    values: Mapping[str, Value]
+    line: int | None = None
+    """The line of the file in which the row begins."""
+
+
+def read_rows(folder: Path, name: str) -> list[Row]:
+    """Read the rows of a CSV or JSONL file in the folder of a test. Raises `BadRows`."""
+    kind = PurePosixPath(name).suffix.lower()
+    if kind not in (".csv", ".jsonl"):
+        _refuse(f"{_quoted(name)} is not a file of rows", help="name a .csv file with a header, or a .jsonl file")
+    path = file_within(folder, name)
+    try:
+        text = read_source(path, limit=MAX_FILE_BYTES).text
+    except Unreadable as error:
+        _refuse(f"{_quoted(name)} {error.reason}")
+    problems: list[RowProblem] = []
+    numbered = _csv(text, problems) if kind == ".csv" else _jsonl(text, problems)
+    rows: list[Row] = []
+    for line, values in numbered:
+        if len(rows) == MAX_ROWS:
+            problems.append(RowProblem(f"there are more than {MAX_ROWS:,} rows", line))
+            break
+        rows.append(Row(f"row {len(rows) + 1}", values, line))
+        if len(problems) >= MOST_PROBLEMS:
+            break
+    if not rows and not problems:
+        problems.append(RowProblem(f"{_quoted(name)} has no rows"))
+    if problems:
+        raise BadRows(problems[:MOST_PROBLEMS])
+    return rows
+
+
+def file_within(folder: Path, name: str) -> Path:
+    """Return the path of a file below a folder. Raises `BadRows` for a name that leads out of it, also by a link."""
+    if "\0" in name or not name.strip():
+        _refuse("a file needs a name")
+    root, path = real_path(folder), real_path(folder / name)
+    if not path.is_relative_to(root):
+        _refuse(f"{_quoted(name)} is outside the folder of the test", help="put the file beside the test, or below it")
+    return path
+
+
+def inline_rows(items: Sequence[Value]) -> list[Row]:
+    """Return the rows of a list that stands in the test itself. Raises `BadRows`."""
+    if not items:
+        _refuse("there are no rows")
+    if len(items) > MAX_ROWS:
+        _refuse(f"there are more than {MAX_ROWS:,} rows")
+    wrong = [place for place, item in enumerate(items, 1) if not isinstance(item, Mapping)]
+    if wrong:
+        help = "write a mapping of names and values, as in {text: hello}"
+        raise BadRows(
+            [RowProblem(f"row {place} is not a mapping", None, help, place) for place in wrong[:MOST_PROBLEMS]]
+        )
+    return [Row(f"row {place}", item) for place, item in enumerate(items, 1) if isinstance(item, Mapping)]
+
+
+def matrix_rows(choices: Mapping[str, Sequence[Value]]) -> list[Row]:
+    """Return one row for each combination of the choices. Raises `BadRows`."""
+    count = 1
+    for name, values in choices.items():
+        if not values:
+            _refuse(f"{_quoted(name)} has no values")
+        count *= len(values)
+        if count > MAX_ROWS:
+            _refuse(f"the combinations are more than {MAX_ROWS:,}")
+    return [_combination(tuple(choices), values) for values in product(*choices.values())]
+
+
+def joined_rows(rows: Sequence[Row], combinations: Sequence[Row]) -> list[Row]:
+    """Return every row with every combination, for a case that has both `each` and `matrix`. Raises `BadRows`."""
+    if len(rows) * len(combinations) > MAX_ROWS:
+        _refuse(f"rows times combinations are more than {MAX_ROWS:,}")
+    both = next((name for name in combinations[0].values if any(name in row.values for row in rows)), None)
+    if both is not None:
+        _refuse(f"{_quoted(both)} is both in the rows and in the matrix", help="rename one of them")
+    return [
+        Row(f"{row.label}, {more.label}", {**row.values, **more.values}, row.line)
+        for row in rows
+        for more in combinations
+    ]
+
+
+def fill(value: Value, row: Row) -> Value:
+    """Replace `{row.x}` in the texts of a value. Raises `BadRows` for a column that the row does not have.
+
+    A text that is one place and nothing else becomes the value of the column with its type. Filled texts are not
+    searched again, so a cell cannot name another column.
+    """
+    if isinstance(value, str):
+        return _filled(value, row) if "{row." in value else value
+    if isinstance(value, Mapping):
+        filled = {_key(key, row): fill(item, row) for key, item in value.items()}
+        if len(filled) < len(value):
+            _refuse(f"{row.label} gives two keys of a mapping the same name", row.line)
+        return filled
+    if isinstance(value, list | tuple):
+        return [fill(item, row) for item in value]
+    return value
+
+
+def columns_in(value: object) -> Iterator[str]:
+    """Yield the columns that the texts of a value name, each as often as it is there."""
+    if isinstance(value, str):
+        yield from (match[1] for match in _PLACE.finditer(value))
+    elif isinstance(value, Mapping):
+        for key, item in value.items():
+            yield from columns_in(key)
+            yield from columns_in(item)
+    elif isinstance(value, list | tuple):
+        for item in value:
+            yield from columns_in(item)
+
+
+def missing_columns(columns: Iterable[str], rows: Sequence[Row]) -> list[RowProblem]:
+    """Return a problem for each column that is used and that some row does not have."""
+    problems = []
+    for column in dict.fromkeys(columns):
+        lacking = next((row for row in rows if not _has(row, column)), None)
+        if lacking is not None:
+            problems.append(_missing(column, lacking, everywhere=not any(_has(row, column) for row in rows)))
+    return problems
+
+
+def column(row: Row, path: str) -> Value:
+    """Return the value of a column, or of a part of it for a path with dots. Raises `BadRows`."""
+    if path in row.values:
+        return row.values[path]
+    value: Value = row.values
+    for name in path.split("."):
+        if isinstance(value, Mapping) and name in value:
+            value = value[name]
+        elif isinstance(value, list | tuple) and _INDEX.fullmatch(name) and int(name) < len(value):
+            value = value[int(name)]
+        else:
+            raise BadRows([_missing(path, row, everywhere=False)])
+    return value
+
+
+def _csv(text: str, problems: list[RowProblem]) -> Iterator[tuple[int, dict[str, Value]]]:
+    reader = csv.reader(io.StringIO(text), strict=True)
+    header: list[str] | None = None
+    line = 1
+    while True:
+        try:
+            cells = next(reader, None)
+        except csv.Error as error:
+            help = 'put a cell with a comma, a quote or a line end in quotes, and write a quote in it as ""'
+            problems.append(RowProblem(f"this is not CSV: {error}", line, help))
+            return
+        if cells is None:
+            return
+        begins, line = line, reader.line_num + 1
+        if not cells:
+            continue
+        if header is None:
+            header = [cell.strip() for cell in cells]
+            if not _good_header(header, begins, problems):
+                return
+        elif len(cells) != len(header):
+            counts = f"{len(cells)} {pluralize('cell', len(cells))}, and the header has {len(header)}"
+            help = "put a cell with a comma in quotes" if len(cells) > len(header) else ""
+            problems.append(RowProblem(f"this row has {counts}", begins, help))
+            if len(problems) >= MOST_PROBLEMS:
+                return
+        else:
+            yield begins, dict(zip(header, cells, strict=True))
+
+
+def _good_header(header: list[str], line: int, problems: list[RowProblem]) -> bool:
+    if len(header) > MAX_COLUMNS:
+        problems.append(RowProblem(f"there are more than {MAX_COLUMNS} columns", line))
+    elif "" in header:
+        place = header.index("") + 1
+        help = "the first line names the columns"
+        problems.append(RowProblem(f"column {place} has no name", line, help))
+    elif len(set(header)) < len(header):
+        twice = next(name for place, name in enumerate(header) if name in header[:place])
+        problems.append(RowProblem(f"two columns have the name {_quoted(twice)}", line))
+    return not problems
+
+
+def _jsonl(text: str, problems: list[RowProblem]) -> Iterator[tuple[int, Mapping[str, Value]]]:
+    for number, line in enumerate(text.split("\n"), 1):
+        if not line.strip():
+            continue
+        try:
+            value = decode(line)
+        except InvalidValue as error:
+            problems.append(RowProblem(f"this line is not JSON: {error}", number))
+        else:
+            if isinstance(value, Mapping) and len(value) <= MAX_COLUMNS:
+                yield number, value
+                continue
+            what = f"has more than {MAX_COLUMNS} keys" if isinstance(value, Mapping) else "is not a JSON object"
+            problems.append(RowProblem(f"this line {what}", number, 'write one object in each line: {"text": "hello"}'))
+        if len(problems) >= MOST_PROBLEMS:
+            return
+
+
+def _combination(names: tuple[str, ...], values: tuple[Value, ...]) -> Row:
+    pairs = dict(zip(names, values, strict=True))
+    return Row(", ".join(f"{name}={cut(_text(value), _LABEL)}" for name, value in pairs.items()), pairs)
+
+
+def _filled(text: str, row: Row) -> Value:
+    whole = _PLACE.fullmatch(text)
+    if whole:
+        return column(row, whole[1])
+    size = 0
+
+    def replaced(path: str) -> str:
+        nonlocal size
+        value = _text(column(row, path))
+        size += len(value)
+        if size > MAX_FILLED:
+            _refuse(f"{row.label} makes a text of more than {MAX_FILLED:,} characters", row.line)
+        return value
+
+    return _PLACE.sub(lambda match: replaced(match[1]), text)
+
+
+def _key(key: str, row: Row) -> str:
+    return _text(_filled(key, row)) if "{row." in key else key
+
+
+def _text(value: Value) -> str:
+    return value if isinstance(value, str) else encode(value)
+
+
+def _has(row: Row, path: str) -> bool:
+    try:
+        column(row, path)
+    except BadRows:
+        return False
+    return True
+
+
+def _missing(path: str, row: Row, *, everywhere: bool) -> RowProblem:
+    near = nearest(path, row.values)
+    there = ", ".join(cut(name, _LABEL) for name in first_of(list(row.values), 8))
+    help = did_you_mean(near, f"the columns are {there}" if there else "", form="{{row.{}}}")
+    where = "no row has" if everywhere else f"{row.label} does not have"
+    return RowProblem(f"{where} a column {_quoted(path)}", row.line, help)
+
+
+def _quoted(name: str) -> str:
+    return f'"{cut(name, _LABEL * 2)}"'
+
+
+def _sentence(problem: RowProblem) -> str:
+    where = f"line {problem.line}: " if problem.line is not None else ""
+    return f"{where}{problem.message}{f' ({problem.help})' if problem.help else ''}"
+
+
+def _refuse(message: str, line: int | None = None, help: str = "") -> NoReturn:
+    raise BadRows([RowProblem(message, line, help)])
