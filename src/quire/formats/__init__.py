@@ -52,6 +52,7 @@ FORMATS = {
     "directive": Format("directive", "quire.formats.directive.check"),
     "knowledge": Format("knowledge", "quire.formats.directive.knowledge"),
     "pipeline": Format("pipeline", "quire.formats.pipeline.check"),
+    "test": Format("test", "quire.formats.test.check"),
 }
 
 

@@ -1,0 +1,33 @@
+"""Codes of tests are stable, say how severe they are, and have pages."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from quire.diagnostics import Code, Severity
+from quire.formats import all_codes
+from quire.formats.test.codes import codes
+
+NOT_ERRORS = {
+    "TS112": Severity.LINT,
+    "TS133": Severity.WARNING,
+    "TS150": Severity.WARNING,
+    "TS151": Severity.NOTE,
+    "TS152": Severity.WARNING,
+}
+
+
+def test_ids_and_names_are_unique_and_listed() -> None:
+    ours = codes()
+    assert [code.id for code in ours] == sorted({code.id for code in ours})
+    assert set(ours) <= set(all_codes())
+    assert len({code.name for code in all_codes()}) == len({code.id for code in all_codes()}) == len(all_codes())
+
+
+@pytest.mark.parametrize("code", codes(), ids=lambda code: code.id)
+def test_severity_and_page(code: Code) -> None:
+    assert re.fullmatch(r"TS[01]\d\d", code.id)
+    assert code.severity is NOT_ERRORS.get(code.id, Severity.ERROR)
+    assert "Wrong:" in code.explanation and "Right:" in code.explanation
