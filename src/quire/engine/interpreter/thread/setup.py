@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from quire.engine.conversation import Offered
 from quire.engine.interpreter.thread.budget import Purse
-from quire.engine.interpreter.thread.compose import Bundle, BundleResolver, Composed, compose
+from quire.engine.interpreter.thread.compose import Bundle, BundleResolver, Composed, Resolver, compose
 from quire.engine.interpreter.thread.limits import Cost, Limits, resolve_limits
 from quire.errors import Denied, Refused, StepFailed
 from quire.plan.built_in_tools import FORK
@@ -177,9 +177,14 @@ def set_up(
     *,
     overrides: Mapping[str, Value] | None = None,
     above: ParentContext = NO_PARENT,
+    resolver: Resolver | None = None,
 ) -> Setup:
-    """Set up a thread. Raises `CannotStart` for wrong inputs and broken chains, `Refused` if it must not run."""
-    composed = compose(bundle.item_id, BundleResolver(bundle), given, bundle.project_hooks(), bundle.rules)
+    """Set up a thread. Raises `CannotStart` for wrong inputs and broken chains, `Refused` if it must not run.
+
+    `resolver` is used in place of the texts of the bundle if given.
+    """
+    resolver = BundleResolver(bundle) if resolver is None else resolver
+    composed = compose(bundle.item_id, resolver, given, bundle.project_hooks(), bundle.rules)
     grants = narrowed_grants(composed, above.grants)
     bounds = above.limits.with_room() if above.limits else None
     limits = resolve_limits(composed.limits_declared, overrides or {}, bounds, bundle.rules)
