@@ -6,8 +6,7 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
-from tests.stores.conftest import PostgresShelf, Shelf, SqliteShelf
-from tests.stores.postgres_server import shared_server
+from tests.stores.conftest import Shelf, open_shelf
 
 from quire.engine.ports import Store
 from quire.engine.records import Batch, Event, NewRun, Question, RunUpdate, Status
@@ -15,9 +14,9 @@ from quire.errors import Fenced, RunBusy
 from quire.stores.contract import SharedStore
 
 
-@pytest.fixture(params=["sqlite", "postgresql"])
+@pytest.fixture(params=["sqlite", "postgresql", "memory"])
 async def shelf(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Shelf]:
-    shelf: Shelf = SqliteShelf(tmp_path) if request.param == "sqlite" else PostgresShelf(shared_server())
+    shelf = open_shelf(request.param, tmp_path)
     yield shelf
     await shelf.close()
 

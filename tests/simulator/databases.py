@@ -1,8 +1,9 @@
-"""Where the runs of one simulated life are kept: a file, or a schema of a PostgreSQL server that is really there.
+"""Where the runs of one simulated life are kept: a file, memory, or a schema of a PostgreSQL server that is really
+there.
 
-A file is what seeds are for: it answers at once, so the same case does the same again to the letter. A server answers
-when it likes. Time stands still meanwhile and nobody overtakes anybody (`loop`), but which of two connections gets a
-row first is the server's to say: there, a seed does nearly always the same again.
+A file or memory is what seeds are for: it answers at once, so the same case does the same again to the letter. A server
+answers when it likes. Time stands still meanwhile and nobody overtakes anybody (`loop`), but which of two connections
+gets a row first is the server's to say: there, a seed does nearly always the same again.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from urllib.parse import quote
 
 from quire.engine.ports import Store
 from quire.stores import open_store
+from quire.stores.memory.store import Memory, MemoryStore
 
 Now: TypeAlias = Callable[[], float]
 
@@ -48,6 +50,22 @@ class FileShelf:
 
     def close(self) -> None:
         """The folder is its maker's."""
+
+
+class MemoryShelf:
+    """The memory of this process, which outlives those that are played in it."""
+
+    def __init__(self, folder: Path) -> None:
+        self._memory = Memory()
+
+    def open(self, now: Now) -> Store:
+        return MemoryStore(self._memory, now=now)
+
+    async def lose_owner(self, run: str, now: Now) -> None:
+        self._memory.lose_owners()
+
+    def close(self) -> None:
+        """Nothing is left behind."""
 
 
 class SchemaShelf:

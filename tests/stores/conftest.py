@@ -11,6 +11,7 @@ from tests.stores.postgres_server import PostgresServer, shared_server
 
 from quire.engine.ports import Store
 from quire.stores import open_store
+from quire.stores.memory.store import Memory, MemoryStore
 
 
 class Clock:
@@ -75,9 +76,36 @@ class PostgresShelf:
             await store.close()
 
 
-@pytest.fixture(params=["sqlite", "postgresql"])
+class MemoryShelf:
+    def __init__(self) -> None:
+        self.clock = Clock()
+        self._memory = Memory()
+
+    def open(self) -> Store:
+        return MemoryStore(self._memory, now=self.clock)
+
+    def lose_owner(self, run: str) -> None:
+        self._memory.lose_owners()
+
+    async def close(self) -> None:
+        """Nothing is left open."""
+
+
+def open_shelf(name: str, folder: Path) -> Shelf:
+    match name:
+        case "sqlite":
+            return SqliteShelf(folder)
+        case "postgresql":
+            return PostgresShelf(shared_server())
+        case _:
+            return MemoryShelf()
+
+
+@pytest.fixture(params=["sqlite", "postgresql", "memory"])
 async def shelf(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Shelf]:
-    shelf: Shelf = SqliteShelf(tmp_path) if request.param == "sqlite" else PostgresShelf(shared_server())
+    if request.param == "memory" and (marker := request.node.get_closest_marker("lasting_store")) is not None:
+        pytest.skip(marker.args[0])
+    shelf = open_shelf(request.param, tmp_path)
     yield shelf
     await shelf.close()
 

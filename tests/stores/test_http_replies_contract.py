@@ -5,11 +5,15 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING
 
+import pytest
+
 from quire.engine.ports import Store
 from quire.stores.contract import REPLY_SECONDS, UNDER_WAY_SECONDS, KeptReply, ReplyKeeper
 
 if TYPE_CHECKING:
     from tests.stores.conftest import Shelf
+
+pytestmark = pytest.mark.lasting_store("it has no server whose replies it would keep")
 
 
 def keeper(store: Store) -> ReplyKeeper:

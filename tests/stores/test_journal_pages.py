@@ -12,6 +12,8 @@ from quire.engine.requests import Failure
 from quire.stores.journal_pages import JournalPages, Paged
 from quire.values import encode
 
+pytestmark = pytest.mark.lasting_store("it has no server that would show pages of journals")
+
 
 def journal(store: Store) -> JournalPages:
     assert isinstance(store, Paged)

@@ -101,6 +101,7 @@ async def left(store: Store) -> set[str]:
     return {row.id for row in await store.list()}
 
 
+@pytest.mark.lasting_store("it ends with its process, and removes nothing before")
 class TestPrune:
     async def test_what_has_ended_before_a_moment_goes(self, shelf: Shelf, store: Store) -> None:
         for id, status in (("done", Status.COMPLETED), ("no", Status.FAILED), ("waits", Status.AWAITING_INPUT)):
@@ -180,6 +181,7 @@ class TestPrune:
                 await one.close()
 
 
+@pytest.mark.lasting_store("it ends with its process, and removes nothing before")
 class TestRemove:
     async def test_named_runs_go_if_they_have_ended(self, shelf: Shelf, store: Store) -> None:
         for id, status in (("done", Status.COMPLETED), ("other", Status.FAILED), ("waits", Status.AWAITING_INPUT)):

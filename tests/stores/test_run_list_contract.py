@@ -16,6 +16,8 @@ from quire.stores.run_list import RunFilters, cursor, lister, read_cursor, words
 if TYPE_CHECKING:
     from tests.stores.conftest import Shelf
 
+pytestmark = pytest.mark.lasting_store("it has no server that would list its runs in pages")
+
 
 async def made(store: Store, id: str, at: float, status: Status = Status.PENDING, **more: Any) -> None:
     """Create a run; a status other than `pending` is that of a run that was driven there."""

@@ -20,6 +20,8 @@ from quire.stores import open_store
 from quire.stores.seals import LOOSE_ROWS, seal_answer, seal_row
 from quire.trust.seal import PUBLIC_SEAL, Seal
 
+pytestmark = pytest.mark.lasting_store("only its own process can write to it")
+
 LARGE = "x" * 100_000
 QUESTION = Question("r1", "9/ask", "9", "Approve", "confirm", "Delete it all?", (), None, "c" * 64, 1_000.0)
 

@@ -68,6 +68,20 @@ def takes_no_answers(run: str, status: Status) -> RunState:
     return RunState(f"run {run} is {status.words} and takes no answers")
 
 
+def asks_nothing(run: str, path: str) -> RunState:
+    return RunState(f"run {run} asks nothing at {path}")
+
+
+def check_open(run: str, path: str, hash: str, *, state: str, asked: str) -> None:
+    """Raise `RunState` unless a question in this state, with the hash `asked`, takes an answer to the hash `hash`."""
+    if state == "withdrawn":
+        raise RunState(f"the question of run {run} at {path} has been taken back")
+    if state != "open":
+        raise RunState(f"the question of run {run} at {path} has been answered already")
+    if asked != hash:
+        raise RunState(f"the question of run {run} at {path} is worded differently now: look at it again")
+
+
 def cannot_go_on(run: str, status: Status) -> RunState:
     return RunState(f"run {run} is {status.words} and cannot go on: fork it instead")
 

@@ -17,7 +17,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from quire.engine.records import Batch, Event, Lease, NewRun, Question, Status
-from quire.errors import RunState, StoreError
+from quire.errors import StoreError
 from quire.stores import contract, row_decoder
 from quire.stores.row_decoder import Row
 from quire.stores.rows import Blobs, Cells, Encoded, JournalEnd, OwnedRun, encode_batch
@@ -169,14 +169,9 @@ class Transactions:
         if status not in contract.ANSWERABLE:
             raise contract.takes_no_answers(run, status)
         if not found:
-            raise RunState(f"run {run} asks nothing at {path}")
+            raise contract.asks_nothing(run, path)
         state, asked, _, sealed = found[0]
-        if state == "withdrawn":
-            raise RunState(f"the question of run {run} at {path} has been taken back")
-        if state != "open":
-            raise RunState(f"the question of run {run} at {path} has been answered already")
-        if asked != hash:
-            raise RunState(f"the question of run {run} at {path} is worded differently now: look at it again")
+        contract.check_open(run, path, hash, state=state, asked=asked)
         (row,) = yield sql.QUESTION, (run, path)
         contract.check_question(self._seal, row_decoder.question(row), sealed)
         mine = seal_answer(self._seal, run, path, hash, value, by)
