@@ -7,11 +7,12 @@ import io
 from quire.display.live_frame import FrameState, frame, summary
 from quire.display.outline_directive import condition_words
 from quire.display.text import place
-from quire.display.turns import answered, called, denied_capability, element_for
+from quire.display.turns import answered, called, element_for
 from quire.display.views import PlainView
 from quire.engine.progress import Progress
 from quire.engine.records import EffectRecord, Event, Usage
 from quire.engine.thread_progress import CallView
+from quire.trust.capabilities import denied_capability
 from quire.values import Value
 
 

@@ -8,12 +8,12 @@ import pytest
 from tests.runs.travel import Travel
 
 from quire.api.results import result_of
-from quire.cli.report import EXIT_FAILED, RunReport, result_line
+from quire.cli.report import RunReport, result_line
 from quire.engine.driver.drive import DriveResult
 from quire.engine.records import Status
 from quire.runs.launch import envelope_of
 from quire.runs.options import RunOptions
-from quire.runs.outcome import letter_text
+from quire.runs.outcome import EXIT_FAILED, letter_text
 from quire.runs.view import RunView
 from quire.values import Value, decode
 

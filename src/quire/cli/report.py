@@ -15,13 +15,14 @@ from quire.cli.app import CLOSED
 from quire.cli.output import Target, write
 from quire.cli.stdio import as_utf8
 from quire.cli.terminal import answer_text, question_text
-from quire.display.advice import after_failure, limit_of
+from quire.display.advice import after_failure
 from quire.display.tables import short
 from quire.display.text import one_line, place, visible
-from quire.display.turns import denied_capability, element_for, error_text
+from quire.display.turns import element_for, error_text
 from quire.display.views import JsonLines, View
 from quire.engine.records import Status
-from quire.runs.outcome import RunOutcome, by_label
+from quire.runs.outcome import EXIT_FAILED, RunOutcome, by_label, exit_of
+from quire.trust.capabilities import denied_capability
 from quire.values import Value, as_texts
 from quire.wording import cut
 
@@ -29,8 +30,6 @@ if TYPE_CHECKING:
     from quire.cli.session import SessionOptions
     from quire.runs.reuse import Reuse
 
-EXIT_FAILED, EXIT_WAITING = 3, 4
-EXIT_LIMIT, EXIT_REFUSED = 5, 6
 STDOUT = 1
 _SHOWN_VALUE = 60
 _SHOWN_REFUSAL = 600
@@ -47,14 +46,9 @@ class RunReport(RunOutcome, frozen=True):
 
     @property
     def exit_code(self) -> int:
-        match self.status:
-            case Status.COMPLETED:
-                return 0
-            case Status.FAILED:
-                return _failed(self.rest.failure.kind if self.rest.failure else "")
-            case Status.PAUSED | Status.AWAITING_INPUT:
-                return INTERRUPTED if self.interrupted else EXIT_WAITING
-        return INTERRUPTED if self.interrupted else EXIT_FAILED
+        if self.interrupted and self.status not in (Status.COMPLETED, Status.FAILED):
+            return INTERRUPTED
+        return exit_of(self.rest)
 
 
 def finish(end: RunReport, view: View, manner: SessionOptions) -> int:
@@ -81,12 +75,6 @@ def finish(end: RunReport, view: View, manner: SessionOptions) -> int:
     if manner.to is not None and not written:
         code = EXIT_FAILED
     return code
-
-
-def _failed(kind: str) -> int:
-    if kind == "denied":
-        return EXIT_REFUSED
-    return EXIT_LIMIT if kind in ("limit", "too_many_calls") or limit_of(kind) else EXIT_FAILED
 
 
 def result_line(end: RunReport) -> dict[str, Value]:

@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from quire.cli.inputs import given_limits, parse_pairs
 from quire.cli.interrupts import Interrupts
 from quire.cli.options import NO_BUDGET, budget_of
-from quire.cli.report import EXIT_FAILED, RunReport, finish, stdout_error
+from quire.cli.report import RunReport, finish, stdout_error
 from quire.cli.stdio import stdout_aside, with_runtime
 from quire.cli.terminal import Terminal
 from quire.cli.trust_prompt import somebody_is_here, with_grants, with_trust
@@ -27,6 +27,7 @@ from quire.engine.progress import Progress
 from quire.engine.records import Event, Status
 from quire.errors import Fenced, QuireError, StoreError
 from quire.python_process import start_module
+from quire.runs.outcome import EXIT_FAILED
 from quire.runs.resume import Given
 from quire.runs.scripts import pinned_spec, with_script
 

@@ -13,6 +13,7 @@ from quire.display.text import one_line, place
 from quire.patterns import late_pattern
 from quire.plan.vocabulary import CONTROL
 from quire.plan.ways import first_label
+from quire.runs.outcome import limit_of
 from quire.trust.capabilities import canonical
 
 if TYPE_CHECKING:
@@ -58,14 +59,6 @@ def after_failure(row: RunRow, progress: Progress) -> list[str]:
         # Where the price is not known, no amount is enough.
         budget = "none" if "--budget none" in failure.message else Blank("MORE|none")
     return [f"to try again from there: {resume_command(row.id, budget=budget)}"]
-
-
-def limit_of(kind: str) -> str:
-    """Return the thread limit that a failure kind refers to; empty for any other failure."""
-    from quire.engine.interpreter.thread.limits import DEFAULTS
-
-    name = "tokens" if kind == "spend_unknown" else kind.removesuffix("_exceeded")
-    return name if name != kind and name in DEFAULTS else ""
 
 
 def _more(progress: Progress, name: str) -> str:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from quire.display.advice import by_other_means, fails_again, limit_of
+from quire.display.advice import by_other_means, fails_again
 from quire.display.commands import Blank, resume_command
 from quire.display.run_json import row_data
 from quire.engine.records import Status
 from quire.plan.ways import first_label
+from quire.runs.outcome import limit_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

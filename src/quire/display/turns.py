@@ -34,7 +34,6 @@ PAGE_CALLS = 20
 EVENT = 300
 _SHOWN_ARGUMENTS = 4
 _ADVICE = late_pattern(r"; grant it (?:with|to a new run)|, which the permissions at ")
-_NEEDED = late_pattern(r"needs the capability ([A-Za-z0-9_.%*-]+)")
 
 
 def called(call: CallView) -> str:
@@ -53,12 +52,6 @@ def answered(call: CallView, limit: int = RESULT) -> str:
     if not call.kind:
         return short(call.result, limit)
     return f"{'denied' if call.kind == 'denied' else 'failed'}: {short(_error(call), limit)}"
-
-
-def denied_capability(told: str) -> str:
-    """Return the capability that a refusal names, from the text that the model got; empty if it names none."""
-    found = _NEEDED.search(told)
-    return found[1].rstrip(".") if found else ""
 
 
 def element_for(capability: str) -> str:

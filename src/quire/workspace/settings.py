@@ -201,3 +201,6 @@ class Settings(Struct, frozen=True):
     excess: tuple[Excess, ...] = ()
     outside: tuple[Path, ...] = ()
     """Folders of prompts and knowledge outside the workspace that its file names."""
+    rehearsal: bool = False
+    """True in document tests, where nothing is started, sent or read outside: consent and signatures are not asked
+    for. No file can set it."""

@@ -132,6 +132,7 @@ class Performer:
             tools=request.tools,
             run=self._run,
             label=request.label,
+            path=request.path,
             identity=request.identity,
             allow=request.allow,
             on_retry=lambda wait, reason: self._feed.waiting(request.path, request.label, wait, reason),
