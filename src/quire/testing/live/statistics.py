@@ -184,7 +184,7 @@ def rows_to_decide(comparison: Comparison) -> MoreRows:
 
 def _about(count: float) -> int:
     """Round up to two digits: more would pretend to be exact."""
-    unit = 10 ** max(0, len(str(math.ceil(count))) - 2)
+    unit = int(10 ** max(0, len(str(math.ceil(count))) - 2))
     return math.ceil(count / unit) * unit
 
 
