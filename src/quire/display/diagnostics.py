@@ -52,10 +52,15 @@ def printer(name: FormatName) -> Printer:
 
 def _full(files: Sequence[Findings], colour: bool = False) -> str:
     """Print findings for people: the message, the place, the line with the characters marked, and what to do."""
-    return "".join(_entry(file.source, found, colour) for file in files for found in file.diagnostics)
+    return "".join(
+        "\n".join(finding_lines(file.source, found, colour)) + "\n\n" for file in files for found in file.diagnostics
+    )
 
 
-def _entry(source: Source, found: Diagnostic, colour: bool) -> str:
+def finding_lines(source: Source, found: Diagnostic, colour: bool, notes: Sequence[tuple[str, str]] = ()) -> list[str]:
+    """Return the lines of one finding for people. Notes, each with its name, follow the help; those with several lines
+    are indented below their name. They are safe for a terminal already."""
+
     def paint(code: str, text: str) -> str:
         return f"{code}{text}{_OFF}" if colour else text
 
@@ -77,9 +82,12 @@ def _entry(source: Source, found: Diagnostic, colour: bool) -> str:
             f"{paint(_DIM, str(at.line))} {bar} {text}",
             f"{gutter} {bar} {under}",
         ]
-    if found.help:
-        lines.append(f"{gutter} {paint(_DIM, '=')} {paint(_BOLD, 'help')}: {visible(found.help)}")
-    return "\n".join(lines) + "\n\n"
+    for name, text in ([("help", visible(found.help))] if found.help else []) + list(notes):
+        first, *rest = text.split("\n")
+        shown = f": {first}" if not rest else ":"
+        lines.append(f"{gutter} {paint(_DIM, '=')} {paint(_BOLD, name)}{shown}")
+        lines += [f"{gutter}     {line}".rstrip(" ") for line in ([first, *rest] if rest else [])]
+    return lines
 
 
 def _excerpt(line: str, start: int, length: int) -> tuple[str, int, int]:

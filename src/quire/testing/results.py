@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from msgspec import Struct, field
+
+from quire.diagnostics import Severity
 
 if TYPE_CHECKING:
     from quire.diagnostics import Diagnostic
@@ -28,7 +31,7 @@ class Outcome(StrEnum):
 
 
 class Problem(Struct, frozen=True):
-    """One reason why a case or a file failed."""
+    """A finding about a case or a file: the reason why it failed, or a warning."""
 
     finding: Diagnostic
     """Its span is in the test file."""
@@ -39,6 +42,11 @@ class Problem(Struct, frozen=True):
     expected: str | None = None
     """The text that was expected, where a diff with `actual` helps."""
     actual: str | None = None
+
+    @property
+    def fails(self) -> bool:
+        """Tell whether it is more than a warning or advice."""
+        return self.finding.severity is Severity.ERROR
 
 
 class CaseResult(Struct, frozen=True):
@@ -78,4 +86,29 @@ class FileResult(Struct, frozen=True):
 
     @property
     def failed(self) -> bool:
-        return bool(self.problems) or any(case.failed for case in self.cases)
+        return any(problem.fails for problem in self.problems) or any(case.failed for case in self.cases)
+
+
+class Totals:
+    """Counts of all results so far."""
+
+    def __init__(self) -> None:
+        self.files = 0
+        self.broken = 0
+        """Files that failed by a problem of their own."""
+        self.outcomes: Counter[Outcome] = Counter()
+        self.seconds = 0.0
+        """Real time from the start of the command. The caller sets it."""
+
+    def add(self, result: FileResult) -> None:
+        self.files += 1
+        self.broken += any(problem.fails for problem in result.problems)
+        self.outcomes.update(case.outcome for case in result.cases)
+
+    @property
+    def cases(self) -> int:
+        return self.outcomes.total()
+
+    @property
+    def failed(self) -> bool:
+        return bool(self.broken or self.outcomes[Outcome.FAILED])
