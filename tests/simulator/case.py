@@ -16,7 +16,7 @@ from tests.simulator.draw import Draw
 from tests.simulator.faults import Fault, draw_faults
 from tests.simulator.generate import draw_scenario
 from tests.simulator.lifecycle import Life, Lived
-from tests.simulator.loop import Stuck, VirtualLoop, run
+from tests.simulator.loop import ServerLoop, Stuck, run
 from tests.simulator.observer import Witness
 from tests.simulator.process import Pace
 from tests.simulator.scenario import Scenario
@@ -122,7 +122,7 @@ def live(
     slow: bool = False,
     shelves: Shelves = FileShelf,
 ) -> Lived:
-    loop = VirtualLoop()
+    loop = ServerLoop()
     folder.mkdir(parents=True)
     witness = Witness(scenario.cast.answer, scenario.max_parallel)
     shelf = shelves(folder)

@@ -13,7 +13,7 @@ from typing import Any
 from tests.simulator.databases import Shelf
 from tests.simulator.fakes import World
 from tests.simulator.faults import Fault
-from tests.simulator.loop import VirtualClock, VirtualLoop
+from tests.simulator.loop import ServerLoop, VirtualClock
 from tests.simulator.observer import Witness
 from tests.simulator.ports import Present, SeenLoader, SimulatedModel, SimulatedTools
 from tests.simulator.process import Died, MortalStore, Pace, Process
@@ -64,7 +64,7 @@ class Life:
     folder: Path
     shelf: Shelf
     faults: tuple[Fault, ...]
-    loop: VirtualLoop
+    loop: ServerLoop
     witness: Witness
     pace: Pace
     attended: bool = False

@@ -1,4 +1,4 @@
-"""An event loop whose time is a number: nothing waits, and the same program takes the same turns again.
+"""The virtual loop of the simulator: as in tests of documents, but with servers that are really there.
 
 Which of several branches is ahead is decided by how long their effects take, and that is drawn from a seed. So every
 order that can happen for real can happen here, and none that cannot.
@@ -12,8 +12,12 @@ import asyncio
 import select
 import selectors
 import time
-from collections.abc import Coroutine, Mapping
+from collections.abc import Callable, Coroutine
 from typing import Any, TypeVar
+
+from quire.testing.virtual_loop import Stuck, VirtualClock, VirtualTime
+
+__all__ = ["GRACE", "LONGEST", "PATIENCE", "START", "ServerLoop", "Stuck", "VirtualClock", "run"]
 
 T = TypeVar("T")
 
@@ -31,28 +35,18 @@ _OWN_FILES = 1
 """The loop has one itself, by which other threads would wake it."""
 
 
-class Stuck(Exception):
-    """Nothing moves any more, and nothing ever will."""
-
-
 class _Timeless(selectors.SelectSelector):
     """Waits for files only when there is nothing else to do, and then for all of them: so it is not speed that decides
     who goes first. Where the loop would sleep otherwise, its time goes on instead."""
 
-    def __init__(self) -> None:
+    def __init__(self, pass_time: Callable[[float | None], None]) -> None:
         super().__init__()
-        self.now = START
+        self._pass_time = pass_time
 
     def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
-        if timeout is not None and timeout <= 0:
-            return []
-        if len(self.get_map()) > _OWN_FILES:
+        if (timeout is None or timeout > 0) and len(self.get_map()) > _OWN_FILES:
             return self._answered()
-        if timeout is None:
-            raise Stuck("nothing moves, and nothing is waited for")
-        self.now += timeout
-        if self.now > START + LONGEST:
-            raise Stuck(f"nothing has come to an end in {LONGEST:g} seconds")
+        self._pass_time(timeout)
         return []
 
     def _answered(self) -> list[tuple[selectors.SelectorKey, int]]:
@@ -74,52 +68,16 @@ class _Timeless(selectors.SelectSelector):
         return sorted(super().select(0), key=lambda one: order[one[0].fd])
 
 
-class VirtualLoop(asyncio.SelectorEventLoop):
-    """`lost` are exceptions that no task was left to hear of."""
-
+class ServerLoop(VirtualTime, asyncio.SelectorEventLoop):
     def __init__(self) -> None:
-        self._timeless = _Timeless()
-        self.lost: list[BaseException] = []
-        super().__init__(self._timeless)
-        # Two timers of one moment are one turn, whatever adding up floats makes of them.
-        self._clock_resolution = 1e-6
-        self.set_exception_handler(self._heard)
-
-    def time(self) -> float:
-        return self._timeless.now
-
-    def _heard(self, loop: asyncio.AbstractEventLoop, context: Mapping[str, Any]) -> None:
-        error = context.get("exception")
-        if isinstance(error, BaseException):
-            self.lost.append(error)
+        super().__init__(START, longest=LONGEST, selector=_Timeless(self.pass_time))
 
 
-class VirtualClock:
-    """The engine's `Clock` on such a loop."""
-
-    def __init__(self, loop: VirtualLoop) -> None:
-        self._loop = loop
-
-    def now(self) -> float:
-        return self._loop.time()
-
-    async def sleep(self, seconds: float) -> None:
-        await asyncio.sleep(seconds)
-
-
-def run(loop: VirtualLoop, main: Coroutine[Any, Any, T]) -> T:
-    """Runs to the end of `main` and stops whatever else is under way then."""
+def run(loop: ServerLoop, main: Coroutine[Any, Any, T]) -> T:
+    """Runs to the end of `main`, stops whatever else is under way then, and closes the loop."""
     asyncio.set_event_loop(loop)
     try:
-        task = loop.create_task(main)
-        try:
-            return loop.run_until_complete(task)
-        finally:
-            left = [one for one in asyncio.all_tasks(loop) if not one.done()]
-            for one in left:
-                one.cancel()
-            if left:
-                loop.run_until_complete(asyncio.gather(*left, return_exceptions=True))
+        return loop.run(main)
     finally:
         asyncio.set_event_loop(None)
         loop.close()

@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextvars
 import threading
 from collections.abc import Awaitable, Callable
-from typing import TypeVar
+from typing import Protocol, TypeVar, runtime_checkable
 
 T = TypeVar("T")
 
@@ -31,11 +31,21 @@ async def within(work: Awaitable[T], seconds: float | None) -> T:
         raise
 
 
+@runtime_checkable
+class ThreadlessLoop(Protocol):
+    """An event loop that does blocking work in its turn, because its time does not pass while a thread works. The work
+    has no limit of time there."""
+
+    threadless: bool
+
+
 async def in_thread(function: Callable[[], T], *, seconds: float | None = None) -> T:
     """Call the function in a thread and return or raise what it does. Raises `OutOfTime` after the given seconds."""
     import asyncio
 
     loop = asyncio.get_running_loop()
+    if isinstance(loop, ThreadlessLoop):
+        return contextvars.copy_context().run(function)
     done: asyncio.Future[Callable[[], T]] = loop.create_future()
 
     def deliver(result: Callable[[], T]) -> None:
