@@ -45,13 +45,18 @@ def _expand(argument: str) -> Iterator[FoundFile]:
     path = Path(argument)
     if os.path.isdir(path):  # noqa: PTH112  # a name that is too long: False, not an exception
         yield from _search(path)
-    elif any(sign in argument for sign in _MAGIC) and not os.path.lexists(path):
-        yield from (FoundFile(match, named=True) for match in _glob(path))
+    elif is_glob(argument):
+        yield from (FoundFile(match, named=True) for match in glob_files(path))
     else:
         yield FoundFile(path, named=True)
 
 
-def _glob(pattern: Path) -> list[Path]:
+def is_glob(argument: str) -> bool:
+    """Tell whether an argument is a pattern, and not a file whose name has such signs."""
+    return any(sign in argument for sign in _MAGIC) and not os.path.lexists(argument)
+
+
+def glob_files(pattern: Path) -> list[Path]:
     """Return the matching files. Like a search, this enters neither hidden folders nor folders behind links."""
     parts = pattern.parts
     first = next(at for at, part in enumerate(parts) if any(sign in part for sign in _MAGIC))
@@ -82,13 +87,20 @@ def _in_space(folder: Path) -> bool:
     return any(parts[at] == ".ai" and parts[at + 1] in _SPACE_FOLDERS for at in range(len(parts) - 1))
 
 
-def _search(folder: Path) -> Iterator[FoundFile]:
-    """Yield the documents below a folder. Folders behind links are not entered, so links cannot lead in a circle."""
+def walk_folders(folder: Path) -> Iterator[tuple[str, list[str]]]:
+    """Yield the folders that a search enters, with the names of their files in order. Folders behind links are not
+    entered, so links cannot lead in a circle."""
     for here, folders, files in os.walk(folder, followlinks=False):
         folders[:] = sorted(name for name in folders if _entered(here, name))
+        yield here, sorted(files)
+
+
+def _search(folder: Path) -> Iterator[FoundFile]:
+    """Yield the documents below a folder."""
+    for here, files in walk_folders(folder):
         in_space = _in_space(Path(here))
         registers = cache(partial(_pipelines_around, Path(here)))
-        for name in sorted(files):
+        for name in files:
             if found := _wanted(Path(here, name), in_space, registers):
                 yield found
 
