@@ -125,10 +125,13 @@ class ModelFailed(StepFailed):
         path: str = "",
         transient: bool = False,
         delays: tuple[float, ...] = (),
+        used: tuple[int, int, float | None] | None = None,
     ) -> None:
+        """`used` are the input tokens, the output tokens and the dollars of a reply that arrived and is of no use."""
         super().__init__(message, kind=kind, path=path)
         self.transient = transient
         self.delays = delays
+        self.used = used
 
 
 class ToolFailed(StepFailed):

@@ -512,6 +512,15 @@ async def test_a_listed_price_is_charged(stub: Stub, monkeypatch: pytest.MonkeyP
     assert reply.usage.cost == pytest.approx(listed("openai", "gpt-4o"))
 
 
+async def test_a_reply_of_no_use_is_charged_too(stub: Stub, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", SECRET)
+    monkeypatch.setenv("OPENAI_BASE_URL", stub.url)
+    stub.behaviours = [stub.say(" ", tokens=(1000, 1000), model="gpt-4o")]
+    with pytest.raises(ModelFailed, match="answered nothing") as caught:
+        await open_model("openai-chat:gpt-4o", ModelSettings()).complete(CALL, lambda piece: None)
+    assert caught.value.used == pytest.approx((1000, 1000, listed("openai", "gpt-4o")))
+
+
 def listed(provider: str, model: str) -> float:
     """The price of a thousand tokens in and a thousand out."""
     from genai_prices import Usage, calc_price

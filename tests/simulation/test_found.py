@@ -137,9 +137,12 @@ def test_several_calls_of_one_turn_look_after_the_same_children(turn: list[dict[
 
 
 @pytest.mark.parametrize(
-    ("format", "seed"), [("", 4882), ("directive", 101_410), ("directive", 102_807)], ids=lambda it: str(it)
+    ("format", "seed"),
+    [("", 4882), ("directive", 101_410), ("directive", 102_807), ("directive", 957_918_407_712)],
+    ids=lambda it: str(it),
 )
 def test_seeds_that_found_something(format: str, seed: int) -> None:
-    """Children that a directive leaves behind when it ends; two of the three without any fault."""
+    """Children that a directive leaves behind when it ends, two of the three without any fault; and the money of a
+    child that was waited for, when a replay of its parent is faster than its own."""
     verdict = check(Case.of_seed(seed, format))
     assert not verdict.problems, verdict.problems

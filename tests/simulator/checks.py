@@ -142,7 +142,9 @@ def _limits(scenario: Scenario, lived: Lived) -> Iterator[str]:
     for thread, count in turns.items():
         if scenario.max_turns and count > scenario.max_turns:
             yield f"{thread} took {count} turns, {scenario.max_turns} are allowed"
-    spent = sum(one.usage.cost or 0.0 for one in calls if one.usage)
+    # All that was ever recorded, also where a resume has removed the record. What a process paid for and could not
+    # record, because it died or its disk was full, no other process can know.
+    spent = lived.row.cost or 0.0
     if scenario.max_spend and spent > scenario.max_spend + PRICE / 100:
         yield f"${spent:.4f} were spent, ${scenario.max_spend:.4f} are allowed"
     for thread, children in _children(lived).items():

@@ -29,6 +29,10 @@ Steps: TypeAlias = "Generator[Request, Any, Any]"
 """A part of a walk, used only by its own interpreter: its return value is not a value of the run."""
 
 
+TINY = 1e-9
+"""Dollars that may be lost when fractions are added up: an amount below it counts as nothing."""
+
+
 class Money(Protocol):
     """A budget that is read, and from which an amount is held back, at the moment when a call is made."""
 
@@ -340,6 +344,8 @@ class Metering(Struct, frozen=True):
 
     paths: tuple[str, ...] = ()
     below: tuple[str, ...] = ()
+    superseded: bool = False
+    """Read also, as the last of the list, what the effects of this run cost whose records a resume has removed."""
 
 
 class Meter(Struct, frozen=True):

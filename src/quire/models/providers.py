@@ -158,20 +158,25 @@ class HostedModel:
             raise TransportFailed(
                 f"{self._name}: the reply broke off, the service did not say that it is complete", kind="connection"
             )
+        usage = self._usage(response)
+        # An unknown price would make the cost of the whole run unknown, for a reply that may not have cost anything.
+        used = None if usage.cost is None else (usage.input_tokens, usage.output_tokens, usage.cost)
         if finish == "content_filter":
-            raise ModelFailed(f"{self._name}: the provider's content filter stopped the reply", kind="refused")
+            message = f"{self._name}: the provider's content filter stopped the reply"
+            raise ModelFailed(message, kind="refused", used=used)
         if finish == "error":
             said = str(((response and response.provider_details) or {}).get("finish_reason") or "")
             why = f" ({said[:60]})" if said else ""
-            raise ModelFailed(f"{self._name}: the provider broke the reply off{why}", kind="bad_reply")
+            raise ModelFailed(f"{self._name}: the provider broke the reply off{why}", kind="bad_reply", used=used)
         uses = conversation.uses(response, cut=finish == "length") if response else ()
         if not text.strip() and not uses:
             cut = " before the token limit" if finish == "length" else ""
-            raise ModelFailed(f"{self._name} answered nothing{cut}", kind="empty")
+            raise ModelFailed(f"{self._name} answered nothing{cut}", kind="empty", used=used)
         if not text.strip() and not conversation.call.tools:
             called = clean(uses[0].name)[:60]
-            raise ModelFailed(f"{self._name} only called the tool {called}, and was offered no tools", kind="empty")
-        return ModelReply(text, self._name, self._usage(response), finish, uses=uses)
+            message = f"{self._name} only called the tool {called}, and was offered no tools"
+            raise ModelFailed(message, kind="empty", used=used)
+        return ModelReply(text, self._name, usage, finish, uses=uses)
 
     async def _stream(
         self, model: ProviderModel, conversation: Conversation, schema: Mapping[str, Value] | None

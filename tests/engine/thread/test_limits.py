@@ -139,6 +139,7 @@ def test_a_cost_block_is_read_as_limits(cost: dict[str, Value], limits: dict[str
         (Limits(turns=4, tokens=100), Cost(4, 90, 10), LimitEvent("turns_exceeded", 4, 4)),
         (Limits(tokens=100, spend=1.0), Cost(1, 90, 10, 2.0), LimitEvent("tokens_exceeded", 100, 100)),
         (Limits(spend=1.0, duration_seconds=1), Cost(1, 0, 0, 1.0, 5), LimitEvent("spend_exceeded", 1.0, 1.0)),
+        (Limits(spend=0.1), Cost(spend=sum([0.01] * 10)), LimitEvent("spend_exceeded", sum([0.01] * 10), 0.1)),
         (Limits(duration_seconds=60), Cost(elapsed_seconds=60), LimitEvent("duration_seconds_exceeded", 60, 60)),
         (Limits(spend=1.0, tokens=100), Cost(1, 9, 9, None), None),
         (Limits(spend=1.0, tokens=10), Cost(1, 9, 9, None), LimitEvent("tokens_exceeded", 18, 10)),

@@ -6,7 +6,7 @@ import json
 from collections.abc import Awaitable, Callable
 
 import pytest
-from tests.engine.thread.crew import Crew, Reply, calls, directive, down, give, ls
+from tests.engine.thread.crew import Crew, Reply, calls, directive, down, fork, give, ls
 
 from quire.engine.records import Status
 from quire.errors import ToolFailed
@@ -220,6 +220,34 @@ async def test_a_model_that_fails_ends_the_run_and_a_resume_asks_it_again(hire: 
     ended = await crew.go()
     _result(ended.result, "back")
     assert len(crew.tools.calls) == 1
+
+
+async def test_replies_of_no_use_are_paid_for_and_a_resume_does_not_give_their_money_back(hire: Hire) -> None:
+    crew = await hire({"main": directive("main")}, {"main": [calls(ls()), ""]})
+    crew.table.cost = crew.table.estimated = 0.3
+    for spent in (0.6, 0.9):
+        ended = await crew.go(spend=1.0)
+        assert ended.failure and ended.failure.kind == "empty"
+        row = await crew.store.get(crew.run)
+        assert row is not None and row.cost == pytest.approx(spent)
+    ended = await crew.go(spend=1.0)
+    assert ended.failure and (ended.failure.kind, ended.failure.message) == (
+        "spend_exceeded",
+        "the next call may cost $0.3000, and $0.1000 are left",
+    )
+    assert len(crew.table.calls) == 3
+
+
+async def test_a_model_without_estimates_is_not_asked_when_nothing_is_left(hire: Hire) -> None:
+    crew = await hire(
+        {"main": directive("main"), "child": directive("child")},
+        {"main": [calls(fork("child"), fork("child")), "ok"], "child": [calls(ls()), "ok"]},
+    )
+    crew.table.cost, crew.table.estimated = 0.3, None
+    ended = await crew.go(spend=0.8)
+    assert ended.failure and ended.failure.kind == "spend_exceeded"
+    assert crew.ended("child")["limit_type"] == "spend_exceeded"
+    assert crew.table.calls == [("main", 0), ("child", 0), ("child", 0)]
 
 
 @pytest.mark.parametrize(("decision", "asked"), [("retry", 3), ("fail", 1), ("continue", 3)])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import pytest
 
 from quire.engine.interpreter.thread.budget import Purse, SharedPurse
@@ -59,3 +61,37 @@ def test_a_document_pays_from_the_purse_of_its_thread() -> None:
     assert first.spent == pytest.approx(0.15)
     assert second.spent == pytest.approx(0.2)
     assert owner.spent == pytest.approx(0.35)
+
+
+def test_a_child_that_spends_more_than_it_has_leaves_its_parents_less() -> None:
+    """The limit of a child that is walked again can be lower than the one under which it spent."""
+    root = Purse(1.0)
+    middle = Purse(0.5, root)
+    inner = Purse(0.2, middle)
+    inner.pay(0.7)
+    assert inner.left == pytest.approx(-0.5)
+    assert middle.left == pytest.approx(-0.2)
+    assert root.left == pytest.approx(0.3)
+    inner.close()
+    middle.close()
+    assert root.spent == pytest.approx(0.7)
+    assert root.left == pytest.approx(0.3)
+
+
+def test_a_limit_that_a_person_raises_is_held_back_too() -> None:
+    root = Purse(1.0)
+    child = Purse(0.5, root)
+    child.pay(0.6)
+    child.raise_to(0.8)
+    assert child.left == pytest.approx(0.2)
+    assert root.left == pytest.approx(0.2)
+    child.close()
+    assert root.left == pytest.approx(0.4)
+
+
+def test_purses_without_a_limit_hold_nothing_back() -> None:
+    root = Purse(math.inf)
+    child = Purse(math.inf, root)
+    child.pay(3.0)
+    child.close()
+    assert (root.spent, root.left) == (3.0, math.inf)

@@ -8,7 +8,7 @@ import contextlib
 from collections.abc import AsyncIterator
 from typing import TYPE_CHECKING
 
-from quire.engine.driver.perform import TINY
+from quire.engine.requests import TINY
 from quire.errors import LimitReached
 
 if TYPE_CHECKING:

@@ -31,6 +31,8 @@ class Journal:
     def __init__(self, records: Iterable[EffectRecord]) -> None:
         self._records = {record.path: record for record in records}
         self._claimed: set[str] = set()
+        self.superseded_cost = 0.0
+        """Dollars that were spent on effects whose records a resume has removed, as far as prices are known."""
         self.work = PureWork(path for path, record in self._records.items() if record.kind == "work")
 
     def __len__(self) -> int:
@@ -89,7 +91,9 @@ class Journal:
 
     def metered(self, asked: Metering) -> list[Meter]:
         """Return the usage of these effects; zero for an effect without a record."""
-        return [_meter(self._records.get(path)) for path in asked.paths] + [self._below(path) for path in asked.below]
+        meters = [_meter(self._records.get(path)) for path in asked.paths]
+        meters += [self._below(path) for path in asked.below]
+        return [*meters, Meter(cost=self.superseded_cost)] if asked.superseded else meters
 
     def _below(self, path: str) -> Meter:
         """Return the total usage below a path. An unknown price is not counted."""
@@ -100,6 +104,16 @@ class Journal:
             sum(meter.cost or 0.0 for meter in meters),
             sum(meter.elapsed for meter in meters),
         )
+
+    def cost(self) -> float | None:
+        """Return the cost of all recorded effects, or None if a price is not known."""
+        total = 0.0
+        for record in self._records.values():
+            if record.usage is not None:
+                if record.usage.cost is None:
+                    return None
+                total += record.usage.cost
+        return total
 
     def dearest(self) -> float | None:
         """Return the cost of the dearest effect so far, or None if no cost is known."""
@@ -169,6 +183,9 @@ class Ledger:
         self.position = ""
         self.closed = False
         self.cost = lease.cost
+        if lease.cost is not None:
+            # The total of the run counts all that was ever recorded; what the journal does not have was removed.
+            journal.superseded_cost = max(0.0, lease.cost - (journal.cost() or 0.0))
         self.learnt_at = 0.0
         """When a write last told whether the run is to be cancelled, in the time of the event loop."""
         self._clock = clock

@@ -14,6 +14,7 @@ from quire.engine.ports import (
     Attributed,
     Model,
     ModelCall,
+    ModelReply,
     Ports,
     Present,
     Priced,
@@ -23,6 +24,7 @@ from quire.engine.ports import (
 from quire.engine.records import Answer, EffectRecord, Question, Usage
 from quire.engine.request_hashes import KINDS, request_hash
 from quire.engine.requests import (
+    TINY,
     Boundary,
     Effect,
     Failure,
@@ -40,9 +42,6 @@ from quire.values import InvalidValue, Value, clean, copy, encode
 
 if TYPE_CHECKING:
     from quire.engine.events import Feed
-
-TINY = 1e-9
-"""Dollars that may be lost when fractions are added up."""
 
 
 class Performer:
@@ -71,7 +70,10 @@ class Performer:
         try:
             match request:
                 case ModelRequest():
-                    value, usage, delays = await self._model(request)
+                    reply = await self._reply(request)
+                    # Also a reply that is of no use was paid for.
+                    usage, delays = reply.usage, reply.delays
+                    value = _checked(reply)
                 case ToolRequest():
                     value = copy(await self._ports.tools.call(request, self._effect_id(request.path)))
                 case Load(scheme="run"):
@@ -90,7 +92,9 @@ class Performer:
                         value = copy([[one.name, one.description, one.schema, one.id] for one in offers])
         except (StepFailed, Refused) as error:
             failure = Failure.of(error)
-            delays = error.delays if isinstance(error, ModelFailed) else ()
+            if isinstance(error, ModelFailed):
+                delays = error.delays or delays
+                usage = usage or (Usage(*error.used) if error.used else None)
         except InvalidValue as error:
             failure = Failure("tool", f"the result is not a JSON value: {error}")
         return EffectRecord(
@@ -139,35 +143,12 @@ class Performer:
             on_wait=lambda reason: self._feed.queued(request.path, request.label, reason),
         )
 
-    async def _model(self, request: ModelRequest) -> tuple[Value, Usage, tuple[float, ...]]:
+    async def _reply(self, request: ModelRequest) -> ModelReply:
         model, call = self._model_of(request), self._call(request)
         if (size := _prompt_size(call)) > MAX_PROMPT_CHARACTERS:
             message = f"the prompt has {size:,} characters; no more than {MAX_PROMPT_CHARACTERS:,} are sent to a model"
             raise ModelFailed(message, kind="too_long")
-        reply = await model.complete(call, lambda text: self._feed.delta(request.path, request.label, text))
-        if not reply.text.strip() and not reply.uses:
-            raise ModelFailed(f"{reply.model} answered nothing", kind="empty", delays=reply.delays)
-        if len(reply.text) > MAX_REPLY_CHARACTERS:
-            raise ModelFailed(f"{reply.model} answered more than {MAX_REPLY_CHARACTERS:,} characters", kind="bad_reply")
-        value: dict[str, Value] = {
-            "text": clean(reply.text),
-            "model": reply.model,
-            "finish_reason": reply.finish_reason,
-        }
-        if reply.finish_reason == "length":
-            # Replies that 0.1.0 recorded do not have it: they replay as complete ones.
-            value["cut"] = True
-        if reply.uses:
-            # In the form that a replay will see: models write half a surrogate pair, and numbers that JSON does not
-            # have.
-            try:
-                value["uses"] = copy([use.as_record() for use in reply.uses])
-            except InvalidValue as error:
-                raise ModelFailed(f"{reply.model} gave a tool what is not JSON: {error}", kind="bad_reply") from None
-            if len(encode(value["uses"])) > MAX_REPLY_CHARACTERS:
-                message = f"{reply.model} gave tools more than {MAX_REPLY_CHARACTERS:,} characters"
-                raise ModelFailed(message, kind="bad_reply")
-        return value, reply.usage, reply.delays
+        return await model.complete(call, lambda text: self._feed.delta(request.path, request.label, text))
 
     def question(self, request: HumanRequest, expiry: float | None) -> Question:
         now = self._ports.clock.now()
@@ -282,10 +263,15 @@ class Performer:
         if bounds.reached is not None:
             code, message = bounds.reached
             return self.refused(request, message, code)
-        estimate = self.estimate(request)
-        if bounds.money is None or estimate is None or estimate <= bounds.money.left + TINY:
+        if bounds.money is None:
             return None
-        message = f"the next call may cost ${estimate:.4f}, and ${max(0.0, bounds.money.left):.4f} are left"
+        estimate, left = self.estimate(request), bounds.money.left
+        if estimate == 0 or (left > TINY and (estimate is None or estimate <= left + TINY)):
+            return None
+        if left > TINY:
+            message = f"the next call may cost ${estimate:.4f}, and ${left:.4f} are left"
+        else:
+            message = "limit reached: nothing is left of the spend of this thread; resume with a higher limit"
         return self.refused(request, message, "spend_exceeded")
 
     def estimate(self, request: ModelRequest) -> float | None:
@@ -298,6 +284,32 @@ class Performer:
 
     def _effect_id(self, path: str) -> str:
         return hashlib.sha256(f"{self._run}\n{path}".encode()).hexdigest()[:32]
+
+
+def _checked(reply: ModelReply) -> Value:
+    """Return a reply as it is recorded. Raises `ModelFailed` if it is empty, too long or not JSON."""
+    if not reply.text.strip() and not reply.uses:
+        raise ModelFailed(f"{reply.model} answered nothing", kind="empty")
+    if len(reply.text) > MAX_REPLY_CHARACTERS:
+        raise ModelFailed(f"{reply.model} answered more than {MAX_REPLY_CHARACTERS:,} characters", kind="bad_reply")
+    value: dict[str, Value] = {
+        "text": clean(reply.text),
+        "model": reply.model,
+        "finish_reason": reply.finish_reason,
+    }
+    if reply.finish_reason == "length":
+        # Replies that 0.1.0 recorded do not have it: they replay as complete ones.
+        value["cut"] = True
+    if reply.uses:
+        # In the form that a replay will see: models write half a surrogate pair, and numbers that JSON does not have.
+        try:
+            value["uses"] = copy([use.as_record() for use in reply.uses])
+        except InvalidValue as error:
+            raise ModelFailed(f"{reply.model} gave a tool what is not JSON: {error}", kind="bad_reply") from None
+        if len(encode(value["uses"])) > MAX_REPLY_CHARACTERS:
+            message = f"{reply.model} gave tools more than {MAX_REPLY_CHARACTERS:,} characters"
+            raise ModelFailed(message, kind="bad_reply")
+    return value
 
 
 def _prompt_size(call: ModelCall) -> int:

@@ -5,6 +5,7 @@ All amounts come from records, so they are the same on every replay.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, cast
 
@@ -31,10 +32,10 @@ class Purse:
         self._open = parent is not None
         self._told = 0.0
         self._held = 0.0
+        self._reserved = 0.0
         self.limit = limit if parent is None else max(0.0, min(limit, parent.left * share))
         self.spent = 0.0
-        if parent is not None:
-            parent.hold(self.limit)
+        self._reserve()
 
     @property
     def left(self) -> float:
@@ -42,20 +43,21 @@ class Purse:
 
     def pay(self, cost: float | None) -> None:
         self.spent += cost or 0.0
+        self._reserve()
 
     def raise_to(self, limit: float) -> None:
         """Raise the limit as a person decided; never by more than the parent has left."""
         more = limit - self.limit
         if self._parent is not None and self._open:
             more = min(more, max(0.0, self._parent.left))
-            self._parent.hold(more)
         self.limit += more
+        self._reserve()
 
     def close(self) -> None:
         """Give back the remaining money. The amount spent counts as spent by the parent too."""
         if self._parent is not None and self._open:
             self._open = False
-            self._parent.hold(-self.limit)
+            self._parent.hold(-self._reserved)
             self._tell(self.spent)
 
     def settle(self, spent: float) -> None:
@@ -75,6 +77,19 @@ class Purse:
     def hold(self, amount: float) -> None:
         """Set an amount aside: for a child, or for a running call. A negative amount gives it back."""
         self._held += amount
+        self._reserve()
+
+    def _reserve(self) -> None:
+        """Hold back from the parent all that this purse may spend, or more if more was spent.
+
+        The limit of a child in a replay can be lower than it was when the child spent its money: it depends on what the
+        parent had left at that moment.
+        """
+        if self._parent is not None and self._open and self.limit != math.inf:
+            needed = max(self.limit, self.spent + self._held)
+            if needed != self._reserved:
+                self._parent.hold(needed - self._reserved)
+                self._reserved = needed
 
 
 class SharedPurse(Purse):
@@ -148,7 +163,7 @@ class Account:
         left = None if self.limits.tokens is None else max(1, self.limits.tokens - self.cost.tokens)
         event = exceeded(self.limits, self.cost)
         return Bounds(
-            reached=(event.limit_code, event.message) if event else self._purse_empty(),
+            reached=(event.limit_code, event.message) if event else None,
             money=None if self.limits.spend is None else self._purse,
             tokens=LONGEST_REPLY if left is None else min(LONGEST_REPLY, left),
         )
@@ -161,16 +176,3 @@ class Account:
         self.limits = self.limits.raised(name, value)
         if name == "spend":
             self._purse.raise_to(value)
-
-    def _purse_empty(self) -> tuple[str, str] | None:
-        """Return a refusal if nothing is left of the money set aside for this thread, else None.
-
-        That amount depends on the moment when the thread was started, so it is only a reason to refuse a call: hooks
-        and the model see the limits.
-        """
-        if self.limits.spend is None or self.cost.spend is None or self._purse.left > 0:
-            return None
-        return (
-            "spend_exceeded",
-            "limit reached: nothing is left of the spend of this thread; resume with a higher limit",
-        )

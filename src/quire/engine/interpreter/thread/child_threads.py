@@ -17,7 +17,7 @@ from quire.engine.interpreter.thread.compose import Bundle
 from quire.engine.interpreter.thread.limits import Cost, spawn_refused
 from quire.engine.interpreter.thread.setup import ParentContext, Setup, set_up
 from quire.engine.interpreter.thread.tool_results import finished_walk, succeeded
-from quire.engine.requests import Halt, Join, Load, Meter, Metering, Request, Spawn, Steps, Walk
+from quire.engine.requests import TINY, Halt, Join, Load, Meter, Metering, Request, Spawn, Steps, Walk
 from quire.errors import Denied, QuireError, StepFailed
 from quire.plan.built_in_tools import FORK
 from quire.trust.capabilities import Grants
@@ -170,7 +170,7 @@ class Children:
         reached = spawn_refused(limits, replace(cost, spawns=self.started))
         if reached is not None:
             return reached.limit_code, reached.message
-        if limits.spend is not None and purse.left * share <= 0:
+        if limits.spend is not None and purse.left * share <= TINY:
             return "spend_exceeded", "nothing is left of the budget of the thread that starts it"
         return None
 
@@ -184,13 +184,13 @@ class Children:
                 asked = arguments.get("timeout")
                 seconds = float(min(asked, LONGEST_WAIT)) if isinstance(asked, int | float) else WAIT_SECONDS
                 found: list[Mapping[str, Value]] = yield Join(f"{path}/join", label, paths, seconds)
-                return self._results(path, names, found)
+                return (yield from self._results(path, names, found))
             case "get_status" | "aggregate_results":
                 found = yield Join(f"{path}/join", label, paths, 0.0)
-                return self._results(path, names, found)
+                return (yield from self._results(path, names, found))
             case "list_active":
                 found = yield Join(f"{path}/join", label, paths, 0.0)
-                self._results(path, names, found)
+                yield from self._results(path, names, found)
                 active: list[Value] = [
                     name for name, one in zip(names, found, strict=True) if one["state"] == "running"
                 ]
@@ -246,7 +246,16 @@ class Children:
             raise StepFailed(f"this thread has not started {', '.join(unknown)} (it has: {known})", kind="arguments")
         return list(dict.fromkeys(names))
 
-    def _results(self, path: str, names: list[str], found: list[Mapping[str, Value]]) -> dict[str, Value]:
+    def _results(self, path: str, names: list[str], found: list[Mapping[str, Value]]) -> Steps:
+        """Return the states of children as the model sees them, and settle the purses of those that have ended.
+
+        A replay may pass here long before it has walked through a child, and would count its money as not spent.
+        """
+        children = [self._beside[name] for name, state in zip(names, found, strict=True) if state["state"] != "running"]
+        if children:
+            meters: list[Meter] = yield Metering(below=tuple(child.path for child in children))
+            for child, meter in zip(children, meters, strict=True):
+                child.purse.settle(meter.cost or 0.0)
         results: dict[str, Value] = {}
         for name, state in zip(names, found, strict=True):
             child = self._beside[name]

@@ -15,6 +15,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from quire.engine.inputs import converted, shown
+from quire.engine.requests import TINY
 from quire.errors import BadInputs, LimitReached
 from quire.plan.thread import THREAD_RULES
 from quire.plan.vocabulary import CURRENCY, INTEGER_LIMITS, LARGEST_LIMIT, LIMIT_ALIASES
@@ -211,7 +212,7 @@ def exceeded(limits: Limits, cost: Cost) -> LimitEvent | None:
         if cost.spend is None:
             if limits.tokens is None:
                 return LimitEvent("spend_unknown", None, limits.spend)
-        elif cost.spend >= limits.spend:
+        elif cost.spend > limits.spend - TINY:
             return LimitEvent("spend_exceeded", cost.spend, limits.spend)
     longest = limits.duration_seconds
     if longest is not None and cost.elapsed_seconds >= longest:
