@@ -345,7 +345,7 @@ class _Walking:
                     sum(meter.elapsed for meter in below),
                 )
             )
-        return found
+        return [*found, NO_METER] if asked.superseded else found  # a pure walk is never resumed
 
     def _check_work(self, request: WorkCheck) -> None:
         limit = self._limits.pure_work
