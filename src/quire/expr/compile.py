@@ -6,10 +6,10 @@ once, not at each evaluation.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from quire.expr import operators, paths
 from quire.expr.errors import EvalError, ExprSyntaxError
@@ -89,11 +89,19 @@ class Compiled:
         return reads(self.expression)
 
 
-def compile(expression: Expression) -> Compiled:
-    """Compile an expression. Raises `ExprSyntaxError` if the caller's stack leaves too little room."""
+Around: TypeAlias = Callable[[Node, Closure], Closure]
+"""Returns the closure to use in place of the one that a node was compiled to."""
+
+
+def compile(expression: Expression, around: Around | None = None) -> Compiled:
+    """Compile an expression. Raises `ExprSyntaxError` if the caller's stack leaves too little room.
+
+    `around` may put a closure around that of every node, to see its values. It must not change them.
+    """
+    compiler = _COMPILER if around is None else _WatchedCompiler(around)
     builds = any(isinstance(node, _BUILDERS) or _builds(node) for node, _ in walk(expression.root))
     try:
-        return Compiled(expression, _code(expression.root, frozenset()), builds, _cost(expression.root))
+        return Compiled(expression, compiler.code(expression.root, frozenset()), builds, _cost(expression.root))
     except RecursionError:
         raise ExprSyntaxError(_NO_ROOM, expression.root.span) from None
 
@@ -113,55 +121,68 @@ def _builds(node: Node) -> bool:
     return FUNCTIONS[node.name].builds
 
 
-def _code(node: Node, bound: frozenset[str]) -> Closure:
-    match node:
-        case Constant(value=value):
-            return operators.constant(value)
-        case Path():
-            return paths.read(node, bound)
-        case ListOf(items=items):
-            return _list(tuple(_code(item, bound) for item in items))
-        case MapOf(entries=entries):
-            return _map(tuple((key, _code(part, bound)) for key, part in entries))
-        case Not(operand=operand, times=times):
-            return operators.negation(_code(operand, bound), times)
-        case Negate(operand=operand, times=times, span=span):
-            return operators.minus(_code(operand, bound), times, span)
-        case Logic(operator=operator, operands=operands):
-            parts = tuple(_code(operand, bound) for operand in operands)
-            return operators.conjunction(parts) if operator == "and" else operators.disjunction(parts)
-        case Compare(operator=sign, left=left, right=right, span=span):
-            return operators.comparison(sign, _code(left, bound), _code(right, bound), span)
-        case Arithmetic(first=first, rest=rest):
-            start = first.span.start
-            terms = tuple((sign, _code(part, bound), Span(start, part.span.end)) for sign, part in rest)
-            return operators.arithmetic(_code(first, bound), terms)
-        case Each(name=name, source=source, parameter=parameter, body=body, span=span):
-            code = _code(body, bound | {parameter})
-            return operators.each(name, _code(source, bound), parameter, code, _cost(body), span, source.span)
-        case Total(name="count", source=source):
-            return operators.count(_code(source, bound), source.span)
-        case Total(source=source, span=span):
-            return operators.total(_code(source, bound), span, source.span)
-        case Join(source=source, separator=separator, span=span):
-            between = _code(separator, bound)
-            return operators.join(_code(source, bound), between, span, source.span, separator.span)
-        case Get(base=base, keys=keys, default=default):
-            return paths.get(_code(base, bound), keys, _code(default, bound) if default is not None else None)
-        case FunctionCall():
-            return _call(node, bound)
+class _Compiler:
+    def code(self, node: Node, bound: frozenset[str]) -> Closure:
+        match node:
+            case Constant(value=value):
+                return operators.constant(value)
+            case Path():
+                return paths.read(node, bound)
+            case ListOf(items=items):
+                return _list(tuple(self.code(item, bound) for item in items))
+            case MapOf(entries=entries):
+                return _map(tuple((key, self.code(part, bound)) for key, part in entries))
+            case Not(operand=operand, times=times):
+                return operators.negation(self.code(operand, bound), times)
+            case Negate(operand=operand, times=times, span=span):
+                return operators.minus(self.code(operand, bound), times, span)
+            case Logic(operator=operator, operands=operands):
+                parts = tuple(self.code(operand, bound) for operand in operands)
+                return operators.conjunction(parts) if operator == "and" else operators.disjunction(parts)
+            case Compare(operator=sign, left=left, right=right, span=span):
+                return operators.comparison(sign, self.code(left, bound), self.code(right, bound), span)
+            case Arithmetic(first=first, rest=rest):
+                start = first.span.start
+                terms = tuple((sign, self.code(part, bound), Span(start, part.span.end)) for sign, part in rest)
+                return operators.arithmetic(self.code(first, bound), terms)
+            case Each(name=name, source=source, parameter=parameter, body=body, span=span):
+                code = self.code(body, bound | {parameter})
+                return operators.each(name, self.code(source, bound), parameter, code, _cost(body), span, source.span)
+            case Total(name="count", source=source):
+                return operators.count(self.code(source, bound), source.span)
+            case Total(source=source, span=span):
+                return operators.total(self.code(source, bound), span, source.span)
+            case Join(source=source, separator=separator, span=span):
+                between = self.code(separator, bound)
+                return operators.join(self.code(source, bound), between, span, source.span, separator.span)
+            case Get(base=base, keys=keys, default=default):
+                return paths.get(
+                    self.code(base, bound), keys, self.code(default, bound) if default is not None else None
+                )
+            case FunctionCall():
+                return self._call(node, bound)
+
+    def _call(self, node: FunctionCall, bound: frozenset[str]) -> Closure:
+        from quire.expr.arguments import At
+        from quire.expr.calls import call, call_with_key
+
+        arguments = tuple(self.code(argument, bound) for argument in node.arguments)
+        at = At(node.name, node.span, tuple(argument.span for argument in node.arguments))
+        if node.key is None:
+            return call(arguments, at)
+        key = self.code(node.key, bound | {node.parameter})
+        return call_with_key(arguments[0], node.parameter, key, _cost(node.key), at)
 
 
-def _call(node: FunctionCall, bound: frozenset[str]) -> Closure:
-    from quire.expr.arguments import At
-    from quire.expr.calls import call, call_with_key
+class _WatchedCompiler(_Compiler):
+    def __init__(self, around: Around) -> None:
+        self._around = around
 
-    arguments = tuple(_code(argument, bound) for argument in node.arguments)
-    at = At(node.name, node.span, tuple(argument.span for argument in node.arguments))
-    if node.key is None:
-        return call(arguments, at)
-    key = _code(node.key, bound | {node.parameter})
-    return call_with_key(arguments[0], node.parameter, key, _cost(node.key), at)
+    def code(self, node: Node, bound: frozenset[str]) -> Closure:
+        return self._around(node, super().code(node, bound))
+
+
+_COMPILER = _Compiler()
 
 
 def _list(items: tuple[Closure, ...]) -> Closure:
