@@ -60,7 +60,7 @@ class PureStart(Struct, frozen=True):
             case "directive":
                 from quire.engine.interpreter.thread.interpret import interpret_directive
 
-                return interpret_directive(self._thread(environment))
+                return interpret_directive(self.thread(work))
             case "playbook":
                 from quire.engine.interpreter.playbook.interpret import interpret
 
@@ -69,10 +69,12 @@ class PureStart(Struct, frozen=True):
             case _:
                 assert_never(self.plan.format)
 
-    def _thread(self, environment: Environment) -> Setup:
+    def thread(self, work: PureWork) -> Setup:
+        """Return the thread of a directive as it starts. Raises as `begin` does."""
         from quire.engine.interpreter.thread.setup import ParentContext, set_up
         from quire.plan.thread import THREAD_PATH
 
+        environment = replace(self.environment, work=work)
         bundle, thread = environment.bundles.get(""), self.plan.thread
         if bundle is None or thread is None:
             raise CannotStart("the directive has no texts to compose it from")

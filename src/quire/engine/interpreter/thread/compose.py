@@ -138,7 +138,7 @@ def compose(
     hooks = in_order(*(thread.hooks for _, thread in reversed(chain)), project_hooks)
     granting_id, granting = next(((one, thread) for one, thread in chain if thread.grants_itself(rules)), chain[0])
     context = _Context(resolver, frozenset(one for _, thread in chain for one in thread.context.suppress), rules)
-    facts = _facts(chain, inputs)
+    facts = facts_before_start(chain, inputs)
     for hook in hooks:
         context.bring(hook, facts)
     for one, thread in reversed(chain):
@@ -166,7 +166,7 @@ def compose(
     )
 
 
-def _facts(chain: Chain, inputs: Mapping[str, Value]) -> Mapping[str, Value]:
+def facts_before_start(chain: Chain, inputs: Mapping[str, Value]) -> Mapping[str, Value]:
     """Return what the conditions of hooks can read before the first turn."""
     item_id, leaf = chain[0]
     return {

@@ -59,6 +59,8 @@ class HookRunner(Struct):
         """Run all hooks that the event triggers and return the first decision, or None."""
         decided: HookDecision | None = None
         for number, hook in enumerate(one for one in self.setup.composed.hooks if one.event == event):
+            if self.setup.watch is not None:
+                self.setup.watch(hook, context)
             if not condition_holds(hook.condition, context):
                 continue
             for index, action in enumerate(hook.actions):

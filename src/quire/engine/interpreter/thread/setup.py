@@ -23,7 +23,7 @@ from quire.trust.risk import NO_RULES, ProjectRisk, assess
 
 if TYPE_CHECKING:
     from quire.engine.interpreter.call_document import Opened
-    from quire.plan.thread import Acknowledgement
+    from quire.plan.thread import Acknowledgement, Hook
     from quire.values import Value
 
 
@@ -55,6 +55,9 @@ class Setup(Struct, frozen=True):
     """True if its starter has read content from outside."""
     open_document: Callable[[str], Opened] | None = None
     """Reads a document that was loaded for it."""
+    watch: Callable[[Hook, Mapping[str, Value]], None] | None = None
+    """Told of every hook whose condition is about to be evaluated, and of what it can read. None in every run: tests
+    measure with it which conditions were decided."""
 
 
 def place_of(bundle: Bundle, composed: Composed, above: str = "") -> str:

@@ -1,0 +1,1 @@
+"""Coverage of document tests: the decisions of a document, those that runs took, and those that are missing."""

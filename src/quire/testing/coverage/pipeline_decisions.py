@@ -1,0 +1,137 @@
+"""Decisions of a pipeline: steps, labels of `match`, items of loops, failures, answers, parts of expressions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Literal, cast
+
+from quire.plan.pipeline_work import Agent, Fold, ForEach, Formula, Invoke, OnError, Parallel, Repeat, Select
+from quire.plan.pipeline_work import Literal as LiteralValue
+from quire.source import Source, Span
+from quire.testing.coverage.decisions import Decision, Kind
+from quire.testing.coverage.expression_parts import boolean_parts
+from quire.testing.coverage.plan_parts import with_formulas
+from quire.testing.coverage.question_ways import answers
+from quire.testing.coverage.yaml_positions import YamlPositions
+from quire.wording import cut
+
+if TYPE_CHECKING:
+    from quire.plan.nodes import Plan, Step
+
+MANY = "many"
+
+
+def pipeline_decisions(plan: Plan, source: Source) -> Iterator[Decision]:
+    positions = YamlPositions.of(source)
+    for path, step in plan.steps():
+        yield from _Step(path, step, source, positions).decisions()
+
+
+class _Step:
+    def __init__(self, path: str, step: Step, source: Source, positions: YamlPositions) -> None:
+        self._path = path
+        self._step = step
+        self._source = source
+        self._positions = positions
+        self._name = f"step {step.label}"
+
+    def decisions(self) -> Iterator[Decision]:
+        step, work = self._step, self._step.work
+        yield self._decision("steps", "", "", f"({step.title})")
+        if step.guard is not None and step.guard.on_error is not None:
+            yield from self._errors(step.guard.on_error, "on_error", "a failure")
+        match work:
+            case Select():
+                yield from self._labels(work)
+            case ForEach():
+                yield from self._items(work.source, work.max_items)
+                yield from self._errors(work.on_error, "items_on_error", "an item")
+            case Parallel():
+                yield from self._errors(work.on_error, "items_on_error", "a branch")
+            case Fold():
+                yield from self._items(work.source, work.max_items)
+            case Repeat():
+                yield self._decision("fans", "ended", "until", "until holds", self._at("until"))
+                rounds = "1 round is" if work.max == 1 else f"{work.max} rounds are"
+                yield self._decision("fans", "ended", "max", f"{rounds} used up", self._at("max"))
+            case Agent():
+                yield from self._agent(work)
+            case Invoke(tool="ask"):
+                yield from self._question(work)
+        yield from self._conditions()
+
+    def _decision(self, kind: Kind, choice: str, way: str, words: str, span: Span | None = None) -> Decision:
+        joint = " " if words.startswith("(") else ": "
+        return Decision(kind, self._path, choice, way, f"{self._name}{joint}{words}", span or self._step.span)
+
+    def _at(self, *keys: str) -> Span:
+        return self._positions.find(self._step.span, *keys)
+
+    def _labels(self, work: Select) -> Iterator[Decision]:
+        for number, (label, _) in enumerate(work.cases, 1):
+            yield self._decision("arms", "match", str(number), f"case {label}", self._at("cases", label))
+        if work.default is not None:
+            yield self._decision("arms", "match", "default", "default", self._at("default"))
+        else:
+            yield self._decision("arms", "match", "none", "none of the cases (there is no default)", self._at("cases"))
+
+    def _items(self, source: LiteralValue | Formula | None, most: int | None) -> Iterator[Decision]:
+        if isinstance(source, LiteralValue):
+            return  # the number of items is written down, so there is nothing to decide
+        at = self._at("items", "over")
+        for way, words in (("0", "0 items"), ("1", "1 item"), (MANY, "several items")):
+            if way != MANY or most is None or most > 1:
+                yield self._decision("fans", "items", way, words, at)
+
+    def _errors(self, on_error: OnError, choice: str, failed: str) -> Iterator[Decision]:
+        at = self._at("on_error")
+        if on_error.policy == "continue":
+            yield self._decision("errors", choice, "dropped", f"{failed} is dropped", at)
+        elif on_error.policy == "retry":
+            yield self._decision("errors", choice, "again", f"{failed} is tried again, and well", at)
+            yield self._decision("errors", choice, "used_up", f"{failed} has used up its tries", at)
+
+    def _agent(self, work: Agent) -> Iterator[Decision]:
+        at = self._at("prompt")
+        yield self._decision("prompts", "", "", "a test looks at its prompt", at)
+        if work.schema is not None:
+            schema = self._at("schema")
+            yield self._decision("errors", "reply", "repaired", "a reply that does not fit is sent back", schema)
+        tools = self._at("capabilities", "tools")
+        for number, tool in enumerate(work.tools or (), 1):
+            yield self._decision("grants", f"tool[{number}]", "used", f"{tool} is used", tools)
+
+    def _question(self, work: Invoke) -> Iterator[Decision]:
+        given = dict(work.arguments)
+        kind, options = given.get("type", LiteralValue("input")), given.get("options", LiteralValue([]))
+        at = self._at("args", "prompt")
+        listed: list[tuple[str, Span]] = []
+        if isinstance(options, LiteralValue) and isinstance(options.value, list | tuple):
+            listed = [(str(one), self._at("args", "options")) for one in options.value]
+        written = kind.value if isinstance(kind, LiteralValue) else "input"
+        known = cast("Literal['input', 'confirm', 'select']", written if written in _KINDS else "input")
+        yield from answers(self._path, self._step.label, known, listed, "default" in given, at)
+
+    def _conditions(self) -> Iterator[Decision]:
+        found: list[Decision] = []
+
+        def collect(role: str, formula: Formula) -> Formula:
+            for number, node in enumerate(boolean_parts(formula.compiled.expression, role), 1):
+                text = formula.text[node.span.start : node.span.end]
+                words = f"`{cut(' '.join(text.split()), 60, 57)}`"
+                span = self._inside(formula.span, text)
+                for way in ("true", "false"):
+                    label = f"{self._name}: {words} {way}"
+                    found.append(Decision("conditions", self._path, f"{role}[{number}]", way, label, span))
+            return formula
+
+        with_formulas(self._step, collect)
+        return iter(found)
+
+    def _inside(self, span: Span, text: str) -> Span:
+        """Return the place of a part of an expression: exactly, if it stands in the file as it is."""
+        at = self._source.text.find(text, span.start, span.end)
+        return Span(at, at + len(text)) if at >= 0 else span
+
+
+_KINDS = ("input", "confirm", "select")

@@ -1,0 +1,138 @@
+"""The decisions that a run took, found by replaying its journal on a watched plan.
+
+Pure steps are computed again and again and never recorded, so a replay decides everything once more: it shows each
+condition without touching the run. A run that is not measured does none of this work.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, assert_never, cast
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from quire.engine.driver.replay import Rests, replay
+from quire.engine.progress import Progress
+from quire.engine.requests import Emit, Fan, HumanRequest, Join, Load, Metering, ModelRequest, Spawn, ToolRequest
+from quire.errors import JournalMismatch, LimitReached, StepFailed
+
+if TYPE_CHECKING:
+    from quire.engine.records import EffectRecord
+    from quire.engine.requests import Request, Walk
+    from quire.plan.nodes import Plan
+    from quire.testing.coverage.watched_document import WatchedDocument
+    from quire.testing.pure_start import PureStart
+    from quire.values import Value
+
+
+def watched(plan: Plan) -> WatchedDocument:
+    """Return the document of a plan, to be watched. This takes longer than watching a run of it."""
+    match plan.format:
+        case "playbook":
+            from quire.testing.coverage.watched_playbook import WatchedPlaybook
+
+            return WatchedPlaybook(plan)
+        case "pipeline":
+            from quire.testing.coverage.watched_pipeline import WatchedPipeline
+
+            return WatchedPipeline(plan)
+        case "directive":
+            from quire.testing.coverage.watched_thread import WatchedThread
+
+            if plan.thread is None:
+                raise TypeError("the directive has no thread")
+            return WatchedThread(plan.thread)
+        case _:
+            assert_never(plan.format)
+
+
+async def decisions_taken(
+    document: WatchedDocument,
+    start: PureStart,
+    records: Sequence[EffectRecord],
+    rests: Rests = lambda boundary: False,
+) -> frozenset[str]:
+    """Return the ids of the decisions that a run has taken so far. `rests` is that of `replay`.
+
+    A run that cannot be replayed to its end, because its document was changed under it, has taken those that the
+    replay came to.
+    """
+    document.begin(records)
+    with contextlib.suppress(JournalMismatch, LimitReached):
+        await replay(lambda work: watch(document, document.walk(start, work)), records, Progress({}), rests)
+    return frozenset(document.taken)
+
+
+def watch(document: WatchedDocument, walk: Walk) -> Walk:
+    """Return a walk that makes the same requests, and tells a document what they and their answers show."""
+    return _Watch(document).watch(walk)
+
+
+class _Watch(Struct):
+    document: WatchedDocument
+
+    def watch(self, walk: Walk) -> Walk:
+        answer: Any = None
+        error: StepFailed | None = None
+        try:
+            while True:
+                request = walk.send(answer) if error is None else walk.throw(error)
+                answer = error = None
+                if isinstance(request, Emit):
+                    self.document.emitted(request)
+                    yield request
+                    continue
+                try:
+                    answer = yield self._inside(request)
+                except StepFailed as failed:
+                    error = failed
+                    self._failed(request, failed)
+                else:
+                    self._answered(request, answer)
+        except StopIteration as stop:
+            value: Value = stop.value
+            return value
+        finally:
+            walk.close()
+
+    def _inside(self, request: Request) -> Request:
+        """Return the request with the walks in it watched too."""
+        if isinstance(request, Fan):
+            return replace(request, children=self._children(request))
+        if isinstance(request, Spawn):
+            return replace(request, child=self.watch(request.child))
+        return request
+
+    def _children(self, fan: Fan) -> Iterator[Walk]:
+        for number, child in enumerate(fan.children):
+            yield self._child(fan, number, child)
+
+    def _child(self, fan: Fan, number: int, child: Walk) -> Walk:
+        try:
+            value = yield from self.watch(child)
+        except StepFailed:
+            self.document.child_ended(fan, number, failed=True)
+            raise
+        self.document.child_ended(fan, number, failed=False)
+        return value
+
+    def _failed(self, request: Request, error: StepFailed) -> None:
+        if isinstance(request, ToolRequest) and error.kind != "denied":
+            self.document.called(request)
+        if not isinstance(request, Fan | Spawn | Metering | Emit):
+            self.document.failed(request, error)
+
+    def _answered(self, request: Request, answer: Any) -> None:
+        match request:
+            case HumanRequest():
+                self.document.answered(request, str(answer))
+            case ModelRequest():
+                self.document.asked(request)
+            case ToolRequest():
+                self.document.called(request)
+            case Load():
+                self.document.loaded(request)
+            case Join():
+                self.document.joined(request, cast("Sequence[Mapping[str, Value]]", answer))

@@ -1,0 +1,92 @@
+"""Decisions of a directive: its hooks and their conditions, its limits, its permissions, a refused call, its prompt."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING
+
+from quire.formats.directive.parse import parse
+from quire.plan.thread import THREAD_PATH, Hook
+from quire.plan.vocabulary import HOOK_EVENTS, LIMIT_ALIASES
+from quire.testing.coverage.decisions import Decision
+from quire.values import Value, encode
+from quire.wording import cut
+
+if TYPE_CHECKING:
+    from quire.formats.directive.syntax import Directive
+    from quire.plan.nodes import Plan
+    from quire.plan.thread import Thread
+    from quire.source import Source, Span
+
+
+def thread_decisions(plan: Plan, source: Source) -> Iterator[Decision]:
+    thread = plan.thread
+    if thread is None:
+        return
+    tree = parse(source).partial
+    at = tree.name.span if tree.name else tree.root
+    yield Decision("steps", THREAD_PATH, "", "", f"thread {thread.name}", at)
+    yield Decision("prompts", THREAD_PATH, "", "", "a test looks at a prompt of the thread", at)
+    place = tree.permissions.span if tree.permissions else at
+    yield Decision("errors", THREAD_PATH, "call", "refused", "a call is refused", place)
+    for number, granted in enumerate(thread.permissions, 1):
+        label = f"{granted.capability} is used"
+        yield Decision("grants", THREAD_PATH, f"grant[{number}]", "used", label, granted.span)
+    yield from _limits(thread, tree, at)
+    for number, hook in enumerate(thread.hooks, 1):
+        yield from _hook(number, hook, tree)
+
+
+def counted_limits(thread: Thread) -> list[str]:
+    """Return the names of the limits that a thread of this directive can reach."""
+    return [name for name, value in thread.limits.items() if name != "spend_currency" and value is not None]
+
+
+def _limits(thread: Thread, tree: Directive, otherwise: Span) -> Iterator[Decision]:
+    written = {LIMIT_ALIASES.get(name, name): text.span for name, text in tree.limits or ()}
+    cost = tree.cost.span if tree.cost else otherwise
+    for name in counted_limits(thread):
+        label = f"the limit {name} is reached"
+        yield Decision("hooks", THREAD_PATH, f"limit[{name}]", "reached", label, written.get(name, cost))
+
+
+def _hook(number: int, hook: Hook, tree: Directive) -> Iterator[Decision]:
+    event = HOOK_EVENTS.get(hook.event)
+    if event is None or not event.sent:
+        return  # it never happens here
+    name = f"hook {hook.id or number} at {hook.event}"
+    written = tree.hooks[number - 1].actions if len(tree.hooks) >= number else ()
+    for index, action in enumerate(hook.actions, 1):
+        span = written[index - 1].span if len(written) >= index else hook.span
+        words = " ".join(part for part in (action.primary, action.item_type, action.item_id) if part)
+        yield Decision("hooks", THREAD_PATH, f"hook[{number}]/action[{index}]", "done", f"{name}: {words}", span)
+    for index, test in enumerate(condition_parts(hook.condition), 1):
+        for way in ("true", "false"):
+            label = f"{name}: `{_written(test)}` {way}"
+            yield Decision("conditions", THREAD_PATH, f"hook[{number}]/if[{index}]", way, label, hook.span)
+
+
+def condition_parts(condition: Mapping[str, Value]) -> list[Mapping[str, Value]]:
+    """Return the parts of a condition that are true or false by themselves: tests, and `any` and `all` as a whole."""
+    found: list[Mapping[str, Value]] = []
+    stack: list[Value] = [condition]
+    while stack:
+        part = stack.pop()
+        if not isinstance(part, Mapping):
+            continue
+        combined = [inner for name in ("any", "all") for inner in _listed(part.get(name))]
+        if combined or "path" in part or "op" in part:
+            found.append(part)
+        stack.extend(reversed([*combined, *([part["not"]] if "not" in part else [])]))
+    return found
+
+
+def _listed(value: Value) -> list[Value]:
+    return list(value) if isinstance(value, list | tuple) else []
+
+
+def _written(test: Mapping[str, Value]) -> str:
+    if "path" in test or "op" in test:
+        value = f" {encode(test['value'])}" if "value" in test else ""
+        return cut(f"{test.get('path', '')} {test.get('op', 'eq')}{value}", 60, 57)
+    return "any" if "any" in test else "all"

@@ -1,0 +1,151 @@
+"""A thread whose hooks tell what their conditions read, and the decisions that its events and requests show.
+
+Only the outermost thread counts: a thread that it starts is a directive with a file of its own.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
+
+from quire.engine.interpreter.thread.compose import BundleResolver, facts_before_start, read_chain
+from quire.engine.interpreter.thread.hooks import condition_holds, is_composed
+from quire.engine.interpreter.thread.interpret import interpret_directive
+from quire.engine.thread_progress import thread_of
+from quire.patterns import late_pattern
+from quire.plan.built_in_tools import ASK
+from quire.plan.thread import THREAD_PATH, Hook
+from quire.testing.coverage.thread_decisions import condition_parts, counted_limits
+from quire.testing.coverage.watched_document import WatchedDocument
+from quire.trust.capabilities import Grants, Primary
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from quire.engine.interpreter.thread.compose import Bundle
+    from quire.engine.interpreter.thread.setup import Setup
+    from quire.engine.pure_work import PureWork
+    from quire.engine.requests import Emit, HumanRequest, Load, Recorded, ToolRequest, Walk
+    from quire.errors import StepFailed
+    from quire.plan.thread import Thread
+    from quire.testing.pure_start import PureStart
+    from quire.values import Value
+
+_ACTION = late_pattern(r"/hook\[(\w+)\]\[(\d+)\](?:/action\[(\d+)\])?$")
+_PRIMARIES: tuple[Primary, ...] = ("execute", "fetch", "sign")
+_NOTHING = Grants.of(())
+
+
+class WatchedThread(WatchedDocument):
+    """A directive: its hooks, calls and limits show its decisions."""
+
+    def __init__(self, thread: Thread) -> None:
+        super().__init__()
+        self._thread = thread
+        self._limits = counted_limits(thread)
+        self._grants = [Grants.of((one.capability,)) for one in thread.permissions]
+        self._own: dict[tuple[str, int], int] = {}
+
+    def walk(self, start: PureStart, work: PureWork) -> Walk:
+        return interpret_directive(self._watched(start.thread(work), start.environment.bundles[""]))
+
+    def _watched(self, setup: Setup, bundle: Bundle) -> Setup:
+        hooks = setup.composed.hooks
+        first = _first_own(hooks, self._thread.hooks)
+        numbers = {
+            id(hook): number for number, hook in enumerate(hooks[first:], 1) if number <= len(self._thread.hooks)
+        }
+        counts: dict[str, int] = {}
+        self._own = {}
+        for hook in hooks:
+            at = counts.get(hook.event, 0)
+            counts[hook.event] = at + 1
+            if id(hook) in numbers:
+                self._own[hook.event, at] = numbers[id(hook)]
+        self._composed(setup, bundle)
+
+        def watch(hook: Hook, context: Mapping[str, Value]) -> None:
+            if id(hook) in numbers:
+                self._conditions(numbers[id(hook)], hook, context)
+
+        return replace(setup, watch=watch)
+
+    def _composed(self, setup: Setup, bundle: Bundle) -> None:
+        """Note the hooks that brought knowledge into the first prompt: that was done before the thread began."""
+        chain = read_chain(bundle.item_id, BundleResolver(bundle))
+        facts = facts_before_start(chain, setup.composed.inputs)
+        for number, hook in enumerate(self._thread.hooks, 1):
+            actions = [index for index, action in enumerate(hook.actions, 1) if is_composed(hook, action)]
+            if not actions:
+                continue
+            self._conditions(number, hook, facts)
+            if condition_holds(hook.condition, facts):
+                for index in actions:
+                    self.take("hooks", THREAD_PATH, f"hook[{number}]/action[{index}]", "done")
+
+    def _conditions(self, number: int, hook: Hook, context: Mapping[str, Value]) -> None:
+        for index, part in enumerate(condition_parts(hook.condition), 1):
+            way = "true" if condition_holds(part, context) else "false"
+            self.take("conditions", THREAD_PATH, f"hook[{number}]/if[{index}]", way)
+
+    def emitted(self, event: Emit) -> None:
+        if thread_of(event.path) != THREAD_PATH and event.path != THREAD_PATH:
+            return
+        match event.type:
+            case "thread_started" if event.path == THREAD_PATH:
+                self.take("steps", THREAD_PATH)
+            case "hook_action":
+                found = _ACTION.search(event.path)
+                number = self._own.get((found[1], int(found[2]))) if found else None
+                if found and number is not None:
+                    self.take("hooks", THREAD_PATH, f"hook[{number}]/action[{int(found[3] or 0) + 1}]", "done")
+            case "tool_called":
+                self._use("execute", "tool", str(event.data.get("tool", "")))
+            case "tool_told" if event.data.get("kind") == "denied":
+                self.take("errors", THREAD_PATH, "call", "refused")
+
+    def failed(self, request: Recorded, error: StepFailed) -> None:
+        name = error.kind.removesuffix("_exceeded")
+        if name != error.kind and name in self._limits and thread_of(request.path) == THREAD_PATH:
+            self.take("hooks", THREAD_PATH, f"limit[{name}]", "reached")
+
+    def called(self, request: ToolRequest) -> None:
+        if thread_of(request.path) != THREAD_PATH:
+            return
+        primary = next((one for one in _PRIMARIES if request.connection == "rye" and one == request.tool), None)
+        if primary is None:
+            self._use("execute", "tool", request.tool)
+        else:
+            item_type, item_id = (str(request.arguments.get(name, "")) for name in ("item_type", "item_id"))
+            self._use(primary, item_type, item_id)
+
+    def loaded(self, request: Load) -> None:
+        """Note the use of a directive or another document: its text is loaded when it is called."""
+        if thread_of(request.path) != THREAD_PATH:
+            return
+        item_type, item_id = request.scheme, request.where
+        if request.scheme == "document":
+            item_type, _, item_id = request.where.partition(":")
+        if item_type in ("directive", "pipeline", "playbook"):
+            self._use("execute", item_type, item_id)
+        elif item_type == "knowledge":  # an action of a hook, which may be either
+            self._use("fetch", item_type, item_id)
+            self._use("execute", item_type, item_id)
+
+    def answered(self, request: HumanRequest, answer: str) -> None:
+        if request.explicit and thread_of(request.path) == THREAD_PATH:
+            self._use("execute", "tool", ASK)
+
+    def _use(self, primary: Primary, item_type: str, item_id: str) -> None:
+        if _NOTHING.allows(primary, item_type, item_id):
+            return  # it needs no grant
+        for number, grant in enumerate(self._grants, 1):
+            if grant.allows(primary, item_type, item_id):
+                self.take("grants", THREAD_PATH, f"grant[{number}]", "used")
+
+
+def _first_own(hooks: tuple[Hook, ...], own: tuple[Hook, ...]) -> int:
+    """Return where the directive's own hooks begin, among those of its ancestors and of the project."""
+    last = len(hooks) - len(own)
+    return next((at for at in range(last, -1, -1) if hooks[at : at + len(own)] == own), 0)
