@@ -1,0 +1,200 @@
+"""Edits of plans: one step of a plan replaced or dropped, with the place in the document and the words for it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, assert_never
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from quire.plan.nodes import Match, Plan, Sequence, Step, Think, UseTool, Work
+from quire.plan.pipeline_work import (
+    Agent,
+    Block,
+    Call,
+    Fail,
+    Fold,
+    ForEach,
+    Invoke,
+    Parallel,
+    Repeat,
+    Select,
+    Stop,
+    Transform,
+)
+from quire.plan.thread import Thread
+from quire.source import Source, Span
+from quire.wording import cut
+
+if TYPE_CHECKING:
+    from quire.testing.mutation.kills import Kill
+    from quire.values import Value
+
+_LEAVES = 50
+"""Literals of one value that are changed."""
+
+
+class Edit(Struct, frozen=True):
+    """One change of one step."""
+
+    operator: str
+    detail: str
+    """Tells it apart from other edits of the same operator at the same step; part of the id."""
+    change: str
+    """A sentence without a subject and a full stop: `drops {{tone}} from the prompt of step 1`."""
+    step: Step | None
+    """The changed step; None if it is dropped."""
+    kill: Kill
+    span: Span | None = None
+    """None for the place of the step."""
+
+
+class Site(Struct, frozen=True):
+    """A step of a plan, with the part of the document that is its own: up to the next step."""
+
+    plan: Plan
+    path: str
+    step: Step
+    source: Source
+    region: Span
+
+    @property
+    def name(self) -> str:
+        return f"step {self.step.label}"
+
+    @property
+    def can_be_dropped(self) -> bool:
+        """True for a step of a sequence. A loop, a branch and a `collect` need theirs."""
+        return self.path.rpartition("/")[2].isdecimal()
+
+    def find(self, text: str, number: int = 0) -> Span | None:
+        """Return where a text stands in the region, the one with this number if there are several."""
+        at = self.region.start - 1
+        for _ in range(number + 1):
+            at = self.source.text.find(text, at + 1, self.region.end) if text else -1
+            if at < 0:
+                return None
+        return Span(at, at + len(text))
+
+
+def sites(plan: Plan, source: Source) -> Iterator[Site]:
+    """Yield every step, parents before their sub-steps."""
+    starts = sorted({step.span.start for _, step in plan.steps()})
+    ends = dict(zip(starts, [*starts[1:], len(source.text)], strict=True))
+    for path, step in plan.steps():
+        yield Site(plan, path, step, source, Span(step.span.start, ends[step.span.start]))
+
+
+def with_step(plan: Plan, old: Step, new: Step | None) -> Plan:
+    """Return the plan with one of its own steps replaced, or dropped. All other steps keep their positions."""
+    return replace(plan, body=_in_sequence(plan.body, old, new))
+
+
+def _in_sequence(sequence: Sequence, old: Step, new: Step | None) -> Sequence:
+    if any(step is old for step in sequence.steps):
+        steps = (new if step is old else step for step in sequence.steps)
+        return Sequence(tuple(step for step in steps if step is not None))
+    steps_inside = tuple(_in_step(step, old, new) for step in sequence.steps)
+    changed = any(one is not step for one, step in zip(steps_inside, sequence.steps, strict=True))
+    return Sequence(steps_inside) if changed else sequence
+
+
+def _in_step(step: Step, old: Step, new: Step | None) -> Step:
+    if step is old:
+        if new is None:
+            raise ValueError(f"step {old.label} is the only one where it stands")
+        return new
+    if step.match is not None:
+        found = _in_match(step.match, old, new)
+        if found is not step.match:
+            return replace(step, match=found)
+    work = _in_work(step.work, old, new) if step.work is not None else None
+    return step if work is step.work else replace(step, work=work)
+
+
+def _in_match(match: Match, old: Step, new: Step | None) -> Match:
+    bodies = [_in_sequence(case.body, old, new) for case in match.cases]
+    if all(body is case.body for body, case in zip(bodies, match.cases, strict=True)):
+        return match
+    cases = tuple(replace(case, body=body) for case, body in zip(match.cases, bodies, strict=True))
+    return replace(match, cases=cases)
+
+
+def _in_work(work: Work, old: Step, new: Step | None) -> Work:
+    match work:
+        case Block(body=body):
+            found = _in_sequence(body, old, new)
+            return work if found is body else Block(found)
+        case Fold(do=do) | Repeat(do=do):
+            changed = _in_step(do, old, new)
+            return work if changed is do else replace(work, do=changed)
+        case ForEach(do=do, collect=collect):
+            changed, collected = _in_step(do, old, new), _in_step(collect, old, new)
+            same = changed is do and collected is collect
+            return work if same else replace(work, do=changed, collect=collected)
+        case Parallel(branches=branches, collect=collect):
+            inside = tuple((name, _in_step(branch, old, new)) for name, branch in branches)
+            collected = _in_step(collect, old, new)
+            same = collected is collect and _same(inside, branches)
+            return work if same else replace(work, branches=inside, collect=collected)
+        case Select(cases=cases, default=default):
+            targets = tuple((name, _in_target(target, old, new)) for name, target in cases)
+            last = _in_target(default, old, new) if isinstance(default, Call | Block) else default
+            same = last is default and _same(targets, cases)
+            return work if same else replace(work, cases=targets, default=last)
+        case Think() | UseTool() | Thread() | Transform() | Invoke() | Agent() | Call() | Fail() | Stop():
+            return work
+        case _:
+            assert_never(work)
+
+
+def _same(ones: tuple[tuple[str, object], ...], others: tuple[tuple[str, object], ...]) -> bool:
+    return all(one is other for (_, one), (_, other) in zip(ones, others, strict=True))
+
+
+def _in_target(target: Call | Block, old: Step, new: Step | None) -> Call | Block:
+    if isinstance(target, Call):
+        return target
+    body = _in_sequence(target.body, old, new)
+    return target if body is target.body else Block(body)
+
+
+def changed_literals(value: Value) -> Iterator[tuple[str, Value, Value, Value]]:
+    """Yield values that differ in one literal: its place, the whole value, the literal, and the one in its place."""
+    for number, (place, old, new, whole) in enumerate(_literals(value, "")):
+        if number == _LEAVES:
+            return
+        yield place, whole, old, new
+
+
+def _literals(value: Value, place: str) -> Iterator[tuple[str, Value, Value, Value]]:
+    if isinstance(value, Mapping):
+        for name, part in value.items():
+            for at, old, new, changed in _literals(part, f"{place}.{name}" if place else name):
+                yield at, old, new, {**value, name: changed}
+    elif isinstance(value, list | tuple):
+        for number, part in enumerate(value):
+            for at, old, new, changed in _literals(part, f"{place}[{number}]"):
+                yield at, old, new, [*value[:number], changed, *value[number + 1 :]]
+    elif (other := other_literal(value)) is not None:
+        yield place, value, other, other
+
+
+def other_literal(value: Value) -> bool | int | float | str | None:
+    """Return another value of the same kind; None for null."""
+    match value:
+        case bool():
+            return not value
+        case int() | float():
+            return value + 1
+        case str():
+            return f"{value}~"
+    return None
+
+
+def shown(value: Value) -> str:
+    """Return a literal as a sentence about a change quotes it."""
+    import json
+
+    return cut(json.dumps(value, ensure_ascii=False), 40)

@@ -1,0 +1,133 @@
+"""Expectations that would notice a mutant, written as YAML to paste into a case.
+
+The values come from an observation of the unchanged document, if there is one. Without it a placeholder in angle
+brackets says what to write.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from msgspec import UNSET, Struct, UnsetType
+
+from quire.patterns import late_pattern
+from quire.values import Value, encode
+
+if TYPE_CHECKING:
+    from quire.formats.test.expected import Subject
+    from quire.testing.observation import Observation, SeenPrompt
+
+_PLAIN = late_pattern(r"[A-Za-z_][A-Za-z0-9_-]*")
+_NOT_TEXT = frozenset({"true", "false", "null", "yes", "no", "on", "off", "y", "n"})
+LONGEST = 60
+"""Characters of a value that is looked for in a prompt."""
+
+
+class Kill(Struct, frozen=True):
+    """An expectation. `name` is the step, the capture, the tool or the hook that it is about."""
+
+    subject: Subject
+    name: str = ""
+    reference: str = ""
+    """The name whose value the text must contain: of an input, a result or a store."""
+    value: Value | UnsetType = UNSET
+    """The expected value, or the text to look for, if the document says it."""
+    absent: bool = False
+    """True if the text must not be there."""
+
+    def expectation(self, seen: Observation | None = None) -> str:
+        """Return one line of YAML below `expect:`."""
+        return f"{self.subject}: {_flow(self._expected(seen))}"
+
+    def _expected(self, seen: Observation | None) -> Value:
+        match self.subject:
+            case "prompts":
+                if self.absent:
+                    return {self.name: {"not_contains": self._or("<a result that it must not see>")}}
+                return {self.name: {"contains": self._text(seen, [one.text for one in _prompts(seen, self.name)])}}
+            case "asked":
+                prompts = [one.prompt for one in seen.asked if one.is_of(self.name)] if seen else []
+                if prompts and self.value is UNSET and not self.reference:
+                    return {self.name: prompts[0]}
+                return {self.name: {"contains": self._text(seen, prompts)}}
+            case "steps":
+                found = seen.steps.get(self.name) if seen else None
+                return {self.name: found or self._or("completed")}
+            case "named" | "stores" | "outputs":
+                values: Mapping[str, Value] = getattr(seen, self.subject) if seen else {}
+                return {self.name: values.get(self.name, self._or(f"<the value of {self.name}>"))}
+            case "calls":
+                return {self.name: self._calls(seen)}
+            case "hooks":
+                return {self.name: seen.hooks.get(self.name, 0) if seen else self._or(1)}
+            case "used":
+                return {self.name: seen.used.as_value().get(self.name) if seen else self._or(f"<{self.name}>")}
+            case "output":
+                return seen.output if seen is not None and seen.output is not None else self._or("<the output>")
+            case "status":
+                return seen.status if seen is not None else self._or("completed")
+            case "error":
+                message = seen.error.get("message") if seen is not None and seen.error is not None else None
+                return {"contains": message if isinstance(message, str) else self._or("<the text>")}
+            case "refused" | "warnings":
+                return [self._or("<the text>")]
+            case _:
+                return {"contains": self._or("<the text>")}
+
+    def _or(self, placeholder: Value) -> Value:
+        return placeholder if self.value is UNSET else self.value
+
+    def _text(self, seen: Observation | None, texts: list[str]) -> Value:
+        """Return a text that stands in one of the texts: the value that was inserted there."""
+        if self.value is not UNSET:
+            return self.value
+        found = _value_of(self.reference, seen) if seen is not None else None
+        line = next((line for line in _as_text(found).splitlines() if line.strip()), "")[:LONGEST]
+        if line and (not texts or any(line in text for text in texts)):
+            return line
+        return f"<the value of {self.reference}>" if self.reference else "<a part of the prompt>"
+
+    def _calls(self, seen: Observation | None) -> Value:
+        if seen is None:
+            return [self._or({"<argument>": "<value>"})]
+        return [dict(call.arguments) for call in seen.calls if self.name in (call.tool, call.name)]
+
+
+def _prompts(seen: Observation | None, step: str) -> list[SeenPrompt]:
+    return [one for one in seen.prompts if one.is_of(step)] if seen is not None else []
+
+
+def _value_of(name: str, seen: Observation) -> Value:
+    root, *rest = name.removeprefix("ctx.").split(".")
+    value: Value = None
+    for values in (seen.stores, seen.inputs, seen.named):
+        if root in values:
+            value = values[root]
+            break
+    for part in rest:
+        value = value.get(part) if isinstance(value, Mapping) else None
+    return value
+
+
+def _as_text(value: Value) -> str:
+    if value is None:
+        return ""
+    return value if isinstance(value, str) else encode(value)
+
+
+def _flow(value: Value) -> str:
+    """Return a value as YAML on one line. Texts are written as in JSON, which YAML reads too."""
+    if isinstance(value, Mapping):
+        return "{" + ", ".join(f"{_key(name)}: {_flow(one)}" for name, one in value.items()) + "}"
+    if isinstance(value, list | tuple):
+        return "[" + ", ".join(_flow(one) for one in value) + "]"
+    if isinstance(value, str) and value == "completed":
+        return value
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _key(name: str) -> str:
+    plain = _PLAIN.fullmatch(name) and name.lower() not in _NOT_TEXT
+    return name if plain else json.dumps(name, ensure_ascii=False)

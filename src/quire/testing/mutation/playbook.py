@@ -1,0 +1,298 @@
+"""Edits of the steps of playbooks: questions, prompts, captures, arms and arguments of tools.
+
+Known equivalences, for which no edit is made: a capture whose name nothing reads, two arms with the same steps, a
+context that is not restricted, and a system text that is blank. A name counts as read if a prompt comes from outside,
+since its text may refer to it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
+
+from quire.plan.nodes import (
+    Arguments,
+    Capture,
+    Case,
+    Comparison,
+    Match,
+    Plan,
+    Reference,
+    Sequence,
+    Step,
+    Template,
+    Think,
+    UseTool,
+    ValueSlot,
+)
+from quire.plan.templates import template
+from quire.testing.mutation.edits import Edit, shown
+from quire.testing.mutation.kills import Kill
+from quire.trust.capabilities import canonical
+
+if TYPE_CHECKING:
+    from quire.testing.mutation.edits import Site
+
+
+def playbook_edits(site: Site) -> Iterator[Edit]:
+    """Yield every edit of one step of a playbook."""
+    step, label = site.step, site.step.label
+    if site.can_be_dropped:
+        kill = Kill("steps", label, value="completed")
+        yield Edit("drop_step", "", f"drops {site.name}", None, kill, step.span)
+    yield from _question(site)
+    match step.work:
+        case Think():
+            yield from _think(site, step.work)
+        case UseTool():
+            yield from _tool(site, step.work)
+    if step.capture is not None:
+        yield from _capture(site, step.capture)
+    if step.match is not None:
+        yield from _match(site, step.match)
+
+
+def _question(site: Site) -> Iterator[Edit]:
+    step, label = site.step, site.step.label
+    ask = step.ask
+    if ask is None:
+        return
+    yield Edit("drop_question", "", f"drops the question of {site.name}", replace(step, ask=None), Kill("asked", label))
+    for number, name, prompt in _without_references(ask.prompt):
+        reference = _raw(ask.prompt, number)
+        yield Edit(
+            "drop_reference",
+            f"question.{name}.{number}",
+            f"drops {reference} from the question of {site.name}",
+            replace(step, ask=replace(ask, prompt=prompt)),
+            Kill("asked", label, name),
+            site.find(reference),
+        )
+    for number, option in enumerate(ask.options):
+        if len(ask.options) > 1:
+            fewer = ask.options[:number] + ask.options[number + 1 :]
+            written = "".join(part if isinstance(part, str) else part.raw for part in option.parts)
+            yield Edit(
+                "drop_option",
+                str(number),
+                f"drops the option {shown(written)} of {site.name}",
+                replace(step, ask=replace(ask, options=fewer)),
+                Kill("steps", label, value="completed"),
+                site.find(written),
+            )
+
+
+def _think(site: Site, work: Think) -> Iterator[Edit]:
+    step, label = site.step, site.step.label
+    for number, name, prompt in _without_references(work.prompt):
+        reference = _raw(work.prompt, number)
+        earlier = sum(_raw(work.prompt, other) == reference for other in range(number))
+        yield Edit(
+            "drop_reference",
+            f"{name}.{earlier}" if earlier else name,
+            f"drops {reference} from the prompt of {site.name}",
+            replace(step, work=replace(work, prompt=prompt)),
+            Kill("prompts", label, name),
+            site.find(reference, earlier),
+        )
+    if work.preamble is not None and not work.prompt.empty:
+        where = work.preamble.where
+        name = where if work.preamble.scheme == "variable" else ""
+        yield Edit(
+            "drop_preamble",
+            "",
+            f"drops the prompt {where} of {site.name}",
+            replace(step, work=replace(work, preamble=None)),
+            Kill("prompts", label, name),
+            site.find("@prompt"),
+        )
+    if work.context is not None:
+        yield Edit(
+            "drop_context",
+            "",
+            f"sends all earlier results to {site.name}",
+            replace(step, work=replace(work, context=None)),
+            Kill("prompts", label, absent=True),
+            site.find("@context"),
+        )
+
+
+def _capture(site: Site, capture: Capture) -> Iterator[Edit]:
+    name = capture.name
+    if name in reads_of_playbook(site.plan):
+        yield Edit(
+            "drop_capture",
+            name,
+            f"drops the capture {name} of {site.name}",
+            _without_capture(replace(site.step, capture=None), capture),
+            Kill("named", name),
+            site.find("@output"),
+        )
+    for option in capture.options if len(capture.options) > 1 else ():
+        fewer = replace(capture, options=tuple(one for one in capture.options if one != option))
+        yield Edit(
+            "drop_option",
+            f"{name}.{option}",
+            f"drops the value {shown(option)} of {name}",
+            _with_capture(replace(site.step, capture=fewer), capture, fewer),
+            Kill("named", name),
+            site.find(option),
+        )
+
+
+def _match(site: Site, match: Match) -> Iterator[Edit]:
+    step, cases = site.step, match.cases
+
+    def changed(edited: tuple[Case, ...]) -> Step:
+        return replace(step, match=replace(match, cases=edited))
+
+    for number, case in enumerate(cases):
+        kill = Kill("steps", _first_label(case.body) or step.label)
+        words = _test(case.test)
+        span = site.find(case.test.value if case.test else "else")
+        rest = cases[:number] + cases[number + 1 :]
+        yield Edit("drop_arm", str(number + 1), f"drops the arm {words} of {site.name}", changed(rest), kill, span)
+        if case.test is not None:
+            for operator, test in (("negate_condition", _negated(case.test)), ("change_condition", _other(case.test))):
+                arms = (*cases[:number], replace(case, test=test), *cases[number + 1 :])
+                sentence = f"asks {_test(test)} instead of {words} in {site.name}"
+                yield Edit(operator, str(number + 1), sentence, changed(arms), kill, span)
+        if number + 1 < len(cases) and case.body != cases[number + 1].body:
+            after = cases[number + 1]
+            both = (replace(case, body=after.body), replace(after, body=case.body))
+            arms = (*cases[:number], *both, *cases[number + 2 :])
+            sentence = f"swaps the arms {words} and {_test(after.test)} of {site.name}"
+            yield Edit("swap_arms", str(number + 1), sentence, changed(arms), kill, span)
+
+
+def _tool(site: Site, work: UseTool) -> Iterator[Edit]:
+    kill = Kill("calls", canonical(work.tool))
+    for place, sentence, arguments, written in _argument_edits(work.arguments, ""):
+        operator = "drop_reference" if sentence.startswith("drops") else "change_argument"
+        yield Edit(
+            operator,
+            f"argument.{place}",
+            f"{sentence} of {site.name}",
+            replace(site.step, work=replace(work, arguments=arguments)),
+            kill,
+            site.find(written),
+        )
+
+
+def _argument_edits(tree: Arguments, place: str) -> Iterator[tuple[str, str, Arguments, str]]:
+    """Yield arguments with one change: its place, the sentence, the arguments, and the text in the document."""
+    where = f"the argument {place}" if place else "the arguments"
+    match tree:
+        case Template(parts=parts):
+            if next(tree.references(), None) is None:
+                text = "".join(part for part in parts if isinstance(part, str))
+                other = f"{text}~"
+                yield place, f"gives {shown(other)} instead of {shown(text)} in {where}", template(other), text
+            for number, name, fewer in _without_references(tree):
+                raw = _raw(tree, number)
+                yield f"{place}.{name}.{number}", f"drops {raw} from {where}", fewer, raw
+        case ValueSlot(reference=reference):
+            yield f"{place}.{reference.name}", f"drops {reference.raw} from {where}", None, reference.raw
+        case tuple():
+            for number, part in enumerate(tree):
+                for at, sentence, changed, text in _argument_edits(part, f"{place}[{number}]"):
+                    yield at, sentence, (*tree[:number], changed, *tree[number + 1 :]), text
+        case dict():
+            for name, part in tree.items():
+                for at, sentence, changed, text in _argument_edits(part, f"{place}.{name}" if place else name):
+                    yield at, sentence, {**tree, name: changed}, text
+        case None:
+            return
+        case bool() | int() | float():
+            literal = not tree if isinstance(tree, bool) else tree + 1
+            yield place, f"gives {shown(literal)} instead of {shown(tree)} in {where}", literal, shown(tree)
+
+
+def _without_references(text: Template) -> Iterator[tuple[int, str, Template]]:
+    """Yield the template without one of its references: the number of the part, the name, and the rest."""
+    for number, part in enumerate(text.parts):
+        if isinstance(part, Reference):
+            yield number, part.name, Template(text.parts[:number] + text.parts[number + 1 :])
+
+
+def _raw(text: Template, number: int) -> str:
+    part = text.parts[number]
+    return part.raw if isinstance(part, Reference) else ""
+
+
+def _first_label(body: Sequence) -> str:
+    return body.steps[0].label if body.steps else ""
+
+
+def _test(test: Comparison | None) -> str:
+    return f'{test.variable} {test.operator} "{test.value}"' if test else "else"
+
+
+def _negated(test: Comparison) -> Comparison:
+    return replace(test, operator="!=" if test.operator == "==" else "==")
+
+
+def _other(test: Comparison) -> Comparison:
+    return replace(test, value=f"{test.value}~")
+
+
+def _without_capture(step: Step, capture: Capture) -> Step:
+    return _with_capture(step, capture, None)
+
+
+def _with_capture(step: Step, old: Capture, new: Capture | None) -> Step:
+    """Replace a capture in the closings that ask a model for it: of the step, and of the last steps of its arms."""
+    work = step.work
+    if isinstance(work, Think) and old in work.closing:
+        closing = tuple(new if one == old else one for one in work.closing)
+        step = replace(step, work=replace(work, closing=tuple(one for one in closing if one is not None)))
+    if step.match is None:
+        return step
+    cases = tuple(
+        replace(case, body=Sequence(tuple(_with_capture(one, old, new) for one in case.body.steps)))
+        for case in step.match.cases
+    )
+    return replace(step, match=replace(step.match, cases=cases))
+
+
+def reads_of_playbook(plan: Plan) -> frozenset[str]:
+    """Return the names that some step reads, or may read."""
+    names: set[str] = set()
+    texts: list[Template] = []
+    if plan.artifact is not None:
+        names.add(plan.artifact.source)
+        texts.append(plan.artifact.type)
+    for _, step in plan.steps():
+        if step.ask is not None:
+            texts += [step.ask.prompt, *step.ask.options, *([step.ask.default] if step.ask.default else [])]
+        match step.work:
+            case Think(prompt=prompt, preamble=preamble, context=context):
+                texts.append(prompt)
+                names.update(context or ())
+                if preamble is not None and preamble.scheme == "variable":
+                    names.add(preamble.where)
+                elif preamble is not None:
+                    names |= plan.written
+            case UseTool(arguments=arguments):
+                texts += _templates(arguments)
+        for case in step.match.cases if step.match else ():
+            if case.test is not None:
+                names.add(case.test.variable)
+    names.update(reference.name for text in texts for reference in text.references())
+    return frozenset(names)
+
+
+def _templates(tree: Arguments) -> Iterator[Template]:
+    match tree:
+        case Template():
+            yield tree
+        case ValueSlot(reference=reference):
+            yield Template((reference,))
+        case tuple():
+            for part in tree:
+                yield from _templates(part)
+        case dict():
+            for part in tree.values():
+                yield from _templates(part)
