@@ -1,0 +1,123 @@
+"""Remember live results, so that `quire test --status` can tell for free what is verified and what has changed since.
+
+A receipt belongs to a case, a model, the plan of the document and the test. It lies in the workspace's `.quire/`,
+beside the runs, and only says what was seen: no test passes because of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+import msgspec
+from msgspec import Struct
+
+from quire.errors import CannotStart, Unreadable
+from quire.source import read_source, written_beside
+from quire.testing.live.tries import Status
+
+FILE = Path(".quire", "live-receipts.json")
+MOST = 5_000
+_LARGEST = 10_000_000
+_FORMAT = 1
+
+
+class Receipt(Struct, frozen=True, omit_defaults=True):
+    """A result of a case on a model."""
+
+    file: str
+    """The test, relative to the workspace."""
+    case: str
+    model: str
+    plan: str
+    """The hash of the document's plan."""
+    test: str
+    """The hash of the case, its rows and its judge."""
+    status: Status
+    passed: int
+    tried: int
+    at: float
+    cost: float | None = None
+    """Of one try, in dollars."""
+    seconds: float | None = None
+    """p50 of one try."""
+
+    @property
+    def key(self) -> tuple[str, str, str]:
+        return self.file, self.case, self.model
+
+
+class _Kept(Struct, frozen=True):
+    receipts: list[Receipt]
+    format: int = _FORMAT
+
+
+def read_receipts(workspace: Path) -> list[Receipt]:
+    """Return the receipts of a workspace; none if there is no file, or one that cannot be read."""
+    try:
+        kept = msgspec.json.decode(read_source(workspace / FILE, limit=_LARGEST).text.encode(), type=_Kept)
+    except (Unreadable, msgspec.DecodeError, UnicodeError, RecursionError):
+        return []
+    return kept.receipts if kept.format == _FORMAT else []
+
+
+def store_receipts(workspace: Path, fresh: Sequence[Receipt]) -> None:
+    """Add receipts, each in place of the one of the same case and model. Raises `CannotStart`."""
+    path = workspace / FILE
+    replaced = {one.key for one in fresh}
+    kept = [*(one for one in read_receipts(workspace) if one.key not in replaced), *fresh]
+    kept.sort(key=lambda one: one.at)
+    data = msgspec.json.format(msgspec.json.encode(_Kept(kept[-MOST:])), indent=1)
+    if path.parent.is_symlink():
+        raise CannotStart(f"{path.parent} is a link: results are only kept in the workspace itself")
+    try:
+        path.parent.mkdir(exist_ok=True)
+        with written_beside(path, data + b"\n") as new:
+            new.replace(path)
+    except OSError as error:
+        raise CannotStart(f"{path} cannot be written: {error.strerror or error}") from None
+
+
+class Subject(Struct, frozen=True):
+    """A case as it is now."""
+
+    file: str
+    case: str
+    plan: str
+    test: str
+
+
+class Standing(Struct, frozen=True):
+    """A case and a model, with the status that holds now."""
+
+    file: str
+    case: str
+    model: str
+    """Empty if the case was never measured."""
+    status: Status
+    receipt: Receipt | None = None
+    changed: tuple[str, ...] = ()
+    """`document` and `test`, if they differ from those that were measured."""
+
+
+def standings(subjects: Iterable[Subject], receipts: Sequence[Receipt]) -> list[Standing]:
+    """Return the standing of each case on each model that it was measured on."""
+    by_case: dict[tuple[str, str], list[Receipt]] = {}
+    for one in receipts:
+        by_case.setdefault((one.file, one.case), []).append(one)
+    found = []
+    for subject in subjects:
+        measured = by_case.get((subject.file, subject.case), [])
+        if not measured:
+            found.append(Standing(subject.file, subject.case, "", Status.UNVERIFIED))
+        for receipt in sorted(measured, key=lambda one: one.model):
+            pairs = (("document", receipt.plan, subject.plan), ("test", receipt.test, subject.test))
+            changed = tuple(name for name, then, now in pairs if then != now)
+            status = Status.STALE if changed else receipt.status
+            found.append(Standing(subject.file, subject.case, receipt.model, status, receipt, changed))
+    return found
+
+
+def seen_cost(receipts: Sequence[Receipt], file: str, case: str, model: str) -> float | None:
+    """Return the price of one try that was seen last, in dollars; None if none was, or its price was not known."""
+    return next((one.cost for one in reversed(receipts) if one.key == (file, case, model)), None)

@@ -1,0 +1,214 @@
+"""Tries of live tests: one run of a case, for one row, on one model; and the scores that many of them make."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from enum import StrEnum
+from itertools import combinations
+from math import fsum
+from typing import Literal
+
+from msgspec import Struct
+
+from quire.testing.live.statistics import (
+    Comparison,
+    Interval,
+    Tally,
+    compared,
+    pass_all,
+    percentile,
+    rate_excluded,
+    rate_interval,
+)
+
+Ending = Literal["passed", "failed", "lost"]
+"""A lost try says nothing about the model, because the service failed or the budget was used up. It is not counted."""
+
+
+class Status(StrEnum):
+    """The standing of a case on a model."""
+
+    VERIFIED = "verified"
+    """Enough tries passed."""
+    FLAKY = "flaky"
+    """Not enough passed, and the same row passed at one time and failed at another."""
+    FAILING = "failing"
+    STALE = "stale"
+    """It was measured with another document or another test."""
+    UNVERIFIED = "unverified"
+    """There is no try that counts."""
+
+
+class Attempt(Struct, frozen=True):
+    """A try that is planned."""
+
+    case: str
+    """The name of the case, after that of its file."""
+    row: str
+    """The label of the row; empty for a case without rows."""
+    model: str
+    repeat: int
+    """From 0."""
+
+
+class Try(Struct, frozen=True):
+    """A try that was made."""
+
+    attempt: Attempt
+    ending: Ending
+    problems: tuple[str, ...] = ()
+    seconds: float = 0.0
+    calls: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cost: float | None = 0.0
+    """Of the models under test, without judges."""
+    judge_cost: float | None = 0.0
+    verdict: str = ""
+    """`pass`, `fail` or `no verdict`; empty without a judge."""
+    advice: str = ""
+    """The reason of a judge that may not fail the case."""
+
+
+class Score(Struct, frozen=True):
+    """All tries of one case on one model."""
+
+    case: str
+    model: str
+    status: Status
+    passes: float
+    """The share that has to pass."""
+    rows: Mapping[str, Tally]
+    passed: int
+    tried: int
+    lost: int
+    interval: Interval
+    pass_all: float | None
+    """pass^n, for the number of repeats."""
+    repeats: int
+    input_tokens: int
+    output_tokens: int
+    cost: float | None
+    seconds_half: float | None
+    """p50 of the tries that count."""
+    seconds_most: float | None
+    """p95."""
+    stopped: int = 0
+    """Tries that were not made, because the tries before them decided."""
+    advice: tuple[int, int, int] = (0, 0, 0)
+    """Verdicts of a judge that may not fail the case: pass, fail, none."""
+    problems: tuple[str, ...] = ()
+    """Some of the reasons of failures, the most frequent first."""
+
+    @property
+    def rate(self) -> float:
+        return self.passed / self.tried if self.tried else 0.0
+
+    @property
+    def undecided(self) -> bool:
+        """Tell whether the interval holds the share that has to pass, so that more tries could turn the result."""
+        return self.tried > 0 and self.passes < 1 and self.passes in self.interval
+
+
+class Pair(Struct, frozen=True):
+    """Two models, or a model and a baseline, on the same rows."""
+
+    first: str
+    second: str
+    comparison: Comparison
+
+
+_MOST_PROBLEMS = 5
+
+
+def score(
+    case: str, model: str, tries: Sequence[Try], *, passes: float | None, repeats: int, planned: int | None = None
+) -> Score:
+    """Return the score of a case on a model. Without `passes` every try has to pass."""
+    counted = [one for one in tries if one.ending != "lost"]
+    rows = tallies(counted)
+    share = 1.0 if passes is None else passes
+    verdicts = [one.verdict for one in counted if one.advice or one.verdict]
+    advised = [one for one in counted if one.advice]
+    seconds = [one.seconds for one in counted]
+    lost = len(tries) - len(counted)
+    return Score(
+        case,
+        model,
+        _status(rows, share),
+        share,
+        rows,
+        sum(row.passed for row in rows.values()),
+        sum(row.tried for row in rows.values()),
+        lost,
+        rate_interval(list(rows.values())),
+        pass_all(list(rows.values()), repeats),
+        repeats,
+        sum(one.input_tokens for one in tries),
+        sum(one.output_tokens for one in tries),
+        total_cost(cost for one in tries for cost in (one.cost, one.judge_cost)),
+        percentile(seconds, 0.5),
+        percentile(seconds, 0.95),
+        max(0, (len(tries) if planned is None else planned) - len(tries)),
+        (verdicts.count("pass"), verdicts.count("fail"), verdicts.count("no verdict")) if advised else (0, 0, 0),
+        _frequent(problem for one in tries for problem in one.problems),
+    )
+
+
+def tallies(tries: Iterable[Try]) -> dict[str, Tally]:
+    """Return how often each row passed, by its label, in the order of the tries."""
+    counts: dict[str, list[int]] = {}
+    for one in tries:
+        if one.ending != "lost":
+            count = counts.setdefault(one.attempt.row, [0, 0])
+            count[0] += one.ending == "passed"
+            count[1] += 1
+    return {row: Tally(passed, tried) for row, (passed, tried) in counts.items()}
+
+
+def decided(tries: Sequence[Try], passes: float | None) -> bool:
+    """Tell whether the tries exclude the share that has to pass, so that further ones are not worth their price.
+
+    Without a share, all tries are made: the first failure decides, but says little about the model.
+    """
+    return passes is not None and rate_excluded(list(tallies(tries).values()), passes)
+
+
+def pairs(scores: Sequence[Score]) -> list[Pair]:
+    """Compare every two models by the rows that both were tried on, over all cases."""
+    models = list(dict.fromkeys(one.model for one in scores))
+    return [pair_of(first, second, scores, scores) for first, second in combinations(models, 2)]
+
+
+def pair_of(first: str, second: str, mine: Sequence[Score], others: Sequence[Score], label: str = "") -> Pair:
+    """Compare a model of some scores with a model of others. `label` is the name of the first one, if it differs."""
+    left, right = _rows_of(first, mine), _rows_of(second, others)
+    both = [(left[key], right[key]) for key in left if key in right]
+    return Pair(label or first, second, compared(both))
+
+
+def total_cost(costs: Iterable[float | None]) -> float | None:
+    """Return the sum; None if one of the costs is not known."""
+    known = list(costs)
+    return None if any(cost is None for cost in known) else fsum(cost for cost in known if cost is not None)
+
+
+def _rows_of(model: str, scores: Sequence[Score]) -> dict[tuple[str, str], Tally]:
+    return {(one.case, row): tally for one in scores if one.model == model for row, tally in one.rows.items()}
+
+
+def _status(rows: Mapping[str, Tally], share: float) -> Status:
+    passed, tried = sum(row.passed for row in rows.values()), sum(row.tried for row in rows.values())
+    if not tried:
+        return Status.UNVERIFIED
+    if passed >= share * tried - 1e-9:
+        return Status.VERIFIED
+    return Status.FLAKY if any(0 < row.passed < row.tried for row in rows.values()) else Status.FAILING
+
+
+def _frequent(problems: Iterable[str]) -> tuple[str, ...]:
+    counts: dict[str, int] = {}
+    for problem in problems:
+        counts[problem] = counts.get(problem, 0) + 1
+    often = sorted(counts, key=lambda problem: -counts[problem])[:_MOST_PROBLEMS]
+    return tuple(f"{problem} ({counts[problem]} times)" if counts[problem] > 1 else problem for problem in often)
