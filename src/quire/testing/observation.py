@@ -10,6 +10,7 @@ from msgspec import Struct, field
 from quire.plan.ways import is_named, last_label
 
 if TYPE_CHECKING:
+    from quire.engine.records import Event
     from quire.values import Value
 
 
@@ -91,7 +92,9 @@ class Observation(Struct):
     """A run of a case, when it rests or has ended."""
 
     status: str
+    """The status of the run; `not_started` if it could not be started."""
     exit: int
+    """The exit code that `quire run` would have."""
     output: Value = None
     artifact: str = ""
     error: Mapping[str, Value] | None = None
@@ -110,7 +113,8 @@ class Observation(Struct):
     """How often the actions of each hook ran, by the id of the hook."""
     files: Mapping[str, str | None] = field(default_factory=dict)
     """The files of the case's folder by path; None for one that is not text."""
-    events: list[Mapping[str, Value]] = field(default_factory=list)
+    events: list[Event] = field(default_factory=list)
+    """Without the pieces of replies, and without those that a replay repeats."""
     warnings: list[tuple[str, str]] = field(default_factory=list)
     """The label of the step, or an empty text, and the message."""
     used: Used = field(default_factory=Used)

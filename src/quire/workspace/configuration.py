@@ -154,6 +154,28 @@ def _contents(folder: str, user_folder: str, own_file: _File, file: _File, mcp_f
     return _Contents(own, theirs, merged, users, requests, servers, tuple(disabled), tuple(warnings))
 
 
+def with_tables(settings: Settings, tables: Mapping[str, object], name: str) -> Settings:
+    """Return the settings as if the file of the workspace had these tables too. `name` stands in messages. Raises
+    `BadConfiguration`."""
+    problems: list[str] = []
+    data = _merge(settings.requested, tables)
+    read = _settings(settings.workspace, settings.user, data, Path(name), problems)
+    if problems:
+        raise BadConfiguration("\n".join(problems))
+    return replace(
+        settings,
+        models=read.models,
+        tools=read.tools,
+        denied=(*settings.denied, *read.tools.deny),
+        runs=read.runs,
+        agents=read.agents,
+        playbooks=read.playbooks,
+        spawn=read.spawn,
+        pipelines=read.pipelines,
+        requested=data,
+    )
+
+
 def _misplaced(own_file: Path, own: Mapping[str, object], file: Path, theirs: Mapping[str, object]) -> Iterator[str]:
     """Yield the problems of settings that stand in the wrong one of the two files."""
     if "modules" in _table(own, "tools"):

@@ -128,6 +128,8 @@ def revoke(settings: Settings) -> bool:
 
 def require_trusted(settings: Settings) -> LoadedCode:
     """Return the confirmed code as it was read. Raises `Untrusted` with the list of requests."""
+    if settings.rehearsal:
+        return LoadedCode()
     code = read_code(settings)
     if is_trusted(settings, code):
         return code

@@ -1,0 +1,330 @@
+"""Run one case: start its document in the case's own world, drive it, and do what its acts say.
+
+The loader, the interpreter, the driver and the gate are those of every run. The model, the people, the clock, the
+store and the tools that reach outside come from `quire.testing.world`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, assert_never
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from quire.engine.records import Question, Status
+from quire.errors import CannotStart, QuireError
+from quire.formats.test.syntax import Act, ActKind, Case
+from quire.runs.options import RunOptions
+from quire.runs.resume import Given
+from quire.runs.runtime import Runtime
+from quire.stores.memory.store import Memory
+from quire.testing.observe import not_started, observe
+from quire.testing.world.model import CaseModel, Meter
+from quire.testing.world.people import Answers, CasePeople
+from quire.testing.world.process import CaseProcess, Died, MortalStore
+from quire.testing.world.replies import Replies
+from quire.testing.world.tool_scripts import ToolScripts
+from quire.testing.world.tools import CaseTools
+from quire.testing.world.workspace import CaseFolder
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from quire.engine.ports import Tools
+    from quire.engine.records import Event
+    from quire.library.document import Document
+    from quire.plan.nodes import Plan
+    from quire.testing.observation import Observation
+    from quire.testing.virtual_loop import VirtualLoop
+    from quire.tools.registry import Connection
+    from quire.trust.capabilities import Grants
+    from quire.values import Value
+    from quire.workspace.settings import Settings
+
+START = 1_767_225_600.0
+"""The moment at which cases begin: the first of January 2026, in UTC."""
+
+MOST_ANSWERS = 1_000
+"""Answers that come later which one case may wait for."""
+
+
+class Bench(Struct, frozen=True):
+    """The things that all cases of a file share."""
+
+    document: Document
+    settings: Settings
+    folder: Path
+    """The folder of the test file."""
+    loop: VirtualLoop
+    shell: bool = False
+    """True if commands may run for real: the user said `--allow shell`."""
+
+
+class Stage(Struct, frozen=True):
+    """The state of a case after its run, or after one of its acts."""
+
+    act: Act | None
+    observation: Observation
+    refusal: str = ""
+    """Why the act could not be done; then the error of the observation says it, too."""
+
+
+class CaseRuntime(Runtime):
+    """A runtime whose gate answers from the scripts of a case."""
+
+    def __init__(self, settings: Settings, world: CaseWorld, process: CaseProcess) -> None:
+        store = MortalStore(world.memory, world.now, process)
+        super().__init__(settings, store, environ={}, model=world.model, clock=world)
+        self._world = world
+
+    def gate(self, plans: Sequence[Plan], grants: Grants, run: str = "") -> Tools:
+        others: Callable[[Grants], Mapping[str, Connection]] = lambda held: {}  # noqa: E731
+        if run and any(plan.format == "directive" for plan in plans):
+            others = self._launching(run, grants)
+        return self._world.tools.gate(self.settings, plans, grants, self.clock.now, others)
+
+    def _reaches_out(self, plans: Sequence[Plan]) -> bool:
+        return True
+
+
+class CaseWorld:
+    """The world that the processes of one case share. It is their clock, too."""
+
+    def __init__(self, bench: Bench, case: Case) -> None:
+        setting = case.setting
+        self._loop = bench.loop
+        self.threads: dict[str, str] = {}
+        self.meter = Meter()
+        self.memory = Memory()
+        self.folder = CaseFolder(setting.files, bench.folder)
+        self.model = CaseModel(Replies(setting.model, self.threads), self.meter)
+        self.people = CasePeople(Answers(setting.answers))
+        self.tools = CaseTools(ToolScripts(setting.tools), self.folder, self.meter, shell=bench.shell)
+        self.events: list[Event] = []
+
+    def now(self) -> float:
+        return self._loop.time()
+
+    async def sleep(self, seconds: float) -> None:
+        import asyncio
+
+        await asyncio.sleep(seconds)
+
+    def advance(self, seconds: float) -> None:
+        self._loop.advance(seconds)
+
+    def hear(self, event: Event) -> None:
+        if event.replayed or event.type == "delta":
+            return
+        if event.type == "thread_started":
+            self.threads[event.path] = str(event.data.get("thread", ""))
+        self.events.append(event)
+
+    def enter(self, process: CaseProcess) -> None:
+        """Let the scripts know the process that they act in."""
+        self.model.process = self.tools.process = process
+
+
+class CaseRun:
+    """One case, or one row of it, that is being run.
+
+    `dies_at` is the moment at which its first process dies; then a second one goes on. 0 for never.
+    """
+
+    def __init__(self, bench: Bench, case: Case, dies_at: int = 0) -> None:
+        self.case = case
+        self.world = CaseWorld(bench, case)
+        self.process = CaseProcess(dies_at)
+        self._dies_at = dies_at
+        self._bench = bench
+        self._run = ""
+        self._settings = bench.settings
+        self._document = bench.document
+
+    def play(self) -> list[Stage]:
+        """Run the case to its end on the loop of the bench, and return its stages."""
+        self._bench.loop.set_time(_moment(self.case.setting.clock))
+        try:
+            return self._bench.loop.run(self._play())
+        finally:
+            self.world.folder.remove()
+
+    async def _play(self) -> list[Stage]:
+        self._prepare()
+        stages = [Stage(None, await self._start())]
+        for act in self.case.then:
+            if not self._run:
+                break
+            if act.model is not None:
+                self.world.model.replies.add(act.model)
+            self.world.tools.scripts.add(act.tools)
+            stages.append(await self._after(act))
+        return stages
+
+    async def _after(self, act: Act) -> Stage:
+        """Do an act, and look at the run. An act that is refused, such as an answer that does not fit, is seen, too."""
+        try:
+            await self._do(act)
+        except QuireError as error:
+            told: Mapping[str, Value] = {"kind": type(error).__name__, "message": str(error), "step": ""}
+            return Stage(act, replace(await self._look(), error=told, exit=error.exit_code), str(error))
+        return Stage(act, await self._look())
+
+    def _prepare(self) -> None:
+        setting, folder = self.case.setting, self.world.folder
+        if setting.config:
+            from quire.workspace.configuration import with_tables
+
+            name = f"the config of the case {self.case.name!r}"
+            self._settings = with_tables(self._settings, setting.config, name)
+        if any(act.kind is ActKind.EDIT for act in self.case.then):
+            self._move_into(folder)
+        self._settings = replace(self._settings, user=folder.user)
+
+    def _move_into(self, folder: CaseFolder) -> None:
+        """Let the case have a copy of the workspace, because it edits documents."""
+        from quire.library.document import load
+
+        home = self._settings.workspace.folder
+        workspace = folder.copy_workspace(home)
+        self._settings = replace(self._settings, workspace=workspace)
+        inner = Path(self._document.name).resolve().relative_to(home.resolve())
+        self._document = replace(load(workspace.folder / inner), declared=self._document.declared)
+
+    async def _start(self) -> Observation:
+        setting = self.case.setting
+        options = RunOptions(
+            unattended=bool(setting.unattended),
+            allow=setting.allow or (),
+            limits=setting.limits,
+        )
+        runtime = self._runtime()
+        try:
+            self._run = await runtime.start(self._document, setting.inputs, options)
+        except QuireError as error:
+            return not_started(error, setting.inputs)
+        await self._drive(runtime)
+        if self._dies_at and (await runtime.row(self._run)).status in (Status.PENDING, Status.INTERRUPTED):
+            await self._drive(self._runtime())
+        return await self._look()
+
+    def _runtime(self) -> CaseRuntime:
+        self.world.enter(self.process)
+        return CaseRuntime(self._settings, self.world, self.process)
+
+    async def _drive(
+        self, runtime: CaseRuntime, overrides: Mapping[str, Value] | None = None, given: Given | None = None
+    ) -> None:
+        """Drive the run until it rests or its process dies, and give the answers that come later."""
+        for _ in range(MOST_ANSWERS):
+            try:
+                await runtime.drive(
+                    self._run,
+                    people=self.world.people,
+                    listen=self.world.hear,
+                    overrides=overrides,
+                    attached=True,
+                    given=given or Given(),
+                )
+            except Died:
+                await self._bury()
+                return
+            overrides, given = None, None
+            if not await self._answer_later(runtime):
+                return
+        raise CannotStart(f"the case waits for more than {MOST_ANSWERS:,} answers")
+
+    async def _bury(self) -> None:
+        """End a process that has died: its lock is free, and what it had not recorded has not happened."""
+        self.world.memory.lose_owners()
+        self.process = CaseProcess()
+        store = MortalStore(self.world.memory, self.world.now, self.process)
+        recorded = {record.path for record in await store.effects(self._run) if record.state != "intent"}
+        self.world.model.replies.forget(recorded)
+
+    async def _answer_later(self, runtime: CaseRuntime) -> bool:
+        """Give the first of the answers that come later; return False if there is none."""
+        row = await runtime.row(self._run)
+        if row.status is not Status.AWAITING_INPUT:
+            return False
+        people, waits = self.world.people, list[tuple[float, Question, str, str]]()
+        for question in await runtime.store.questions(self._run):
+            people.see(question)
+            given = people.answers.take(question.path, question.way, question.label)
+            if given is not None and given.after is not None:
+                waits.append((question.asked_at + given.after, question, given.value, given.by))
+        if not waits:
+            return False
+        at, question, value, by = min(waits, key=lambda one: one[0])
+        self.world.advance(max(0.0, at - self.world.now()))
+        if (await runtime.row(self._run)).status is not Status.AWAITING_INPUT:
+            return False  # it has expired
+        await runtime.answer(self._run, question.path, value, by=by or "test")
+        return True
+
+    async def _do(self, act: Act) -> None:
+        runtime = self._runtime()
+        match act.kind:
+            case ActKind.ANSWER:
+                self.world.people.answers.add(act.answers)
+                await self._answer(runtime, act)
+            case ActKind.RESUME:
+                await self._drive(runtime, *_resumption(act.options))
+            case ActKind.FORK:
+                await self._fork(runtime, act)
+            case ActKind.CANCEL:
+                await runtime.store.request_cancel(self._run)
+            case ActKind.ADVANCE:
+                self.world.advance(act.seconds)
+            case ActKind.EDIT:
+                self.world.folder.write(act.edits)
+            case _:
+                assert_never(act.kind)
+
+    async def _answer(self, runtime: CaseRuntime, act: Act) -> None:
+        """Answer open questions through the inbox, and let the run go on."""
+        for name, answers in act.answers.items():
+            given = self.world.people.answers.take(name, name, name) or answers[0]
+            if given.after is not None:
+                self.world.advance(given.after)
+            await runtime.answer(self._run, name, given.value, by=given.by or "test")
+        await self._drive(runtime)
+
+    async def _fork(self, runtime: CaseRuntime, act: Act) -> None:
+        from quire.runs.fork import Changes, fork
+
+        options = dict(act.options)
+        sets = options.get("set")
+        changes = Changes(sets if isinstance(sets, Mapping) else {})
+        self._run = (await fork(runtime, self._run, str(options["from"]), changes)).run
+        await self._drive(runtime)
+
+    async def _look(self) -> Observation:
+        runtime = self._runtime()
+        view = await runtime.view(self._run)
+        for question in view.questions:
+            self.world.people.see(question)
+        return observe(view, self.world, self.case.setting.inputs)
+
+
+def _resumption(options: Mapping[str, Value]) -> tuple[Mapping[str, Value], Given]:
+    """Return the values to set and the changes of a `resume`."""
+    sets, limits, budget = options.get("set"), options.get("limit"), options.get("budget")
+    changes = Given(
+        limits=limits if isinstance(limits, Mapping) else {},
+        budget=float(budget) if isinstance(budget, int | float) else None,
+        unattended=options.get("unattended") is True,
+    )
+    return (sets if isinstance(sets, Mapping) else {}), changes
+
+
+def _moment(text: str) -> float:
+    """Return the moment at which a case begins. The reader has checked it."""
+    if not text:
+        return START
+    from datetime import UTC, datetime
+
+    found = datetime.fromisoformat(text)
+    return (found if found.tzinfo else found.replace(tzinfo=UTC)).timestamp()

@@ -1,0 +1,328 @@
+"""Hold the expectations of a case against its observation, and say which of them fail.
+
+Two things are expected without being said: that the run completes, and that it gives no warning.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
+
+from quire.diagnostics import Diagnostic
+from quire.formats.test import codes
+from quire.formats.test.expected import Check, Contains, Equal, Expect, Holds, Limit, Listed, Matcher
+from quire.plan.built_in_tools import ALIASES
+from quire.testing.matchers import MISSING, Mismatch, Missing, Scope, Seen, holds, mismatch, shown
+from quire.testing.results import Problem
+from quire.trust.capabilities import canonical, flat_name
+from quire.values import encode
+from quire.wording import did_you_mean, nearest
+
+if TYPE_CHECKING:
+    from quire.diagnostics import Code
+    from quire.plan.pipeline_work import Formula
+    from quire.source import Span
+    from quire.testing.matchers import Snapshots
+    from quire.testing.observation import Observation, SeenCall
+    from quire.values import Value
+
+_BY_ID = {code.id: code for code in codes.codes()}
+
+
+class Judging(Struct):
+    """An observation, and everything that is needed to hold expectations against it."""
+
+    seen: Observation
+    where: Span
+    """The place of the case: problems that no expectation names are shown there."""
+    row: Mapping[str, Value]
+    snapshots: Snapshots | None = None
+
+    def scope(self) -> Scope:
+        seen = self.seen
+        calls: Value = [{"tool": one.tool, "arguments": dict(one.arguments)} for one in seen.calls]
+        bindings: dict[str, Value] = {
+            "row": dict(self.row),
+            "inputs": dict(seen.inputs),
+            "named": dict(seen.named),
+            "stores": dict(seen.stores),
+            "outputs": dict(seen.outputs),
+            "calls": calls,
+            "output": seen.output,
+        }
+        return Scope(bindings, self.snapshots)
+
+
+def judge(expect: Expect | None, judging: Judging) -> list[Problem]:
+    """Return the problems of an observation: expectations that fail, another status, warnings."""
+    checks = expect.checks if expect else ()
+    scope = judging.scope()
+    found = [problem for check in checks if (problem := _check(check, judging.seen, scope)) is not None]
+    if not any(check.subject in ("status", "exit") for check in checks) and judging.seen.status != "completed":
+        found.insert(0, _not_completed(judging))
+    found += _warnings(checks, judging, scope)
+    return found
+
+
+def always(formulas: Sequence[Formula], judging: Judging) -> list[Problem]:
+    """Return the properties of the file that do not hold."""
+    bindings = {**judging.scope().bindings, "value": judging.seen.output}
+    found = ((formula, holds(formula, formula.span, bindings)) for formula in formulas)
+    return [_problem(codes.ALWAYS, wrong, "always") for _, wrong in found if wrong is not None]
+
+
+def looked_at(expect: Expect | None, seen: Observation) -> set[str]:
+    """Return the paths of the prompts that some expectation looks at."""
+    paths: set[str] = set()
+    for check in expect.of("prompts") if expect else ():
+        paths.update(one.path for one in seen.prompts if not check.name or one.is_of(check.name))
+    return paths
+
+
+def asserts_something(expect: Expect | None) -> bool:
+    """Tell whether there is any expectation beyond the status."""
+    return expect is not None and any(check.subject not in ("status", "exit") for check in expect.checks)
+
+
+def _check(check: Check, seen: Observation, scope: Scope) -> Problem | None:
+    match check.subject:
+        case "that":
+            assert isinstance(check.matcher, Holds)  # noqa: S101  # as the reader makes it
+            wrong = holds(check.matcher.formula, check.span, {**scope.bindings, "value": seen.output})
+            return _problem(codes.EXPECTATION, wrong, "that") if wrong else None
+        case "warnings":
+            return None  # with those that were not expected
+        case "events":
+            return _events(check, seen, scope)
+        case "refused":
+            return _refused(check, seen)
+        case "calls":
+            return _calls(check, seen, scope)
+        case "prompts":
+            return _prompts(check, seen, scope)
+    value = _value(check, seen)
+    wrong = mismatch(check.matcher, value, scope)
+    if wrong is None:
+        return None
+    if value is MISSING and wrong.message == "it is not there":
+        wrong.message += _instead(check, seen)
+    problem = _problem(codes.EXPECTATION, wrong, _title(check))
+    if check.subject in ("status", "exit") and seen.error is not None:
+        return _with_value(problem, f"{seen.status}: {seen.error.get('message', '')}")
+    return _with_value(problem, shown(value) if not isinstance(value, Missing) else "")
+
+
+def _value(check: Check, seen: Observation) -> Seen:
+    """Return the value that a check is about."""
+    name = check.name
+    match check.subject:
+        case "status":
+            return seen.status
+        case "exit":
+            return seen.exit
+        case "output":
+            return seen.output
+        case "artifact":
+            return seen.artifact
+        case "error":
+            return _error(check.matcher, seen)
+        case "files":
+            return MISSING if seen.files.get(name) is None else seen.files[name]
+        case "asked":
+            texts = [one.prompt for one in seen.asked if not name or one.is_of(name)]
+            if isinstance(check.matcher, Listed):
+                return list(texts)
+            return "\n\n".join(texts) if texts else MISSING
+        case "hooks":
+            return seen.hooks.get(name, 0)
+    table = _tables(seen)[check.subject]
+    return dict(table) if not name else table.get(name, MISSING)
+
+
+def _error(matcher: Matcher, seen: Observation) -> Seen:
+    """Return the error: its message, or the whole if the expectation is a mapping of kind, message and step."""
+    if seen.error is None:
+        return MISSING
+    if isinstance(matcher, Equal) and isinstance(matcher.value, Mapping):
+        return {name: seen.error.get(name) for name in matcher.value}
+    return str(seen.error.get("message", ""))
+
+
+def _tables(seen: Observation) -> Mapping[str, Mapping[str, Value]]:
+    return {
+        "named": seen.named,
+        "stores": seen.stores,
+        "outputs": seen.outputs,
+        "steps": seen.steps,
+        "used": seen.used.as_value(),
+    }
+
+
+def _instead(check: Check, seen: Observation) -> str:
+    """Say which names there are in place of one that is not there."""
+    names: list[str] = []
+    if check.subject == "asked":
+        names = list(dict.fromkeys(one.way for one in seen.asked))
+    elif check.subject == "files":
+        names = list(seen.files)
+    elif check.subject in _tables(seen):
+        names = list(_tables(seen)[check.subject])
+    if not names:
+        return ""
+    return did_you_mean(nearest(check.name, names), f"there are {', '.join(names[:10])}", lead="; ")
+
+
+def _prompts(check: Check, seen: Observation, scope: Scope) -> Problem | None:
+    """Check the prompts of a step: a list one by one, anything else against all of them as one text."""
+    if not check.name:
+        whole: dict[str, Value] = {}
+        for prompt in seen.prompts:
+            whole.setdefault(prompt.way, [])
+            texts = whole[prompt.way]
+            assert isinstance(texts, list)  # noqa: S101
+            texts.append(prompt.text)
+        wrong = mismatch(check.matcher, whole, scope)
+        return _problem(codes.EXPECTATION, wrong, "prompts") if wrong else None
+    found = [one.text for one in seen.prompts if one.is_of(check.name)]
+    value: Seen = list(found) if isinstance(check.matcher, Listed) else "\n\n".join(found) if found else MISSING
+    wrong = mismatch(check.matcher, value, scope)
+    if wrong is None:
+        return None
+    if not found:
+        asked = list(dict.fromkeys(one.way for one in seen.prompts))
+        wrong.message = f"step {check.name} asked no model" + (f"; asked were {', '.join(asked)}" if asked else "")
+    problem = _problem(codes.EXPECTATION, wrong, f"the prompt of step {check.name}")
+    return _with_value(problem, "\n\n".join(found))
+
+
+def _calls(check: Check, seen: Observation, scope: Scope) -> Problem | None:
+    """Check the calls of a tool: their number, the arguments of each, or those of some call."""
+    found = [one for one in seen.calls if _is_tool(one, check.name)]
+    title = f"the calls of {check.name}"
+    arguments: list[Value] = [dict(one.arguments) for one in found]
+    if _counts(check.matcher):
+        wrong = mismatch(check.matcher, len(found), scope)
+    elif isinstance(check.matcher, Listed) or _is_listed(check.matcher):
+        wrong = mismatch(check.matcher, arguments, scope)
+    else:
+        reasons = [mismatch(check.matcher, one, scope) for one in arguments]
+        if any(reason is None for reason in reasons):
+            return None
+        wrong = reasons[0] if len(reasons) == 1 else Mismatch("no call has such arguments", check.span)
+        wrong = wrong or Mismatch("it was never called", check.span)
+    if wrong is None:
+        return None
+    problem = _problem(codes.EXPECTATION, wrong, title)
+    return _with_value(problem, "\n".join(f"{one.name} {encode(dict(one.arguments))}" for one in found))
+
+
+def _counts(matcher: Matcher) -> bool:
+    if isinstance(matcher, Equal):
+        return isinstance(matcher.value, int) and not isinstance(matcher.value, bool)
+    inner = getattr(matcher, "matchers", ())
+    return isinstance(matcher, Limit) or (bool(inner) and all(isinstance(one, Limit) for one in inner))
+
+
+def _is_listed(matcher: Matcher) -> bool:
+    return isinstance(matcher, Equal) and isinstance(matcher.value, list | tuple)
+
+
+def _is_tool(call: SeenCall, name: str) -> bool:
+    wanted = ALIASES.get(name, name)
+    if call.tool in (wanted, canonical(name)) or name in (call.name, flat_name(call.tool)):
+        return True
+    if not call.tool.startswith(("mcp/", "python/")):
+        return False
+    place, _, tool = call.tool.partition("/")[2].rpartition("/")
+    return name in (f"{place}/{tool}", f"{place}__{tool}", f"{place}.{tool}", tool)
+
+
+def _refused(check: Check, seen: Observation) -> Problem | None:
+    wanted = check.matcher.value if isinstance(check.matcher, Equal) else []
+    names = [str(one) for one in wanted] if isinstance(wanted, list | tuple) else [str(wanted)]
+    missing = [name for name in names if name not in seen.refused]
+    more = [name for name in seen.refused if name not in names]
+    if not missing and not more:
+        return None
+    said = [f"{name} was not refused" for name in missing] + [f"{name} was refused as well" for name in more]
+    wrong = Mismatch("; ".join(said), check.matcher.span)
+    return _with_value(_problem(codes.EXPECTATION, wrong, "refused"), "\n".join(seen.refused) or "nothing was refused")
+
+
+def _events(check: Check, seen: Observation, scope: Scope) -> Problem | None:
+    """Check that there is an event for each matcher, in their order."""
+    left: Iterator[Mapping[str, Value]] = (event.as_json() for event in seen.events)
+    for matcher in _each(check.matcher):
+        if not any(_event_fits(matcher, event, scope) for event in left):
+            wrong = Mismatch("there is no such event, or none after the one before", matcher.span)
+            return _problem(codes.EXPECTATION, wrong, "events")
+    return None
+
+
+def _event_fits(matcher: Matcher, event: Mapping[str, Value], scope: Scope) -> bool:
+    """Tell whether an event matches: a mapping means the keys that it has, a text the type."""
+    if isinstance(matcher, Equal) and isinstance(matcher.value, Mapping):
+        matcher = Contains((matcher.value,), span=matcher.span)
+    value: Value = event["type"] if isinstance(matcher, Equal) and isinstance(matcher.value, str) else dict(event)
+    return mismatch(matcher, value, scope) is None
+
+
+def _warnings(checks: Sequence[Check], judging: Judging, scope: Scope) -> list[Problem]:
+    """Return the warnings that no expectation matches, and the expectations that no warning matches."""
+    wanted = [one for check in checks if check.subject == "warnings" for one in _each(check.matcher)]
+    left = [message for _, message in judging.seen.warnings]
+    found: list[Problem] = []
+    for matcher in wanted:
+        fitting = next((one for one in left if mismatch(matcher, one, scope) is None), None)
+        if fitting is None:
+            wrong = Mismatch("there was no such warning", matcher.span)
+            problem = _problem(codes.EXPECTATION, wrong, "warnings")
+            found.append(_with_value(problem, "\n".join(one for _, one in judging.seen.warnings) or "no warnings"))
+        else:
+            left.remove(fitting)
+    where = next((check.span for check in checks if check.subject == "warnings"), judging.where)
+    for message in left:
+        step = next((label for label, one in judging.seen.warnings if one == message), "")
+        place = f"step {step} warned" if step else "the run warned"
+        help = "expect it: `warnings: [{contains: …}]`; or mend the document"
+        found.append(Problem(Diagnostic(codes.UNEXPECTED_WARNING, f"{place}: {message}", where, "", help)))
+    return found
+
+
+def _each(matcher: Matcher) -> list[Matcher]:
+    """Return the matchers of a list, however the reader has kept it."""
+    if isinstance(matcher, Listed):
+        return list(matcher.matchers)
+    if isinstance(matcher, Equal) and isinstance(matcher.value, list | tuple):
+        return [Equal(one, matcher.span) for one in matcher.value]
+    return [matcher]
+
+
+def _not_completed(judging: Judging) -> Problem:
+    seen = judging.seen
+    error = str(seen.error.get("message", "")) if seen.error else ""
+    step = str(seen.error.get("step", "")) if seen.error else ""
+    where = f" at step {step}" if step else ""
+    message = f"the run is {seen.status.replace('_', ' ')}{where}"
+    if seen.status == "not_started":
+        return Problem(Diagnostic(codes.CANNOT_START, "the run could not be started", judging.where), error)
+    help = f"expect it: `status: {seen.status}`" if seen.status != "interrupted" else ""
+    return Problem(Diagnostic(codes.EXPECTATION, message, judging.where, "", help), error)
+
+
+def _title(check: Check) -> str:
+    if not check.name:
+        return check.subject
+    return f"step {check.name}" if check.subject == "steps" else f"{check.subject}.{check.name}"
+
+
+def _problem(code: Code, wrong: Mismatch, title: str) -> Problem:
+    code = _BY_ID.get(wrong.code, code)
+    finding = Diagnostic(code, f"{title}: {wrong.message}", wrong.span)
+    return Problem(finding, "", wrong.parts, wrong.expected, wrong.actual)
+
+
+def _with_value(problem: Problem, value: str) -> Problem:
+    return Problem(problem.finding, value, problem.parts, problem.expected, problem.actual)

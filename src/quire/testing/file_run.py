@@ -1,0 +1,192 @@
+"""Run the cases of one test file, in this process, and give each its verdict."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, cast
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from quire.diagnostics import Diagnostic, Severity
+from quire.errors import CannotStart, QuireError
+from quire.formats.test import codes
+from quire.testing.case_rows import CaseRow, expand
+from quire.testing.case_run import Bench, CaseRun, Stage
+from quire.testing.crashes import crash_everywhere
+from quire.testing.document_under_test import open_document
+from quire.testing.expectations import Judging, always, asserts_something, judge
+from quire.testing.leftovers import leftovers
+from quire.testing.results import CaseResult, FileResult, Outcome, Problem
+from quire.testing.rows import BadRows
+from quire.testing.selection import Selection
+from quire.testing.virtual_loop import Stuck
+
+if TYPE_CHECKING:
+    from quire.formats.test.syntax import Case, TestFile, TestReading
+    from quire.source import Span
+    from quire.testing.matchers import Snapshots
+    from quire.testing.observation import Observation
+    from quire.values import Value
+
+
+class FileOptions(Struct, frozen=True):
+    """The options with which the cases of a file are run."""
+
+    selection: Selection = Selection()
+    stop_at_failure: bool = False
+    shell: bool = False
+    """True if commands may run for real."""
+    observations: bool = False
+    """True to keep the observations in the results."""
+
+
+EVERYTHING = FileOptions()
+
+
+def run_file(reading: TestReading, options: FileOptions = EVERYTHING) -> FileResult:
+    """Run the wanted cases of a file that was read. Problems of the file itself are part of the result."""
+    file, source = reading.file, reading.source
+    wrong = tuple(Problem(one) for one in reading.diagnostics if one.severity is Severity.ERROR)
+    if file is None or wrong:
+        return FileResult(source.name, source, problems=wrong)
+    try:
+        bench = open_document(source, file, shell=options.shell)
+    except QuireError as error:
+        where = file.document.span if file.document else file.cases[0].span
+        return FileResult(source.name, source, problems=(_cannot_start(error, where),))
+    cases, problems = _wanted(file, bench, options.selection, source.name)
+    results: list[CaseResult] = []
+    for wanted in cases:
+        results.append(run_case(wanted, file, bench, source_line(reading, wanted.case), options))
+        if options.stop_at_failure and results[-1].failed:
+            break
+    return FileResult(
+        source.name,
+        source,
+        bench.document.name,
+        tuple(results),
+        tuple(problems),
+        {"document_sha256": bench.document.sha256},
+    )
+
+
+def source_line(reading: TestReading, case: Case) -> int:
+    return reading.source.position(case.span.start).line
+
+
+def _wanted(file: TestFile, bench: Bench, selection: Selection, name: str) -> tuple[list[CaseRow], list[Problem]]:
+    """Return the cases and rows that are wanted here, and the problems of those whose rows cannot be read."""
+    plan = bench.document.plan
+    inputs = [one.name for one in plan.inputs] if plan else []
+    found: list[CaseRow] = []
+    problems: list[Problem] = []
+    number = 0
+    for case in file.cases:
+        try:
+            rows = expand(case, bench.folder, inputs)
+        except BadRows as error:
+            where = case.rows.span if case.rows else case.span
+            problems += [Problem(Diagnostic(codes.ROWS, str(one), where)) for one in _sentences(error)]
+            continue
+        for row in rows:
+            if selection.wants(case, row.name, name):
+                if selection.takes(number):
+                    found.append(row)
+                number += 1
+    return found, problems
+
+
+def _sentences(error: BadRows) -> Iterator[str]:
+    return iter(str(error).split("\n"))
+
+
+def run_case(wanted: CaseRow, file: TestFile, bench: Bench, line: int, options: FileOptions) -> CaseResult:
+    """Run one case, or one row of it, and give it its verdict."""
+    case = wanted.case
+    head = CaseResult(wanted.name, line, Outcome.PASSED, tags=case.tags)
+    if case.skip is not None:
+        return replace(head, outcome=Outcome.SKIPPED, reason=case.skip)
+    if case.draft:
+        return replace(head, outcome=Outcome.FAILED, problems=(_draft(case),))
+    began = time.perf_counter()
+    problems, seen = verdict(wanted, file, bench)
+    head = replace(
+        head,
+        problems=tuple(problems),
+        seconds=time.perf_counter() - began,
+        used=seen.used if seen else None,
+        observation=seen if options.observations else None,
+    )
+    return _with_outcome(head, case)
+
+
+def verdict(
+    wanted: CaseRow, file: TestFile, bench: Bench, snapshots: Snapshots | None = None
+) -> tuple[list[Problem], Observation | None]:
+    """Play a case, and return its problems and its last observation."""
+    case, row = wanted.case, cast("Mapping[str, Value]", wanted.row)
+    run = CaseRun(bench, case)
+    try:
+        stages = run.play()
+    except Stuck as stuck:
+        return [Problem(Diagnostic(codes.EXPECTATION, f"the run gets nowhere: {stuck}", case.span))], None
+    except (CannotStart, QuireError) as error:
+        return [_cannot_start(error, case.span)], None
+    problems: list[Problem] = []
+    for stage in stages:
+        problems += _judged(stage, case, row, snapshots)
+    last = stages[-1].observation
+    if file.always:
+        problems += always(file.always, Judging(last, case.span, row))
+    problems = leftovers(run.world, case, problems, complete=len(stages) == len(case.then) + 1)
+    if not problems and case.crash_everywhere:
+        problems = crash_everywhere(bench, case, run, last)
+    return problems, last
+
+
+def _judged(stage: Stage, case: Case, row: Mapping[str, Value], snapshots: Snapshots | None) -> list[Problem]:
+    expect = case.expect if stage.act is None else stage.act.expect
+    if stage.act is not None and expect is None and not stage.refusal:
+        return []
+    where: Span = case.span if stage.act is None else stage.act.span
+    expected = expect is not None and any(check.subject in ("error", "exit") for check in expect.checks)
+    if stage.refusal and not expected:
+        return [Problem(Diagnostic(codes.CANNOT_START, "this cannot be done", where), stage.refusal)]
+    return judge(expect, Judging(stage.observation, where, row, snapshots))
+
+
+def asserts_nothing(case: Case) -> Diagnostic | None:
+    """Return the lint about a case that expects nothing beyond a status."""
+    expects = [case.expect, *(act.expect for act in case.then)]
+    if any(map(asserts_something, expects)) or case.crash_everywhere or case.draft or case.skip is not None:
+        return None
+    help = 'look at the prompts, at least: `prompts: {"1": {contains: …}}`'
+    return Diagnostic(codes.ASSERTS_NOTHING, f"the case {case.name!r} expects nothing", case.span, "", help)
+
+
+def _with_outcome(result: CaseResult, case: Case) -> CaseResult:
+    """Return the result as the case's own words have it: a failure may be known."""
+    if not result.problems:
+        if case.todo is None:
+            return result
+        message = f"the case passes, and its todo says that it fails: {case.todo}"
+        problem = Problem(Diagnostic(codes.TODO_PASSES, message, case.span, "", "remove the todo"))
+        return replace(result, outcome=Outcome.FAILED, problems=(problem,))
+    if case.todo is not None:
+        return replace(result, outcome=Outcome.TODO, reason=case.todo)
+    if case.flaky is not None:
+        return replace(result, outcome=Outcome.FLAKY, reason=case.flaky)
+    return replace(result, outcome=Outcome.FAILED)
+
+
+def _draft(case: Case) -> Problem:
+    help = "write what the document must do: output, prompts, asked, calls …"
+    message = f"the case {case.name!r} has no expectations yet"
+    return Problem(Diagnostic(codes.DRAFT, message, case.span, "", help))
+
+
+def _cannot_start(error: QuireError, where: Span) -> Problem:
+    first, _, rest = str(error).partition("\n")
+    return Problem(Diagnostic(codes.CANNOT_START, first, where), rest)

@@ -1,0 +1,98 @@
+"""Problems with the scripts of a case: calls without an answer, and answers without a call.
+
+An answer that was not used is reported only if the case is fine otherwise: a failure makes many of them.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from quire.diagnostics import Diagnostic
+from quire.formats.test import codes
+from quire.testing.results import Problem
+from quire.wording import cut
+
+if TYPE_CHECKING:
+    from quire.formats.test.syntax import Case, Entry
+    from quire.testing.case_run import CaseWorld
+    from quire.testing.world.replies import ModelAsked
+
+
+def leftovers(world: CaseWorld, case: Case, problems: list[Problem], *, complete: bool) -> list[Problem]:
+    """Return the problems of a case with those of its scripts. `complete` is false if an act was not reached."""
+    missing = [*_no_replies(world, case), *_unscripted(world, case)]
+    if missing:
+        return missing  # all the rest follows from it
+    if problems:
+        return [*problems, *_no_answers(world, case)]
+    return list(_unused(world, case)) if complete else problems
+
+
+def _no_replies(world: CaseWorld, case: Case) -> list[Problem]:
+    found = []
+    for asked, nearest in world.model.missing:
+        where = nearest[0].span if nearest else case.setting.model.span if case.setting.model else case.span
+        help = f"the nearest entry does not fit: {nearest[1]}" if nearest else _example(asked)
+        message = f"the model has no reply for {_place(asked)}"
+        found.append(Problem(Diagnostic(codes.NO_REPLY, message, where, "", help), cut(asked.text, 2_000)))
+    return found
+
+
+def _place(asked: ModelAsked) -> str:
+    more = [f"item {asked.item}"] if asked.item is not None else []
+    more += [f"turn {asked.turn}"] if asked.turn is not None else []
+    return f"step {asked.way}" + (f" ({', '.join(more)})" if more else "")
+
+
+def _example(asked: ModelAsked) -> str:
+    if asked.turn is not None:
+        return f"add to model: `- {{turn: {asked.turn}, reply: …}}`"
+    return f'add to model: `"{asked.way}": …`'
+
+
+def _unscripted(world: CaseWorld, case: Case) -> list[Problem]:
+    found = []
+    for one in dict.fromkeys(world.tools.unscripted):
+        script = world.tools.scripts.find(one.tool)
+        where = script.span if script else case.setting.spans.get("tools", case.span)
+        help = "" if script else f"add to tools: `{one.tool}: {{returns: …}}`"
+        message = f"{one.tool} was called, and {one.reason}"
+        found.append(Problem(Diagnostic(codes.UNSCRIPTED_TOOL, message, where, "", help)))
+    return found
+
+
+def _no_answers(world: CaseWorld, case: Case) -> list[Problem]:
+    """Return the questions that a run waits with, if that is why the case failed."""
+    waiting = [one for one in world.people.seen.values() if one.answer is None]
+    where = case.setting.spans.get("answers", case.span)
+    return [
+        Problem(
+            Diagnostic(codes.NO_ANSWER, f"step {one.way} asks, and no answer is given", where, "", _answer(one.way)),
+            one.prompt,
+        )
+        for one in waiting
+    ]
+
+
+def _answer(way: str) -> str:
+    return f'add to answers: `"{way}": …`; or expect `status: awaiting_input`'
+
+
+def _unused(world: CaseWorld, case: Case) -> list[Problem]:
+    found = []
+    for entry in world.model.replies.unused():
+        found.append(Diagnostic(codes.UNUSED_REPLY, f"no call took {_entry(entry)}", entry.span, "", _why(entry)))
+    for name, answer in world.people.answers.unused():
+        where = answer.span if answer.span.end else case.setting.spans.get(f"answers.{name}", case.span)
+        found.append(Diagnostic(codes.UNUSED_ANSWER, f"no question took the answer to step {name}", where))
+    for name, script in world.tools.scripts.unused():
+        found.append(Diagnostic(codes.UNUSED_TOOL, f"{name} was never called", script.span))
+    return [Problem(one) for one in found]
+
+
+def _entry(entry: Entry) -> str:
+    return f"this reply of step {entry.step}" if entry.step else "this reply"
+
+
+def _why(entry: Entry) -> str:
+    return "remove it, or say `times: any` if it may stay unused" if entry.times == 1 else ""

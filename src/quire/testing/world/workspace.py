@@ -1,0 +1,144 @@
+"""The workspace of a case: its settings, and a fresh folder for its files.
+
+Documents are read where they are; the tools of a case only see its own folder. A case that edits documents gets a copy
+of them in that folder, and reads them from there.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import shutil
+import tempfile
+from collections.abc import Mapping
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
+
+from quire.errors import CannotStart, Unreadable
+from quire.source import real_path
+from quire.workspace.locate import Workspace, find_workspace
+
+if TYPE_CHECKING:
+    from quire.formats.test.syntax import FileContent
+    from quire.workspace.settings import Settings
+
+MOST_COPIED = 2_000
+"""Files of a workspace that are copied for a case that edits documents."""
+MOST_BYTES = 20_000_000
+MOST_LISTED = 1_000
+_NOT_COPIED = (".git", ".quire", ".venv", "node_modules", "__pycache__", ".mypy_cache", ".ruff_cache")
+
+
+def rehearsal_settings(around: Path) -> Settings:
+    """Return the settings of the workspace around a document, as on a machine without a user's own settings."""
+    from quire.workspace.configuration import load_settings
+
+    nowhere = {"QUIRE_HOME": str(around / ".quire" / "no-user")}
+    settings = load_settings(find_workspace(around, {}), nowhere)
+    return replace(settings, rehearsal=True, store_url=None, excess=())
+
+
+@lru_cache(maxsize=1)
+def _temporary() -> Path:
+    """Return the place for folders of cases: in memory where Linux has that, because a disk is slow to remove them."""
+    memory = Path("/dev/shm")  # noqa: S108
+    if "TMPDIR" not in os.environ and memory.is_dir() and os.access(memory, os.W_OK):
+        return memory
+    return real_path(Path(tempfile.gettempdir()))
+
+
+class CaseFolder:
+    """The folder of one case. It is made when it is first needed, and removed with everything in it."""
+
+    def __init__(self, files: Mapping[str, FileContent], beside: Path) -> None:
+        """`beside` is the folder of the test, from which files are copied."""
+        self.is_made = False
+        self._files = files
+        self._beside = beside
+        self._root = _temporary() / f"quire-test-{secrets.token_hex(8)}"
+
+    @property
+    def path(self) -> Path:
+        """The folder that tools see, whether or not it is made yet."""
+        return self._root / "files"
+
+    @property
+    def user(self) -> Path:
+        """The user's own space of the case."""
+        return self._root / "user"
+
+    def make(self) -> None:
+        """Make the folder with the files of the case, unless that was done."""
+        if not self.is_made:
+            self.is_made = True
+            self._root.mkdir(mode=0o700)
+            self.path.mkdir()
+            self.write(self._files)
+
+    def copy_workspace(self, workspace: Path) -> Workspace:
+        """Copy the documents of a workspace into the folder. Raises `CannotStart` if there are too many files."""
+        self.make()
+        target, count, size = self.path, 0, 0
+        for source in sorted(workspace.rglob("*")):
+            inner = source.relative_to(workspace)
+            if any(part in _NOT_COPIED for part in inner.parts) or source.is_symlink() or not source.is_file():
+                continue
+            count, size = count + 1, size + source.stat().st_size
+            if count > MOST_COPIED or size > MOST_BYTES:
+                raise CannotStart(f"{workspace} has too many files to copy them for a case that edits documents")
+            (target / inner).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(source, target / inner)
+        self.write(self._files)
+        return Workspace(target)
+
+    def write(self, files: Mapping[str, FileContent]) -> None:
+        """Write files of a case. The reader has refused paths that leave the folder."""
+        self.make()
+        for name, content in files.items():
+            path = self._inside(name)
+            if content.text is None and not content.copy_of:
+                path.unlink(missing_ok=True)
+                continue
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(self._bytes(content))
+
+    def listing(self) -> dict[str, str | None]:
+        """Return the files of the folder with their texts; None for a file that is not text."""
+        if not self.is_made:
+            return {}
+        found: dict[str, str | None] = {}
+        for path in sorted(self.path.rglob("*"))[:MOST_LISTED]:
+            if path.is_symlink() or not path.is_file():
+                continue
+            try:
+                text: str | None = path.read_bytes().decode("utf-8")
+            except (OSError, UnicodeDecodeError):
+                text = None
+            found[path.relative_to(self.path).as_posix()] = text
+        return found
+
+    def remove(self) -> None:
+        if self.is_made:
+            shutil.rmtree(self._root, ignore_errors=True)
+            self.is_made = False
+
+    def _inside(self, name: str) -> Path:
+        root = self.path
+        path = real_path(root / name)
+        if path == root or not path.is_relative_to(root):
+            raise CannotStart(f"{name} is outside of the folder of the case")
+        return path
+
+    def _bytes(self, content: FileContent) -> bytes:
+        if content.text is not None:
+            return content.text.encode()
+        source = real_path(self._beside / content.copy_of)
+        if not source.is_relative_to(real_path(self._beside)):
+            raise CannotStart(f"{content.copy_of} is outside of the folder of the test")
+        try:
+            return source.read_bytes()
+        except OSError as error:
+            raise Unreadable(source, f"cannot be read: {error.strerror or error}") from None
