@@ -13,6 +13,7 @@ from typing import TypeVar
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from quire.durations import seconds_of
 from quire.patterns import late_pattern
 from quire.wording import did_you_mean, nearest
 from quire.workspace.settings import (
@@ -27,9 +28,7 @@ from quire.workspace.settings import (
 T = TypeVar("T")
 C = TypeVar("C", bound=str)
 
-_DURATION = late_pattern(r"(\d{1,9})\s*(s|m|h|d)")
 _WEBHOOK_URL = late_pattern(r"https?://[^/\s]+(/\S*)?")
-_SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 
 
 class Table(Struct):
@@ -146,8 +145,7 @@ def _amount(value: object) -> float | None:
 
 
 def _duration(value: object) -> float | None:
-    found = _DURATION.fullmatch(value.strip()) if isinstance(value, str) else None
-    return float(int(found[1]) * _SECONDS[found[2]]) if found and int(found[1]) else None
+    return seconds_of(value) if isinstance(value, str) else None
 
 
 def read_playbook(table: Table) -> PlaybookSettings:

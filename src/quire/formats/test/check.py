@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from quire.formats.test.codes import codes
+from quire.formats.test.parse import parse
 
 if TYPE_CHECKING:
     from quire.diagnostics import Diagnostic
@@ -15,4 +16,4 @@ __all__ = ["check", "codes"]
 
 def check(source: Source) -> tuple[Diagnostic, ...]:
     """Return all findings about a test file."""
-    return ()
+    return parse(source).diagnostics

@@ -39,6 +39,24 @@ SUBJECTS: tuple[Subject, ...] = Subject.__args__  # type: ignore[attr-defined]
 TESTS = ("contains", "not_contains", "matches", "json", "schema", "most", "least", "any", "all", "absent")
 """The keys that make a mapping a matcher."""
 
+EXPRESSION_NAMES = ("value", "row", "inputs", "named", "stores", "calls")
+"""The names that an expression of a test can read."""
+
+STATUSES = ("completed", "failed", "awaiting_input", "paused", "cancelled", "expired", "interrupted")
+STEP_STATUSES = ("completed", "skipped", "failed", "waiting", "pending")
+USED = (
+    "model_calls",
+    "tool_calls",
+    "threads",
+    "turns",
+    "input_tokens",
+    "output_tokens",
+    "cost",
+    "seconds",
+    "parallel",
+)
+"""The parts of `used`."""
+
 
 class Equal(Struct, frozen=True):
     """Holds for exactly this value."""
@@ -163,7 +181,11 @@ class Check(Struct, frozen=True):
     """One expectation: `named: {best: M}` is a check of `named` under the name `best`.
 
     Lists (`refused`, `events`, `warnings`) and whole subjects (`prompts: !snapshot`) have an empty name; each entry of
-    `that` is a check of its own.
+    `that` is a check of its own. The matcher of `refused`, `events` and `warnings` is a `Listed` unless a tag or a
+    matcher stands instead of the list.
+
+    The matcher of `calls` looks at the number of calls if it `counts`, else at the list of their arguments: a list
+    of the test gives a `Listed`, a mapping an `Items` for some call.
     """
 
     subject: Subject
@@ -171,6 +193,19 @@ class Check(Struct, frozen=True):
     name: str = ""
     span: Span = NOWHERE
     """The span of the name, or of the key of the subject."""
+
+
+def counts(matcher: Matcher) -> bool:
+    """Tell whether a matcher of `calls` looks at their number: it is a number, or limits of one."""
+    match matcher:
+        case Equal(value=value):
+            return isinstance(value, int) and not isinstance(value, bool)
+        case Limit():
+            return True
+        case AllOf(matchers=matchers):
+            return all(isinstance(one, Limit) for one in matchers)
+        case _:
+            return False
 
 
 class Expect(Struct, frozen=True):

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from quire.formats.yaml.anchors import MAX_DEPTH
 from quire.formats.yaml.nodes import (
     EXPR,
     FILE,
+    SNAPSHOT,
+    TEST_TAGS,
     Entry,
     Mapping,
     Node,
@@ -17,13 +20,15 @@ from quire.formats.yaml.nodes import (
     named,
     text_of,
 )
-from quire.formats.yaml.reader import MAX_DEPTH, YamlReading, read_yaml
+from quire.formats.yaml.reader import YamlReading, read_yaml
 from quire.formats.yaml.scalars import place
 
 __all__ = [
     "EXPR",
     "FILE",
     "MAX_DEPTH",
+    "SNAPSHOT",
+    "TEST_TAGS",
     "Entry",
     "Mapping",
     "Node",

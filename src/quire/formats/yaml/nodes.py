@@ -23,8 +23,17 @@ if TYPE_CHECKING:
 
 EXPR = "!expr"
 FILE = "!file"
+SNAPSHOT = "!snapshot"
 OWN_TAGS = (EXPR, FILE)
 """The tags that Quire adds to those of YAML: an expression, and a prompt that is in a file."""
+TEST_TAGS = (EXPR, SNAPSHOT)
+"""The tags of test files: an expression, and a value that is kept beside the test."""
+AFTER_TAG = {
+    EXPR: "put the whole expression in quotes after it",
+    FILE: "write the name of the file after it",
+    SNAPSHOT: "write it instead of the value",
+}
+"""What stands after each tag."""
 
 
 class Style(StrEnum):
@@ -37,7 +46,7 @@ class Style(StrEnum):
     FOLDED = ">"
 
 
-class Scalar(Struct):
+class Scalar(Struct, gc=False):
     """A single value."""
 
     value: None | bool | int | float | str
@@ -48,10 +57,10 @@ class Scalar(Struct):
     """Covers only the part after tag and anchor, quotes included."""
     style: Style = Style.PLAIN
     tag: str = ""
-    """Only ever one of `OWN_TAGS`, and then the scalar is text. YAML's own tags have been applied to `value`."""
+    """One of the tags that the format has, and then the scalar is text. YAML's own have been applied to `value`."""
 
 
-class Entry(Struct):
+class Entry(Struct, gc=False):
     """A key and its value.
 
     A key can be any untagged scalar: the reader of the mapping decides whether it must be text.
@@ -61,12 +70,12 @@ class Entry(Struct):
     value: Node
 
 
-class Sequence(Struct):
+class Sequence(Struct, gc=False):
     items: tuple[Node, ...]
     span: Span
 
 
-class Mapping(Struct):
+class Mapping(Struct, gc=False):
     """A mapping with distinct keys in the order of the text; keys that were merged into it come first."""
 
     entries: tuple[Entry, ...]

@@ -96,6 +96,8 @@ def _help(problem: str, context: str, there: str) -> str:
         return f"put a text that begins with {character} in quotes"
     if "scanning an alias" in context or "scanning an anchor" in context:
         return "put a text that begins with * or & in quotes; names of anchors are letters, digits, - and _"
+    if "scanning a tag" in context and character in "}]":
+        return f"put a space between the tag and the {character}"
     if "mapping values are not allowed" in problem:
         return 'a text that holds ": " needs quotes; or the line is indented too far'
     if "quoted scalar" in context and "unexpected" in problem:

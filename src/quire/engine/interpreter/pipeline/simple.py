@@ -7,6 +7,7 @@ import json
 from collections.abc import Mapping
 from typing import cast
 
+from quire.durations import seconds_of
 from quire.engine.interpreter.callee_walks import below, called_with, check_nesting
 from quire.engine.interpreter.pipeline.steps import PipelineScope, check_work, run_block_steps, run_step, run_steps
 from quire.engine.interpreter.playbook.steps import WrongAnswer, checked_answer
@@ -14,7 +15,6 @@ from quire.engine.pure_work import WORK
 from quire.engine.requests import Emit, HumanRequest, ToolRequest, Walk
 from quire.errors import StepFailed
 from quire.expr import python_text
-from quire.patterns import late_pattern
 from quire.plan.built_in_tools import ASK
 from quire.plan.nodes import (
     AskKind,
@@ -33,8 +33,6 @@ from quire.plan.pipeline_work import (
 from quire.values import InvalidValue, Value, encode
 
 _SHELL_STEP = "shell"
-_WAIT = late_pattern(r"([0-9]{1,6})([smhd])")
-_SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 24 * 3600}
 _KINDS = ("input", "confirm", "select")
 
 
@@ -105,13 +103,12 @@ def _shown(value: Value) -> str:
 def _expiry(value: Value, path: str) -> float | None:
     if value is None:
         return None
-    found = _WAIT.fullmatch(value) if isinstance(value, str) else None
-    seconds = int(found[1]) * _SECONDS[found[2]] if found else 0
-    if not seconds:
+    seconds = seconds_of(value) if isinstance(value, str) else None
+    if seconds is None:
         raise StepFailed(
             f"the expiry of ask is such as 30m, 2h or 7d, not {encode(value)}", kind="arguments", path=path
         )
-    return float(seconds)
+    return seconds
 
 
 def _default(value: Value, kind: AskKind, options: tuple[str, ...], path: str) -> str | None:

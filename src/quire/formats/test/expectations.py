@@ -1,0 +1,278 @@
+"""Read the expectations of a case: which part of a run is looked at, and the matcher that it has to fit."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from quire.formats.test import codes
+from quire.formats.test.expected import (
+    STATUSES,
+    STEP_STATUSES,
+    SUBJECTS,
+    TESTS,
+    USED,
+    Absent,
+    AllOf,
+    Check,
+    Contains,
+    Equal,
+    Expect,
+    Fields,
+    FitsSchema,
+    Holds,
+    Items,
+    JsonAt,
+    Limit,
+    Listed,
+    Matcher,
+    Matches,
+    OneOf,
+    Snapshot,
+    Subject,
+)
+from quire.formats.test.fields import shown, visible
+from quire.formats.yaml import EXPR, Entry, Mapping, Node, Scalar, Sequence, describe
+from quire.safe_regex import MAX_PATTERN, can_match
+from quire.schema_limits import problem_of
+
+if TYPE_CHECKING:
+    from quire.formats.test.fields import TestFields
+    from quire.source import Span
+    from quire.values import Value
+
+_TESTS = frozenset(TESTS)
+_COUNTS = frozenset(("most", "least"))
+_WHOLE: tuple[Subject, ...] = ("output", "artifact", "error")
+_BY_STEP: tuple[Subject, ...] = ("prompts", "asked")
+_LISTS: tuple[Subject, ...] = ("refused", "events", "warnings")
+
+
+class ExpectReader:
+    """Reads `expect`."""
+
+    def __init__(self, fields: TestFields) -> None:
+        self._fields = fields
+        self._matchers = MatcherReader(fields)
+
+    def expect(self, entry: Entry) -> Expect | None:
+        """Read all expectations; None if the value is not a mapping."""
+        help = "write expect: {status: …}, or expect: todo for a draft"
+        node = self._fields.mapping(entry, "expect", help)
+        if node is None:
+            return None
+        checks: list[Check] = []
+        for key, one in self._fields.keys(node, SUBJECTS, "expect").items():
+            self._subject(key, one, checks)  # type: ignore[arg-type]
+        return Expect(tuple(checks), entry.key.span)
+
+    def _subject(self, subject: Subject, entry: Entry, checks: list[Check]) -> None:
+        if subject == "that":
+            nodes = self._fields.items(entry, "that")
+            found = ((node, self._fields.formula(node, "an entry of that", codes.MATCHER)) for node in nodes)
+            checks += [Check(subject, Holds(one, node.span), "", node.span) for node, one in found if one]
+        elif subject in _WHOLE:
+            self._add(subject, "", self._matchers.matcher(entry.value), entry, checks)
+        elif subject in ("status", "exit"):
+            self._add(subject, "", self._ending(subject, entry), entry, checks)
+        elif subject in _LISTS:
+            self._add(subject, "", self._list(subject, entry), entry, checks)
+        elif self._as_whole(subject, entry.value):
+            self._add(subject, "", self._matchers.matcher(entry.value), entry, checks)
+        else:
+            self._named(subject, entry, checks)
+
+    def _as_whole(self, subject: Subject, node: Node) -> bool:
+        """Tell whether a matcher stands instead of the names of a subject. Steps never have the names of matchers."""
+        if isinstance(node, Scalar):
+            return bool(node.tag)
+        return subject in _BY_STEP and (isinstance(node, Sequence) or _is_matcher(node))
+
+    def _named(self, subject: Subject, entry: Entry, checks: list[Check]) -> None:
+        node = self._fields.mapping(entry, subject)
+        if node is None:
+            return
+        entries = self._fields.named(node, "a name")
+        if subject == "used":
+            entries = list(self._fields.keys(node, USED, "used").items())
+        for name, one in entries:
+            matcher: Matcher | None
+            if subject == "steps":
+                status = self._fields.choice(one, STEP_STATUSES, f"the status of step {shown(name)}")
+                matcher = None if status is None else Equal(status, one.value.span)
+            elif subject == "calls":
+                matcher = self._calls(one)
+            elif subject == "files":
+                matcher = self._file(name, one)
+            else:
+                matcher = self._matchers.matcher(one.value)
+            self._add(subject, name, matcher, one, checks)
+
+    def _add(self, subject: Subject, name: str, matcher: Matcher | None, entry: Entry, checks: list[Check]) -> None:
+        if matcher is not None:
+            checks.append(Check(subject, matcher, name, entry.key.span))
+
+    def _ending(self, subject: Subject, entry: Entry) -> Matcher | None:
+        if subject == "exit":
+            exit = self._fields.count(entry, "exit", 0)
+            return None if exit is None else Equal(exit, entry.value.span)
+        status = self._fields.choice(entry, STATUSES, "status")
+        return None if status is None else Equal(status, entry.value.span)
+
+    def _list(self, subject: Subject, entry: Entry) -> Matcher | None:
+        node = entry.value
+        if isinstance(node, Sequence):
+            found = [self._matchers.matcher(item) for item in node.items]
+            return Listed(tuple(one for one in found if one is not None), node.span)
+        if _is_matcher(node) or (isinstance(node, Scalar) and node.tag):
+            return self._matchers.matcher(node)
+        self._fields.wrong(subject, "a list", node, visible(entry), "write [ ] around it")
+        return None
+
+    def _calls(self, entry: Entry) -> Matcher | None:
+        node = entry.value
+        if isinstance(node, Scalar) and node.tag:
+            return self._matchers.matcher(node)
+        if isinstance(node, Scalar):
+            count = self._fields.count(entry, "the number of calls", 0)
+            return None if count is None else Equal(count, node.span)
+        if isinstance(node, Sequence):
+            found = [self._matchers.matcher(item) for item in node.items]
+            return Listed(tuple(one for one in found if one is not None), node.span)
+        matcher = self._matchers.matcher(node)
+        if matcher is None or (node.entries and all(one.key.value in _COUNTS for one in node.entries)):
+            return matcher
+        return Items(matcher, False, node.span)
+
+    def _file(self, path: str, entry: Entry) -> Matcher | None:
+        if not self._fields.path(path, "the path", entry.key.span):
+            return None
+        if isinstance(entry.value, Scalar) and entry.value.value is None and not entry.value.tag:
+            return Absent(True, entry.key.span)
+        return self._matchers.matcher(entry.value)
+
+
+def _is_matcher(node: Node) -> bool:
+    return isinstance(node, Mapping) and bool(node.entries) and all(one.key.value in _TESTS for one in node.entries)
+
+
+class MatcherReader:
+    """Reads matchers. The limit of the YAML reader on depth bounds the recursion."""
+
+    def __init__(self, fields: TestFields) -> None:
+        self._fields = fields
+
+    def matcher(self, node: Node) -> Matcher | None:
+        if isinstance(node, Scalar):
+            return self._tagged(node) if node.tag else Equal(node.value, node.span)
+        if isinstance(node, Sequence):
+            return self._sequence(node)
+        tests = [entry for entry in node.entries if entry.key.value in _TESTS]
+        if not tests:
+            return self._mapping(node)
+        if len(tests) == len(node.entries):
+            found = [one for one in map(self._test, tests) if one is not None]
+            return found[0] if len(found) == 1 else AllOf(tuple(found), node.span)
+        other = next(entry.key for entry in node.entries if entry.key.value not in _TESTS)
+        nearest = self._fields.suggestions.nearest(other.text, TESTS)
+        help = f"did you mean {nearest}?" if nearest else "all keys are matchers, or none; json: {…} looks into a value"
+        message = f"{shown(other.text)} stands beside the matcher {tests[0].key.text}"
+        self._report(message, other.span, help)
+        return None
+
+    def _report(self, message: str, span: Span, help: str = "") -> None:
+        self._fields.report(codes.MATCHER, message, span, help)
+
+    def _tagged(self, node: Scalar) -> Matcher | None:
+        if node.tag == EXPR:
+            formula = self._fields.formula(node, EXPR)
+            return None if formula is None else Holds(formula, node.span)
+        if node.text:
+            self._report("nothing stands after !snapshot", node.body, "the value is kept beside the test")
+            return None
+        return Snapshot(node.span)
+
+    def _sequence(self, node: Sequence) -> Matcher | None:
+        found = [self.matcher(item) for item in node.items]
+        kept = [one for one in found if one is not None]
+        values = [one.value for one in kept if isinstance(one, Equal)]
+        return Equal(values, node.span) if len(values) == len(kept) else Listed(tuple(kept), node.span)
+
+    def _mapping(self, node: Mapping) -> Matcher | None:
+        found = [(name, self.matcher(entry.value)) for name, entry in self._fields.named(node, "a key")]
+        kept = [(name, one) for name, one in found if one is not None]
+        values = {name: one.value for name, one in kept if isinstance(one, Equal)}
+        return Equal(values, node.span) if len(values) == len(kept) else Fields(tuple(kept), node.span)
+
+    def _test(self, entry: Entry) -> Matcher | None:
+        node, key = entry.value, entry.key.value
+        match key:
+            case "contains" | "not_contains":
+                return Contains(self._parts(node, str(key)), key == "not_contains", node.span)
+            case "matches":
+                return self._matches(entry)
+            case "json":
+                return self._json(entry)
+            case "schema":
+                return self._schema(entry)
+            case "most" | "least":
+                return self._limit(entry, str(key))
+            case "any" | "all":
+                return self._several(entry, str(key))
+            case _:
+                absent = self._fields.flag(entry, "absent")
+                return None if absent is None else Absent(absent, node.span)
+
+    def _parts(self, node: Node, key: str) -> tuple[Value, ...]:
+        nodes = node.items if isinstance(node, Sequence) else (node,)
+        if not nodes or any(isinstance(one, Scalar) and one.value in ("", None) and not one.tag for one in nodes):
+            self._report(f"{key} is empty, so it says nothing", node.span)
+        return tuple(self._fields.value(one) for one in nodes)
+
+    def _matches(self, entry: Entry) -> Matcher | None:
+        pattern = self._fields.text(entry, "matches")
+        if pattern is None:
+            return None
+        if not can_match(pattern):
+            if len(pattern) > MAX_PATTERN:
+                self._report(f"the pattern is longer than {MAX_PATTERN:,} characters", visible(entry))
+            else:
+                help = "RE2 has no look-around and no back references; a bracket itself is written \\("
+                self._report("the pattern is not valid", visible(entry), help)
+            return None
+        return Matches(pattern, entry.value.span)
+
+    def _json(self, entry: Entry) -> Matcher | None:
+        node = self._fields.mapping(entry, "json", 'write {json: {"a.b": …}}')
+        if node is None:
+            return None
+        found = [(path, self.matcher(one.value)) for path, one in self._fields.named(node, "a path")]
+        return JsonAt(tuple((path, one) for path, one in found if one is not None), node.span)
+
+    def _schema(self, entry: Entry) -> Matcher | None:
+        before = len(self._fields.diagnostics)
+        schema = self._fields.values(entry, "schema")
+        if len(self._fields.diagnostics) > before:
+            return None
+        if problem := problem_of(schema):
+            self._report(f"the schema cannot be used: {problem}", entry.key.span)
+            return None
+        return FitsSchema(schema, entry.value.span)
+
+    def _limit(self, entry: Entry, key: str) -> Matcher | None:
+        node = entry.value
+        value = node.value if isinstance(node, Scalar) and not isinstance(node.value, bool) else None
+        if isinstance(value, int | float) and abs(value) <= 1e15:
+            return Limit(float(value), key == "least", node.span)
+        self._report(f"{key} must be a number, not {describe(node)}", visible(entry))
+        return None
+
+    def _several(self, entry: Entry, key: str) -> Matcher | None:
+        node = entry.value
+        if not isinstance(node, Sequence):
+            one = self.matcher(node)
+            return None if one is None else Items(one, key == "all", node.span)
+        found = [self.matcher(item) for item in node.items]
+        if not found:
+            self._report(f"{key} is empty, so it says nothing", node.span)
+        kept = tuple(one for one in found if one is not None)
+        return OneOf(kept, node.span) if key == "any" else AllOf(kept, node.span)

@@ -1,0 +1,245 @@
+"""Read keys and values of a test file, and report those of the wrong kind.
+
+The methods of `TestFields` report a problem and return None or an empty value, so that a reader goes on and finds the
+next problem too.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection
+from typing import TYPE_CHECKING
+
+from quire.diagnostics import Code, Findings
+from quire.durations import seconds_of
+from quire.expr import ExprSyntaxError, compile, reads
+from quire.expr import parse as parse_expression
+from quire.expr.errors import EXPRESSION_SYNTAX
+from quire.formats.near_names import word_fix
+from quire.formats.test import codes
+from quire.formats.test.expected import EXPRESSION_NAMES
+from quire.formats.yaml import EXPR, Entry, Mapping, Node, Scalar, Sequence, describe, place
+from quire.formats.yaml.codes import MISPLACED_TAG
+from quire.patterns import late_pattern
+from quire.plan.pipeline_work import Formula
+from quire.source import Source, Span
+from quire.wording import LONGEST_QUOTED, cut, did_you_mean
+
+if TYPE_CHECKING:
+    from quire.values import Value
+
+_DRIVE = late_pattern(r"[A-Za-z]:")
+_HIDDEN = late_pattern("[\x00-\x1f\x7f]", re.ASCII)
+LONGEST_PATH = 1000
+
+
+def shown(text: str) -> str:
+    """Return a text in quotes, cut if it is long."""
+    return f'"{cut(text, LONGEST_QUOTED, LONGEST_QUOTED - 3)}"'
+
+
+def visible(entry: Entry) -> Span:
+    """Return where to point for a value: at its key if the value is empty."""
+    return entry.value.span if entry.value.span.start < entry.value.span.end else entry.key.span
+
+
+class TestFields(Findings):
+    """One reading: its source, its findings, and the expressions that were parsed so far."""
+
+    __test__ = False
+
+    def __init__(self, source: Source) -> None:
+        super().__init__()
+        self.source = source
+        self._formulas: dict[str, Formula | None] = {}
+
+    def wrong(self, what: str, wanted: str, node: Node, span: Span | None = None, help: str = "") -> None:
+        """Report a value of the wrong kind."""
+        if not help and isinstance(node, Scalar) and node.text and "text" in wanted and not node.tag:
+            help = f'write "{node.text}" if it is meant as text' if len(node.text) <= LONGEST_QUOTED else ""
+        self.report(codes.SYNTAX, f"{what} must be {wanted}, not {describe(node)}", span or node.span, help)
+
+    def keys(self, node: Mapping, known: Collection[str], what: str, help: str = "") -> dict[str, Entry]:
+        """Return the entries by key; unknown keys are reported, with the nearest known one or `help`."""
+        found: dict[str, Entry] = {}
+        for entry in node.entries:
+            name = entry.key.value
+            if isinstance(name, str) and name in known:
+                found[name] = entry
+            else:
+                self.unknown_key(entry.key, known, what, node, help)
+        return found
+
+    def unknown_key(self, key: Scalar, known: Collection[str], what: str, around: Mapping, help: str = "") -> None:
+        nearest = self.suggestions.nearest(key.text, known)
+        fix = word_fix(key.text, known, key.span) if nearest else ()
+        # A key that is already present cannot be what another one was meant to be.
+        fix = tuple(edit for edit in fix if around.get(edit.new) is None)
+        help = did_you_mean(nearest) or help or f"the keys are {', '.join(known)}"
+        self.report(codes.UNKNOWN_KEY, f"{shown(key.text)} is not a key of {what}", key.span, help, fix)
+
+    def missing(
+        self, message: str, node: Mapping, entries: Collection[str], help: str, span: Span | None = None
+    ) -> None:
+        """Report a key that is needed, unless one of the unknown keys may be meant for it."""
+        if len(entries) == len(node.entries):
+            self.report(codes.SYNTAX, message, span or node.span, help)
+
+    def mapping(self, entry: Entry, what: str, help: str = "") -> Mapping | None:
+        if isinstance(entry.value, Mapping):
+            return entry.value
+        self.wrong(what, "a mapping", entry.value, visible(entry), help)
+        return None
+
+    def items(self, entry: Entry, what: str, help: str = "") -> tuple[Node, ...]:
+        if isinstance(entry.value, Sequence):
+            return entry.value.items
+        self.wrong(what, "a list", entry.value, visible(entry), help or "write [ ] around it")
+        return ()
+
+    def named(self, mapping: Mapping, what: str) -> list[tuple[str, Entry]]:
+        """Return the entries by name. A number is taken as it is written: labels of steps often are numbers."""
+        found: list[tuple[str, Entry]] = []
+        for entry in mapping.entries:
+            name = entry.key.value
+            if isinstance(name, str):
+                found.append((name, entry))
+            elif name is None or isinstance(name, bool):
+                self.wrong(what, "text", entry.key)
+            else:
+                found.append((entry.key.text, entry))
+        return found
+
+    def text(self, entry: Entry, what: str, *, empty: bool = False) -> str | None:
+        return self.text_of(entry.value, what, visible(entry), empty=empty)
+
+    def text_of(self, node: Node, what: str, span: Span | None = None, *, empty: bool = False) -> str | None:
+        if isinstance(node, Scalar) and isinstance(node.value, str) and not node.tag:
+            if node.value or empty:
+                return node.value
+            self.report(codes.SYNTAX, f"{what} is empty", span or node.span)
+        else:
+            self.wrong(what, "text", node, span)
+        return None
+
+    def label(self, entry: Entry, what: str) -> str | None:
+        """Return a text, or a number as it is written."""
+        node = entry.value
+        if isinstance(node, Scalar) and not node.tag and isinstance(node.value, int | float) and node.value is not True:
+            return node.text
+        return self.text(entry, what)
+
+    def texts(self, entry: Entry, what: str) -> tuple[str, ...]:
+        found = (self.text_of(node, f"an entry of {what}") for node in self.items(entry, what))
+        return tuple(text for text in found if text is not None)
+
+    def flag(self, entry: Entry, what: str) -> bool | None:
+        node = entry.value
+        if isinstance(node, Scalar) and isinstance(node.value, bool):
+            return node.value
+        self.wrong(what, "true or false", node, visible(entry))
+        return None
+
+    def number(self, entry: Entry, what: str, most: float | None = None) -> float | None:
+        """Return a number that is at least 0."""
+        node = entry.value
+        value = node.value if isinstance(node, Scalar) and not isinstance(node.value, bool) else None
+        if isinstance(value, int | float) and 0 <= value <= (1e15 if most is None else most):
+            return float(value)
+        wanted = "a number of at least 0" if most is None else f"a number from 0 to {most:g}"
+        self.wrong(what, wanted, node, visible(entry))
+        return None
+
+    def count(self, entry: Entry, what: str, least: int = 1) -> int | None:
+        node = entry.value
+        if isinstance(node, Scalar) and type(node.value) is int and least <= node.value <= 10**9:
+            return node.value
+        self.wrong(what, f"a whole number of at least {least}", node, visible(entry))
+        return None
+
+    def choice(self, entry: Entry, options: Collection[str], what: str) -> str | None:
+        return self.choice_of(entry.value, options, what, visible(entry))
+
+    def choice_of(self, node: Node, options: Collection[str], what: str, span: Span | None = None) -> str | None:
+        value = node.value if isinstance(node, Scalar) and not node.tag else None
+        if isinstance(value, str) and value in options:
+            return value
+        wanted = f"one of {', '.join(options)}" if len(options) > 2 else " or ".join(options)
+        if isinstance(value, str):
+            nearest = self.suggestions.nearest(value, options)
+            message = f"{what} must be {wanted}, not {shown(value)}"
+            fix = word_fix(value, options, node.span) if nearest else ()
+            self.report(codes.SYNTAX, message, span or node.span, did_you_mean(nearest), fix)
+        else:
+            self.wrong(what, wanted, node, span)
+        return None
+
+    def duration(self, entry: Entry, what: str) -> float | None:
+        """Return a duration in seconds."""
+        node = entry.value
+        if isinstance(node, Scalar) and isinstance(node.value, str) and not node.tag:
+            seconds = seconds_of(node.value)
+            if seconds is not None:
+                return seconds
+        text = shown(node.text) if isinstance(node, Scalar) and node.text else describe(node)
+        self.report(codes.SYNTAX, f"{what} must be a time such as 20ms, 30m, 48h or 7d, not {text}", visible(entry))
+        return None
+
+    def value(self, node: Node) -> Value:
+        """Return the value of a node without tags. The reader's limit on depth bounds the recursion."""
+        if isinstance(node, Scalar):
+            if node.tag:
+                message = f"{node.tag} cannot stand here: it is for expectations"
+                self.report(MISPLACED_TAG, message, node.span)
+                return None
+            return node.value
+        if isinstance(node, Sequence):
+            return [self.value(item) for item in node.items]
+        return {name: self.value(entry.value) for name, entry in self.named(node, "a key")}
+
+    def values(self, entry: Entry, what: str) -> dict[str, Value]:
+        node = self.mapping(entry, what)
+        return {} if node is None else {name: self.value(one.value) for name, one in self.named(node, "a name")}
+
+    def path(self, text: str, what: str, span: Span) -> bool:
+        """Tell whether a path stays below the folder that it begins in; report it otherwise."""
+        parts = text.replace("\\", "/").split("/")
+        outside = text.startswith(("/", "\\", "~")) or ".." in parts or _DRIVE.match(text)
+        if not outside and 0 < len(text) <= LONGEST_PATH and not _HIDDEN.search(text):
+            return True
+        if outside:
+            help = "name a file below the folder of the test, without .. and without a leading /"
+            self.report(codes.OUTSIDE, f"{what} {shown(text)} leaves the folder", span, help)
+        else:
+            self.report(codes.SYNTAX, f"{what} {shown(text)} cannot be the name of a file", span)
+        return False
+
+    def formula(self, node: Node, what: str, code: Code = codes.SYNTAX) -> Formula | None:
+        """Read an expression, with or without its tag."""
+        if isinstance(node, Scalar) and node.tag in ("", EXPR) and isinstance(node.value, str):
+            text = node.text
+            if text in self._formulas:
+                known = self._formulas[text]
+                return known and Formula(text, known.compiled, node.body)
+            formula = self._formulas[text] = self._parsed(node)
+            return formula
+        self.report(code, f"{what} must be an expression, not {describe(node)}", node.span, 'write !expr "…"')
+        return None
+
+    def _parsed(self, scalar: Scalar) -> Formula | None:
+        text = scalar.text
+        try:
+            expression = parse_expression(text, dialect=True)
+        except ExprSyntaxError as error:
+            # An error about the end of the text points one character after it, which is not part of the text.
+            part = Span(min(error.span.start, len(text)), min(error.span.end, len(text)))
+            self.report(EXPRESSION_SYNTAX, error.message, place(self.source, scalar, part), error.help)
+            return None
+        for read in reads(expression):
+            if read.path[0] not in EXPRESSION_NAMES:
+                nearest = self.suggestions.nearest(read.path[0], EXPRESSION_NAMES)
+                message = f"{shown(read.path[0])} is not a name that an expectation can read"
+                help = did_you_mean(nearest) or f"there are {', '.join(EXPRESSION_NAMES)}"
+                self.report(codes.MATCHER, message, place(self.source, scalar, read.span), help)
+                return None
+        return Formula(text, compile(expression), scalar.body)

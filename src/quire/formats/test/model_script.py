@@ -1,0 +1,170 @@
+"""Read the scripted replies of a model, by step or in a list."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
+
+from quire.formats.test import codes
+from quire.formats.test.fields import visible
+from quire.formats.test.script_parts import Entries, ScriptParts
+from quire.formats.test.syntax import Entry as Reply
+from quire.formats.test.syntax import Script
+from quire.formats.yaml import Entry, Mapping, Node, Scalar, Sequence
+from quire.plan.ways import typed_way
+from quire.values import Value, encode
+
+if TYPE_CHECKING:
+    from quire.source import Span
+
+CALL_KEYS = ("path", "contains", "turn", "thread", "item")
+"""The keys that say which call an entry answers, beside its step."""
+SAID_KEYS = ("reply", "text", "tool_calls", "error", "crash", "delay_ms", "usage", "finish_reason", "times")
+STEP_KEYS = (*CALL_KEYS, *SAID_KEYS)
+ENTRY_KEYS = ("step", *CALL_KEYS, "default", *SAID_KEYS)
+USAGE_KEYS = ("input_tokens", "output_tokens", "cost")
+TOOL_CALL_KEYS = ("name", "input")
+FINISH_REASONS = ("stop", "length", "repetition", "content_filter", "tool_calls")
+DEFAULT = "default"
+_SAYS = ("reply", DEFAULT, "error", "tool_calls")
+
+
+class ModelReader(ScriptParts):
+    """Reads `model`."""
+
+    def model(self, entry: Entry) -> Script | None:
+        node = entry.value
+        if isinstance(node, Mapping):
+            replies = [
+                reply
+                for label, one in self.fields.named(node, "the label of a step")
+                for reply in self._step(label, one)
+            ]
+            return Script(tuple(replies), True, node.span)
+        if isinstance(node, Sequence):
+            found = (self._listed(item) for item in node.items)
+            return Script(tuple(reply for reply in found if reply is not None), False, node.span)
+        self.fields.wrong("model", "a mapping by step, or a list of replies", node, visible(entry))
+        return None
+
+    def _step(self, label: str, entry: Entry) -> list[Reply]:
+        """Read the replies to one step; those of the label `default` answer every call that nothing else answers."""
+        nodes = entry.value.items if isinstance(entry.value, Sequence) else (entry.value,)
+        replies = []
+        step = typed_way(label)
+        for node in nodes:
+            reply: Reply | None
+            if isinstance(node, Mapping):
+                help = "a JSON object as a reply is written reply: {…}"
+                reply = self._reply(self.fields.keys(node, STEP_KEYS, "a reply", help), node)
+            else:
+                reply = self._bare(node, visible(entry) if node is entry.value else node.span)
+            if reply is None:
+                continue
+            if label == DEFAULT:
+                unlimited = not (isinstance(node, Mapping) and node.find("times"))
+                replies.append(replace(reply, is_default=True, times=None if unlimited else reply.times))
+            else:
+                replies.append(replace(reply, step=step))
+        return replies
+
+    def _listed(self, node: Node) -> Reply | None:
+        if not isinstance(node, Mapping):
+            return self._bare(node, node.span)
+        return self._reply(self.fields.keys(node, ENTRY_KEYS, "a reply"), node)
+
+    def _bare(self, node: Node, span: Span) -> Reply | None:
+        if isinstance(node, Scalar) and isinstance(node.value, str) and not node.tag:
+            return Reply(node.span, reply=node.value, shared=self.shared)
+        help = "a list or a number as a reply is written {reply: …}"
+        if isinstance(node, Scalar) and node.text and not node.tag:
+            help = f'write "{node.text}" for text, or {{reply: {node.text}}} for JSON' if len(node.text) < 60 else help
+        self.fields.wrong("a reply", "text or a mapping", node, span, help)
+        return None
+
+    def _reply(self, entries: Entries, node: Mapping) -> Reply | None:
+        fields = self.fields
+        says = [key for key in _SAYS if key in entries]
+        if len(says) > 1:
+            message = f"a reply has both {says[0]} and {says[1]}"
+            fields.report(codes.SYNTAX, message, entries[says[1]].key.span, "write two entries, one after the other")
+            return None
+        if "text" in entries and "tool_calls" not in entries:
+            place = entries["text"].key.span
+            fields.report(codes.SYNTAX, "text goes with tool_calls", place, "a text alone is a reply: write reply")
+            return None
+        if not says and "crash" not in entries:
+            help = "a call needs one of reply, tool_calls, error, default or crash"
+            fields.missing("the entry has no reply", node, entries, help)
+            return None
+        is_default = DEFAULT in entries
+        picks = next((key for key in ("step", *CALL_KEYS) if key in entries), "")
+        if is_default and picks:
+            message = f"a default answers every call, so it cannot have {picks}"
+            fields.report(codes.SYNTAX, message, entries[picks].key.span, "write reply instead of default")
+            return None
+        return self._with(entries, node, is_default)
+
+    def _with(self, entries: Entries, node: Mapping, is_default: bool) -> Reply:
+        fields, get = self.fields, entries.get
+        texts = {key: fields.label(entries[key], key) or "" for key in ("step", "path", "thread") if key in entries}
+        contains = fields.text(one, "contains") if (one := get("contains")) else None
+        said = get("reply") or get(DEFAULT) or get("text")
+        return Reply(
+            node.span,
+            step=typed_way(texts.get("step", "")),
+            path=texts.get("path", ""),
+            contains=contains or "",
+            turn=fields.count(one, "turn") if (one := get("turn")) else None,
+            thread=texts.get("thread", ""),
+            item=fields.count(one, "item", 0) if (one := get("item")) else None,
+            is_default=is_default,
+            reply=self._sent(said) if said else "",
+            calls=self._calls(one) if (one := get("tool_calls")) else (),
+            error=self.error(one, "error", "model") if (one := get("error")) else None,
+            crash=self.crash(get("crash")),
+            delay=self.delay(get("delay_ms")),
+            usage=self._usage(one) if (one := get("usage")) else {},
+            finish_reason=self._finish_reason(get("finish_reason")),
+            times=self.times(get("times"), None if is_default else 1),
+            shared=self.shared,
+        )
+
+    def _sent(self, entry: Entry) -> str:
+        """Return a reply as the model sends it: a text as it is, any other value as JSON."""
+        node = entry.value
+        if isinstance(node, Scalar) and isinstance(node.value, str) and not node.tag:
+            return node.value
+        return encode(self.fields.value(node))
+
+    def _calls(self, entry: Entry) -> tuple[tuple[str, dict[str, Value]], ...]:
+        fields = self.fields
+        calls: list[tuple[str, dict[str, Value]]] = []
+        nodes = fields.items(entry, "tool_calls")
+        for node in nodes:
+            if not isinstance(node, Mapping):
+                fields.wrong("a tool call", "a mapping with name and input", node)
+                continue
+            entries = fields.keys(node, TOOL_CALL_KEYS, "a tool call")
+            if "name" not in entries:
+                fields.missing("a tool call needs a name", node, entries, "write {name: …, input: {…}}")
+                continue
+            name = fields.text(entries["name"], "the name of a tool")
+            given = fields.values(entries["input"], "input") if "input" in entries else {}
+            if name is not None:
+                calls.append((name, given))
+        if not nodes and isinstance(entry.value, Sequence):
+            fields.report(codes.SYNTAX, "tool_calls is empty", entry.value.span, "a reply without calls is a reply")
+        return tuple(calls)
+
+    def _usage(self, entry: Entry) -> dict[str, float]:
+        node = self.fields.mapping(entry, "usage")
+        if node is None:
+            return {}
+        found = self.fields.keys(node, USAGE_KEYS, "usage")
+        numbers = {key: self.fields.number(one, key) for key, one in found.items()}
+        return {key: number for key, number in numbers.items() if number is not None}
+
+    def _finish_reason(self, entry: Entry | None) -> str:
+        return (self.fields.choice(entry, FINISH_REASONS, "finish_reason") or "") if entry else ""
