@@ -21,6 +21,7 @@ BENCHES = (
     "pipeline",
     "trust",
     "thread",
+    "document_mutation",
     "cluster",
     "authoring",
     "langgraph_peer",
