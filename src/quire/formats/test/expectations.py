@@ -41,10 +41,8 @@ if TYPE_CHECKING:
     from quire.values import Value
 
 _TESTS = frozenset(TESTS)
-_COUNTS = frozenset(("most", "least"))
 _WHOLE: tuple[Subject, ...] = ("output", "artifact", "error")
-_BY_STEP: tuple[Subject, ...] = ("prompts", "asked")
-_LISTS: tuple[Subject, ...] = ("refused", "events", "warnings")
+_LISTS: tuple[Subject, ...] = ("events", "warnings")
 
 
 class ExpectReader:
@@ -74,6 +72,9 @@ class ExpectReader:
             self._add(subject, "", self._matchers.matcher(entry.value), entry, checks)
         elif subject in ("status", "exit"):
             self._add(subject, "", self._ending(subject, entry), entry, checks)
+        elif subject == "refused":
+            names = list(self._fields.texts(entry, "refused"))
+            self._add(subject, "", Equal(names, entry.value.span), entry, checks)
         elif subject in _LISTS:
             self._add(subject, "", self._list(subject, entry), entry, checks)
         elif self._as_whole(subject, entry.value):
@@ -82,14 +83,19 @@ class ExpectReader:
             self._named(subject, entry, checks)
 
     def _as_whole(self, subject: Subject, node: Node) -> bool:
-        """Tell whether a matcher stands instead of the names of a subject. Steps never have the names of matchers."""
+        """Tell whether a matcher stands instead of the names of a subject."""
         if isinstance(node, Scalar):
             return bool(node.tag)
-        return subject in _BY_STEP and (isinstance(node, Sequence) or _is_matcher(node))
+        return subject == "asked" and (isinstance(node, Sequence) or _is_matcher(node))
 
     def _named(self, subject: Subject, entry: Entry, checks: list[Check]) -> None:
         node = self._fields.mapping(entry, subject)
         if node is None:
+            return
+        if subject == "prompts" and _is_matcher(node):
+            test = node.entries[0].key
+            help = 'write the step before it: {"1": {contains: …}}'
+            self._fields.report(codes.MATCHER, f"{test.text} needs the step whose prompt is meant", test.span, help)
             return
         entries = self._fields.named(node, "a name")
         if subject == "used":
@@ -138,10 +144,7 @@ class ExpectReader:
         if isinstance(node, Sequence):
             found = [self._matchers.matcher(item) for item in node.items]
             return Listed(tuple(one for one in found if one is not None), node.span)
-        matcher = self._matchers.matcher(node)
-        if matcher is None or (node.entries and all(one.key.value in _COUNTS for one in node.entries)):
-            return matcher
-        return Items(matcher, False, node.span)
+        return self._matchers.matcher(node)
 
     def _file(self, path: str, entry: Entry) -> Matcher | None:
         if not self._fields.path(path, "the path", entry.key.span):

@@ -39,7 +39,7 @@ SUBJECTS: tuple[Subject, ...] = Subject.__args__  # type: ignore[attr-defined]
 TESTS = ("contains", "not_contains", "matches", "json", "schema", "most", "least", "any", "all", "absent")
 """The keys that make a mapping a matcher."""
 
-EXPRESSION_NAMES = ("value", "row", "inputs", "named", "stores", "calls")
+EXPRESSION_NAMES = ("value", "row", "inputs", "named", "stores", "outputs", "output", "calls")
 """The names that an expression of a test can read."""
 
 STATUSES = ("completed", "failed", "awaiting_input", "paused", "cancelled", "expired", "interrupted")
@@ -181,11 +181,11 @@ class Check(Struct, frozen=True):
     """One expectation: `named: {best: M}` is a check of `named` under the name `best`.
 
     Lists (`refused`, `events`, `warnings`) and whole subjects (`prompts: !snapshot`) have an empty name; each entry of
-    `that` is a check of its own. The matcher of `refused`, `events` and `warnings` is a `Listed` unless a tag or a
-    matcher stands instead of the list.
+    `that` is a check of its own. The matcher of `refused` is an `Equal` with a list of texts, that of
+    `events` and `warnings` a `Listed` unless a tag or a matcher stands instead of the list.
 
-    The matcher of `calls` looks at the number of calls if it `counts`, else at the list of their arguments: a list
-    of the test gives a `Listed`, a mapping an `Items` for some call.
+    The matcher of `calls` looks at the number of calls if it `counts`; a `Listed` looks at the arguments of all calls,
+    one by one, and any other matcher at those of some call.
     """
 
     subject: Subject

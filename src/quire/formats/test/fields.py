@@ -201,10 +201,10 @@ class TestFields(Findings):
         node = self.mapping(entry, what)
         return {} if node is None else {name: self.value(one.value) for name, one in self.named(node, "a name")}
 
-    def path(self, text: str, what: str, span: Span) -> bool:
-        """Tell whether a path stays below the folder that it begins in; report it otherwise."""
+    def path(self, text: str, what: str, span: Span, *, above: bool = False) -> bool:
+        """Tell whether a path stays below the folder that it begins in; report it otherwise. `above` allows `..`."""
         parts = text.replace("\\", "/").split("/")
-        outside = text.startswith(("/", "\\", "~")) or ".." in parts or _DRIVE.match(text)
+        outside = text.startswith(("/", "\\", "~")) or (".." in parts and not above) or _DRIVE.match(text)
         if not outside and 0 < len(text) <= LONGEST_PATH and not _HIDDEN.search(text):
             return True
         if outside:

@@ -96,7 +96,7 @@ class _FileReader:
     def _document(self, entry: Entry) -> Text | None:
         text = self.fields.text(entry, "document")
         place = visible(entry)
-        return Text(text, place) if text is not None and self.fields.path(text, "the path", place) else None
+        return Text(text, place) if text is not None and self.fields.path(text, "the path", place, above=True) else None
 
     def _always(self, entry: Entry) -> tuple[Formula, ...]:
         found = (self.fields.formula(node, "an entry of always") for node in self.fields.items(entry, "always"))

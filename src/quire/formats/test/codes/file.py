@@ -110,8 +110,9 @@ OUTSIDE = _error(
     "TS012",
     "outside-folder",
     "A path that leaves the folder of the test.",
-    "A test reads and writes only files below its own folder, and the files of a case are in a folder made for it.\n"
-    "An absolute path, `..` and a drive letter are refused, because a test file may come from somewhere else.",
+    "A test reads only files below its own folder, and the files of a case are in a folder made for it. An absolute\n"
+    "path, `..` and a drive letter are refused, because a test file may come from somewhere else. Only the document may\n"
+    "be above it, inside of the workspace.",
     "cases:\n  - name: reads\n    files: {../notes.txt: a}\n    expect: {output: a}",
     "cases:\n  - name: reads\n    files: {notes.txt: a}\n    expect: {output: a}",
 )
