@@ -198,6 +198,7 @@ def test_how_many_more_rows_would_decide() -> None:
     more = rows_to_decide(seen)
     assert more.difference == pytest.approx(10 / 98)
     assert more.rows == 89
+    assert rows_to_decide(Comparison(4, 0, 4, 0.0, 1.0)).rows == 2  # 6 to 0 has p = 0.03, 5 to 0 has 0.06
     assert rows_to_decide(Comparison(98, 12, 12, 0.7, 0.7)).difference == 0.05
     assert rows_to_decide(Comparison(98, 12, 12, 0.7, 0.7)).rows == 690
 

@@ -179,7 +179,15 @@ def rows_to_decide(comparison: Comparison) -> MoreRows:
     differing = max((comparison.first_only + comparison.second_only + 1) / (rows + 2), difference)
     spread = math.sqrt(max(0.0, differing - difference * difference))
     needed = ((Z * math.sqrt(differing) + Z_POWER * spread) / difference) ** 2
-    return MoreRows(_about(min(MOST_MORE, max(needed - rows, 0.1 * rows, 1))), difference)
+    more = math.ceil(min(MOST_MORE, max(needed - rows, 0.1 * rows, 1)))
+    while more < MOST_MORE and mcnemar(*_expected(rows + more, differing, difference)) >= ALPHA:
+        more += 1 + more // 20
+    return MoreRows(_about(more), difference)
+
+
+def _expected(rows: int, differing: float, difference: float) -> tuple[int, int]:
+    """Return how many rows would count for each model."""
+    return round(rows * (differing - difference) / 2), round(rows * (differing + difference) / 2)
 
 
 def _about(count: float) -> int:

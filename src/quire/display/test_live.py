@@ -1,0 +1,236 @@
+"""Print live tests: the line before anything is paid, the table of scores, comparisons of models, and standings.
+
+The words are careful: a difference that chance may have made is "not decided", and a judge that was not measured gives
+"advice".
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+import click
+
+from quire.display.tables import age, short, table
+from quire.display.text import duration, one_line
+from quire.display.visible import escaped
+from quire.testing.live.statistics import rows_to_decide
+from quire.testing.live.tries import Status
+from quire.values import encode
+from quire.wording import pluralize
+
+if TYPE_CHECKING:
+    from quire.testing.live.announcement import Announcement
+    from quire.testing.live.calibration import Calibration
+    from quire.testing.live.calibration import Standing as JudgeStanding
+    from quire.testing.live.receipts import Standing
+    from quire.testing.live.report import LiveReport
+    from quire.testing.live.statistics import Interval
+    from quire.testing.live.tries import Pair, Score
+
+_COLOURS = {
+    Status.VERIFIED: "green",
+    Status.FLAKY: "yellow",
+    Status.STALE: "yellow",
+    Status.FAILING: "red",
+    Status.UNVERIFIED: "red",
+}
+_LONGEST = 200
+
+
+def announcement_line(found: Announcement) -> str:
+    """Return the line that stands before a live test: the number of calls, their price at most, the price seen."""
+    models = len(found.models)
+    least, most = found.repeats
+    repeats = f"{most}" if least == most else f"{least} to {most}"
+    runs = f"{found.rows:,} {pluralize('row', found.rows)} × {models} {pluralize('model', models)} × {repeats}"
+    if found.calls == found.tries:
+        counted = f"{runs} = {found.tries:,} {pluralize('call', found.tries)}"
+    else:
+        calls = "without a bound on calls" if found.calls is None else f"≤ {found.calls:,} calls"
+        counted = f"{runs} = {found.tries:,} {pluralize('run', found.tries)}, {calls}"
+    judged = f" and {found.judge_calls:,} of judges" if found.judge_calls else ""
+    bound = f"≤ {dollars(found.bound)} (bound)" if found.bound is not None else f"no bound: {found.why or 'not known'}"
+    seen = f", about {dollars(found.seen)} (seen)" if found.seen is not None else ""
+    budget = f", budget {dollars(found.budget)}" if found.budget is not None else ""
+    return one_line(f"PAID: {counted}{judged}, {bound}{seen}{budget}")
+
+
+def report_text(report: LiveReport, colour: bool = False) -> str:
+    """Return a live test as a person reads it; ends with a line end."""
+    blocks = [_case(case, report, colour) for case in dict.fromkeys(one.case for one in report.scores)]
+    pairs = [f"  {pair_sentence(pair)}" for pair in (*report.pairs, *report.baseline)]
+    if pairs:
+        blocks.append(["Compared by rows", *pairs])
+    notes = list(_notes(report))
+    if notes:
+        blocks.append(notes)
+    blocks.append([_total(report)])
+    return "\n".join("\n".join(block) + "\n" for block in blocks)
+
+
+def report_json(report: LiveReport) -> str:
+    """Return a live test for programs, and as a baseline for later ones; one line."""
+    return escaped(encode(report.as_value())) + "\n"
+
+
+def pair_sentence(pair: Pair) -> str:
+    """Say which of two models is better, if that is decided, and otherwise how many more rows would decide it."""
+    found = pair.comparison
+    first, second = short(pair.first, 60), short(pair.second, 60)
+    if not found.rows:
+        return f"{first} and {second}: no row was tried on both"
+    rates = f"{first} {percent(found.first_rate)}, {second} {percent(found.second_rate)}"
+    ways = f"{found.first_only} to {found.second_only} of {found.rows} {pluralize('row', found.rows)}, p {_p(found.p)}"
+    if found.decided:
+        better = first if found.first_only > found.second_only else second
+        return f"{rates} ({ways}): {better} is better"
+    more = rows_to_decide(found)
+    about = f"about {more.rows:,} more {pluralize('row', more.rows)}"
+    points = f"{more.difference * 100:.0f} points"
+    return f"{rates} ({ways}): not decided: {about} would decide a difference of {points}"
+
+
+def standings_text(standings: Sequence[Standing], now: float, colour: bool = False) -> str:
+    """Return what is known of all live cases without asking a model; ends with a line end."""
+    rows = []
+    for one in standings:
+        receipt = one.receipt
+        counts = f"{receipt.passed}/{receipt.tried}" if receipt else ""
+        ago = f"{age(now - receipt.at)} ago" if receipt else ""
+        why = f"{' and '.join(one.changed)} changed" if one.changed else ""
+        rows.append([one.status, short(f"{one.file}: {one.case}", 80), short(one.model, 60), counts, ago, why])
+    header = ["status", "case", "model", "passed", "measured", ""]
+    lines = table(rows, header, right=frozenset({3}), style=lambda cell, column: _painted(cell, column == 0 and colour))
+    return "\n".join(lines) + "\n" if rows else "no case has live terms\n"
+
+
+def calibration_text(name: str, found: Calibration, standing: JudgeStanding) -> str:
+    """Return how well a judge agrees with people; ends with a line end."""
+    agreement, measured = found.agreement, found.kappa
+    consistent = "not measured" if found.consistency is None else percent(found.consistency)
+    kappa = (
+        "undefined: all labels are the same"
+        if measured is None
+        else f"{measured.value:.2f} ({_span(measured.interval)})"
+    )
+    rows = [
+        ["labels of people", f"{agreement.count}, {percent(agreement.base_rate)} of them pass"],
+        ["agreement", percent(agreement.observed)],
+        ["kappa", kappa],
+        ["passes what people pass", _maybe(agreement.true_pass_rate)],
+        ["fails what people fail", _maybe(agreement.true_fail_rate)],
+        ["agrees with itself", f"{consistent}, {found.repeats} {pluralize('repeat', found.repeats)}"],
+        ["no verdict", f"{found.no_verdicts} of {agreement.count * found.repeats}"],
+    ]
+    verdict = "It may fail cases" if standing.gates else "Its verdicts are advice"
+    head = f"{one_line(name)} on {one_line(found.model)}"
+    return "\n".join([head, *(f"  {line}" for line in table(rows)), f"{verdict}: {one_line(standing.reason)}."]) + "\n"
+
+
+def dollars(amount: float | None) -> str:
+    """Format money: cents, and more digits only for less than ten cents."""
+    if amount is None:
+        return "unknown"
+    if amount == 0:
+        return "$0"
+    digits = 2 if amount >= 0.1 else min(8, 1 - math.floor(math.log10(amount)))
+    return f"${amount:,.{digits}f}"
+
+
+def percent(rate: float) -> str:
+    """Format a rate. 99.96 % is not shown as all."""
+    shown = f"{rate * 100:.1f}".removesuffix(".0")
+    if shown == "100" and rate < 1:
+        return "> 99.9 %"
+    return "< 0.1 %" if shown == "0" and rate > 0 else f"{shown} %"
+
+
+def _case(case: str, report: LiveReport, colour: bool) -> list[str]:
+    scores = [one for one in report.scores if one.case == case]
+    least, times = scores[0].passes, scores[0].repeats
+    share = f", pass ≥ {percent(least)}" if least < 1 else ""
+    header = ["status", "model", "passed", "95 %", f"pass^{times}", "tokens", "cost", "p50", "p95"]
+    rows = [_row(one) for one in scores]
+    right = frozenset({2, 4, 5, 6, 7, 8})
+    lines = table(rows, header, right=right, style=lambda cell, column: _painted(cell, column == 0 and colour))
+    out = [f"{short(case, _LONGEST)}{share}", *(f"  {line}" for line in lines)]
+    for one in scores:
+        out += [f"    {short(one.model, 60)}: {line}" for line in _remarks(one)]
+    return out
+
+
+def _row(one: Score) -> list[str]:
+    return [
+        one.status,
+        short(one.model, 60),
+        f"{one.passed}/{one.tried}",
+        _range(one.interval) if one.tried else "",
+        "" if one.pass_all is None else percent(one.pass_all),
+        f"{one.input_tokens:,}+{one.output_tokens:,}",
+        dollars(one.cost),
+        "" if one.seconds_half is None else duration(one.seconds_half),
+        "" if one.seconds_most is None else duration(one.seconds_most),
+    ]
+
+
+def _remarks(one: Score) -> Iterator[str]:
+    if one.stopped and one.tried:
+        yield f"{one.stopped:,} of {one.stopped + one.tried + one.lost:,} tries were not made"
+    if one.lost:
+        yield f"{one.lost} {pluralize('try', one.lost) if one.lost == 1 else 'tries'} lost: not counted"
+    if one.status is Status.FLAKY:
+        yield "note[TS152]: the same row passes at one time and fails at another"
+    if one.undecided:
+        yield f"note[TS151]: not decided: the interval holds {percent(one.passes)}"
+    passed, failed, none = one.advice
+    if passed or failed or none:
+        yield f"advice of the judge: {passed} pass, {failed} fail, {none} without a verdict"
+    yield from (short(problem, _LONGEST) for problem in one.problems)
+
+
+def _notes(report: LiveReport) -> Iterator[str]:
+    for judge in report.judges:
+        name = f"judge {short(judge.judge, 80)} on {short(judge.model, 60)}"
+        if judge.gates:
+            yield f"{name} may fail cases: {one_line(judge.reason)}"
+        else:
+            yield f"warning[TS150]: {name} gives advice only: {one_line(judge.reason)}"
+    for model, reason in report.given_up.items():
+        yield f"{short(model, 60)} was given up: {short(reason, _LONGEST)}"
+    for skipped in report.skipped:
+        yield f"not tried: {short(skipped.case, 120)}: {short(skipped.reason, _LONGEST)}"
+
+
+def _total(report: LiveReport) -> str:
+    made = f"{report.made:,} of {report.planned:,} {'try' if report.planned == 1 else 'tries'}"
+    spent = f"{dollars(report.spent)} spent"
+    if report.unpriced:
+        spent += f", and {report.unpriced:,} {pluralize('call', report.unpriced)} without a known price"
+    if report.interrupted:
+        return f"interrupted after {made}, {spent}"
+    if report.budget_reached:
+        return f"stopped: the budget of {dollars(report.budget)} is used up after {made}, {spent}"
+    return f"{made}, {spent}"
+
+
+def _painted(cell: str, coloured: bool) -> str:
+    colour = next((colour for status, colour in _COLOURS.items() if status == cell), None)
+    return click.style(cell, fg=colour) if coloured and colour else cell
+
+
+def _range(interval: Interval) -> str:
+    return f"{interval.low * 100:.1f}–{interval.high * 100:.1f} %"
+
+
+def _span(interval: Interval) -> str:
+    return f"{interval.low:.2f} to {interval.high:.2f}"
+
+
+def _maybe(rate: float | None) -> str:
+    return "no such labels" if rate is None else percent(rate)
+
+
+def _p(value: float) -> str:
+    return "< 0.001" if value < 0.001 else f"= {value:.3f}"
