@@ -98,7 +98,8 @@ board.test.yaml: greets
     local:qwen.gguf: output: it does not contain “bread”
 
 Compared by rows
-  anthropic:claude-haiku-5-5 100 %, local:qwen.gguf 8.3 % (4 to 0 of 4 rows, p = 0.125): not decided: about 2 more rows would decide a difference of 100 points
+  anthropic:claude-haiku-5-5 100 %, local:qwen.gguf 8.3 % (4 to 0 of 4 rows, p = 0.125)
+    not decided: about 2 more rows would decide a difference of 100 points
 
 warning[TS150]: judge tone on openai:gpt-6.1-sol gives advice only: it was never compared with people
 not tried: board.test.yaml: then: it acts on a run that rests
@@ -131,7 +132,8 @@ def test_how_a_test_ended() -> None:
         (
             Comparison(40, 2, 9, 0.6, 0.775),
             snapshot(
-                "a:one 60 %, b:two 77.5 % (2 to 9 of 40 rows, p = 0.065): not decided: about 31 more rows would decide a difference of 18 points"
+                "a:one 60 %, b:two 77.5 % (2 to 9 of 40 rows, p = 0.065): not decided: about 31 more rows would "
+                "decide a difference of 18 points"
             ),
         ),
         (
@@ -141,7 +143,8 @@ def test_how_a_test_ended() -> None:
         (
             Comparison(100, 5, 5, 0.6, 0.6),
             snapshot(
-                "a:one 60 %, b:two 60 % (5 to 5 of 100 rows, p = 1.000): not decided: about 240 more rows would decide a difference of 5 points"
+                "a:one 60 %, b:two 60 % (5 to 5 of 100 rows, p = 1.000): not decided: about 240 more rows would "
+                "decide a difference of 5 points"
             ),
         ),
         (Comparison(0, 0, 0, 0.0, 0.0), snapshot("a:one and b:two: no row was tried on both")),
@@ -165,7 +168,8 @@ def test_the_line_before_paying() -> None:
     )
     several = [replace(one, calls=3, judge_calls=1, judge_cost=0.001) for one in FORECASTS]
     assert announcement_line(announce(terms, "abc", several, 2.0)) == snapshot(
-        "PAID: 40 rows × 3 models × 5 = 600 runs, ≤ 1,800 calls and 600 of judges, ≤ $4.68 (bound), about $1.32 (seen), budget $2.00"
+        "PAID: 40 rows × 3 models × 5 = 600 runs, ≤ 1,800 calls and 600 of judges, ≤ $4.68 (bound), about "
+        "$1.32 (seen), budget $2.00"
     )
     unknown = [
         *FORECASTS[:2],

@@ -60,7 +60,7 @@ def announcement_line(found: Announcement) -> str:
 def report_text(report: LiveReport, colour: bool = False) -> str:
     """Return a live test as a person reads it; ends with a line end."""
     blocks = [_case(case, report, colour) for case in dict.fromkeys(one.case for one in report.scores)]
-    pairs = [f"  {pair_sentence(pair)}" for pair in (*report.pairs, *report.baseline)]
+    pairs = [line for pair in (*report.pairs, *report.baseline) for line in _pair(pair)]
     if pairs:
         blocks.append(["Compared by rows", *pairs])
     notes = list(_notes(report))
@@ -90,6 +90,13 @@ def pair_sentence(pair: Pair) -> str:
     about = f"about {more.rows:,} more {pluralize('row', more.rows)}"
     points = f"{more.difference * 100:.0f} points"
     return f"{rates} ({ways}): not decided: {about} would decide a difference of {points}"
+
+
+def _pair(pair: Pair) -> Iterator[str]:
+    rates, _, verdict = pair_sentence(pair).partition("): ")
+    yield f"  {rates})" if verdict else f"  {rates}"
+    if verdict:
+        yield f"    {verdict}"
 
 
 def standings_text(standings: Sequence[Standing], now: float, colour: bool = False) -> str:
