@@ -66,7 +66,7 @@ def test_decisions_have_the_words_and_lines_of_the_author() -> None:
     ]
     assert labels(TAGLINE, "arms") == ['step 3: if __elicit_step_2 == "yes"', "step 3: else"]
     assert labels(TAGLINE, "answers") == ["step 2 answered yes", "step 2 answered no"]
-    assert labels(TAGLINE, "prompts") == [f"step {one}: a test looks at its prompt" for one in ("1", "3a", "3b")]
+    assert labels(TAGLINE, "prompts") == [f"step {one}: its prompt is looked at" for one in ("1", "3a", "3b")]
     source = Source.of(TAGLINE)
     lines = {one.label: source.line(source.position(one.span.start).line) for one in decisions(TAGLINE)}
     assert lines["step 3: else"] == "```else```"

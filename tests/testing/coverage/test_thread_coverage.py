@@ -40,7 +40,7 @@ QUIET = ({"who": "bob"}, Scripted({"turn 1": CHEAP}))
 
 def test_decisions_have_the_words_and_places_of_the_author() -> None:
     assert labels(TEXT, "steps") == ["thread main"]
-    assert labels(TEXT, "prompts") == ["a test looks at a prompt of the thread"]
+    assert labels(TEXT, "prompts") == ["a prompt of the thread is looked at"]
     assert labels(TEXT, "errors") == ["a call is refused"]
     assert labels(TEXT, "grants") == [
         "rye.execute.tool.rye.file-system.read is used",

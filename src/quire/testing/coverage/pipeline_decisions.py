@@ -93,7 +93,7 @@ class _Step:
 
     def _agent(self, work: Agent) -> Iterator[Decision]:
         at = self._at("prompt")
-        yield self._decision("prompts", "", "", "a test looks at its prompt", at)
+        yield self._decision("prompts", "", "", "its prompt is looked at", at)
         if work.schema is not None:
             schema = self._at("schema")
             yield self._decision("errors", "reply", "repaired", "a reply that does not fit is sent back", schema)

@@ -22,7 +22,7 @@ def playbook_decisions(plan: Plan, source: Source) -> Iterator[Decision]:
         name = f"step {step.label}"
         yield Decision("steps", path, "", "", f"{name}: {step.title}" if step.title else name, step.span)
         if step.work is not None and step.work.asks_model:
-            yield Decision("prompts", path, "", "", f"{name}: a test looks at its prompt", step.span)
+            yield Decision("prompts", path, "", "", f"{name}: its prompt is looked at", step.span)
         if step.ask is not None:
             place = tree.elicitation.span if tree and tree.elicitation else step.span
             options = [(template_text(option), place) for option in step.ask.options]

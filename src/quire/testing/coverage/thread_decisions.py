@@ -26,7 +26,7 @@ def thread_decisions(plan: Plan, source: Source) -> Iterator[Decision]:
     tree = parse(source).partial
     at = tree.name.span if tree.name else tree.root
     yield Decision("steps", THREAD_PATH, "", "", f"thread {thread.name}", at)
-    yield Decision("prompts", THREAD_PATH, "", "", "a test looks at a prompt of the thread", at)
+    yield Decision("prompts", THREAD_PATH, "", "", "a prompt of the thread is looked at", at)
     place = tree.permissions.span if tree.permissions else at
     yield Decision("errors", THREAD_PATH, "call", "refused", "a call is refused", place)
     for number, granted in enumerate(thread.permissions, 1):

@@ -1,0 +1,67 @@
+"""Show the coverage of documents: a table with one row for each document, the missing decisions, and JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from quire.display.diagnostics import Findings, printer
+from quire.display.tables import table
+from quire.display.text import one_line
+from quire.testing.coverage.decisions import KINDS
+from quire.testing.coverage.report import ALL, uncovered_findings
+from quire.wording import pluralize
+
+if TYPE_CHECKING:
+    from quire.testing.coverage.report import DocumentCoverage, Share
+    from quire.values import Value
+
+COLUMNS = (ALL, *KINDS)
+NONE = "-"
+_LISTED = 60
+"""Missing decisions that are listed for one document."""
+
+
+def coverage_page(coverages: Sequence[DocumentCoverage]) -> list[str]:
+    """Return the lines about some documents: the table, then the missing decisions of each."""
+    if not coverages:
+        return []
+    rows = [[one.title, *(_cell(share) for share in one.shares().values())] for one in coverages]
+    right = frozenset(range(1, len(COLUMNS) + 1))
+    lines = table(rows, ["coverage", *COLUMNS], right=right)
+    for coverage in coverages:
+        lines += _missing(coverage)
+    return lines
+
+
+def _cell(share: Share) -> str:
+    return f"{share.percent}%" if share.total else NONE
+
+
+def _missing(coverage: DocumentCoverage) -> list[str]:
+    missing = coverage.missing()
+    if not missing:
+        return []
+    places = [[f"  {coverage.path}:{coverage.line(one)}", one.kind, one.label] for one in missing[:_LISTED]]
+    more = len(missing) - len(places)
+    rest = [f"  and {more} more {pluralize('decision', more)}: --format json lists all of them"] if more > 0 else []
+    return ["", f"not covered in {one_line(coverage.title)}:", *table(places), *rest]
+
+
+def coverage_data(coverage: DocumentCoverage) -> dict[str, Value]:
+    """Return the coverage of one document as JSON."""
+    kinds: dict[str, Value] = {
+        kind: {"taken": share.taken, "total": share.total, "percent": share.percent}
+        for kind, share in coverage.shares().items()
+    }
+    missing: list[Value] = [
+        {"kind": one.kind, "id": one.id, "label": one.label, "line": coverage.line(one)} for one in coverage.missing()
+    ]
+    pipeline: dict[str, Value] = {"pipeline": coverage.pipeline} if coverage.pipeline else {}
+    return {"type": "coverage", "document": coverage.path, **pipeline, "kinds": kinds, "missing": missing}
+
+
+def coverage_annotations(coverages: Sequence[DocumentCoverage]) -> str:
+    """Return commands that GitHub shows beside the lines of arms that no case takes."""
+    findings = [Findings(one.source, uncovered_findings(one)) for one in coverages]
+    return printer("github")(findings, False)

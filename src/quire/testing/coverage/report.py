@@ -1,0 +1,182 @@
+"""Coverage of documents over many runs: shares by kind, missing decisions with their places, and gates."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from quire.diagnostics import Diagnostic, Severity
+from quire.engine.progress import place_in_plan
+from quire.errors import CannotStart
+from quire.formats.test.codes import measures
+from quire.formats.test.syntax import COVERAGE_KINDS
+from quire.testing.coverage.decisions import KINDS, Decision, Kind, decision_id
+from quire.testing.results import Problem
+from quire.wording import did_you_mean, nearest
+
+if TYPE_CHECKING:
+    from quire.formats.test.expected import Expect
+    from quire.source import Source, Span
+    from quire.testing.observation import Observation
+
+ALL = "all"
+_LISTED = 5
+"""Missing decisions that a finding names."""
+
+
+class Share(Struct, frozen=True):
+    """The decisions that were taken, out of all."""
+
+    taken: int
+    total: int
+
+    @property
+    def percent(self) -> int:
+        """Rounded down, so that 100 means all of them. Nothing to decide is 100 too."""
+        return self.taken * 100 // self.total if self.total else 100
+
+    def reaches(self, least: float) -> bool:
+        return self.taken * 100 >= least * self.total
+
+
+class DocumentCoverage(Struct, frozen=True):
+    """The decisions of one document, each with the number of runs that took it."""
+
+    source: Source
+    """Its name is the path of the file, relative to the folder in which the tests run."""
+    decisions: tuple[Decision, ...]
+    counts: Mapping[str, int]
+    """By the id of the decision."""
+    pipeline: str = ""
+    """The name of the pipeline, in a file of several."""
+
+    @property
+    def title(self) -> str:
+        return f"{self.path} {self.pipeline}" if self.pipeline else self.path
+
+    @property
+    def path(self) -> str:
+        return self.source.name
+
+    def count(self, decision: Decision) -> int:
+        return self.counts.get(decision.id, 0)
+
+    def line(self, decision: Decision) -> int:
+        return self.source.position(decision.span.start).line
+
+    def share(self, kind: str) -> Share:
+        """Return the share of a kind, or of `all`."""
+        counted = [one for one in self.decisions if kind in (ALL, one.kind)]
+        return Share(sum(1 for one in counted if self.count(one)), len(counted))
+
+    def shares(self) -> dict[str, Share]:
+        return {kind: self.share(kind) for kind in (ALL, *KINDS)}
+
+    def missing(self, *kinds: str) -> list[Decision]:
+        """Return the decisions that no run took, in the order of the file; of all kinds if none is named."""
+        found = [one for one in self.decisions if not self.count(one) and (not kinds or one.kind in kinds)]
+        return sorted(found, key=lambda one: one.span.start)
+
+
+class CoverageCount:
+    """Counts the runs of one document. Adding counts of several processes gives the same as one process would."""
+
+    def __init__(self, source: Source, decisions: tuple[Decision, ...], pipeline: str = "") -> None:
+        self._source = source
+        self._pipeline = pipeline
+        self._decisions = decisions
+        self._counts: Counter[str] = Counter()
+        self._prompts = frozenset(one.place for one in decisions if one.kind == "prompts")
+
+    def add_run(self, taken: Iterable[str]) -> None:
+        """Count the decisions that one run took."""
+        self._counts.update(frozenset(taken))
+
+    def add_looks(self, paths: Iterable[str]) -> None:
+        """Count the prompts that the expectations of one case look at, by the paths of their model calls."""
+        places = {place for path in paths if (place := self._model_step(path))}
+        self._counts.update(decision_id("prompts", place) for place in places)
+
+    def add(self, other: DocumentCoverage) -> None:
+        self._counts.update(other.counts)
+
+    def result(self) -> DocumentCoverage:
+        return DocumentCoverage(self._source, self._decisions, dict(self._counts), self._pipeline)
+
+    def _model_step(self, path: str) -> str:
+        """Return the model step that a call belongs to; empty for a call of another document."""
+        place = place_in_plan(path)
+        while place and place not in self._prompts:
+            place = place.rpartition("/")[0]
+        return place
+
+
+def prompts_looked_at(expects: Iterable[Expect], observation: Observation) -> frozenset[str]:
+    """Return the paths of the model calls whose prompts the expectations of a case look at."""
+    named = [check.name for expect in expects for check in expect.of("prompts")]
+    return frozenset(
+        prompt.path for prompt in observation.prompts if any(not name or prompt.is_of(name) for name in named)
+    )
+
+
+def merged(parts: Iterable[DocumentCoverage]) -> list[DocumentCoverage]:
+    """Return one coverage for each document, in the order in which the documents come first."""
+    counts: dict[str, CoverageCount] = {}
+    for part in parts:
+        if part.title not in counts:
+            counts[part.title] = CoverageCount(part.source, part.decisions, part.pipeline)
+        counts[part.title].add(part)
+    return [count.result() for count in counts.values()]
+
+
+def read_gates(texts: Iterable[str], under: float | None = None) -> dict[str, float]:
+    """Read gates of the command line, `arms=100`; `under` is the least share of all. Raises `CannotStart`."""
+    gates: dict[str, float] = {} if under is None else {ALL: _percentage(str(under))}
+    for text in texts:
+        kind, equals, least = (part.strip() for part in text.partition("="))
+        if kind not in COVERAGE_KINDS:
+            hint = did_you_mean(nearest(kind, COVERAGE_KINDS), f"the kinds are {', '.join(COVERAGE_KINDS)}")
+            raise CannotStart(f"{kind!r} is not a kind of coverage: {hint}")
+        gates[kind] = _percentage(least) if equals else 100.0
+    return gates
+
+
+def _percentage(text: str) -> float:
+    try:
+        least = float(text)
+    except ValueError:
+        least = -1.0
+    if not 0 <= least <= 100:
+        raise CannotStart(f"{text!r} is not a percentage: write a number from 0 to 100, such as arms=100")
+    return least
+
+
+def gate_problems(coverage: DocumentCoverage, gates: Mapping[str, float], span: Span) -> tuple[Problem, ...]:
+    """Return a problem for each gate that the coverage of a document does not reach. `span` is in the test file."""
+    return tuple(
+        Problem(_below(coverage, kind, share, least, span))
+        for kind, least in gates.items()
+        if not (share := coverage.share(kind)).reaches(least)
+    )
+
+
+def _below(coverage: DocumentCoverage, kind: str, share: Share, least: float, span: Span) -> Diagnostic:
+    missing = coverage.missing(*(() if kind == ALL else (kind,)))
+    places = [f"{coverage.path}:{coverage.line(one)} {one.label}" for one in missing[:_LISTED]]
+    more = len(missing) - len(places)
+    what = "decisions" if kind == ALL else kind
+    message = f"{share.taken} of {share.total} {what} are covered, {share.percent} %, and {least:g} % is asked for"
+    listed = "; ".join([*places, *([f"and {more} more"] if more > 0 else [])])
+    return Diagnostic(measures.COVERAGE_BELOW, message, span, "", f"not covered: {listed}")
+
+
+def uncovered_findings(coverage: DocumentCoverage, kinds: tuple[Kind, ...] = ("arms",)) -> tuple[Diagnostic, ...]:
+    """Return the missing decisions as findings about the document itself, for annotations beside its lines."""
+    code = replace(measures.COVERAGE_BELOW, severity=Severity.WARNING)
+    return tuple(
+        Diagnostic(code, f"not covered by any case: {one.label}", one.span) for one in coverage.missing(*kinds)
+    )
