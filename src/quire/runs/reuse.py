@@ -37,14 +37,14 @@ async def find_earlier(runtime: Runtime, named: str, document: Document, folder:
     """
     if named == LAST:
         rows = await runtime.store.list(limit=_LOOKED_AT)
-        row = next((one for one in rows if not one.pins.get("imported") and _is_of(one, document, folder)), None)
+        row = next((one for one in rows if not one.pins.get("imported") and is_run_of(one, document, folder)), None)
         if row is None:
             raise NoSuchRun(f"no run of {document.name} is stored here, so there is nothing to reuse")
     else:
         row = await runtime.row(await runtime.find(named))
     if row.format != document.format:
         raise CannotStart(f"run {row.id} is of a {row.format}, and {document.name} is a {document.format}: {_NOTHING}")
-    if not _is_of(row, document, folder):
+    if not is_run_of(row, document, folder):
         raise CannotStart(f"run {row.id} is of {row.document}, which is not {document.name}: {_NOTHING}")
     if row.pins.get("imported"):
         raise Refused(f"run {row.id} is imported, and its replies came from elsewhere: {_NOTHING}")
@@ -63,7 +63,7 @@ async def _check_seal(runtime: Runtime, run: str) -> None:
         raise Refused(f"run {run} is not as you left it, {broken.reason}: {_NOTHING}{remedy}") from None
 
 
-def _is_of(row: RunRow, document: Document, folder: str | None) -> bool:
+def is_run_of(row: RunRow, document: Document, folder: str | None) -> bool:
     """Tell whether a run is of this document, which may have been edited, renamed or moved since: its file, its title
     or its text is the same."""
     if row.format != document.format or row.pins.get("declared", "") != document.declared:

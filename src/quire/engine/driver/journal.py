@@ -66,14 +66,14 @@ class Journal:
             raise JournalMismatch(request.path)
         found, characters = hashed_request(request)
         self.work.add_text(characters)
-        if record.request != found and not _halted_by_0_1_0(request, record) and not _asked_by_0_1_0(request, record):
+        if not answers(record, request, found):
             raise JournalMismatch(request.path)
         return record
 
     def holds_more(self) -> bool:
         """Return True if effects are recorded that the walk has not reached yet."""
         return any(
-            record.kind not in _UNCLAIMED and record.path not in self._claimed for record in self._records.values()
+            record.kind not in UNCLAIMED and record.path not in self._claimed for record in self._records.values()
         )
 
     def add(self, record: EffectRecord) -> None:
@@ -129,8 +129,13 @@ class Journal:
         )
 
 
-_UNCLAIMED = frozenset({"abort", "terms", "work"})
+UNCLAIMED = frozenset({"abort", "terms", "work"})
 """Kinds of records whose path a walk never claims."""
+
+
+def answers(record: EffectRecord, request: Recorded, digest: str) -> bool:
+    """Tell whether a record of the same kind is that of a request with this hash."""
+    return record.request == digest or _halted_by_0_1_0(request, record) or _asked_by_0_1_0(request, record)
 
 
 def _halted_by_0_1_0(request: Recorded, record: EffectRecord) -> bool:

@@ -1,0 +1,264 @@
+"""The page and the JSON of stored runs that were walked with an edited document (`quire replay --document`).
+
+Runs with the same fate are told of together: how many, which ones, and the difference in the first of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+import click
+
+from quire.display.tables import short
+from quire.display.text import one_line, place
+from quire.display.text import prompt_lines as visible_lines
+from quire.display.transcript import prompt_data, prompt_text
+from quire.display.word_diff import word_diff
+from quire.engine.requests import Boundary, Effect, HumanRequest, Load, ModelRequest, ToolRequest
+from quire.runs.shadow import is_end
+from quire.values import Value, pretty
+from quire.wording import pluralize
+
+if TYPE_CHECKING:
+    from quire.runs.diff import Change
+    from quire.runs.shadow import Replayed, Verdict
+
+_SHOWN_RUNS = 5
+_SHOWN_GROUPS = 8
+_IN_SUMMARY = 3
+_SHOWN_CHANGES = 6
+_SHOWN_LINES = 8
+_VERDICTS: tuple[Verdict, ...] = ("different", "new", "unreadable")
+_COLOURS = {"same": "green", "different": "yellow", "new": "yellow", "unreadable": "red"}
+
+
+def replay_page(runs: Sequence[Replayed], *, colour: bool = False) -> Iterator[str]:
+    """Yield a paragraph for each fate that is not the same end, remarks about the others, and the summary last."""
+    groups = _groups(runs)
+    for group in groups[:_SHOWN_GROUPS]:
+        yield from _group(group, colour)
+        yield ""
+    if len(groups) > _SHOWN_GROUPS:
+        yield f"… {len(groups) - _SHOWN_GROUPS} more ways in which runs differ: --json has all of them"
+        yield ""
+    remarks = list(_remarks([one for one in runs if one.verdict == "same"], colour))
+    if remarks:
+        yield from (*remarks, "")
+    yield summary(runs)
+
+
+def summary(runs: Sequence[Replayed]) -> str:
+    """Return one line: how many runs come to the same end, and what becomes of the others."""
+    same = sum(one.verdict == "same" for one in runs)
+    comes = "comes" if same == 1 else "come"
+    parts = [f"{same} of {len(runs)} stored {pluralize('run', len(runs))} {comes} to the same end"]
+    groups = _groups(runs)
+    parts += [f"{len(group)} {_fate(group[0], len(group))}" for group in groups[:_IN_SUMMARY]]
+    if rest := sum(map(len, groups[_IN_SUMMARY:])):
+        parts.append(f"{rest} differ in other ways")
+    return "; ".join(parts)
+
+
+def _groups(runs: Sequence[Replayed]) -> list[list[Replayed]]:
+    """Return the runs that do not come to the same end by their fate, the most frequent one first."""
+    found: dict[tuple[str, str, str, str], list[Replayed]] = {}
+    for one in runs:
+        if one.verdict != "same":
+            way = one.new.request.label if one.new else ""
+            found.setdefault((one.verdict, way, one.reason, one.problem), []).append(one)
+    return sorted(found.values(), key=len, reverse=True)
+
+
+def _fate(one: Replayed, count: int) -> str:
+    s = "s" if count == 1 else ""
+    match one.verdict:
+        case "new" if one.new is not None:
+            return f"ask{s} something new at {place(one.new.request.label)} ({one.reason})"
+        case "new":
+            return f"need{s} another input ({short(one.problem, 100)})"
+        case "different":
+            return f"come{s} to a different end ({one.reason})"
+    return f"cannot be replayed ({short(one.problem, 100)})"
+
+
+def _group(group: Sequence[Replayed], colour: bool) -> Iterator[str]:
+    first = group[0]
+    names = ", ".join(one.run for one in group[:_SHOWN_RUNS])
+    more = f", and {len(group) - _SHOWN_RUNS} more" if len(group) > _SHOWN_RUNS else ""
+    head = f"{len(group)} {pluralize('run', len(group))} {_fate(first, len(group))}"
+    yield click.style(head, fg=_COLOURS[first.verdict], bold=True)
+    yield f"  {names}{more}"
+    if first.new is not None:
+        yield from _indented(_new_request(first, colour))
+    for change in [*filter(is_end, first.changes), *(one for one in first.changes if not is_end(one))][:_SHOWN_CHANGES]:
+        yield from _indented(_change(change, colour))
+    yield from _indented(_dropped(first.dropped))
+
+
+def _indented(lines: Iterator[str]) -> Iterator[str]:
+    return (f"  {line}".rstrip() for line in lines)
+
+
+def _new_request(one: Replayed, colour: bool) -> Iterator[str]:
+    new = one.new
+    if new is None:
+        return
+    if new.others:
+        yield f"and {new.others} more {pluralize('request', new.others)} beside it"
+    if new.before is None:
+        lines = visible_lines(_own_text(new.request))
+        yield f"{_titled(new.request)}:"
+        yield from (f"  {line}" for line in lines[:_SHOWN_LINES])
+        if len(lines) > _SHOWN_LINES:
+            yield f"  … {len(lines) - _SHOWN_LINES} more {pluralize('line', len(lines) - _SHOWN_LINES)}"
+        return
+    lines = word_diff(_text(new.before), _text(new.request), colour=colour)
+    yield from lines or [f"{_titled(new.request)}: {new.what}", *_settings(new.before, new.request)]
+
+
+def _settings(before: Effect, now: Effect) -> Iterator[str]:
+    """Yield the parts of a model call besides its prompt that differ."""
+    if not isinstance(before, ModelRequest) or not isinstance(now, ModelRequest):
+        return
+    then, after = before.content(), now.content()
+    if not isinstance(then, dict) or not isinstance(after, dict):
+        return
+    for name in dict.fromkeys((*then, *after)):
+        if name not in ("system", "messages") and then.get(name) != after.get(name):
+            old, new = (pretty(part.get(name)) if part.get(name) is not None else "none" for part in (then, after))
+            yield f"  {name}: {short(old, 80)} -> {short(new, 80)}"
+
+
+def _titled(request: Effect) -> str:
+    match request:
+        case ModelRequest():
+            return "a model call"
+        case HumanRequest():
+            return "a question"
+        case ToolRequest(connection=connection, tool=tool):
+            return one_line(f"a call of {connection}/{tool}" if connection else f"a call of {tool}")
+        case Load(scheme=scheme, where=where):
+            return one_line(f"the text {scheme}:{where}")
+        case Boundary(label=label):
+            return f"a stop after {place(label)}"
+    return "a request"
+
+
+def _own_text(request: Effect) -> str:
+    """Return the text of a request without what a model was told before."""
+    if isinstance(request, ModelRequest):
+        return "\n\n".join(message.content for message in request.messages[request.known :])
+    return _text(request)
+
+
+def _text(request: Effect) -> str:
+    match request:
+        case ModelRequest():
+            return prompt_text(request)
+        case HumanRequest(prompt=prompt, options=options):
+            return "\n".join((prompt, *(f"- {option}" for option in options)))
+        case ToolRequest(connection=connection, tool=tool, arguments=arguments, stdin=stdin):
+            name = f"{connection}/{tool}" if connection else tool
+            return "\n".join((name, pretty(dict(arguments)), *([stdin] if stdin is not None else [])))
+        case Load(scheme=scheme, where=where):
+            return f"{scheme}:{where}"
+    return pretty(request.content())
+
+
+def _change(change: Change, colour: bool) -> Iterator[str]:
+    if change.what == "step":
+        yield f"{place(change.where)}: {_plain(change.a)} -> {_plain(change.b)}"
+    elif change.what == "warning":
+        at = f" at {place(change.where)}" if change.where else ""
+        yield f"new warning{at}: {one_line(_plain(change.b))}"
+    elif change.what == "status":
+        yield f"status: {_plain(change.a).replace('_', ' ')} -> {_plain(change.b).replace('_', ' ')}"
+    else:
+        yield one_line(f"{change.what} {change.where}".rstrip()) + ":"
+        lines = word_diff(_plain(change.a), _plain(change.b), colour=colour, most=12)
+        yield from (f"  {line}" for line in lines)
+
+
+def _plain(value: Value) -> str:
+    return "" if value is None else pretty(value)
+
+
+def _dropped(requests: Sequence[Effect]) -> Iterator[str]:
+    for request in requests[:_SHOWN_CHANGES]:
+        yield f"not asked any more: {_titled(request)} at {place(request.label)}"
+    if len(requests) > _SHOWN_CHANGES:
+        yield f"… {len(requests) - _SHOWN_CHANGES} more"
+
+
+def _remarks(runs: Sequence[Replayed], colour: bool) -> Iterator[str]:
+    """Yield remarks about runs that come to the same end on another way."""
+    dropped: dict[str, int] = {}
+    reworded: dict[str, tuple[int, str]] = {}
+    changed: dict[str, int] = {}
+    for one in runs:
+        for line in dict.fromkeys(_dropped(one.dropped)):
+            dropped[line] = dropped.get(line, 0) + 1
+        for then, now in one.reworded:
+            where = f"the question of {place(now.label)} has other words; its stored answer was taken"
+            count, shown = reworded.get(where, (0, ""))
+            reworded[where] = count + 1, shown or "\n".join(word_diff(then.prompt, now.prompt, colour=colour, most=6))
+        for change in one.changes:
+            what = f"{change.what} {change.where}" if change.what != "step" else place(change.where)
+            changed[what] = changed.get(what, 0) + 1
+    if not (dropped or reworded or changed):
+        return
+    yield click.style("the same end on another way", bold=True)
+    yield from (f"  {_in_runs(count)}: {line}" for line, count in list(dropped.items())[:_SHOWN_GROUPS])
+    yield from (
+        f"  {_in_runs(count)}: {one_line(what)} changed" for what, count in list(changed.items())[:_SHOWN_GROUPS]
+    )
+    for where, (count, lines) in list(reworded.items())[:_SHOWN_GROUPS]:
+        yield f"  {_in_runs(count)}: {where}"
+        yield from (f"    {line}" for line in lines.split("\n") if line)
+
+
+def _in_runs(count: int) -> str:
+    return f"in {count} {pluralize('run', count)}"
+
+
+def replay_data(document: str, runs: Sequence[Replayed], found: int) -> dict[str, Value]:
+    """Return the same as JSON. `found` is the number of stored runs of the document, of which these are the newest."""
+    counts: dict[str, Value] = {
+        verdict: sum(one.verdict == verdict for one in runs) for verdict in ("same", *_VERDICTS)
+    }
+    return {
+        "document": document,
+        **counts,
+        "found": found,
+        "summary": summary(runs),
+        "runs": [_data(one) for one in runs],
+    }
+
+
+def _data(one: Replayed) -> Value:
+    new = one.new
+    asks: Value = None
+    if new is not None:
+        asks = {
+            "step": new.request.label,
+            "path": new.request.path,
+            "before": _request_data(new.before) if new.before is not None else None,
+            "now": _request_data(new.request),
+            "others": new.others,
+        }
+    return {
+        "run": one.run,
+        "title": one.title,
+        "verdict": one.verdict,
+        "reason": one.reason or None,
+        "problem": one.problem or None,
+        "new": asks,
+        "changes": [{"what": each.what, "where": each.where, "a": each.a, "b": each.b} for each in one.changes],
+        "dropped": [{"step": each.label, "path": each.path, "request": _request_data(each)} for each in one.dropped],
+        "reworded": [{"step": now.label, "before": then.prompt, "now": now.prompt} for then, now in one.reworded],
+    }
+
+
+def _request_data(request: Effect) -> Value:
+    return prompt_data(request) if isinstance(request, ModelRequest) else request.content()

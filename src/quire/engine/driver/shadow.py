@@ -1,0 +1,255 @@
+"""Walk an edited document with the records of a stored run, without performing anything.
+
+A record answers the request at its own path, if that is still the same request. Where steps were inserted, removed or
+moved, a record answers the same request at another path. A question to a person keeps its answer if only its words
+changed. A branch of the walk stops at the first request that no record answers.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, TypeAlias
+
+from msgspec import Struct, field
+from msgspec.structs import replace
+
+from quire.engine.driver.journal import UNCLAIMED, Journal, abort_path, answers
+from quire.engine.driver.replay import Begin, Replay, replay
+from quire.engine.interpreter.playbook.steps import WrongAnswer, checked_answer
+from quire.engine.pure_work import PURE_WORK
+from quire.engine.records import EffectRecord, has_shape
+from quire.engine.request_hashes import KINDS, hashed_request
+from quire.engine.requests import Boundary, Failure, Halt, HumanRequest, Join, Load, ModelRequest, WorkCheck
+from quire.errors import JournalMismatch
+
+if TYPE_CHECKING:
+    from quire.engine.progress import Progress
+    from quire.engine.requests import Effect, Fan, Recorded
+
+ReadText: TypeAlias = Callable[[Load], EffectRecord | None]
+"""Loads a text that is at hand, as it is now; None if only a record can tell it."""
+
+_ALIKE = 0.3
+"""Questions of one step that share less than this part of their words are different questions."""
+
+
+class Recording(Struct, frozen=True):
+    """A stored run as a source of answers: its records, and the requests that they answered, in order."""
+
+    records: Sequence[EffectRecord]
+    asked: Mapping[str, Effect]
+
+
+class Shadow(Struct):
+    """An edited document, walked with the records of a stored run."""
+
+    replay: Replay
+    taken: dict[str, str] = field(default_factory=dict)
+    """The old path of each record that was used, by its path now."""
+    left: list[str] = field(default_factory=list)
+    """The old paths of the effects that were not requested any more."""
+    waits: set[str] = field(default_factory=set)
+    """Paths of requests that the stored run made as well, and that it has no answer to either."""
+    reworded: dict[str, str] = field(default_factory=dict)
+    """Questions that kept their answer in other words: their path now, and their old path."""
+    places: Callable[[str], Iterator[str]] = field(default=lambda path: iter((path,)))
+    """Yields the old paths that a path may stand for, the likeliest first."""
+
+
+class ShadowJournal(Journal):
+    """The records of a stored run, each of which answers one request of another walk."""
+
+    def __init__(self, recording: Recording, read: ReadText, dropped: Iterable[str] = ()) -> None:
+        gone = frozenset(dropped)
+        super().__init__(record for record in recording.records if record.kind == "work")
+        self._old = recording
+        self._read = read
+        self._left = {
+            record.path: record
+            for record in recording.records
+            if record.state != "intent" and record.kind not in ("terms", "work") and has_shape(record)
+            if record.path not in gone
+        }
+        self._by_content: dict[tuple[str, str], deque[str]] = {}
+        for path in dict.fromkeys((*recording.asked, *self._left)):
+            if (found := self._left.get(path)) is not None:
+                self._by_content.setdefault((found.kind, found.request), deque()).append(path)
+        self._unanswered: dict[str, list[str]] = {}
+        recorded = {record.path for record in recording.records}
+        for path, request in recording.asked.items():
+            if path not in recorded and not isinstance(request, Boundary):
+                self._unanswered.setdefault(hashed_request(request)[0], []).append(path)
+        self._moved: dict[str, str] = {}
+        self.taken: dict[str, str] = {}
+        self.waits: set[str] = set()
+        self.reworded: dict[str, str] = {}
+
+    @property
+    def left(self) -> list[str]:
+        """The old paths of effects that were not requested, in their order."""
+        return [path for path in self._old.asked if path in self._left]
+
+    def find(self, request: Recorded) -> EffectRecord | None:
+        if isinstance(request, WorkCheck):
+            return super().find(request)
+        digest, characters = hashed_request(request)
+        self.work.add_text(characters)
+        found = self._read(request) if isinstance(request, Load) else None
+        old = self._source(request, digest)
+        if found is None and old is not None:
+            found = self._limited(request, old, digest) or replace(self._left[old], path=request.path)
+        if found is None:
+            return self._without_record(request, digest)
+        if old is not None:
+            self._take(request.path, old)
+        self._records[request.path] = found
+        return found
+
+    def _without_record(self, request: Effect, digest: str) -> EffectRecord | None:
+        if waiting := self._unanswered.get(digest):
+            self.waits.add(request.path)
+            self._follow_move(request.path, waiting.pop(0))
+        if isinstance(request, Halt):  # nothing is under way in a replay
+            return EffectRecord(request.path, "halt", "ok", digest, 0.0, [])
+        return None
+
+    def holds_more(self) -> bool:
+        return any(record.kind not in UNCLAIMED for record in self._left.values())
+
+    def ended_by(self, fan: Fan) -> int | None:
+        for path in self.places(abort_path(fan)):
+            record = self._left.get(path)
+            if record is not None and record.kind == "abort" and isinstance(record.value, int):
+                self._take(abort_path(fan), path)
+                self._records[abort_path(fan)] = replace(record, path=abort_path(fan))
+                return record.value
+        return None
+
+    def places(self, path: str) -> Iterator[str]:
+        """Yield the old paths that a path may stand for: where its step was, if it moved, and the path itself."""
+        moved = self._moved_to(path)
+        if moved is not None:
+            yield moved
+        yield path
+
+    def _moved_to(self, path: str) -> str | None:
+        above = path
+        while above:
+            if above in self._moved:
+                return self._moved[above] + path[len(above) :]
+            above = above.rpartition("/")[0]
+        return None
+
+    def _source(self, request: Effect, digest: str) -> str | None:
+        """Return the old path of the record that answers a request."""
+        places = list(self.places(request.path))
+        if isinstance(request, ModelRequest) and request.known:
+            # The hash leaves out what the thread has said before, so only the same thread can answer.
+            places = places[:1]
+        for path in places:
+            if self._fits(request, digest, path):
+                return path
+        if isinstance(request, ModelRequest) and request.known:
+            return None
+        waiting = self._by_content.get((KINDS[type(request)], digest), ())
+        elsewhere = next((path for path in waiting if path in self._left), None)
+        if elsewhere is not None or not isinstance(request, HumanRequest):
+            return elsewhere
+        return self._same_question(request)
+
+    def _fits(self, request: Effect, digest: str, path: str) -> bool:
+        record = self._left.get(path)
+        if record is None or record.kind != KINDS[type(request)]:
+            return False
+        if isinstance(request, Join):
+            return self._same_join(request, record, self._old.asked.get(path))
+        return answers(record, request, digest)
+
+    def _same_join(self, request: Join, record: EffectRecord, before: Effect | None) -> bool:
+        """Tell whether a record holds the ends of the same children. How long to wait for them may have changed, if
+        all of them had ended."""
+        children = tuple(self._moved_to(child) or child for child in request.children)
+        if not isinstance(before, Join) or before.children != children:
+            return False
+        states = record.value if isinstance(record.value, list | tuple) else []
+        running = any(isinstance(one, Mapping) and one.get("state") == "running" for one in states)
+        return before.seconds == request.seconds or (record.state == "ok" and not running)
+
+    def _same_question(self, request: HumanRequest) -> str | None:
+        """Return the old path of a question of the same step whose words have changed, and whose answer still fits."""
+        if "/turn[" in request.path:  # a model asks what it likes, turn by turn
+            return None
+        candidates = dict.fromkeys((*self.places(request.path), *self._old.asked))
+        for path in candidates:
+            record, before = self._left.get(path), self._old.asked.get(path)
+            if record is None or record.state != "ok" or not isinstance(before, HumanRequest):
+                continue
+            if (before.label, before.kind) == (request.label, request.kind) and _is_alike(before, request):
+                try:
+                    checked_answer(request.kind, request.options, str(record.value))
+                except WrongAnswer:
+                    continue
+                self.reworded[request.path] = path
+                return path
+        return None
+
+    def _limited(self, request: Effect, old: str, digest: str) -> EffectRecord | None:
+        """Return the refusal of a call that the limits of the edited document do not allow any more."""
+        if not isinstance(request, ModelRequest) or request.bounds is None or request.bounds.reached is None:
+            return None
+        before = self._old.asked.get(old)
+        if isinstance(before, ModelRequest) and before.bounds is not None and before.bounds.reached is not None:
+            return None
+        code, message = request.bounds.reached
+        return EffectRecord(request.path, "model", "failed", digest, 0.0, failure=Failure(code, message))
+
+    def _take(self, path: str, old: str) -> None:
+        del self._left[old]
+        self.taken[path] = old
+        self._follow_move(path, old)
+
+    def _follow_move(self, path: str, old: str) -> None:
+        """Remember where the step of an effect was."""
+        if path != old and self._moved_to(path) != old:
+            step, before = _steps_of(path, old)
+            if step and before:
+                self._moved[step] = before
+
+
+def _is_alike(one: HumanRequest, other: HumanRequest) -> bool:
+    if one.title and one.title == other.title:
+        return True
+    words, others = set(one.prompt.lower().split()), set(other.prompt.lower().split())
+    return len(words & others) >= _ALIKE * max(len(words), len(others), 1)
+
+
+def _steps_of(path: str, old: str) -> tuple[str, str]:
+    """Return both paths without the segments at their end that name the same effect of a step."""
+    now, then = path.split("/"), old.split("/")
+    while now and then and now[-1] == then[-1] and not now[-1].isdecimal():
+        now.pop()
+        then.pop()
+    return "/".join(now), "/".join(then)
+
+
+async def shadow(
+    begin: Begin,
+    recording: Recording,
+    progress: Callable[[], Progress],
+    read: ReadText = lambda load: None,
+    *,
+    pure_work: int = PURE_WORK,
+) -> Shadow:
+    """Walk an edited document, started by `begin`. `progress` makes a listener for each try. Raises `LimitReached` as
+    a replay does."""
+    dropped: set[str] = set()
+    while True:
+        journal = ShadowJournal(recording, read, dropped)
+        try:
+            walked = await replay(begin, (), progress(), lambda boundary: False, pure_work=pure_work, journal=journal)
+        except JournalMismatch as error:
+            # A fan was ended by a child that does not fail any more.
+            dropped.add(journal.taken[error.path])
+            continue
+        return Shadow(walked, journal.taken, journal.left, journal.waits, journal.reworded, journal.places)
