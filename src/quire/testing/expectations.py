@@ -39,6 +39,7 @@ class Judging(Struct):
     """The place of the case: problems that no expectation names are shown there."""
     row: Mapping[str, Value]
     snapshots: Snapshots | None = None
+    """Of the case; None where snapshots are not compared."""
 
     def scope(self) -> Scope:
         seen = self.seen
@@ -87,6 +88,7 @@ def asserts_something(expect: Expect | None) -> bool:
 
 
 def _check(check: Check, seen: Observation, scope: Scope) -> Problem | None:
+    scope.place = f"{check.subject}.{check.name}" if check.name else check.subject
     match check.subject:
         case "that":
             assert isinstance(check.matcher, Holds)  # noqa: S101  # as the reader makes it

@@ -21,6 +21,7 @@ from quire.testing.leftovers import leftovers
 from quire.testing.results import CaseResult, FileResult, Outcome, Problem
 from quire.testing.rows import BadRows
 from quire.testing.selection import Selection
+from quire.testing.snapshots import SnapshotFile, SnapshotMode
 from quire.testing.virtual_loop import Stuck
 
 if TYPE_CHECKING:
@@ -40,6 +41,7 @@ class FileOptions(Struct, frozen=True):
     """True if commands may run for real."""
     observations: bool = False
     """True to keep the observations in the results."""
+    snapshots: SnapshotMode = SnapshotMode()
 
 
 EVERYTHING = FileOptions()
@@ -57,9 +59,13 @@ def run_file(reading: TestReading, options: FileOptions = EVERYTHING) -> FileRes
         where = file.document.span if file.document else file.cases[0].span
         return FileResult(source.name, source, problems=(_cannot_start(error, where),))
     cases, problems = _wanted(file, bench, options.selection, source.name)
+    try:
+        kept = SnapshotFile.beside(source.name)
+    except CannotStart as error:
+        return FileResult(source.name, source, problems=(_cannot_start(error, file.cases[0].span),))
     results: list[CaseResult] = []
     for wanted in cases:
-        results.append(run_case(wanted, file, bench, source_line(reading, wanted.case), options))
+        results.append(run_case(wanted, file, bench, source_line(reading, wanted.case), options, kept))
         if options.stop_at_failure and results[-1].failed:
             break
     return FileResult(
@@ -102,7 +108,9 @@ def _sentences(error: BadRows) -> Iterator[str]:
     return iter(str(error).split("\n"))
 
 
-def run_case(wanted: CaseRow, file: TestFile, bench: Bench, line: int, options: FileOptions) -> CaseResult:
+def run_case(
+    wanted: CaseRow, file: TestFile, bench: Bench, line: int, options: FileOptions, kept: SnapshotFile
+) -> CaseResult:
     """Run one case, or one row of it, and give it its verdict."""
     case = wanted.case
     head = CaseResult(wanted.name, line, Outcome.PASSED, tags=case.tags)
@@ -111,13 +119,15 @@ def run_case(wanted: CaseRow, file: TestFile, bench: Bench, line: int, options: 
     if case.draft:
         return replace(head, outcome=Outcome.FAILED, problems=(_draft(case),))
     began = time.perf_counter()
-    problems, seen = verdict(wanted, file, bench)
+    snapshots = kept.of(wanted.name, options.snapshots)
+    problems, seen = verdict(wanted, file, bench, snapshots)
     head = replace(
         head,
         problems=tuple(problems),
         seconds=time.perf_counter() - began,
         used=seen.used if seen else None,
         observation=seen if options.observations else None,
+        snapshots=snapshots.seen,
     )
     return _with_outcome(head, case)
 

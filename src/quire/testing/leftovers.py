@@ -24,7 +24,8 @@ def leftovers(world: CaseWorld, case: Case, problems: list[Problem], *, complete
     if missing:
         return missing  # all the rest follows from it
     if problems:
-        return [*problems, *_no_answers(world, case)]
+        waits = case.expect is None or not (case.expect.of("status") or case.expect.of("exit"))
+        return [*problems, *(_no_answers(world, case) if waits else ())]
     return list(_unused(world, case)) if complete else problems
 
 

@@ -47,8 +47,8 @@ class Missing:
 
 MISSING = Missing()
 Seen: TypeAlias = "Value | Missing"
-Snapshots: TypeAlias = "Callable[[Value, Span], Mismatch | None]"
-"""Compares a value with the one that is kept for the place of a matcher."""
+Snapshots: TypeAlias = "Callable[[str, Value, Span], Mismatch | None]"
+"""Compares a value with the one that is kept for a place among the expectations."""
 
 
 class Mismatch(Struct):
@@ -70,6 +70,8 @@ class Scope(Struct):
 
     bindings: Mapping[str, Value]
     snapshots: Snapshots | None = None
+    place: str = ""
+    """The place of the expectation among those of its case: `prompts`, `named.best`."""
 
 
 def mismatch(matcher: Matcher, seen: Seen, scope: Scope) -> Mismatch | None:
@@ -113,7 +115,7 @@ def mismatch(matcher: Matcher, seen: Seen, scope: Scope) -> Mismatch | None:
         case Snapshot():
             if scope.snapshots is None:
                 return Mismatch("a snapshot cannot stand here", matcher.span)
-            return scope.snapshots(seen, matcher.span)
+            return scope.snapshots(scope.place, seen, matcher.span)
         case _:
             assert_never(matcher)
 

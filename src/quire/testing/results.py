@@ -65,6 +65,8 @@ class CaseResult(Struct, frozen=True):
     """Why it is skipped, to do or flaky."""
     observation: Observation | None = None
     """Only where the caller asked for it."""
+    snapshots: Mapping[str, Value] = field(default_factory=dict)
+    """The values that were compared with snapshots, by their places."""
 
     @property
     def failed(self) -> bool:

@@ -1,0 +1,229 @@
+"""Snapshots: values that a test keeps beside itself, in `x.test.snap.yaml`, and compares with.
+
+A value is kept by the name of its case and by its place among the expectations. A new one is added, a different one
+fails the case until the user says `--update`, and one that no case has any more fails a run of the whole file. Nothing
+is written where the variable `CI` is set.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from msgspec import Struct, field
+
+from quire.diagnostics import Diagnostic, Severity
+from quire.errors import CannotStart, Unreadable
+from quire.formats.test import codes
+from quire.source import NOWHERE, Source, read_source, written_beside
+from quire.testing.matchers import Mismatch, same
+from quire.testing.results import CaseResult, Outcome
+from quire.values import clean
+
+if TYPE_CHECKING:
+    from quire.source import Span
+    from quire.values import Value
+
+ENDING = ".snap.yaml"
+MAX_BYTES = 5_000_000
+_HEAD = "# Values that the test beside this file expects. Written by `quire test --update`.\n"
+
+
+class SnapshotMode(Struct, frozen=True):
+    """How a run treats snapshots."""
+
+    update: bool = False
+    ci: bool = False
+    """True where the variable `CI` is set: nothing is written, and a new snapshot fails."""
+
+    @classmethod
+    def of(cls, environ: Mapping[str, str], *, update: bool) -> SnapshotMode:
+        """Return the mode of this process. Raises `CannotStart` for an update where nothing is written."""
+        ci = environ.get("CI", "").lower() not in ("", "0", "false")
+        if ci and update:
+            raise CannotStart("--update writes files, and CI is set: update snapshots on your own machine")
+        return cls(update, ci)
+
+
+class SnapshotChange(Struct, frozen=True):
+    """A snapshot that was written, or removed."""
+
+    case: str
+    place: str
+    before: str | None
+    after: str | None
+
+
+class CaseSnapshots:
+    """The snapshots of one case. `seen` are the values that its expectations have compared, by place."""
+
+    def __init__(self, kept: Mapping[str, Value], mode: SnapshotMode) -> None:
+        self.seen: dict[str, Value] = {}
+        self._kept = kept
+        self._mode = mode
+
+    def __call__(self, place: str, value: Value, span: Span) -> Mismatch | None:
+        value = _cleaned(value)
+        place = self._free(place)
+        self.seen[place] = value
+        if place not in self._kept:
+            if not self._mode.ci:
+                return None
+            message = "there is no snapshot yet: run `quire test` on your own machine, and commit the file"
+            return Mismatch(message, span, code=codes.SNAPSHOT_NEW.id)
+        kept = self._kept[place]
+        if same(kept, value) or self._mode.update:
+            return None
+        message = "it is not the snapshot any more; if it is right so, run `quire test --update`"
+        return Mismatch(message, span, (), as_text(kept), as_text(value), codes.SNAPSHOT_DIFFERS.id)
+
+    def _free(self, place: str) -> str:
+        found, number = place, 1
+        while found in self.seen:
+            number += 1
+            found = f"{place} {number}"
+        return found
+
+
+class SnapshotFile(Struct, frozen=True):
+    """The snapshots of one test file, as they are kept."""
+
+    path: Path
+    cases: Mapping[str, Mapping[str, Value]] = field(default_factory=dict)
+
+    @classmethod
+    def beside(cls, test: str) -> SnapshotFile:
+        """Read the snapshots of a test file; there need not be any. Raises `CannotStart`."""
+        path = snapshot_path(test)
+        if not path.is_file():
+            return cls(path)
+        try:
+            source = read_source(path, limit=MAX_BYTES)
+        except Unreadable as error:
+            if error.kind == "empty":
+                return cls(path)
+            raise
+        return cls(path, _read(source))
+
+    def of(self, case: str, mode: SnapshotMode) -> CaseSnapshots:
+        return CaseSnapshots(self.cases.get(case, {}), mode)
+
+    def settle(self, results: Sequence[CaseResult], mode: SnapshotMode, *, complete: bool) -> list[SnapshotChange]:
+        """Write what is new, and with `--update` what has changed or is not used, and return it.
+
+        `complete` is true if all cases of the file ran: only then a snapshot can be unused.
+        """
+        wanted: dict[str, dict[str, Value]] = {name: dict(places) for name, places in self.cases.items()}
+        changes: list[SnapshotChange] = []
+        for result in results:
+            if result.failed:
+                continue
+            for place, value in result.snapshots.items():
+                before = self.cases.get(result.name, {}).get(place)
+                known = place in self.cases.get(result.name, {})
+                if known and (same(before, value) or not mode.update):
+                    continue
+                old = as_text(before) if known else None
+                changes.append(SnapshotChange(result.name, place, old, as_text(value)))
+                wanted.setdefault(result.name, {})[place] = value
+        if mode.update and complete:
+            for name, place in self.unused(results):
+                changes.append(SnapshotChange(name, place, as_text(wanted[name].pop(place)), None))
+        if changes and not mode.ci:
+            self._write({name: places for name, places in wanted.items() if places})
+        return changes
+
+    def unused(self, results: Iterable[CaseResult]) -> list[tuple[str, str]]:
+        """Return the snapshots, by case and place, that no case of a complete run compared."""
+        listed = list(results)
+        seen = {(one.name, place) for one in listed for place in one.snapshots}
+        unsure = {one.name for one in listed if one.outcome is not Outcome.PASSED}
+        return [
+            (name, place)
+            for name, places in self.cases.items()
+            for place in places
+            if (name, place) not in seen and name not in unsure
+        ]
+
+    def _write(self, cases: Mapping[str, Mapping[str, Value]]) -> None:
+        if not cases:
+            self.path.unlink(missing_ok=True)
+            return
+        try:
+            with written_beside(self.path, (_HEAD + as_text(cases)).encode(), 0o644) as new:
+                new.replace(self.path)
+        except OSError as error:
+            raise CannotStart(f"{self.path} cannot be written: {error.strerror or error}") from None
+
+
+def snapshot_path(test: str) -> Path:
+    """Return the file with the snapshots of a test file."""
+    return Path(test.removesuffix(".yaml") + ENDING)
+
+
+def unused_finding(name: str, place: str, path: Path) -> Diagnostic:
+    message = f"{path.name} keeps {place} of the case {name!r}, and no case compares it"
+    return Diagnostic(codes.SNAPSHOT_UNREFERENCED, message, NOWHERE, "", "quire test --update removes it")
+
+
+def as_text(value: Value) -> str:
+    """Return a value as YAML that a person can read and compare."""
+    import yaml
+
+    text: str = yaml.dump(
+        value, Dumper=_dumper(), allow_unicode=True, sort_keys=False, width=1_000_000, default_flow_style=False
+    )
+    return text.removesuffix("...\n")
+
+
+def _dumper() -> type[object]:
+    import yaml
+
+    class Dumper(yaml.SafeDumper):
+        """Writes texts of several lines as blocks, and never uses aliases."""
+
+        def ignore_aliases(self, data: object) -> bool:
+            return True
+
+    def text(dumper: yaml.SafeDumper, value: str) -> yaml.ScalarNode:
+        style = "|" if "\n" in value else '"' if _is_ambiguous(value) else None
+        return dumper.represent_scalar("tag:yaml.org,2002:str", value, style=style)
+
+    Dumper.add_representer(str, text)
+    return Dumper
+
+
+def _is_ambiguous(value: str) -> bool:
+    """Tell whether a text would be something else if it stood without quotes, for any reader of YAML."""
+    return not value or not (value[0].isalpha() or value[0] in "({[") or value[-1] in " :" or len(value) < 6
+
+
+def _read(source: Source) -> dict[str, dict[str, Value]]:
+    from quire.formats.yaml import literal, read_yaml
+
+    reading = read_yaml(source)
+    found = [one for one in reading.diagnostics if one.severity is Severity.ERROR]
+    documents = reading.documents
+    value = literal(documents[0], found) if documents and not found else {}
+    if found or not isinstance(value, Mapping):
+        line = source.position(found[0].span.start).line if found else 1
+        message = found[0].message if found else "a snapshot file is a mapping of cases"
+        raise CannotStart(f"{source.name}:{line}: {message}")
+    return {str(name): dict(places) for name, places in value.items() if isinstance(places, Mapping)}
+
+
+def _cleaned(value: Value) -> Value:
+    """Return a value without characters that YAML cannot keep."""
+    if isinstance(value, str):
+        return "".join(one if one in "\n\t" or one.isprintable() else f"\\x{ord(one):02x}" for one in clean(value))
+    if isinstance(value, Mapping):
+        return {_key(name): _cleaned(one) for name, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [_cleaned(one) for one in value]
+    return value
+
+
+def _key(name: str) -> str:
+    cleaned = _cleaned(name)
+    return cleaned if isinstance(cleaned, str) else name
