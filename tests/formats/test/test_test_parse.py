@@ -79,10 +79,14 @@ EXPECTED: dict[str, list[tuple[str, str, Matcher]]] = {
     "{stores: !snapshot }": [("stores", "", e.Snapshot())],
     "{prompts: !snapshot }": [("prompts", "", e.Snapshot())],
     "{asked: {any: [a, b]}}": [("asked", "", e.OneOf((e.Equal("a"), e.Equal("b"))))],
-    "{asked: [a]}": [("asked", "", e.Equal(["a"]))],
+    "{asked: [a]}": [("asked", "", e.Listed((e.Equal("a"),)))],
     '{prompts: {1: {contains: a}, "2": b}}': [
         ("prompts", "1", e.Contains(("a",))),
         ("prompts", "2", e.Equal("b")),
+    ],
+    '{prompts: {"1": [a, {contains: b}], "2": []}}': [
+        ("prompts", "1", e.Listed((e.Equal("a"), e.Contains(("b",))))),
+        ("prompts", "2", e.Listed(())),
     ],
     "{steps: {3a: completed}}": [("steps", "3a", e.Equal("completed"))],
     "{calls: {a: 0}}": [("calls", "a", e.Equal(0))],

@@ -78,7 +78,8 @@ class ExpectReader:
         elif subject in _LISTS:
             self._add(subject, "", self._list(subject, entry), entry, checks)
         elif self._as_whole(subject, entry.value):
-            self._add(subject, "", self._matchers.matcher(entry.value), entry, checks)
+            matcher = self._listed(entry.value) if isinstance(entry.value, Sequence) else None
+            self._add(subject, "", matcher or self._matchers.matcher(entry.value), entry, checks)
         else:
             self._named(subject, entry, checks)
 
@@ -107,6 +108,8 @@ class ExpectReader:
                 matcher = None if status is None else Equal(status, one.value.span)
             elif subject == "calls":
                 matcher = self._calls(one)
+            elif subject in ("prompts", "asked") and isinstance(one.value, Sequence):
+                matcher = self._listed(one.value)
             elif subject == "files":
                 matcher = self._file(name, one)
             else:
@@ -127,12 +130,15 @@ class ExpectReader:
     def _list(self, subject: Subject, entry: Entry) -> Matcher | None:
         node = entry.value
         if isinstance(node, Sequence):
-            found = [self._matchers.matcher(item) for item in node.items]
-            return Listed(tuple(one for one in found if one is not None), node.span)
+            return self._listed(node)
         if _is_matcher(node) or (isinstance(node, Scalar) and node.tag):
             return self._matchers.matcher(node)
         self._fields.wrong(subject, "a list", node, visible(entry), "write [ ] around it")
         return None
+
+    def _listed(self, node: Sequence) -> Listed:
+        found = [self._matchers.matcher(item) for item in node.items]
+        return Listed(tuple(one for one in found if one is not None), node.span)
 
     def _calls(self, entry: Entry) -> Matcher | None:
         node = entry.value
@@ -141,10 +147,7 @@ class ExpectReader:
         if isinstance(node, Scalar):
             count = self._fields.count(entry, "the number of calls", 0)
             return None if count is None else Equal(count, node.span)
-        if isinstance(node, Sequence):
-            found = [self._matchers.matcher(item) for item in node.items]
-            return Listed(tuple(one for one in found if one is not None), node.span)
-        return self._matchers.matcher(node)
+        return self._listed(node) if isinstance(node, Sequence) else self._matchers.matcher(node)
 
     def _file(self, path: str, entry: Entry) -> Matcher | None:
         if not self._fields.path(path, "the path", entry.key.span):

@@ -111,8 +111,8 @@ OUTSIDE = _error(
     "outside-folder",
     "A path that leaves the folder of the test.",
     "A test reads only files below its own folder, and the files of a case are in a folder made for it. An absolute\n"
-    "path, `..` and a drive letter are refused, because a test file may come from somewhere else. Only the document may\n"
-    "be above it, inside of the workspace.",
+    "path, `..` and a drive letter are refused, because a test file may come from somewhere else. Only the document\n"
+    "may be above it, inside of the workspace.",
     "cases:\n  - name: reads\n    files: {../notes.txt: a}\n    expect: {output: a}",
     "cases:\n  - name: reads\n    files: {notes.txt: a}\n    expect: {output: a}",
 )
