@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from quire.engine.records import Event
     from quire.library.document import Document
     from quire.plan.nodes import Plan
+    from quire.testing.coverage.meter import CoverageMeter
     from quire.testing.observation import Observation
     from quire.testing.virtual_loop import VirtualLoop
     from quire.tools.registry import Connection
@@ -60,6 +61,8 @@ class Bench(Struct, frozen=True):
     loop: VirtualLoop
     shell: bool = False
     """True if commands may run for real: the user said `--allow shell`."""
+    coverage: CoverageMeter | None = None
+    """Measures the runs of all cases; None if coverage is not asked for."""
 
 
 class Stage(Struct, frozen=True):
@@ -304,6 +307,8 @@ class CaseRun:
     async def _look(self) -> Observation:
         runtime = self._runtime()
         view = await runtime.view(self._run)
+        if self._bench.coverage is not None:
+            await self._bench.coverage.see(await runtime.stored(view.row), view.row, view.effects)
         for question in view.questions:
             self.world.people.see(question)
         return observe(view, self.world, self.case.setting.inputs)

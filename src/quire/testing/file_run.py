@@ -25,6 +25,7 @@ from quire.testing.snapshots import SnapshotFile, SnapshotMode
 from quire.testing.virtual_loop import Stuck
 
 if TYPE_CHECKING:
+    from quire.formats.test.expected import Expect
     from quire.formats.test.syntax import Case, TestFile, TestReading
     from quire.source import Span
     from quire.testing.matchers import Snapshots
@@ -42,6 +43,8 @@ class FileOptions(Struct, frozen=True):
     observations: bool = False
     """True to keep the observations in the results."""
     snapshots: SnapshotMode = SnapshotMode()
+    coverage: bool = False
+    """True to measure the coverage of every document. A file that asks for some is measured always."""
 
 
 EVERYTHING = FileOptions()
@@ -63,10 +66,14 @@ def run_file(reading: TestReading, options: FileOptions = EVERYTHING) -> FileRes
         kept = SnapshotFile.beside(source.name)
     except CannotStart as error:
         return FileResult(source.name, source, problems=(_cannot_start(error, file.cases[0].span),))
+    gates = file.coverage if options.selection.is_everything else {}
+    if options.coverage or gates:
+        bench = _measured(bench)
     results: list[CaseResult] = []
     for wanted in cases:
         results.append(run_case(wanted, file, bench, source_line(reading, wanted.case), options, kept))
         if options.stop_at_failure and results[-1].failed:
+            gates = {}
             break
     return FileResult(
         source.name,
@@ -75,7 +82,16 @@ def run_file(reading: TestReading, options: FileOptions = EVERYTHING) -> FileRes
         tuple(results),
         tuple(problems),
         {"document_sha256": bench.document.sha256},
+        bench.coverage.result() if bench.coverage is not None else None,
+        gates,
+        file.coverage_span,
     )
+
+
+def _measured(bench: Bench) -> Bench:
+    from quire.testing.coverage.meter import CoverageMeter
+
+    return replace(bench, coverage=CoverageMeter(bench.document))
 
 
 def source_line(reading: TestReading, case: Case) -> int:
@@ -147,17 +163,23 @@ def verdict(
     problems: list[Problem] = []
     for stage in stages:
         problems += _judged(stage, case, row, snapshots)
+        if bench.coverage is not None:
+            bench.coverage.look(_expected(stage, case), stage.observation)
     last = stages[-1].observation
     if file.always:
         problems += always(file.always, Judging(last, case.span, row))
     problems = leftovers(run.world, case, problems, complete=len(stages) == len(case.then) + 1)
     if not problems and case.crash_everywhere:
-        problems = crash_everywhere(bench, case, run, last)
+        problems = crash_everywhere(replace(bench, coverage=None), case, run, last)
     return problems, last
 
 
+def _expected(stage: Stage, case: Case) -> Expect | None:
+    return case.expect if stage.act is None else stage.act.expect
+
+
 def _judged(stage: Stage, case: Case, row: Mapping[str, Value], snapshots: Snapshots | None) -> list[Problem]:
-    expect = case.expect if stage.act is None else stage.act.expect
+    expect = _expected(stage, case)
     if stage.act is not None and expect is None and not stage.refusal:
         return []
     where: Span = case.span if stage.act is None else stage.act.span

@@ -10,10 +10,12 @@ from typing import TYPE_CHECKING
 from msgspec import Struct, field
 
 from quire.diagnostics import Severity
+from quire.source import NOWHERE, Span
 
 if TYPE_CHECKING:
     from quire.diagnostics import Diagnostic
     from quire.source import Source
+    from quire.testing.coverage.report import DocumentCoverage
     from quire.testing.observation import Observation, Used
     from quire.values import Value
 
@@ -85,6 +87,11 @@ class FileResult(Struct, frozen=True):
     """Problems of the file itself: it cannot be read, its coverage is too low, a snapshot is not used."""
     details: Mapping[str, Value] = field(default_factory=dict)
     """Further results, such as the hash of the document."""
+    coverage: DocumentCoverage | None = None
+    """Of the cases in this result; None if it was not measured."""
+    gates: Mapping[str, float] = field(default_factory=dict)
+    """The least percentages of coverage that the file asks for; empty if cases were left out."""
+    gates_span: Span = NOWHERE
 
     @property
     def failed(self) -> bool:

@@ -121,11 +121,11 @@ def test_prompts_that_expectations_look_at() -> None:
     seen = Observation("completed", 0, prompts=prompts)
 
     def looked(*names: str) -> frozenset[str]:
-        return prompts_looked_at([Expect(tuple(Check("prompts", Equal("x"), name) for name in names))], seen)
+        return prompts_looked_at(Expect(tuple(Check("prompts", Equal("x"), name) for name in names)), seen)
 
     assert looked("1.do") == {"1/for_each[0]/model"}
     assert looked("") == {one.path for one in prompts}
-    assert prompts_looked_at([Expect((Check("output", Equal("x")),))], seen) == frozenset()
+    assert prompts_looked_at(Expect((Check("output", Equal("x")),)), seen) == frozenset()
     text = (
         "pipeline: p\nsteps:\n- for_each: {items: [1], on_error: abort, do: {agent: {prompt: a}},"
         " collect: {transform: {value: pipe}}}\n- agent: {prompt: b}\n- call: {pipeline: q, pass: []}\n"

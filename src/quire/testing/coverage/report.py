@@ -15,7 +15,7 @@ from quire.errors import CannotStart
 from quire.formats.test.codes import measures
 from quire.formats.test.syntax import COVERAGE_KINDS
 from quire.testing.coverage.decisions import KINDS, Decision, Kind, decision_id
-from quire.testing.results import Problem
+from quire.testing.results import FileResult, Problem
 from quire.wording import did_you_mean, nearest
 
 if TYPE_CHECKING:
@@ -115,9 +115,9 @@ class CoverageCount:
         return place
 
 
-def prompts_looked_at(expects: Iterable[Expect], observation: Observation) -> frozenset[str]:
-    """Return the paths of the model calls whose prompts the expectations of a case look at."""
-    named = [check.name for expect in expects for check in expect.of("prompts")]
+def prompts_looked_at(expect: Expect, observation: Observation) -> frozenset[str]:
+    """Return the paths of the model calls whose prompts some expectations look at."""
+    named = [check.name for check in expect.of("prompts")]
     return frozenset(
         prompt.path for prompt in observation.prompts if any(not name or prompt.is_of(name) for name in named)
     )
@@ -153,6 +153,16 @@ def _percentage(text: str) -> float:
     if not 0 <= least <= 100:
         raise CannotStart(f"{text!r} is not a percentage: write a number from 0 to 100, such as arms=100")
     return least
+
+
+def gated(result: FileResult, more: Mapping[str, float]) -> FileResult:
+    """Return the result of a whole file with a problem for each gate that it does not reach: its own gates, and those
+    of the command line, which are asked for in addition."""
+    if result.coverage is None:
+        return result
+    gates = {kind: max(gate.get(kind, 0.0) for gate in (result.gates, more)) for kind in (*result.gates, *more)}
+    found = gate_problems(result.coverage, gates, result.gates_span)
+    return replace(result, problems=(*result.problems, *found)) if found else result
 
 
 def gate_problems(coverage: DocumentCoverage, gates: Mapping[str, float], span: Span) -> tuple[Problem, ...]:
