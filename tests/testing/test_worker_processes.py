@@ -15,7 +15,7 @@ import pytest
 
 from quire.errors import CannotStart
 from quire.testing import worker_processes
-from quire.testing.worker_processes import WorkerFailed, in_order, usable_processes
+from quire.testing.worker_processes import WorkerFailed, in_order, one_each, usable_processes
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork") or sys.platform == "darwin", reason="needs fork")
 
@@ -67,6 +67,12 @@ def test_work_for_a_moment_is_not_shared(monkeypatch: pytest.MonkeyPatch) -> Non
 
 def test_one_process_is_this_one() -> None:
     assert set(in_order(range(10), lambda job: os.getpid(), 1, alone=0)) == {os.getpid()}
+
+
+def test_each_job_may_have_a_process_of_its_own() -> None:
+    results = list(one_each(range(9), lambda job: (job, os.getpid()), 2))
+    assert [job for job, _ in results] == list(range(9))
+    assert len({process for _, process in results} - {os.getpid()}) == 9
 
 
 def test_large_results_arrive_whole() -> None:

@@ -15,6 +15,7 @@ from quire import __version__
 VERBS: dict[str, tuple[str, str]] = {
     "list": ("quire.cli.list", "List the documents here, your own, and those built in. FREE"),
     "check": ("quire.cli.check", "Find what is wrong with documents. FREE"),
+    "test": ("quire.cli.test", "Run the tests of documents, without a model. FREE"),
     "parse": ("quire.cli.parse", "Print a document's syntax tree as JSON. FREE"),
     "eval": ("quire.cli.eval", "Print the value of an expression. FREE"),
     "show": ("quire.cli.show", "Outline a document: inputs, steps, tools, prompts. FREE"),

@@ -78,7 +78,8 @@ def _is_shown(case: CaseResult) -> bool:
 
 def _notes(problem: Problem, colour: bool) -> Iterator[tuple[str, str]]:
     differences = _differences(problem, colour)
-    if problem.value and not differences:
+    said = len(problem.value) <= _SHORT and problem.value in problem.finding.message
+    if problem.value and not differences and not said:
         yield "value", shortened(problem.value)
     for path, value in problem.parts:
         yield cut(one_line(path), _LONGEST_PART), cut(one_line(value), _LONGEST_PART)

@@ -31,7 +31,7 @@ from quire.formats.test.expected import (
     OneOf,
     Snapshot,
 )
-from quire.values import InvalidValue, Value, encode, pretty
+from quire.values import InvalidValue, Value, clean, encode, pretty
 from quire.wording import cut
 
 if TYPE_CHECKING:
@@ -39,6 +39,8 @@ if TYPE_CHECKING:
     from quire.source import Span
 
 LONGEST_SHOWN = 400
+LONGEST_SEARCHED = 1_000_000
+"""Characters of a text in which a pattern is searched for."""
 
 
 class Missing:
@@ -90,9 +92,7 @@ def mismatch(matcher: Matcher, seen: Seen, scope: Scope) -> Mismatch | None:
         case Contains():
             return _contains(matcher, seen)
         case Matches():
-            if isinstance(seen, str) and safe_regex.matches(matcher.pattern, seen):
-                return None
-            return Mismatch(f"{_said(seen)} does not match {matcher.pattern}", matcher.span)
+            return _matches(matcher, seen)
         case Limit():
             return _limit(matcher, seen)
         case JsonAt() | FitsSchema():
@@ -201,6 +201,15 @@ def _has(seen: Value, part: Value) -> bool | None:
     if isinstance(seen, list | tuple):
         return any(same(part, item) for item in seen)
     return None
+
+
+def _matches(matcher: Matches, seen: Value) -> Mismatch | None:
+    pattern = safe_regex.compiled(matcher.pattern)
+    if pattern is None:
+        return Mismatch("patterns need RE2 (`pip install google-re2`)", matcher.span)
+    if isinstance(seen, str) and pattern.search(clean(seen[:LONGEST_SEARCHED])) is not None:
+        return None
+    return Mismatch(f"{_said(seen)} does not match {matcher.pattern}", matcher.span)
 
 
 def _limit(matcher: Limit, seen: Value) -> Mismatch | None:

@@ -52,14 +52,20 @@ def _can_copy() -> bool:
     return hasattr(os, "fork") and sys.platform != "darwin" and threading.active_count() == 1
 
 
+def one_each(jobs: Sequence[Job], work: Callable[[Job], Result], processes: int) -> Iterator[Result]:
+    """Do each job in a copy of its own, so that nothing of one job is left for the next; else as `in_order`."""
+    return _Pool(jobs, work, min(processes, len(jobs)), fresh=True).results()
+
+
 def in_order(
-    jobs: Sequence[Job], work: Callable[[Job], Result], processes: int, *, alone: float = ALONE
+    jobs: Sequence[Job], work: Callable[[Job], Result], processes: int, *, alone: float | None = None
 ) -> Iterator[Result]:
     """Do all jobs and yield their results in the order of the jobs. Ending the iteration ends the processes.
 
     Raises the `QuireError` of a job, `WorkerFailed` for any other exception in a worker, and `CannotStart` if a worker
     was killed.
     """
+    alone = ALONE if alone is None else alone
     began = time.monotonic()
     for number, job in enumerate(jobs):
         left = len(jobs) - number
@@ -146,16 +152,28 @@ def _serve(jobs: Sequence[Job], work: Callable[[Job], Result], orders: int, resu
 class _Pool(Generic[Job, Result]):
     """Workers that each get the next job when they are done with the one before."""
 
-    def __init__(self, jobs: Sequence[Job], work: Callable[[Job], Result], processes: int) -> None:
+    def __init__(
+        self, jobs: Sequence[Job], work: Callable[[Job], Result], processes: int, *, fresh: bool = False
+    ) -> None:
         self.jobs = jobs
+        self.work = work
+        self.fresh = fresh
+        """True to replace each worker after one job."""
         self.workers: list[_Worker[Job, Result]] = []
         gc.freeze()  # so that collections in a copy do not touch, and thereby duplicate, the memory of this process
         try:
             for _ in range(processes):
-                self.workers.append(_Worker(jobs, work, self.workers))
-        except OSError as error:
+                self._start()
+        except CannotStart:
             self._end()
+            raise
+
+    def _start(self) -> _Worker[Job, Result]:
+        try:
+            self.workers.append(_Worker(self.jobs, self.work, self.workers))
+        except OSError as error:
             raise CannotStart(f"no process can be started: {error.strerror or error}; -j 1 needs none") from None
+        return self.workers[-1]
 
     def results(self) -> Iterator[Result]:
         waiting: dict[int, Result] = {}
@@ -170,10 +188,16 @@ class _Pool(Generic[Job, Result]):
                 for key, _ in selector.select():
                     worker = key.data
                     waiting[worker.job] = self._result(worker)
-                    if (number := next(pending, None)) is not None:
-                        worker.give(number)
-                    else:
+                    number = next(pending, None)
+                    if number is None or self.fresh:
                         selector.unregister(worker.results)
+                    if number is not None and self.fresh:
+                        self.workers.remove(worker)
+                        worker.end()
+                        worker = self._start()
+                        selector.register(worker.results, selectors.EVENT_READ, worker)
+                    if number is not None:
+                        worker.give(number)
                 while wanted in waiting:
                     yield waiting.pop(wanted)
                     wanted += 1

@@ -42,7 +42,7 @@ TESTS = ("contains", "not_contains", "matches", "json", "schema", "most", "least
 EXPRESSION_NAMES = ("value", "row", "inputs", "named", "stores", "outputs", "output", "calls")
 """The names that an expression of a test can read."""
 
-STATUSES = ("completed", "failed", "awaiting_input", "paused", "cancelled", "expired", "interrupted")
+STATUSES = ("completed", "failed", "awaiting_input", "paused", "cancelled", "expired", "interrupted", "not_started")
 STEP_STATUSES = ("completed", "skipped", "failed", "waiting", "pending")
 USED = (
     "model_calls",

@@ -97,14 +97,8 @@ class Replies:
             self._given.pop(path).give_back()
 
     def unused(self) -> list[Entry]:
-        """Return the entries of the case itself that answered no call, or fewer than they say."""
-        return [
-            one.entry
-            for one in self._uses
-            if not one.entry.shared
-            and not one.entry.is_default
-            and (one.answered == 0 or (one.left is not None and one.left > 0))
-        ]
+        """Return the entries of the case itself that answered fewer calls than they say."""
+        return [one.entry for one in self._uses if not one.entry.shared and not one.entry.is_default and one.left]
 
     def nearest(self, asked: ModelAsked) -> tuple[Entry, str] | None:
         """Return the entry that comes closest to answering a call, and the reason why it does not."""

@@ -1,0 +1,199 @@
+"""`quire test`: run the tests of documents, without a model, a key or a network, and report the failures."""
+
+from __future__ import annotations
+
+import sys
+import time
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+import click
+
+from quire.cli.options import require_text
+from quire.cli.report_file import require_writable, write_report
+from quire.cli.stdio import as_utf8, wants_colour
+from quire.display.test_report import FORMATS, FormatName, report_printer, summary
+from quire.display.visible import visible
+from quire.errors import QuireError
+from quire.testing.discovery import TestTarget, find_tests
+from quire.testing.results import Totals
+from quire.testing.selection import Selection, keyword
+from quire.wording import pluralize
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from quire.testing.last_results import FailedCases
+    from quire.testing.results import FileResult
+    from quire.testing.suite import Job
+
+
+@click.command("test")
+@click.argument("paths", nargs=-1, metavar="PATH…", callback=require_text)
+@click.option(
+    "-k",
+    "words",
+    metavar="NAME",
+    callback=require_text,
+    help='Only cases whose name contains this; "and", "or", "not" and brackets combine.',
+)
+@click.option("--tag", "tags", multiple=True, metavar="TAG", callback=require_text, help="Only cases with this tag.")
+@click.option("--failed", is_flag=True, help="Only cases that failed the last time.")
+@click.option("-x", "stop", is_flag=True, help="Stop at the first failure.")
+@click.option("-j", "processes", type=click.IntRange(1, 64), metavar="N", help="Use so many processes.")
+@click.option("--watch", is_flag=True, help="Run again what a change of a file concerns, until Ctrl-C.")
+@click.option("--format", "form", type=click.Choice(FORMATS), default="full", show_default=True, help="How to print.")
+@click.option("--json", "as_json", is_flag=True, help="The same as --format json.")
+@click.option("--junit", metavar="FILE", callback=require_writable, help="Write a JUnit file too.")
+@click.option("--allow", type=click.Choice(["shell"]), multiple=True, help="Let tools that are real run commands.")
+@click.pass_context
+def command(
+    context: click.Context,
+    paths: tuple[str, ...],
+    words: str | None,
+    tags: tuple[str, ...],
+    failed: bool,
+    stop: bool,
+    processes: int | None,
+    watch: bool,
+    form: FormatName,
+    as_json: bool,
+    junit: str | None,
+    allow: tuple[str, ...],
+) -> None:
+    """Run the tests of documents: files that end in .test.yaml. No model is asked, no key is read, and nothing reaches
+    the network.
+
+    A PATH is a test, a document (its test stands beside it), a folder or a glob in quotes; without one it is the
+    current folder. PATH::NAME is one case, PATH:LINE the case at that line. Failures go to standard output, a summary
+    to standard error.
+
+    The cases that fail are remembered in the workspace's .quire folder, for --failed.
+
+    FREE. With --junit it WRITES that file. Exit 0 when all cases pass, 1 when one fails, 2 when something could not be
+    read or there are no cases.
+    """
+    if as_json:
+        form = "json"
+    selection = Selection(keyword(words) if words else None, tags)
+    targets, problems = find_tests(paths or (".",))
+    for problem in problems:
+        click.echo(f"quire: {visible(problem)}", err=True)
+    if not targets:
+        context.exit(2)
+    if watch:
+        from quire.cli.test_watch import watch_tests
+
+        context.exit(watch_tests(paths or (".",), selection, processes, shell="shell" in allow))
+    jobs, memory = _jobs(targets, selection, failed)
+    report = Report(form)
+    for result in _results(jobs, processes, stop, shell="shell" in allow):
+        report.add(result)
+    report.end()
+    if junit is not None:
+        write_report(junit, report.junit())
+    if memory is not None:
+        whole = all(target.is_whole for target in targets)
+        memory.update(report.results, whole=whole and not (words or tags or failed or stop))
+        memory.write()
+    if not report.totals.cases and not report.totals.broken:
+        files = f"{len(targets)} {pluralize('file', len(targets))}"
+        click.echo(f"quire: none of the cases in {files} is selected", err=True)
+        context.exit(2)
+    context.exit(2 if problems else int(report.totals.failed))
+
+
+def _jobs(targets: list[TestTarget], selection: Selection, failed: bool) -> tuple[list[Job], FailedCases | None]:
+    """Return the jobs, and the memory of the workspace around the current folder, if that is the user's."""
+    from quire.testing.last_results import FailedCases
+    from quire.testing.suite import jobs_of
+    from quire.workspace.locate import current_folder, find_workspace
+
+    memory = None
+    with suppress(QuireError):
+        memory = FailedCases.read(find_workspace(current_folder()).folder)
+    if failed and memory is not None:
+        jobs = jobs_of(targets, selection, memory)
+        if jobs:
+            return jobs, memory
+        click.echo("no failed cases are remembered here: all are run", err=True)
+    return jobs_of(targets, selection), memory
+
+
+def _results(jobs: list[Job], processes: int | None, stop: bool, *, shell: bool) -> Iterable[FileResult]:
+    from functools import partial
+
+    from quire.testing.file_run import FileOptions
+    from quire.testing.suite import run_job, run_suite
+
+    options = FileOptions(stop_at_failure=stop, shell=shell)
+    return run_suite(jobs, partial(run_job, options=options), processes=processes, stop_at_failure=stop)
+
+
+class Report:
+    """Prints results as they come, and keeps them for the files that are written at the end."""
+
+    def __init__(self, form: FormatName) -> None:
+        if not sys.stdout.isatty():
+            as_utf8(sys.stdout)
+        self.results: list[FileResult] = []
+        self.totals = Totals()
+        self._printer = report_printer(form, wants_colour(sys.stdout))
+        self._line = ProgressLine()
+        self._began = time.perf_counter()
+        self._started = time.time()
+        self._print(self._printer.begin())
+
+    def add(self, result: FileResult) -> None:
+        if not result.cases and not result.problems:
+            return  # none of its cases is meant
+        self.results.append(result)
+        self.totals.add(result)
+        self._print(self._printer.file(result))
+        self._line.show(self.totals, result.path)
+
+    def end(self) -> None:
+        self.totals.seconds = time.perf_counter() - self._began
+        self._print(self._printer.end(self.totals))
+        self._line.clear()
+        sys.stdout.flush()
+        if self.results:
+            click.echo(summary(self.totals, wants_colour(sys.stderr)), err=True)
+
+    def junit(self) -> str:
+        from datetime import UTC, datetime
+
+        from quire.display.test_junit import junit
+
+        return junit(self.results, datetime.fromtimestamp(self._started, UTC).strftime("%Y-%m-%dT%H:%M:%S"))
+
+    def _print(self, text: str) -> None:
+        if text:
+            self._line.clear()
+            click.echo(text, nl=False)
+
+
+class ProgressLine:
+    """A line on a terminal that shows how far the tests are. It is written ten times a second at most."""
+
+    EVERY = 0.1
+
+    def __init__(self) -> None:
+        self._wanted = sys.stderr.isatty() and wants_colour(sys.stderr)
+        self._last = time.monotonic()
+        self._is_there = False
+
+    def show(self, totals: Totals, file: str) -> None:
+        if self._wanted and time.monotonic() - self._last >= self.EVERY:
+            from quire.display.test_report import progress
+
+            self._last = time.monotonic()
+            self._is_there = True
+            sys.stderr.write(f"\r\x1b[K{progress(totals, file)}")
+            sys.stderr.flush()
+
+    def clear(self) -> None:
+        if self._is_there:
+            self._is_there = False
+            sys.stderr.write("\r\x1b[K")
+            sys.stderr.flush()

@@ -1,0 +1,136 @@
+"""Run a suite: many test files, in several processes where that pays, with results in the order of the files.
+
+A file with very many cases is shared among processes, each of which takes every so many-th case. That needs nothing of
+the whole file: a file with snapshots or gates of coverage is not shared.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from itertools import groupby
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeAlias
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from quire.diagnostics import Diagnostic
+from quire.errors import Unreadable
+from quire.formats.test.parse import MAX_TEST_BYTES, parse
+from quire.source import NOWHERE, Source, read_source
+from quire.testing.results import FileResult, Problem
+from quire.testing.selection import EVERYTHING, Selection, names_at
+from quire.testing.worker_processes import in_order, usable_processes
+
+if TYPE_CHECKING:
+    from quire.testing.discovery import TestTarget
+    from quire.testing.file_run import FileOptions
+    from quire.testing.last_results import FailedCases
+
+LARGE_FILE = 60_000
+"""Bytes from which on a file is shared."""
+_ROWS = ("each:", "matrix:")
+_WHOLE = ("!snapshot", "coverage:", "cassette")
+
+
+class Job(Struct, frozen=True):
+    """A test file, or a share of it, for one process."""
+
+    path: str
+    selection: Selection = EVERYTHING
+    lines: frozenset[int] = frozenset()
+    """Lines of cases that are wanted besides the names of the selection."""
+
+
+RunJob: TypeAlias = "Callable[[Job], FileResult]"
+
+
+def run_job(job: Job, options: FileOptions) -> FileResult:
+    """Read one file and run the cases that are wanted of it. A file that cannot be read is a result, too."""
+    from quire.formats.test import codes
+    from quire.testing.file_run import run_file
+
+    try:
+        source = read_source(Path(job.path), limit=MAX_TEST_BYTES)
+    except Unreadable as error:
+        finding = Diagnostic(codes.SYNTAX, str(error), NOWHERE)
+        return FileResult(job.path, Source.of("", job.path), problems=(Problem(finding),))
+    reading = parse(source)
+    selection = job.selection
+    if job.lines and reading.file is not None:
+        names = names_at(source, reading.file, job.lines) | (selection.names or frozenset())
+        selection = replace(selection, names=names)
+    return run_file(reading, replace(options, selection=selection))
+
+
+def jobs_of(targets: Sequence[TestTarget], selection: Selection, failed: FailedCases | None = None) -> list[Job]:
+    """Return a job for each file. With `failed`, only for the cases that failed the last time."""
+    jobs = []
+    for target in targets:
+        names = target.names if not target.is_whole else None
+        job = Job(target.path, replace(selection, names=names), target.lines)
+        if failed is not None:
+            remembered = failed.of(target.path)
+            if remembered is None:
+                continue
+            if remembered:
+                wanted = remembered if names is None else remembered & names
+                job = Job(target.path, replace(selection, names=wanted))
+        jobs.append(job)
+    return jobs
+
+
+def run_suite(
+    jobs: Sequence[Job],
+    run_job: RunJob,
+    *,
+    processes: int | None = None,
+    stop_at_failure: bool = False,
+    divide: bool = True,
+) -> Iterator[FileResult]:
+    """Yield the results of all files in their order. With `stop_at_failure` the first failure is the last result.
+
+    `divide` allows sharing one file among processes. `processes` is the number of cores unless it is given.
+    """
+    count = usable_processes(processes)
+    shares = [share for job in jobs for share in (_shares(job, count) if divide and count > 1 else [job])]
+    results = in_order(shares, run_job, count)
+    for _, group in groupby(zip(shares, results, strict=True), key=lambda pair: pair[0].path):
+        whole = joined([result for _, result in group])
+        if stop_at_failure and whole.failed:
+            yield until_failure(whole)
+            return
+        yield whole
+
+
+def _shares(job: Job, count: int) -> list[Job]:
+    if not _is_large(Path(job.path)):
+        return [job]
+    return [replace(job, selection=replace(job.selection, share=(mine, count))) for mine in range(count)]
+
+
+def _is_large(path: Path) -> bool:
+    """Tell whether a file may have very many cases. A wrong answer costs some milliseconds."""
+    try:
+        text = read_source(path, limit=MAX_TEST_BYTES).text
+    except Unreadable:
+        return False
+    return (len(text) > LARGE_FILE or any(word in text for word in _ROWS)) and not any(word in text for word in _WHOLE)
+
+
+def joined(shares: Sequence[FileResult]) -> FileResult:
+    """Return the result of a file from those of its shares."""
+    first, *others = shares
+    if not others:
+        return first
+    longest = max(len(share.cases) for share in shares)
+    cases = [share.cases[at] for at in range(longest) for share in shares if at < len(share.cases)]
+    return replace(first, cases=tuple(cases))
+
+
+def until_failure(result: FileResult) -> FileResult:
+    """Return the result as if the file had been left at its first failure."""
+    if any(problem.fails for problem in result.problems):
+        return replace(result, cases=())
+    last = next(at for at, case in enumerate(result.cases) if case.failed)
+    return replace(result, cases=result.cases[: last + 1])
