@@ -13,7 +13,7 @@ from quire.formats.test.schema import schema_text
 SCHEMA: dict[str, Any] = json.loads(schema_text())
 
 MATCHERS = """\
-A value stands for itself: the thing has to be equal. A mapping whose keys are all in this list is a matcher, and all its
+A value stands for itself: it has to be equal. A mapping whose keys are all in this list is a matcher, and all its
 keys have to hold; a mapping that mixes them with other keys is an error. `!expr "count(value) > 1"` is an
 [expression](expressions.md) that has to be true; it can read `value`, `row`, `inputs`, `named`, `stores`, `outputs`,
 `output` and `calls`. `!snapshot` is the value that is kept in `x.test.snap.yaml`. Lists and mappings may have matchers
