@@ -148,7 +148,7 @@ class CaseRun:
 
     def play(self) -> list[Stage]:
         """Run the case to its end on the loop of the bench, and return its stages."""
-        self._bench.loop.set_time(_moment(self.case.setting.clock))
+        self._bench.loop.set_time(moment(self.case.setting.clock))
         try:
             return self._bench.loop.run(self._play())
         finally:
@@ -325,7 +325,7 @@ def _resumption(options: Mapping[str, Value]) -> tuple[Mapping[str, Value], Give
     return (sets if isinstance(sets, Mapping) else {}), changes
 
 
-def _moment(text: str) -> float:
+def moment(text: str) -> float:
     """Return the moment at which a case begins. The reader has checked it."""
     if not text:
         return START

@@ -1,0 +1,146 @@
+"""Grade a try: the expectations that hold for any model, similarity, price, time, and the texts that a judge reads.
+
+Expectations about prompts, calls, questions, steps and usage describe a script, and a real model does not follow one.
+They are left out, as are snapshots.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from quire.errors import CannotStart
+from quire.formats.test.codes import UNEXPECTED_WARNING
+from quire.formats.test.expected import Expect, Snapshot, Subject
+from quire.patterns import late_pattern
+from quire.testing.expectations import Judging, always, judge
+from quire.values import Value, pretty
+from quire.wording import cut
+
+if TYPE_CHECKING:
+    from quire.formats.test.syntax import Case, Live
+    from quire.plan.pipeline_work import Formula
+    from quire.testing.case_run import Stage
+    from quire.testing.observation import Observation
+
+SUBJECTS: frozenset[Subject] = frozenset(
+    ("status", "exit", "error", "output", "artifact", "named", "stores", "outputs", "files", "that")
+)
+"""What expectations of live tries may be about."""
+LONGEST_COMPARED = 200_000
+"""Characters of a text whose words are compared."""
+_LONGEST = 300
+_WORDS = late_pattern(r"\w+")
+
+
+class Similar(Struct, frozen=True):
+    """`similar: {to: TEXT, least: 0.7}`: the words of the output are nearly those of a text."""
+
+    to: str
+    least: float
+
+
+def graders(expect: Expect | None) -> Expect | None:
+    """Return the expectations that a real model can meet; None if there are none."""
+    checks = [
+        one for one in (expect.checks if expect else ()) if one.subject in SUBJECTS and not _has_snapshot(one.matcher)
+    ]
+    return replace(expect, checks=tuple(checks)) if expect is not None and checks else None
+
+
+def grades_something(case: Case, formulas: Sequence[Formula]) -> bool:
+    """Tell whether anything beyond the status of a run decides about a try."""
+    expects = [graders(one) for one in (case.expect, *(act.expect for act in case.then))]
+    told = any(check.subject not in ("status", "exit") for one in expects if one for check in one.checks)
+    live = case.live
+    return told or bool(formulas) or (live is not None and (live.judge is not None or bool(live.similar)))
+
+
+def grade(stages: Sequence[Stage], case: Case, row: Mapping[str, Value], formulas: Sequence[Formula]) -> list[str]:
+    """Return what is wrong with a try, one line each."""
+    problems = []
+    for stage in stages:
+        expect = case.expect if stage.act is None else stage.act.expect
+        if stage.act is not None and expect is None:
+            continue
+        # A case that expects warnings knows that the document may give them.
+        warns = any(check.subject == "warnings" for check in (expect.checks if expect else ()))
+        for problem in judge(graders(expect), Judging(stage.observation, case.span, row)):
+            if not (warns and problem.finding.code is UNEXPECTED_WARNING):
+                value = " ".join(problem.value.split())
+                problems.append(cut(f"{problem.finding.message}{f': {value}' if value else ''}", _LONGEST))
+    if formulas:
+        judging = Judging(stages[-1].observation, case.span, row)
+        problems += [cut(one.finding.message, _LONGEST) for one in always(formulas, judging)]
+    return problems
+
+
+def terms(live: Live, seen: Observation, cost: float | None, seconds: float) -> Iterator[str]:
+    """Yield the terms of a live test, apart from judges, that a try does not meet."""
+    if live.cost is not None and cost is None:
+        yield "its cost is not known"
+    elif live.cost is not None and cost is not None and cost > live.cost:
+        yield f"it cost more than ${live.cost:g}"
+    if live.seconds is not None and seconds > live.seconds:
+        yield f"it took longer than {live.seconds:g} s"
+    wanted = similar_of(live)
+    if wanted is not None:
+        found = similarity(text_of(seen.output), wanted.to)
+        if found < wanted.least:
+            yield f"the output is not similar: {found:.1f} of {wanted.least:g}"
+
+
+def similar_of(live: Live) -> Similar | None:
+    """Read `similar`. Raises `CannotStart`."""
+    if not live.similar:
+        return None
+    to, least = live.similar.get("to"), live.similar.get("least", 0.7)
+    number = isinstance(least, int | float) and not isinstance(least, bool) and 0 < least <= 1
+    if not isinstance(to, str) or not to.strip() or not number or set(live.similar) - {"to", "least"}:
+        raise CannotStart("similar is a mapping with a text, and a number up to 1: {to: …, least: 0.7}")
+    assert isinstance(least, int | float)  # noqa: S101
+    return Similar(to, float(least))
+
+
+def similarity(text: str, other: str) -> float:
+    """Return how much two texts have in common, from 0 to 1: the F1 of their words, in any order and case.
+
+    It is a rough measure, and the same everywhere: it needs no model.
+    """
+    words = [Counter(_WORDS.findall(one[:LONGEST_COMPARED].casefold())) for one in (text, other)]
+    total = words[0].total() + words[1].total()
+    return 2 * (words[0] & words[1]).total() / total if total else 1.0
+
+
+def parts_of(seen: Observation, reads: Sequence[str]) -> list[tuple[str, str]] | None:
+    """Return the texts that a judge reads; None if one of them is not there."""
+    found: list[tuple[str, str]] = []
+    for name in reads:
+        table, _, key = name.partition(".")
+        if table == "output":
+            found.append((name, text_of(seen.output)))
+        elif table == "artifact":
+            found.append((name, seen.artifact))
+        else:
+            values: Mapping[str, Value] = getattr(seen, table)
+            if key not in values:
+                return None
+            found.append((name, text_of(values[key])))
+    return found
+
+
+def text_of(value: Value) -> str:
+    """Return a value as a judge reads it."""
+    return "" if value is None else pretty(value)
+
+
+def _has_snapshot(matcher: object) -> bool:
+    if isinstance(matcher, Snapshot):
+        return True
+    if isinstance(matcher, Struct):
+        return any(_has_snapshot(getattr(matcher, name)) for name in matcher.__struct_fields__ if name != "span")
+    return isinstance(matcher, tuple) and any(map(_has_snapshot, matcher))

@@ -1,0 +1,212 @@
+"""Plan a live test: which cases, rows, models and judges, and what it may cost. Nothing is asked or spent here."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from quire.diagnostics import Severity
+from quire.errors import CannotStart, NoModel
+from quire.formats.test.parse import parse
+from quire.formats.test.syntax import Live, Rows
+from quire.source import read_source
+from quire.testing.case_rows import CaseRow, expand
+from quire.testing.document_under_test import open_document
+from quire.testing.live.graders import grades_something, similar_of
+from quire.testing.live.judge_file import Judge, load_judge
+from quire.testing.live.judge_seat import JudgeSeat, JudgeSeats
+from quire.testing.live.purse import require_price
+from quire.testing.live.report import Skipped
+from quire.testing.live.schedule import AT_ONCE, Terms
+from quire.testing.live.structure_hash import structure_hash
+from quire.testing.rows import file_within, read_rows
+from quire.testing.selection import EVERYTHING, Selection, names_at
+from quire.values import fingerprint
+
+if TYPE_CHECKING:
+    from quire.engine.ports import Model
+    from quire.formats.test.syntax import Case, TestFile
+    from quire.plan.pipeline_work import Formula
+    from quire.runs.adapters import Models
+    from quire.source import Source
+    from quire.testing.case_run import Bench
+    from quire.testing.discovery import TestTarget
+
+MOST_TRIES = 100_000
+MOST_REPEATS = 1_000
+
+
+class LiveOptions(Struct, frozen=True):
+    """The options of a live test, as the command line gives them."""
+
+    targets: tuple[TestTarget, ...]
+    selection: Selection = EVERYTHING
+    models: tuple[str, ...] = ()
+    """Names of models or tiers; without any, the model that `quire run` would use."""
+    repeat: int | None = None
+    """Replaces the `repeat` of all cases."""
+    budget: float | None = None
+    each: Path | None = None
+    """A file of rows that replaces those of all cases."""
+    baseline: Path | None = None
+    judge_model: str = ""
+    at_once: int = AT_ONCE
+
+
+class LiveCase(Struct, frozen=True):
+    """A case that is going to be tried."""
+
+    key: str
+    """The file and the name: `tests/board.test.yaml: rows`."""
+    file: str
+    """The test, relative to its workspace."""
+    case: Case
+    rows: Mapping[str, CaseRow]
+    """By label; one with an empty label for a case without rows."""
+    bench: Bench
+    live: Live
+    repeats: int
+    always: tuple[Formula, ...] = ()
+    judge: Judge | None = None
+    seat: JudgeSeat | None = None
+    """The judge with its model; None before models are opened."""
+
+    @property
+    def terms(self) -> Terms:
+        return Terms(self.key, tuple(self.rows), self.repeats, self.live.passes)
+
+    @property
+    def test_hash(self) -> str:
+        """Depends on the case, its rows and its judge, and not on other cases of the file."""
+        rows = {label: structure_hash(one.row) for label, one in self.rows.items()}
+        judge = self.judge.hash if self.judge else None
+        return fingerprint([structure_hash(self.case), rows, judge, structure_hash(self.always)])
+
+
+class LivePlan(Struct, frozen=True):
+    """A live test that is ready to run."""
+
+    options: LiveOptions
+    cases: tuple[LiveCase, ...]
+    models: Mapping[str, Model]
+    """The models under test by name, opened."""
+    seats: tuple[JudgeSeat, ...] = ()
+    skipped: tuple[Skipped, ...] = ()
+
+
+def live_plan(options: LiveOptions, environ: Mapping[str, str] = os.environ) -> LivePlan:
+    """Read the tests, open the models and the judges. Raises `CannotStart`, also if no case has live terms."""
+    found, skipped = live_cases(options)
+    if not found:
+        told = "; ".join(f"{one.case}: {one.reason}" for one in skipped[:3])
+        raise CannotStart(
+            f"no case has live terms{f' ({told})' if told else ''}: write `live: {{pass: 0.9}}` in a case"
+        )
+    models = user_models(found[0].bench.settings.workspace.folder, environ)
+    opened = open_models(models, options.models)
+    seats = JudgeSeats(models, options.judge_model, tuple(opened))
+    cases = tuple(replace(one, seat=seats.seat(one.judge)) if one.judge is not None else one for one in found)
+    tries = sum(len(one.rows) * one.repeats for one in cases) * len(opened)
+    if tries > MOST_TRIES:
+        raise CannotStart(f"{tries:,} tries are more than {MOST_TRIES:,}")
+    if options.budget is not None:
+        for spec, model in (*opened.items(), *((one.spec, one.model) for one in seats.taken)):
+            require_price(model, spec)
+    return LivePlan(options, cases, opened, seats.taken, tuple(skipped))
+
+
+def live_cases(options: LiveOptions) -> tuple[list[LiveCase], list[Skipped]]:
+    """Return the wanted cases that have live terms, and those that cannot be tried. Raises `CannotStart`."""
+    found: list[LiveCase] = []
+    skipped: list[Skipped] = []
+    for target in options.targets:
+        source, file = read_test(target.path)
+        selection = options.selection
+        if not target.is_whole:
+            selection = replace(selection, names=target.names | names_at(source, file, target.lines))
+        wanted = [
+            case for case in file.cases if case.live is not None and selection.wants(case, case.name, target.path)
+        ]
+        if not wanted:
+            continue
+        bench = open_document(source, file)
+        for case in wanted:
+            reason = _unfit(case, file.always)
+            if reason:
+                skipped.append(Skipped(f"{target.path}: {case.name}", reason))
+            else:
+                found.append(_live_case(target.path, case, file, bench, options))
+    return found, skipped
+
+
+def read_test(path: str) -> tuple[Source, TestFile]:
+    """Read a test file. Raises `CannotStart` with its first mistake."""
+    reading = parse(read_source(Path(path)))
+    wrong = next((one for one in reading.diagnostics if one.severity is Severity.ERROR), None)
+    if reading.file is None or wrong is not None:
+        at = reading.source.position(wrong.span.start).line if wrong else 1
+        raise CannotStart(f"{path}:{at}: {wrong.message if wrong else 'it has mistakes'}; `quire test` shows them all")
+    return reading.source, reading.file
+
+
+def user_models(folder: Path, environ: Mapping[str, str]) -> Models:
+    """Return the models of the user: those of a case's own settings are not opened."""
+    from quire.runs.adapters import Models
+    from quire.runs.stored import settings_of
+
+    return Models(settings_of(folder, environ), environ)
+
+
+def open_models(models: Models, names: Sequence[str]) -> dict[str, Model]:
+    """Open the models under test, each once, by the names of the models behind tiers. Raises `CannotStart`."""
+    choices = [models.choose(name) for name in names] or [models.choose(None)]
+    opened = {one.spec: models.open(one.spec, one.settings) for one in choices}
+    if not opened or "" in opened:
+        raise NoModel("no model is configured: name one with --model")
+    if len(opened) < len(choices):
+        raise CannotStart("two names mean the same model: a model is not compared with itself")
+    return opened
+
+
+def _live_case(path: str, case: Case, file: TestFile, bench: Bench, options: LiveOptions) -> LiveCase:
+    live = case.live or Live()
+    repeats = options.repeat or live.repeat or 1
+    if repeats > MOST_REPEATS:
+        raise CannotStart(f"{path}: {case.name}: {repeats:,} repeats are more than {MOST_REPEATS:,}")
+    similar_of(live)
+    if options.each is not None and case.rows is not None:
+        listed = tuple(dict(row.values) for row in read_rows(options.each.parent, options.each.name))
+        case = replace(case, rows=Rows(rows=listed, matrix=case.rows.matrix, span=case.rows.span))
+    plan = bench.document.runnable()
+    rows = {_label(row): row for row in expand(case, bench.folder, [one.name for one in plan.inputs])}
+    home = bench.settings.workspace.folder.resolve()
+    inner = Path(path).resolve()
+    file_name = inner.relative_to(home).as_posix() if inner.is_relative_to(home) else inner.as_posix()
+    judge = load_judge(file_within(bench.folder, live.judge.rubric)) if live.judge else None
+    return LiveCase(f"{path}: {case.name}", file_name, case, rows, bench, live, repeats, file.always, judge)
+
+
+def _label(row: CaseRow) -> str:
+    name = row.case.name
+    return row.name[len(name) + 1 : -1] if row.name != name else ""
+
+
+def _unfit(case: Case, always: Sequence[Formula]) -> str:
+    """Return why a case cannot be tried on a real model; empty if it can."""
+    live = case.live
+    if case.skip is not None:
+        return f"it is skipped: {case.skip}"
+    if case.draft:
+        return "it has no expectations yet"
+    if case.crash_everywhere:
+        return "it dies everywhere, which only a script can repeat"
+    if live is not None and live.tools == "real":
+        return "its tools are real, which is not supported yet: script them"
+    if not grades_something(case, always):
+        return "nothing decides about a try: expect something of the output, or name a judge"
+    return ""

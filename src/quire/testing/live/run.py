@@ -1,0 +1,171 @@
+"""Run a live test: announce it, try every case on every row and model, compare, and keep receipts."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from quire.runs.forecast import forecast
+from quire.runs.options import RunOptions
+from quire.runs.runtime import Runtime
+from quire.stores.memory.store import Memory, MemoryStore
+from quire.testing.live.announcement import Announcement, CaseForecast, announce
+from quire.testing.live.judges import LONGEST_JUDGED, judge_call
+from quire.testing.live.plan import LiveCase, LiveOptions, LivePlan, live_cases
+from quire.testing.live.purse import Purse
+from quire.testing.live.receipts import (
+    Receipt,
+    Standing,
+    Subject,
+    read_receipts,
+    seen_cost,
+    standings,
+    store_receipts,
+)
+from quire.testing.live.report import JudgeNote, LiveReport, read_report, with_baseline
+from quire.testing.live.schedule import Made, Schedule
+from quire.testing.live.structure_hash import document_hash
+from quire.testing.live.trial import make_try
+from quire.testing.live.tries import Attempt, Score, Try, pairs
+from quire.testing.live.try_run import LiveModel
+from quire.testing.world.model import Meter as EffectMeter
+from quire.values import encode
+
+if TYPE_CHECKING:
+    from quire.engine.ports import Model
+
+_JUDGED = 8_000
+"""Characters of a text for which the price of a judge is foreseen; longer ones are seldom."""
+
+
+def announcement_of(plan: LivePlan) -> Announcement:
+    """Return what a live test may cost, from the bounds of the document and from receipts. Asks no model."""
+    forecasts = asyncio.run(_forecasts(plan))
+    return announce([one.terms for one in plan.cases], tuple(plan.models), forecasts, plan.options.budget)
+
+
+def run_live(plan: LivePlan, on_try: Callable[[Try], None] = lambda made: None) -> LiveReport:
+    """Run a live test to its end, to its budget, or until the user interrupts it. Keeps a receipt for each case."""
+    earlier = read_report(plan.options.baseline) if plan.options.baseline else None
+    purse = Purse(plan.options.budget)
+    terms = [one.terms for one in plan.cases]
+    schedule = Schedule(terms, tuple(plan.models), purse, plan.options.at_once, on_try)
+    cases = {one.key: one for one in plan.cases}
+
+    # A model in this process answers one call at a time: tries side by side would measure how long they wait.
+    turns = {spec: asyncio.Semaphore(1) for spec in plan.models if spec.startswith("local:")}
+
+    async def perform(attempt: Attempt) -> Made:
+        async with turns.get(attempt.model, contextlib.nullcontext()):
+            return await make_try(cases[attempt.case], attempt, plan.models[attempt.model], purse)
+
+    interrupted = False
+    try:
+        asyncio.run(schedule.run(perform))
+    except KeyboardInterrupt:
+        # What was tried is paid for, so it is reported.
+        interrupted = True
+    scores = schedule.scores()
+    _keep(plan.cases, scores)
+    return LiveReport(
+        tuple(plan.models),
+        tuple(scores),
+        tuple(pairs(scores)),
+        with_baseline(scores, earlier) if earlier else (),
+        tuple(JudgeNote(one.judge.name, one.spec, one.standing.gates, one.standing.reason) for one in plan.seats),
+        plan.skipped,
+        schedule.given_up,
+        schedule.planned,
+        len(schedule.tries),
+        purse.spent,
+        purse.unpriced,
+        plan.options.budget,
+        purse.exhausted,
+        interrupted,
+    )
+
+
+def live_standings(options: LiveOptions) -> list[Standing]:
+    """Return the standing of every live case, from receipts alone."""
+    cases, _ = live_cases(options)
+    found = []
+    for folder in dict.fromkeys(_home(one) for one in cases):
+        subjects = [_subject(one) for one in cases if _home(one) == folder]
+        found += standings(subjects, read_receipts(folder))
+    return found
+
+
+async def _forecasts(plan: LivePlan) -> list[CaseForecast]:
+    receipts = {folder: read_receipts(folder) for folder in {_home(one) for one in plan.cases}}
+    return [
+        await _forecast(case, spec, model, seen_cost(receipts[_home(case)], case.file, case.case.name, spec))
+        for case in plan.cases
+        for spec, model in plan.models.items()
+    ]
+
+
+async def _forecast(case: LiveCase, spec: str, model: Model, seen: float | None) -> CaseForecast:
+    # The bounds are those of the row with the longest inputs.
+    row = max(case.rows.values(), key=lambda one: len(encode(dict(one.case.setting.inputs))))
+    setting = row.case.setting
+    options = RunOptions(unattended=bool(setting.unattended), allow=setting.allow or (), limits=setting.limits)
+    runtime = _runtime(case, LiveModel(model, spec, EffectMeter()))
+    ahead = await forecast(runtime, case.bench.document, setting.inputs, options)
+    judge_cost = _judge_cost(case)
+    calls, price = ahead.bounds.model_calls.most, ahead.price
+    judged = int(case.seat is not None)
+    why = price.why if price.most is None else "the price of the judge is not known" if judge_cost is None else ""
+    return CaseForecast(case.key, spec, calls, price.most, why, seen, judge_cost, judged)
+
+
+def _judge_cost(case: LiveCase) -> float | None:
+    from quire.engine.ports import Priced
+
+    if case.seat is None:
+        return 0.0
+    text = "x" * min(_JUDGED, LONGEST_JUDGED)
+    call = judge_call(case.seat.judge, [(case.seat.judge.reads[0], text)])
+    return case.seat.model.estimate(call) if isinstance(case.seat.model, Priced) else None
+
+
+def _keep(cases: Sequence[LiveCase], scores: Sequence[Score]) -> None:
+    by_key = {one.key: one for one in cases}
+    subjects = {one.key: _subject(one) for one in cases}
+    fresh: dict[Path, list[Receipt]] = {}
+    for one in scores:
+        if not one.tried:
+            continue
+        subject, made = subjects[one.case], one.tried + one.lost
+        receipt = Receipt(
+            subject.file,
+            subject.case,
+            one.model,
+            subject.plan,
+            subject.test,
+            one.status,
+            one.passed,
+            one.tried,
+            time.time(),
+            None if one.cost is None else one.cost / made,
+            one.seconds_half,
+        )
+        fresh.setdefault(_home(by_key[one.case]), []).append(receipt)
+    for folder, receipts in fresh.items():
+        store_receipts(folder, receipts)
+
+
+def _subject(case: LiveCase) -> Subject:
+    callees = _runtime(case).callees().reachable(case.bench.document.runnable())
+    return Subject(case.file, case.case.name, document_hash(case.bench.document, callees), case.test_hash)
+
+
+def _home(case: LiveCase) -> Path:
+    return case.bench.settings.workspace.folder
+
+
+def _runtime(case: LiveCase, model: Model | None = None) -> Runtime:
+    return Runtime(case.bench.settings, MemoryStore(Memory(), now=time.time), environ={}, model=model)

@@ -1,0 +1,53 @@
+"""Hash the structure of plans and cases, without the places of their parts in a text.
+
+A comment or a line break changes places, and nothing that runs. So a receipt stays valid when only those change.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import fields, is_dataclass
+from enum import Enum
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
+
+from quire.source import Span
+from quire.values import Value, fingerprint
+
+if TYPE_CHECKING:
+    from quire.library.callees import Callee
+    from quire.library.document import Document
+
+_PLACES = ("span", "spans", "compiled")
+
+
+def structure_hash(value: object) -> str:
+    """Return a hash of everything in a value but places and compiled code."""
+    return fingerprint(_plain(value))
+
+
+def document_hash(document: Document, callees: Mapping[str, Callee]) -> str:
+    """Return the hash of a document's plan and of all plans that it can call."""
+    called = {name: structure_hash(callee.plan) for name, callee in sorted(callees.items())}
+    return fingerprint({"plan": structure_hash(document.runnable()), "called": called})
+
+
+def _plain(value: object) -> Value:
+    if value is None or isinstance(value, str | int | float | bool):
+        return str(value) if isinstance(value, Enum) else value
+    if isinstance(value, Span) or callable(value):
+        return None
+    if isinstance(value, Struct):
+        named = {name: _plain(getattr(value, name)) for name in value.__struct_fields__ if name not in _PLACES}
+        return [type(value).__name__, named]
+    if is_dataclass(value) and not isinstance(value, type):
+        kept = {one.name: _plain(getattr(value, one.name)) for one in fields(value) if one.name not in _PLACES}
+        return [type(value).__name__, kept]
+    if isinstance(value, Mapping):
+        return {str(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    if isinstance(value, set | frozenset):
+        return sorted(str(item) for item in value)
+    return str(value) if isinstance(value, Enum) else type(value).__name__

@@ -1,0 +1,77 @@
+"""Run a case once on a real model, in the same world as without one: scripted tools and people, its own folder.
+
+Only the model and the clock are real. A wait of the document that is longer than a minute is not waited for: the
+clock of the case goes on instead.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from quire.engine.ports import Model, ModelCall, ModelReply, Priced
+from quire.testing.case_run import Bench, CaseRun, CaseWorld, Stage, moment
+from quire.testing.world.model import CaseModel, Meter, seen_prompt
+from quire.testing.world.replies import Replies
+
+if TYPE_CHECKING:
+    from quire.formats.test.syntax import Case
+
+LONGEST_WAIT = 60.0
+"""Seconds that a document may really wait."""
+
+
+class LiveModel(CaseModel):
+    """A real model under its own name, which keeps every prompt. It replaces all models of the document."""
+
+    def __init__(self, model: Model, spec: str, meter: Meter) -> None:
+        super().__init__(Replies(None, {}), meter)
+        self.name = spec
+        self._model = model
+
+    def estimate(self, call: ModelCall) -> float | None:
+        return self._model.estimate(call) if isinstance(self._model, Priced) else None
+
+    async def _complete(self, call: ModelCall, on_delta: Callable[[str], None]) -> ModelReply:
+        if self.process is not None:
+            self.process.must_live()
+        self.seen.append(seen_prompt(call))
+        return await self._model.complete(call, on_delta)
+
+
+class LiveWorld(CaseWorld):
+    """The world of a case with a real model and real time, which long waits set forward."""
+
+    def __init__(self, bench: Bench, case: Case, model: Model, spec: str) -> None:
+        super().__init__(bench, case)
+        self.model = LiveModel(model, spec, self.meter)
+        self._ahead = moment(case.setting.clock) - time.time() if case.setting.clock else 0.0
+
+    def now(self) -> float:
+        return time.time() + self._ahead
+
+    async def sleep(self, seconds: float) -> None:
+        if seconds > LONGEST_WAIT:
+            self.advance(seconds)
+            seconds = 0.0
+        await asyncio.sleep(seconds)
+
+    def advance(self, seconds: float) -> None:
+        self._ahead += seconds
+
+
+class LiveRun(CaseRun):
+    """One try of a case, or of one row of it."""
+
+    def __init__(self, bench: Bench, case: Case, model: Model, spec: str) -> None:
+        super().__init__(bench, case)
+        self.world: LiveWorld = LiveWorld(bench, case, model, spec)
+
+    async def go(self) -> list[Stage]:
+        """Run the case to its end on the running event loop, and return its stages."""
+        try:
+            return await self._play()
+        finally:
+            self.world.folder.remove()
