@@ -37,10 +37,12 @@ def expand(case: Case, folder: Path, inputs: Sequence[str]) -> list[CaseRow]:
     """
     if case.rows is None:
         return [CaseRow(case, case.name, {})]
-    return [
-        CaseRow(_filled_case(case, row, case.rows, inputs), f"{case.name}[{row.label}]", row.values)
-        for row in rows_of(case.rows, folder)
-    ]
+    return [_row(case, row, case.rows, inputs) for row in rows_of(case.rows, folder)]
+
+
+def _row(case: Case, row: Row, rows: Rows, inputs: Sequence[str]) -> CaseRow:
+    name = f"{case.name}[{row.label}]"
+    return CaseRow(replace(_filled_case(case, row, rows, inputs), name=name), name, row.values)
 
 
 def rows_of(rows: Rows, folder: Path) -> list[Row]:

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from quire.engine.records import Event
     from quire.library.document import Document
     from quire.plan.nodes import Plan
+    from quire.testing.cassettes.player import Cassettes
     from quire.testing.coverage.meter import CoverageMeter
     from quire.testing.observation import Observation
     from quire.testing.virtual_loop import VirtualLoop
@@ -61,6 +62,8 @@ class Bench(Struct, frozen=True):
     loop: VirtualLoop
     shell: bool = False
     """True if commands may run for real: the user said `--allow shell`."""
+    cassettes: Cassettes | None = None
+    """The recorded replies of the file; None where they are not played."""
     coverage: CoverageMeter | None = None
     """Measures the runs of all cases; None if coverage is not asked for."""
 
@@ -102,10 +105,16 @@ class CaseWorld:
         self.meter = Meter()
         self.memory = Memory()
         self.folder = CaseFolder(setting.files, bench.folder)
-        self.model = CaseModel(Replies(setting.model, self.threads), self.meter)
+        self.model = self._model(bench, case)
         self.people = CasePeople(Answers(setting.answers))
         self.tools = CaseTools(ToolScripts(setting.tools), self.folder, self.meter, shell=bench.shell)
         self.events: list[Event] = []
+
+    def _model(self, bench: Bench, case: Case) -> CaseModel:
+        replies, which = Replies(case.setting.model, self.threads), case.setting.cassette
+        if not which or bench.cassettes is None:
+            return CaseModel(replies, self.meter)
+        return bench.cassettes.player(which, case.name, replies, self.meter)
 
     def now(self) -> float:
         return self._loop.time()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from typing import TYPE_CHECKING, cast
 
 from msgspec import Struct
@@ -14,6 +15,7 @@ from quire.errors import CannotStart, QuireError
 from quire.formats.test import codes
 from quire.testing.case_rows import CaseRow, expand
 from quire.testing.case_run import Bench, CaseRun, Stage
+from quire.testing.cassettes.player import CassettePlayer, Cassettes
 from quire.testing.crashes import crash_everywhere
 from quire.testing.document_under_test import open_document
 from quire.testing.expectations import Judging, always, asserts_something, judge
@@ -43,6 +45,8 @@ class FileOptions(Struct, frozen=True):
     observations: bool = False
     """True to keep the observations in the results."""
     snapshots: SnapshotMode = SnapshotMode()
+    keep_replies: bool = False
+    """True to go on with a recorded reply although its prompt has changed."""
     coverage: bool = False
     """True to measure the coverage of every document. A file that asks for some is measured always."""
 
@@ -69,6 +73,9 @@ def run_file(reading: TestReading, options: FileOptions = EVERYTHING) -> FileRes
     gates = file.coverage if options.selection.is_everything else {}
     if options.coverage or gates:
         bench = _measured(bench)
+    if any(case.setting.cassette for case in file.cases):
+        bench = replace(bench, cassettes=Cassettes(source.name, keep=options.keep_replies))
+        problems += _cassette_problems(file, bench, options.selection)
     results: list[CaseResult] = []
     for wanted in cases:
         results.append(run_case(wanted, file, bench, source_line(reading, wanted.case), options, kept))
@@ -86,6 +93,23 @@ def run_file(reading: TestReading, options: FileOptions = EVERYTHING) -> FileRes
         gates,
         file.coverage_span,
     )
+
+
+def _cassette_problems(file: TestFile, bench: Bench, selection: Selection) -> list[Problem]:
+    """Return the problems of the cassettes as files: cases that the test no longer has."""
+    if bench.cassettes is None or not selection.is_everything or not selection.takes(0):
+        return []
+    asked: dict[str, set[str]] = {}
+    for case in file.cases:
+        if case.setting.cassette:
+            name = case.setting.cassette if isinstance(case.setting.cassette, str) else ""
+            with suppress(BadRows):
+                asked.setdefault(name, set()).update(row.name for row in expand(case, bench.folder, ()))
+    where = next(case.span for case in file.cases if case.setting.cassette)
+    try:
+        return bench.cassettes.orphans(asked, where)
+    except CannotStart as error:
+        return [_cannot_start(error, where)]
 
 
 def _measured(bench: Bench) -> Bench:
@@ -168,6 +192,8 @@ def verdict(
     last = stages[-1].observation
     if file.always:
         problems += always(file.always, Judging(last, case.span, row))
+    if bench.cassettes is not None and isinstance(run.world.model, CassettePlayer):
+        problems = bench.cassettes.problems(run.world.model, case.span, problems)
     problems = leftovers(run.world, case, problems, complete=len(stages) == len(case.then) + 1)
     if not problems and case.crash_everywhere:
         problems = crash_everywhere(replace(bench, coverage=None), case, run, last)

@@ -85,6 +85,11 @@ class Replies:
         self._given[asked.path] = found
         return found.entry
 
+    def answers(self, asked: ModelAsked) -> bool:
+        """Tell whether an entry that names the call, and not just any, would answer it."""
+        found = self._find(asked)
+        return found is not None and not found.entry.is_default
+
     def dies(self, entry: Entry) -> bool:
         """Tell whether the process dies at this entry. It dies once: the call that is made again is answered."""
         uses = next(one for one in self._uses if one.entry is entry)
