@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 Stamp: TypeAlias = tuple[int, int, int] | None
 """Time of the last change, size and number of a file; None if it does not exist."""
 
-_SYSTEM = ("/proc/", "/dev/", "/sys/", "/etc/", "/usr/", "/lib")
+_SYSTEM = ("/proc/", "/sys/", "/dev/null", "/dev/urandom", "/dev/fd")
 _OWN = str(Path(quire.__file__).parent)
 _CODE = (".py", ".pyc", ".so", ".pth")
 
@@ -52,15 +52,20 @@ def run_watched(job: Job, options: FileOptions) -> WatchedRun:
     if any(problem.fails for problem in result.problems):
         opened.note(str(Path(job.path).absolute().parent))
     stamps = {path: stamp for path, stamp in opened.stamps.items() if stamp is not None and stamp_of(path) is not None}
-    loaded = tuple(name for name in sys.modules if name not in before and _is_installed(name))
+    loaded = tuple(_installed(set(sys.modules) - before))
     return WatchedRun(result, stamps or {os.path.abspath(job.path): None}, loaded)  # noqa: PTH100
 
 
-def _is_installed(module: str) -> bool:
-    """Tell whether a module is Quire's own or one of Python's libraries: code of a workspace is not."""
-    spec = getattr(sys.modules[module], "__spec__", None)
-    origin = getattr(spec, "origin", None) or ""
-    return origin in ("built-in", "frozen") or origin.startswith((sys.prefix, sys.base_prefix, _OWN))
+def _installed(modules: Iterable[str]) -> Iterator[str]:
+    """Yield those of some modules that are Quire's own or of Python's libraries: code of a workspace is not."""
+    from sysconfig import get_paths
+
+    libraries = tuple({get_paths()[name] + os.sep for name in ("stdlib", "platstdlib", "purelib", "platlib")})
+    for module in modules:
+        spec = getattr(sys.modules[module], "__spec__", None)
+        origin = getattr(spec, "origin", None) or ""
+        if origin in ("built-in", "frozen") or origin.startswith((*libraries, _OWN)):
+            yield module
 
 
 class _Opened:
