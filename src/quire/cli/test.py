@@ -12,6 +12,7 @@ import click
 from quire.cli.options import require_text
 from quire.cli.report_file import require_writable, write_report
 from quire.cli.stdio import as_utf8, wants_colour
+from quire.cli.test_coverage import CoverageReport, coverage_options, read_wish
 from quire.display.test_report import FORMATS, FormatName, report_printer, summary
 from quire.display.visible import visible
 from quire.errors import QuireError
@@ -23,6 +24,7 @@ from quire.wording import pluralize
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from quire.cli.test_coverage import CoverageWish
     from quire.testing.last_results import FailedCases
     from quire.testing.results import FileResult
     from quire.testing.suite import Job
@@ -45,6 +47,7 @@ if TYPE_CHECKING:
 @click.option("--format", "form", type=click.Choice(FORMATS), default="full", show_default=True, help="How to print.")
 @click.option("--json", "as_json", is_flag=True, help="The same as --format json.")
 @click.option("--junit", metavar="FILE", callback=require_writable, help="Write a JUnit file too.")
+@coverage_options
 @click.option("--allow", type=click.Choice(["shell"]), multiple=True, help="Let tools that are real run commands.")
 @click.pass_context
 def command(
@@ -59,6 +62,9 @@ def command(
     form: FormatName,
     as_json: bool,
     junit: str | None,
+    gates: tuple[str, ...],
+    under: float | None,
+    lcov: str | None,
     allow: tuple[str, ...],
 ) -> None:
     """Run the tests of documents: files that end in .test.yaml. No model is asked, no key is read, and nothing reaches
@@ -70,12 +76,14 @@ def command(
 
     The cases that fail are remembered in the workspace's .quire folder, for --failed.
 
-    FREE. With --junit it WRITES that file. Exit 0 when all cases pass, 1 when one fails, 2 when something could not be
-    read or there are no cases.
+    FREE. With --junit and --lcov it WRITES those files. Exit 0 when all cases pass, 1 when one fails or a gate is not
+    reached, 2 when something could not be read or there are no cases.
     """
     if as_json:
         form = "json"
     selection = Selection(keyword(words) if words else None, tags)
+    wish = read_wish(gates, under, lcov)
+    paths = (*wish.paths, *paths)
     targets, problems = find_tests(paths or (".",))
     for problem in problems:
         click.echo(f"quire: {visible(problem)}", err=True)
@@ -87,14 +95,17 @@ def command(
         context.exit(watch_tests(paths or (".",), selection, processes, shell="shell" in allow))
     jobs, memory = _jobs(targets, selection, failed)
     report = Report(form)
-    for result in _results(jobs, processes, stop, shell="shell" in allow):
+    for result in _results(jobs, processes, stop, shell="shell" in allow, coverage=wish.measured):
         report.add(result)
+    results = list(report.results)
+    if wish.measured:
+        _add_coverage(report, wish, form)
     report.end()
     if junit is not None:
         write_report(junit, report.junit())
     if memory is not None:
         whole = all(target.is_whole for target in targets)
-        memory.update(report.results, whole=whole and not (words or tags or failed or stop))
+        memory.update(results, whole=whole and not (words or tags or failed or stop))
         memory.write()
     if not report.totals.cases and not report.totals.broken:
         files = f"{len(targets)} {pluralize('file', len(targets))}"
@@ -120,14 +131,24 @@ def _jobs(targets: list[TestTarget], selection: Selection, failed: bool) -> tupl
     return jobs_of(targets, selection), memory
 
 
-def _results(jobs: list[Job], processes: int | None, stop: bool, *, shell: bool) -> Iterable[FileResult]:
+def _results(
+    jobs: list[Job], processes: int | None, stop: bool, *, shell: bool, coverage: bool
+) -> Iterable[FileResult]:
     from functools import partial
 
     from quire.testing.file_run import FileOptions
     from quire.testing.suite import run_job, run_suite
 
-    options = FileOptions(stop_at_failure=stop, shell=shell)
+    options = FileOptions(stop_at_failure=stop, shell=shell, coverage=coverage)
     return run_suite(jobs, partial(run_job, options=options), processes=processes, stop_at_failure=stop)
+
+
+def _add_coverage(report: Report, wish: CoverageWish, form: FormatName) -> None:
+    coverage = CoverageReport(wish, report.results)
+    for below in coverage.failures():
+        report.add(below)
+    report.print(coverage.text(form))
+    coverage.write()
 
 
 class Report:
@@ -142,19 +163,19 @@ class Report:
         self._line = ProgressLine()
         self._began = time.perf_counter()
         self._started = time.time()
-        self._print(self._printer.begin())
+        self.print(self._printer.begin())
 
     def add(self, result: FileResult) -> None:
         if not result.cases and not result.problems:
             return  # none of its cases is meant
         self.results.append(result)
         self.totals.add(result)
-        self._print(self._printer.file(result))
+        self.print(self._printer.file(result))
         self._line.show(self.totals, result.path)
 
     def end(self) -> None:
         self.totals.seconds = time.perf_counter() - self._began
-        self._print(self._printer.end(self.totals))
+        self.print(self._printer.end(self.totals))
         self._line.clear()
         sys.stdout.flush()
         if self.results:
@@ -167,7 +188,7 @@ class Report:
 
         return junit(self.results, datetime.fromtimestamp(self._started, UTC).strftime("%Y-%m-%dT%H:%M:%S"))
 
-    def _print(self, text: str) -> None:
+    def print(self, text: str) -> None:
         if text:
             self._line.clear()
             click.echo(text, nl=False)

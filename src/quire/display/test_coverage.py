@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, assert_never
 
 from quire.display.diagnostics import Findings, printer
 from quire.display.tables import table
+from quire.display.test_json import json_line
 from quire.display.text import one_line
 from quire.testing.coverage.decisions import KINDS
-from quire.testing.coverage.report import ALL, uncovered_findings
+from quire.testing.coverage.gates import ALL
+from quire.testing.coverage.report import uncovered_findings
 from quire.wording import pluralize
 
 if TYPE_CHECKING:
+    from quire.display.test_report import FormatName
     from quire.testing.coverage.report import DocumentCoverage, Share
     from quire.values import Value
 
@@ -65,3 +68,18 @@ def coverage_annotations(coverages: Sequence[DocumentCoverage]) -> str:
     """Return commands that GitHub shows beside the lines of arms that no case takes."""
     findings = [Findings(one.source, uncovered_findings(one)) for one in coverages]
     return printer("github")(findings, False)
+
+
+def coverage_text(coverages: Sequence[DocumentCoverage], form: FormatName) -> str:
+    """Return the coverage of some documents as a report of that format has it."""
+    match form:
+        case "full" | "concise":
+            return "".join(f"{line}\n" for line in coverage_page(coverages))
+        case "tap":
+            return "".join(f"# {line}".rstrip() + "\n" for line in coverage_page(coverages))
+        case "json":
+            return "".join(json_line(coverage_data(coverage)) for coverage in coverages)
+        case "github":
+            return coverage_annotations(coverages)
+        case _:
+            assert_never(form)

@@ -16,6 +16,7 @@ from quire.formats.test import codes
 from quire.testing.case_rows import CaseRow, expand
 from quire.testing.case_run import Bench, CaseRun, Stage
 from quire.testing.cassettes.player import CassettePlayer, Cassettes
+from quire.testing.coverage.gates import gate_problems
 from quire.testing.crashes import crash_everywhere
 from quire.testing.document_under_test import open_document
 from quire.testing.expectations import Judging, always, asserts_something, judge
@@ -70,8 +71,7 @@ def run_file(reading: TestReading, options: FileOptions = EVERYTHING) -> FileRes
         kept = SnapshotFile.beside(source.name)
     except CannotStart as error:
         return FileResult(source.name, source, problems=(_cannot_start(error, file.cases[0].span),))
-    gates = file.coverage if options.selection.is_everything else {}
-    if options.coverage or gates:
+    if options.coverage or file.coverage:
         bench = _measured(bench)
     if any(case.setting.cassette for case in file.cases):
         bench = replace(bench, cassettes=Cassettes(source.name, keep=options.keep_replies))
@@ -80,8 +80,10 @@ def run_file(reading: TestReading, options: FileOptions = EVERYTHING) -> FileRes
     for wanted in cases:
         results.append(run_case(wanted, file, bench, source_line(reading, wanted.case), options, kept))
         if options.stop_at_failure and results[-1].failed:
-            gates = {}
             break
+    coverage = bench.coverage.result() if bench.coverage is not None else None
+    if coverage is not None and options.selection.is_whole and len(results) == len(cases):
+        problems += gate_problems(coverage, file.coverage, file.coverage_span)
     return FileResult(
         source.name,
         source,
@@ -89,9 +91,7 @@ def run_file(reading: TestReading, options: FileOptions = EVERYTHING) -> FileRes
         tuple(results),
         tuple(problems),
         {"document_sha256": bench.document.sha256},
-        bench.coverage.result() if bench.coverage is not None else None,
-        gates,
-        file.coverage_span,
+        coverage,
     )
 
 

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 from msgspec import Struct, field
 
 from quire.diagnostics import Severity
-from quire.source import NOWHERE, Span
 
 if TYPE_CHECKING:
     from quire.diagnostics import Diagnostic
@@ -89,9 +88,6 @@ class FileResult(Struct, frozen=True):
     """Further results, such as the hash of the document."""
     coverage: DocumentCoverage | None = None
     """Of the cases in this result; None if it was not measured."""
-    gates: Mapping[str, float] = field(default_factory=dict)
-    """The least percentages of coverage that the file asks for; empty if cases were left out."""
-    gates_span: Span = NOWHERE
 
     @property
     def failed(self) -> bool:

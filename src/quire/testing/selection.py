@@ -138,6 +138,11 @@ class Selection(Struct, frozen=True):
         """Tell whether no case of the file is left out, in this process or another one."""
         return self.keyword is None and not self.tags and self.names is None
 
+    @property
+    def is_whole(self) -> bool:
+        """Tell whether this process runs every case of the file."""
+        return self.is_everything and self.share == (0, 1)
+
 
 EVERYTHING = Selection()
 

@@ -23,6 +23,7 @@ from quire.testing.selection import EVERYTHING, Selection, names_at
 from quire.testing.worker_processes import in_order, usable_processes
 
 if TYPE_CHECKING:
+    from quire.testing.coverage.report import DocumentCoverage
     from quire.testing.discovery import TestTarget
     from quire.testing.file_run import FileOptions
     from quire.testing.last_results import FailedCases
@@ -125,7 +126,16 @@ def joined(shares: Sequence[FileResult]) -> FileResult:
         return first
     longest = max(len(share.cases) for share in shares)
     cases = [share.cases[at] for at in range(longest) for share in shares if at < len(share.cases)]
-    return replace(first, cases=tuple(cases))
+    return replace(first, cases=tuple(cases), coverage=_joined_coverage(shares))
+
+
+def _joined_coverage(shares: Sequence[FileResult]) -> DocumentCoverage | None:
+    measured = [share.coverage for share in shares if share.coverage is not None]
+    if not measured:
+        return None
+    from quire.testing.coverage.report import merged
+
+    return merged(measured)[0]
 
 
 def until_failure(result: FileResult) -> FileResult:

@@ -11,7 +11,7 @@ from tests.testing.test_pure_walk import TAGLINE
 
 from quire.formats.test.parse import parse
 from quire.source import Source
-from quire.testing.coverage.report import Share, gated, merged
+from quire.testing.coverage.report import Share, merged
 from quire.testing.file_run import FileOptions, run_file
 from quire.testing.results import FileResult
 from quire.testing.selection import Selection, keyword
@@ -78,7 +78,7 @@ def run(folder: Path, name: str, text: str, test: str, options: FileOptions | No
 
 def test_the_cases_of_a_playbook(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    result = gated(run(tmp_path, "tagline.playbook.md", TAGLINE, TEST, FileOptions()), {"steps": 100})
+    result = run(tmp_path, "tagline.playbook.md", TAGLINE, TEST, FileOptions())
     assert result.coverage is not None
     assert result.coverage.path == "tagline.playbook.md"
     assert (result.coverage.share("arms"), result.coverage.share("prompts")) == (Share(2, 2), Share(2, 3))
@@ -92,8 +92,8 @@ def test_the_cases_of_a_playbook(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 def test_gates_are_for_all_cases_of_a_file(tmp_path: Path) -> None:
     some = FileOptions(Selection(keyword=keyword("polishes")))
     result = run(tmp_path, "tagline.playbook.md", TAGLINE, TEST, some)
-    assert (result.coverage, result.gates) == (None, {})
-    assert not gated(result, {}).failed
+    assert result.coverage is not None
+    assert (result.coverage.share("arms"), result.failed) == (Share(1, 2), False)
 
 
 def test_shares_of_processes_come_together(tmp_path: Path) -> None:

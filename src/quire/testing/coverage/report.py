@@ -1,4 +1,4 @@
-"""Coverage of documents over many runs: shares by kind, missing decisions with their places, and gates."""
+"""Coverage of documents over many runs: shares by kind, and missing decisions with their places."""
 
 from __future__ import annotations
 
@@ -11,21 +11,14 @@ from msgspec.structs import replace
 
 from quire.diagnostics import Diagnostic, Severity
 from quire.engine.progress import place_in_plan
-from quire.errors import CannotStart
 from quire.formats.test.codes import measures
-from quire.formats.test.syntax import COVERAGE_KINDS
 from quire.testing.coverage.decisions import KINDS, Decision, Kind, decision_id
-from quire.testing.results import FileResult, Problem
-from quire.wording import did_you_mean, nearest
+from quire.testing.coverage.gates import ALL
 
 if TYPE_CHECKING:
     from quire.formats.test.expected import Expect
-    from quire.source import Source, Span
+    from quire.source import Source
     from quire.testing.observation import Observation
-
-ALL = "all"
-_LISTED = 5
-"""Missing decisions that a finding names."""
 
 
 class Share(Struct, frozen=True):
@@ -131,57 +124,6 @@ def merged(parts: Iterable[DocumentCoverage]) -> list[DocumentCoverage]:
             counts[part.title] = CoverageCount(part.source, part.decisions, part.pipeline)
         counts[part.title].add(part)
     return [count.result() for count in counts.values()]
-
-
-def read_gates(texts: Iterable[str], under: float | None = None) -> dict[str, float]:
-    """Read gates of the command line, `arms=100`; `under` is the least share of all. Raises `CannotStart`."""
-    gates: dict[str, float] = {} if under is None else {ALL: _percentage(str(under))}
-    for text in texts:
-        kind, equals, least = (part.strip() for part in text.partition("="))
-        if kind not in COVERAGE_KINDS:
-            hint = did_you_mean(nearest(kind, COVERAGE_KINDS), f"the kinds are {', '.join(COVERAGE_KINDS)}")
-            raise CannotStart(f"{kind!r} is not a kind of coverage: {hint}")
-        gates[kind] = _percentage(least) if equals else 100.0
-    return gates
-
-
-def _percentage(text: str) -> float:
-    try:
-        least = float(text)
-    except ValueError:
-        least = -1.0
-    if not 0 <= least <= 100:
-        raise CannotStart(f"{text!r} is not a percentage: write a number from 0 to 100, such as arms=100")
-    return least
-
-
-def gated(result: FileResult, more: Mapping[str, float]) -> FileResult:
-    """Return the result of a whole file with a problem for each gate that it does not reach: its own gates, and those
-    of the command line, which are asked for in addition."""
-    if result.coverage is None:
-        return result
-    gates = {kind: max(gate.get(kind, 0.0) for gate in (result.gates, more)) for kind in (*result.gates, *more)}
-    found = gate_problems(result.coverage, gates, result.gates_span)
-    return replace(result, problems=(*result.problems, *found)) if found else result
-
-
-def gate_problems(coverage: DocumentCoverage, gates: Mapping[str, float], span: Span) -> tuple[Problem, ...]:
-    """Return a problem for each gate that the coverage of a document does not reach. `span` is in the test file."""
-    return tuple(
-        Problem(_below(coverage, kind, share, least, span))
-        for kind, least in gates.items()
-        if not (share := coverage.share(kind)).reaches(least)
-    )
-
-
-def _below(coverage: DocumentCoverage, kind: str, share: Share, least: float, span: Span) -> Diagnostic:
-    missing = coverage.missing(*(() if kind == ALL else (kind,)))
-    places = [f"{coverage.path}:{coverage.line(one)} {one.label}" for one in missing[:_LISTED]]
-    more = len(missing) - len(places)
-    what = "decisions" if kind == ALL else kind
-    message = f"{share.taken} of {share.total} {what} are covered, {share.percent} %, and {least:g} % is asked for"
-    listed = "; ".join([*places, *([f"and {more} more"] if more > 0 else [])])
-    return Diagnostic(measures.COVERAGE_BELOW, message, span, "", f"not covered: {listed}")
 
 
 def uncovered_findings(coverage: DocumentCoverage, kinds: tuple[Kind, ...] = ("arms",)) -> tuple[Diagnostic, ...]:
