@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from quire.values import Value
 
 NOT_STARTED = "not_started"
-_STATUSES = {"awaiting_input": "waiting", "running": "pending", "interrupted": "pending", "": "pending"}
+STATUSES = {"awaiting_input": "waiting", "running": "pending", "interrupted": "pending", "": "pending"}
 
 
 def not_started(error: QuireError, inputs: Mapping[str, Value]) -> Observation:
@@ -44,11 +44,11 @@ def observe(view: RunView, world: CaseWorld, inputs: Mapping[str, Value]) -> Obs
         named=dict(view.named),
         stores=dict(view.stores),
         outputs=outputs if isinstance(outputs, Mapping) else {},
-        steps={label: _STATUSES.get(step.status, step.status) for label, step in by_label(view.own_steps).items()},
+        steps={label: STATUSES.get(step.status, step.status) for label, step in by_label(view.own_steps).items()},
         prompts=sorted(world.model.seen, key=lambda one: path_order(one.path)),
         asked=list(world.people.seen.values()),
         calls=list(world.tools.seen),
-        refused=_refused(world),
+        refused=refused_in(world),
         hooks=Counter(str(event.data.get("hook", "")) for event in world.events if event.type == "hook_action"),
         files=world.folder.listing() if world.folder.is_made else {},
         events=world.events,
@@ -57,7 +57,7 @@ def observe(view: RunView, world: CaseWorld, inputs: Mapping[str, Value]) -> Obs
     )
 
 
-def _refused(world: CaseWorld) -> list[str]:
+def refused_in(world: CaseWorld) -> list[str]:
     """Return the capabilities that were missing, each once, in order."""
     found = [call.refused for call in world.tools.seen if call.refused]
     for event in world.events:

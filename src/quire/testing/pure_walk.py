@@ -71,7 +71,7 @@ def run_pure(
         # A walk fails its steps with `StepFailed`: these come from setting up a thread.
         kind = "denied" if isinstance(error, Refused) else "cannot_start"
         end.status, end.failure, end.started = Status.FAILED, Failed(kind, str(error)), False
-    end.seconds, end.work = branch.now, work.used
+    end.seconds, end.work, end.parallel = branch.now, work.used, branch.peak
     return end
 
 
@@ -95,11 +95,13 @@ class _TimeUp(Exception):
 class _Branch:
     """One branch: its time, and the moment at which it is cut off."""
 
-    __slots__ = ("deadline", "now")
+    __slots__ = ("deadline", "now", "peak")
 
     def __init__(self, now: float, deadline: float = math.inf) -> None:
         self.now = now
         self.deadline = deadline
+        self.peak = 0
+        """The most calls of models and tools that it has had under way at once."""
 
     def move_to(self, moment: float) -> None:
         if moment > self.deadline:
@@ -194,8 +196,12 @@ class _Walking:
         if self._waiting:
             self._run_children()
         self._claim(request)
+        if not isinstance(request, Boundary):
+            self._end.position = request.label
         if (refusal := self._refused(request)) is not None:
             raise refusal.raised(request.path)
+        if not branch.peak and isinstance(request, ModelRequest | ToolRequest):
+            branch.peak = 1
         try:
             done = self._answers(request)
         except (StepFailed, Refused) as error:
@@ -243,6 +249,7 @@ class _Walking:
         outcomes: list[Outcome] = []
         failures: list[tuple[float, int, StepFailed]] = []
         slots: list[float] = []
+        peaks: list[int] = []
         limit, most, last = max(1, fan.limit), math.inf, branch.now
         rests = time_up = False
         open_before = len(self._end.open)
@@ -261,9 +268,11 @@ class _Walking:
             except _TimeUp:
                 time_up = True
             heappush(slots, child.now)
+            peaks.append(child.peak)
             last = max(last, child.now)
             if number + 1 >= most:
                 break
+        branch.peak = max(branch.peak, sum(sorted(peaks, reverse=True)[:limit]))
         if failures:
             moment, number, first = min(failures, key=lambda one: one[:2])
             first.also += tuple(error.path for _, other, error in failures if other != number)

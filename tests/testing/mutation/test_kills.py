@@ -30,7 +30,9 @@ SEEN = Observation(
     [
         (Kill("prompts", "1", "tone"), {"prompts": {"1": {"contains": "dry"}}}),
         (Kill("prompts", "1", "best"), {"prompts": {"1": {"contains": "Bread."}}}),
-        (Kill("prompts", "1", "ctx.doc.lines"), {"prompts": {"1": {"contains": "<the value of ctx.doc.lines>"}}}),
+        (Kill("prompts", "1", "ctx.doc.lines"), {"prompts": {"1": {"contains": "Write in a dry tone. Bread."}}}),
+        (Kill("steps", "3a", value="completed", fresh=True), {"steps": {"3a": "completed"}}),
+        (Kill("refused"), {"refused": []}),
         (Kill("prompts", "no", value="off"), {"prompts": {"no": {"contains": "off"}}}),
         (Kill("asked", "2"), {"asked": {"2": "Take Bread.?"}}),
         (Kill("asked", "2", "best"), {"asked": {"2": {"contains": "Bread."}}}),

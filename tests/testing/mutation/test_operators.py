@@ -425,7 +425,7 @@ THREAD: dict[str, object] = {
             "drop_permission:thread:rye.execute.tool.rye.file-system.read",
             "permissions",
             THREAD,
-            'calls: {"rye/file-system/read": [{"<argument>": "<value>"}]}',
+            "refused: []",
         ),
         (
             "widen_permission:thread:rye.execute.tool.rye.file-system.write",
@@ -437,7 +437,7 @@ THREAD: dict[str, object] = {
             "drop_limit:thread:turns",
             "limits",
             {"model": {"turn 1": [ls()], "turn 2": "a", "turn 3": "b", "turn 4": "c"}},
-            'used: {turns: "<turns>"}',
+            'error: {contains: "limit reached: turns"}',
         ),
         (
             "drop_hook:thread:stop",

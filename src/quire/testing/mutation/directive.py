@@ -24,14 +24,11 @@ from quire.trust.capabilities import Grants, capability
 
 if TYPE_CHECKING:
     from quire.plan.nodes import Step
-    from quire.plan.thread import Hook, Permission, Thread
+    from quire.plan.thread import Hook, Thread
     from quire.testing.mutation.edits import Site
 
 EVERYTHING = "*"
 _FIRST_TURN = "turn 1"
-_EXECUTE_TOOL = "rye.execute.tool."
-_LIMIT_USED = {"turns": "turns", "spend": "cost", "spawns": "threads", "duration_seconds": "seconds"}
-"""The part of `used` that shows a limit."""
 
 
 def directive_edits(site: Site, thread: Thread) -> Iterator[Edit]:
@@ -47,7 +44,7 @@ def directive_edits(site: Site, thread: Thread) -> Iterator[Edit]:
                 output.name,
                 f"does not require the output {output.name}",
                 _with(site, replace(thread, outputs=outputs)),
-                Kill("error", value=output.name),
+                Kill("error", value=output.name, fresh=True),
                 site.find(f'"{output.name}"'),
             )
     yield from _knowledge(site, thread)
@@ -69,7 +66,7 @@ def _permissions(site: Site, thread: Thread) -> Iterator[Edit]:
                 detail,
                 f"drops the permission {permission.capability}",
                 _with(site, replace(thread, permissions=others)),
-                _call_kill(permission),
+                Kill("refused"),
                 span,
             )
         if not granted.covers(EVERYTHING):
@@ -79,17 +76,9 @@ def _permissions(site: Site, thread: Thread) -> Iterator[Edit]:
                 detail,
                 f"widens the permission {permission.capability} to {EVERYTHING}",
                 _with(site, replace(thread, permissions=(*wider, *thread.permissions[number + 1 :]))),
-                Kill("refused", value=_not_granted(granted)),
+                Kill("refused", value=_not_granted(granted), fresh=True),
                 span,
             )
-
-
-def _call_kill(permission: Permission) -> Kill:
-    """Return the expectation that a granted tool was called; for other capabilities, that the thread completes."""
-    if not permission.capability.startswith(_EXECUTE_TOOL):
-        return Kill("status", value="completed")
-    tool = permission.capability.removeprefix(_EXECUTE_TOOL).replace(".", "/")
-    return Kill("calls", tool)
 
 
 def _not_granted(granted: Grants) -> str:
@@ -104,13 +93,12 @@ def _limits(site: Site, thread: Thread) -> Iterator[Edit]:
         if name == "spend_currency" or value == DEFAULTS.get(name):
             continue
         limits = {other: amount for other, amount in thread.limits.items() if other != name}
-        used = _LIMIT_USED.get(name)
         yield Edit(
             "drop_limit",
             name,
             f"drops the limit {name}, which is {value}",
             _with(site, replace(thread, limits=limits)),
-            Kill("used", used) if used else Kill("error", value=name),
+            Kill("error", value=f"limit reached: {name}", fresh=True),
             site.find(name),
         )
 

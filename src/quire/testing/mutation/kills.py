@@ -36,17 +36,21 @@ class Kill(Struct, frozen=True):
     """The expected value, or the text to look for, if the document says it."""
     absent: bool = False
     """True if the text must not be there."""
+    fresh: bool = False
+    """True if it takes a case of its own: one in which the step fails, is skipped, or reaches a limit. Then `value` is
+    what that case expects."""
 
     def expectation(self, seen: Observation | None = None) -> str:
         """Return one line of YAML below `expect:`."""
-        return f"{self.subject}: {_flow(self._expected(seen))}"
+        seen = None if self.fresh else seen
+        return f"{self.subject}: {flow(self._expected(seen))}"
 
     def _expected(self, seen: Observation | None) -> Value:
         match self.subject:
             case "prompts":
                 if self.absent:
                     return {self.name: {"not_contains": self._or("<a result that it must not see>")}}
-                return {self.name: {"contains": self._text(seen, [one.text for one in _prompts(seen, self.name)])}}
+                return {self.name: {"contains": self._text(seen, [_last(one) for one in _prompts(seen, self.name)])}}
             case "asked":
                 prompts = [one.prompt for one in seen.asked if one.is_of(self.name)] if seen else []
                 if prompts and self.value is UNSET and not self.reference:
@@ -55,6 +59,9 @@ class Kill(Struct, frozen=True):
             case "steps":
                 found = seen.steps.get(self.name) if seen else None
                 return {self.name: found or self._or("completed")}
+            case "refused":
+                refused: list[Value] = [*seen.refused] if seen else []
+                return refused if self.value is UNSET else [*refused, self.value]
             case "named" | "stores" | "outputs":
                 values: Mapping[str, Value] = getattr(seen, self.subject) if seen else {}
                 return {self.name: values.get(self.name, self._or(f"<the value of {self.name}>"))}
@@ -71,7 +78,7 @@ class Kill(Struct, frozen=True):
             case "error":
                 message = seen.error.get("message") if seen is not None and seen.error is not None else None
                 return {"contains": message if isinstance(message, str) else self._or("<the text>")}
-            case "refused" | "warnings":
+            case "warnings":
                 return [self._or("<the text>")]
             case _:
                 return {"contains": self._or("<the text>")}
@@ -87,6 +94,9 @@ class Kill(Struct, frozen=True):
         line = next((line for line in _as_text(found).splitlines() if line.strip()), "")[:LONGEST]
         if line and (not texts or any(line in text for text in texts)):
             return line
+        written = [line.strip() for text in texts for line in text.splitlines() if line.strip()]
+        if written:
+            return written[-1][:LONGEST]
         return f"<the value of {self.reference}>" if self.reference else "<a part of the prompt>"
 
     def _calls(self, seen: Observation | None) -> Value:
@@ -97,6 +107,11 @@ class Kill(Struct, frozen=True):
 
 def _prompts(seen: Observation | None, step: str) -> list[SeenPrompt]:
     return [one for one in seen.prompts if one.is_of(step)] if seen is not None else []
+
+
+def _last(prompt: SeenPrompt) -> str:
+    """Return the last message of a prompt, in which the text of the step stands."""
+    return prompt.messages[-1][1] if prompt.messages else prompt.system
 
 
 def _value_of(name: str, seen: Observation) -> Value:
@@ -117,12 +132,12 @@ def _as_text(value: Value) -> str:
     return value if isinstance(value, str) else encode(value)
 
 
-def _flow(value: Value) -> str:
+def flow(value: Value) -> str:
     """Return a value as YAML on one line. Texts are written as in JSON, which YAML reads too."""
     if isinstance(value, Mapping):
-        return "{" + ", ".join(f"{_key(name)}: {_flow(one)}" for name, one in value.items()) + "}"
+        return "{" + ", ".join(f"{_key(name)}: {flow(one)}" for name, one in value.items()) + "}"
     if isinstance(value, list | tuple):
-        return "[" + ", ".join(_flow(one) for one in value) + "]"
+        return "[" + ", ".join(flow(one) for one in value) + "]"
     if isinstance(value, str) and value == "completed":
         return value
     return json.dumps(value, ensure_ascii=False)

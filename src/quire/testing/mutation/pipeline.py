@@ -127,21 +127,35 @@ def _guard(site: Site, guard: Guard) -> Iterator[Edit]:
             "when",
             f"drops when of {site.name}",
             changed(when=None),
-            Kill("steps", step.label),
+            Kill("steps", step.label, value="skipped", fresh=True),
             site.find("when"),
         )
     if guard.on_error is not None:
         for detail, policy in _other_policies(guard.on_error):
             sentence = f"has on_error {policy} instead of {guard.on_error} in {site.name}"
             span = site.find("on_error")
-            yield Edit("change_on_error", detail, sentence, changed(on_error=policy), Kill("status"), span)
+            yield Edit(
+                "change_on_error", detail, sentence, changed(on_error=policy), _policy_kill(guard.on_error), span
+            )
     if guard.default is not None and guard.goes_on:
         sentence = f"drops the default of {site.name}"
         span = site.find("default")
-        yield Edit("drop_default", "guard", sentence, changed(default=None), result_kill(step), span)
+        kill = replace(result_kill(step), fresh=True)
+        yield Edit("drop_default", "guard", sentence, changed(default=None), kill, span)
     if guard.timeout is not None:
         sentence = f"drops the timeout of {site.name}"
-        yield Edit("drop_timeout", "", sentence, changed(timeout=None), Kill("status"), site.find("timeout"))
+        yield Edit("drop_timeout", "", sentence, changed(timeout=None), _timeout_kill(guard), site.find("timeout"))
+
+
+def _policy_kill(on_error: OnError) -> Kill:
+    """Return the expectation for a case in which the step fails as often as it is tried."""
+    return Kill("status", value="completed" if on_error.goes_on else "failed", fresh=True)
+
+
+def _timeout_kill(guard: Guard) -> Kill:
+    if guard.goes_on:
+        return Kill("status", value="completed", fresh=True)
+    return Kill("error", value="(timeout)", fresh=True)
 
 
 def _other_policies(on_error: OnError) -> Iterator[tuple[str, OnError]]:
@@ -201,7 +215,9 @@ def _invoke(site: Site, work: Invoke) -> Iterator[Edit]:
     if work.schema is not None:
         sentence = f"drops the schema {work.schema} of {site.name}"
         without = replace(step, work=replace(work, schema=None))
-        yield Edit("drop_schema", "", sentence, without, Kill("status"), site.find("schema"))
+        yield Edit(
+            "drop_schema", "", sentence, without, Kill("status", value="failed", fresh=True), site.find("schema")
+        )
 
 
 def _call(site: Site, work: Call) -> Iterator[Edit]:
@@ -242,7 +258,8 @@ def _max_items(site: Site, work: Fold | ForEach) -> Iterator[Edit]:
     if work.max_items is None:
         return
     step, span = site.step, site.find("max_items")
-    kill = Kill("status") if isinstance(work, ForEach) else result_kill(step)
+    fails = isinstance(work, ForEach)
+    kill = Kill("error", value="max_items", fresh=True) if fails else result_kill(step)
 
     def changed(most: int | None) -> Step:
         return replace(step, work=replace(work, max_items=most))
@@ -259,7 +276,7 @@ def _fan(site: Site, work: ForEach | Parallel) -> Iterator[Edit]:
     for detail, policy in _other_policies(work.on_error):
         sentence = f"has on_error {policy} instead of {work.on_error} in {site.name}"
         changed = replace(step, work=replace(work, on_error=policy))
-        yield Edit("change_on_error", detail, sentence, changed, result_kill(step), span)
+        yield Edit("change_on_error", detail, sentence, changed, _policy_kill(work.on_error), span)
     if work.default is not None and work.on_error.goes_on:
         without = replace(step, work=replace(work, default=None))
         sentence = f"drops the default of {site.name}"
@@ -280,11 +297,13 @@ def _repeat(site: Site, work: Repeat) -> Iterator[Edit]:
     if work.max > 1:
         sentence = f"goes {work.max - 1} rounds at most instead of {work.max} in {site.name}"
         changed = replace(step, work=replace(work, max=work.max - 1))
-        yield Edit("change_max", "", sentence, changed, Kill("status"), site.find("max"))
+        kill = Kill("status", value="completed" if work.keeps_last else "failed", fresh=True)
+        yield Edit("change_max", "", sentence, changed, kill, site.find("max"))
     last = "fails" if work.keeps_last else "keeps the last value"
     flipped = replace(step, work=replace(work, keeps_last=not work.keeps_last))
     sentence = f"{last} after the last round of {site.name}"
-    yield Edit("change_on_max", "", sentence, flipped, Kill("status"), site.find("on_max"))
+    kill = Kill("status", value="completed" if work.keeps_last else "failed", fresh=True)
+    yield Edit("change_on_max", "", sentence, flipped, kill, site.find("on_max"))
 
 
 def reads_of_pipeline(plan: Plan) -> frozenset[str]:

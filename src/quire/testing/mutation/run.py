@@ -12,9 +12,12 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from msgspec import Struct
 
+from quire.testing.mutation.differences import telling_expectation
+
 if TYPE_CHECKING:
     from quire.plan.nodes import Plan
     from quire.testing.mutation.mutants import Mutant
+    from quire.testing.observation import Observation
 
 Judge: TypeAlias = "Callable[[Plan], bool]"
 """Runs a case on a plan. True if some expectation fails."""
@@ -25,6 +28,8 @@ class BaselineCase(Struct, frozen=True):
 
     name: str
     notices: Judge
+    observe: Callable[[Plan], Observation] | None = None
+    """Runs the case and returns all that was seen, for the values of expectations."""
 
 
 class Killed(Struct, frozen=True):
@@ -35,15 +40,26 @@ class Killed(Struct, frozen=True):
     """The name of the first case that did."""
 
 
+class Survivor(Struct, frozen=True):
+    """A mutant that no case has noticed, and the expectation that would."""
+
+    mutant: Mutant
+    case: str
+    """The case that the expectation belongs into, and in which it fails on the mutant. Empty if no case has a run that
+    the mutant changes: then it takes a new one."""
+    expectation: str
+    """One line of YAML below `expect:`."""
+
+
 class MutationReport(Struct, frozen=True):
     """The mutants of one document, by their end."""
 
     killed: tuple[Killed, ...]
-    survivors: tuple[Mutant, ...]
+    survivors: tuple[Survivor, ...]
     cases: tuple[str, ...]
     """The names of the cases that mutants were tried on."""
     left_out: tuple[str, ...] = ()
-    """Cases that fail on the unchanged document."""
+    """Cases that fail on the unchanged document, or cannot be walked by hand, with the reason."""
     seconds: float = 0.0
 
     @property
@@ -63,15 +79,15 @@ def run_mutants(plan: Plan, mutants: Iterable[Mutant], cases: Sequence[BaselineC
     left_out: list[str] = []
     for case in cases:
         if case.notices(plan):
-            left_out.append(case.name)
+            left_out.append(f"{case.name}: it fails on the unchanged document")
         else:
             usable.append(case)
     killed: list[Killed] = []
-    survivors: list[Mutant] = []
+    survivors: list[Survivor] = []
     for mutant in mutants:
         found = next((case.name for case in usable if case.notices(mutant.plan)), None)
         if found is None:
-            survivors.append(mutant)
+            survivors.append(_survivor(plan, mutant, usable))
         else:
             killed.append(Killed(mutant, found))
     return MutationReport(
@@ -81,3 +97,13 @@ def run_mutants(plan: Plan, mutants: Iterable[Mutant], cases: Sequence[BaselineC
         tuple(left_out),
         time.perf_counter() - began,
     )
+
+
+def _survivor(plan: Plan, mutant: Mutant, cases: Sequence[BaselineCase]) -> Survivor:
+    """Return the expectation for a case in which the mutant changes something; else for a case of its own."""
+    for case in cases:
+        if case.observe is not None:
+            told = telling_expectation(case.observe(plan), case.observe(mutant.plan), mutant.kill.subject)
+            if told is not None:
+                return Survivor(mutant, case.name, told)
+    return Survivor(mutant, "", mutant.expectation())

@@ -49,7 +49,7 @@ def schema_edits(plan: Plan) -> Iterator[SchemaEdit]:
         for operator, field, detail, change, fields in _fields(schema.fields, ""):
             schemas = {**plan.schemas, name: replace_schema(schema, fields=fields)}
             sentence = f"{change} of the schema {name}"
-            kill = Kill("status", value="failed")
+            kill = Kill("status", value="failed", fresh=True)
             if asking:
                 # An agent reads its schema, so a prompt shows the change.
                 kill = Kill("prompts", asking, value=_written(schema, fields))
