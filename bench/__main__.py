@@ -25,6 +25,7 @@ BENCHES = (
     "cluster",
     "authoring",
     "langgraph_peer",
+    "document_tests",
 )
 
 

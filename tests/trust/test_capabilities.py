@@ -233,3 +233,9 @@ def test_conformance(case: dict[str, Any]) -> None:
             assert part in str(error)
     else:
         assert expect["decision"] == "allow"
+
+
+def test_narrowed_grants_name_the_place_of_their_own_declaration() -> None:
+    parent = Grants.of(["rye.execute.tool.*"])
+    here, there = (Grants.of(["rye.execute.tool.x"], place) for place in ("a.md:1", "b.md:2"))
+    assert (here.narrow(parent).declared, there.narrow(parent).declared) == ("a.md:1", "b.md:2")

@@ -77,6 +77,8 @@ def nesting_problems(at: Reached, documents: Mapping[str, Plan], most_fans: int)
 
 
 def _calls(at: Reached, documents: Mapping[str, Plan]) -> bool:
+    if not documents:
+        return isinstance(at.step.work, Select)
     match at.step.work:
         case Select():
             return True

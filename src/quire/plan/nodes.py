@@ -8,9 +8,9 @@ A plan is a tree, so the collector of garbage does not have to look at the nodes
 from __future__ import annotations
 
 import typing
-from collections.abc import Iterator, Mapping
-from functools import cached_property
-from typing import TypeAlias
+from collections.abc import Callable, Iterator, Mapping
+from functools import cached_property, wraps
+from typing import TypeAlias, TypeVar
 
 from msgspec import Struct, field
 
@@ -32,6 +32,8 @@ from quire.plan.pipeline_work import (
 from quire.plan.thread import Thread
 from quire.plan.work import StepWork
 from quire.source import NOWHERE, Span
+
+T = TypeVar("T")
 
 if typing.TYPE_CHECKING:
     from quire.schema import Field, Schema
@@ -295,6 +297,21 @@ class Plan(Struct, frozen=True, dict=True):
         if self.format == "pipeline":
             return {str(step.position): step for step in self.body.steps}
         return dict(self.steps())
+
+
+def remembered(find: Callable[[Plan], T]) -> Callable[[Plan], T]:
+    """Keep what a function finds out about a plan with the plan, which never changes: many runs may start with it."""
+    key = f"{find.__module__}.{find.__name__}"
+
+    @wraps(find)
+    def recall(plan: Plan) -> T:
+        facts = plan.__dict__
+        if key not in facts:
+            facts[key] = find(plan)
+        fact: T = facts[key]
+        return fact
+
+    return recall
 
 
 def walk(sequence: Sequence, prefix: str = "") -> Iterator[tuple[str, Step]]:

@@ -15,6 +15,7 @@ from quire.plan.nodes import (
     Think,
     UseTool,
     may_stop,
+    remembered,
 )
 from quire.plan.pipeline_work import (
     Agent,
@@ -80,6 +81,16 @@ class _Place(Struct, frozen=True):
 def reach(plan: Plan, documents: Mapping[str, Plan]) -> Iterator[Reached]:
     """Yield every step once for each way to it. Steps of callees are repeated only if the new way is deeper."""
     return _Walk(documents).sequence(plan.body, _Place(plan))
+
+
+def reached_steps(plan: Plan, documents: Mapping[str, Plan]) -> list[Reached]:
+    """Return all of `reach`."""
+    return list(reach(plan, documents)) if documents else list(_own_steps(plan))
+
+
+@remembered
+def _own_steps(plan: Plan) -> tuple[Reached, ...]:
+    return tuple(reach(plan, {}))
 
 
 class _Walk:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Set
+
+from msgspec import Struct
 
 from quire.plan.built_in_tools import BUILT_IN_TOOLS, SHELL
-from quire.plan.nodes import Arguments, Plan, Step, Template, Think, UseTool, ValueSlot
+from quire.plan.nodes import Arguments, Plan, Step, Template, Think, UseTool, ValueSlot, remembered
 from quire.plan.pipeline_work import Agent
 from quire.plan.thread import Thread
 
@@ -43,57 +45,75 @@ def has_values(arguments: Arguments) -> bool:
     )
 
 
+class _Uses(Struct, frozen=True):
+    """The tools, prompts and models that the steps of one plan use."""
+
+    tool_calls: tuple[tuple[str, str], ...]
+    prompt_schemes: frozenset[str]
+    asks_a_model: bool
+    has_threads: bool
+    has_agents: bool
+    has_step_tools: bool
+    asks_for_models: bool
+    models: tuple[str, ...]
+
+
+@remembered
+def _uses(plan: Plan) -> _Uses:
+    steps = [step for _, step in plan.steps()]
+    works = [step.work for step in steps if step.work is not None]
+    calls = (call for work in works for call in work.tool_calls())
+    thinking = [work for work in works if isinstance(work, Think)]
+    of_playbook = thinking if plan.format == "playbook" else []
+    with_tools = any(map(step_tools, steps))
+    return _Uses(
+        tool_calls=tuple(dict.fromkeys((place, tool) for place, tool in calls if place or tool not in OWN_TOOLS)),
+        prompt_schemes=frozenset(work.preamble.scheme for work in thinking if work.preamble is not None),
+        asks_a_model=any(work.asks_model for work in works),
+        has_threads=any(isinstance(work, Thread) for work in works),
+        has_agents=with_tools or any(isinstance(work, Agent) for work in works),
+        has_step_tools=with_tools and plan.format == "playbook",
+        asks_for_models=any(work.model for work in of_playbook),
+        models=tuple(dict.fromkeys(work.cast.model for work in of_playbook if work.cast and work.cast.model)),
+    )
+
+
 def tool_calls(plans: Iterable[Plan]) -> list[tuple[str, str]]:
     """Return each (connection, tool) once, in document order. A tool without a connection has an empty one."""
-    calls: dict[tuple[str, str], None] = {}
-    for plan in plans:
-        for _, step in plan.steps():
-            for connection, tool in step.work.tool_calls() if step.work else ():
-                if connection or tool not in OWN_TOOLS:
-                    calls[connection, tool] = None
-    return list(calls)
+    return list(dict.fromkeys(call for plan in plans for call in _uses(plan).tool_calls))
 
 
-def prompt_schemes(plan: Plan) -> set[str]:
+def prompt_schemes(plan: Plan) -> Set[str]:
     """Return the schemes from which a plan fetches prompts."""
-    return {
-        step.work.preamble.scheme
-        for _, step in plan.steps()
-        if isinstance(step.work, Think) and step.work.preamble is not None
-    }
+    return _uses(plan).prompt_schemes
 
 
 def asks_a_model(plans: Iterable[Plan]) -> bool:
-    return any(step.work is not None and step.work.asks_model for plan in plans for _, step in plan.steps())
+    return any(_uses(plan).asks_a_model for plan in plans)
 
 
 def has_threads(plans: Iterable[Plan]) -> bool:
-    return any(isinstance(step.work, Thread) for plan in plans for _, step in plan.steps())
+    return any(_uses(plan).has_threads for plan in plans)
 
 
 def has_agents(plans: Iterable[Plan]) -> bool:
     """Tell whether any step runs under the profile of an identity, or may use the tools of one."""
-    return any(isinstance(step.work, Agent) or step_tools(step) for plan in plans for _, step in plan.steps())
+    return any(_uses(plan).has_agents for plan in plans)
 
 
 def asks_for_models(plan: Plan) -> bool:
     """Tell whether a step of a playbook asks for a model of its own."""
-    return plan.format == "playbook" and any(
-        isinstance(step.work, Think) and step.work.model for _, step in plan.steps()
-    )
+    return _uses(plan).asks_for_models
 
 
 def step_models_of(plans: Iterable[Plan]) -> list[str]:
     """Return the models that steps of playbooks have instead of the run's own, each once."""
-    steps = (step.work for plan in plans if plan.format == "playbook" for _, step in plan.steps())
-    return list(
-        dict.fromkeys(one.cast.model for one in steps if isinstance(one, Think) and one.cast and one.cast.model)
-    )
+    return list(dict.fromkeys(model for plan in plans for model in _uses(plan).models))
 
 
 def has_step_tools(plan: Plan) -> bool:
     """Tell whether the model of a playbook step may use tools."""
-    return plan.format == "playbook" and any(step_tools(step) for _, step in plan.steps())
+    return _uses(plan).has_step_tools
 
 
 def step_tools(step: Step) -> tuple[str, ...]:

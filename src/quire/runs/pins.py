@@ -41,6 +41,9 @@ if TYPE_CHECKING:
 
 Shape: TypeAlias = Callable[[Value], bool]
 
+# A tuple and not a union, which Python would build anew each time that it is asked for.
+_LIST = (list, tuple)
+
 
 def _is_text(value: Value) -> bool:
     return isinstance(value, str)
@@ -69,11 +72,11 @@ def _or_none(shape: Shape) -> Shape:
 
 
 def _are_texts(value: Value) -> bool:
-    return isinstance(value, list | tuple) and all(isinstance(one, str) for one in value)
+    return isinstance(value, _LIST) and all(isinstance(one, str) for one in value)
 
 
 def _is_map_of(shape: Shape) -> Shape:
-    return lambda value: isinstance(value, Mapping) and all(shape(one) for one in value.values())
+    return lambda value: isinstance(value, Mapping) and all(map(shape, value.values()))
 
 
 _CALL_SETTINGS: Mapping[str, Shape] = {
@@ -91,7 +94,7 @@ def _are_call_settings(value: Value) -> bool:
 
 
 def _is_profile(value: Value) -> bool:
-    if not isinstance(value, list | tuple) or not 3 <= len(value) <= 5:
+    if not isinstance(value, _LIST) or not 3 <= len(value) <= 5:
         return False
     if not (_are_texts(value[:2]) and _are_texts(value[2]) and all(_or_none(_is_count)(one) for one in value[3:4])):
         return False
@@ -99,7 +102,7 @@ def _is_profile(value: Value) -> bool:
 
 
 def _is_step_model(value: Value) -> bool:
-    if not isinstance(value, list | tuple) or len(value) != 5:
+    if not isinstance(value, _LIST) or len(value) != 5:
         return False
     return _are_texts(value[:3]) and _are_texts(value[3]) and _or_none(_is_count)(value[4])
 
@@ -151,8 +154,14 @@ NEEDED = ("document", "folder", "model", "inputs")
 
 def misshapen_pin(stored: Mapping[str, Value]) -> str:
     """Return the name of the first pin that is missing or has the wrong shape; empty if all are right."""
-    missing = next((name for name in NEEDED if name not in stored), "")
-    return missing or next((name for name, shape in SHAPES.items() if name in stored and not shape(stored[name])), "")
+    for name in NEEDED:
+        if name not in stored:
+            return name
+    for name, value in stored.items():
+        shape = SHAPES.get(name)
+        if shape is not None and not shape(value):
+            return name
+    return ""
 
 
 class PinnedState(Struct, frozen=True):

@@ -38,7 +38,7 @@ from quire.plan.pipeline_work import (
     Stop,
     Transform,
 )
-from quire.plan.reach import Reached, reach
+from quire.plan.reach import Reached, reached_steps
 from quire.plan.thread import Thread
 from quire.plan.uses import OWN, OWN_TOOLS, step_tools
 from quire.runs.static_failures import check_cap, server_prompts, static_failures
@@ -127,7 +127,7 @@ async def look_ahead(
     """
     plan, documents, settings = start.plan, start.documents, library.settings
     found = Findings(wrong=dict.fromkeys(static_failures(plan)))
-    reached = list(reach(plan, documents))
+    reached = reached_steps(plan, documents)
     for at in reached:
         inputs = start.inputs if at.document not in documents else {}
         if (missing := _missing_prompt(at, start.folder, inputs)) and missing not in found.wrong:

@@ -42,6 +42,7 @@ from quire.workspace.settings import AgentSettings, Settings
 if TYPE_CHECKING:
     from quire.engine.driver.drive import Drive
     from quire.engine.events import Listener
+    from quire.engine.interpreter.thread.compose import Bundle
     from quire.engine.ports import Clock, Model, People, Store, Tools
     from quire.library.directives import Directives
     from quire.library.document import Document
@@ -303,11 +304,12 @@ class Runtime(StoredRuns):
 
         `allow` are the additional grants of a run; None for callers that only look.
         """
-        granted = None if allow is None else default_grants(self.settings, allow)
-        return Callees(
-            self.library_of(shelf=shelf),
-            lambda name: self.directives.gathering(one_model=one_model, granted=granted).called(name),
-        )
+
+        def directive(name: str) -> Bundle | None:
+            granted = None if allow is None else default_grants(self.settings, allow)
+            return self.directives.gathering(one_model=one_model, granted=granted).called(name)
+
+        return Callees(self.library_of(shelf=shelf), directive)
 
     def loader(self, run: str, pins: PinnedState, gate: Tools) -> ItemLoader:
         """Return the loader of the texts whose names a run learns only while it runs."""

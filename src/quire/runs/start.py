@@ -51,7 +51,7 @@ def new_run_id(now: float) -> str:
     for _ in range(7):
         number, digit = divmod(number, 32)
         text = _ALPHABET[digit] + text
-    return text + "-" + "".join(secrets.choice(_ALPHABET) for _ in range(5))
+    return text + "-" + "".join(_ALPHABET[byte % 32] for byte in secrets.token_bytes(5))
 
 
 NO_BUNDLES: Mapping[str, Bundle] = {}
@@ -186,7 +186,8 @@ def _check_models(runtime: Runtime, parts: _Parts, options: RunOptions, model: s
     if runtime.queue:
         return
     opened = runtime.models.open(model)
-    if hasattr(opened, "ways") and isinstance(opened, Scripted):  # Python takes long over a protocol
+    # Python takes long over a protocol.
+    if getattr(opened, "ways", None) and isinstance(opened, Scripted):
         _check_script(opened, parts.plan, parts.documents)
     for spec in step_models_of(parts.plans):
         runtime.models.open(spec)

@@ -19,6 +19,7 @@ from quire.plan.nodes import (
     PromptSource,
     Think,
     UseTool,
+    remembered,
 )
 from quire.plan.pipeline_work import (
     Invoke,
@@ -31,7 +32,8 @@ if TYPE_CHECKING:
     from quire.runs.adapters import Models
 
 
-def static_failures(plan: Plan) -> list[str]:
+@remembered
+def static_failures(plan: Plan) -> Sequence[str]:
     """Return a line for each step of a playbook that would fail if it were reached, and for each failing top-level step
     of a pipeline. Directives are not checked here."""
     problems = [
@@ -41,7 +43,7 @@ def static_failures(plan: Plan) -> list[str]:
         for problem in _refused_headers(step.work)
     ]
     if plan.format != "playbook":
-        return problems
+        return tuple(problems)
     for _, step in plan.steps():
         if isinstance(step.work, UseTool) and (problem := tool_call_problem(step.work)):
             problems.append(f"step {step.label}: {problem}")
@@ -50,7 +52,7 @@ def static_failures(plan: Plan) -> list[str]:
         for label, source in _prompts(plan, "file")
         if leads_out(source.where)
     ]
-    return problems
+    return tuple(problems)
 
 
 def _refused_headers(work: object) -> list[str]:
@@ -74,13 +76,14 @@ def _fetches(tool: str) -> bool:
     return canonical(tool) in (FETCH, SEND)
 
 
-def server_prompts(plan: Plan) -> list[tuple[str, str, str]]:
+@remembered
+def server_prompts(plan: Plan) -> Sequence[tuple[str, str, str]]:
     """Return the label of each step that begins with a prompt of a server, the server, and the prompt."""
     found = []
     for label, source in _prompts(plan, "mcp") if plan.format == "playbook" else ():
         server, _, name = source.where.partition("/")
         found.append((label, server, name))
-    return found
+    return tuple(found)
 
 
 def _prompts(plan: Plan, scheme: str) -> list[tuple[str, PromptSource]]:

@@ -224,9 +224,7 @@ class Grants:
         Grants that end in `*` or have none are always nested or disjoint, and then the result is exact. Two that only
         overlap (`*.write` and `rye.file-system.*`) leave nothing: too little is safe.
         """
-        mine = {pattern for pattern in self.patterns if parent.includes(pattern)}
-        theirs = {pattern for pattern in parent.patterns if self.includes(pattern)}
-        return Grants(frozenset(mine | theirs), self.declared)
+        return _narrowed(self, parent, self.declared)
 
     def includes(self, pattern: str) -> bool:
         """Tell whether everything that the pattern matches is covered; a `*` in it is only matched by a `*`.
@@ -292,6 +290,13 @@ class Grants:
 @lru_cache(maxsize=64)
 def _grants(patterns: frozenset[str], declared: str) -> Grants:
     return Grants(frozenset(map(_normal, patterns)), declared)
+
+
+@lru_cache(maxsize=64)
+def _narrowed(grants: Grants, parent: Grants, declared: str) -> Grants:
+    mine = {pattern for pattern in grants.patterns if parent.includes(pattern)}
+    theirs = {pattern for pattern in parent.patterns if grants.includes(pattern)}
+    return Grants(frozenset(mine | theirs), declared)
 
 
 def grant_for(name: str) -> str:

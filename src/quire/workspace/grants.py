@@ -14,6 +14,7 @@ can request it.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from pathlib import Path
@@ -58,6 +59,7 @@ class ToolReach(Struct, frozen=True):
     """Variables of the environment that commands get."""
 
 
+@lru_cache(maxsize=64)
 def reach_of(grants: Grants) -> ToolReach:
     patterns = grants.patterns
     return ToolReach(
@@ -129,10 +131,17 @@ def denied_tools(settings: Settings) -> Grants:
 def is_everything(folder: Path) -> bool:
     """Tell whether a folder is the home folder or one above it, so that it sets no limit for tools."""
     try:
-        home = Path.home()
+        home = _home(os.path.expanduser("~"))  # noqa: PTH111  # for every run
         return _is_around(folder, _identity(folder), home, _identity(home))
     except (RuntimeError, OSError):
         return folder == Path(folder.anchor)
+
+
+@lru_cache(maxsize=4)
+def _home(name: str) -> Path:
+    if name.startswith("~"):
+        raise RuntimeError("the user has no home folder")
+    return Path(name)
 
 
 @lru_cache(maxsize=8)
@@ -143,7 +152,7 @@ def _is_around(folder: Path, folder_now: object, home: Path, home_now: object) -
 
 def _identity(folder: Path) -> tuple[int, int] | None:
     try:
-        found = folder.stat()
+        found = os.stat(folder)  # noqa: PTH116  # for every run
     except OSError:
         return None
     return found.st_dev, found.st_ino

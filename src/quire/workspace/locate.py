@@ -87,12 +87,14 @@ SHELF_FOLDERS = ("playbooks", "pipelines")
 
 def is_on_shelf(file: str | Path, user: Path) -> bool:
     """Tell whether a file is on the shelf of a user's space: by its path, or behind the links of its folders."""
-    lexical, real = os.path.abspath(file), os.path.realpath(file)  # noqa: PTH100
-    for name in SHELF_FOLDERS:
-        folder = os.path.join(user, name)  # noqa: PTH118  # for every run
-        if lexical.startswith(os.path.abspath(folder) + os.sep) or real.startswith(os.path.realpath(folder) + os.sep):  # noqa: PTH100
-            return True
-    return False
+    folders = [os.path.join(user, name) for name in SHELF_FOLDERS]  # noqa: PTH118  # for every run
+    lexical = os.path.abspath(file)  # noqa: PTH100
+    if any(lexical.startswith(os.path.abspath(folder) + os.sep) for folder in folders):  # noqa: PTH100
+        return True
+    # Most users have no shelf, and a link takes many looks at the disk to follow.
+    there = [folder for folder in folders if os.path.exists(folder)]  # noqa: PTH110
+    real = os.path.realpath(file) if there else ""
+    return any(real.startswith(os.path.realpath(folder) + os.sep) for folder in there)
 
 
 def has_table(pyproject: Path) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from quire.engine.driver.journal import REFUSED
 from quire.engine.interpreter.playbook.steps import MOST_UNFIT, WrongAnswer, checked_answer
@@ -42,6 +42,7 @@ from quire.values import InvalidValue, Value, clean, copy, encode
 
 if TYPE_CHECKING:
     from quire.engine.events import Feed
+    from quire.engine.ports import People
 
 
 class Performer:
@@ -199,13 +200,14 @@ class Performer:
 
     def somebody_thinks(self, question: Question) -> bool:
         """Return True if a person is present who may take their time over a question."""
-        people = self._ports.people
-        return isinstance(people, Present) and people.is_here(question)
+        present = _present(self._ports.people)
+        return present is not None and present.is_here(question)
 
     def answer_of(self, question: Question, value: str) -> Answer:
         """Return an answer from a person who is present, with its author."""
         people = self._ports.people
-        by = people.answered_by(question) if isinstance(people, Attributed) else ""
+        named = issubclass(type(people), Attributed)
+        by = cast("Attributed", people).answered_by(question) if named else ""
         return Answer(question.path, question.hash, value, by)
 
     async def first_answer(self, question: Question, value: str) -> Answer:
@@ -224,8 +226,8 @@ class Performer:
         return mine
 
     def overtaken(self, question: Question, value: str) -> None:
-        if isinstance(self._ports.people, Present):
-            self._ports.people.overtaken(question, value)
+        if (present := _present(self._ports.people)) is not None:
+            present.overtaken(question, value)
 
     def settled(self, request: HumanRequest | Boundary | Join | Halt, value: Value, by: str = "") -> EffectRecord:
         """Return the record of a decision of a person or a child. The time spent waiting for it is not counted."""
@@ -310,6 +312,12 @@ def _checked(reply: ModelReply) -> Value:
             message = f"{reply.model} gave tools more than {MAX_REPLY_CHARACTERS:,} characters"
             raise ModelFailed(message, kind="bad_reply")
     return value
+
+
+def _present(people: People) -> Present | None:
+    """Return the people if they take time to answer. Their class is asked: Python takes ten times as long over the same
+    question about an instance."""
+    return cast("Present", people) if issubclass(type(people), Present) else None
 
 
 def _prompt_size(call: ModelCall) -> int:

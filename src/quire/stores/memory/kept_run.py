@@ -1,7 +1,8 @@
 """One run in memory: its row, its journal and its questions.
 
-Values are kept so that neither the writer nor a reader can change them: texts and numbers as they are, everything else
-as JSON, which also refuses the values that the other stores refuse. A batch is encoded before anything of it is kept.
+Values are kept so that neither the writer nor a reader can change them: texts and numbers as they are, and everything
+else as JSON, which also refuses the values that the other stores refuse. A batch is encoded before anything of it is
+kept.
 """
 
 from __future__ import annotations
@@ -34,22 +35,24 @@ class KeptEffect(Struct, gc=False):
 
 
 class KeptEvent(Struct, gc=False):
-    """An event without what is not kept of it. The data of one that reports an effect comes from the `record`."""
+    """An event without what is not kept of it. The data of one that reports an effect comes from the record."""
 
     seq: int
     type: str
     at: float
     path: str
     way: str
-    json: str = ""
-    record: EffectRecord | None = None
+    data: Mapping[str, Value] | str | EffectRecord
+    """As JSON if a part of it could be changed."""
 
     def read(self, run: str) -> Event:
-        data: Mapping[str, Value] = {}
-        if self.record is not None:
-            data = self.record.told()
-        elif self.json:
-            data = cast("Mapping[str, Value]", decode(self.json))
+        match self.data:
+            case EffectRecord() as record:
+                data: Mapping[str, Value] = record.told()
+            case str(json):
+                data = cast("Mapping[str, Value]", decode(json))
+            case flat:
+                data = dict(flat)
         return Event(self.type, run, self.at, self.seq, self.path, self.way, data)
 
 
@@ -90,8 +93,10 @@ def _encode_event(event: Event, batch: Batch, effects: list[KeptEffect]) -> Kept
     if event.record is not None:
         for written, kept in zip(batch.effects, effects, strict=True):
             if written is event.record:
-                return KeptEvent(*head, record=kept.record)
-    return KeptEvent(*head, json=encode(event.data) if event.data else "")
+                return KeptEvent(*head, kept.record)
+    if all(type(value) in _UNCHANGING and (type(value) is not str or value.isascii()) for value in event.data.values()):
+        return KeptEvent(*head, dict(event.data))
+    return KeptEvent(*head, encode(event.data))
 
 
 def _clean_failure(failure: Failure | None) -> Failure | None:
@@ -132,7 +137,8 @@ class KeptRun:
         self.output_tokens = 0
         self.cost: float | None = 0.0
         self._title, self._format, self._document = clean(new.title), new.format, clean(new.document)
-        self._pins = encode(new.pins)
+        # A copy that all readers share: like all values, it is never changed in place.
+        self._pins = cast("Mapping[str, Value]", decode(encode(new.pins)))
         self._failure: Failure | None = None
         self._ended_by: tuple[str, ...] = ()
         self._position = ""
@@ -160,7 +166,7 @@ class KeptRun:
             self._failure,
             self._ended_by,
             self.epoch,
-            cast("Mapping[str, Value]", decode(self._pins)),
+            self._pins,
         )
 
     def effects(self) -> list[EffectRecord]:
