@@ -13,6 +13,7 @@ from quire.cli.options import require_text
 from quire.cli.report_file import require_writable, write_report
 from quire.cli.stdio import as_utf8, wants_colour
 from quire.cli.test_coverage import CoverageReport, coverage_options, read_wish
+from quire.cli.test_live import live, live_options, wishes
 from quire.display.test_report import FORMATS, FormatName, report_printer, summary
 from quire.display.visible import visible
 from quire.errors import QuireError
@@ -49,6 +50,7 @@ if TYPE_CHECKING:
 @click.option("--junit", metavar="FILE", callback=require_writable, help="Write a JUnit file too.")
 @coverage_options
 @click.option("--allow", type=click.Choice(["shell"]), multiple=True, help="Let tools that are real run commands.")
+@live_options
 @click.pass_context
 def command(
     context: click.Context,
@@ -76,19 +78,27 @@ def command(
 
     The cases that fail are remembered in the workspace's .quire folder, for --failed.
 
-    FREE. With --junit and --lcov it WRITES those files. Exit 0 when all cases pass, 1 when one fails or a gate is not
-    reached, 2 when something could not be read or there are no cases.
+    --live tries the cases that have live terms on real models, says before what that costs, and asks on a terminal;
+    elsewhere it needs --budget. --calibrate JUDGE compares a judge with the labels of people beside it.
+
+    FREE, but --live and --calibrate are PAID. With --junit, --lcov and --chart it WRITES those files, and --calibrate
+    WRITES the result beside the judge. Exit 0 when all cases pass, 1 when one fails or a gate is not reached, 2 when
+    something could not be read or there are no cases, 5 when the budget is reached.
     """
     if as_json:
         form = "json"
     selection = Selection(keyword(words) if words else None, tags)
     wish = read_wish(gates, under, lcov)
     paths = (*wish.paths, *paths)
+    if wishes(context).calibrate is not None:
+        context.exit(live(wishes(context), [], selection, processes))
     targets, problems = find_tests(paths or (".",))
     for problem in problems:
         click.echo(f"quire: {visible(problem)}", err=True)
     if not targets:
         context.exit(2)
+    if wishes(context).wanted:
+        context.exit(live(wishes(context), targets, selection, processes, as_json=form == "json"))
     if watch:
         from quire.cli.test_watch import watch_tests
 

@@ -57,6 +57,12 @@ def announcement_line(found: Announcement) -> str:
     return one_line(f"PAID: {counted}{judged}, {bound}{seen}{budget}")
 
 
+def progress_line(done: int, planned: int, passed: int, cost: float | None) -> str:
+    """Return the line that a terminal shows while tries are made."""
+    spent = "" if cost is None else f", {dollars(cost)}"
+    return f"{done:,} of {planned:,} tries, {passed:,} passed{spent}"
+
+
 def report_text(report: LiveReport, colour: bool = False) -> str:
     """Return a live test as a person reads it; ends with a line end."""
     blocks = [_case(case, report, colour) for case in dict.fromkeys(one.case for one in report.scores)]

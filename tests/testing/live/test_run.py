@@ -173,6 +173,14 @@ def test_rows_of_another_file(place: Place) -> None:
     assert (score.passed, score.tried) == (2, 3)
 
 
+def test_rows_that_look_the_same_are_two(place: Place) -> None:
+    text = (place.folder / "capital.test.yaml").read_text()
+    rows = "each: [{country: France, city: Paris}, {country: Japan, city: Tokyo}]"
+    place.write("capital.test.yaml", text.replace(rows, 'matrix: {country: [France], city: [Paris], n: [1, "1"]}'))
+    (score,) = place.run(place.script("good.json", *BOTH)).scores
+    assert list(score.rows) == ["country=France, city=Paris, n=1", "country=France, city=Paris, n=1 (2)"]
+
+
 def test_standings_follow_the_document_and_the_test(place: Place) -> None:
     options = place.options()
     assert [one.status for one in live_standings(options)] == [Status.UNVERIFIED]

@@ -183,7 +183,7 @@ def _live_case(path: str, case: Case, file: TestFile, bench: Bench, options: Liv
         listed = tuple(dict(row.values) for row in read_rows(options.each.parent, options.each.name))
         case = replace(case, rows=Rows(rows=listed, matrix=case.rows.matrix, span=case.rows.span))
     plan = bench.document.runnable()
-    rows = {_label(row): row for row in expand(case, bench.folder, [one.name for one in plan.inputs])}
+    rows = _by_label(case.name, expand(case, bench.folder, [one.name for one in plan.inputs]))
     home = bench.settings.workspace.folder.resolve()
     inner = Path(path).resolve()
     file_name = inner.relative_to(home).as_posix() if inner.is_relative_to(home) else inner.as_posix()
@@ -191,9 +191,13 @@ def _live_case(path: str, case: Case, file: TestFile, bench: Bench, options: Liv
     return LiveCase(f"{path}: {case.name}", file_name, case, rows, bench, live, repeats, file.always, judge)
 
 
-def _label(row: CaseRow) -> str:
-    name = row.case.name
-    return row.name[len(name) + 1 : -1] if row.name != name else ""
+def _by_label(name: str, rows: Sequence[CaseRow]) -> dict[str, CaseRow]:
+    """Return the rows by their labels: `row 3` for `rows[row 3]`. Two values of a matrix may look the same."""
+    found: dict[str, CaseRow] = {}
+    for number, row in enumerate(rows, 1):
+        label = "" if row.name == name else row.name[len(name) + 1 : -1]
+        found[f"{label} ({number})" if label in found else label] = row
+    return found
 
 
 def _unfit(case: Case, always: Sequence[Formula]) -> str:

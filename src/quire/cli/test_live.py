@@ -1,0 +1,230 @@
+"""`quire test --live`, `--calibrate` and `--status`: announce what it costs, ask the user, run, and print."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+from msgspec import Struct
+
+from quire.cli.options import Amount, require_text
+from quire.cli.report_file import require_writable, write_report
+from quire.cli.stdio import as_utf8, wants_colour
+from quire.errors import CannotStart
+
+if TYPE_CHECKING:
+    from quire.testing.discovery import TestTarget
+    from quire.testing.live.announcement import Announcement
+    from quire.testing.live.plan import LiveOptions
+    from quire.testing.live.tries import Try
+    from quire.testing.selection import Selection
+
+F = TypeVar("F", bound=Callable[..., Any])
+_KEY = "quire.cli.test_live"
+INTERRUPTED = 130
+
+
+class Wishes(Struct):
+    """The options of live tests."""
+
+    live: bool = False
+    status: bool = False
+    models: tuple[str, ...] = ()
+    repeat: int | None = None
+    budget: float | None = None
+    each: str | None = None
+    baseline: str | None = None
+    calibrate: str | None = None
+    judge_model: str | None = None
+    chart: str | None = None
+
+    @property
+    def wanted(self) -> bool:
+        return self.live or self.status or self.calibrate is not None
+
+
+def live_options(function: F) -> F:
+    """Add the options of live tests to a command. Their values are kept aside: `wishes` returns them."""
+    file = click.Path(dir_okay=False)
+    options = (
+        click.option("--live", **_aside(is_flag=True), help="Try the cases that have live terms on real models: PAID."),
+        click.option(
+            "--model",
+            "models",
+            **_aside(require_text),
+            multiple=True,
+            metavar="MODEL",
+            help="With --live: on this model.",
+        ),
+        click.option(
+            "--repeat",
+            **_aside(type=click.IntRange(1, 1_000)),
+            metavar="N",
+            help="With --live or --calibrate: try each row so often.",
+        ),
+        click.option(
+            "--budget", **_aside(type=Amount(min=0)), metavar="USD", help="With --live: never spend more than this."
+        ),
+        click.option("--each", **_aside(type=file), metavar="FILE", help="With --live: use the rows of this file."),
+        click.option(
+            "--baseline", **_aside(type=file), metavar="FILE", help="With --live: compare with this JSON report."
+        ),
+        click.option(
+            "--chart", **_aside(require_writable), metavar="FILE", help="With --live: write an SVG picture too."
+        ),
+        click.option("--judge-model", **_aside(require_text), metavar="MODEL", help="Let this model judge."),
+        click.option(
+            "--calibrate", **_aside(type=file), metavar="JUDGE", help="Compare a judge with labels of people: PAID."
+        ),
+        click.option("--status", **_aside(is_flag=True), help="Show what --live has verified, without asking a model."),
+    )
+    for option in reversed(options):
+        function = option(function)
+    return function
+
+
+def _aside(check: Callable[..., Any] | None = None, **rest: Any) -> dict[str, Any]:
+    """Keep the value of an option in the context instead of a parameter of the command, which has many."""
+
+    def keep(context: click.Context, parameter: click.Parameter, value: Any) -> None:
+        value = check(context, parameter, value) if check else value
+        if parameter.name:
+            setattr(_kept(context), parameter.name, value)
+
+    return {"callback": keep, "expose_value": False, **rest}
+
+
+def wishes(context: click.Context) -> Wishes:
+    """Return the options of live tests. Raises `click.UsageError` for one that has no effect without --live."""
+    found = _kept(context)
+    if not found.wanted:
+        idle = next((name for name in found.__struct_fields__ if getattr(found, name)), None)
+        if idle is not None:
+            name = "model" if idle == "models" else idle.replace("_", "-")
+            raise click.UsageError(f"--{name} is for tests on real models: add --live", context)
+    return found
+
+
+def _kept(context: click.Context) -> Wishes:
+    found: Wishes = context.meta.setdefault(_KEY, Wishes())
+    return found
+
+
+def live(
+    given: Wishes, targets: list[TestTarget], selection: Selection, at_once: int | None, *, as_json: bool = False
+) -> int:
+    """Do what the options of live tests say, and return the exit code. Raises `CannotStart`."""
+    if not sys.stdout.isatty():
+        as_utf8(sys.stdout)
+    if given.calibrate is not None:
+        return _calibrate(given, Path(given.calibrate))
+    from quire.testing.live.plan import LiveOptions
+    from quire.testing.live.schedule import AT_ONCE
+
+    options = LiveOptions(
+        tuple(targets),
+        selection,
+        given.models,
+        given.repeat,
+        given.budget,
+        Path(given.each) if given.each else None,
+        Path(given.baseline) if given.baseline else None,
+        given.judge_model or "",
+        at_once or AT_ONCE,
+    )
+    return _status(options) if given.status else _live(given, options, as_json)
+
+
+def _live(given: Wishes, options: LiveOptions, as_json: bool) -> int:
+    from quire.cli.trust_prompt import somebody_is_here, with_trust
+    from quire.display.test_live import report_json, report_text
+    from quire.testing.live.plan import live_plan
+    from quire.testing.live.run import announcement_of, run_live
+
+    plan = with_trust(lambda: live_plan(options), ask=somebody_is_here())
+    announced = announcement_of(plan)
+    if not _agreed(announced, given.budget):
+        return 2
+    progress = _Progress(announced.tries)
+    report = run_live(plan, progress.show)
+    progress.clear()
+    click.echo(report_json(report) if as_json else report_text(report, wants_colour(sys.stdout)), nl=False)
+    if given.chart is not None:
+        from quire.display.test_live_svg import live_svg
+
+        write_report(given.chart, live_svg(report))
+    return INTERRUPTED if report.interrupted else report.exit_code
+
+
+def _status(options: LiveOptions) -> int:
+    from quire.display.test_live import standings_text
+    from quire.testing.live.run import live_standings
+
+    click.echo(standings_text(live_standings(options), time.time(), wants_colour(sys.stdout)), nl=False)
+    return 0
+
+
+def _calibrate(given: Wishes, path: Path) -> int:
+    from quire.cli.trust_prompt import somebody_is_here, with_trust
+    from quire.display.test_live import calibration_text
+    from quire.testing.live.calibration_run import calibration_plan, run_calibration
+
+    labels = Path(given.each) if given.each else None
+    plan = with_trust(
+        lambda: calibration_plan(
+            path, labels=labels, judge_model=given.judge_model or "", repeats=given.repeat, budget=given.budget
+        ),
+        ask=somebody_is_here(),
+    )
+    if not _agreed(plan.announcement, given.budget):
+        return 2
+    found, standing = run_calibration(plan)
+    click.echo(calibration_text(str(path), found, standing), nl=False)
+    return 0 if standing.gates else 1
+
+
+def _agreed(announced: Announcement, budget: float | None) -> bool:
+    """Show what is about to be spent, and ask, unless a budget was given or the models are free. Raises
+    `CannotStart` without a terminal."""
+    import asyncio
+
+    from quire.cli.trust_prompt import somebody_is_here, yes_or_no
+    from quire.display.test_live import announcement_line
+
+    click.echo(announcement_line(announced), err=True)
+    if budget is not None or announced.bound == 0:
+        return True
+    if not somebody_is_here():
+        raise CannotStart("without a terminal a paid test needs --budget USD")
+    return asyncio.run(yes_or_no("Spend that? yes or no [no]: "))
+
+
+class _Progress:
+    """A line on a terminal that counts the tries."""
+
+    def __init__(self, planned: int) -> None:
+        self._wanted = sys.stderr.isatty() and wants_colour(sys.stderr)
+        self._planned = planned
+        self._done = self._passed = 0
+        self._cost: float | None = 0.0
+
+    def show(self, made: Try) -> None:
+        from quire.display.test_live import progress_line
+        from quire.testing.live.tries import total_cost
+
+        self._done += 1
+        self._passed += made.ending == "passed"
+        self._cost = total_cost((self._cost, made.cost, made.judge_cost))
+        if self._wanted:
+            line = progress_line(self._done, self._planned, self._passed, self._cost)
+            sys.stderr.write(f"\r\x1b[K{line}")
+            sys.stderr.flush()
+
+    def clear(self) -> None:
+        if self._wanted:
+            sys.stderr.write("\r\x1b[K")
+            sys.stderr.flush()
