@@ -9,10 +9,13 @@ import pytest
 from tests.depth import depth
 from tests.simulator.draw import Draw
 from tests.simulator.generate import draw_scenario
+from tests.simulator.scenario import Scenario
 from tests.testing.coverage.measured import taken, walk_of
 from tests.testing.scripted import Scripted, down
 from tests.testing.test_pure_walk import INPUTS, REPLIES, TAGLINE
 
+from quire.engine.interpreter.environment import Environment
+from quire.engine.interpreter.thread.compose import Bundle
 from quire.engine.records import Status
 from quire.library.document import read
 from quire.models.scripted import ScriptedModel
@@ -38,12 +41,19 @@ steps:
 """
 
 
+def environment_of(scenario: Scenario) -> Environment:
+    """The texts of all directives of a scenario, by their ids."""
+    ids = {name: name.removeprefix(".ai/directives/").removesuffix(".md") for name in scenario.files}
+    texts = {ids[name]: text for name, text in scenario.files.items() if name.startswith(".ai/directives/")}
+    return Environment(bundles={"": Bundle(ids[scenario.document], texts)} if texts else {})
+
+
 def seen(end: WalkEnd) -> object:
     asked = {path: repr(getattr(request, "content", lambda: "")()) for path, request in end.asked.items()}
     return end.status, end.result, end.failure, asked, [(one.type, one.path, one.data) for one in end.events]
 
 
-@pytest.mark.parametrize("format", ["playbook", "pipeline", "dialect"])
+@pytest.mark.parametrize("format", ["playbook", "pipeline", "dialect", "directive"])
 @pytest.mark.parametrize("seed", range(depth(25, 250)))
 def test_a_watched_walk_is_the_same_walk(format: str, seed: int) -> None:
     scenario = draw_scenario(Draw.seeded(f"coverage {seed}"), format)
@@ -51,7 +61,7 @@ def test_a_watched_walk_is_the_same_walk(format: str, seed: int) -> None:
     document = read(source)
     if document.plan is None:
         pytest.skip("a registered file of several pipelines")
-    start = PureStart(document.plan, scenario.inputs)
+    start = PureStart(document.plan, scenario.inputs, environment_of(scenario))
     labels = [step.label for _, step in document.plan.steps()]
     people = dict.fromkeys(labels, "yes")
     replies = {label: down() for number, label in enumerate(labels, seed) if number % 4 == 0}
@@ -60,12 +70,15 @@ def test_a_watched_walk_is_the_same_walk(format: str, seed: int) -> None:
     watching.begin()
     same = run_pure(partial(walk_of, watching, start), Scripted(replies, people=people))
     assert seen(same) == seen(plain)
+    assert watching.taken <= {one.id for one in decisions_of(document.plan, source)}
+    if format == "directive":
+        assert "steps:thread" in watching.taken
+        return
     began, skipped = (
         {one.path for one in plain.events if one.type == f"step_{word}"} for word in ("started", "skipped")
     )
     assert {f"steps:{path}" for path in began - skipped} <= watching.taken
     assert {f"steps:{path}" for path in skipped}.isdisjoint(watching.taken)
-    assert watching.taken <= {one.id for one in decisions_of(document.plan, source)}
 
 
 async def run(
