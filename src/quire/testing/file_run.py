@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, cast
 
@@ -55,8 +55,56 @@ class FileOptions(Struct, frozen=True):
 EVERYTHING = FileOptions()
 
 
+class OpenTest(Struct, frozen=True):
+    """A test file with its document, ready to run."""
+
+    reading: TestReading
+    file: TestFile
+    bench: Bench
+    kept: SnapshotFile
+    options: FileOptions
+    wanted: tuple[CaseRow, ...]
+    """The cases and rows that the options select."""
+    problems: tuple[Problem, ...]
+
+    def run(self, wanted: CaseRow) -> CaseResult:
+        """Run one case, or one row of it, and give it its verdict."""
+        line = self.reading.source.position(wanted.case.span.start).line
+        return run_case(wanted, self.file, self.bench, line, self.options, self.kept)
+
+    def result(self, cases: Sequence[CaseResult]) -> FileResult:
+        """Return the result of the file. Gates of coverage hold only if all of its cases ran."""
+        source, bench, file = self.reading.source, self.bench, self.file
+        problems = list(self.problems)
+        coverage = bench.coverage.result() if bench.coverage is not None else None
+        if coverage is not None and self.options.selection.is_whole and len(cases) == len(self.wanted):
+            problems += gate_problems(coverage, file.coverage, file.coverage_span)
+        return FileResult(
+            source.name,
+            source,
+            bench.document.name,
+            tuple(cases),
+            tuple(problems),
+            {"document_sha256": bench.document.sha256},
+            coverage,
+        )
+
+
 def run_file(reading: TestReading, options: FileOptions = EVERYTHING) -> FileResult:
     """Run the wanted cases of a file that was read. Problems of the file itself are part of the result."""
+    opened = open_test(reading, options)
+    if isinstance(opened, FileResult):
+        return opened
+    results: list[CaseResult] = []
+    for wanted in opened.wanted:
+        results.append(opened.run(wanted))
+        if options.stop_at_failure and results[-1].failed:
+            break
+    return opened.result(results)
+
+
+def open_test(reading: TestReading, options: FileOptions = EVERYTHING) -> OpenTest | FileResult:
+    """Return the test with its document, or the result of a file that cannot be run, which has only problems."""
     file, source = reading.file, reading.source
     wrong = tuple(Problem(one) for one in reading.diagnostics if one.severity is Severity.ERROR)
     if file is None or wrong:
@@ -76,23 +124,7 @@ def run_file(reading: TestReading, options: FileOptions = EVERYTHING) -> FileRes
     if any(case.setting.cassette for case in file.cases):
         bench = replace(bench, cassettes=Cassettes(source.name, keep=options.keep_replies))
         problems += _cassette_problems(file, bench, options.selection)
-    results: list[CaseResult] = []
-    for wanted in cases:
-        results.append(run_case(wanted, file, bench, source_line(reading, wanted.case), options, kept))
-        if options.stop_at_failure and results[-1].failed:
-            break
-    coverage = bench.coverage.result() if bench.coverage is not None else None
-    if coverage is not None and options.selection.is_whole and len(results) == len(cases):
-        problems += gate_problems(coverage, file.coverage, file.coverage_span)
-    return FileResult(
-        source.name,
-        source,
-        bench.document.name,
-        tuple(results),
-        tuple(problems),
-        {"document_sha256": bench.document.sha256},
-        coverage,
-    )
+    return OpenTest(reading, file, bench, kept, options, tuple(cases), tuple(problems))
 
 
 def _cassette_problems(file: TestFile, bench: Bench, selection: Selection) -> list[Problem]:
@@ -116,10 +148,6 @@ def _measured(bench: Bench) -> Bench:
     from quire.testing.coverage.meter import CoverageMeter
 
     return replace(bench, coverage=CoverageMeter(bench.document))
-
-
-def source_line(reading: TestReading, case: Case) -> int:
-    return reading.source.position(case.span.start).line
 
 
 def _wanted(file: TestFile, bench: Bench, selection: Selection, name: str) -> tuple[list[CaseRow], list[Problem]]:
