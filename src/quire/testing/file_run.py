@@ -24,7 +24,7 @@ from quire.testing.leftovers import leftovers
 from quire.testing.results import CaseResult, FileResult, Outcome, Problem
 from quire.testing.rows import BadRows
 from quire.testing.selection import Selection
-from quire.testing.snapshots import SnapshotFile, SnapshotMode
+from quire.testing.snapshots import SnapshotFile, SnapshotMode, unused_finding
 from quire.testing.virtual_loop import Stuck
 
 if TYPE_CHECKING:
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from quire.source import Span
     from quire.testing.matchers import Snapshots
     from quire.testing.observation import Observation
+    from quire.testing.results import SnapshotChange
     from quire.values import Value
 
 
@@ -73,21 +74,35 @@ class OpenTest(Struct, frozen=True):
         return run_case(wanted, self.file, self.bench, line, self.options, self.kept)
 
     def result(self, cases: Sequence[CaseResult]) -> FileResult:
-        """Return the result of the file. Gates of coverage hold only if all of its cases ran."""
+        """Return the result of the file, after snapshots were written. Gates of coverage hold, and snapshots can be
+        unused, only if all of its cases ran."""
         source, bench, file = self.reading.source, self.bench, self.file
         problems = list(self.problems)
+        complete = self.options.selection.is_whole and len(cases) == len(self.wanted)
         coverage = bench.coverage.result() if bench.coverage is not None else None
-        if coverage is not None and self.options.selection.is_whole and len(cases) == len(self.wanted):
+        if coverage is not None and complete:
             problems += gate_problems(coverage, file.coverage, file.coverage_span)
+        changes, unsettled = self._settled(cases, complete)
         return FileResult(
             source.name,
             source,
             bench.document.name,
             tuple(cases),
-            tuple(problems),
+            (*problems, *unsettled),
             {"document_sha256": bench.document.sha256},
             coverage,
+            changes,
         )
+
+    def _settled(self, cases: Sequence[CaseResult], complete: bool) -> tuple[tuple[SnapshotChange, ...], list[Problem]]:
+        """Write the snapshots of the cases; return the changes, and the problems of the file."""
+        where, mode = self.file.cases[0].span, self.options.snapshots
+        unused = self.kept.unused(cases) if complete and not mode.update else []
+        problems = [Problem(unused_finding(name, place, self.kept.path, where)) for name, place in unused]
+        try:
+            return tuple(self.kept.settle(cases, mode, complete=complete)), problems
+        except CannotStart as error:
+            return (), [*problems, _cannot_start(error, where)]
 
 
 def run_file(reading: TestReading, options: FileOptions = EVERYTHING) -> FileResult:

@@ -74,6 +74,15 @@ class CaseResult(Struct, frozen=True):
         return self.outcome is Outcome.FAILED
 
 
+class SnapshotChange(Struct, frozen=True):
+    """A snapshot that was written (`after`), changed, or removed (only `before`), as text."""
+
+    case: str
+    place: str
+    before: str | None
+    after: str | None
+
+
 class FileResult(Struct, frozen=True):
     """The results of one test file."""
 
@@ -88,6 +97,8 @@ class FileResult(Struct, frozen=True):
     """Further results, such as the hash of the document."""
     coverage: DocumentCoverage | None = None
     """Of the cases in this result; None if it was not measured."""
+    snapshots: tuple[SnapshotChange, ...] = ()
+    """The snapshots that were written or removed."""
 
     @property
     def failed(self) -> bool:

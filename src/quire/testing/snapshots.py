@@ -16,9 +16,9 @@ from msgspec import Struct, field
 from quire.diagnostics import Diagnostic, Severity
 from quire.errors import CannotStart, Unreadable
 from quire.formats.test import codes
-from quire.source import NOWHERE, Source, read_source, written_beside
+from quire.source import Source, read_source, written_beside
 from quire.testing.matchers import Mismatch, same
-from quire.testing.results import CaseResult, Outcome
+from quire.testing.results import CaseResult, Outcome, SnapshotChange
 from quire.values import clean
 
 if TYPE_CHECKING:
@@ -44,15 +44,6 @@ class SnapshotMode(Struct, frozen=True):
         if ci and update:
             raise CannotStart("--update writes files, and CI is set: update snapshots on your own machine")
         return cls(update, ci)
-
-
-class SnapshotChange(Struct, frozen=True):
-    """A snapshot that was written, or removed."""
-
-    case: str
-    place: str
-    before: str | None
-    after: str | None
 
 
 class CaseSnapshots:
@@ -162,9 +153,10 @@ def snapshot_path(test: str) -> Path:
     return Path(test.removesuffix(".yaml") + ENDING)
 
 
-def unused_finding(name: str, place: str, path: Path) -> Diagnostic:
+def unused_finding(name: str, place: str, path: Path, where: Span) -> Diagnostic:
+    """Return the finding about a snapshot that no case compares."""
     message = f"{path.name} keeps {place} of the case {name!r}, and no case compares it"
-    return Diagnostic(codes.SNAPSHOT_UNREFERENCED, message, NOWHERE, "", "quire test --update removes it")
+    return Diagnostic(codes.SNAPSHOT_UNREFERENCED, message, where, "", "quire test --update removes it")
 
 
 def as_text(value: Value) -> str:
