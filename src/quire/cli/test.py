@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 from contextlib import suppress
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from quire.cli.test_coverage import CoverageWish
+    from quire.testing.file_run import FileOptions
     from quire.testing.last_results import FailedCases
     from quire.testing.results import FileResult
     from quire.testing.suite import Job
@@ -47,6 +49,8 @@ if TYPE_CHECKING:
 @click.option("--watch", is_flag=True, help="Run again what a change of a file concerns, until Ctrl-C.")
 @click.option("--format", "form", type=click.Choice(FORMATS), default="full", show_default=True, help="How to print.")
 @click.option("--json", "as_json", is_flag=True, help="The same as --format json.")
+@click.option("--update", is_flag=True, help="Write snapshots that have changed, and remove unused ones.")
+@click.option("--keep", is_flag=True, help="Go on with recorded replies whose prompts have changed.")
 @click.option("--junit", metavar="FILE", callback=require_writable, help="Write a JUnit file too.")
 @coverage_options
 @click.option("--allow", type=click.Choice(["shell"]), multiple=True, help="Let tools that are real run commands.")
@@ -63,6 +67,8 @@ def command(
     watch: bool,
     form: FormatName,
     as_json: bool,
+    update: bool,
+    keep: bool,
     junit: str | None,
     gates: tuple[str, ...],
     under: float | None,
@@ -78,12 +84,15 @@ def command(
 
     The cases that fail are remembered in the workspace's .quire folder, for --failed.
 
+    A value that a test compares with a snapshot is kept beside it, in x.test.snap.yaml. New ones are written, unless
+    the variable CI is set.
+
     --live tries the cases that have live terms on real models, says before what that costs, and asks on a terminal;
     elsewhere it needs --budget. --calibrate JUDGE compares a judge with the labels of people beside it.
 
-    FREE, but --live and --calibrate are PAID. With --junit, --lcov and --chart it WRITES those files, and --calibrate
-    WRITES the result beside the judge. Exit 0 when all cases pass, 1 when one fails or a gate is not reached, 2 when
-    something could not be read or there are no cases, 5 when the budget is reached.
+    FREE, but --live and --calibrate are PAID. It WRITES snapshots; with --junit, --lcov and --chart also those files,
+    with --calibrate the result beside the judge. Exit 0 when all cases pass, 1 when one fails or a gate is not reached,
+    2 when something could not be read or there are no cases, 5 when the budget is reached.
     """
     if as_json:
         form = "json"
@@ -103,9 +112,19 @@ def command(
         from quire.cli.test_watch import watch_tests
 
         context.exit(watch_tests(paths or (".",), selection, processes, shell="shell" in allow))
+    from quire.testing.file_run import FileOptions
+    from quire.testing.snapshots import SnapshotMode
+
     jobs, memory = _jobs(targets, selection, failed)
     report = Report(form)
-    for result in _results(jobs, processes, stop, shell="shell" in allow, coverage=wish.measured):
+    options = FileOptions(
+        stop_at_failure=stop,
+        shell="shell" in allow,
+        snapshots=SnapshotMode.of(os.environ, update=update),
+        keep_replies=keep,
+        coverage=wish.measured,
+    )
+    for result in _results(jobs, processes, options):
         report.add(result)
     results = list(report.results)
     if wish.measured:
@@ -141,16 +160,13 @@ def _jobs(targets: list[TestTarget], selection: Selection, failed: bool) -> tupl
     return jobs_of(targets, selection), memory
 
 
-def _results(
-    jobs: list[Job], processes: int | None, stop: bool, *, shell: bool, coverage: bool
-) -> Iterable[FileResult]:
+def _results(jobs: list[Job], processes: int | None, options: FileOptions) -> Iterable[FileResult]:
     from functools import partial
 
-    from quire.testing.file_run import FileOptions
     from quire.testing.suite import run_job, run_suite
 
-    options = FileOptions(stop_at_failure=stop, shell=shell, coverage=coverage)
-    return run_suite(jobs, partial(run_job, options=options), processes=processes, stop_at_failure=stop)
+    work = partial(run_job, options=options)
+    return run_suite(jobs, work, processes=processes, stop_at_failure=options.stop_at_failure)
 
 
 def _add_coverage(report: Report, wish: CoverageWish, form: FormatName) -> None:
@@ -181,6 +197,11 @@ class Report:
         self.results.append(result)
         self.totals.add(result)
         self.print(self._printer.file(result))
+        if result.snapshots:
+            from quire.display.test_snapshots import snapshot_lines
+
+            for line in snapshot_lines(result, colour=wants_colour(sys.stderr)):
+                click.echo(line, err=True)
         self._line.show(self.totals, result.path)
 
     def end(self) -> None:
