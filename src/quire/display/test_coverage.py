@@ -29,7 +29,7 @@ def coverage_page(coverages: Sequence[DocumentCoverage]) -> list[str]:
     """Return the lines about some documents: the table, then the missing decisions of each."""
     if not coverages:
         return []
-    rows = [[one.title, *(_cell(share) for share in one.shares().values())] for one in coverages]
+    rows = [[one.path, *(_cell(share) for share in one.shares().values())] for one in coverages]
     right = frozenset(range(1, len(COLUMNS) + 1))
     lines = table(rows, ["coverage", *COLUMNS], right=right)
     for coverage in coverages:
@@ -48,7 +48,7 @@ def _missing(coverage: DocumentCoverage) -> list[str]:
     places = [[f"  {coverage.path}:{coverage.line(one)}", one.kind, one.label] for one in missing[:_LISTED]]
     more = len(missing) - len(places)
     rest = [f"  and {more} more {pluralize('decision', more)}: --format json lists all of them"] if more > 0 else []
-    return ["", f"not covered in {one_line(coverage.title)}:", *table(places), *rest]
+    return ["", f"not covered in {one_line(coverage.path)}:", *table(places), *rest]
 
 
 def coverage_data(coverage: DocumentCoverage) -> dict[str, Value]:
@@ -60,8 +60,7 @@ def coverage_data(coverage: DocumentCoverage) -> dict[str, Value]:
     missing: list[Value] = [
         {"kind": one.kind, "id": one.id, "label": one.label, "line": coverage.line(one)} for one in coverage.missing()
     ]
-    pipeline: dict[str, Value] = {"pipeline": coverage.pipeline} if coverage.pipeline else {}
-    return {"type": "coverage", "document": coverage.path, **pipeline, "kinds": kinds, "missing": missing}
+    return {"type": "coverage", "document": coverage.path, "kinds": kinds, "missing": missing}
 
 
 def coverage_annotations(coverages: Sequence[DocumentCoverage]) -> str:

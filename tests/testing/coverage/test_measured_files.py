@@ -55,6 +55,26 @@ PIPELINE_TEST = """cases:
     inputs: {readers: []}
     expect: {output: 0}
 """
+SEVERAL = """pipeline: order
+steps:
+- call: {pipeline: weigh, pass: [load], output: weight}
+- transform: {value: weight == 'heavy'}
+---
+pipeline: weigh
+steps:
+- agent: {prompt: "Weigh {ctx.load}."}
+---
+pipeline: unused
+steps:
+- transform: {value: '1'}
+"""
+ORDER = """document: moving.order
+cases:
+  - name: heavy
+    inputs: {load: a piano}
+    model: {"1 › 1": heavy}
+    expect: {output: true, prompts: {"1 › 1": {contains: a piano}}}
+"""
 WAITS = """cases:
   - name: a limit, raised
     model:
@@ -125,6 +145,27 @@ def test_a_failure_that_a_resume_removes_has_happened(tmp_path: Path) -> None:
     assert coverage is not None
     assert coverage.share("hooks") == Share(1, 1)
     assert coverage.share("errors") == Share(0, 1)
+
+
+def test_pipelines_of_one_file_count_together(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    coverage = run(tmp_path, "pipelines/moving.yaml", SEVERAL, ORDER).coverage
+    assert coverage is not None
+    assert coverage.path == "pipelines/moving.yaml"
+    assert [one.label for one in coverage.decisions if coverage.count(one)] == [
+        "step order>1 (call)",
+        "step order>2 (transform)",
+        "step order>2: `weight == 'heavy'` true",
+        "step weigh>1 (agent)",
+        "step weigh>1: its prompt is looked at",
+    ]
+    assert [one.id for one in coverage.missing()] == ["conditions:order>2:value[1]=false"]
+    other = ORDER.replace("moving.order", "moving.weigh").replace("1 › 1", "1").replace("output: true", "output: heavy")
+    alone = run(tmp_path, "pipelines/moving.yaml", SEVERAL, other).coverage
+    assert alone is not None
+    assert {one.place for one in alone.decisions} == {"weigh>1"}
+    (both,) = merged([alone, coverage])
+    assert (both.decisions[0].id, both.counts["steps:weigh>1"], both.share("all")) == ("steps:weigh>1", 2, Share(5, 6))
 
 
 def test_without_gates_and_without_being_asked_nothing_is_measured(tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ from msgspec import Struct
 from quire.source import NOWHERE, Source, Span
 
 if typing.TYPE_CHECKING:
+    from quire.library.document import Document
     from quire.plan.nodes import Plan
 
 Kind = typing.Literal["steps", "arms", "answers", "fans", "errors", "conditions", "hooks", "grants", "prompts"]
@@ -26,7 +27,8 @@ class Decision(Struct, frozen=True):
 
     kind: Kind
     place: str
-    """The path of the step in the plan: `2`, `3/case[1]/1`, `1/for_each`, `thread`."""
+    """The path of the step in the plan: `2`, `3/case[1]/1`, `1/for_each`, `thread`; `weigh>1` in a file of several
+    pipelines."""
     choice: str
     """The question that is decided there, such as `arm`, `ask` or `when[2]`; empty for steps and prompts."""
     way: str
@@ -50,8 +52,20 @@ def decision_id(kind: Kind, place: str, choice: str = "", way: str = "") -> str:
     return f"{kind}:{place}" + (f":{choice}" if choice else "") + (f"={way}" if way else "")
 
 
+def document_decisions(document: Document) -> tuple[Decision, ...]:
+    """Return the decisions of a document, with those of the pipelines of its file that it calls."""
+    from quire.testing.coverage.file_pipelines import file_pipelines
+
+    parts = file_pipelines(document)
+    if not parts[0].declared:
+        return decisions_of(document.runnable(), document.source)
+    from quire.testing.coverage.pipeline_decisions import pipeline_decisions
+
+    return tuple(one for part in parts for one in pipeline_decisions(part.plan, document.source, part.prefix))
+
+
 def decisions_of(plan: Plan, source: Source) -> tuple[Decision, ...]:
-    """Return the decisions of a document, in the order of its steps. `source` is the text of its whole file."""
+    """Return the decisions of a plan, in the order of its steps. `source` is the text of its whole file."""
     match plan.format:
         case "playbook":
             from quire.testing.coverage.playbook_decisions import playbook_decisions

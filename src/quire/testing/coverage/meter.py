@@ -12,7 +12,8 @@ from quire.engine.records import Status
 from quire.plan.ways import typed_way
 from quire.runs.resume import apply_amendments
 from quire.source import Source, relative_to_here
-from quire.testing.coverage.decisions import decisions_of
+from quire.testing.coverage.decisions import document_decisions
+from quire.testing.coverage.file_pipelines import file_pipelines
 from quire.testing.coverage.report import CoverageCount, DocumentCoverage, prompts_looked_at
 from quire.testing.coverage.taken import decisions_taken, watched
 from quire.testing.pure_start import PureStart
@@ -37,8 +38,9 @@ class CoverageMeter:
         path = Path(relative_to_here(source.name) or source.name).as_posix()
         named = Source(path, source.text, source.stored)
         self._sha256 = document.sha256
-        self._watched = watched(plan)
-        self._count = CoverageCount(named, decisions_of(plan, source), document.declared)
+        self._watched = watched(plan, file_pipelines(document))
+        self._places: dict[str, str] = {}
+        self._count = CoverageCount(named, document_decisions(document))
 
     async def see(self, held: PinnedRun, row: RunRow, records: Sequence[EffectRecord]) -> None:
         """Count the decisions that a run has taken. A run of another text, such as an edited one, is left out."""
@@ -53,12 +55,14 @@ class CoverageMeter:
             records,
             lambda boundary: boundary.path in stands or boundary.stops_at(breakpoints),
         )
+        self._places.update(self._watched.prompts)
         self._count.add_run(taken)
 
     def look(self, expect: Expect | None, observation: Observation) -> None:
         """Count the prompts that the expectations of a case or an act look at."""
         if expect is not None:
-            self._count.add_looks(prompts_looked_at(expect, observation))
+            looks = prompts_looked_at(expect, observation)
+            self._count.add_looks(self._places.get(path, path) for path in looks)
 
     def result(self) -> DocumentCoverage:
         return self._count.result()

@@ -21,19 +21,21 @@ if TYPE_CHECKING:
 MANY = "many"
 
 
-def pipeline_decisions(plan: Plan, source: Source) -> Iterator[Decision]:
+def pipeline_decisions(plan: Plan, source: Source, prefix: str = "") -> Iterator[Decision]:
+    """Yield the decisions of a pipeline. `prefix` begins their places, in a file of several pipelines."""
     positions = YamlPositions.of(source)
     for path, step in plan.steps():
-        yield from _Step(path, step, source, positions).decisions()
+        yield from _Step(prefix, path, step, source, positions).decisions()
 
 
 class _Step:
-    def __init__(self, path: str, step: Step, source: Source, positions: YamlPositions) -> None:
-        self._path = path
+    def __init__(self, prefix: str, path: str, step: Step, source: Source, positions: YamlPositions) -> None:
+        self._path = f"{prefix}{path}"
         self._step = step
         self._source = source
         self._positions = positions
-        self._name = f"step {step.label}"
+        self._way = f"{prefix}{step.label}"
+        self._name = f"step {self._way}"
 
     def decisions(self) -> Iterator[Decision]:
         step, work = self._step, self._step.work
@@ -110,7 +112,7 @@ class _Step:
             listed = [(str(one), self._at("args", "options")) for one in options.value]
         written = kind.value if isinstance(kind, LiteralValue) else "input"
         known = cast("Literal['input', 'confirm', 'select']", written if written in _KINDS else "input")
-        yield from answers(self._path, self._step.label, known, listed, "default" in given, at)
+        yield from answers(self._path, self._way, known, listed, "default" in given, at)
 
     def _conditions(self) -> Iterator[Decision]:
         found: list[Decision] = []

@@ -44,12 +44,6 @@ class DocumentCoverage(Struct, frozen=True):
     decisions: tuple[Decision, ...]
     counts: Mapping[str, int]
     """By the id of the decision."""
-    pipeline: str = ""
-    """The name of the pipeline, in a file of several."""
-
-    @property
-    def title(self) -> str:
-        return f"{self.path} {self.pipeline}" if self.pipeline else self.path
 
     @property
     def path(self) -> str:
@@ -76,11 +70,13 @@ class DocumentCoverage(Struct, frozen=True):
 
 
 class CoverageCount:
-    """Counts the runs of one document. Adding counts of several processes gives the same as one process would."""
+    """Counts the runs of one file. Adding counts of several processes gives the same as one process would.
 
-    def __init__(self, source: Source, decisions: tuple[Decision, ...], pipeline: str = "") -> None:
+    Two tests of a file with several pipelines may know different ones of them: all their decisions count.
+    """
+
+    def __init__(self, source: Source, decisions: tuple[Decision, ...]) -> None:
         self._source = source
-        self._pipeline = pipeline
         self._decisions = decisions
         self._counts: Counter[str] = Counter()
         self._prompts = frozenset(one.place for one in decisions if one.kind == "prompts")
@@ -95,10 +91,12 @@ class CoverageCount:
         self._counts.update(decision_id("prompts", place) for place in places)
 
     def add(self, other: DocumentCoverage) -> None:
+        known = {one.id for one in self._decisions}
+        self._decisions = (*self._decisions, *(one for one in other.decisions if one.id not in known))
         self._counts.update(other.counts)
 
     def result(self) -> DocumentCoverage:
-        return DocumentCoverage(self._source, self._decisions, dict(self._counts), self._pipeline)
+        return DocumentCoverage(self._source, self._decisions, dict(self._counts))
 
     def _model_step(self, path: str) -> str:
         """Return the model step that a call belongs to; empty for a call of another document."""
@@ -120,9 +118,9 @@ def merged(parts: Iterable[DocumentCoverage]) -> list[DocumentCoverage]:
     """Return one coverage for each document, in the order in which the documents come first."""
     counts: dict[str, CoverageCount] = {}
     for part in parts:
-        if part.title not in counts:
-            counts[part.title] = CoverageCount(part.source, part.decisions, part.pipeline)
-        counts[part.title].add(part)
+        if part.path not in counts:
+            counts[part.path] = CoverageCount(part.source, ())
+        counts[part.path].add(part)
     return [count.result() for count in counts.values()]
 
 

@@ -22,13 +22,17 @@ if TYPE_CHECKING:
     from quire.engine.records import EffectRecord
     from quire.engine.requests import Request, Walk
     from quire.plan.nodes import Plan
+    from quire.testing.coverage.file_pipelines import FilePipeline
     from quire.testing.coverage.watched_document import WatchedDocument
     from quire.testing.pure_start import PureStart
     from quire.values import Value
 
 
-def watched(plan: Plan) -> WatchedDocument:
-    """Return the document of a plan, to be watched. This takes longer than watching a run of it."""
+def watched(plan: Plan, parts: Sequence[FilePipeline] = ()) -> WatchedDocument:
+    """Return the document of a plan, to be watched. This takes longer than watching a run of it.
+
+    `parts` are the pipelines of a file of several, the document itself first.
+    """
     match plan.format:
         case "playbook":
             from quire.testing.coverage.watched_playbook import WatchedPlaybook
@@ -37,7 +41,7 @@ def watched(plan: Plan) -> WatchedDocument:
         case "pipeline":
             from quire.testing.coverage.watched_pipeline import WatchedPipeline
 
-            return WatchedPipeline(plan)
+            return WatchedPipeline(plan, parts)
         case "directive":
             from quire.testing.coverage.watched_thread import WatchedThread
 
@@ -121,6 +125,8 @@ class _Watch(Struct):
     def _failed(self, request: Request, error: StepFailed) -> None:
         if isinstance(request, ToolRequest) and error.kind != "denied":
             self.document.called(request)
+        elif isinstance(request, ModelRequest):
+            self.document.asked(request)
         if not isinstance(request, Fan | Spawn | Metering | Emit):
             self.document.failed(request, error)
 

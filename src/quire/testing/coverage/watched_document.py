@@ -26,10 +26,13 @@ class WatchedDocument:
         self.taken: set[str] = set()
         self.records: Mapping[str, EffectRecord] = {}
         """The records of the run by path; empty for a walk without a journal."""
+        self.prompts: dict[str, str] = {}
+        """The places of the steps that made model calls, by the paths of the calls, where a path does not say it."""
 
     def begin(self, records: Iterable[EffectRecord] = ()) -> None:
         """Forget the run before."""
         self.taken = set()
+        self.prompts = {}
         self.records = {record.path: record for record in records}
 
     def take(self, kind: Kind, place: str, choice: str = "", way: str = "") -> None:
@@ -48,7 +51,7 @@ class WatchedDocument:
         """Note an event."""
 
     def asked(self, request: ModelRequest) -> None:
-        """Note a call of the model that was answered."""
+        """Note a call of the model, whether it was answered or failed."""
 
     def called(self, request: ToolRequest) -> None:
         """Note a call of a tool that was allowed."""

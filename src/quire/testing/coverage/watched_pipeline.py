@@ -8,6 +8,7 @@ of this is loaded in a run that is not measured.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace as replace_fields
 from typing import TYPE_CHECKING, Any, cast, get_args
 
 from msgspec import Struct, defstruct
@@ -23,6 +24,7 @@ from quire.plan.nodes import PipelineWork, Plan, Step
 from quire.plan.nodes import Sequence as Steps
 from quire.plan.pipeline_work import Agent, Fold, ForEach, Formula, Invoke, Literal, OnError, Parallel, Repeat, Select
 from quire.testing.coverage.expression_parts import boolean_parts
+from quire.testing.coverage.file_pipelines import FilePipeline
 from quire.testing.coverage.pipeline_decisions import MANY
 from quire.testing.coverage.plan_parts import with_formulas, with_inner_steps
 from quire.testing.coverage.question_ways import way_of_answer
@@ -85,12 +87,18 @@ for _kind in get_args(PipelineWork):
 class WatchedPipeline(WatchedDocument):
     """A pipeline: its steps, expressions and requests show its decisions."""
 
-    def __init__(self, plan: Plan) -> None:
+    def __init__(self, plan: Plan, parts: Sequence[FilePipeline] = ()) -> None:
+        """`parts` are the pipelines of a file of several, the document itself first."""
         super().__init__()
         self._begun: dict[str, _Watch] = {}
         self._tries: dict[str, int] = {}
-        steps = tuple(self._step(str(step.position), step) for step in plan.body.steps)
-        self._plan = replace(plan, body=Steps(steps))
+        own, *others = parts or (FilePipeline("", "", plan),)
+        self._plan = self._watched(own)
+        self._others = {one.name: self._watched(one) for one in others}
+
+    def _watched(self, part: FilePipeline) -> Plan:
+        steps = tuple(self._step(f"{part.prefix}{step.position}", step) for step in part.plan.body.steps)
+        return replace(part.plan, body=Steps(steps))
 
     def begin(self, records: Iterable[EffectRecord] = ()) -> None:
         super().begin(records)
@@ -98,7 +106,9 @@ class WatchedPipeline(WatchedDocument):
         self._tries.clear()
 
     def walk(self, start: PureStart, work: PureWork) -> Walk:
-        return replace(start, plan=self._plan).begin(work)
+        documents = {**start.environment.documents, **self._others}
+        environment = replace_fields(start.environment, documents=documents) if self._others else start.environment
+        return replace(start, plan=self._plan, environment=environment).begin(work)
 
     def _step(self, path: str, step: Step) -> Step:
         watch = _Watch(path, step, self)
@@ -220,9 +230,14 @@ class WatchedPipeline(WatchedDocument):
         self.taken.update(way_of_answer(watch.place, answer, by, kind, request.options, listed))
 
     def asked(self, request: ModelRequest) -> None:
-        path, again, _ = request.path.rpartition("/model/repair[")
-        if again and (watch := self._begun.get(path)):
-            self.take("errors", watch.place, "reply", "repaired")
+        path, again, _ = request.path.partition("/model/repair[")
+        if not again:
+            path = request.path.removesuffix("/model").partition("/turn[")[0]
+        watch = self._begun.get(path)
+        if watch is not None:
+            self.prompts[request.path] = watch.place
+            if again:
+                self.take("errors", watch.place, "reply", "repaired")
 
     def called(self, request: ToolRequest) -> None:
         """Note which grants of an agent its call has used."""
