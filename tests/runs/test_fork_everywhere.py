@@ -37,7 +37,7 @@ class Parrot:
         self._by_turn = view.row.format == "directive"
         self._said: dict[str, EffectRecord] = {}
         for path, request in view.replay.asked.items():
-            if isinstance(request, ModelRequest):
+            if isinstance(request, ModelRequest) and path in records:
                 self._said[self._key(request)] = records[path]
 
     def _key(self, asked: ModelRequest | ModelCall) -> str:

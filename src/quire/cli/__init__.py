@@ -27,7 +27,7 @@ VERBS: dict[str, tuple[str, str]] = {
     "resume": ("quire.cli.resume", "Go on with a run that stopped. PAID, WRITES"),
     "cancel": ("quire.cli.cancel", "Cancel a run. WRITES"),
     "fork": ("quire.cli.fork", "Go on from the middle of a run, in a new one. PAID, WRITES"),
-    "replay": ("quire.cli.replay", "Try stored runs with an edited document or another model. FREE or PAID"),
+    "replay": ("quire.cli.replay", "Try stored runs with an edited document, or another model. FREE, PAID"),
     "sign": ("quire.cli.sign", "Sign documents with your key. WRITES"),
     "verify": ("quire.cli.verify", "Say whether documents are as they were signed. FREE"),
     "keys": ("quire.cli.keys", "Make, list, export and revoke your keys. WRITES"),

@@ -92,7 +92,7 @@ def _group(group: Sequence[Replayed], colour: bool) -> Iterator[str]:
     if first.new is not None:
         yield from _indented(_new_request(first, colour))
     for change in [*filter(is_end, first.changes), *(one for one in first.changes if not is_end(one))][:_SHOWN_CHANGES]:
-        yield from _indented(_change(change, colour))
+        yield from _indented(change_lines(change, colour))
     yield from _indented(_dropped(first.dropped))
 
 
@@ -166,12 +166,15 @@ def _text(request: Effect) -> str:
     return pretty(request.content())
 
 
-def _change(change: Change, colour: bool) -> Iterator[str]:
+def change_lines(change: Change, colour: bool) -> Iterator[str]:
+    """Yield the lines about one difference of two runs."""
     if change.what == "step":
         yield f"{place(change.where)}: {_plain(change.a)} -> {_plain(change.b)}"
     elif change.what == "warning":
         at = f" at {place(change.where)}" if change.where else ""
         yield f"new warning{at}: {one_line(_plain(change.b))}"
+    elif change.what == "asks":
+        yield f"{place(change.where)} asks something that is not recorded ({_plain(change.b)})"
     elif change.what == "status":
         yield f"status: {_plain(change.a).replace('_', ' ')} -> {_plain(change.b).replace('_', ' ')}"
     else:

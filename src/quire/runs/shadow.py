@@ -142,10 +142,12 @@ async def replay_run(runtime: Runtime, run: str, edited: EditedDocument) -> Repl
         )
     except LimitReached as error:
         return Replayed(run, row.title, "unreadable", problem=str(error))
-    return _judged(old, walked, replace(row, pins=held.pins.as_json()))
+    return judge(old, walked, replace(row, pins=held.pins.as_json()))
 
 
-def _judged(old: RunView, walked: Shadow, row: RunRow) -> Replayed:
+def judge(old: RunView, walked: Shadow, row: RunRow) -> Replayed:
+    """Compare the end of a walk with that of the run whose records it was walked with. `row` is that of the run as the
+    walk stands for it."""
     again = walked.replay
     ended = again.finished or again.failure is not None
     if not ended and not again.open:

@@ -185,11 +185,8 @@ class ShadowJournal(Journal):
             record, before = self._left.get(path), self._old.asked.get(path)
             if record is None or record.state != "ok" or not isinstance(before, HumanRequest):
                 continue
-            if (before.label, before.kind) == (request.label, request.kind) and _is_alike(before, request):
-                try:
-                    checked_answer(request.kind, request.options, str(record.value))
-                except WrongAnswer:
-                    continue
+            same_step = (before.label, before.kind) == (request.label, request.kind) and _is_alike(before, request)
+            if same_step and _still_fits(request, record):
                 self.reworded[request.path] = path
                 return path
         return None
@@ -217,6 +214,17 @@ class ShadowJournal(Journal):
                 self._moved[step] = before
 
 
+def _still_fits(request: HumanRequest, record: EffectRecord) -> bool:
+    """Tell whether a recorded answer is one that the question takes."""
+    if record.state != "ok":
+        return True
+    try:
+        checked_answer(request.kind, request.options, str(record.value))
+    except WrongAnswer:
+        return False
+    return True
+
+
 def _is_alike(one: HumanRequest, other: HumanRequest) -> bool:
     if one.title and one.title == other.title:
         return True
@@ -233,6 +241,49 @@ def _steps_of(path: str, old: str) -> tuple[str, str]:
     return "/".join(now), "/".join(then)
 
 
+class InPlaceJournal(Journal):
+    """The journal of a run in which one reply is another. Later calls of models and questions, whose texts it changes,
+    keep the answers that they had; all other requests have to be the same."""
+
+    def __init__(self, records: Iterable[EffectRecord], reply: EffectRecord) -> None:
+        super().__init__(records)
+        self._records[reply.path] = reply
+
+    def find(self, request: Recorded) -> EffectRecord | None:
+        record = self._records.get(request.path)
+        if isinstance(request, ModelRequest | HumanRequest):
+            if record is None or record.kind != KINDS[type(request)] or not has_shape(record):
+                return None
+            return record if isinstance(request, ModelRequest) or _still_fits(request, record) else None
+        try:
+            return super().find(request)
+        except JournalMismatch:
+            return None
+
+
+class FollowedJournal(ShadowJournal):
+    """The records of a stored run, without its replies: those come from another model. A tool that is called with the
+    same arguments again gives the same result again."""
+
+    def __init__(self, recording: Recording, replies: Mapping[str, EffectRecord], dropped: Iterable[str] = ()) -> None:
+        records = [record for record in recording.records if record.kind != "model"]
+        super().__init__(Recording(records, recording.asked), lambda load: None, dropped)
+        self._replies = replies
+        self._results = {(one.kind, one.request): one for one in self._left.values() if one.kind in ("tool", "load")}
+
+    def find(self, request: Recorded) -> EffectRecord | None:
+        if isinstance(request, ModelRequest):
+            found = self._replies.get(request.path)
+        else:
+            found = super().find(request)
+            if found is None and not isinstance(request, WorkCheck):
+                found = self._results.get((KINDS[type(request)], hashed_request(request)[0]))
+        if found is None:
+            return None
+        self._records[request.path] = replace(found, path=request.path)
+        return found
+
+
 async def shadow(
     begin: Begin,
     recording: Recording,
@@ -243,9 +294,30 @@ async def shadow(
 ) -> Shadow:
     """Walk an edited document, started by `begin`. `progress` makes a listener for each try. Raises `LimitReached` as
     a replay does."""
+    return await _walked(begin, lambda dropped: ShadowJournal(recording, read, dropped), progress, pure_work)
+
+
+async def follow(
+    begin: Begin,
+    recording: Recording,
+    replies: Mapping[str, EffectRecord],
+    progress: Callable[[], Progress],
+    *,
+    pure_work: int = PURE_WORK,
+) -> Shadow:
+    """Walk a document as far as new replies of a model lead, with everything else from the records of a run."""
+    return await _walked(begin, lambda dropped: FollowedJournal(recording, replies, dropped), progress, pure_work)
+
+
+async def _walked(
+    begin: Begin,
+    opened: Callable[[Iterable[str]], ShadowJournal],
+    progress: Callable[[], Progress],
+    pure_work: int,
+) -> Shadow:
     dropped: set[str] = set()
     while True:
-        journal = ShadowJournal(recording, read, dropped)
+        journal = opened(dropped)
         try:
             walked = await replay(begin, (), progress(), lambda boundary: False, pure_work=pure_work, journal=journal)
         except JournalMismatch as error:

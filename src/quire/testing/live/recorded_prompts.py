@@ -1,0 +1,214 @@
+"""Ask the recorded prompts of stored runs of another model, call by call.
+
+The old reply goes on being used for everything that follows, so each call is compared by itself: the reply, and the
+captures and branches that come of it in its place.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Literal, cast
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from quire.engine.driver.perform import Performer
+from quire.engine.driver.replay import Replay, replay
+from quire.engine.driver.shadow import InPlaceJournal
+from quire.engine.events import Feed
+from quire.engine.ports import Ports
+from quire.engine.progress import Progress
+from quire.engine.records import EffectRecord, Lease, has_shape
+from quire.engine.request_hashes import KINDS
+from quire.engine.requests import Boundary, ModelRequest, ToolRequest
+from quire.engine.reused_replies import Saved, is_cut, saved_by
+from quire.errors import JournalMismatch
+from quire.runs.diff import Change
+from quire.runs.resume import apply_amendments
+from quire.testing.live.purse import BUDGET, Meter, Metered, Purse
+
+if TYPE_CHECKING:
+    from quire.engine.ports import Clock, Loader, Model, People, Store, Tools
+    from quire.engine.requests import Effect
+    from quire.runs.pins import PinnedRun
+    from quire.runs.runtime import Runtime
+    from quire.runs.view import RunView
+    from quire.values import Value
+
+PARALLEL = 4
+"""Calls that are made side by side."""
+
+Kind = Literal["same", "words", "changed", "failed"]
+
+
+class RecordedCall(Struct, frozen=True):
+    """One call of a model in a stored run, with the whole reply that it got."""
+
+    run: str
+    request: ModelRequest
+    record: EffectRecord
+
+    @property
+    def spent(self) -> Saved:
+        return saved_by(self.record)
+
+
+class RecordedRun(Struct, frozen=True):
+    """A stored run whose prompts can be asked again."""
+
+    view: RunView
+    held: PinnedRun
+    calls: Sequence[RecordedCall]
+    left_out: int
+    """Calls that failed or were cut off, and are not asked again."""
+
+
+class AskedCall(Struct, frozen=True):
+    """A recorded call with the reply of another model; `after` is None if the budget did not suffice."""
+
+    call: RecordedCall
+    after: EffectRecord | None = None
+    changes: Sequence[Change] = ()
+    """Captures, branches and requests that would be others with the new reply."""
+
+    @property
+    def kind(self) -> Kind | None:
+        """Say how much the new reply changes; None if it was not asked for."""
+        after, before = self.after, self.call.record
+        if after is None:
+            return None
+        if after.state != "ok":
+            return "failed"
+        if self.changes:
+            return "changed"
+        return "same" if reply_text(after) == reply_text(before) else "words"
+
+
+def reply_text(record: EffectRecord) -> str:
+    value = record.value
+    return str(value.get("text", "")).strip() if isinstance(value, dict) else ""
+
+
+def tool_uses(record: EffectRecord) -> list[Value]:
+    """Return the tools that a reply calls, with their arguments; the ids of the calls do not count."""
+    uses = record.value.get("uses") if isinstance(record.value, dict) else None
+    listed = uses if isinstance(uses, list | tuple) else []
+    return [[one[1], one[2]] for one in listed if isinstance(one, list | tuple)]
+
+
+async def recorded_run(runtime: Runtime, run: str) -> RecordedRun:
+    """Return a stored run with its calls. Raises `RunState` and `JournalMismatch` for one that cannot be read."""
+    view = await runtime.view(run)
+    held = await runtime.stored(view.row)
+    held = replace(held, pins=apply_amendments(held.pins, view.effects))
+    records = {record.path: record for record in view.effects if record.kind == "model"}
+    asked = [(one, records.get(path)) for path, one in view.replay.asked.items() if isinstance(one, ModelRequest)]
+    whole = [
+        RecordedCall(run, request, record)
+        for request, record in asked
+        if record is not None and record.state == "ok" and has_shape(record) and not is_cut(record)
+    ]
+    return RecordedRun(view, held, whole, sum(record is not None for _, record in asked) - len(whole))
+
+
+def performer(run: str, model: Model, clock: Clock) -> Performer:
+    """Return a performer that only asks a model: there is nothing behind its other ports."""
+    nothing = cast("Store", None), cast("Tools", None), cast("Loader", None), cast("People", None)
+    store, tools, loader, people = nothing
+    feed = Feed(run, Lease(run, 0, 0, frozenset()), clock, lambda event: None)
+    return Performer(run, Ports(store, model, tools, loader, people, clock), feed)
+
+
+def most_cost(runs: Sequence[RecordedRun], model: Model, clock: Clock) -> float | None:
+    """Return the most that asking all calls again may cost, in dollars; None if the price is not known."""
+    asking = performer("", model, clock)
+    estimates = [asking.estimate(call.request) for run in runs for call in run.calls]
+    return None if None in estimates else sum(one for one in estimates if one is not None)
+
+
+def side_by_side(most: float | None, purse: Purse) -> asyncio.Semaphore:
+    """Return the room for calls. If the budget may not suffice, they are made one after the other: a call that costs
+    less than it may leaves the rest for the next."""
+    enough = purse.left is None or (most is not None and most <= purse.left)
+    return asyncio.Semaphore(PARALLEL if enough else 1)
+
+
+async def ask_again(runs: Sequence[RecordedRun], model: Model, purse: Purse, clock: Clock) -> list[AskedCall]:
+    """Ask every call of these runs of a model, side by side, and compare each reply in its place."""
+    room = side_by_side(most_cost(runs, model, clock), purse)
+
+    async def one(run: RecordedRun, call: RecordedCall) -> AskedCall:
+        async with room:
+            paid = Metered(model, purse, Meter())
+            after = await performer(run.view.row.id, paid, clock).perform(call.request)
+        if after.failure is not None:
+            return AskedCall(call, None if after.failure.kind == BUDGET else after)
+        return AskedCall(call, after, list(await _in_place(run, call, after)))
+
+    return list(await asyncio.gather(*(one(run, call) for run in runs for call in run.calls)))
+
+
+async def _in_place(run: RecordedRun, call: RecordedCall, after: EffectRecord) -> Sequence[Change]:
+    """Walk the run once more with one other reply, and return what comes of it."""
+    before = call.record
+    if reply_text(after) == reply_text(before) and tool_uses(after) == tool_uses(before):
+        return ()
+    journal = InPlaceJournal(run.view.effects, after)
+    found: list[Change] = []
+    if tool_uses(after) != tool_uses(before):
+        found.append(Change("calls", call.request.label, tool_uses(before), tool_uses(after)))
+    try:
+        again = await replay(run.held.walk, (), Progress.of(run.held.plan), lambda one: False, journal=journal)
+    except JournalMismatch:
+        return found  # another item of a fan fails first
+    texts = {reply_text(before), reply_text(after)}
+    return [*found, *(one for one in _differences(run.view, again) if not _is_reply(one, texts))]
+
+
+def _is_reply(change: Change, texts: set[str]) -> bool:
+    """Tell whether a value is the whole reply: that is other words, not another capture."""
+    values = (str(one).strip() for one in (change.a, change.b))
+    return change.what in ("named", "store") and all(value in texts for value in values)
+
+
+def _differences(old: RunView, again: Replay) -> Iterator[Change]:
+    then, now = old.replay.progress, again.progress
+    for what, a, b in (("named", then.named, now.named), ("store", then.stores, now.stores)):
+        for name in b:
+            if not name.startswith("__") and name in a and a[name] != b[name]:
+                yield Change(what, name, a[name], b[name])
+    for path, step in now.steps.items():
+        before = then.steps[path].status if path in then.steps else ""
+        if not step.thread and "skipped" in (before, step.status) and _is_other(before, step.status):
+            yield Change("step", step.way, _told(before), _told(step.status))
+    waiting = {one.path for one in old.replay.open}
+    for request in again.open:
+        if request.path not in waiting and not isinstance(request, Boundary) and not _was_skipped(old, again, request):
+            yield _new_request(old, request)
+    known = {message for _, message in then.warnings}
+    yield from (Change("warning", way, None, message) for way, message in now.warnings if message not in known)
+    if again.failure is not None and old.replay.failure is None:
+        yield Change("error", again.failure.path, None, again.failure.message)
+
+
+def _new_request(old: RunView, request: Effect) -> Change:
+    before = old.replay.asked.get(request.path)
+    if isinstance(request, ToolRequest) and isinstance(before, ToolRequest) and before.tool == request.tool:
+        return Change("arguments", f"of {request.tool} at {request.label}", before.arguments, request.arguments)
+    return Change("asks", request.label, None, KINDS[type(request)])
+
+
+def _is_other(before: str, status: str) -> bool:
+    return before != status and status != "pending"
+
+
+def _told(status: str) -> str:
+    return "reached" if status in ("running", "completed", "failed") else status
+
+
+def _was_skipped(old: RunView, again: Replay, request: Effect) -> bool:
+    """Tell whether a request is of a step that the run had skipped, which the change of that step tells already."""
+    step = again.progress.step_of(request.path)
+    before = old.replay.progress.steps.get(step.path) if step else None
+    return before is not None and before.status == "skipped"
