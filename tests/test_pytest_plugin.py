@@ -1,0 +1,176 @@
+"""pytest collects document tests: one item for each case and row, with the failures that `quire test` prints."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from lxml import etree
+
+from quire.cli import main
+
+pytest_plugins = ["pytester"]
+
+DOCUMENT = """\
+# Tea
+
+## INPUTS
+
+- `kind` (string): Which tea
+
+## STEP 1: Describe
+
+Describe {{kind}} in one line.
+"""
+TEST = """\
+cases:
+  - name: green tea
+    tags: [green, "not a word", odd-one]
+    inputs: {kind: sencha}
+    model: {"1": "Grass."}
+    expect: {output: Grass., prompts: {"1": {contains: sencha}}}
+  - name: black tea
+    tags: [black]
+    inputs: {kind: assam}
+    model: {"1": "Malt."}
+    expect: {output: MALT, prompts: {"1": {contains: assam}}}
+  - name: all teas
+    matrix: {kind: [sencha, assam]}
+    model: {"1": "Leaves."}
+    expect: {output: Leaves., prompts: {"1": {contains: "{row.kind}"}}}
+  - name: left out
+    skip: needs water
+    inputs: {kind: x}
+  - name: known
+    todo: the cup is missing
+    inputs: {kind: x}
+    model: {"1": "a"}
+    expect: {output: b}
+  - name: no more
+    todo: the pot was missing
+    inputs: {kind: x}
+    model: {"1": "a"}
+    expect: {output: a}
+  - name: shaky
+    flaky: the table
+    inputs: {kind: x}
+    model: {"1": "a"}
+    expect: {output: b}
+"""
+
+
+@pytest.fixture
+def project(pytester: pytest.Pytester) -> pytest.Pytester:
+    (pytester.path / "quire.toml").write_text("")
+    (pytester.path / "tea.playbook.md").write_text(DOCUMENT)
+    (pytester.path / "tea.test.yaml").write_text(TEST)
+    return pytester
+
+
+def run(project: pytest.Pytester, *arguments: str) -> pytest.RunResult:
+    return project.runpytest_subprocess("-p", "no:cacheprovider", *arguments)
+
+
+def test_each_case_and_row_is_an_item(project: pytest.Pytester) -> None:
+    found = run(project, "--collect-only", "-q")
+    assert [line for line in found.outlines if "::" in line] == [
+        f"tea.test.yaml::{name}"
+        for name in (
+            "green tea",
+            "black tea",
+            "all teas[kind=sencha]",
+            "all teas[kind=assam]",
+            "left out",
+            "known",
+            "no more",
+            "shaky",
+        )
+    ]
+
+
+def test_outcomes_are_those_of_pytest(project: pytest.Pytester) -> None:
+    result = run(project, "-rA")
+    result.assert_outcomes(passed=3, failed=2, skipped=1, xfailed=2)
+    result.stdout.fnmatch_lines_random(
+        [
+            "*SKIPPED*needs water*",
+            "*XFAIL tea.test.yaml::known*the cup is missing*",
+            "*XFAIL tea.test.yaml::shaky*flaky: the table*",
+            "*FAILED tea.test.yaml::no more*",
+        ]
+    )
+
+
+def test_a_failure_has_the_text_of_the_command(
+    project: pytest.Pytester, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(project.path)
+    assert main(["test", "tea.test.yaml::black tea"]) == 1
+    said = capsys.readouterr().out.strip().splitlines()
+    printed = "\n".join(run(project, "-k", "black").outlines)
+    assert len(said) > 5 and "\n".join(said) in printed
+    assert "Traceback" not in printed
+
+
+@pytest.mark.parametrize(
+    ("arguments", "count"),
+    [
+        (["-m", "green"], 1),
+        (["-m", "green or black"], 2),
+        (["-m", "odd-one"], 1),
+        (["-k", "sencha"], 1),
+        (["tea.test.yaml::all teas[kind=assam]"], 1),
+        (["--strict-markers", "-m", "not green"], 7),
+    ],
+)
+def test_items_are_selected_as_usual(project: pytest.Pytester, arguments: list[str], count: int) -> None:
+    result = run(project, "--collect-only", "-q", *arguments)
+    assert len([line for line in result.outlines if "::" in line]) == count
+
+
+def test_items_are_shared_among_processes(project: pytest.Pytester) -> None:
+    run(project, "-n", "2").assert_outcomes(passed=3, failed=2, skipped=1, xfailed=2)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("cases:\n  - nam: x\n", "TS002"),
+        ("document: coffee.playbook.md\n" + TEST, "there is no document coffee.playbook.md"),
+        (TEST.replace("matrix: {kind: [sencha, assam]}", "each: missing.csv"), "missing.csv"),
+    ],
+)
+def test_a_file_that_cannot_be_used_is_an_error(project: pytest.Pytester, text: str, said: str) -> None:
+    (project.path / "tea.test.yaml").write_text(text)
+    result = run(project)
+    result.assert_outcomes(errors=1)
+    printed = "\n".join(result.outlines)
+    assert said in printed and "Traceback" not in printed
+
+
+def test_files_of_other_tools_are_left_alone(project: pytest.Pytester) -> None:
+    (project.path / "tea.test.yaml").write_text("name: integration\nsteps: [a, b]\n")
+    assert run(project).ret == pytest.ExitCode.NO_TESTS_COLLECTED
+
+
+def test_the_junit_file_of_pytest_has_the_figures(project: pytest.Pytester) -> None:
+    run(project, "-k", "green", "--junitxml", "report.xml")
+    case = etree.parse(project.path / "report.xml").getroot().find(".//testcase")
+    assert case is not None
+    found = {one.get("name"): one.get("value") for one in case.iter("property")}
+    assert found["model_calls"] == "1" and len(found["document_sha256"] or "") == 64
+
+
+def test_a_project_without_tests_of_documents_loads_nothing(tmp_path: Path) -> None:
+    """Only the plugin itself, and the name of the package."""
+    (tmp_path / "test_a.py").write_text("def test_a(): pass\n")
+    code = """
+import json, pytest, sys
+pytest.main(["-q", "-p", "no:cacheprovider"])
+print(json.dumps(sorted(name for name in sys.modules if name.partition(".")[0] == "quire")))
+"""
+    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert json.loads(done.stdout.splitlines()[-1]) == ["quire", "quire.pytest_plugin"]
