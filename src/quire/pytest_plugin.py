@@ -59,8 +59,8 @@ class DocumentTestFile(pytest.File):
     @cached_property
     def opened(self) -> OpenTest:
         from quire.errors import Unreadable
-        from quire.formats.test.parse import MAX_TEST_BYTES, parse
-        from quire.source import read_source, relative_to_here
+        from quire.formats.test.parse import parse
+        from quire.source import MAX_TEST_BYTES, read_source, relative_to_here
         from quire.testing.file_run import open_test
         from quire.testing.results import FileResult
 

@@ -23,6 +23,7 @@ from msgspec import Struct
 from quire.errors import Unreadable
 
 MAX_DOCUMENT_BYTES = 200_000
+MAX_TEST_BYTES = 2_000_000
 MAX_FILE_BYTES = 100_000_000
 
 # Every repetition is over a class that excludes the character after it, so matching is linear.

@@ -101,10 +101,15 @@ PIPELINES = {
               "---\nschema: remark\nfields:\n  x: {type: string}\n", "schema: remark}"),
     "PL202": (PIPELINE + "  - agent: {prompt: 'Sum up { ctx.doc }.'}\n", "Sum up {ctx.doc}."),
 }  # fmt: skip
+TESTS = {
+    "TS001": ("document: a.yaml\ncases:\n  - {name: a, expect: {status: complete}}\n", "status: completed"),
+    "TS002": ("document: a.yaml\ncases:\n  - {name: a, expct: {output: x}}\n", "expect: {output: x}"),
+}
 ROWS = [
     *((code, "a.playbook.md", *row) for code, row in PLAYBOOKS.items()),
     *((code, "d.md", *row) for code, row in DIRECTIVES.items()),
     *((code, "p.yaml", *row) for code, row in PIPELINES.items()),
+    *((code, "p.test.yaml", *row) for code, row in TESTS.items()),
 ]
 
 

@@ -200,7 +200,8 @@ def _close_verb(name: str, known: Sequence[str]) -> str:
     if name.lower() in MEANT:
         return MEANT[name.lower()]
     if name.lower().endswith(_DOCUMENT) or os.path.isfile(name):  # noqa: PTH113  # a long name is not an exception
-        return f"quire run {pasted(name)}"
+        verb = "test" if name.lower().endswith(".test.yaml") else "run"
+        return f"quire {verb} {pasted(name)}"
     # `nearest` does not find a short verb with two letters swapped.
     swapped = [one for one in known if sorted(one) == sorted(name.lower())]
     close = swapped or difflib.get_close_matches(name.lower(), known, n=1, cutoff=0.65)

@@ -44,9 +44,9 @@ def command(
     """Find what is wrong with documents. Nothing is run and nothing is sent anywhere; Python tools that a document
     names are imported, if you have agreed to the workspace.
 
-    A PATH is a document, a folder (searched for *.playbook.md, for .md files with a "## STEP" heading and for .yaml
-    files with a pipeline), a glob in quotes or the name of a document; without one it is the current folder. Findings
-    go to standard output, a summary to standard error.
+    A PATH is a document, a test, a folder (searched for *.playbook.md, for .md files with a "## STEP" heading, for
+    .yaml files with a pipeline and for *.test.yaml), a glob in quotes or the name of a document; without one it is the
+    current folder. Findings go to standard output, a summary to standard error.
 
     With --fix, findings that can be mended in only one way are mended first: each change is printed on standard error,
     and the result is checked as usual. A signed document has to be signed again then.
@@ -60,7 +60,7 @@ def command(
     if explain is not None:
         click.echo(_page(explain))
         return
-    wanted, problems = collect([_named(path) for path in paths] or (".",))
+    wanted, problems = collect([_named(path) for path in paths] or (".",), tests=True)
     if fix:
         from quire.cli.fixes import fix_files
 
@@ -69,7 +69,7 @@ def command(
     checks = DocumentCheck(portable=portable)
     for one in wanted:
         try:
-            source = read_source(one.path)
+            source = read_source(one.path, limit=formats.most_bytes(one.path.name))
             checked.append(Findings(source, checks.of(source)))
         except Unreadable as error:
             if one.named:

@@ -8,10 +8,11 @@ from pathlib import Path
 
 import click
 
+from quire import formats
 from quire.diagnostics import Diagnostic, Edit, edits_of
 from quire.display.visible import visible
 from quire.errors import CannotStart, QuireError, Refused, Unreadable
-from quire.source import MAX_DOCUMENT_BYTES, Source, file_identity, normalise, read_source, replace_file
+from quire.source import Source, file_identity, normalise, read_source, replace_file
 
 Check = Callable[[Source], tuple[Diagnostic, ...]]
 _ROUNDS = 10
@@ -35,7 +36,7 @@ def fix_files(paths: Iterable[Path], check: Check) -> list[str]:
 
 def _fix_file(path: Path, check: Check) -> None:
     try:
-        source, before = read_source(path), file_identity(path)
+        source, before = read_source(path, limit=formats.most_bytes(path.name)), file_identity(path)
     except QuireError:
         return  # likewise
     text, changes = path.read_bytes().decode("utf-8"), list[str]()
@@ -52,8 +53,8 @@ def _fix_file(path: Path, check: Check) -> None:
         return
     _refuse(path, before[-1])
     data = text.encode("utf-8")
-    if len(data) > MAX_DOCUMENT_BYTES:
-        raise Unreadable(path, f"would be larger than {MAX_DOCUMENT_BYTES:,} bytes with its fixes")
+    if len(data) > (most := formats.most_bytes(path.name)):
+        raise Unreadable(path, f"would be larger than {most:,} bytes with its fixes")
     replace_file(path, data, before, "fixed; check it again")
     for change in changes:
         click.echo(visible(change), err=True)

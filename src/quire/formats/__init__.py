@@ -16,16 +16,33 @@ from msgspec import Struct
 from quire.errors import CannotStart, Unreadable
 from quire.formats import invisible
 from quire.patterns import late_pattern
-from quire.source import Source
+from quire.source import MAX_DOCUMENT_BYTES, MAX_TEST_BYTES, Source
 
 if TYPE_CHECKING:
     from quire.diagnostics import Code, Diagnostic
     from quire.formats.playbook.syntax import ParseResult
 
-__all__ = ["FORMATS", "Format", "FormatModule", "all_codes", "check", "format_of", "read", "sniff", "unread"]
+__all__ = [
+    "FORMATS",
+    "TEST_SUFFIX",
+    "Format",
+    "FormatModule",
+    "all_codes",
+    "belongs_to_test",
+    "check",
+    "format_of",
+    "most_bytes",
+    "read",
+    "sniff",
+    "unread",
+]
 
 MARKDOWN = (".md", ".markdown")
 YAML = (".yaml", ".yml")
+TEST_SUFFIX = ".test.yaml"
+"""The end of the name of every test file."""
+_KEPT_BESIDE = (".test.snap.yaml", ".cassette.yaml", ".judge.yaml")
+"""The ends of the names of files that tests keep or read: snapshots, recordings and rubrics."""
 _STEP = late_pattern(r"^## STEP", re.MULTILINE)
 _BEFORE_ROOT = late_pattern(r"\s++|<!--.*?-->|<\?.*?\?>", re.DOTALL)
 _ROOT = late_pattern(r"<directive[\s/>]")
@@ -63,6 +80,8 @@ def sniff(name: str, text: str) -> str | None:
     if suffix not in (*YAML, *MARKDOWN):
         return "playbook" if not suffix and text.lstrip("\ufeff \t\r\n").startswith("# ") else None
     space = _space(path.parts)
+    if belongs_to_test(path.name):
+        return "test" if path.name.lower().endswith(TEST_SUFFIX) else None
     if suffix in YAML:
         return "knowledge" if space == "knowledge" else "pipeline"
     if name.endswith(".playbook.md"):
@@ -70,6 +89,16 @@ def sniff(name: str, text: str) -> str | None:
     if space in ("directives", "knowledge"):
         return "directive" if space == "directives" else "knowledge"
     return "directive" if "<directive" in text and _holds_directive(text) else "playbook"
+
+
+def belongs_to_test(name: str) -> bool:
+    """Tell whether a file is a test or is kept beside one. Such files are never pipelines or knowledge."""
+    return name.lower().endswith((TEST_SUFFIX, *_KEPT_BESIDE))
+
+
+def most_bytes(name: str) -> int:
+    """Return how large a document with this name may be."""
+    return MAX_TEST_BYTES if name.lower().endswith(TEST_SUFFIX) else MAX_DOCUMENT_BYTES
 
 
 def _space(parts: tuple[str, ...]) -> str:
@@ -133,6 +162,8 @@ def format_of(source: Source) -> str:
     name = sniff(source.name, source.text)
     if name is None and PurePath(source.name).suffix == "":
         name = "playbook"
+    if name is None and belongs_to_test(source.name):
+        raise CannotStart(f"{source.name} belongs to a test, and is not a document itself")
     if name is None:
         raise CannotStart(f"{source.name} is not a document that Quire knows: playbooks end in .md")
     return name

@@ -11,6 +11,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from quire.errors import Unreadable
+from quire.formats import TEST_SUFFIX, belongs_to_test
 from quire.source import Source, read_source, real_path
 
 _SPACE_FOLDERS = ("directives", "knowledge")
@@ -26,12 +27,15 @@ class FoundFile(Struct, frozen=True):
     named: bool
 
 
-def collect(arguments: Sequence[str]) -> tuple[list[FoundFile], list[str]]:
-    """Return the documents, each once and in the order of the arguments, and a line for every argument without any."""
+def collect(arguments: Sequence[str], *, tests: bool = False) -> tuple[list[FoundFile], list[str]]:
+    """Return the documents, each once and in the order of the arguments, and a line for every argument without any.
+
+    With `tests` a search finds test files too; a file that is named is always returned.
+    """
     found: dict[Path, FoundFile] = {}
     problems: list[str] = []
     for argument in arguments:
-        wanted = list(_expand(argument))
+        wanted = list(_expand(argument, tests))
         if not wanted:
             problems.append(
                 f"{argument} holds no documents" if Path(argument).is_dir() else f"{argument} matches nothing"
@@ -41,12 +45,13 @@ def collect(arguments: Sequence[str]) -> tuple[list[FoundFile], list[str]]:
     return list(found.values()), problems
 
 
-def _expand(argument: str) -> Iterator[FoundFile]:
+def _expand(argument: str, tests: bool) -> Iterator[FoundFile]:
     path = Path(argument)
     if os.path.isdir(path):  # noqa: PTH112  # a name that is too long: False, not an exception
-        yield from _search(path)
+        yield from _search(path, tests)
     elif is_glob(argument):
-        yield from (FoundFile(match, named=True) for match in glob_files(path))
+        matches = (match for match in glob_files(path) if not belongs_to_test(match.name) or _is_test(match, tests))
+        yield from (FoundFile(match, named=True) for match in matches)
     else:
         yield FoundFile(path, named=True)
 
@@ -95,19 +100,27 @@ def walk_folders(folder: Path) -> Iterator[tuple[str, list[str]]]:
         yield here, sorted(files)
 
 
-def _search(folder: Path) -> Iterator[FoundFile]:
-    """Yield the documents below a folder."""
+def _is_test(path: Path, tests: bool) -> bool:
+    return tests and path.name.lower().endswith(TEST_SUFFIX)
+
+
+def _search(folder: Path, tests: bool) -> Iterator[FoundFile]:
+    """Yield the documents below a folder, and with `tests` their tests."""
     for here, files in walk_folders(folder):
         in_space = _in_space(Path(here))
         registers = cache(partial(_pipelines_around, Path(here)))
         for name in files:
-            if found := _wanted(Path(here, name), in_space, registers):
+            if _is_test(path := Path(here, name), tests):
+                yield FoundFile(path, named=True)
+            elif found := _wanted(path, in_space, registers):
                 yield found
 
 
 def _wanted(path: Path, in_space: bool, registers: Callable[[], Path | None]) -> FoundFile | None:
     """Return a file that a search comes across, if it is a document."""
     name = path.name.lower()
+    if belongs_to_test(name):
+        return None
     if in_space:
         return FoundFile(path, named=True) if name.endswith((".md", ".yaml")) else None
     if path.name.endswith(".playbook.md"):
@@ -149,6 +162,8 @@ def document_at(folder: Path, id: str) -> Path | None:
 def would_be_document(path: Path, text: str) -> bool:
     """Tell whether a search would take a file for a document if it had this text."""
     name = path.name.lower()
+    if belongs_to_test(name):
+        return False
     if _in_space(path.parent) or path.name.endswith(".playbook.md"):
         return True
     if name.endswith(".md"):

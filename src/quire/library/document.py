@@ -69,6 +69,10 @@ def read(source: Source, rules: int = SEMANTICS_VERSION) -> Document:
     name = formats.format_of(source)
     if name == "knowledge":
         raise CannotStart(f"{source.name} is knowledge: directives read it, nothing runs it")
+    if name == "test":
+        import shlex
+
+        raise CannotStart(f"{source.name} is a test: quire test {shlex.quote(source.name)}")
     plan, diagnostics = _contents(name, unnamed(source), rules >= EXTENDED_PLAYBOOKS)
     return Document(source, name, plan, diagnostics)
 

@@ -17,6 +17,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from quire.errors import CannotStart, Unreadable
+from quire.formats import belongs_to_test
 from quire.library.document import Document, load, parse_pipelines, read, unnamed
 from quire.patterns import late_pattern
 from quire.source import Source, relative_to_here
@@ -141,9 +142,13 @@ def near_file(wanted: Path) -> str:
     except (OSError, ValueError):
         return ""
     # `tagline` and `tagline.md` mean tagline.playbook.md.
-    begun = [name for name in names if name.startswith(f"{wanted.name.split('.')[0]}.") and name.endswith(_DOCUMENT)]
+    begun = [name for name in names if name.startswith(f"{wanted.name.split('.')[0]}.") and _is_document(name)]
     close = nearest(wanted.name, names) or (begun[0] if len(begun) == 1 else None)
     return str(wanted.parent / close) if close else ""
+
+
+def _is_document(name: str) -> bool:
+    return name.endswith(_DOCUMENT) and not belongs_to_test(name)
 
 
 def with_near_file(error: Unreadable) -> Unreadable:

@@ -21,6 +21,7 @@ from msgspec import Struct, field
 
 from quire.diagnostics import Severity
 from quire.errors import CannotStart, QuireError
+from quire.formats import belongs_to_test
 from quire.library.document import Document, parse_pipelines, unnamed
 from quire.source import Source, read_source, real_path
 
@@ -133,7 +134,7 @@ def _pipeline_files(settings: Settings) -> Iterator[tuple[str, Path, str]]:
 def in_folder(path: Path, workspace: Path) -> bool:
     """Tell whether a file is registered because of its place."""
     folder = real_path(workspace / PIPELINES_FOLDER)
-    if path.suffix not in ENDINGS or not path.is_relative_to(folder):
+    if path.suffix not in ENDINGS or belongs_to_test(path.name) or not path.is_relative_to(folder):
         return False
     return not any(part.startswith(".") for part in path.relative_to(folder).parts)
 
@@ -145,7 +146,7 @@ def files_below(folder: Path) -> Iterator[Path]:
     for here, folders, files in os.walk(folder):
         folders[:] = sorted(name for name in folders if not name.startswith("."))
         for name in sorted(files):
-            if name.endswith(ENDINGS) and not name.startswith("."):
+            if name.endswith(ENDINGS) and not name.startswith(".") and not belongs_to_test(name):
                 count += 1
                 if count > MAX_PIPELINES:
                     return

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from quire.errors import CannotStart, QuireError, Refused, Unreadable
+from quire.formats import belongs_to_test
 from quire.library.items import BUILT_IN_FOLDER, FOLDERS, Entry, Item, ItemType, SpaceName, checked_id
 from quire.library.registered import load_playbooks
 from quire.source import MAX_DOCUMENT_BYTES, normalise
@@ -200,7 +201,8 @@ def _in_root(root: Root, parts: Sequence[str]) -> Item | None:
         if found is None:
             return None
         folder, linked = found.path, linked or found.is_symlink()
-    found = _named(folder, [parts[-1] + ending for ending in root.endings])
+    names = [name for ending in root.endings if not belongs_to_test(name := parts[-1] + ending)]
+    found = _named(folder, names)
     if found is None:
         return None
     if linked or found.is_symlink():
@@ -247,7 +249,7 @@ def _below(root: Root) -> Iterator[Entry]:
         )
         for ending in root.endings:
             for name in sorted(files):
-                if not name.endswith(ending) or name.startswith("."):
+                if not name.endswith(ending) or name.startswith(".") or belongs_to_test(name):
                     continue
                 count += 1
                 if count > MAX_ENTRIES:

@@ -16,8 +16,8 @@ from msgspec.structs import replace
 
 from quire.diagnostics import Diagnostic
 from quire.errors import Unreadable
-from quire.formats.test.parse import MAX_TEST_BYTES, parse
-from quire.source import NOWHERE, Source, read_source
+from quire.formats.test.parse import parse
+from quire.source import MAX_TEST_BYTES, NOWHERE, Source, read_source
 from quire.testing.results import FileResult, Problem
 from quire.testing.selection import EVERYTHING, Selection, names_at
 from quire.testing.worker_processes import in_order, usable_processes

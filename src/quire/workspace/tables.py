@@ -13,7 +13,6 @@ from typing import TypeVar
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from quire.durations import seconds_of
 from quire.patterns import late_pattern
 from quire.wording import did_you_mean, nearest
 from quire.workspace.settings import (
@@ -145,6 +144,8 @@ def _amount(value: object) -> float | None:
 
 
 def _duration(value: object) -> float | None:
+    from quire.durations import seconds_of  # Few settings need it.
+
     return seconds_of(value) if isinstance(value, str) else None
 
 

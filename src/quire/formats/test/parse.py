@@ -17,13 +17,12 @@ from quire.formats.test.settings import SETTING_KEYS, Defaults, SettingReader
 from quire.formats.test.syntax import COVERAGE_KINDS, Case, Setting, TestFile, TestReading, Text
 from quire.formats.yaml import TEST_TAGS, Entry, Mapping, Node, Sequence, describe, read_yaml, text_of
 from quire.formats.yaml import codes as yaml_codes
-from quire.source import NOWHERE, Source, Span
+from quire.source import MAX_TEST_BYTES, NOWHERE, Source, Span
 
 if TYPE_CHECKING:
     from quire.formats.test.script_parts import Entries
     from quire.plan.pipeline_work import Formula
 
-MAX_TEST_BYTES = 2_000_000
 LONGEST_NAME = 200
 FILE_KEYS = ("document", "about", "defaults", "always", "coverage", "cases")
 CASE_KEYS = (

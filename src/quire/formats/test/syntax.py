@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Literal
 
 from msgspec import UNSET, Struct, UnsetType, field
 
+from quire.formats import TEST_SUFFIX
 from quire.source import NOWHERE, Span
 
 if TYPE_CHECKING:
@@ -20,8 +21,7 @@ if TYPE_CHECKING:
     from quire.source import Source
     from quire.values import Value
 
-SUFFIX = ".test.yaml"
-"""The end of the name of every test file."""
+SUFFIX = TEST_SUFFIX
 
 COVERAGE_KINDS = (
     "all",

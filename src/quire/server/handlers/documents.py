@@ -202,7 +202,7 @@ async def check_text(site: Site, call: Call) -> Reply:
 def _checked(site: Site, text: str, path: str) -> dict[str, Value]:
     source, findings = site.shelf.checked(text, path)
     format = formats.format_of(source)
-    plan = None if format == "knowledge" else read(source).plan
+    plan = None if format in ("knowledge", "test") else read(source).plan
     return {
         "format": format,
         "title": plan.title if plan else None,

@@ -1,0 +1,45 @@
+"""`quire check` prints findings about tests, and other verbs say that a test is not run by them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from quire.cli import main
+
+TEST = "cases:\n  - name: a\n    expct: {output: 1}\n"
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("QUIRE_HOME", str(tmp_path / "home"))
+    (tmp_path / "x.test.yaml").write_text(TEST)
+    (tmp_path / "x.yaml").write_text("pipeline: x\ndescription: x\nsteps:\n  - transform: {value: '1'}\n")
+    return tmp_path
+
+
+@pytest.mark.parametrize("argument", ["x.test.yaml", ".", "*.yaml"])
+def test_findings_are_printed(argument: str, here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["check", argument]) == 1
+    out = capsys.readouterr().out
+    assert "TS002" in out and "x.test.yaml:3:5" in out and "did you mean expect?" in out
+
+
+def test_a_large_test_is_read(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (here / "x.test.yaml").write_text("cases: [{name: a}]\n#" + "x" * 300_000)
+    assert main(["check", "x.test.yaml"]) == 0
+
+
+@pytest.mark.parametrize("verb", ["run", "show", "parse"])
+def test_other_verbs_say_one_line(verb: str, here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([verb, "x.test.yaml"]) == 2
+    captured = capsys.readouterr()
+    assert captured.out == "" and "x.test.yaml is a test" in captured.err
+    assert len(captured.err.strip().splitlines()) == 1
+
+
+def test_a_test_without_a_verb(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["x.test.yaml"]) == 2
+    assert "quire test x.test.yaml" in capsys.readouterr().err
