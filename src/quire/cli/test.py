@@ -15,6 +15,14 @@ from quire.cli.report_file import require_writable, write_report
 from quire.cli.stdio import as_utf8, wants_colour
 from quire.cli.test_coverage import CoverageReport, coverage_options, read_wish
 from quire.cli.test_live import live, live_options, wishes
+from quire.cli.test_mutation import (
+    MutationWish,
+    mutation_failures,
+    mutation_options,
+    mutation_report,
+    mutation_wish,
+    try_mutants,
+)
 from quire.display.test_report import FORMATS, FormatName, report_printer, summary
 from quire.display.visible import visible
 from quire.errors import QuireError
@@ -53,6 +61,7 @@ if TYPE_CHECKING:
 @click.option("--keep", is_flag=True, help="Go on with recorded replies whose prompts have changed.")
 @click.option("--junit", metavar="FILE", callback=require_writable, help="Write a JUnit file too.")
 @coverage_options
+@mutation_options
 @click.option("--allow", type=click.Choice(["shell"]), multiple=True, help="Let tools that are real run commands.")
 @live_options
 @click.pass_context
@@ -129,6 +138,8 @@ def command(
     results = list(report.results)
     if wish.measured:
         _add_coverage(report, wish, form)
+    if mutation_wish(context).wanted:
+        _add_mutants(report, mutation_wish(context), [target.path for target in targets], processes, form)
     report.end()
     if junit is not None:
         write_report(junit, report.junit())
@@ -175,6 +186,13 @@ def _add_coverage(report: Report, wish: CoverageWish, form: FormatName) -> None:
         report.add(below)
     report.print(coverage.text(form))
     coverage.write()
+
+
+def _add_mutants(report: Report, wish: MutationWish, paths: list[str], processes: int | None, form: FormatName) -> None:
+    documents = try_mutants(paths, processes)
+    for low in mutation_failures(documents, wish.least):
+        report.add(low)
+    report.print(mutation_report(documents, form))
 
 
 class Report:

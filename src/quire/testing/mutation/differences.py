@@ -119,7 +119,9 @@ def _window(line: str, new: list[str]) -> str:
     """Return the part of a line around the first character that is different in the most similar new line."""
     at = max((_shared(line, other.strip()) for text in new for other in text.splitlines()), default=0)
     for before, after in ((20, 40), (60, 80), (200, 200)):
-        piece = line[max(0, at - before) : at + after].strip()
+        start = max(0, at - before)
+        start += next((number + 1 for number, one in enumerate(line[start:at]) if one in " ,{["), 0) if start else 0
+        piece = line[start : at + after].strip()
         if not any(piece in text for text in new):
             return piece
     return line

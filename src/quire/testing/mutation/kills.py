@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 _PLAIN = late_pattern(r"[A-Za-z_][A-Za-z0-9_-]*")
 _NOT_TEXT = frozenset({"true", "false", "null", "yes", "no", "on", "off", "y", "n"})
+_PLAIN_TEXTS = frozenset({"completed", "skipped", "failed"})
 LONGEST = 60
 """Characters of a value that is looked for in a prompt."""
 
@@ -133,13 +134,15 @@ def _as_text(value: Value) -> str:
 
 
 def flow(value: Value) -> str:
-    """Return a value as YAML on one line. Texts are written as in JSON, which YAML reads too."""
+    """Return a value as YAML on one line. Texts are written as in JSON, which YAML reads too, or in single quotes."""
     if isinstance(value, Mapping):
         return "{" + ", ".join(f"{_key(name)}: {flow(one)}" for name, one in value.items()) + "}"
     if isinstance(value, list | tuple):
         return "[" + ", ".join(flow(one) for one in value) + "]"
-    if isinstance(value, str) and value == "completed":
+    if isinstance(value, str) and value in _PLAIN_TEXTS:
         return value
+    if isinstance(value, str) and '"' in value and "'" not in value and value.isprintable():
+        return f"'{value}'"
     return json.dumps(value, ensure_ascii=False)
 
 

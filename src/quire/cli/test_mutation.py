@@ -1,0 +1,91 @@
+"""The options of `quire test` about mutants of documents: whether to try them, and the least score."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+from msgspec import Struct
+
+if TYPE_CHECKING:
+    from quire.display.test_report import FormatName
+    from quire.testing.mutation.report import DocumentMutation
+    from quire.testing.results import FileResult
+
+_Command = TypeVar("_Command", bound=Callable[..., Any])
+_KEY = "quire.cli.test_mutation"
+
+
+class MutationWish(Struct):
+    """The mutants that a user asks for."""
+
+    mutate: bool = False
+    least: float | None = None
+    """The score in percent below which the command fails."""
+
+    @property
+    def wanted(self) -> bool:
+        return self.mutate or self.least is not None
+
+
+def mutation_options(command: _Command) -> _Command:
+    """Add the options to the command. Their values are kept in the context: `mutation_wish` returns them."""
+    options = (
+        click.option(
+            "--mutate",
+            is_flag=True,
+            callback=_keep,
+            expose_value=False,
+            help="Change the documents in many small ways, and show the changes that no case notices.",
+        ),
+        click.option(
+            "--mutate-fail-under",
+            "least",
+            type=click.FloatRange(0, 100),
+            metavar="N",
+            callback=_keep,
+            expose_value=False,
+            help="Fail if the cases notice less than so many percent of the changes of a document.",
+        ),
+    )
+    for option in reversed(options):
+        command = option(command)
+    return command
+
+
+def _keep(context: click.Context, parameter: click.Parameter, value: object) -> None:
+    if parameter.name:
+        setattr(mutation_wish(context), parameter.name, value)
+
+
+def mutation_wish(context: click.Context) -> MutationWish:
+    """Return the values of the options."""
+    found: MutationWish = context.meta.setdefault(_KEY, MutationWish())
+    return found
+
+
+def try_mutants(paths: Sequence[str], processes: int | None) -> list[DocumentMutation]:
+    """Try the mutants of the documents of all test files, in several processes where that pays."""
+    from quire.testing.mutation.report import merged, mutate_file
+    from quire.testing.worker_processes import in_order, usable_processes
+
+    parts = in_order(list(dict.fromkeys(paths)), mutate_file, usable_processes(processes))
+    return merged(part for part in parts if part is not None)
+
+
+def mutation_failures(documents: Sequence[DocumentMutation], least: float | None) -> list[FileResult]:
+    """Return a result for each document whose score is too low."""
+    from quire.testing.mutation.report import below
+    from quire.testing.results import FileResult, Problem
+
+    found = ((one, below(one, least)) for one in documents if least is not None)
+    return [
+        FileResult(one.source.name, one.source, one.source.name, problems=(Problem(low),)) for one, low in found if low
+    ]
+
+
+def mutation_report(documents: Sequence[DocumentMutation], form: FormatName) -> str:
+    from quire.display.test_mutation import mutation_text
+
+    return mutation_text(documents, form)
