@@ -49,7 +49,7 @@ def test_decisions_have_the_words_and_places_of_the_author() -> None:
     assert labels(TEXT, "hooks") == [
         "the limit turns is reached",
         "the limit spend is reached",
-        "hook dear at directive_return: execute tool rye/agent/threads/internal/control",
+        "hook dear at directive_return: retry",
         "hook style at thread_started: fetch knowledge style",
     ]
     assert labels(TEXT, "conditions") == [

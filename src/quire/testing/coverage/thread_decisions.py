@@ -6,9 +6,10 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from quire.formats.directive.parse import parse
-from quire.plan.thread import THREAD_PATH, Hook
-from quire.plan.vocabulary import HOOK_EVENTS, LIMIT_ALIASES
+from quire.plan.thread import THREAD_PATH, Hook, HookAction
+from quire.plan.vocabulary import CONTROL, HOOK_EVENTS, LIMIT_ALIASES
 from quire.testing.coverage.decisions import Decision
+from quire.trust.capabilities import canonical
 from quire.values import Value, encode
 from quire.wording import cut
 
@@ -58,12 +59,20 @@ def _hook(number: int, hook: Hook, tree: Directive) -> Iterator[Decision]:
     written = tree.hooks[number - 1].actions if len(tree.hooks) >= number else ()
     for index, action in enumerate(hook.actions, 1):
         span = written[index - 1].span if len(written) >= index else hook.span
-        words = " ".join(part for part in (action.primary, action.item_type, action.item_id) if part)
-        yield Decision("hooks", THREAD_PATH, f"hook[{number}]/action[{index}]", "done", f"{name}: {words}", span)
+        label = f"{name}: {_words(action)}"
+        yield Decision("hooks", THREAD_PATH, f"hook[{number}]/action[{index}]", "done", label, span)
     for index, test in enumerate(condition_parts(hook.condition), 1):
         for way in ("true", "false"):
             label = f"{name}: `{_written(test)}` {way}"
             yield Decision("conditions", THREAD_PATH, f"hook[{number}]/if[{index}]", way, label, hook.span)
+
+
+def _words(action: HookAction) -> str:
+    """Describe an action: the decision of a hook that decides, else the item that it asks for."""
+    decision = dict(action.parameters).get("action")
+    if canonical(action.item_id) == CONTROL and isinstance(decision, str):
+        return decision
+    return " ".join(part for part in (action.primary, action.item_type, action.item_id) if part)
 
 
 def condition_parts(condition: Mapping[str, Value]) -> list[Mapping[str, Value]]:
