@@ -1,8 +1,10 @@
 """What holds for all tests: a module of tools that one of them has written is not there for the next, the random
-documents of a test run begin at a seed that is drawn anew, and printed, and files are written to memory."""
+documents of a test run begin at a seed that is drawn anew, and printed, files are written to memory, and no time is
+spent on certificates of others and on garbage that is none."""
 
 from __future__ import annotations
 
+import gc
 import os
 import secrets
 import shutil
@@ -24,6 +26,10 @@ MEMORY = Path("/dev/shm")
 
 ENOUGH_MEMORY = 2_000_000_000
 
+CERTIFICATE = Path(__file__).parent / "fixtures" / "one_certificate.pem"
+"""The only authority that tests believe: each client for HTTP reads all of them when it is made, and a system has some
+hundred. No test calls a server of others."""
+
 _first_seed = pytest.StashKey[int]()
 
 
@@ -33,6 +39,7 @@ def pytest_configure(config: pytest.Config) -> None:
     drawn = given.get(FRESH_SEED) or os.environ.get(FRESH_SEED) or 10**6 + secrets.randbelow(10**12)
     config.stash[_first_seed] = int(drawn)
     _write_to_memory()
+    os.environ["SSL_CERT_FILE"] = str(CERTIFICATE)
     # A machine that does other things is slow. The check for filters counts on many examples, which begin small.
     ignored = (HealthCheck.too_slow,) if LONG else (HealthCheck.too_slow, HealthCheck.filter_too_much)
     settings.register_profile("quire", max_examples=depth(30, 100), deadline=2000, suppress_health_check=ignored)
@@ -48,6 +55,13 @@ def _write_to_memory() -> None:
     if not os.statvfs(MEMORY).f_flag & os.ST_NOEXEC:
         os.environ["TMPDIR"] = str(MEMORY)
         tempfile.tempdir = None
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_finish() -> None:
+    """Spares each collection of garbage a look at some million objects that stay for the whole test run."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.hookimpl(optionalhook=True)

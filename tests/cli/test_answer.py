@@ -5,11 +5,13 @@ from __future__ import annotations
 import asyncio
 import io
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from tests.warm import run_quire
 
 from quire.cli import main
 from quire.runs.runtime import Runtime
@@ -154,8 +156,6 @@ def test_a_run_with_a_live_owner_takes_the_answer_there(waiting: str, capsys: py
 
 
 def _in_another_process(arguments: list[str]) -> int:
-    import subprocess
-
-    done = subprocess.run([sys.executable, "-m", "quire", *arguments], capture_output=True, text=True, check=False)
+    done = run_quire(arguments, cwd=Path.cwd(), env=os.environ)
     assert done.stderr == "stored; the run goes on in its own process\n"
     return done.returncode

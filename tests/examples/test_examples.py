@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import shutil
-import subprocess
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -13,6 +13,7 @@ from functools import cache
 from pathlib import Path
 
 import pytest
+from tests.warm import run_quire
 
 import quire
 from quire.diagnostics import Severity
@@ -180,12 +181,8 @@ def folder(copied: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_check_strict_finds_nothing() -> None:
-    done = subprocess.run(
-        [sys.executable, "-m", "quire", "check", "--strict", "--format", "concise", str(EXAMPLES)],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    arguments = ("check", "--strict", "--format", "concise", str(EXAMPLES))
+    done = run_quire(arguments, cwd=Path.cwd(), env=os.environ)
     assert done.returncode == 0, done.stdout + done.stderr
     assert len(DOCUMENTS) == 10
 

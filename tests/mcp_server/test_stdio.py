@@ -17,6 +17,7 @@ from mcp import Client, StdioServerParameters
 from mcp.client.session import ClientRequestContext
 from tests.mcp_server.serving import MODES, THINK, envelope, text, write
 from tests.security.test_pure_work import FOLDS, ITEMS
+from tests.warm import run_quire
 
 from quire.engine.records import Status
 from quire.library.document import load
@@ -39,8 +40,7 @@ def parameters(folder: Path, environ: dict[str, str], *arguments: str) -> StdioS
 
 
 def quire(folder: Path, environ: dict[str, str], *arguments: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "quire", *arguments]
-    return subprocess.run(command, cwd=folder, env=environ, capture_output=True, text=True, timeout=60, check=False)
+    return run_quire(arguments, cwd=folder, env=environ, timeout=60)
 
 
 async def scripted_server(folder: Path, environ: dict[str, str], script: Path) -> asyncio.subprocess.Process:

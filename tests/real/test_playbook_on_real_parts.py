@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 from tests.processes import started
+from tests.warm import run_quire
 
 from quire.models.downloads import pulled_model
 
@@ -53,7 +54,7 @@ Write one short sentence to {{name}}. Begin with: {{greeting}}
 """
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def web() -> Iterator[str]:
     with socket.create_server(("127.0.0.1", 0)) as listening:
         number, port = listening.fileno(), listening.getsockname()[1]
@@ -80,15 +81,7 @@ def workspace(tmp_path: Path, web: str) -> Path:
 
 def quire(workspace: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     environ = {name: value for name, value in os.environ.items() if not name.endswith("_API_KEY")}
-    return subprocess.run(
-        [sys.executable, "-m", "quire", *arguments],
-        cwd=workspace,
-        env={**environ, "QUIRE_HOME": str(workspace / "home")},
-        capture_output=True,
-        text=True,
-        timeout=180,
-        stdin=subprocess.DEVNULL,
-    )
+    return run_quire(arguments, cwd=workspace, env={**environ, "QUIRE_HOME": str(workspace / "home")}, timeout=180)
 
 
 RUN = ("run", "letter.playbook.md", "-i", "name=Ada", "--model", "local:smollm2")

@@ -71,7 +71,7 @@ ENDLESS = {
     "headers": (for_ever(b"HTTP/1.1 200 OK\r\n", b"X-A: b\r\n" * 100), ""),
     "header-drops": (for_ever(b"HTTP/1.1 200 OK\r\nX: ", b"x", 0.05), "no piece of the reply for 1.5 s"),
     "packed": (
-        for_ever(JSON % (b"200 OK", b"Content-Encoding: gzip\r\n") + gzip.compress(b"0" * 50_000_000), b""),
+        for_ever(JSON % (b"200 OK", b"Content-Encoding: gzip\r\n") + gzip.compress(b"0" * 50_000_000, 1), b""),
         "it sent its answer compressed (gzip)",
     ),
 }

@@ -1,6 +1,6 @@
 """Documents that are made to be dear: twice the size takes about twice the work, in checks and in runs.
 
-Time is that of this process, of the better of two tries; sizes are so large that a square would show.
+Sizes are so large that a square would show.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from tests.growth import assert_linear
 
 from quire.display.diagnostics import Findings, printer
 from quire.engine.driver.drive import Drive
@@ -31,21 +32,6 @@ from quire.tools.gate import Gate
 from quire.tools.registry import Connections
 from quire.trust.capabilities import Grants
 from quire.trust.secrets import Redactor
-
-SLACK = 3.2
-"""A square gives 4; what is linear gives 2, and garbage collection and other processes add to it."""
-
-QUICK = 0.05
-"""Seconds below which the smaller of two sizes says nothing."""
-
-
-def took(work: Callable[[], object]) -> float:
-    best = 9.0
-    for _ in range(2):
-        started = time.process_time()
-        work()
-        best = min(best, time.process_time() - started)
-    return best
 
 
 def steps(line: str) -> Callable[[int], str]:
@@ -97,13 +83,12 @@ def test_a_check_takes_twice_as_long_for_twice_as_much(
     monkeypatch.setenv("QUIRE_HOME", str(tmp_path / "home"))
     monkeypatch.chdir(tmp_path)
 
-    def checked(size: int) -> float:
+    def checked(size: int) -> Callable[[], object]:
         source = Source.of(make(size), name)
-        return took(lambda: DocumentCheck().of(source))
+        return lambda: DocumentCheck().of(source)
 
-    checked(10)  # imports
-    once, twice = checked(700), checked(1400)
-    assert twice < max(once, QUICK) * SLACK
+    checked(10)()  # imports
+    assert_linear(checked, 700)
 
 
 def test_a_check_lists_the_folders_of_directives_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -131,13 +116,12 @@ def test_a_check_lists_the_folders_of_directives_once(tmp_path: Path, monkeypatc
 
 @pytest.mark.parametrize("form", ["full", "concise", "json", "sarif", "github"])
 def test_printing_findings_is_linear(form: str) -> None:
-    def printed(size: int) -> float:
+    def printed(size: int) -> Callable[[], object]:
         source = Source.of(DOCUMENTS["one long line"][1](size), "x.yaml")
         found = [Findings(source, check(source))]
-        return took(lambda: printer(form)(found, False))  # type: ignore[arg-type]
+        return lambda: printer(form)(found, False)  # type: ignore[arg-type]
 
-    once, twice = printed(700), printed(1400)
-    assert twice < max(once, QUICK) * SLACK
+    assert_linear(printed, 700)
 
 
 class _Playbook:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -12,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.depth import depth
 from tests.formats.trees import without_spans
+from tests.growth import assert_linear
 
 from quire.diagnostics import Severity
 from quire.formats import check
@@ -155,22 +155,12 @@ def test_time_is_linear(name: str) -> None:
     """Twice the text may take twice the time, and not four times; short times are all noise."""
     make = HOSTILE[name]
 
-    def seconds(size: int) -> float:
+    def read(size: int) -> Callable[[], object]:
         source = Source.of("# T\n\n## STEP 1: A\n\n" + make(size))
         assert source.size <= 200_000
-        best = 9.0
-        for _ in range(3):
-            start = time.process_time()
-            parse(source)
-            best = min(best, time.process_time() - start)
-        return best
+        return lambda: parse(source)
 
-    # The garbage collector looks at all that is alive, again and again: that is its time, not the reader's.
-    gc.disable()
-    try:
-        assert seconds(180_000) <= 3.2 * seconds(90_000) + 0.02
-    finally:
-        gc.enable()
+    assert_linear(read, 90_000, quick=0.01)
 
 
 def test_a_whole_check_of_a_hostile_document_is_quick() -> None:
