@@ -53,7 +53,7 @@ def test_a_difference_fails_until_it_is_updated(tmp_path: Path) -> None:
     assert codes(play(tmp_path, SnapshotMode(), changed)) == ["TS120"]
     updated = play(tmp_path, SnapshotMode(update=True), changed)
     assert [(one.case, one.place, one.before, one.after) for one in updated.snapshots] == [
-        ("one", "output", '"x"\n', '"z"\n')
+        ("one", "output", "x\n", "z\n")
     ]
     assert codes(play(tmp_path, SnapshotMode(), changed)) == []
 

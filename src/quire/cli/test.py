@@ -14,7 +14,7 @@ from quire.cli.options import require_text
 from quire.cli.report_file import require_writable, write_report
 from quire.cli.stdio import as_utf8, wants_colour
 from quire.cli.test_coverage import CoverageReport, coverage_options, read_wish
-from quire.cli.test_live import live, live_options, wishes
+from quire.cli.test_live import live, live_options, mark_recording, wishes
 from quire.cli.test_mutation import (
     MutationWish,
     mutation_failures,
@@ -23,6 +23,7 @@ from quire.cli.test_mutation import (
     mutation_wish,
     try_mutants,
 )
+from quire.cli.test_record import WHICH, record_cassettes
 from quire.display.test_report import FORMATS, FormatName, report_printer, summary
 from quire.display.visible import visible
 from quire.errors import QuireError
@@ -59,6 +60,13 @@ if TYPE_CHECKING:
 @click.option("--json", "as_json", is_flag=True, help="The same as --format json.")
 @click.option("--update", is_flag=True, help="Write snapshots that have changed, and remove unused ones.")
 @click.option("--keep", is_flag=True, help="Go on with recorded replies whose prompts have changed.")
+@click.option(
+    "--record",
+    is_flag=False,
+    flag_value="missing",
+    metavar="[missing|all]",
+    help="Record replies of a real model for cases with a cassette: PAID.",
+)
 @click.option("--junit", metavar="FILE", callback=require_writable, help="Write a JUnit file too.")
 @coverage_options
 @mutation_options
@@ -78,6 +86,7 @@ def command(
     as_json: bool,
     update: bool,
     keep: bool,
+    record: str | None,
     junit: str | None,
     gates: tuple[str, ...],
     under: float | None,
@@ -97,17 +106,23 @@ def command(
     the variable CI is set.
 
     --live tries the cases that have live terms on real models, says before what that costs, and asks on a terminal;
-    elsewhere it needs --budget. --calibrate JUDGE compares a judge with the labels of people beside it.
+    elsewhere it needs --budget. --calibrate JUDGE compares a judge with the labels of people beside it. --record keeps
+    the replies of a real model in x.cassette.yaml, for cases with `cassette: true` whose expectations hold.
 
-    FREE, but --live and --calibrate are PAID. It WRITES snapshots; with --junit, --lcov and --chart also those files,
-    with --calibrate the result beside the judge. Exit 0 when all cases pass, 1 when one fails or a gate is not reached,
-    2 when something could not be read or there are no cases, 5 when the budget is reached.
+    FREE, but --live, --calibrate and --record are PAID. It WRITES snapshots; with --record cassettes, with --junit,
+    --lcov and --chart those files, with --calibrate the result beside the judge. Exit 0 when all cases pass, 1 when one
+    fails or a gate is not reached, 2 when something could not be read or there are no cases, 5 when the budget is
+    reached.
     """
     if as_json:
         form = "json"
     selection = Selection(keyword(words) if words else None, tags)
     wish = read_wish(gates, under, lcov)
     paths = (*wish.paths, *paths)
+    if record is not None:
+        mark_recording(context)
+        if record not in WHICH:
+            record, paths = WHICH[0], (record, *paths)
     if wishes(context).calibrate is not None:
         context.exit(live(wishes(context), [], selection, processes))
     targets, problems = find_tests(paths or (".",))
@@ -115,6 +130,9 @@ def command(
         click.echo(f"quire: {visible(problem)}", err=True)
     if not targets:
         context.exit(2)
+    if record is not None:
+        given = wishes(context)
+        context.exit(record_cassettes(record, given.models, given.budget, targets, selection))
     if wishes(context).wanted:
         context.exit(live(wishes(context), targets, selection, processes, as_json=form == "json"))
     if watch:

@@ -41,10 +41,12 @@ class Wishes(Struct):
     calibrate: str | None = None
     judge_model: str | None = None
     chart: str | None = None
+    recording: bool = False
+    """True with --record, which takes --model and --budget, too."""
 
     @property
     def wanted(self) -> bool:
-        return self.live or self.status or self.calibrate is not None
+        return self.recording or self.live or self.status or self.calibrate is not None
 
 
 def live_options(function: F) -> F:
@@ -107,6 +109,11 @@ def wishes(context: click.Context) -> Wishes:
             name = "model" if idle == "models" else idle.replace("_", "-")
             raise click.UsageError(f"--{name} is for tests on real models: add --live", context)
     return found
+
+
+def mark_recording(context: click.Context) -> None:
+    """Note that the command records cassettes."""
+    _kept(context).recording = True
 
 
 def _kept(context: click.Context) -> Wishes:

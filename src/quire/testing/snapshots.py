@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 ENDING = ".snap.yaml"
 MAX_BYTES = 5_000_000
+_WORDS = frozenset(("true", "false", "yes", "no", "on", "off", "null", "y", "n"))
 _HEAD = "# Values that the test beside this file expects. Written by `quire test --update`.\n"
 
 
@@ -188,7 +189,7 @@ def _dumper() -> type[object]:
 
 def _is_ambiguous(value: str) -> bool:
     """Tell whether a text would be something else if it stood without quotes, for any reader of YAML."""
-    return not value or not (value[0].isalpha() or value[0] in "({[") or value[-1] in " :" or len(value) < 6
+    return not value or not value[0].isalpha() or value[-1] in " :" or value.lower() in _WORDS
 
 
 def _read(source: Source) -> dict[str, dict[str, Value]]:

@@ -1,0 +1,226 @@
+"""Record cassettes: run cases on a real model, and keep its replies if their expectations hold."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Literal, cast
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from quire.engine.ports import Model, ModelCall, ModelReply, Priced
+from quire.errors import CannotStart, QuireError
+from quire.testing.case_rows import CaseRow, expand
+from quire.testing.case_run import START
+from quire.testing.cassettes.file import CassetteFile, RecordedCall, call_hash, request_text
+from quire.testing.document_under_test import open_document
+from quire.testing.expectations import Judging, judge
+from quire.testing.live.plan import open_models, read_test, user_models
+from quire.testing.live.purse import Meter, Metered, Purse, require_price
+from quire.testing.live.try_run import LiveRun
+from quire.testing.selection import EVERYTHING, Selection, names_at
+from quire.testing.world.model import CaseModel, seen_prompt
+from quire.testing.world.model import Meter as EffectMeter
+from quire.testing.world.replies import ModelAsked, Replies
+
+if TYPE_CHECKING:
+    from quire.formats.test.syntax import Case
+    from quire.testing.case_run import Bench
+    from quire.testing.discovery import TestTarget
+    from quire.values import Value
+
+Which = Literal["missing", "all"]
+LONGEST_CASE = 600.0
+"""Seconds that one case may take."""
+
+
+class RecordOptions(Struct, frozen=True):
+    """The options of a recording, as the command line gives them."""
+
+    targets: tuple[TestTarget, ...]
+    selection: Selection = EVERYTHING
+    which: Which = "missing"
+    model: str = ""
+    """The name of a model or a tier; empty for the model that `quire run` would use."""
+    budget: float | None = None
+
+
+class RecordedCase(Struct, frozen=True):
+    """The end of one case of a recording."""
+
+    file: str
+    case: str
+    calls: int = 0
+    problems: tuple[str, ...] = ()
+    """Why it was not kept; empty if it was."""
+
+
+class Recording(Struct, frozen=True):
+    """A recording that is ready: the cases, the model, and the redactor of the user's secrets."""
+
+    cases: tuple[WantedCase, ...]
+    spec: str
+    model: Model
+    redact: Callable[[str], str]
+    budget: float | None = None
+
+
+class WantedCase(Struct, frozen=True):
+    """A case, or a row of it, that is going to be recorded."""
+
+    path: str
+    row: CaseRow
+    bench: Bench
+    file: CassetteFile
+
+
+def plan_recording(options: RecordOptions, environ: Mapping[str, str] = os.environ) -> Recording:
+    """Find the cases and open the model. Nothing is asked yet. Raises `CannotStart`, also if there is nothing to do."""
+    found: list[WantedCase] = []
+    for target in options.targets:
+        found += _wanted(target, options)
+    if not found:
+        raise CannotStart("there is nothing to record: no case with `cassette: true` lacks a recording")
+    folder = found[0].bench.settings.workspace.folder
+    models = user_models(folder, environ)
+    spec, model = next(iter(open_models(models, (options.model,) if options.model else ()).items()))
+    if options.budget is not None:
+        require_price(model, spec)
+    from quire.runs.gate import redactor_of
+
+    return Recording(tuple(found), spec, model, redactor_of(models.settings, environ).text, options.budget)
+
+
+def _wanted(target: TestTarget, options: RecordOptions) -> list[WantedCase]:
+    source, file = read_test(target.path)
+    selection = options.selection
+    if not target.is_whole:
+        names = target.names | names_at(source, file, target.lines)
+        selection = Selection(selection.keyword, selection.tags, names)
+    wanted: list[WantedCase] = []
+    bench: Bench | None = None
+    for case in file.cases:
+        which = case.setting.cassette
+        if not which or case.skip is not None:
+            continue
+        bench = bench or open_document(source, file)
+        cassette = CassetteFile.beside(target.path, which if isinstance(which, str) else "")
+        plan = bench.document.plan
+        for row in expand(case, bench.folder, [one.name for one in plan.inputs] if plan else []):
+            if selection.wants(case, row.name, target.path) and (
+                options.which == "all" or row.name not in cassette.cases
+            ):
+                wanted.append(WantedCase(target.path, row, bench, cassette))
+    return wanted
+
+
+def record(recording: Recording, on_case: Callable[[RecordedCase], None] = lambda made: None) -> list[RecordedCase]:
+    """Run the cases one after the other, and write each cassette when its case is done."""
+    purse = Purse(recording.budget)
+    return asyncio.run(_record(recording, purse, on_case))
+
+
+async def _record(recording: Recording, purse: Purse, on_case: Callable[[RecordedCase], None]) -> list[RecordedCase]:
+    done: list[RecordedCase] = []
+    for wanted in recording.cases:
+        made = await _record_case(wanted, recording, purse)
+        done.append(made)
+        on_case(made)
+        if purse.exhausted:
+            break
+    return done
+
+
+async def _record_case(wanted: WantedCase, recording: Recording, purse: Purse) -> RecordedCase:
+    case, meter = _at_the_usual_time(wanted.row.case), Meter()
+    run = LiveRun(wanted.bench, case, recording.model, recording.spec)
+    model = RecordingModel(case, Metered(recording.model, purse, meter), recording.spec, recording.redact)
+    run.world.model = model
+    try:
+        async with asyncio.timeout(LONGEST_CASE):
+            stages = await run.go()
+    except TimeoutError:
+        return RecordedCase(wanted.path, wanted.row.name, 0, (f"it took longer than {LONGEST_CASE:g} s",))
+    except QuireError as error:
+        return RecordedCase(wanted.path, wanted.row.name, 0, (str(error),))
+    problems = [meter.message] if meter.trouble else []
+    row = cast("Mapping[str, Value]", wanted.row.row)
+    for stage in stages:
+        expect = case.expect if stage.act is None else stage.act.expect
+        if stage.act is None or expect is not None:
+            found = judge(expect, Judging(stage.observation, case.span, row))
+            problems += [one.finding.message for one in found if one.finding.code.id not in _LEFT]
+    problems += [f"{one.tool} was called: {one.reason}" for one in run.world.tools.unscripted]
+    if not problems and model.recorded:
+        _write(wanted, model.recorded)
+    return RecordedCase(wanted.path, wanted.row.name, len(model.recorded), tuple(problems))
+
+
+def _at_the_usual_time(case: Case) -> Case:
+    """Return the case with the clock at which it will be played."""
+    clock = case.setting.clock or datetime.fromtimestamp(START, UTC).isoformat()
+    return replace(case, setting=replace(case.setting, clock=clock))
+
+
+_LEFT = ("TS120", "TS121")
+"""Codes that do not keep a recording back: snapshots change with the replies."""
+
+
+def _write(wanted: WantedCase, calls: list[RecordedCall]) -> None:
+    """Put the calls of one case into its cassette, as it is now."""
+    file = CassetteFile.beside(wanted.path, wanted.file.path.name)
+    file.write({**file.cases, wanted.row.name: calls})
+
+
+class RecordingModel(CaseModel):
+    """A real model that keeps its calls. Replies that the case writes itself come first, and are not recorded."""
+
+    def __init__(self, case: Case, model: Model, spec: str, redact: Callable[[str], str]) -> None:
+        super().__init__(Replies(case.setting.model, {}), EffectMeter())
+        self.name = spec
+        self.recorded: list[RecordedCall] = []
+        self._model = model
+        self._redact = redact
+
+    def estimate(self, call: ModelCall) -> float | None:
+        return self._model.estimate(call) if isinstance(self._model, Priced) else None
+
+    async def _complete(self, call: ModelCall, on_delta: Callable[[str], None]) -> ModelReply:
+        seen = seen_prompt(call)
+        if self.replies.answers(ModelAsked(call.path, call.label, seen.text)):
+            return await super()._complete(call, on_delta)
+        if self.process is not None:
+            self.process.must_live()
+        self.seen.append(seen)
+        reply = await self._model.complete(call, on_delta)
+        uses = tuple((use.name, cast("Mapping[str, Value]", self._clean(dict(use.arguments)))) for use in reply.uses)
+        self.recorded.append(
+            RecordedCall(
+                call.path,
+                call.label,
+                self._redact(request_text(seen)),
+                call_hash(call),
+                self._redact(reply.text),
+                self.name,
+                datetime.now(UTC).isoformat(timespec="seconds"),
+                uses,
+                reply.finish_reason if reply.finish_reason not in ("stop", "tool_call") else "",
+                reply.usage.input_tokens,
+                reply.usage.output_tokens,
+                reply.usage.cost,
+            )
+        )
+        return reply
+
+    def _clean(self, value: Value) -> Value:
+        """Return a value without secrets."""
+        if isinstance(value, str):
+            return self._redact(value)
+        if isinstance(value, Mapping):
+            return {name: self._clean(one) for name, one in value.items()}
+        if isinstance(value, list | tuple):
+            return [self._clean(one) for one in value]
+        return value
