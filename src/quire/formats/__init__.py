@@ -6,6 +6,7 @@ A format is added by an entry in `FORMATS`. Its module is imported when a docume
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from importlib import import_module
 from itertools import pairwise
 from pathlib import PurePath
@@ -75,13 +76,11 @@ FORMATS = {
 
 def sniff(name: str, text: str) -> str | None:
     """Return the format of a document from its name and, if needed, its text; None if it is not a document."""
-    path = PurePath(name)
-    suffix = path.suffix.lower()
+    suffix, space = _place(name)
     if suffix not in (*YAML, *MARKDOWN):
         return "playbook" if not suffix and text.lstrip("\ufeff \t\r\n").startswith("# ") else None
-    space = _space(path.parts)
-    if belongs_to_test(path.name):
-        return "test" if path.name.lower().endswith(TEST_SUFFIX) else None
+    if belongs_to_test(name):
+        return "test" if name.lower().endswith(TEST_SUFFIX) else None
     if suffix in YAML:
         return "knowledge" if space == "knowledge" else "pipeline"
     if name.endswith(".playbook.md"):
@@ -101,10 +100,12 @@ def most_bytes(name: str) -> int:
     return MAX_TEST_BYTES if name.lower().endswith(TEST_SUFFIX) else MAX_DOCUMENT_BYTES
 
 
-def _space(parts: tuple[str, ...]) -> str:
-    """Return the folder directly below the last `.ai` folder on the path of a file."""
-    below = [folder for here, folder in pairwise(parts[:-1]) if here == ".ai"]
-    return below[-1] if below else ""
+@lru_cache(maxsize=64)
+def _place(name: str) -> tuple[str, str]:
+    """Return the suffix of a file, and the folder directly below the last `.ai` folder on its path."""
+    path = PurePath(name)
+    below = [folder for here, folder in pairwise(path.parts[:-1]) if here == ".ai"]
+    return path.suffix.lower(), below[-1] if below else ""
 
 
 def _holds_directive(text: str) -> bool:

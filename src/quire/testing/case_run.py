@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, assert_never
 from msgspec import Struct
 from msgspec.structs import replace
 
+from quire.engine.progress import Progress
 from quire.engine.records import Question, Status
 from quire.errors import CannotStart, QuireError
 from quire.formats.test.syntax import Act, ActKind, Case
@@ -32,6 +33,7 @@ from quire.testing.world.workspace import CaseFolder
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from quire.engine.driver.drive import Drive, DriveResult
     from quire.engine.ports import Tools
     from quire.engine.records import Event
     from quire.library.document import Document
@@ -139,6 +141,14 @@ class CaseWorld:
         self.model.process = self.tools.process = process
 
 
+class _Driven(Struct, frozen=True):
+    """The last drive of a run, which has seen what a replay of the journal would see."""
+
+    runtime: CaseRuntime
+    drive: Drive
+    ended: DriveResult
+
+
 class CaseRun:
     """One case, or one row of it, that is being run.
 
@@ -152,6 +162,7 @@ class CaseRun:
         self._dies_at = dies_at
         self._bench = bench
         self._run = ""
+        self._driven: _Driven | None = None
         self._settings = bench.settings
         self._document = bench.document
 
@@ -230,19 +241,28 @@ class CaseRun:
         self, runtime: CaseRuntime, overrides: Mapping[str, Value] | None = None, given: Given | None = None
     ) -> None:
         """Drive the run until it rests or its process dies, and give the answers that come later."""
+        plan = (await runtime.stored(await runtime.row(self._run))).plan
         for _ in range(MOST_ANSWERS):
+            drives: list[Drive] = []
+
+            def began(drive: Drive, drives: list[Drive] = drives) -> None:
+                drives.append(drive)
+                drive.follow(Progress.of(plan))
+
             try:
-                await runtime.drive(
+                ended = await runtime.drive(
                     self._run,
                     people=self.world.people,
                     listen=self.world.hear,
                     overrides=overrides,
+                    began=began,
                     attached=True,
                     given=given or Given(),
                 )
             except Died:
                 await self._bury()
                 return
+            self._driven = _Driven(runtime, drives[0], ended)
             overrides, given = None, None
             if not await self._answer_later(runtime):
                 return
@@ -250,6 +270,7 @@ class CaseRun:
 
     async def _bury(self) -> None:
         """End a process that has died: its lock is free, and what it had not recorded has not happened."""
+        self._driven = None
         self.world.memory.lose_owners()
         self.process = CaseProcess()
         store = MortalStore(self.world.memory, self.world.now, self.process)
@@ -277,6 +298,7 @@ class CaseRun:
         return True
 
     async def _do(self, act: Act) -> None:
+        self._driven = None
         runtime = self._runtime()
         match act.kind:
             case ActKind.ANSWER:
@@ -314,8 +336,12 @@ class CaseRun:
         await self._drive(runtime)
 
     async def _look(self) -> Observation:
-        runtime = self._runtime()
-        view = await runtime.view(self._run)
+        if (driven := self._driven) is not None:
+            runtime = driven.runtime
+            view = await runtime.view_after(driven.drive, self._run, driven.ended)
+        else:
+            runtime = self._runtime()
+            view = await runtime.view(self._run)
         if self._bench.coverage is not None:
             await self._bench.coverage.see(await runtime.stored(view.row), view.row, view.effects)
         for question in view.questions:

@@ -118,9 +118,13 @@ class Connections:
 
     async def close(self) -> None:
         """Close all connections at the same time: a server that does not end by itself takes seconds."""
-        import asyncio
+        if len(self._connections) > 1:
+            import asyncio
 
-        await asyncio.gather(*(connection.close() for connection in self._connections.values()))
+            await asyncio.gather(*(connection.close() for connection in self._connections.values()))
+            return
+        for connection in self._connections.values():
+            await connection.close()
 
 
 def is_disabled(server: str) -> str:

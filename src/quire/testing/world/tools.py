@@ -84,7 +84,7 @@ class CaseTools:
             return {BUILT_IN: _BuiltIn(built_in, self), ITEMS: _Items(items, self), **others(grants)}
 
         places = {**self._places(settings, plans), **scoped(grants)}
-        return CaseGate(Connections(places), grants, self, scoped=scoped, denied=denied_tools(settings))
+        return CaseGate(_CaseConnections(places), grants, self, scoped=scoped, denied=denied_tools(settings))
 
     async def play(self, spec: ToolSpec, place: str, arguments: dict[str, Value], real: RealCall | None) -> Value:
         """Answer a call from its script, or really."""
@@ -189,6 +189,13 @@ async def _in_real_loop(real: RealCall) -> Value:
     thread.start()
     thread.join()
     return done[0]()
+
+
+class _CaseConnections(Connections):
+    async def close(self) -> None:
+        """Close the connections one after the other: none of them is a server, which would take its time."""
+        for name in self.names():
+            await self.connection(name).close()
 
 
 class CaseGate(Gate):
