@@ -70,7 +70,12 @@ if TYPE_CHECKING:
 @click.option("--junit", metavar="FILE", callback=require_writable, help="Write a JUnit file too.")
 @coverage_options
 @mutation_options
-@click.option("--allow", type=click.Choice(["shell"]), multiple=True, help="Let tools that are real run commands.")
+@click.option(
+    "--allow",
+    type=click.Choice(["shell", "tools"]),
+    multiple=True,
+    help="Let real tools run commands (shell); let live cases use the tools of the workspace (tools).",
+)
 @live_options
 @click.pass_context
 def command(
@@ -134,7 +139,9 @@ def command(
         given = wishes(context)
         context.exit(record_cassettes(record, given.models, given.budget, targets, selection))
     if wishes(context).wanted:
-        context.exit(live(wishes(context), targets, selection, processes, as_json=form == "json"))
+        context.exit(
+            live(wishes(context), targets, selection, processes, as_json=form == "json", real_tools="tools" in allow)
+        )
     if watch:
         from quire.cli.test_watch import watch_tests
 

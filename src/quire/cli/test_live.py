@@ -122,7 +122,13 @@ def _kept(context: click.Context) -> Wishes:
 
 
 def live(
-    given: Wishes, targets: list[TestTarget], selection: Selection, at_once: int | None, *, as_json: bool = False
+    given: Wishes,
+    targets: list[TestTarget],
+    selection: Selection,
+    at_once: int | None,
+    *,
+    as_json: bool = False,
+    real_tools: bool = False,
 ) -> int:
     """Do what the options of live tests say, and return the exit code. Raises `CannotStart`."""
     if not sys.stdout.isatty():
@@ -142,6 +148,7 @@ def live(
         Path(given.baseline) if given.baseline else None,
         given.judge_model or "",
         at_once or AT_ONCE,
+        real_tools,
     )
     return _status(options) if given.status else _live(given, options, as_json)
 

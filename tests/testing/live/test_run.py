@@ -340,3 +340,65 @@ def test_a_service_that_answers_badly_fails(place: Place, stub: Stub) -> None:
     stub.behaviours = [stub.say(""), stub.say("Tokyo", finish="content_filter")]
     (score,) = place.run(stub.spec, at_once=1).scores
     assert (score.status, score.passed, score.tried, score.lost) == (Status.FAILING, 0, 2, 0)
+
+
+TOOLS = """\
+# Notes
+
+## STEP 1: Read
+
+@tool(quire, file__read, {"path": "notes.txt"})
+@output(notes)
+
+## STEP 2: Tell
+
+Say what is in these notes: {{notes}}
+
+## STEP 3: Run
+
+@tool(quire, shell, {"command": ["touch", "ran"]})
+"""
+REAL = """\
+document: notes.playbook.md
+cases:
+  - name: notes
+    allow: [shell]
+    model: {"2": "bread"}
+    tools: {shell: {returns: ok}, file__read: {returns: scripted}}
+    expect: {output: {contains: bread}}
+    live: {tools: real}
+"""
+
+
+def _notes(place: Place, document: str = TOOLS) -> None:
+    place.write("notes.txt", "bread and butter")
+    place.write("notes.playbook.md", document)
+    place.write("capital.test.yaml", REAL)
+
+
+def test_real_tools_need_the_word_of_the_user(place: Place) -> None:
+    _notes(place)
+    with pytest.raises(CannotStart, match="needs --allow tools on the command line"):
+        place.run(place.script("echo.json", {"default": "bread"}))
+
+
+def test_real_tools_have_the_permissions_of_a_run_and_not_those_of_the_test(place: Place) -> None:
+    """The test grants itself a shell. The run is refused before anything happens, as with `quire run`."""
+    _notes(place)
+    (score,) = place.run(place.script("echo.json", {"default": "bread"}), real_tools=True).scores
+    assert (score.passed, score.tried) == (0, 1)
+    assert "shell" in score.problems[0] and "--allow" in score.problems[0]
+    assert not (place.folder / "ran").exists()
+
+
+def test_real_tools_work_in_the_workspace(place: Place) -> None:
+    reading = TOOLS.partition("## STEP 3")[0]
+    _notes(place, reading)
+    model = place.script("echo.json", {"contains": "bread and butter", "reply": "bread"}, {"default": "no"})
+    (score,) = place.run(model, real_tools=True).scores
+    assert (score.passed, score.problems) == (1, ())
+    place.write(
+        "capital.test.yaml", (place.folder / "capital.test.yaml").read_text().replace("tools: real", "repeat: 1")
+    )
+    (score,) = place.run(model).scores
+    assert score.passed == 0  # the scripted tool says something else

@@ -24,6 +24,7 @@ from quire.testing.live.purse import require_price
 from quire.testing.live.report import Skipped
 from quire.testing.live.schedule import AT_ONCE, Terms
 from quire.testing.live.structure_hash import structure_hash
+from quire.testing.live.try_run import RealTools
 from quire.testing.rows import file_within, read_rows
 from quire.testing.selection import EVERYTHING, Selection, names_at
 from quire.values import fingerprint
@@ -56,6 +57,8 @@ class LiveOptions(Struct, frozen=True):
     baseline: Path | None = None
     judge_model: str = ""
     at_once: int = AT_ONCE
+    real_tools: bool = False
+    """True if the user lets cases with `tools: real` use the tools of the workspace."""
 
 
 class LiveCase(Struct, frozen=True):
@@ -97,6 +100,8 @@ class LivePlan(Struct, frozen=True):
     """The models under test by name, opened."""
     seats: tuple[JudgeSeat, ...] = ()
     skipped: tuple[Skipped, ...] = ()
+    real: Mapping[Path, RealTools] = {}
+    """The user's settings for cases with real tools, by the folder of their workspace."""
 
 
 def live_plan(options: LiveOptions, environ: Mapping[str, str] = os.environ) -> LivePlan:
@@ -117,7 +122,9 @@ def live_plan(options: LiveOptions, environ: Mapping[str, str] = os.environ) -> 
     if options.budget is not None:
         for spec, model in (*opened.items(), *((one.spec, one.model) for one in seats.taken)):
             require_price(model, spec)
-    return LivePlan(options, cases, opened, seats.taken, tuple(skipped))
+    folders = {one.bench.settings.workspace.folder for one in cases if one.live.tools == "real"}
+    real = {folder: real_tools_of(folder, environ) for folder in folders}
+    return LivePlan(options, cases, opened, seats.taken, tuple(skipped), real)
 
 
 def live_cases(options: LiveOptions) -> tuple[list[LiveCase], list[Skipped]]:
@@ -136,7 +143,7 @@ def live_cases(options: LiveOptions) -> tuple[list[LiveCase], list[Skipped]]:
             continue
         bench = open_document(source, file)
         for case in wanted:
-            reason = _unfit(case, file.always)
+            reason = _unfit(case, file.always, real_tools=options.real_tools)
             if reason:
                 skipped.append(Skipped(f"{target.path}: {case.name}", reason))
             else:
@@ -160,6 +167,16 @@ def user_models(folder: Path, environ: Mapping[str, str]) -> Models:
     from quire.runs.stored import settings_of
 
     return Models(settings_of(folder, environ), environ)
+
+
+def real_tools_of(folder: Path, environ: Mapping[str, str]) -> RealTools:
+    """Return the user's settings for real tools. Raises `Untrusted` if the user has not agreed to the workspace."""
+    from quire.runs.stored import settings_of
+    from quire.workspace.consent import require_trusted
+
+    settings = settings_of(folder, environ)
+    require_trusted(settings)
+    return RealTools(settings, environ)
 
 
 def open_models(models: Models, names: Sequence[str]) -> dict[str, Model]:
@@ -200,7 +217,7 @@ def _by_label(name: str, rows: Sequence[CaseRow]) -> dict[str, CaseRow]:
     return found
 
 
-def _unfit(case: Case, always: Sequence[Formula]) -> str:
+def _unfit(case: Case, always: Sequence[Formula], *, real_tools: bool) -> str:
     """Return why a case cannot be tried on a real model; empty if it can."""
     live = case.live
     if case.skip is not None:
@@ -210,7 +227,10 @@ def _unfit(case: Case, always: Sequence[Formula]) -> str:
     if case.crash_everywhere:
         return "it dies everywhere, which only a script can repeat"
     if live is not None and live.tools == "real":
-        return "its tools are real, which is not supported yet: script them"
+        if not real_tools:
+            return "its tools are real, which needs --allow tools on the command line"
+        if case.setting.files or case.then:
+            return "its tools are real, and its files and acts are not: remove one of them"
     if not grades_something(case, always):
         return "nothing decides about a try: expect something of the output, or name a judge"
     return ""

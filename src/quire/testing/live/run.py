@@ -9,6 +9,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from msgspec.structs import replace
+
 from quire.runs.forecast import forecast
 from quire.runs.options import RunOptions
 from quire.runs.runtime import Runtime
@@ -58,10 +60,14 @@ def run_live(plan: LivePlan, on_try: Callable[[Try], None] = lambda made: None) 
 
     # A model in this process answers one call at a time: tries side by side would measure how long they wait.
     turns = {spec: asyncio.Semaphore(1) for spec in plan.models if spec.startswith("local:")}
+    workspace = asyncio.Semaphore(1)
 
     async def perform(attempt: Attempt) -> Made:
-        async with turns.get(attempt.model, contextlib.nullcontext()):
-            return await make_try(cases[attempt.case], attempt, plan.models[attempt.model], purse)
+        case, turn = cases[attempt.case], turns.get(attempt.model, contextlib.nullcontext())
+        # Real tools change one and the same workspace.
+        real = plan.real[_home(case)] if case.live.tools == "real" else None
+        async with turn, workspace if real is not None else contextlib.nullcontext():
+            return await make_try(case, attempt, plan.models[attempt.model], purse, real)
 
     interrupted = False
     try:
@@ -91,7 +97,7 @@ def run_live(plan: LivePlan, on_try: Callable[[Try], None] = lambda made: None) 
 
 def live_standings(options: LiveOptions) -> list[Standing]:
     """Return the standing of every live case, from receipts alone."""
-    cases, _ = live_cases(options)
+    cases, _ = live_cases(replace(options, real_tools=True))
     found = []
     for folder in dict.fromkeys(_home(one) for one in cases):
         subjects = [_subject(one) for one in cases if _home(one) == folder]

@@ -13,7 +13,7 @@ from quire.testing.live.judges import Judgement, ask_judge
 from quire.testing.live.purse import BUDGET, Meter, Metered, Purse
 from quire.testing.live.schedule import Made
 from quire.testing.live.tries import Attempt, Ending, Try
-from quire.testing.live.try_run import LiveRun
+from quire.testing.live.try_run import LiveRun, RealTools
 from quire.wording import cut
 
 if TYPE_CHECKING:
@@ -30,11 +30,12 @@ _MOST_PROBLEMS = 5
 _LONGEST = 300
 
 
-async def make_try(case: LiveCase, attempt: Attempt, model: Model, purse: Purse) -> Made:
-    """Try a case once. Errors of the run are a failed try; troubles of the service and the budget a lost one."""
+async def make_try(case: LiveCase, attempt: Attempt, model: Model, purse: Purse, real: RealTools | None = None) -> Made:
+    """Try a case once, with the real tools if they are given. Errors of the run are a failed try; troubles of the
+    service and the budget a lost one."""
     row = case.rows[attempt.row]
     meter, judge_meter = Meter(), Meter()
-    run = LiveRun(case.bench, row.case, Metered(model, purse, meter), attempt.model)
+    run = LiveRun(case.bench, row.case, Metered(model, purse, meter), attempt.model, real)
     began = time.monotonic()
     stages: list[Stage] = []
     problems: list[str] = []

@@ -2,22 +2,35 @@
 
 Only the model and the clock are real. A wait of the document that is longer than a minute is not waited for: the
 clock of the case goes on instead.
+
+With real tools a try is a run as `quire run` makes it, in the workspace itself, with the settings, the keys and the
+consent of the user. Only its records are not kept. Grants, settings and files of the case do not hold there: a test
+may come from others.
 """
 
 from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from msgspec import Struct
+from msgspec.structs import replace
+
 from quire.engine.ports import Model, ModelCall, ModelReply, Priced
-from quire.testing.case_run import Bench, CaseRun, CaseWorld, Stage, moment
+from quire.runs.runtime import Runtime
+from quire.testing.case_run import Bench, CaseRun, CaseRuntime, CaseWorld, Stage, moment
 from quire.testing.world.model import CaseModel, Meter, seen_prompt
+from quire.testing.world.process import CaseProcess, MortalStore
 from quire.testing.world.replies import Replies
 
 if TYPE_CHECKING:
+    from quire.engine.ports import Tools
     from quire.formats.test.syntax import Case
+    from quire.plan.nodes import Plan
+    from quire.trust.capabilities import Grants
+    from quire.workspace.settings import Settings
 
 LONGEST_WAIT = 60.0
 """Seconds that a document may really wait."""
@@ -62,12 +75,46 @@ class LiveWorld(CaseWorld):
         self._ahead += seconds
 
 
-class LiveRun(CaseRun):
-    """One try of a case, or of one row of it."""
+class RealTools(Struct, frozen=True):
+    """The settings and the environment of the user, for tries with real tools."""
 
-    def __init__(self, bench: Bench, case: Case, model: Model, spec: str) -> None:
+    settings: Settings
+    environ: Mapping[str, str]
+
+
+class RealToolsRuntime(CaseRuntime):
+    """A runtime whose tools are those of the workspace, behind its own gate."""
+
+    def __init__(self, real: RealTools, world: LiveWorld, process: CaseProcess) -> None:
+        store = MortalStore(world.memory, world.now, process)
+        Runtime.__init__(self, real.settings, store, environ=real.environ, model=world.model, clock=world)
+
+    def gate(self, plans: Sequence[Plan], grants: Grants, run: str = "") -> Tools:
+        return Runtime.gate(self, plans, grants, run)
+
+    def _reaches_out(self, plans: Sequence[Plan]) -> bool:
+        return Runtime._reaches_out(self, plans)
+
+
+class LiveRun(CaseRun):
+    """One try of a case, or of one row of it. With `real`, its tools are real."""
+
+    def __init__(self, bench: Bench, case: Case, model: Model, spec: str, real: RealTools | None = None) -> None:
+        if real is not None:
+            case = replace(case, setting=replace(case.setting, allow=(), config={}, files={}))
         super().__init__(bench, case)
         self.world: LiveWorld = LiveWorld(bench, case, model, spec)
+        self._real = real
+
+    def _prepare(self) -> None:
+        if self._real is None:
+            super()._prepare()
+
+    def _runtime(self) -> CaseRuntime:
+        if self._real is None:
+            return super()._runtime()
+        self.world.enter(self.process)
+        return RealToolsRuntime(self._real, self.world, self.process)
 
     async def go(self) -> list[Stage]:
         """Run the case to its end on the running event loop, and return its stages."""
