@@ -14,7 +14,7 @@ from quire.diagnostics import Severity
 from quire.errors import CannotStart, NoModel
 from quire.formats.test.parse import parse
 from quire.formats.test.syntax import Live, Rows
-from quire.source import read_source
+from quire.source import MAX_TEST_BYTES, read_source
 from quire.testing.case_rows import CaseRow, expand
 from quire.testing.document_under_test import open_document
 from quire.testing.live.graders import grades_something, similar_of
@@ -153,7 +153,7 @@ def live_cases(options: LiveOptions) -> tuple[list[LiveCase], list[Skipped]]:
 
 def read_test(path: str) -> tuple[Source, TestFile]:
     """Read a test file. Raises `CannotStart` with its first mistake."""
-    reading = parse(read_source(Path(path)))
+    reading = parse(read_source(Path(path), limit=MAX_TEST_BYTES))
     wrong = next((one for one in reading.diagnostics if one.severity is Severity.ERROR), None)
     if reading.file is None or wrong is not None:
         at = reading.source.position(wrong.span.start).line if wrong else 1

@@ -14,7 +14,7 @@ from msgspec import Struct
 from quire.diagnostics import Diagnostic
 from quire.errors import QuireError
 from quire.formats.test.codes import measures
-from quire.source import NOWHERE, Source, Span, read_source, relative_to_here
+from quire.source import MAX_TEST_BYTES, NOWHERE, Source, Span, read_source, relative_to_here
 
 if TYPE_CHECKING:
     from quire.testing.mutation.run import MutationReport
@@ -89,7 +89,7 @@ def mutate_file(path: str) -> DocumentMutation | None:
 
     Running the file reports why it cannot.
     """
-    from quire.formats.test.parse import MAX_TEST_BYTES, parse
+    from quire.formats.test.parse import parse
     from quire.testing.document_under_test import open_document
     from quire.testing.mutation.document_tests import mutate
 
