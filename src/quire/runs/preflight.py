@@ -299,8 +299,8 @@ async def _look_for_sandbox(settings: Settings, reached: Sequence[Reached], gran
     if calls and reach_of(grants).unsandboxed:
         found.notices["commands run without a sandbox, with your home folder and your environment"] = None
         return
-    if not calls or not grants.allows("execute", "tool", SHELL):
-        return
+    if not calls or settings.rehearsal or not grants.allows("execute", "tool", SHELL):
+        return  # looking for a sandbox starts one, and a rehearsal starts nothing
     from quire.tools.blocking import in_thread
     from quire.tools.sandbox import require_sandbox
 

@@ -62,6 +62,8 @@ def judge(expect: Expect | None, judging: Judging) -> list[Problem]:
     scope = judging.scope()
     found = [problem for check in checks if (problem := _check(check, judging.seen, scope)) is not None]
     if not any(check.subject in ("status", "exit") for check in checks) and judging.seen.status != "completed":
+        if judging.seen.status == "not_started":
+            return [_not_completed(judging)]  # all the rest follows from it
         found.insert(0, _not_completed(judging))
     found += _warnings(checks, judging, scope)
     return found

@@ -30,13 +30,14 @@ def leftovers(world: CaseWorld, case: Case, problems: list[Problem], *, complete
 
 
 def _no_replies(world: CaseWorld, case: Case) -> list[Problem]:
-    found = []
+    found: dict[str, Problem] = {}
     for asked, nearest in world.model.missing:
         where = nearest[0].span if nearest else case.setting.model.span if case.setting.model else case.span
         help = f"the nearest entry does not fit: {nearest[1]}" if nearest else _example(asked)
         message = f"the model has no reply for {_place(asked)}"
-        found.append(Problem(Diagnostic(codes.NO_REPLY, message, where, "", help), cut(asked.text, 2_000)))
-    return found
+        problem = Problem(Diagnostic(codes.NO_REPLY, message, where, "", help), cut(asked.text, 2_000))
+        found.setdefault(message, problem)  # a step that is tried again asks again
+    return list(found.values())
 
 
 def _place(asked: ModelAsked) -> str:
