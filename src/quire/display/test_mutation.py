@@ -64,7 +64,7 @@ def _survivors(document: DocumentMutation) -> list[str]:
         if more > 0:
             lines.append(f"  and {more} more {pluralize('mutant', more)}: --format json lists all of them")
     if document.left_out:
-        lines += ["", "cases that mutants were not tried on:"]
+        lines += ["", "not tried:"]
         lines += [f"  {one_line(reason)}" for reason in document.left_out]
     return lines
 

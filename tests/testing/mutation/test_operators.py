@@ -14,6 +14,7 @@ from quire.engine.requests import HumanRequest
 from quire.plan.nodes import Plan
 from quire.source import Source
 from quire.testing.mutation.mutants import Mutant, mutants
+from quire.testing.mutation.operators import OPERATORS
 from quire.testing.pure_answers import WalkEnd
 from quire.values import Value
 
@@ -514,3 +515,17 @@ def test_ids_are_unique_and_the_same_every_time(text: str) -> None:
 
 def test_there_is_a_most() -> None:
     assert len(mutants(plan_of(PIPELINE), Source.of(PIPELINE), most=7)) == 7
+
+
+def test_every_operator_is_described_and_tried() -> None:
+    """The texts of this module have a mutant of each operator, but for one that needs knowledge."""
+    texts = (PLAYBOOK, CONTEXT, PIPELINE, CALLING, DIRECTIVE)
+    made = {one.operator for text in texts for one in mutants(plan_of(text), Source.of(text))}
+    assert made <= set(OPERATORS)
+    assert set(OPERATORS) - made == {"drop_knowledge"}
+
+
+def test_knowledge() -> None:
+    text = directive("main", meta="<context><system>house/style</system></context>")
+    mutant = mutant_of(text, "drop_knowledge:thread:system.house/style")
+    assert list(differences(plan_of(text), mutant.plan)) == ["body.steps[0].work.context.system"]

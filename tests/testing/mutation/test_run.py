@@ -79,3 +79,9 @@ def test_a_case_that_fails_on_the_document_itself_is_left_out() -> None:
 
 def test_a_document_without_mutants_has_all_of_them() -> None:
     assert run_mutants(PLAN, [], []).score == 1.0
+
+
+def test_there_is_a_limit_in_time() -> None:
+    cases = [BaselineCase("blind", lambda plan: False)]
+    report = run_mutants(PLAN, mutants(PLAN, SOURCE), cases, most_seconds=0.0)
+    assert (report.total, report.untried) == (0, len(mutants(PLAN, SOURCE)))

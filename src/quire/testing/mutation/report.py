@@ -126,6 +126,8 @@ def _summary(report: MutationReport, source: Source, test: str, pipeline: str) -
     )
     killed = frozenset(one.mutant.id for one in report.killed)
     left_out = tuple(f"{test}: {one}" for one in report.left_out)
+    if report.untried:
+        left_out = (*left_out, f"{test}: there was no time for {report.untried:,} more mutants")
     return DocumentMutation(source, killed, survivors, left_out, report.seconds, pipeline)
 
 

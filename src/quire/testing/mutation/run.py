@@ -7,7 +7,7 @@ unchanged document say nothing about mutants and are left out.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
 from msgspec import Struct
@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from quire.plan.nodes import Plan
     from quire.testing.mutation.mutants import Mutant
     from quire.testing.observation import Observation
+
+MOST_SECONDS = 120.0
+"""Time for the mutants of one document. A document that wants more is tested as far as this goes."""
 
 Judge: TypeAlias = "Callable[[Plan], bool]"
 """Runs a case on a plan. True if some expectation fails."""
@@ -61,6 +64,8 @@ class MutationReport(Struct, frozen=True):
     left_out: tuple[str, ...] = ()
     """Cases that fail on the unchanged document, or cannot be walked by hand, with the reason."""
     seconds: float = 0.0
+    untried: int = 0
+    """Mutants that there was no time for."""
 
     @property
     def total(self) -> int:
@@ -72,7 +77,9 @@ class MutationReport(Struct, frozen=True):
         return len(self.killed) / self.total if self.total else 1.0
 
 
-def run_mutants(plan: Plan, mutants: Iterable[Mutant], cases: Sequence[BaselineCase]) -> MutationReport:
+def run_mutants(
+    plan: Plan, mutants: Sequence[Mutant], cases: Sequence[BaselineCase], *, most_seconds: float = MOST_SECONDS
+) -> MutationReport:
     """Try every mutant on the cases, in their order, up to the first that notices it."""
     began = time.perf_counter()
     usable: list[BaselineCase] = []
@@ -84,7 +91,11 @@ def run_mutants(plan: Plan, mutants: Iterable[Mutant], cases: Sequence[BaselineC
             usable.append(case)
     killed: list[Killed] = []
     survivors: list[Survivor] = []
-    for mutant in mutants:
+    untried = 0
+    for number, mutant in enumerate(mutants):
+        if time.perf_counter() - began > most_seconds:
+            untried = len(mutants) - number
+            break
         found = next((case.name for case in usable if case.notices(mutant.plan)), None)
         if found is None:
             survivors.append(_survivor(plan, mutant, usable))
@@ -96,6 +107,7 @@ def run_mutants(plan: Plan, mutants: Iterable[Mutant], cases: Sequence[BaselineC
         tuple(case.name for case in usable),
         tuple(left_out),
         time.perf_counter() - began,
+        untried,
     )
 
 

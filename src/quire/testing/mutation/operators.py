@@ -1,0 +1,48 @@
+"""The operators of mutation: the changes that are made to documents, by the name that begins the id of a mutant."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+OPERATORS: Mapping[str, str] = {
+    "drop_step": "a step is not there",
+    "drop_question": "a question is not asked",
+    "drop_option": "an option of a question, or a value of a capture, is not there",
+    "drop_capture": "a result is not kept under its name",
+    "drop_reference": "a value is missing from a prompt, a question or an argument",
+    "drop_preamble": "the prompt before a step's own text is missing",
+    "drop_context": "a step sees all earlier results, not only those that it names",
+    "drop_system": "the system text is missing",
+    "drop_artifact": "the artifact is the last result, not the one that is named",
+    "drop_arm": "an arm, or a case of a `match`, is not there",
+    "swap_arms": "two arms have changed places",
+    "drop_branch": "a branch of a `parallel` is not there",
+    "negate_condition": "a condition, or that of a hook, is negated",
+    "change_condition": "a condition compares with another text",
+    "drop_condition": "a `when` is not there",
+    "change_argument": "an argument of a tool has another value",
+    "drop_pass": "a value is not passed to a callee",
+    "change_on_error": "a failure is dropped, ends the run, or is tried less often",
+    "drop_default": "the value in place of a failure, or of a missing key, is not there",
+    "drop_timeout": "a step may take any time",
+    "drop_max_items": "a list may have any length",
+    "change_max_items": "a list may have one item less",
+    "change_max": "a `repeat` goes one round less",
+    "change_on_max": "a `repeat` fails after its last round, or does not",
+    "change_comparison": "`<` is `<=`, `==` is `!=`, and so on",
+    "change_logic": "`and` is `or`, and the other way round",
+    "change_quantifier": "`all` is `any`, and the other way round",
+    "change_arithmetic": "`+` is `-`, `*` is `/`, and the other way round",
+    "change_constant": "a literal of an expression is another one",
+    "drop_not": "a `not` is not there",
+    "drop_filter": "a `filter` keeps everything",
+    "drop_schema": "a result or a reply may have any shape",
+    "make_optional": "a field of a schema, or an output of a directive, may be missing",
+    "drop_enum_value": "a value of an enum does not fit",
+    "drop_schema_limit": "a field has no limit or pattern",
+    "drop_permission": "a permission is not there",
+    "widen_permission": "a permission is `*`",
+    "drop_limit": "a limit of a thread is the default",
+    "drop_hook": "a hook is not there",
+    "drop_knowledge": "a text of the context is missing",
+}
