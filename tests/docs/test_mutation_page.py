@@ -1,4 +1,4 @@
-"""The page about mutants of documents: its example prints what it shows, its advice works, and its table is complete."""
+"""The page about mutants of documents: its example prints what it shows, its advice works, its table is complete."""
 
 from __future__ import annotations
 
