@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from msgspec.structs import replace
 from tests.engine.thread.crew import directive, give, ls
 from tests.testing.coverage.measured import Case, decisions, labels, missing, taken
@@ -13,6 +14,10 @@ from quire.source import Source
 from quire.testing.coverage.taken import watch, watched
 from quire.testing.pure_walk import run_pure
 
+CONTROL = (
+    '<action primary="execute" item_type="tool" item_id="rye/agent/threads/internal/control">'
+    '<param name="action">%s</param></action>'
+)
 HOOKS = """
 <hooks>
 <hook id="dear" event="directive_return">
@@ -68,6 +73,29 @@ def test_decisions_have_the_words_and_places_of_the_author() -> None:
     assert 'turns="3"' in lines["the limit turns is reached"]
 
 
+def test_tests_of_a_condition_have_places_of_their_own() -> None:
+    text = directive(
+        "main",
+        meta=f"""<hooks><hook id="h" event="after_step">
+<any>
+<condition path="a" op="eq" value="1" />
+<not>
+<condition path="b" op="exists" />
+<condition path="c" op="exists" />
+</not>
+</any>
+<condition path="d" op="exists" />
+{CONTROL % "continue"}</hook></hooks>""",
+    )
+    source = Source.of(text)
+    found = {one.label: source.position(one.span.start).line for one in decisions(text) if one.label.endswith("true")}
+    lines = {label.partition("`")[2].rpartition("`")[0]: line for label, line in found.items()}
+    first = text[: text.index("<any>")].count("\n") + 1
+    assert lines["any"] == first
+    assert (lines["a eq 1"], lines["b exists"], lines["c exists"]) == (first + 1, first + 3, first + 4)
+    assert lines["d exists"] == first + 7
+
+
 def test_grants_are_used_and_calls_are_refused() -> None:
     reads: Case = ({}, Scripted({"turn 1": [ls()], "turn 2": CHEAP}))
     assert missing(TEXT, "grants", reads) == ["rye.execute.tool.rye.file-system.write is used"]
@@ -94,6 +122,32 @@ def test_hooks_act_and_each_part_of_a_condition_is_seen_both_ways() -> None:
     ]
     without: Case = ({}, Scripted({"turn 1": [give(price=1)]}))
     assert missing(TEXT, "conditions", QUIET, retried, without) == []
+
+
+ASKING = directive(
+    "main",
+    meta=f"""<limits turns="1" /><hooks>
+<hook id="sure" event="directive_return">
+<condition path="outputs.price" op="gt" value="9" />{CONTROL % "suspend"}</hook>
+<hook id="more" event="limit">{CONTROL % "escalate"}</hook>
+</hooks>""",
+    permissions="<execute><tool>rye.file-system.read</tool></execute>",
+    more="<outputs><output name='price' type='number'>p</output></outputs>",
+)
+
+
+@pytest.mark.parametrize(
+    ("answers", "left"),
+    [
+        ({"turn 1": "yes"}, ["sure answered no", "more answered with a higher limit", "more answered no"]),
+        ({"turn 1": "no"}, ["sure answered yes", "more answered with a higher limit", "more answered no"]),
+        ({"turn 2": "5"}, ["sure answered yes", "sure answered no", "more answered no"]),
+        ({"turn 2": "no"}, ["sure answered yes", "sure answered no", "more answered with a higher limit"]),
+    ],
+)
+def test_a_hook_may_ask_a_person(answers: dict[str, str], left: list[str]) -> None:
+    replies = {"turn 1": [give(price=10)] if "turn 1" in answers else [ls()], "turn 2": [give(price=1)]}
+    assert missing(ASKING, "answers", ({}, Scripted(replies, people=answers))) == [f"hook {one}" for one in left]
 
 
 def test_hooks_of_an_ancestor_belong_to_its_own_file() -> None:

@@ -3,10 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Literal, cast
+from typing import TYPE_CHECKING, Literal, assert_never, cast
 
-from quire.plan.pipeline_work import Agent, Fold, ForEach, Formula, Invoke, OnError, Parallel, Repeat, Select
+from quire.plan.built_in_tools import ASK
+from quire.plan.nodes import Think, UseTool
+from quire.plan.pipeline_work import (
+    Agent,
+    Block,
+    Call,
+    Fail,
+    Fold,
+    ForEach,
+    Formula,
+    Invoke,
+    OnError,
+    Parallel,
+    Repeat,
+    Select,
+    Stop,
+    Transform,
+)
 from quire.plan.pipeline_work import Literal as LiteralValue
+from quire.plan.thread import Thread
 from quire.source import Source, Span
 from quire.testing.coverage.decisions import Decision, Kind
 from quire.testing.coverage.expression_parts import boolean_parts
@@ -58,8 +76,13 @@ class _Step:
                 yield self._decision("fans", "ended", "max", f"{rounds} used up", self._at("max"))
             case Agent():
                 yield from self._agent(work)
-            case Invoke(tool="ask"):
-                yield from self._question(work)
+            case Invoke():
+                if work.tool == ASK:
+                    yield from self._question(work)
+            case Transform() | Call() | Block() | Fail() | Stop() | Think() | UseTool() | Thread() | None:
+                pass
+            case _:
+                assert_never(work)
         yield from self._conditions()
 
     def _decision(self, kind: Kind, choice: str, way: str, words: str, span: Span | None = None) -> Decision:

@@ -7,12 +7,27 @@ steps are the same for the decisions of a document and for the plan that is watc
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, assert_never
 
 from msgspec.structs import replace
 
-from quire.plan.nodes import Sequence, Step, Work
-from quire.plan.pipeline_work import Block, Call, Fold, ForEach, Formula, Parallel, Repeat, Select
+from quire.plan.nodes import Sequence, Step, Think, UseTool, Work
+from quire.plan.pipeline_work import (
+    Agent,
+    Block,
+    Call,
+    Fail,
+    Fold,
+    ForEach,
+    Formula,
+    Invoke,
+    Parallel,
+    Repeat,
+    Select,
+    Stop,
+    Transform,
+)
+from quire.plan.thread import Thread
 
 ChangeFormula: TypeAlias = Callable[[str, Formula], Formula]
 """Receives the role of an expression and returns the expression to use in its place."""
@@ -83,7 +98,10 @@ def with_inner_steps(work: Work | None, path: str, change: ChangeStep) -> Work |
         case Parallel():
             branches = tuple((name, change(f"{path}/parallel[{name}]", one)) for name, one in work.branches)
             return replace(work, branches=branches, collect=change(f"{path}/collect", work.collect))
-    return work
+        case Transform() | Invoke() | Agent() | Call() | Fail() | Stop() | Think() | UseTool() | Thread() | None:
+            return work
+        case _:
+            assert_never(work)
 
 
 def _target(target: Call | Block, prefix: str, change: ChangeStep) -> Call | Block:

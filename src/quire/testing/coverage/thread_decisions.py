@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from quire.formats.directive.parse import parse
+from quire.formats.directive.syntax import Combined, Condition
 from quire.plan.thread import THREAD_PATH, Hook, HookAction
 from quire.plan.vocabulary import CONTROL, HOOK_EVENTS, LIMIT_ALIASES
 from quire.testing.coverage.decisions import Decision
@@ -14,7 +15,7 @@ from quire.values import Value, encode
 from quire.wording import cut
 
 if TYPE_CHECKING:
-    from quire.formats.directive.syntax import Directive
+    from quire.formats.directive.syntax import Directive, Test
     from quire.plan.nodes import Plan
     from quire.plan.thread import Thread
     from quire.source import Source, Span
@@ -56,15 +57,27 @@ def _hook(number: int, hook: Hook, tree: Directive) -> Iterator[Decision]:
     if event is None or not event.sent:
         return  # it never happens here
     name = f"hook {hook.id or number} at {hook.event}"
-    written = tree.hooks[number - 1].actions if len(tree.hooks) >= number else ()
+    own = tree.hooks[number - 1] if len(tree.hooks) >= number else None
+    written = own.actions if own else ()
     for index, action in enumerate(hook.actions, 1):
         span = written[index - 1].span if len(written) >= index else hook.span
         label = f"{name}: {_words(action)}"
         yield Decision("hooks", THREAD_PATH, f"hook[{number}]/action[{index}]", "done", label, span)
+    if any(asks(action) for action in hook.actions):
+        for way in ("yes", "no") if hook.event != "limit" else ("more", "no"):
+            label = f"hook {hook.id or number} answered {'with a higher limit' if way == 'more' else way}"
+            yield Decision("answers", THREAD_PATH, f"hook[{number}]/ask", way, label, hook.span)
+    places = list(_places(own.tests, own.span)) if own else []
     for index, test in enumerate(condition_parts(hook.condition), 1):
+        span = places[index - 1] if len(places) >= index else hook.span
         for way in ("true", "false"):
             label = f"{name}: `{_written(test)}` {way}"
-            yield Decision("conditions", THREAD_PATH, f"hook[{number}]/if[{index}]", way, label, hook.span)
+            yield Decision("conditions", THREAD_PATH, f"hook[{number}]/if[{index}]", way, label, span)
+
+
+def asks(action: HookAction) -> bool:
+    """Tell whether an action of a hook asks a person how the thread goes on."""
+    return canonical(action.item_id) == CONTROL and dict(action.parameters).get("action") in ("escalate", "suspend")
 
 
 def _words(action: HookAction) -> str:
@@ -88,6 +101,24 @@ def condition_parts(condition: Mapping[str, Value]) -> list[Mapping[str, Value]]
             found.append(part)
         stack.extend(reversed([*combined, *([part["not"]] if "not" in part else [])]))
     return found
+
+
+def _places(tests: Sequence[Test], around: Span) -> Iterator[Span]:
+    """Yield the places of the tests of a hook, in the order of `condition_parts`. Several tests are an `all`."""
+    if len(tests) > 1:
+        yield around
+    for test in tests:
+        yield from _places_of(test)
+
+
+def _places_of(test: Test) -> Iterator[Span]:
+    if isinstance(test, Combined) and test.kind == "not":
+        yield from _places(test.parts, test.span)
+        return
+    if isinstance(test, Condition) or test.parts:
+        yield test.span
+    for part in test.parts if isinstance(test, Combined) else ():
+        yield from _places_of(part)
 
 
 def _listed(value: Value) -> list[Value]:

@@ -16,16 +16,17 @@ from quire.engine.thread_progress import thread_of
 from quire.patterns import late_pattern
 from quire.plan.built_in_tools import ASK
 from quire.plan.thread import THREAD_PATH, Hook
-from quire.testing.coverage.thread_decisions import condition_parts, counted_limits
+from quire.testing.coverage.thread_decisions import asks, condition_parts, counted_limits
 from quire.testing.coverage.watched_document import WatchedDocument
 from quire.trust.capabilities import Grants, Primary
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     from quire.engine.interpreter.thread.compose import Bundle
     from quire.engine.interpreter.thread.setup import Setup
     from quire.engine.pure_work import PureWork
+    from quire.engine.records import EffectRecord
     from quire.engine.requests import Emit, HumanRequest, Load, Recorded, ToolRequest, Walk
     from quire.errors import StepFailed
     from quire.plan.thread import Thread
@@ -46,6 +47,13 @@ class WatchedThread(WatchedDocument):
         self._limits = counted_limits(thread)
         self._grants = [Grants.of((one.capability,)) for one in thread.permissions]
         self._own: dict[tuple[str, int], int] = {}
+        """The numbers of the directive's own hooks, by the event and their number at it."""
+        self._asking: dict[str, int] = {}
+        """The hook that asks a person, by the place of its event in the run."""
+
+    def begin(self, records: Iterable[EffectRecord] = ()) -> None:
+        super().begin(records)
+        self._asking.clear()
 
     def walk(self, start: PureStart, work: PureWork) -> Walk:
         return interpret_directive(self._watched(start.thread(work), start.environment.bundles[""]))
@@ -99,7 +107,10 @@ class WatchedThread(WatchedDocument):
                 found = _ACTION.search(event.path)
                 number = self._own.get((found[1], int(found[2]))) if found else None
                 if found and number is not None:
-                    self.take("hooks", THREAD_PATH, f"hook[{number}]/action[{int(found[3] or 0) + 1}]", "done")
+                    index = int(found[3] or 0)
+                    self.take("hooks", THREAD_PATH, f"hook[{number}]/action[{index + 1}]", "done")
+                    if asks(self._thread.hooks[number - 1].actions[index]):
+                        self._asking.setdefault(event.path[: found.start()], number)
             case "tool_called":
                 self._use("execute", "tool", str(event.data.get("tool", "")))
             case "tool_told" if event.data.get("kind") == "denied":
@@ -134,8 +145,15 @@ class WatchedThread(WatchedDocument):
             self._use("execute", item_type, item_id)
 
     def answered(self, request: HumanRequest, answer: str) -> None:
-        if request.explicit and thread_of(request.path) == THREAD_PATH:
+        if thread_of(request.path) != THREAD_PATH:
+            return
+        if request.explicit:
             self._use("execute", "tool", ASK)
+            return
+        number = self._asking.get(request.path.rpartition("/ask")[0])
+        if number is not None:
+            limit = self._thread.hooks[number - 1].event == "limit"
+            self.take("answers", THREAD_PATH, f"hook[{number}]/ask", _way(answer, limit))
 
     def _use(self, primary: Primary, item_type: str, item_id: str) -> None:
         if _NOTHING.allows(primary, item_type, item_id):
@@ -143,6 +161,13 @@ class WatchedThread(WatchedDocument):
         for number, grant in enumerate(self._grants, 1):
             if grant.allows(primary, item_type, item_id):
                 self.take("grants", THREAD_PATH, f"grant[{number}]", "used")
+
+
+def _way(answer: str, limit: bool) -> str:
+    """Return the decision that an answer is. At a limit, an answer that is not a number is asked for again."""
+    if not limit:
+        return answer
+    return "no" if answer.strip().lower() in ("", "n", "no") else "more"
 
 
 def _first_own(hooks: tuple[Hook, ...], own: tuple[Hook, ...]) -> int:
