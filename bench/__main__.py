@@ -26,6 +26,7 @@ BENCHES = (
     "authoring",
     "langgraph_peer",
     "document_tests",
+    "document_suite",
 )
 
 
