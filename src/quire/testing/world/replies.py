@@ -106,9 +106,12 @@ class Replies:
         return [one.entry for one in self._uses if not one.entry.shared and not one.entry.is_default and one.left]
 
     def nearest(self, asked: ModelAsked) -> tuple[Entry, str] | None:
-        """Return the entry that comes closest to answering a call, and the reason why it does not."""
+        """Return the entry that comes closest to answering a call, and the reason why it does not. An entry that is
+        only for another step is not close."""
         best: tuple[int, Entry, str] | None = None
         for uses in self._uses:
+            if uses.entry.step and not is_named(asked.way, (uses.entry.step,)):
+                continue
             reasons = self._misfits(uses.entry, asked)
             if not reasons and uses.left == 0:
                 reasons = ["it was used already" if uses.entry.times == 1 else f"it was used {uses.answered} times"]
