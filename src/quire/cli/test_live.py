@@ -60,7 +60,7 @@ def live_options(function: F) -> F:
             **_aside(require_text),
             multiple=True,
             metavar="MODEL",
-            help="With --live: on this model.",
+            help="With --live or --record: on this model.",
         ),
         click.option(
             "--repeat",
@@ -69,7 +69,10 @@ def live_options(function: F) -> F:
             help="With --live or --calibrate: try each row so often.",
         ),
         click.option(
-            "--budget", **_aside(type=Amount(min=0)), metavar="USD", help="With --live: never spend more than this."
+            "--budget",
+            **_aside(type=Amount(min=0)),
+            metavar="USD",
+            help="Never spend more than this, with --live, --calibrate or --record.",
         ),
         click.option("--each", **_aside(type=file), metavar="FILE", help="With --live: use the rows of this file."),
         click.option(

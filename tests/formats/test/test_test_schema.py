@@ -38,6 +38,7 @@ KEYS = {
     "$defs/act/properties/fork": acts.FORK_KEYS,
     "$defs/case/properties/live": acts.LIVE_KEYS,
     "$defs/case/properties/live/properties/judge/oneOf/1": acts.JUDGE_KEYS,
+    "$defs/case/properties/live/properties/similar": acts.SIMILAR_KEYS,
     "$defs/expect": expected.SUBJECTS,
     "$defs/expect/properties/used": expected.USED,
     "$defs/matcher": expected.TESTS,

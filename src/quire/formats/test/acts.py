@@ -20,6 +20,7 @@ ACT_KEYS = (*KINDS, "model", "tools", "expect")
 RESUME_KEYS = ("set", "limit", "budget", "model")
 FORK_KEYS = ("from", "set")
 LIVE_KEYS = ("pass", "repeat", "judge", "similar", "cost", "seconds", "tools")
+SIMILAR_KEYS = ("to", "least")
 JUDGE_KEYS = ("rubric",)
 ROW_FILES = (".csv", ".jsonl")
 
@@ -147,12 +148,24 @@ def read_live(fields: TestFields, entry: Entry) -> Live | None:
         fields.number(one, "pass", 1) if (one := get("pass")) else None,
         fields.count(one, "repeat") if (one := get("repeat")) else None,
         _judge(fields, one) if (one := get("judge")) else None,
-        fields.values(one, "similar") if (one := get("similar")) else {},
+        _similar(fields, one) if (one := get("similar")) else {},
         fields.number(one, "cost") if (one := get("cost")) else None,
         fields.number(one, "seconds") if (one := get("seconds")) else None,
         cast('Literal["scripted", "real"]', tools or "scripted"),
         entry.key.span,
     )
+
+
+def _similar(fields: TestFields, entry: Entry) -> dict[str, Value]:
+    node = fields.mapping(entry, "similar")
+    if node is None:
+        return {}
+    entries = fields.keys(node, SIMILAR_KEYS, "similar")
+    if "to" not in entries:
+        fields.missing("similar needs a text to compare with", node, entries, "write {to: TEXT, least: 0.7}")
+        return {}
+    least = fields.number(one, "least", 1) if (one := entries.get("least")) else None
+    return {"to": fields.text(entries["to"], "to") or "", "least": 0.7 if least is None else least}
 
 
 def _judge(fields: TestFields, entry: Entry) -> Judge | None:

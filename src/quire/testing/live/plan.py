@@ -17,7 +17,7 @@ from quire.formats.test.syntax import Live, Rows
 from quire.source import MAX_TEST_BYTES, read_source
 from quire.testing.case_rows import CaseRow, expand
 from quire.testing.document_under_test import open_document
-from quire.testing.live.graders import grades_something, similar_of
+from quire.testing.live.graders import grades_something
 from quire.testing.live.judge_file import Judge, load_judge
 from quire.testing.live.judge_seat import JudgeSeat, JudgeSeats
 from quire.testing.live.purse import require_price
@@ -195,7 +195,6 @@ def _live_case(path: str, case: Case, file: TestFile, bench: Bench, options: Liv
     repeats = options.repeat or live.repeat or 1
     if repeats > MOST_REPEATS:
         raise CannotStart(f"{path}: {case.name}: {repeats:,} repeats are more than {MOST_REPEATS:,}")
-    similar_of(live)
     if options.each is not None and case.rows is not None:
         listed = tuple(dict(row.values) for row in read_rows(options.each.parent, options.each.name))
         case = replace(case, rows=Rows(rows=listed, matrix=case.rows.matrix, span=case.rows.span))
