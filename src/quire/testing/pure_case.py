@@ -16,6 +16,7 @@ from quire.engine.events import replayed_event
 from quire.engine.progress import Progress
 from quire.formats.test.syntax import ActKind
 from quire.testing.case_run import CaseRun
+from quire.testing.cassettes.player import CassettePlayer
 from quire.testing.expectations import Judging, always, judge
 from quire.testing.leftovers import leftovers
 from quire.testing.pure_answers import WalkLimits
@@ -120,6 +121,8 @@ class PureCase:
                 problems += judge(act.expect, Judging(seen, act.span, row, snapshots))
         if self._file.always:
             problems += always(self._file.always, Judging(seen, case.span, row))
+        if self._bench.cassettes is not None and isinstance(run.world.model, CassettePlayer):
+            problems = self._bench.cassettes.problems(run.world.model, case.span, problems)
         return leftovers(run.world, case, problems, complete=complete)
 
 

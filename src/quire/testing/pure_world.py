@@ -9,13 +9,15 @@ from __future__ import annotations
 from collections.abc import Coroutine
 from typing import TYPE_CHECKING, Any, TypeVar, assert_never
 
+from quire.engine.ports import ModelCall, smallest
 from quire.engine.requests import Boundary, Failure, HumanRequest, Load, Meter, ModelRequest, Offer, ToolRequest
 from quire.errors import ModelFailed, Refused, StepFailed
 from quire.plan.ways import last_label
 from quire.runs.adapters import Unattended, option_by_number
 from quire.testing.observation import SeenPrompt, SeenQuestion
 from quire.testing.pure_answers import NO_METER, Performance
-from quire.testing.world.model import NAME, NO_REPLY, usage_of
+from quire.testing.world.model import NAME, NO_REPLY, CaseModel, usage_of
+from quire.testing.world.process import Died
 from quire.testing.world.replies import ModelAsked
 from quire.values import clean, copy
 
@@ -119,6 +121,8 @@ class WorldAnswers:
 
     def _model(self, request: ModelRequest) -> Performance | None:
         model = self.world.model
+        if type(model) is not CaseModel:
+            return self._other_model(model, request)
         messages = tuple((message.role, message.content) for message in request.messages)
         names = tuple(tool.name for tool in request.tools)
         seen = SeenPrompt(request.path, request.label, request.system, messages, names)
@@ -135,6 +139,25 @@ class WorldAnswers:
         if entry.error is not None:
             return Performance(meter=meter, failure=Failure(entry.error.kind, entry.error.message))
         return Performance(_reply(entry, request), meter)
+
+    def _other_model(self, model: CaseModel, request: ModelRequest) -> Performance | None:
+        """Ask a model that has more than a script, such as recorded replies."""
+        began = self._loop.time()
+        try:
+            reply = self._loop.run(model.complete(_call(request), lambda text: None))
+        except Died:
+            return None
+        value: dict[str, Value] = {
+            "text": clean(reply.text),
+            "model": reply.model,
+            "finish_reason": reply.finish_reason,
+        }
+        if reply.finish_reason == "length":
+            value["cut"] = True
+        if reply.uses:
+            value["uses"] = copy([use.as_record() for use in reply.uses])
+        used = reply.usage
+        return Performance(value, Meter(used.input_tokens, used.output_tokens, used.cost, self._loop.time() - began))
 
     def _ask(self, request: HumanRequest) -> Performance | None:
         if self._unattended:
@@ -161,6 +184,25 @@ def _reply(entry: Entry, request: ModelRequest) -> dict[str, Value]:
         earlier = sum(len(message.uses) for message in request.messages)
         value["uses"] = [[f"call_{earlier + at}", name, copy(given)] for at, (name, given) in enumerate(entry.calls, 1)]
     return value
+
+
+def _call(request: ModelRequest) -> ModelCall:
+    return ModelCall(
+        request.system,
+        request.messages,
+        request.closing,
+        max_tokens=smallest(request.max_tokens, request.bounds.tokens if request.bounds else None),
+        temperature=request.temperature,
+        reasoning=request.reasoning,
+        timeout=request.timeout,
+        schema=request.schema,
+        tools=request.tools,
+        run="run",
+        label=request.label,
+        path=request.path,
+        identity=request.identity,
+        allow=request.allow,
+    )
 
 
 def _question(request: HumanRequest) -> Question:

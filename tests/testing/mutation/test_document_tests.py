@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 from tests.testing.bench import run
+from tests.testing.cassettes.test_player import TEST as CASSETTE
+from tests.testing.cassettes.test_player import known, record, taped
 from tests.testing.test_pure_case import BOARD, FILES, TIDY
 
 from quire.errors import CannotStart
@@ -13,6 +15,8 @@ from quire.formats.test.parse import parse
 from quire.source import Source, read_source
 from quire.testing.mutation.document_tests import mutate
 from quire.testing.mutation.run import MutationReport
+
+__all__ = ["known"]
 
 TAGLINE = """
 defaults:
@@ -115,3 +119,12 @@ def _snapshots(folder: Path, test: str) -> str:
 def test_a_file_with_errors_cannot_be_mutated() -> None:
     with pytest.raises(CannotStart):
         mutate(parse(Source.of("cases: 5", "x.test.yaml")))
+
+
+def test_recorded_replies_notice_every_changed_prompt(tmp_path: Path, known: dict[str, str]) -> None:
+    first, second = known
+    record(tmp_path, [taped(first, '{"best": "Bread."}', known[first]), taped(second, "Bread!", known[second])])
+    report = mutated(tmp_path, "tagline", CASSETTE)
+    assert report.left_out == ()
+    noticed = {one.mutant.id for one in report.killed}
+    assert {"drop_system", "drop_reference:1:product", "drop_reference:1:tone", "drop_reference:3a:best"} <= noticed

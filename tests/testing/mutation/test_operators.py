@@ -491,6 +491,11 @@ def _own_place(found: set[str]) -> str:
         ("pipeline: p\nsteps:\n- transform: {value: \"'a' + 'b'\"}\n", "change_arithmetic"),
         ("pipeline: p\nsteps:\n- transform: {value: 'null'}\n", "change_constant"),
         (
+            "pipeline: p\ndialect: quire\nsteps:\n- tool: {name: t, on_error: continue, default: 'null'}\n",
+            "drop_default",
+        ),
+        ("# P\n\n## STEP 1: A\n\nSay.\n\n@output(a)\n\n## STEP 2: B\n\n@context(a)\n\nSay.\n", "drop_context"),
+        (
             "schema: Note\nfields: {text: {type: string}}\n---\npipeline: p\nsteps:\n- transform: {value: '1'}\n",
             "make_optional",
         ),

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
+from quire.expr.syntax import Constant
 from quire.plan.built_in_tools import ASK
 from quire.plan.nodes import Plan, Reference, Step, Template
 from quire.plan.pipeline_work import (
@@ -137,7 +138,7 @@ def _guard(site: Site, guard: Guard) -> Iterator[Edit]:
             yield Edit(
                 "change_on_error", detail, sentence, changed(on_error=policy), _policy_kill(guard.on_error), span
             )
-    if guard.default is not None and guard.goes_on:
+    if guard.default is not None and guard.goes_on and not _is_null(guard.default):
         sentence = f"drops the default of {site.name}"
         span = site.find("default")
         kill = replace(result_kill(step), fresh=True)
@@ -145,6 +146,11 @@ def _guard(site: Site, guard: Guard) -> Iterator[Edit]:
     if guard.timeout is not None:
         sentence = f"drops the timeout of {site.name}"
         yield Edit("drop_timeout", "", sentence, changed(timeout=None), _timeout_kill(guard), site.find("timeout"))
+
+
+def _is_null(formula: Formula) -> bool:
+    root = formula.compiled.expression.root
+    return isinstance(root, Constant) and root.value is None
 
 
 def _policy_kill(on_error: OnError) -> Kill:

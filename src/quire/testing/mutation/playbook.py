@@ -1,8 +1,8 @@
 """Edits of the steps of playbooks: questions, prompts, captures, arms and arguments of tools.
 
 Known equivalences, for which no edit is made: a capture whose name nothing reads, two arms with the same steps, a
-context that is not restricted, and a system text that is blank. A name counts as read if a prompt comes from outside,
-since its text may refer to it.
+context that leaves no earlier result out, and a system text that is blank. A name counts as read if a prompt comes from
+outside, since its text may refer to it.
 """
 
 from __future__ import annotations
@@ -108,7 +108,7 @@ def _think(site: Site, work: Think) -> Iterator[Edit]:
             Kill("prompts", label, name),
             site.find("@prompt"),
         )
-    if work.context is not None:
+    if work.context is not None and _hides_something(site, work.context):
         yield Edit(
             "drop_context",
             "",
@@ -117,6 +117,17 @@ def _think(site: Site, work: Think) -> Iterator[Edit]:
             Kill("prompts", label, absent=True),
             site.find("@context"),
         )
+
+
+def _hides_something(site: Site, names: tuple[str, ...]) -> bool:
+    """Tell whether a context leaves out some result of the steps before."""
+    for path, step in site.plan.steps():
+        if path == site.path:
+            return False
+        has_result = step.ask is not None or isinstance(step.work, Think | UseTool)
+        if has_result and (step.capture is None or step.capture.name not in names):
+            return True
+    return False
 
 
 def _capture(site: Site, capture: Capture) -> Iterator[Edit]:

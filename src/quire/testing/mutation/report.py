@@ -90,17 +90,14 @@ def mutate_file(path: str) -> DocumentMutation | None:
     Running the file reports why it cannot.
     """
     from quire.formats.test.parse import parse
-    from quire.testing.document_under_test import open_document
-    from quire.testing.mutation.document_tests import mutate
+    from quire.testing.mutation.document_tests import mutate_opened, opened
 
     try:
-        reading = parse(read_source(Path(path), limit=MAX_TEST_BYTES))
-        if reading.file is None:
-            return None
-        document = open_document(reading.source, reading.file).document
-        report = mutate(reading)
+        test = opened(parse(read_source(Path(path), limit=MAX_TEST_BYTES)))
+        report = mutate_opened(test)
     except QuireError:
         return None
+    document = test.bench.document
     source = document.source
     named = Source(_shown(source.name), source.text, source.stored)
     return _summary(report, named, _shown(path), document.declared)
