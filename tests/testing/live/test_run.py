@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import json
 import shutil
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.models.conftest import Stub, stub
+from tests.testing.bench import TAGLINE, TIDY
 
 from quire.display.test_live import announcement_line, report_json
 from quire.errors import CannotStart
+from quire.models.retry import Retrying
 from quire.testing.discovery import TestTarget
 from quire.testing.live.calibration import Calibration, store_calibration
 from quire.testing.live.judge_file import load_judge
@@ -63,7 +67,7 @@ class Place:
 
     def write(self, name: str, text: str) -> Path:
         path = self.folder / name
-        path.parent.mkdir(exist_ok=True)
+        path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
         return path
 
@@ -402,3 +406,74 @@ def test_real_tools_work_in_the_workspace(place: Place) -> None:
     )
     (score,) = place.run(model).scores
     assert score.passed == 0  # the scripted tool says something else
+
+
+def test_a_directive_works_with_the_files_of_its_case(place: Place) -> None:
+    """Twice at once: every try has a folder of its own, and the files in it are graded."""
+    place.write(".ai/directives/tidy.md", TIDY.lstrip("\n"))
+    place.write(
+        "capital.test.yaml",
+        """\
+        document: tidy
+        cases:
+          - name: sorts
+            files: {notes.txt: "b\\na\\n"}
+            inputs: {file: notes.txt}
+            model: [never asked]
+            expect:
+              outputs: {lines: 2}
+              files: {notes.txt: "a\\nb\\n"}
+              calls: {rye/file-system/write: 9}
+            live: {repeat: 2}
+        """.replace("\n        ", "\n").removeprefix("        "),
+    )
+    write = {"name": "rye_file_system_write", "input": {"path": "notes.txt", "content": "a\nb\n"}}
+    script = place.script(
+        "tidy.json",
+        *({"tool_calls": [write]} for _ in range(2)),
+        *({"tool_calls": [{"name": "directive_return", "input": {"lines": 2}}]} for _ in range(2)),
+    )
+    (score,) = place.run(script, at_once=2).scores
+    assert (score.passed, score.tried, score.problems) == (2, 2, ())
+    assert not (place.folder / "notes.txt").exists()
+
+
+def test_people_and_captures_of_a_playbook(place: Place) -> None:
+    place.write("tagline.playbook.md", TAGLINE.lstrip("\n"))
+    place.write(
+        "capital.test.yaml",
+        """\
+document: tagline.playbook.md
+cases:
+  - name: a yes polishes it
+    inputs: {product: a bakery, tone: dry}
+    answers: {"2": {answer: "yes", after: 30h}}
+    expect: {named: {best: {contains: Bread}}, output: {matches: "^Bread"}, asked: {"2": something else}}
+    live: {judge: tone.judge.yaml}
+""",
+    )
+    place.write("tone.judge.yaml", "rubric: Pass.\nreads: [inputs.product, named.best]\n")
+    model = place.script("tag.json", 'Three of them. {"best": "Bread."}', "Bread, then.")
+    judge = place.script("judge.json", {"contains": "| a bakery", "reply": '{"reason": "x", "verdict": "pass"}'})
+    (score,) = place.run(model, judge_model=judge).scores
+    assert (score.passed, score.problems, score.advice) == (1, (), (1, 0, 0))
+
+
+@pytest.mark.parametrize(
+    ("behaviour", "status"),
+    [
+        (lambda stub: lambda exchange: exchange.drop(), Status.UNVERIFIED),
+        (lambda stub: stub.refuse(500, "no"), Status.UNVERIFIED),
+        (lambda stub: stub.refuse(200, "<html>"), Status.FAILING),
+        (lambda stub: stub.say("x" * 4_100_000), Status.FAILING),
+    ],
+    ids=["hangs up", "is down", "is a web page", "never ends"],
+)
+def test_a_service_that_misbehaves(
+    place: Place, stub: Stub, monkeypatch: pytest.MonkeyPatch, behaviour: Callable[[Stub], Any], status: Status
+) -> None:
+    """The test comes to an end, and says whether the model or its service is at fault."""
+    monkeypatch.setitem(Retrying.__init__.__kwdefaults__ or {}, "backoff", (0.0,))
+    stub.behaviours = [behaviour(stub)]
+    report = place.run(stub.spec, at_once=1, repeat=1)
+    assert [one.status for one in report.scores] == [status]
