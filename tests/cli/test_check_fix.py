@@ -102,8 +102,8 @@ PIPELINES = {
     "PL202": (PIPELINE + "  - agent: {prompt: 'Sum up { ctx.doc }.'}\n", "Sum up {ctx.doc}."),
 }  # fmt: skip
 TESTS = {
-    "TS001": ("document: a.yaml\ncases:\n  - {name: a, expect: {status: complete}}\n", "status: completed"),
-    "TS002": ("document: a.yaml\ncases:\n  - {name: a, expct: {output: x}}\n", "expect: {output: x}"),
+    "TS001": ("cases:\n  - {name: a, expect: {status: complete}}\n", "status: completed"),
+    "TS002": ("cases:\n  - {name: a, expct: {output: x}}\n", "expect: {output: x}"),
 }
 ROWS = [
     *((code, "a.playbook.md", *row) for code, row in PLAYBOOKS.items()),

@@ -27,6 +27,29 @@ def test_findings_are_printed(argument: str, here: Path, capsys: pytest.CaptureF
     assert "TS002" in out and "x.test.yaml:3:5" in out and "did you mean expect?" in out
 
 
+DOCUMENTS = {
+    "document: y.yaml\n": ("TS003", "there is no document y.yaml"),
+    "document: ../y.yaml\n": ("TS003", "there is no document ../y.yaml"),
+    'defaults: {model: {"9": x}}\n': ("TS005", 'there is no step "9"'),
+}
+
+
+@pytest.mark.parametrize("head", DOCUMENTS)
+def test_the_document_is_looked_at(head: str, here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    code, message = DOCUMENTS[head]
+    (here / "x.test.yaml").write_text(f"{head}cases: [{{name: a, expect: {{output: x}}}}]\n")
+    assert main(["check", "x.test.yaml"]) == 1
+    out = capsys.readouterr().out
+    assert code in out and message in out
+
+
+def test_a_document_with_errors(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (here / "x.yaml").write_text("pipeline: x\nsteps: []\n")
+    (here / "x.test.yaml").write_text("cases: [{name: a, expect: {output: x}}]\n")
+    assert main(["check", "x.test.yaml"]) == 1
+    assert "x.yaml has errors" in capsys.readouterr().out
+
+
 def test_a_large_test_is_read(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (here / "x.test.yaml").write_text("cases: [{name: a}]\n#" + "x" * 300_000)
     assert main(["check", "x.test.yaml"]) == 0

@@ -131,10 +131,6 @@ FAILING = {
         ["TS110 the prompt of step 1: "],
     ),
     "a step that did not run": ('steps: {"3b": completed}', ['TS110 step 3b: it is "skipped"']),
-    "a step that is not there": (
-        "named: {bset: x}",
-        ["TS110 named.bset: it is not there; did you mean best?"],
-    ),
     "an expression": ('that: [!expr "named.best == inputs.tone"]', ["TS110 that: named.best == inputs.tone is false"]),
     "more than allowed": ("used: {model_calls: {most: 1}}", ["TS110 used.model_calls: 2 is more than 1"]),
     "a warning that never came": ("warnings: [{contains: x}]", ["TS110 warnings: there was no such warning"]),
@@ -164,8 +160,8 @@ SCRIPTS = {
         ["TS102 the model has no reply for step 3a"],
     ),
     "an answer that no question took": (
-        'answers: {"2": "yes", "3": "no"}\nmodel: {"3a": x}\nexpect: {output: x}',
-        ["TS103 no question took the answer to step 3"],
+        'answers: {"2": ["yes", "no"]}\nmodel: {"3a": x}\nexpect: {output: x}',
+        ["TS103 no question took the answer to step 2"],
     ),
     "an answer that is missing": (
         "expect: {named: {best: Bread.}}",
@@ -188,6 +184,19 @@ def test_scripts_that_do_not_fit(name: str, tmp_path: Path) -> None:
     found = told(only(run(tmp_path, "tagline", case(text))))
     assert len(found) == len(messages), found
     assert all(one.startswith(message) for one, message in zip(found, messages, strict=True)), found
+
+
+BEFORE = {
+    "a value that is not there": ("expect: {named: {bset: x}}", "TS014"),
+    "a step that is not there": ('expect: {steps: {"9": completed}}', "TS005"),
+    "a step that asks nothing": ('answers: {"2": "yes", "3a": "no"}', "TS007"),
+}
+
+
+@pytest.mark.parametrize("name", BEFORE)
+def test_mistakes_that_need_no_run(name: str, tmp_path: Path) -> None:
+    text, code = BEFORE[name]
+    assert [one.finding.code.id for one in run(tmp_path, "tagline", case(text)).problems] == [code]
 
 
 def test_a_failed_step_is_tried_again_by_a_resume(tmp_path: Path) -> None:

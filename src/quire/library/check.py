@@ -58,6 +58,8 @@ class DocumentCheck:
                 found = self.knowledge(source)
             case "pipeline":
                 found = self.pipeline(source)
+            case "test":
+                found = self.test(source)
             case "playbook" if self._portable or _CALL.search(source.text) or _PROMPT_FILE in source.text:
                 found = self.playbook(source)
             case _:
@@ -101,6 +103,14 @@ class DocumentCheck:
 
         found = place_of(Path(source.name), "knowledge")
         return check_knowledge(source, found[1] if found else None)
+
+    def test(self, source: Source) -> tuple[Diagnostic, ...]:
+        from quire.formats.test.parse import parse
+        from quire.library.tested_document import check_test
+
+        reading = parse(source)
+        found = check_test(source, reading.file, self._around(source)) if reading.file else []
+        return tuple(sorted((*reading.diagnostics, *found), key=lambda one: one.span.start))
 
     def _around(self, source: Source) -> Snapshot:
         """Return the library of the workspace that a run of a playbook or a pipeline would have."""

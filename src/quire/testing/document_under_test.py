@@ -6,10 +6,8 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from quire.errors import CannotStart
-from quire.formats.test.syntax import SUFFIX
-from quire.library.document import Document, load
 from quire.library.library import Library
+from quire.library.tested_document import find_tested
 from quire.source import real_path
 from quire.testing.case_run import Bench
 from quire.testing.virtual_loop import VirtualLoop
@@ -20,37 +18,14 @@ if TYPE_CHECKING:
     from quire.source import Source
     from quire.workspace.settings import Settings
 
-ENDINGS = (".playbook.md", ".yaml", ".yml", ".md")
-"""The endings of a document whose name is that of its test file, in the order in which they are tried."""
-
 
 def open_document(source: Source, file: TestFile, *, shell: bool = False) -> Bench:
     """Return the bench of a test file. Raises `QuireError` if its document cannot be found or read."""
     folder = real_path(Path(source.name)).parent
     settings = _settings(str(folder))
-    named = file.document.text if file.document else ""
-    document = find_document(folder, named or Path(source.name).name.removesuffix(SUFFIX), settings, exact=bool(named))
+    document = find_tested(source, file, Library(settings))
     document.runnable()
     return Bench(document, settings, folder, _loop(), shell)
-
-
-def find_document(folder: Path, name: str, settings: Settings, *, exact: bool) -> Document:
-    """Return the document that a test names by a path beside it, or by its name. Raises `CannotStart`.
-
-    Without a name in the test (`exact` is false), the endings of documents are tried.
-    """
-    tried = (name,) if exact else tuple(name + ending for ending in ENDINGS)
-    for one in tried:
-        path = folder / one
-        if path.is_file():
-            if not real_path(path).is_relative_to(settings.workspace.folder.resolve()):
-                raise CannotStart(f"{one} is outside of the workspace of the test")
-            return load(path)
-    found = Library(settings).find(name)
-    if found is not None:
-        return found
-    beside = ", ".join(tried)
-    raise CannotStart(f"there is no document {name}: neither {beside} beside the test, nor one with that name")
 
 
 @lru_cache(maxsize=8)

@@ -13,6 +13,8 @@ from msgspec.structs import replace
 from quire.diagnostics import Diagnostic, Severity
 from quire.errors import CannotStart, QuireError
 from quire.formats.test import codes
+from quire.library.library import Library
+from quire.library.tested_document import compare
 from quire.testing.case_rows import CaseRow, expand
 from quire.testing.case_run import Bench, CaseRun, Stage
 from quire.testing.cassettes.player import CassettePlayer, Cassettes
@@ -130,6 +132,7 @@ def open_test(reading: TestReading, options: FileOptions = EVERYTHING) -> OpenTe
         where = file.document.span if file.document else file.cases[0].span
         return FileResult(source.name, source, problems=(_cannot_start(error, where),))
     cases, problems = _wanted(file, bench, options.selection, source.name)
+    problems += [Problem(one) for one in compare(file, bench.document, Library(bench.settings))]
     try:
         kept = SnapshotFile.beside(source.name)
     except CannotStart as error:

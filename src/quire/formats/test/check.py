@@ -1,19 +1,243 @@
-"""Run all checks of a test file that need nothing but its text."""
+"""Check a test file: by its text alone, and against the plan of its document."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+from quire.diagnostics import Code, Diagnostic
+from quire.formats.test import codes as all_codes
 from quire.formats.test.codes import codes
+from quire.formats.test.document_steps import DocumentSteps
+from quire.formats.test.expected import Absent, Equal, Limit
+from quire.formats.test.fields import shown
 from quire.formats.test.parse import parse
+from quire.formats.test.syntax import Act, ActKind
+from quire.patterns import late_pattern
+from quire.plan.built_in_tools import ALIASES
+from quire.plan.nodes import UseTool
+from quire.plan.pipeline_work import Invoke
+from quire.wording import Suggestions, did_you_mean, first_of
 
 if TYPE_CHECKING:
-    from quire.diagnostics import Diagnostic
-    from quire.source import Source
+    from quire.formats.test.expected import Check, Expect
+    from quire.formats.test.syntax import Case, Entry, GivenAnswer, Script, Setting, TestFile, ToolScript
+    from quire.plan.nodes import Plan
+    from quire.source import Source, Span
 
-__all__ = ["check", "codes"]
+__all__ = ["check", "check_against", "codes"]
+
+_SEPARATORS = late_pattern(r"[/._-]+")
+_ROW = "{row."
+_PLACES = {"playbook": "named", "pipeline": "stores", "directive": "outputs"}
+"""The subject that has the values of each format."""
+_MOST_NAMED = 12
 
 
 def check(source: Source) -> tuple[Diagnostic, ...]:
-    """Return all findings about a test file."""
+    """Return all findings about the text of a test file."""
     return parse(source).diagnostics
+
+
+def check_against(
+    file: TestFile, plan: Plan, callees: Mapping[str, Plan], system: str | None = None
+) -> list[Diagnostic]:
+    """Return the findings that need the document of a test: names of steps, tools and values that it does not have.
+
+    `callees` are the documents that it can call, by name. `system` has the system texts of all profiles; without it,
+    texts that no prompt contains are not reported.
+    """
+    checks = _Checks(plan, callees, system)
+    for case in file.cases:
+        checks.case(case)
+    return sorted(checks.found.values(), key=lambda one: one.span.start)
+
+
+class _Checks:
+    def __init__(self, plan: Plan, callees: Mapping[str, Plan], system: str | None) -> None:
+        self.found: dict[tuple[str, int, str], Diagnostic] = {}
+        """By code, place and message: each case repeats the findings about the defaults."""
+        self._plan = plan
+        self._steps = DocumentSteps(plan, callees)
+        self._suggestions = Suggestions.wide()
+        self._at_a_time = self._steps.at_a_time()
+        self._tools = self._steps.tools()
+        self._system = system
+        self._prompts = self._steps.fixed_prompts() if system is not None else None
+
+    def _report(self, code: Code, message: str, span: Span, help: str = "") -> None:
+        self.found.setdefault((code.id, span.start, message), Diagnostic(code, message, span, "", help))
+
+    def case(self, case: Case) -> None:
+        setting = case.setting
+        self._script(setting.model, setting.spans, case)
+        self._answers(setting.answers, setting.spans, case)
+        self._tool_scripts(setting.tools, setting)
+        self._expect(case.expect, case)
+        for act in case.then:
+            if act.kind is ActKind.EDIT:
+                return  # the steps that come then are those of another text
+            self._act(act, case)
+
+    def _act(self, act: Act, case: Case) -> None:
+        self._script(act.model, {}, case)
+        self._answers(act.answers, {}, case)
+        self._tool_scripts(act.tools, None)
+        self._expect(act.expect, case)
+        label = act.options.get("from")
+        if act.kind is ActKind.FORK and isinstance(label, str):
+            self._known(label, act.span)
+
+    def _known(self, name: str, span: Span) -> bool:
+        """Tell whether a step is known, and report it otherwise."""
+        if self._steps.is_known(name):
+            return True
+        if self._plan.format == "directive":
+            self._report(all_codes.UNKNOWN_STEP, f"there is no step {shown(name)}", span, _TURNS)
+            return False
+        self._report(all_codes.UNKNOWN_STEP, f"there is no step {shown(name)}", span, self._instead(name))
+        return False
+
+    def _instead(self, name: str) -> str:
+        known = self._steps.names
+        listed = ", ".join(first_of(known, _MOST_NAMED))
+        return did_you_mean(self._suggestions.nearest(name, known), f"the steps are {listed}")
+
+    def _script(self, script: Script | None, spans: Mapping[str, Span], case: Case) -> None:
+        if script is None:
+            return
+        for entry in script.entries:
+            span = spans.get(f"model.{entry.step}", entry.span) if script.by_step else entry.span
+            if entry.step and self._known(entry.step, span) and not self._steps.asks_model(entry.step):
+                self._asks_no_model(entry.step, span)
+            if entry.contains:
+                self._contained(entry.contains, entry.span)
+        self._order(script)
+
+    def _asks_no_model(self, name: str, span: Span) -> None:
+        below = self._steps.asks_below(name)
+        help = f"steps inside of it that do: {', '.join(first_of(below, 5))}" if below else ""
+        self._report(all_codes.UNKNOWN_STEP, f"step {name} asks no model itself", span, help)
+
+    def _order(self, script: Script) -> None:
+        """Report replies in order that calls of a fan could get in any order."""
+        ordered = [entry for entry in script.entries if entry.in_order]
+        if all(_says_same(entry, ordered[0]) for entry in ordered):
+            return
+        named = {entry.step for entry in script.entries if entry.step}
+        free = [label for label in self._at_a_time if label not in named]
+        if free:
+            message = f"step {free[0]} asks the model several things at a time, so the order of replies is not decided"
+            help = f"write {{step: {free[0]}, item: 0, reply: …}}, or contains instead of item"
+            self._report(all_codes.ORDER_IN_FAN, message, ordered[0].span, help)
+
+    def _contained(self, text: str, span: Span) -> None:
+        if self._prompts is None or _ROW in text or text in (self._system or ""):
+            return
+        if not any(text in prompt for prompt in self._prompts):
+            message = f"no prompt of the document contains {shown(text)}"
+            self._report(all_codes.IMPOSSIBLE_CONTAINS, message, span, "its prompts are fixed texts without values")
+
+    def _answers(self, answers: Mapping[str, tuple[GivenAnswer, ...]], spans: Mapping[str, Span], case: Case) -> None:
+        for name, given in answers.items():
+            span = spans.get(f"answers.{name}") or (given[0].span if given else case.span)
+            self._asks(name, span, case)
+
+    def _asks(self, name: str, span: Span, case: Case) -> None:
+        """Report a step that never asks a person."""
+        if self._known(name, span) and not self._steps.asks_person(name) and not self._may_be_uncertain(name, case):
+            self._report(all_codes.NEVER_ASKS, f"step {name} never asks a person", span)
+
+    def _may_be_uncertain(self, name: str, case: Case) -> bool:
+        """Tell whether a run may ask what became of an effect that was under way when its process died."""
+        effects = any(isinstance(step.work, UseTool | Invoke) for step in self._steps.steps(name))
+        return effects and ("runs" in case.setting.config or bool(case.then))
+
+    def _tool_scripts(self, tools: Mapping[str, ToolScript], setting: Setting | None) -> None:
+        for name, script in tools.items():
+            span = setting.spans.get(f"tools.{name}", script.span) if setting else script.span
+            self._tool(name, span)
+
+    def _tool(self, name: str, span: Span) -> None:
+        if any(_is_same(name, tool) for tool in self._tools):
+            return
+        nearest = self._suggestions.nearest(name, self._tools)
+        if nearest is None and self._steps.models_call_tools():
+            return
+        if name in ALIASES.values() or (name in ALIASES and self._steps.models_call_tools()):
+            return
+        listed = f"it calls {', '.join(first_of(self._tools, _MOST_NAMED))}" if self._tools else "it calls no tools"
+        message = f"the document never calls the tool {shown(name)}"
+        self._report(all_codes.UNKNOWN_TOOL, message, span, did_you_mean(nearest, listed))
+
+    def _expect(self, expect: Expect | None, case: Case) -> None:
+        for check in expect.checks if expect else ():
+            if not check.name or isinstance(check.matcher, Absent):
+                continue
+            match check.subject:
+                case "steps":
+                    self._known(check.name, check.span)
+                case "prompts":
+                    if self._known(check.name, check.span) and self._never_prompts(check.name):
+                        self._asks_no_model(check.name, check.span)
+                case "asked":
+                    self._asks(check.name, check.span, case)
+                case "calls":
+                    if not _is_none(check):
+                        self._tool(check.name, check.span)
+                case "named" | "stores" | "outputs":
+                    self._made(check, case)
+
+    def _never_prompts(self, name: str) -> bool:
+        return not self._steps.asks_model(name) and not self._steps.asks_below(name) and not self._steps.is_open
+
+    def _made(self, check: Check, case: Case) -> None:
+        """Report a value that the document never makes."""
+        right = _PLACES[self._plan.format]
+        if check.subject != right:
+            message = f"a {self._plan.format} has no {check.subject}"
+            self._report(all_codes.NEVER_MADE, message, check.span, f"its values are in {right}")
+            return
+        known = self._values(case)
+        if known is None or check.name in known:
+            return
+        listed = f"it makes {', '.join(first_of(known, _MOST_NAMED))}" if known else "it gives no value a name"
+        message = f"the document never makes {shown(check.name)}"
+        help = did_you_mean(self._suggestions.nearest(check.name, known), listed)
+        self._report(all_codes.NEVER_MADE, message, check.span, help)
+
+    def _values(self, case: Case) -> list[str] | None:
+        """Return the names of the values that a run can have; None if they are not known before it."""
+        plan = self._plan
+        if plan.thread is not None:
+            named = [one.name for one in plan.thread.outputs]
+            return named if named and not plan.thread.extends else None
+        declared = [one.name for one in plan.declared or ()]
+        return [*plan.written, *(one.name for one in plan.inputs), *declared, *case.setting.inputs]
+
+
+_TURNS = "the steps of a directive are turn 1, turn 2, …"
+
+
+def _says_same(one: Entry, other: Entry) -> bool:
+    return (one.reply, one.calls, one.error, one.crash) == (other.reply, other.calls, other.error, other.crash)
+
+
+def _is_same(name: str, tool: str) -> bool:
+    """Tell whether two names may mean the same tool: names of servers and packages may be left out."""
+    one, other = _folded(name), _folded(tool)
+    return one[-len(other) :] == other or other[-len(one) :] == one
+
+
+def _folded(name: str) -> list[str]:
+    return [part for part in _SEPARATORS.split(ALIASES.get(name, name).lower()) if part]
+
+
+def _is_none(check: Check) -> bool:
+    """Tell whether a check says that a tool is not called."""
+    match check.matcher:
+        case Equal(value=value):
+            return value == 0
+        case Limit(bound=bound, least=least):
+            return not least and bound < 1
+    return False

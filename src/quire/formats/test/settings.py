@@ -34,7 +34,7 @@ SETTING_KEYS = (
 )
 ANSWER_KEYS = ("answer", "after", "by")
 FILE_KEYS = ("file",)
-_PLACED = ("inputs", "tools", "answers", "files", "limits", "config")
+_PLACED = ("inputs", "model", "tools", "answers", "files", "limits", "config")
 """The keys whose entries have positions of their own."""
 _T = TypeVar("_T")
 
@@ -160,7 +160,8 @@ def _spans(entries: Entries) -> dict[str, Span]:
         spans[key] = entry.key.span
         if key in _PLACED and isinstance(entry.value, Mapping):
             for one in entry.value.entries:
-                spans[f"{key}.{one.key.text}"] = one.key.span
+                name = typed_way(one.key.text) if key in ("model", "answers") else one.key.text
+                spans[f"{key}.{name}"] = one.key.span
     return spans
 
 

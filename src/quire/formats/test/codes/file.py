@@ -116,6 +116,15 @@ OUTSIDE = _error(
     "cases:\n  - name: reads\n    files: {../notes.txt: a}\n    expect: {output: a}",
     "cases:\n  - name: reads\n    files: {notes.txt: a}\n    expect: {output: a}",
 )
+NEVER_MADE = _error(
+    "TS014",
+    "never-made",
+    "An expectation about a value that the document never makes.",
+    "Values of playbooks are `named`, those of pipelines are in `stores`, those of directives are `outputs`. If it is\n"
+    "meant that the value is not there, write `{absent: true}`.",
+    "cases:\n  - name: greets\n    expect: {named: {bst: Bread.}}",
+    "cases:\n  - name: greets\n    expect: {named: {best: Bread.}}",
+)
 DRAFT = _error(
     "TS013",
     "draft",
