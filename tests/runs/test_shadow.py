@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from tests.runs.test_journals import JOURNALS
-from tests.runs.travel import Travel
+from tests.runs.travel import Travel, use
 
 from quire.engine.records import RunRow
 from quire.engine.requests import HumanRequest, ModelRequest, ToolRequest
@@ -214,6 +214,30 @@ async def test_edits_of_a_callee_are_seen(travel: Travel) -> None:
     assert found.new is not None and (found.new.request.label, found.new.what) == ("7", "prompt changed")
 
 
+async def test_values_that_a_person_set_in_a_callee_stay_there(travel: Travel) -> None:
+    travel.write(
+        "pipelines/n.yaml", 'pipeline: n\nsteps:\n- transform: {value: "1", output: n}\n- transform: {value: n}\n'
+    )
+    text = "pipeline: p\nsteps:\n- call: {pipeline: n, output: a}\n- call: {pipeline: n, output: b}\n"
+    travel.write("p.yaml", f"{text}- transform: {{value: '[a, b]'}}\n")
+    run, _ = await travel.run("p.yaml", {}, [], RunOptions(breakpoints=("2>1",)))
+    async with travel.runtime() as runtime:
+        await runtime.drive(run, overrides={"n": 41})
+        assert (await runtime.view(run)).value == [1, 41]
+    assert (await replayed(travel, run, "p.yaml")).verdict == "same"
+
+
+async def test_called_directives_that_may_not_run_here_are_taken_as_pinned(travel: Travel) -> None:
+    file = travel.folder / ".ai/directives/demo/child.md"
+    travel.write("p.yaml", "pipeline: p\nsteps:\n- call: {pipeline: child, pass: {who: \"'Cy'\"}}\n")
+    run, ended = await travel.run("p.yaml", {}, [use(("directive_return", {"said": "psst"}))])
+    assert str(ended.status) == "completed"
+    file.write_text(file.read_text().replace("Whisper", "Shout"))
+    assert (await replayed(travel, run, "p.yaml")).verdict == "same"
+    travel.sign(file)
+    assert (await replayed(travel, run, "p.yaml")).reason == "prompt changed"
+
+
 async def test_an_edited_prompt_file_is_seen(travel: Travel) -> None:
     run = await made(travel, "everything")
     travel.write("prompts/style.md", "Write in long words.")
@@ -240,6 +264,18 @@ async def test_a_run_that_waits_is_compared_with_where_it_waits(travel: Travel) 
     found = await replayed(travel, run, file)
     assert found.new is not None and isinstance(found.new.request, HumanRequest)
     assert (found.verdict, found.new.what) == ("new", "question changed")
+
+
+async def test_a_run_that_is_paused_rests_where_it_stands(travel: Travel) -> None:
+    text = "# Two\n\n## STEP 1: One\n\nOne.\n\n## STEP 2: Two\n\nTwo.\n"
+    travel.write("two.playbook.md", text)
+    run, ended = await travel.run("two.playbook.md", {}, ["x"], RunOptions(breakpoints=("1",)))
+    assert str(ended.status) == "paused"
+    assert (await replayed(travel, run, "two.playbook.md")).verdict == "same"
+    travel.write("two.playbook.md", text.replace("Two.", "Three."))
+    assert (await replayed(travel, run, "two.playbook.md")).verdict == "same"
+    travel.write("two.playbook.md", text.replace("One.", "None."))
+    assert (await replayed(travel, run, "two.playbook.md")).reason == "prompt changed"
 
 
 async def test_a_failure_that_does_not_happen_any_more(travel: Travel) -> None:

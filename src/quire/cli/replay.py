@@ -88,9 +88,11 @@ async def _found(runtime: Runtime, names: tuple[str, ...]) -> list[str]:
 
 async def _with_document(runtime: Runtime, names: tuple[str, ...], file: str, last: int | None, as_json: bool) -> int:
     from quire.display.replay_page import replay_data, replay_page
+    from quire.display.text import one_line
     from quire.runs.edited_document import EditedDocument
     from quire.runs.shadow import MOST_RUNS, replay_run, runs_of
 
+    runtime.notice = lambda line: click.echo(one_line(line), err=True)
     edited = EditedDocument(runtime, Path(file))
     if names:
         found = await _found(runtime, names)

@@ -15,8 +15,8 @@ from msgspec.structs import replace
 from quire.engine.inputs import complete_inputs, resolve_inputs
 from quire.engine.records import EffectRecord
 from quire.engine.request_hashes import request_hash
-from quire.errors import BadInputs, CannotStart, StepFailed
-from quire.library.callees import document_from_pin, pinned
+from quire.errors import BadInputs, CannotStart, Refused, StepFailed
+from quire.library.callees import called_names, document_from_pin, pinned
 from quire.library.document import Document, read
 from quire.library.step_models import choose_step_models, pinned_step_models, read_step_models
 from quire.library.texts import PromptLoader, read_prompt_files
@@ -149,9 +149,19 @@ class EditedDocument:
     def _called(self, plan: Plan, pins: PinnedState) -> Mapping[str, Callee]:
         key = (pins.declared, pins.one_model, pins.shelf)
         if key not in self._callees:
-            found = self._runtime.callees(one_model=pins.one_model, shelf=pins.shelf)
-            self._callees[key] = found.reachable(plan)
+            self._callees[key] = self._reachable(plan, pins)
         return self._callees[key]
+
+    def _reachable(self, plan: Plan, pins: PinnedState) -> Mapping[str, Callee]:
+        """Find the documents that a plan can call. Where they may not run here, as those of an imported run that others
+        signed, the pinned ones are taken."""
+        try:
+            return self._runtime.callees(one_model=pins.one_model, shelf=pins.shelf).reachable(plan)
+        except Refused as error:
+            if not set(called_names(plan)) <= set(pins.callees):
+                raise
+            self._runtime.notice(f"warning: the called documents are taken as the runs pinned them: {error}")
+            return {}
 
     def _prompt_files(self, document: Document, callees: Mapping[str, Callee]) -> Mapping[str, str]:
         if document.declared not in self._files:

@@ -135,7 +135,7 @@ async def replay_run(runtime: Runtime, run: str, edited: EditedDocument) -> Repl
     try:
         walked = await shadow(
             held.walk,
-            Recording(old.effects, old.replay.asked),
+            Recording.of(old.replay, old.effects),
             lambda: Progress.of(held.plan),
             edited.load,
             pure_work=runtime.settings.runs.pure_work,
@@ -173,9 +173,12 @@ def _reworded(old: RunView, walked: Shadow) -> Iterator[tuple[HumanRequest, Huma
 
 
 def _ends(old: RunView, new: RunOutcome) -> Iterator[Change]:
-    if old.row.status != new.status:
-        yield Change("status", "", str(old.row.status), str(new.status))
-    before, after = old.rest.failure, new.rest.failure
+    then = old.replay
+    status = Status.COMPLETED if then.finished else Status.FAILED if then.failure else old.row.status
+    if status != new.status:
+        yield Change("status", "", str(status), str(new.status))
+    before = Failure.of(then.failure) if then.failure else old.rest.failure
+    after = new.rest.failure
     if before != after and new.status is Status.FAILED:
         yield Change("error", "", before.message if before else None, after.message if after else None)
     if old.value != new.value:

@@ -39,6 +39,14 @@ class Recording(Struct, frozen=True):
 
     records: Sequence[EffectRecord]
     asked: Mapping[str, Effect]
+    stops: frozenset[str] = frozenset()
+    """The labels of the steps after which the run has been paused, and stands still."""
+
+    @classmethod
+    def of(cls, replayed: Replay, records: Sequence[EffectRecord]) -> Recording:
+        """Return the recording of a run that was replayed with these records."""
+        stops = frozenset(one.label for one in replayed.open if isinstance(one, Boundary))
+        return cls(records, replayed.asked, stops)
 
 
 class Shadow(Struct):
@@ -107,7 +115,10 @@ class ShadowJournal(Journal):
         return found
 
     def _without_record(self, request: Effect, digest: str) -> EffectRecord | None:
-        if waiting := self._unanswered.get(digest):
+        if isinstance(request, Boundary):
+            if request.label in self._old.stops:
+                self.waits.add(request.path)
+        elif waiting := self._unanswered.get(digest):
             self.waits.add(request.path)
             self._follow_move(request.path, waiting.pop(0))
         if isinstance(request, Halt):  # nothing is under way in a replay
@@ -152,7 +163,11 @@ class ShadowJournal(Journal):
                 return path
         if isinstance(request, ModelRequest) and request.known:
             return None
-        waiting = self._by_content.get((KINDS[type(request)], digest), ())
+        waiting: Iterable[str] = self._by_content.get((KINDS[type(request)], digest), ())
+        if isinstance(request, Boundary):  # its hash has only the last label of the way to its step
+            waiting = [
+                path for path in waiting if path in self._old.asked and self._old.asked[path].label == request.label
+            ]
         elsewhere = next((path for path in waiting if path in self._left), None)
         if elsewhere is not None or not isinstance(request, HumanRequest):
             return elsewhere
@@ -267,7 +282,7 @@ class FollowedJournal(ShadowJournal):
 
     def __init__(self, recording: Recording, replies: Mapping[str, EffectRecord], dropped: Iterable[str] = ()) -> None:
         records = [record for record in recording.records if record.kind != "model"]
-        super().__init__(Recording(records, recording.asked), lambda load: None, dropped)
+        super().__init__(Recording(records, recording.asked, recording.stops), lambda load: None, dropped)
         self._replies = replies
         self._results = {(one.kind, one.request): one for one in self._left.values() if one.kind in ("tool", "load")}
 
@@ -294,7 +309,7 @@ async def shadow(
 ) -> Shadow:
     """Walk an edited document, started by `begin`. `progress` makes a listener for each try. Raises `LimitReached` as
     a replay does."""
-    return await _walked(begin, lambda dropped: ShadowJournal(recording, read, dropped), progress, pure_work)
+    return await _walked(begin, lambda gone: ShadowJournal(recording, read, gone), progress, recording.stops, pure_work)
 
 
 async def follow(
@@ -306,20 +321,25 @@ async def follow(
     pure_work: int = PURE_WORK,
 ) -> Shadow:
     """Walk a document as far as new replies of a model lead, with everything else from the records of a run."""
-    return await _walked(begin, lambda dropped: FollowedJournal(recording, replies, dropped), progress, pure_work)
+    return await _walked(
+        begin, lambda gone: FollowedJournal(recording, replies, gone), progress, recording.stops, pure_work
+    )
 
 
 async def _walked(
     begin: Begin,
     opened: Callable[[Iterable[str]], ShadowJournal],
     progress: Callable[[], Progress],
+    stops: frozenset[str],
     pure_work: int,
 ) -> Shadow:
     dropped: set[str] = set()
     while True:
         journal = opened(dropped)
         try:
-            walked = await replay(begin, (), progress(), lambda boundary: False, pure_work=pure_work, journal=journal)
+            walked = await replay(
+                begin, (), progress(), lambda one: one.label in stops, pure_work=pure_work, journal=journal
+            )
         except JournalMismatch as error:
             # A fan was ended by a child that does not fail any more.
             dropped.add(journal.taken[error.path])

@@ -44,7 +44,7 @@ async def follow_run(run: RecordedRun, model: Model, purse: Purse, clock: Clock,
     """Walk a run with the replies of another model until it ends or needs something that is not recorded."""
     view = run.view
     asking = performer(view.row.id, Metered(model, purse, Meter()), clock)
-    recording = Recording(view.effects, view.replay.asked)
+    recording = Recording.of(view.replay, view.effects)
     replies: dict[str, EffectRecord] = {}
     cut_off = _cut_off(run)
     most = max(_MORE_CALLS * len(run.calls), _AT_LEAST)
