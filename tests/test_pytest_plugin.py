@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -11,8 +12,6 @@ import pytest
 from lxml import etree
 
 from quire.cli import main
-
-pytest_plugins = ["pytester"]
 
 DOCUMENT = """\
 # Tea
@@ -63,20 +62,28 @@ cases:
 
 
 @pytest.fixture
-def project(pytester: pytest.Pytester) -> pytest.Pytester:
-    (pytester.path / "quire.toml").write_text("")
-    (pytester.path / "tea.playbook.md").write_text(DOCUMENT)
-    (pytester.path / "tea.test.yaml").write_text(TEST)
-    return pytester
+def project(tmp_path: Path) -> Path:
+    (tmp_path / "quire.toml").write_text("")
+    (tmp_path / "tea.playbook.md").write_text(DOCUMENT)
+    (tmp_path / "tea.test.yaml").write_text(TEST)
+    return tmp_path
 
 
-def run(project: pytest.Pytester, *arguments: str) -> pytest.RunResult:
-    return project.runpytest_subprocess("-p", "no:cacheprovider", *arguments)
+def run(project: Path, *arguments: str) -> tuple[dict[str, int], list[str]]:
+    """Run pytest in a process of its own; return its outcomes and its lines.
+
+    The fixture `pytester` would forget the modules that a test of this process has loaded, and load them again.
+    """
+    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "--color=no", *arguments]
+    done = subprocess.run(command, cwd=project, capture_output=True, text=True, check=False)
+    lines = done.stdout.splitlines()
+    counted = re.findall(r"(\d+) (passed|failed|skipped|xfailed|error)", lines[-1])
+    return {name: int(count) for count, name in counted}, lines
 
 
-def test_each_case_and_row_is_an_item(project: pytest.Pytester) -> None:
-    found = run(project, "--collect-only", "-q")
-    assert [line for line in found.outlines if "::" in line] == [
+def test_each_case_and_row_is_an_item(project: Path) -> None:
+    _, lines = run(project, "--collect-only", "-q")
+    assert [line for line in lines if "::" in line] == [
         f"tea.test.yaml::{name}"
         for name in (
             "green tea",
@@ -91,26 +98,25 @@ def test_each_case_and_row_is_an_item(project: pytest.Pytester) -> None:
     ]
 
 
-def test_outcomes_are_those_of_pytest(project: pytest.Pytester) -> None:
-    result = run(project, "-rA")
-    result.assert_outcomes(passed=3, failed=2, skipped=1, xfailed=2)
-    result.stdout.fnmatch_lines_random(
-        [
-            "*SKIPPED*needs water*",
-            "*XFAIL tea.test.yaml::known*the cup is missing*",
-            "*XFAIL tea.test.yaml::shaky*flaky: the table*",
-            "*FAILED tea.test.yaml::no more*",
-        ]
-    )
+def test_outcomes_are_those_of_pytest(project: Path) -> None:
+    outcomes, lines = run(project, "-rA")
+    assert outcomes == {"passed": 3, "failed": 2, "skipped": 1, "xfailed": 2}
+    for said in (
+        "SKIPPED .*needs water",
+        "XFAIL tea.test.yaml::known - .*the cup is missing",
+        "XFAIL tea.test.yaml::shaky - .*flaky: the table",
+        "FAILED tea.test.yaml::no more",
+    ):
+        assert any(re.match(said, line) for line in lines), said
 
 
 def test_a_failure_has_the_text_of_the_command(
-    project: pytest.Pytester, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    project: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.chdir(project.path)
+    monkeypatch.chdir(project)
     assert main(["test", "tea.test.yaml::black tea"]) == 1
     said = capsys.readouterr().out.strip().splitlines()
-    printed = "\n".join(run(project, "-k", "black").outlines)
+    printed = "\n".join(run(project, "-k", "black")[1])
     assert len(said) > 5 and "\n".join(said) in printed
     assert "Traceback" not in printed
 
@@ -126,13 +132,13 @@ def test_a_failure_has_the_text_of_the_command(
         (["--strict-markers", "-m", "not green"], 7),
     ],
 )
-def test_items_are_selected_as_usual(project: pytest.Pytester, arguments: list[str], count: int) -> None:
-    result = run(project, "--collect-only", "-q", *arguments)
-    assert len([line for line in result.outlines if "::" in line]) == count
+def test_items_are_selected_as_usual(project: Path, arguments: list[str], count: int) -> None:
+    _, lines = run(project, "--collect-only", "-q", *arguments)
+    assert len([line for line in lines if "::" in line]) == count
 
 
-def test_items_are_shared_among_processes(project: pytest.Pytester) -> None:
-    run(project, "-n", "2").assert_outcomes(passed=3, failed=2, skipped=1, xfailed=2)
+def test_items_are_shared_among_processes(project: Path) -> None:
+    assert run(project, "-n", "2")[0] == {"passed": 3, "failed": 2, "skipped": 1, "xfailed": 2}
 
 
 @pytest.mark.parametrize(
@@ -143,22 +149,45 @@ def test_items_are_shared_among_processes(project: pytest.Pytester) -> None:
         (TEST.replace("matrix: {kind: [sencha, assam]}", "each: missing.csv"), "missing.csv"),
     ],
 )
-def test_a_file_that_cannot_be_used_is_an_error(project: pytest.Pytester, text: str, said: str) -> None:
-    (project.path / "tea.test.yaml").write_text(text)
-    result = run(project)
-    result.assert_outcomes(errors=1)
-    printed = "\n".join(result.outlines)
+def test_a_file_that_cannot_be_used_is_an_error(project: Path, text: str, said: str) -> None:
+    (project / "tea.test.yaml").write_text(text)
+    outcomes, lines = run(project)
+    printed = "\n".join(lines)
+    assert outcomes == {"error": 1}
     assert said in printed and "Traceback" not in printed
 
 
-def test_files_of_other_tools_are_left_alone(project: pytest.Pytester) -> None:
-    (project.path / "tea.test.yaml").write_text("name: integration\nsteps: [a, b]\n")
-    assert run(project).ret == pytest.ExitCode.NO_TESTS_COLLECTED
+def test_snapshots_are_compared_and_never_written(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (project / "tea.test.yaml").write_text(SNAPSHOT)
+    outcomes, lines = run(project)
+    assert outcomes == {"failed": 1} and "TS121" in "\n".join(lines)
+    assert not list(project.glob("*.snap.yaml"))
+    monkeypatch.chdir(project)
+    monkeypatch.delenv("CI", raising=False)
+    assert main(["test"]) == 0
+    assert run(project)[0] == {"passed": 1}
+    (project / "tea.playbook.md").write_text(DOCUMENT.replace("one line", "two lines"))
+    outcomes, lines = run(project)
+    assert outcomes == {"failed": 1} and "TS120" in "\n".join(lines)
 
 
-def test_the_junit_file_of_pytest_has_the_figures(project: pytest.Pytester) -> None:
+SNAPSHOT = """\
+cases:
+  - name: green tea
+    inputs: {kind: sencha}
+    model: {"1": "Grass."}
+    expect: {prompts: !snapshot }
+"""
+
+
+def test_files_of_other_tools_are_left_alone(project: Path) -> None:
+    (project / "tea.test.yaml").write_text("name: integration\nsteps: [a, b]\n")
+    assert "no tests ran" in run(project)[1][-1]
+
+
+def test_the_junit_file_of_pytest_has_the_figures(project: Path) -> None:
     run(project, "-k", "green", "--junitxml", "report.xml")
-    case = etree.parse(project.path / "report.xml").getroot().find(".//testcase")
+    case = etree.parse(project / "report.xml").getroot().find(".//testcase")
     assert case is not None
     found = {one.get("name"): one.get("value") for one in case.iter("property")}
     assert found["model_calls"] == "1" and len(found["document_sha256"] or "") == 64

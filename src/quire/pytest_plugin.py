@@ -61,8 +61,9 @@ class DocumentTestFile(pytest.File):
         from quire.errors import Unreadable
         from quire.formats.test.parse import parse
         from quire.source import MAX_TEST_BYTES, read_source, relative_to_here
-        from quire.testing.file_run import open_test
+        from quire.testing.file_run import FileOptions, open_test
         from quire.testing.results import FileResult
+        from quire.testing.snapshots import SnapshotMode
 
         # The commands in messages can be pasted, so the file has the name that one types here.
         name = Path(relative_to_here(self.path) or self.path)
@@ -70,11 +71,12 @@ class DocumentTestFile(pytest.File):
             source = read_source(name, limit=MAX_TEST_BYTES)
         except Unreadable as error:
             raise self.CollectError(str(error)) from None
-        opened = open_test(parse(source))
+        # As in CI: several processes may run cases of one file, so none of them writes its snapshots.
+        opened = open_test(parse(source), FileOptions(snapshots=SnapshotMode(ci=True)))
         if isinstance(opened, FileResult):
             raise self.CollectError(_text_of(opened))
         if opened.problems:
-            raise self.CollectError(_text_of(opened.result(())))
+            raise self.CollectError(_text_of(FileResult(str(name), source, problems=opened.problems)))
         return opened
 
 
@@ -86,7 +88,7 @@ class DocumentTestItem(pytest.Item):
 
     def runtest(self) -> None:
         """Run the case, and tell pytest the outcome."""
-        from quire.testing.results import Outcome
+        from quire.testing.results import FileResult, Outcome
 
         opened = self.parent.opened
         result = opened.run(self.wanted)
@@ -95,7 +97,8 @@ class DocumentTestItem(pytest.Item):
             case Outcome.PASSED:
                 return
             case Outcome.FAILED:
-                raise CaseFailed(opened.result([result]))
+                source = opened.reading.source
+                raise CaseFailed(FileResult(source.name, source, cases=(result,)))
             case Outcome.SKIPPED:
                 pytest.skip(result.reason)
             case Outcome.TODO:

@@ -184,6 +184,10 @@ def test_junit_is_written_whole(invoke: Invoke, workspace: Path) -> None:
         (["--tag", " "], "--tag is empty"),
         (["--junit", "nowhere/report.xml"], "--junit nowhere/report.xml: there is no folder nowhere"),
         (["--junit", "."], "--junit .: that is a folder"),
+        (["--watch", "--junit", "report.xml"], "--watch and --junit exclude each other (see quire test --help)"),
+        (["--watch", "--failed"], "--watch and --failed exclude each other"),
+        (["--watch", "--json"], "--watch and --json exclude each other"),
+        (["--watch", "--update"], "--watch and --update exclude each other"),
         (["--allow", "everything"], "invalid value for '--allow'"),
     ],
 )
@@ -191,6 +195,12 @@ def test_a_wrong_option_is_one_line(said: Said, arguments: list[str], message: s
     assert main(["test", *arguments]) == 2
     out, err = said()
     assert out == "" and err.startswith(f"quire: {message}") and err.count("\n") == 1
+
+
+def test_the_schema_is_printed(invoke: Invoke, workspace: Path) -> None:
+    result = invoke(command, "--schema")
+    assert result.exit_code == 0
+    assert json.loads(result.stdout)["$schema"] == "https://json-schema.org/draft/2020-12/schema"
 
 
 @pytest.mark.parametrize("form", ["full", "concise", "json", "github", "tap"])

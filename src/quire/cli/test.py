@@ -42,6 +42,10 @@ if TYPE_CHECKING:
     from quire.testing.suite import Job
 
 
+WATCHED = ("watch", "words", "tags", "processes", "keep", "allow")
+"""The options that go together with --watch."""
+
+
 @click.command("test")
 @click.argument("paths", nargs=-1, metavar="PATH…", callback=require_text)
 @click.option(
@@ -68,6 +72,7 @@ if TYPE_CHECKING:
     help="Record replies of a real model for cases with a cassette: PAID.",
 )
 @click.option("--junit", metavar="FILE", callback=require_writable, help="Write a JUnit file too.")
+@click.option("--schema", is_flag=True, help="Print the JSON Schema of test files and exit.")
 @coverage_options
 @mutation_options
 @click.option(
@@ -93,6 +98,7 @@ def command(
     keep: bool,
     record: str | None,
     junit: str | None,
+    schema: bool,
     gates: tuple[str, ...],
     under: float | None,
     lcov: str | None,
@@ -119,8 +125,15 @@ def command(
     fails or a gate is not reached, 2 when something could not be read or there are no cases, 5 when the budget is
     reached.
     """
+    if schema:
+        from quire.formats.test.schema import schema_text
+
+        click.echo(schema_text(), nl=False)
+        return
     if as_json:
         form = "json"
+    if watch:
+        _require_no_others(context)
     selection = Selection(keyword(words) if words else None, tags)
     wish = read_wish(gates, under, lcov)
     paths = (*wish.paths, *paths)
@@ -142,15 +155,9 @@ def command(
         context.exit(
             live(wishes(context), targets, selection, processes, as_json=form == "json", real_tools="tools" in allow)
         )
-    if watch:
-        from quire.cli.test_watch import watch_tests
-
-        context.exit(watch_tests(paths or (".",), selection, processes, shell="shell" in allow))
     from quire.testing.file_run import FileOptions
     from quire.testing.snapshots import SnapshotMode
 
-    jobs, memory = _jobs(targets, selection, failed)
-    report = Report(form)
     options = FileOptions(
         stop_at_failure=stop,
         shell="shell" in allow,
@@ -158,6 +165,12 @@ def command(
         keep_replies=keep,
         coverage=wish.measured,
     )
+    if watch:
+        from quire.cli.test_watch import watch_tests
+
+        context.exit(watch_tests(paths or (".",), selection, processes, options))
+    jobs, memory = _jobs(targets, selection, failed)
+    report = Report(form)
     for result in _results(jobs, processes, options):
         report.add(result)
     results = list(report.results)
@@ -177,6 +190,18 @@ def command(
         click.echo(f"quire: none of the cases in {files} is selected", err=True)
         context.exit(2)
     context.exit(2 if problems else int(report.totals.failed))
+
+
+def _require_no_others(context: click.Context) -> None:
+    """Raise a usage error for options that have no meaning while files are watched."""
+    given = [parameter for parameter in context.command.params if _is_given(context, parameter.name or "")]
+    other = next((one for one in given if one.name not in WATCHED and isinstance(one, click.Option)), None)
+    if other is not None:
+        raise click.UsageError(f"--watch and {other.opts[-1]} exclude each other", context)
+
+
+def _is_given(context: click.Context, name: str) -> bool:
+    return context.get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE
 
 
 def _jobs(targets: list[TestTarget], selection: Selection, failed: bool) -> tuple[list[Job], FailedCases | None]:

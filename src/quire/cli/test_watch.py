@@ -18,9 +18,9 @@ import click
 
 from quire.cli.stdio import wants_colour
 from quire.display.test_report import report_printer, summary
+from quire.display.test_snapshots import snapshot_lines
 from quire.errors import CannotStart
 from quire.testing.discovery import TestTarget, find_tests
-from quire.testing.file_run import FileOptions
 from quire.testing.results import Totals
 from quire.testing.suite import jobs_of
 from quire.testing.watched_files import Watched, run_watched
@@ -28,6 +28,7 @@ from quire.testing.worker_processes import one_each, usable_processes
 from quire.wording import pluralize
 
 if TYPE_CHECKING:
+    from quire.testing.file_run import FileOptions
     from quire.testing.selection import Selection
 
 EVERY = 0.05
@@ -36,11 +37,11 @@ SEARCH_EVERY = 1.0
 """Seconds between two searches for new tests."""
 
 
-def watch_tests(arguments: Sequence[str], selection: Selection, processes: int | None, *, shell: bool = False) -> int:
+def watch_tests(arguments: Sequence[str], selection: Selection, processes: int | None, options: FileOptions) -> int:
     """Run all tests, then those that a change concerns, until Ctrl-C. Returns the exit code."""
     if not hasattr(os, "fork"):
         raise CannotStart("--watch needs a system that can copy processes: Linux, macOS or a BSD")
-    watching = _Watching(arguments, selection, usable_processes(processes), shell)
+    watching = _Watching(arguments, selection, usable_processes(processes), options)
     with contextlib.suppress(KeyboardInterrupt):
         watching.run(find_tests(arguments)[0])
         searched = time.monotonic()
@@ -56,12 +57,12 @@ def watch_tests(arguments: Sequence[str], selection: Selection, processes: int |
 
 
 class _Watching:
-    def __init__(self, arguments: Sequence[str], selection: Selection, processes: int, shell: bool) -> None:
+    def __init__(self, arguments: Sequence[str], selection: Selection, processes: int, options: FileOptions) -> None:
         self.watched = Watched()
         self._arguments = arguments
         self._selection = selection
         self._processes = processes
-        self._shell = shell
+        self._options = options
         self._targets: dict[str, TestTarget] = {}
 
     def search(self) -> None:
@@ -83,16 +84,15 @@ class _Watching:
         totals = Totals()
         printer = report_printer("full", wants_colour(sys.stdout))
         modules: set[str] = set()
-        for job, run in zip(
-            jobs,
-            one_each(jobs, partial(run_watched, options=FileOptions(shell=self._shell)), self._processes),
-            strict=True,
-        ):
+        runs = one_each(jobs, partial(run_watched, options=self._options), self._processes)
+        for job, run in zip(jobs, runs, strict=True):
             self.watched.note(job.path, run.stamps)
             modules.update(run.modules)
             if run.result.cases or run.result.problems:
                 totals.add(run.result)
                 click.echo(printer.file(run.result), nl=False)
+                for line in snapshot_lines(run.result, colour=wants_colour(sys.stderr)):
+                    click.echo(line, err=True)
         totals.seconds = time.perf_counter() - began
         sys.stdout.flush()
         click.echo(f"{time.strftime('%H:%M:%S')} {summary(totals, wants_colour(sys.stderr))}{self._files()}", err=True)
