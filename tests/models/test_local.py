@@ -64,11 +64,12 @@ async def test_at_temperature_0_the_same_is_said_twice(smollm2: Path) -> None:
     model = LocalModel(smollm2, name="x")
 
     async def said(temperature: float | None) -> str:
-        call = user("Invent a name for a ship.", max_tokens=24, temperature=temperature)
+        call = user("Invent a name for a ship.", max_tokens=12, temperature=temperature)
         return (await model.complete(call, lambda piece: None)).text
 
     assert await said(0.0) == await said(0.0)
-    assert len({await said(2.0) for _ in range(3)}) > 1
+    first = await said(2.0)
+    assert await said(2.0) != first or await said(2.0) != first
 
 
 async def test_only_the_closing_object_is_forced(smollm2: Path) -> None:
