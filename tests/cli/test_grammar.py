@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ from quire.cli.grammar import command
 from quire.formats.grammars import GRAMMARS, Grammar
 from quire.values import Value
 
+TEST = next(one for one in GRAMMARS if one.name == "test")
 each = pytest.mark.parametrize("grammar", GRAMMARS, ids=lambda one: one.key)
 
 
@@ -40,7 +42,7 @@ def test_without_a_name_they_are_listed(invoke: Invoke) -> None:
     ("given", "hint"),
     [
         (["pipline"], "there is no grammar for 'pipline': did you mean pipeline?"),
-        (["zebra"], "there is no grammar for 'zebra': there are pipeline, playbook, directive"),
+        (["zebra"], "there is no grammar for 'zebra': there are pipeline, playbook, directive, test"),
         (["PIPELINE"], "there is no grammar for 'PIPELINE'"),
         (["playbook", "--dialect", "quire"], "a playbook has no dialect 'quire': it has none"),
         (["pipeline", "--dialect", "nonsense"], "a pipeline has no dialect 'nonsense': there is quire"),
@@ -59,7 +61,10 @@ FILES = {
     "pipeline": "pipelines/example.yaml",
     "playbook": "playbooks/example.playbook.md",
     "directive": ".ai/directives/team/summarise_file.md",
+    "test": "tests/tagline.test.yaml",
 }
+TESTED = re.search(r"^````text\n(.*?)^````$", TEST.text, re.MULTILINE | re.DOTALL)
+"""The document that the example of a test is for."""
 EXAMPLES = {f"{one.key}-{at}": (one, text) for one in GRAMMARS for at, text in enumerate(one.examples, 1)}
 
 
@@ -70,6 +75,8 @@ def example(request: pytest.FixtureRequest, workspace: Path) -> tuple[str, str]:
     file = workspace / FILES[grammar.name]
     file.parent.mkdir(parents=True)
     file.write_text(text, encoding="utf-8")
+    if grammar is TEST and TESTED:
+        (file.parent / "tagline.playbook.md").write_text(TESTED[1], encoding="utf-8")
     return request.param, FILES[grammar.name]
 
 
@@ -119,6 +126,9 @@ WRITTEN = {
 
 def test_the_example_runs(example: tuple[str, str], workspace: Path, said: Said) -> None:
     key, file = example
+    if file.endswith(".test.yaml"):
+        assert main(["test", file]) == 0
+        return
     (workspace / "a.txt").write_text("All about tea.")
     (workspace / "replies.json").write_text(json.dumps(REPLIES[key]))
     if file.endswith("summarise_file.md"):

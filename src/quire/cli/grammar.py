@@ -28,8 +28,8 @@ def _complete(context: click.Context, parameter: click.Parameter, incomplete: st
 @click.option("--dialect", metavar="NAME", callback=require_text, help="The dialect that a document names in its text.")
 @click.option("--json", "as_json", is_flag=True, help="For machines: the text, and the examples in it by themselves.")
 def command(name: str | None, dialect: str | None, as_json: bool) -> None:
-    """Print how a document of FORMAT (pipeline, playbook or directive) is written: the grammar, the rules that it does
-    not show, and examples that check and run. The text is Markdown, short enough for the prompt of a model.
+    """Print how a document of FORMAT (pipeline, playbook, directive or test) is written: the grammar, the rules that it
+    does not show, and examples that check and run. The text is Markdown, short enough for the prompt of a model.
 
     Without FORMAT, list the grammars. MCP clients read the same texts as resources of `quire mcp`. FREE.
 

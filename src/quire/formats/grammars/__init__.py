@@ -10,7 +10,7 @@ import re
 
 from msgspec import Struct
 
-from quire.formats.grammars import directive, pipeline, pipeline_quire, playbook
+from quire.formats.grammars import directive, pipeline, pipeline_quire, playbook, test
 
 _EXAMPLE = re.compile(r"^(`{3,})(?:yaml|markdown)\n(.*?)^\1$", re.MULTILINE | re.DOTALL)
 
@@ -43,6 +43,7 @@ GRAMMARS = (
     Grammar("pipeline", "How to write one with loops, blocks, conditions and inputs.", pipeline_quire.TEXT, "quire"),
     Grammar("playbook", "How to write a playbook: prompts in Markdown.", playbook.TEXT),
     Grammar("directive", "How to write a directive: an agent with permissions and limits.", directive.TEXT),
+    Grammar("test", "How to write a test of a document: cases without a model.", test.TEXT),
 )
 NAMES = tuple(dict.fromkeys(one.name for one in GRAMMARS))
 
