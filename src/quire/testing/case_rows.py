@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, TypeAlias, TypeVar, cast
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -37,12 +38,18 @@ def expand(case: Case, folder: Path, inputs: Sequence[str]) -> list[CaseRow]:
     """
     if case.rows is None:
         return [CaseRow(case, case.name, {})]
-    return [_row(case, row, case.rows, inputs) for row in rows_of(case.rows, folder)]
+    filler = _filler(case)
+    return [
+        _row(f"{case.name}[{row.label}]", filler(row) if filler else case, row, case.rows, inputs)
+        for row in rows_of(case.rows, folder)
+    ]
 
 
-def _row(case: Case, row: Row, rows: Rows, inputs: Sequence[str]) -> CaseRow:
-    name = f"{case.name}[{row.label}]"
-    return CaseRow(replace(_filled_case(case, row, rows, inputs), name=name), name, row.values)
+def _row(name: str, case: Case, row: Row, rows: Rows, inputs: Sequence[str]) -> CaseRow:
+    """Return the row of a case that is filled already."""
+    taken = {name: row.values[name] for name in rows.matrix if name in inputs or name in case.setting.inputs}
+    setting = replace(case.setting, inputs={**case.setting.inputs, **taken}) if taken else case.setting
+    return CaseRow(replace(case, name=name, setting=setting), name, row.values)
 
 
 def rows_of(rows: Rows, folder: Path) -> list[Row]:
@@ -58,41 +65,42 @@ def rows_of(rows: Rows, folder: Path) -> list[Row]:
     return joined_rows(listed, combinations) if listed else combinations
 
 
-def _filled_case(case: Case, row: Row, rows: Rows, inputs: Sequence[str]) -> Case:
-    filled = _fill(case, row)
-    taken = {name: row.values[name] for name in rows.matrix if name in inputs or name in case.setting.inputs}
-    if taken:
-        setting = replace(filled.setting, inputs={**filled.setting.inputs, **taken})
-        filled = replace(filled, setting=setting)
-    return filled
-
-
-def _fill(part: T, row: Row) -> T:
-    """Put the values of a row into all texts of a part of the tree. Expressions read the row by themselves."""
+def _filler(part: T) -> Callable[[Row], T] | None:
+    """Return a function that puts the values of a row into all texts of a part of the tree; None if it has no place for
+    them. Expressions read the row by themselves."""
+    filler: Callable[[Row], object] | None = None
     if isinstance(part, str):
-        filled = fill(part, row)
-        return filled  # type: ignore[return-value]  # where a text is needed, the reader of the part says so
-    if isinstance(part, _KEPT) or part is None:
-        return part
-    if isinstance(part, Struct):
-        changed = {}
-        for name in part.__struct_fields__:
-            old = getattr(part, name)
-            new = _fill(old, row)
-            if new is not old:
-                changed[name] = new
-        return replace(part, **changed) if changed else part
-    if isinstance(part, tuple):
-        items = [_fill(one, row) for one in part]
-        return part if all(map(_same, items, part)) else tuple(items)  # type: ignore[return-value]
-    if isinstance(part, Mapping):
-        entries = {_fill(key, row): _fill(value, row) for key, value in part.items()}
-        same = all(map(_same, entries.values(), part.values())) and all(map(_same, entries, part))
-        return part if same else entries  # type: ignore[return-value]
-    if isinstance(part, list):
-        return [_fill(one, row) for one in part]  # type: ignore[return-value]
-    return part
+        filler = partial(fill, part) if "{row." in part else None
+    elif isinstance(part, _KEPT):
+        return None
+    elif isinstance(part, Struct):
+        fields = {name: found for name in part.__struct_fields__ if (found := _filler(getattr(part, name)))}
+        filler = partial(_filled_struct, part, fields) if fields else None
+    elif isinstance(part, tuple | list):
+        items = [(one, _filler(one)) for one in part]
+        filler = partial(_filled_items, type(part), items) if any(found for _, found in items) else None
+    elif isinstance(part, Mapping):
+        entries = [((key, _filler(key)), (value, _filler(value))) for key, value in part.items()]
+        filler = partial(_filled_map, entries) if any(key[1] or value[1] for key, value in entries) else None
+    # Where a text is needed and the row has another value, the reader of the part says so.
+    return cast("Callable[[Row], T] | None", filler)
 
 
-def _same(new: object, old: object) -> bool:
-    return new is old
+_Place: TypeAlias = "tuple[object, Callable[[Row], object] | None]"
+
+
+def _filled(place: _Place, row: Row) -> object:
+    part, filler = place
+    return filler(row) if filler else part
+
+
+def _filled_struct(part: Struct, fields: Mapping[str, Callable[[Row], object]], row: Row) -> Struct:
+    return replace(part, **{name: filler(row) for name, filler in fields.items()})
+
+
+def _filled_items(kind: type, items: Sequence[_Place], row: Row) -> object:
+    return kind(_filled(item, row) for item in items)
+
+
+def _filled_map(entries: Sequence[tuple[_Place, _Place]], row: Row) -> dict[object, object]:
+    return {_filled(key, row): _filled(value, row) for key, value in entries}
