@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 from pathlib import Path
 
@@ -14,10 +15,14 @@ from quire.testing.discovery import TestTarget
 from quire.testing.last_results import FailedCases
 from quire.testing.results import CaseResult, FileResult, Outcome, Problem
 from quire.testing.selection import Selection, keyword
-from quire.testing.suite import Job, jobs_of, joined, run_suite, until_failure
+from quire.testing.suite import LARGE_FILE, Job, jobs_of, joined, run_suite, until_failure
 
 BROKEN = Problem(Diagnostic(Code("TS001", "test-syntax", Severity.ERROR, ""), "m", NOWHERE))
 CASES = 10
+LARGE = """\
+cases: [{name: a, matrix: {x: [0, 1, 2, 3, 4, 5, 6, 7, 8, 9], y: [0, 1, 2, 3, 4, 5, 6, 7, 8, 9]}, expect: {output: b}}]
+"""
+"""A small text with 100 cases."""
 
 
 @pytest.fixture(autouse=True)
@@ -46,7 +51,7 @@ def names(results: list[FileResult]) -> list[tuple[str, list[str]]]:
 
 def jobs(folder: Path, *files: str) -> list[Job]:
     for file in files:
-        (folder / file).write_text("each: x\n" if "large" in file else "cases: []\n")
+        (folder / file).write_text(LARGE if "large" in file else "cases: []\n")
     return [Job(str(folder / file)) for file in files]
 
 
@@ -65,12 +70,29 @@ def test_a_file_is_divided_only_where_that_is_allowed(tmp_path: Path) -> None:
         shares.append(job.selection.share)
         return fake(job)
 
-    (tmp_path / "snapshots.test.yaml").write_text("each: x\nprompts: !snapshot\n")
+    (tmp_path / "snapshots.test.yaml").write_text(LARGE.replace("b", "!snapshot"))
     (tmp_path / "missing.test.yaml").unlink(missing_ok=True)
     plain = [Job(str(tmp_path / "snapshots.test.yaml")), Job(str(tmp_path / "missing.test.yaml"))]
     list(run_suite([*plain, *jobs(tmp_path, "large.test.yaml")], seen, processes=2, divide=False))
     list(run_suite(plain, seen, processes=1))
     assert shares[0] == (0, 1) and set(shares) == {(0, 1)}
+
+
+@pytest.mark.parametrize(
+    ("text", "divided"),
+    [
+        (LARGE, True),
+        (LARGE.replace(", 9]", "]"), False),
+        (f"cases: [{{name: a, matrix: {{x: [1]}}}}]\n# {'x' * LARGE_FILE}\n", True),
+        ("cases: [{name: a, each: missing.csv}]\n", False),
+        ("cases: [\n# each:", False),
+    ],
+)
+def test_a_file_with_very_many_cases_is_divided_at_once(tmp_path: Path, text: str, divided: bool) -> None:
+    (tmp_path / "a.test.yaml").write_text(text)
+    (result,) = run_suite([Job(str(tmp_path / "a.test.yaml"))], fake, processes=2)
+    assert len(result.cases) == CASES
+    assert (result.document != str(os.getpid())) == divided
 
 
 @pytest.mark.parametrize("processes", [1, 3])
@@ -88,6 +110,17 @@ def test_the_first_failure_is_the_last_result(
     wanted = jobs(tmp_path, *(f"{file}.test.yaml" for file in files))
     results = list(run_suite(wanted, fake, processes=processes, stop_at_failure=True))
     assert [(name.removesuffix(".test.yaml"), len(cases)) for name, cases in names(results)] == expected
+
+
+def test_the_collector_of_garbage_is_left_as_it_was(tmp_path: Path) -> None:
+    before, during = gc.get_threshold(), set[tuple[int, int, int]]()
+
+    def seen(job: Job) -> FileResult:
+        during.add(gc.get_threshold())
+        return fake(job)
+
+    next(iter(run_suite(jobs(tmp_path, "a.test.yaml", "b.test.yaml"), seen, processes=1)))
+    assert before not in during and gc.get_threshold() == before
 
 
 def test_cases_after_the_first_failure_are_left_out() -> None:

@@ -6,7 +6,9 @@ the whole file: a file with snapshots or gates of coverage is not shared.
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
@@ -17,7 +19,7 @@ from msgspec.structs import replace
 from quire.diagnostics import Diagnostic
 from quire.errors import Unreadable
 from quire.formats.test.parse import parse
-from quire.source import MAX_TEST_BYTES, NOWHERE, Source, read_source
+from quire.source import MAX_TEST_BYTES, NOWHERE, Source, read_source, real_path
 from quire.testing.results import FileResult, Problem
 from quire.testing.selection import EVERYTHING, Selection, names_at
 from quire.testing.worker_processes import in_order, usable_processes
@@ -30,6 +32,8 @@ if TYPE_CHECKING:
 
 LARGE_FILE = 60_000
 """Bytes from which on a file is shared."""
+MANY_ROWS = 100
+"""Cases and rows from which on a smaller file is shared. They take about a tenth of a second."""
 _ROWS = ("each:", "matrix:")
 _WHOLE = ("!snapshot", "coverage:", "cassette")
 
@@ -95,13 +99,26 @@ def run_suite(
     """
     count = usable_processes(processes)
     shares = [share for job in jobs for share in (_shares(job, count) if divide and count > 1 else [job])]
-    results = in_order(shares, run_job, count)
-    for _, group in groupby(zip(shares, results, strict=True), key=lambda pair: pair[0].path):
-        whole = joined([result for _, result in group])
-        if stop_at_failure and whole.failed:
-            yield until_failure(whole)
-            return
-        yield whole
+    with _rare_collections():
+        # A file that is shared is large: no need to find out first whether copies pay.
+        results = in_order(shares, run_job, count, alone=0 if len(shares) > len(jobs) else None)
+        for _, group in groupby(zip(shares, results, strict=True), key=lambda pair: pair[0].path):
+            whole = joined([result for _, result in group])
+            if stop_at_failure and whole.failed:
+                yield until_failure(whole)
+                return
+            yield whole
+
+
+@contextmanager
+def _rare_collections() -> Iterator[None]:
+    """Let the collector of garbage run rarely, which takes a tenth off each case: a case leaves a few kilobytes."""
+    before = gc.get_threshold()
+    gc.set_threshold(50_000, 20, 100)
+    try:
+        yield
+    finally:
+        gc.set_threshold(*before)
 
 
 def _shares(job: Job, count: int) -> list[Job]:
@@ -111,12 +128,28 @@ def _shares(job: Job, count: int) -> list[Job]:
 
 
 def _is_large(path: Path) -> bool:
-    """Tell whether a file may have very many cases. A wrong answer costs some milliseconds."""
+    """Tell whether a file has very many cases. A wrong answer costs some milliseconds."""
     try:
-        text = read_source(path, limit=MAX_TEST_BYTES).text
+        source = read_source(path, limit=MAX_TEST_BYTES)
     except Unreadable:
         return False
-    return (len(text) > LARGE_FILE or any(word in text for word in _ROWS)) and not any(word in text for word in _WHOLE)
+    text = source.text
+    if any(word in text for word in _WHOLE):
+        return False
+    return len(text) > LARGE_FILE or (any(word in text for word in _ROWS) and _rows(source) >= MANY_ROWS)
+
+
+def _rows(source: Source) -> int:
+    """Count the rows of all cases of a file. Rows that cannot be read are not counted."""
+    from quire.testing.case_rows import rows_of
+    from quire.testing.rows import BadRows
+
+    file = parse(source).file
+    folder, count = real_path(Path(source.name)).parent, 0
+    for case in file.cases if file else ():
+        with suppress(BadRows):
+            count += len(rows_of(case.rows, folder)) if case.rows else 1
+    return count
 
 
 def joined(shares: Sequence[FileResult]) -> FileResult:
