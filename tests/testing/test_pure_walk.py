@@ -9,10 +9,11 @@ from pathlib import Path
 import pytest
 from tests.engine.house import Clock, House
 from tests.engine.test_pipeline_dialect import never
-from tests.engine.thread.crew import directive, give, ls
+from tests.engine.thread.crew import directive, fork, give, ls, orchestrate
 from tests.testing.scripted import Scripted, down, plan_of, start_of, walked
 
 from quire.engine.interpreter.environment import Environment
+from quire.engine.interpreter.thread.compose import Bundle
 from quire.engine.records import Status
 from quire.engine.requests import HumanRequest, Meter, ModelRequest, ToolRequest
 from quire.stores import open_store
@@ -213,6 +214,44 @@ def test_a_changed_thread_is_walked_as_it_is() -> None:
     script = Scripted({"turn 1": [("rye_bash", {"command": "ls"})], "turn 2": [give()]})
     end = walked(start_of(MAIN, plan=plan_of(other)), script)
     assert (end.status, [tool for tool, _ in script.calls]) == (Status.COMPLETED, ["rye/bash"])
+
+
+FORKING = directive("main", permissions="<execute><tool>rye.agent.threads.*</tool></execute>")
+SLOW = Performance({"text": "late", "model": "script"}, Meter(elapsed=600.0))
+
+
+@pytest.mark.parametrize(
+    ("operation", "delay", "expected"),
+    [
+        (("wait_threads", {"timeout": 60}), 0.0, '"status":"completed"'),
+        (("wait_threads", {"timeout": 60}), 600.0, '"status":"running"'),
+        (("get_status", {}), 600.0, '"status":"running"'),
+        (("cancel_thread", {"thread_id": "child#1"}), 600.0, '"cancelled":["child#1"]'),
+    ],
+)
+def test_a_child_goes_on_as_far_as_its_parent(
+    operation: tuple[str, dict[str, Value]], delay: float, expected: str
+) -> None:
+    """The child has an effect under way for ten minutes, and does not go on behind the back of its parent."""
+    child = directive("child", permissions="<execute><tool>rye.agent.threads.*</tool></execute>")
+    word, more = operation
+    reply: object = SLOW if delay else [give()]
+    script = Scripted(
+        {
+            "turn 1": [fork("child", **{"async": True})],
+            "turn 2": [orchestrate(word, **more)],
+            "turn 3": [give()],
+            "child turn 1": reply,
+            "child turn 2": [give()],
+        },
+        texts={"child": Bundle("child", {"child": child}).encoded()},
+    )
+    end = walked(start_of(FORKING), script)
+    told = [str(event.data["result"]) for event in end.events if event.type == "tool_told"]
+    assert (end.status, expected in told[1]) == (Status.COMPLETED, True), told
+    asked = [label for label, _ in script.prompts if label.startswith("child")]
+    assert asked == ["child turn 1"]
+    assert end.seconds == (60.0 if delay and word == "wait_threads" else 0.0)
 
 
 @pytest.fixture

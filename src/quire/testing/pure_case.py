@@ -193,7 +193,7 @@ class _WalkedRun(CaseRun):
             granted = Grants(frozenset({"*"}) | reaching(granted))
         else:
             granted = granted.narrow(Grants.of(self._pinned.pins.grants))
-        return self._runtime().gate(plans, granted)
+        return self._runtime().gate(plans, granted, "run")
 
     def _loader(self, gate: Tools) -> Loader:
         return self._runtime().loader("run", self._pinned.pins, gate)

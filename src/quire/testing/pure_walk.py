@@ -4,8 +4,7 @@
 
 Requests are answered as a driver answers them: limits of threads refuse a call, an answer has to fit its question,
 spawned children are joined with a limit in time, children of a fan have slots. Time is a number that grows by the
-`elapsed` of each answer, for each branch by itself. Children run one after the other, in the order in which they were
-started; a child that was cut off by the time of a `Join` does not go on at a later one.
+`elapsed` of each answer, for each branch by itself. Children of a fan run one after the other, in their order.
 
 Nothing is written and nothing is recorded, so a small case takes some tens of microseconds.
 """
@@ -13,7 +12,7 @@ Nothing is written and nothing is recorded, so a small case takes some tens of m
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Generator, Mapping
 from heapq import heappop, heappush
 from typing import TYPE_CHECKING, Any, assert_never
 
@@ -49,6 +48,8 @@ if TYPE_CHECKING:
     from quire.values import Value
 
 _NOTHING_SET: Mapping[str, Value] = {}
+WITHIN = "/within"
+"""The end of the path of a child that has a limit in time, and is stopped when that is over."""
 
 
 def run_pure(
@@ -95,28 +96,33 @@ class _TimeUp(Exception):
 class _Branch:
     """One branch: its time, and the moment at which it is cut off."""
 
-    __slots__ = ("deadline", "now", "peak")
+    __slots__ = ("deadline", "now", "pauses", "peak")
 
-    def __init__(self, now: float, deadline: float = math.inf) -> None:
+    def __init__(self, now: float, deadline: float = math.inf, *, pauses: bool = False) -> None:
         self.now = now
         self.deadline = deadline
+        self.pauses = pauses
+        """True for a spawned child, which may wait until its parent has come as far."""
         self.peak = 0
         """The most calls of models and tools that it has had under way at once."""
 
     def move_to(self, moment: float) -> None:
-        if moment > self.deadline:
+        if moment > self.deadline and not self.pauses:
             raise _TimeUp
         self.now = moment
 
 
 class _Child:
-    """A spawned child. It runs when its parent joins it, or before the next effect of any branch."""
+    """A spawned child. Before each effect of another branch it goes on up to the time of that branch."""
 
-    __slots__ = ("end", "open", "start", "state", "walk")
+    __slots__ = ("branch", "end", "has_ended", "moves", "moving", "open", "state")
 
-    def __init__(self, walk: Walk, start: float) -> None:
-        self.walk = walk
-        self.start = start
+    def __init__(self, moves: Generator[None, None, Value], branch: _Branch) -> None:
+        self.moves = moves
+        self.branch = branch
+        self.moving = False
+        self.has_ended = False
+        """True also for a child that can only wait."""
         self.state: Value = None
         self.end = math.inf
         self.open: list[Performed] = []
@@ -132,10 +138,19 @@ class _Walking:
         self._limits = limits
         self._listen = listen
         self._children: dict[str, _Child] = {}
-        self._waiting: list[_Child] = []
         self._model_calls = 0
 
     def follow(self, walk: Walk, branch: _Branch) -> Value:
+        moves = self._moves(walk, branch)
+        try:
+            while True:
+                next(moves)
+        except StopIteration as stop:
+            result: Value = stop.value
+            return result
+
+    def _moves(self, walk: Walk, branch: _Branch) -> Generator[None, None, Value]:
+        """Walk to the end. A branch that pauses yields when its time has passed, before the walk gets the answer."""
         answer: Any = None
         error: StepFailed | None = None
         listen, stops = self._listen, bool(self._limits.breakpoints)
@@ -153,6 +168,8 @@ class _Walking:
                         answer = self._answer(request, branch)
                     except StepFailed as failed:
                         error = failed
+                    if branch.pauses:
+                        yield
         except StopIteration as stop:
             result: Value = stop.value
             return result
@@ -175,13 +192,13 @@ class _Walking:
             case WorkCheck():
                 return self._check_work(request)
             case Spawn(path=path, child=walk):
-                child = self._children[path] = _Child(walk, branch.now)
-                self._waiting.append(child)
+                beside = _Branch(branch.now, pauses=True)
+                self._children[path] = _Child(self._moves(walk, beside), beside)
                 return None
             case Join():
                 return self._join(request, branch)
-            case Halt(children=children):
-                return self._halt(request, children)
+            case Halt():
+                return self._halt(request, branch)
             case _:
                 assert_never(request)
 
@@ -193,8 +210,8 @@ class _Walking:
         self._asked[request.path] = request
 
     def _perform(self, request: Performed, branch: _Branch) -> Value:
-        if self._waiting:
-            self._run_children()
+        if self._children:
+            self._run_children(branch.now)
         self._claim(request)
         if not isinstance(request, Boundary):
             self._end.position = request.label
@@ -286,22 +303,32 @@ class _Walking:
         branch.move_to(last)
         return outcomes
 
-    def _run_children(self) -> None:
-        while self._waiting:
-            self._run_child(self._waiting.pop(0), math.inf)
+    def _run_children(self, until: float) -> None:
+        for child in list(self._children.values()):
+            self._run_child(child, until)
 
-    def _run_child(self, child: _Child, deadline: float) -> None:
-        branch = _Branch(child.start, deadline)
+    def _run_child(self, child: _Child, until: float) -> None:
+        """Let a child go on until it has ended, can only wait, or has an effect that ends after a moment."""
+        if child.moving or child.has_ended:
+            return
         open_before = len(self._end.open)
+        child.moving = True
         try:
-            child.state = {"state": "done", "value": self.follow(child.walk, branch)}
+            while child.branch.now <= until:
+                next(child.moves)
+        except StopIteration as stop:
+            child.state, child.end = {"state": "done", "value": stop.value}, child.branch.now
         except StepFailed as error:
             failure = Failure.of(error)
             child.state = {"state": "failed", "kind": failure.kind, "message": failure.message}
+            child.end = child.branch.now
         except (_Rests, _TimeUp):
             child.open = self._end.open[open_before:]
-            return
-        child.end = branch.now
+        else:
+            return  # it goes on later
+        finally:
+            child.moving = False
+        child.has_ended = True
 
     def _join(self, join: Join, branch: _Branch) -> Value:
         """Wait for children, and let as much time pass."""
@@ -314,9 +341,9 @@ class _Walking:
             if child is None:
                 states.append({"state": "stopped"})
                 continue
-            if child in self._waiting:
-                self._waiting.remove(child)
-                self._run_child(child, min(deadline, branch.deadline))
+            if path.endswith(WITHIN):
+                child.branch.deadline = min(deadline, branch.deadline)  # it is stopped there
+            self._run_child(child, min(deadline, branch.deadline))
             if child.end <= deadline and child.state is not None:
                 states.append(child.state)
                 moment = max(moment, child.end)
@@ -330,13 +357,15 @@ class _Walking:
         branch.move_to(moment)
         return states
 
-    def _halt(self, halt: Halt, children: Iterable[str]) -> Value:
-        self._run_children()
+    def _halt(self, halt: Halt, branch: _Branch) -> Value:
+        """Stop the children that have not ended by now."""
+        self._run_children(branch.now)
         self._claim(halt)
-        for path in children:
+        for path in halt.children:
             child = self._children.get(path)
-            if child is not None and child.end == math.inf:
-                child.state, child.end = {"state": "stopped"}, 0.0
+            if child is not None and child.end > branch.now:
+                child.moves.close()
+                child.state, child.end, child.has_ended = {"state": "stopped"}, branch.now, True
                 self._end.open[:] = [one for one in self._end.open if one not in child.open]
         return list(halt.children)
 

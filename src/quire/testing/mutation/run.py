@@ -92,13 +92,14 @@ def run_mutants(
     killed: list[Killed] = []
     survivors: list[Survivor] = []
     untried = 0
+    observed = _Observed(plan)
     for number, mutant in enumerate(mutants):
         if time.perf_counter() - began > most_seconds:
             untried = len(mutants) - number
             break
         found = next((case.name for case in usable if case.notices(mutant.plan)), None)
         if found is None:
-            survivors.append(_survivor(plan, mutant, usable))
+            survivors.append(_survivor(mutant, usable, observed))
         else:
             killed.append(Killed(mutant, found))
     return MutationReport(
@@ -111,11 +112,27 @@ def run_mutants(
     )
 
 
-def _survivor(plan: Plan, mutant: Mutant, cases: Sequence[BaselineCase]) -> Survivor:
+class _Observed:
+    """The observations of the unchanged document, each made once."""
+
+    def __init__(self, plan: Plan) -> None:
+        self._plan = plan
+        self._found: dict[str, Observation] = {}
+
+    def by(self, case: BaselineCase) -> Observation | None:
+        if case.observe is None:
+            return None
+        if case.name not in self._found:
+            self._found[case.name] = case.observe(self._plan)
+        return self._found[case.name]
+
+
+def _survivor(mutant: Mutant, cases: Sequence[BaselineCase], observed: _Observed) -> Survivor:
     """Return the expectation for a case in which the mutant changes something; else for a case of its own."""
     for case in cases:
-        if case.observe is not None:
-            told = telling_expectation(case.observe(plan), case.observe(mutant.plan), mutant.kill.subject)
+        before = observed.by(case)
+        if before is not None and case.observe is not None:
+            told = telling_expectation(before, case.observe(mutant.plan), mutant.kill.subject)
             if told is not None:
                 return Survivor(mutant, case.name, told)
     return Survivor(mutant, "", mutant.expectation())
