@@ -14,6 +14,12 @@ from quire.cli.options import require_text
 from quire.cli.report_file import require_writable, write_report
 from quire.cli.stdio import as_utf8, wants_colour
 from quire.cli.test_coverage import CoverageReport, coverage_options, read_wish
+from quire.cli.test_exploration import (
+    ExplorationWish,
+    exploration_options,
+    exploration_wish,
+    explore_documents,
+)
 from quire.cli.test_live import live, live_options, mark_recording, wishes
 from quire.cli.test_mutation import (
     MutationWish,
@@ -75,6 +81,7 @@ WATCHED = ("watch", "words", "tags", "processes", "keep", "allow")
 @click.option("--schema", is_flag=True, help="Print the JSON Schema of test files and exit.")
 @coverage_options
 @mutation_options
+@exploration_options
 @click.option(
     "--allow",
     type=click.Choice(["shell", "tools"]),
@@ -178,6 +185,8 @@ def command(
         _add_coverage(report, wish, form)
     if mutation_wish(context).wanted:
         _add_mutants(report, mutation_wish(context), [target.path for target in targets], processes, form)
+    if exploration_wish(context).explore is not None:
+        _add_exploration(report, exploration_wish(context), [target.path for target in targets], processes, form)
     report.end()
     if junit is not None:
         write_report(junit, report.junit())
@@ -243,6 +252,17 @@ def _add_mutants(report: Report, wish: MutationWish, paths: list[str], processes
     for low in mutation_failures(documents, wish.least):
         report.add(low)
     report.print(mutation_report(documents, form))
+
+
+def _add_exploration(
+    report: Report, wish: ExplorationWish, paths: list[str], processes: int | None, form: FormatName
+) -> None:
+    from quire.display.test_exploration import exploration_text
+
+    documents = explore_documents(wish, paths, processes)
+    for failure in filter(None, (one.failure() for one in documents)):
+        report.add(failure)
+    report.print(exploration_text(documents, form))
 
 
 class Report:

@@ -61,7 +61,7 @@ class PureCase:
         self._wanted = wanted
         self._file = file
         self._snapshots = snapshots
-        first = _PinningRun(bench, replace(wanted.case, then=(), crash_everywhere=False))
+        first = PinningRun(bench, replace(wanted.case, then=(), crash_everywhere=False))
         self.baseline: Observation = first.play()[0].observation
         pinned = first.pinned
         if pinned is None:
@@ -126,7 +126,7 @@ class PureCase:
         return leftovers(run.world, case, problems, complete=complete)
 
 
-class _PinningRun(CaseRun):
+class PinningRun(CaseRun):
     """A driven run that keeps what it has pinned."""
 
     pinned: PinnedRun | None = None

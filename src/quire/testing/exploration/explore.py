@@ -1,0 +1,214 @@
+"""Explore a document: many drawn runs, the first broken promise of each kind made small, and written as a case."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from msgspec import UNSET, Struct
+from msgspec.structs import replace
+
+from quire.errors import QuireError
+from quire.formats.test.syntax import Case
+from quire.library.foresight import Foresight
+from quire.library.input_schema import input_schema
+from quire.plan.bounds import with_inputs
+from quire.source import NOWHERE
+from quire.testing.expectations import Judging, always
+from quire.testing.exploration.draw import Draw
+from quire.testing.exploration.drawn_run import SIMPLE, Broken, Given, Promises, Results, broken_promise, walk
+from quire.testing.exploration.written_case import written_case
+from quire.testing.observation import Observation
+from quire.testing.pure_answers import Performance
+from quire.testing.pure_case import PinningRun
+from quire.testing.pure_start import PureStart
+from quire.trust.capabilities import Grants, canonical
+
+if TYPE_CHECKING:
+    from quire.formats.test.syntax import Setting, TestFile
+    from quire.library.document import Document
+    from quire.plan.pipeline_work import Formula
+    from quire.testing.case_run import Bench
+    from quire.testing.pure_answers import WalkEnd
+    from quire.values import Value
+
+MOST_TRIES_TO_START = 50
+MOST_SHRINKS = 400
+
+
+class Counterexample(Struct, frozen=True):
+    """A run that broke a promise, made as small as it could be."""
+
+    broken: Broken
+    seed: int
+    case: str
+    """As YAML, to paste into the test file."""
+
+
+class Exploration(Struct, frozen=True):
+    """The result of exploring one document."""
+
+    runs: int
+    ends: Mapping[str, int]
+    """How many runs came to each status."""
+    found: tuple[Counterexample, ...] = ()
+    skipped: str = ""
+    """Why nothing was explored; empty if it was."""
+
+
+def explore(bench: Bench, file: TestFile, count: int, seed: int) -> Exploration:
+    """Walk a document `count` times with drawn answers. The cases of its test are examples of inputs and results."""
+    explorer = _Explorer.of(bench, seed, file)
+    if explorer is None:
+        return Exploration(0, {}, (), "no drawn inputs start the document")
+    ends: dict[str, int] = {}
+    found: dict[str, Counterexample] = {}
+    for number in range(seed, seed + count):
+        given, end, broken = explorer.try_once(number)
+        if end is not None:
+            ends[str(end.status)] = ends.get(str(end.status), 0) + 1
+        if broken is not None and broken.promise not in found:
+            found[broken.promise] = explorer.counterexample(given, broken, number)
+    return Exploration(count, ends, tuple(found.values()))
+
+
+class _Explorer(Struct):
+    """A document that can be started, with everything that is known about it."""
+
+    document: Document
+    start: PureStart
+    schema: Mapping[str, Value]
+    foresight: Foresight
+    envelope: Grants | None
+    formulas: tuple[Formula, ...]
+    examples: tuple[Mapping[str, Value], ...]
+    results: Results
+
+    @classmethod
+    def of(cls, bench: Bench, seed: int, file: TestFile) -> _Explorer | None:
+        schema, settings = input_schema(bench.document), [case.setting for case in file.cases]
+        examples = tuple(one.inputs for one in settings if one.inputs)
+        for number in range(MOST_TRIES_TO_START):
+            base = settings[number % len(settings)]
+            inputs = base.inputs if number < len(settings) else Draw(seed + number).inputs(schema, examples)
+            setting = replace(base, inputs=inputs, model=None, cassette=None)
+            run = PinningRun(bench, Case("explored", NOWHERE, setting, None))
+            try:
+                run.play()
+            except QuireError:
+                continue
+            if run.pinned is not None:
+                foresight = Foresight(bench.settings)
+                envelope = foresight.envelope(bench.document.runnable(), bench.document.name)
+                known = None if envelope.unknown else Grants.of(envelope.capabilities)
+                start = PureStart.of(run.pinned)
+                results = _results(settings)
+                return cls(bench.document, start, schema, foresight, known, file.always, examples, results)
+        return None
+
+    def try_once(self, seed: int) -> tuple[Given, WalkEnd | None, Broken | None]:
+        draw = Draw(seed)
+        given = Given(draw.inputs(self.schema, self.examples))
+        end, broken = self._walk(given, draw)
+        return given, end, broken
+
+    def _walk(self, given: Given, draw: Draw | None) -> tuple[WalkEnd | None, Broken | None]:
+        inputs = self._complete(given.inputs)
+        if inputs is None:
+            return None, None
+        start = replace(self.start, inputs=inputs)
+        end, broken = walk(start, given, draw, self.results)
+        if end is None or broken is not None:
+            return end, broken
+        plan = self.document.runnable()
+        bounds = self.foresight.bounds(with_inputs(plan, inputs), self.document.name)
+        broken = broken_promise(start, given, end, Promises(bounds, self.envelope)) or self._property(inputs, end)
+        return end, broken
+
+    def _property(self, inputs: Mapping[str, Value], end: WalkEnd) -> Broken | None:
+        """Return the property of the test file that does not hold at the end of a completed run."""
+        if not self.formulas or str(end.status) != "completed" or not isinstance(end.result, Mapping):
+            return None
+        result = end.result
+        named, stores, outputs = (result.get(name) for name in ("named", "stores", "outputs"))
+        seen = Observation(
+            "completed",
+            0,
+            result.get("output"),
+            inputs=inputs,
+            named=named if isinstance(named, Mapping) else {},  # type: ignore[arg-type]
+            stores=stores if isinstance(stores, Mapping) else {},
+            outputs=outputs if isinstance(outputs, Mapping) else {},
+        )
+        wrong = always(self.formulas, Judging(seen, NOWHERE, {}))
+        return Broken("always", wrong[0].finding.message) if wrong else None
+
+    def _complete(self, inputs: Mapping[str, Value]) -> Mapping[str, Value] | None:
+        """Return the inputs as a run pins them; None if they are refused."""
+        from quire.engine.declared_inputs import complete_declared
+        from quire.engine.inputs import complete_inputs
+
+        plan = self.start.plan
+        try:
+            if plan.format == "playbook":
+                return complete_inputs(plan, inputs)
+            return complete_declared(plan, inputs) if plan.format == "pipeline" else {**self.start.inputs, **inputs}
+        except QuireError:
+            return None
+
+    def counterexample(self, given: Given, broken: Broken, seed: int) -> Counterexample:
+        """Make a run that broke a promise small: simpler inputs and answers, as long as it breaks the same."""
+        tries = 0
+        for inputs in _simpler_inputs(given.inputs):
+            tries += 1
+            smaller = Given(inputs, dict(given.answers), dict(given.ways))
+            if tries < MOST_SHRINKS and self._still(smaller, broken):
+                given = smaller
+        for path in list(given.answers):
+            tries += 1
+            simple = _simpler_answer(given, path)
+            smaller = Given(given.inputs, {**given.answers, path: simple}, dict(given.ways))
+            if tries < MOST_SHRINKS and self._still(smaller, broken):
+                given = smaller
+        return Counterexample(broken, seed, written_case(given, broken, seed))
+
+    def _still(self, given: Given, broken: Broken) -> bool:
+        _, found = self._walk(given, None)
+        return found is not None and found.promise == broken.promise
+
+
+def _results(settings: Sequence[Setting]) -> dict[str, list[Value]]:
+    """Return the results that the cases script, by tool."""
+    found: dict[str, list[Value]] = {}
+    for name, script in ((name, one) for setting in settings for name, one in setting.tools.items()):
+        for part in (script, *script.sequence, *(one for _, one in script.when)):
+            if part.returns is not UNSET:
+                found.setdefault(canonical(name), []).append(part.returns)
+    return found
+
+
+def _simpler_inputs(inputs: Mapping[str, Value]) -> list[dict[str, Value]]:
+    """Return the inputs with one of them made simple, for each of them."""
+    return [{**inputs, name: _simple(value)} for name, value in inputs.items() if value != _simple(value)]
+
+
+def _simple(value: Value) -> Value:
+    match value:
+        case bool():
+            return False
+        case int() | float():
+            return 0
+        case str():
+            return SIMPLE
+        case list() | tuple():
+            return []
+        case Mapping():
+            return {}
+    return value
+
+
+def _simpler_answer(given: Given, path: str) -> Performance:
+    kind = given.ways.get(path, ("tool", ""))[0]
+    if kind == "model":
+        return Performance({"text": SIMPLE, "model": "drawn", "finish_reason": "stop"})
+    return given.answers[path] if kind == "ask" else Performance(SIMPLE)
