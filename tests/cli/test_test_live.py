@@ -98,6 +98,8 @@ def test_standings(invoke: Invoke, home: Path) -> None:
     invoke(command, "--live", "--model", "script:good.json")
     result = invoke(command, "--status")
     assert (result.exit_code, result.stdout.splitlines()[1].split()[:2]) == (0, ["verified", "tea.test.yaml:"])
+    value = json.loads(invoke(command, "--status", "--json").stdout)
+    assert (value["status"], value["receipt"]["passed"], value["changed"]) == ("verified", 2, [])
 
 
 def test_a_calibration(invoke: Invoke, home: Path, tests: Path) -> None:
@@ -118,6 +120,8 @@ def test_a_calibration(invoke: Invoke, home: Path, tests: Path) -> None:
     assert result.stdout.splitlines()[-1] == "It may fail cases: kappa is 1.00, and at least 0.88."
     kept = json.loads((tests / "tone.calibration.json").read_text())
     assert (kept["model"], kept["agreement"]["both_pass"], kept["consistency"]) == ("script:judge.json", 30, 1.0)
+    result = invoke(command, "--calibrate", "tone.judge.yaml", "--judge-model", "script:judge.json", "--json")
+    assert (json.loads(result.stdout)["kappa"], json.loads(result.stdout)["gates"]) == (1.0, True)
     few = tests / "few.jsonl"
     few.write_text("\n".join(map(json.dumps, labels[:20])))
     result = invoke(
@@ -132,6 +136,8 @@ def test_a_calibration(invoke: Invoke, home: Path, tests: Path) -> None:
     [
         (["--model", "script:good.json"], "--model is for tests on real models: add --live"),
         (["--judge-model", "a:b"], "--judge-model is for tests on real models: add --live"),
+        (["--live", "--junit", "x.xml"], "--live and --junit exclude each other"),
+        (["--status", "--cov"], "--status and --cov exclude each other"),
         (["--live", "--budget", "nan"], "'nan' is not a finite number"),
         (["--live", "--repeat", "0"], "0 is not in the range"),
         (["--calibrate", "tea.test.yaml"], "tea.test.yaml is not a judge: its name ends in .judge.yaml"),

@@ -20,7 +20,7 @@ from quire.cli.test_exploration import (
     exploration_wish,
     explore_documents,
 )
-from quire.cli.test_live import live, live_options, mark_recording, wishes
+from quire.cli.test_live import LIVE_OPTIONS, live, live_options, mark_recording, wishes
 from quire.cli.test_mutation import (
     MutationWish,
     mutation_failures,
@@ -39,7 +39,7 @@ from quire.testing.selection import Selection, keyword
 from quire.wording import pluralize
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Collection, Iterable
 
     from quire.cli.test_coverage import CoverageWish
     from quire.testing.file_run import FileOptions
@@ -140,7 +140,7 @@ def command(
     if as_json:
         form = "json"
     if watch:
-        _require_no_others(context)
+        _require_no_others(context, "--watch", WATCHED)
     selection = Selection(keyword(words) if words else None, tags)
     wish = read_wish(gates, under, lcov)
     paths = (*wish.paths, *paths)
@@ -148,8 +148,10 @@ def command(
         mark_recording(context)
         if record not in WHICH:
             record, paths = WHICH[0], (record, *paths)
+    if record is None and wishes(context).wanted:
+        _require_no_others(context, wishes(context).verb, LIVE_OPTIONS)
     if wishes(context).calibrate is not None:
-        context.exit(live(wishes(context), [], selection, processes))
+        context.exit(live(wishes(context), [], selection, processes, as_json=form == "json"))
     targets, problems = find_tests(paths or (".",))
     for problem in problems:
         click.echo(f"quire: {visible(problem)}", err=True)
@@ -201,12 +203,12 @@ def command(
     context.exit(2 if problems else int(report.totals.failed))
 
 
-def _require_no_others(context: click.Context) -> None:
-    """Raise a usage error for options that have no meaning while files are watched."""
+def _require_no_others(context: click.Context, flag: str, allowed: Collection[str]) -> None:
+    """Raise a usage error for options that have no meaning together with a flag."""
     given = [parameter for parameter in context.command.params if _is_given(context, parameter.name or "")]
-    other = next((one for one in given if one.name not in WATCHED and isinstance(one, click.Option)), None)
+    other = next((one for one in given if one.name not in allowed and isinstance(one, click.Option)), None)
     if other is not None:
-        raise click.UsageError(f"--watch and {other.opts[-1]} exclude each other", context)
+        raise click.UsageError(f"{flag} and {other.opts[-1]} exclude each other", context)
 
 
 def _is_given(context: click.Context, name: str) -> bool:

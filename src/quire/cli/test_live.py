@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 F = TypeVar("F", bound=Callable[..., Any])
 _KEY = "quire.cli.test_live"
 INTERRUPTED = 130
+_SHARED = ("paths", "words", "tags", "processes", "form", "as_json", "allow")
 
 
 class Wishes(Struct):
@@ -47,6 +48,15 @@ class Wishes(Struct):
     @property
     def wanted(self) -> bool:
         return self.recording or self.live or self.status or self.calibrate is not None
+
+    @property
+    def verb(self) -> str:
+        """The option that decides what is done."""
+        return "--calibrate" if self.calibrate is not None else "--status" if self.status else "--live"
+
+
+LIVE_OPTIONS = frozenset((*_SHARED, *Wishes.__struct_fields__))
+"""The parameters that have a meaning with --live, --calibrate and --status."""
 
 
 def live_options(function: F) -> F:
@@ -137,7 +147,7 @@ def live(
     if not sys.stdout.isatty():
         as_utf8(sys.stdout)
     if given.calibrate is not None:
-        return _calibrate(given, Path(given.calibrate))
+        return _calibrate(given, Path(given.calibrate), as_json)
     from quire.testing.live.plan import LiveOptions
     from quire.testing.live.schedule import AT_ONCE
 
@@ -153,7 +163,7 @@ def live(
         at_once or AT_ONCE,
         real_tools,
     )
-    return _status(options) if given.status else _live(given, options, as_json)
+    return _status(options, as_json) if given.status else _live(given, options, as_json)
 
 
 def _live(given: Wishes, options: LiveOptions, as_json: bool) -> int:
@@ -177,17 +187,19 @@ def _live(given: Wishes, options: LiveOptions, as_json: bool) -> int:
     return INTERRUPTED if report.interrupted else report.exit_code
 
 
-def _status(options: LiveOptions) -> int:
-    from quire.display.test_live import standings_text
+def _status(options: LiveOptions, as_json: bool) -> int:
+    from quire.display.test_live import standings_json, standings_text
     from quire.testing.live.run import live_standings
 
-    click.echo(standings_text(live_standings(options), time.time(), wants_colour(sys.stdout)), nl=False)
+    found = live_standings(options)
+    text = standings_json(found) if as_json else standings_text(found, time.time(), wants_colour(sys.stdout))
+    click.echo(text, nl=False)
     return 0
 
 
-def _calibrate(given: Wishes, path: Path) -> int:
+def _calibrate(given: Wishes, path: Path, as_json: bool) -> int:
     from quire.cli.trust_prompt import somebody_is_here, with_trust
-    from quire.display.test_live import calibration_text
+    from quire.display.test_live import calibration_json, calibration_text
     from quire.testing.live.calibration_run import calibration_plan, run_calibration
 
     labels = Path(given.each) if given.each else None
@@ -200,7 +212,8 @@ def _calibrate(given: Wishes, path: Path) -> int:
     if not _agreed(plan.announcement, given.budget):
         return 2
     found, standing = run_calibration(plan)
-    click.echo(calibration_text(str(path), found, standing), nl=False)
+    text = calibration_json(found, standing) if as_json else calibration_text(str(path), found, standing)
+    click.echo(text, nl=False)
     return 0 if standing.gates else 1
 
 

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 import click
+from msgspec import to_builtins
 
 from quire.display.tables import age, short, table
 from quire.display.text import duration, one_line
@@ -117,6 +118,27 @@ def standings_text(standings: Sequence[Standing], now: float, colour: bool = Fal
     header = ["status", "case", "model", "passed", "measured", ""]
     lines = table(rows, header, right=frozenset({3}), style=lambda cell, column: _painted(cell, column == 0 and colour))
     return "\n".join(lines) + "\n" if rows else "no case has live terms\n"
+
+
+def standings_json(standings: Sequence[Standing]) -> str:
+    """Return the standings for programs, one JSON object in each line."""
+    return "".join(f"{escaped(encode(to_builtins(one)))}\n" for one in standings)
+
+
+def calibration_json(found: Calibration, standing: JudgeStanding) -> str:
+    """Return a calibration for programs; one line."""
+    measured, agreement = found.kappa, found.agreement
+    value = {
+        **to_builtins(found),
+        "kappa": measured.value if measured else None,
+        "kappa_interval": [measured.interval.low, measured.interval.high] if measured else None,
+        "true_pass_rate": agreement.true_pass_rate,
+        "true_fail_rate": agreement.true_fail_rate,
+        "base_rate": agreement.base_rate,
+        "gates": standing.gates,
+        "reason": standing.reason,
+    }
+    return escaped(encode(value)) + "\n"
 
 
 def calibration_text(name: str, found: Calibration, standing: JudgeStanding) -> str:

@@ -18,6 +18,7 @@ from quire.models.retry import Retrying
 from quire.testing.discovery import TestTarget
 from quire.testing.live.calibration import Calibration, store_calibration
 from quire.testing.live.judge_file import load_judge
+from quire.testing.live.judge_seat import same_model
 from quire.testing.live.plan import LiveOptions, live_plan
 from quire.testing.live.report import LiveReport
 from quire.testing.live.run import announcement_of, live_standings, run_live
@@ -307,6 +308,20 @@ def test_judges_that_are_refused(place: Place) -> None:
     place.live("{judge: ../secret.judge.yaml}")
     with pytest.raises(CannotStart, match=r"leave|outside"):
         place.run(model)
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "same"),
+    [
+        ("openai:gpt-6.1-sol", "openai-responses:GPT-6.1-sol", True),
+        ("openai:gpt-6.1-sol", "azure:gpt-6.1-sol", False),
+        ("local:./x.gguf", "local:x.gguf", True),
+        ("local:x", "local:y", False),
+        ("http://127.0.0.1:1/v1#m", "http://127.0.0.1:2/v1#m", False),
+    ],
+)
+def test_names_of_one_model(one: str, other: str, same: bool) -> None:
+    assert same_model(one, other) is same
 
 
 def test_the_judge_of_a_tier_of_the_workspace_needs_consent_for_an_address(place: Place, stub: Stub) -> None:

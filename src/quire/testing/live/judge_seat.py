@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
 from quire.errors import CannotStart
 from quire.models.choose import Choice
+from quire.models.limits import provider_of
+from quire.source import real_path
 from quire.testing.live.calibration import Standing, standing_of, stored_calibration
 
 if TYPE_CHECKING:
@@ -49,7 +52,7 @@ class JudgeSeats:
 
     def _opened(self, judge: Judge) -> JudgeSeat:
         choice = self._choose(judge)
-        if choice.spec in self._tested:
+        if any(same_model(choice.spec, one) for one in self._tested):
             message = f"the judge {judge.name} cannot be {choice.spec}, which is under test: name another --judge-model"
             raise CannotStart(message)
         model = self._models.open(choice.spec, choice.settings)
@@ -64,3 +67,17 @@ class JudgeSeats:
         known = self._models.settings.models
         spec = known.tiers.get(judge.model, judge.model)
         return self._models.choose(None, lambda: Choice(spec, "the judge", known.settings_of(judge.model)))
+
+
+def same_model(spec: str, other: str) -> bool:
+    """Tell whether two names mean one model: of one account by two protocols, or one file by two paths."""
+    return _identity(spec) == _identity(other)
+
+
+def _identity(spec: str) -> tuple[str, str]:
+    kind, _, name = spec.partition(":")
+    if kind == "local":
+        return kind, str(real_path(Path(name))) if "/" in name or name.endswith(".gguf") else name
+    if spec.startswith(("http://", "https://")):
+        return "", spec
+    return provider_of(spec), name.casefold()

@@ -65,7 +65,7 @@ class LiveCase(Struct, frozen=True):
     """A case that is going to be tried."""
 
     key: str
-    """The file and the name: `tests/board.test.yaml: rows`."""
+    """The file in its workspace, and the name: `tests/board.test.yaml: rows`. A baseline knows the case by it."""
     file: str
     """The test, relative to its workspace."""
     case: Case
@@ -204,7 +204,7 @@ def _live_case(path: str, case: Case, file: TestFile, bench: Bench, options: Liv
     inner = Path(path).resolve()
     file_name = inner.relative_to(home).as_posix() if inner.is_relative_to(home) else inner.as_posix()
     judge = load_judge(file_within(bench.folder, live.judge.rubric)) if live.judge else None
-    return LiveCase(f"{path}: {case.name}", file_name, case, rows, bench, live, repeats, file.always, judge)
+    return LiveCase(f"{file_name}: {case.name}", file_name, case, rows, bench, live, repeats, file.always, judge)
 
 
 def _by_label(name: str, rows: Sequence[CaseRow]) -> dict[str, CaseRow]:

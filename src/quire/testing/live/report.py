@@ -72,6 +72,7 @@ class LiveReport(Struct, frozen=True):
     def as_value(self) -> dict[str, Value]:
         """Return the report as JSON, which `read_report` reads again."""
         value: dict[str, Value] = msgspec.to_builtins(self)
+        value["scores"] = [{**msgspec.to_builtins(one), "undecided": one.undecided} for one in self.scores]
         for name in ("pairs", "baseline"):
             value[name] = [_with_words(one) for one in getattr(self, name)]
         return value
