@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tests.testing.bench import run
+from tests.testing.bench import DOCUMENTS, run
 from tests.testing.cassettes.test_player import TEST as CASSETTE
 from tests.testing.cassettes.test_player import known, record, taped
 from tests.testing.test_pure_case import BOARD, FILES, TIDY
@@ -128,3 +128,36 @@ def test_recorded_replies_notice_every_changed_prompt(tmp_path: Path, known: dic
     assert report.left_out == ()
     noticed = {one.mutant.id for one in report.killed}
     assert {"drop_system", "drop_reference:1:product", "drop_reference:1:tone", "drop_reference:3a:best"} <= noticed
+
+
+@pytest.mark.parametrize(
+    ("name", "id", "old", "new"),
+    [
+        ("tagline", "drop_system", "You write short lines.", ""),
+        ("tagline", "drop_reference:1:tone", " in a {{tone}} tone", " in a  tone"),
+        ("tagline", "drop_reference:2:question.best.1", "one: {{best}}?", "one: ?"),
+        ("tagline", "negate_condition:3:1", 'choice == "yes"', 'choice != "yes"'),
+        ("tagline", "change_condition:3:1", 'choice == "yes"', 'choice == "yes~"'),
+        ("tagline", "drop_capture:1:best", '@output(best, extract:"best")', ""),
+        ("board", "change_on_error:1:no_retry", "on_error: retry(2)", "on_error: abort"),
+        ("board", "change_on_error:1:fewer", "on_error: retry(2)", "on_error: retry(1)"),
+        ("board", "drop_reference:1.do:item", "as {item}.", "as ."),
+        ("board", "drop_schema:1.do", "          schema: Verdict\n", ""),
+        ("files", "drop_reference:2:text", "lines: {{text}}", "lines: "),
+        ("files", "drop_reference:3:argument.content.sorted.0", '"{{sorted}}"', '""'),
+        ("tidy", "widen_permission:thread:rye.execute.tool.rye.file-system.*", "rye.file-system.*", "rye.*"),
+        ("tidy", "drop_limit:thread:turns", 'turns="4" ', ""),
+        ("tidy", "drop_reference:thread:body.file.0", "Read {input:file},", "Read ,"),
+    ],
+)
+def test_a_mutant_is_what_an_edit_of_the_document_is(
+    name: str, id: str, old: str, new: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The cases are driven on a document that was edited in the same way: they fail if the mutant was noticed."""
+    test = {"tagline": TAGLINE, "board": BOARD, "files": FILES, "tidy": TIDY}[name]
+    report = mutated(tmp_path, name, test)
+    verdicts = {one.mutant.id: True for one in report.killed} | {one.mutant.id: False for one in report.survivors}
+    path, text = DOCUMENTS[name]
+    assert old in text
+    monkeypatch.setitem(DOCUMENTS, name, (path, text.replace(old, new)))
+    assert run(tmp_path, name, test).failed is verdicts[id]
