@@ -17,7 +17,7 @@ from quire.wording import pluralize
 
 if TYPE_CHECKING:
     from quire.display.test_report import FormatName
-    from quire.testing.mutation.report import DocumentMutation, SurvivingMutant
+    from quire.testing.mutation.report import DocumentMutation
     from quire.values import Value
 
 _LISTED = 40
@@ -59,7 +59,7 @@ def _survivors(document: DocumentMutation) -> list[str]:
         lines += ["", f"not noticed in {one_line(document.title)}:"]
         for one in document.survivors[:_LISTED]:
             lines.append(f"  {one_line(document.source.name)}:{document.line(one)}  {one_line(one.change)}")
-            lines.append(f"    {_place(one)}: {one_line(one.expectation)}")
+            lines.append(f"    {one_line(one.place)}: {one_line(one.expectation)}")
         more = len(document.survivors) - _LISTED
         if more > 0:
             lines.append(f"  and {more} more {pluralize('mutant', more)}: --format json lists all of them")
@@ -67,10 +67,6 @@ def _survivors(document: DocumentMutation) -> list[str]:
         lines += ["", "not tried:"]
         lines += [f"  {one_line(reason)}" for reason in document.left_out]
     return lines
-
-
-def _place(survivor: SurvivingMutant) -> str:
-    return one_line(f"{survivor.test}::{survivor.case}" if survivor.case else f"a new case of {survivor.test}")
 
 
 def mutation_data(document: DocumentMutation) -> dict[str, Value]:
@@ -84,6 +80,7 @@ def mutation_data(document: DocumentMutation) -> dict[str, Value]:
             "change": one.change,
             "test": one.test,
             "case": one.case,
+            "wanted": one.wanted,
             "expectation": one.expectation,
         }
         for one in document.survivors

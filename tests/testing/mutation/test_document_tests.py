@@ -93,6 +93,12 @@ def test_the_offered_expectations_kill_the_survivors(tmp_path: Path) -> None:
     assert left & {one.mutant.id for one in offered} == set()
 
 
+def test_a_survivor_without_a_difference_says_which_case_is_missing(tmp_path: Path) -> None:
+    survivors = {one.mutant.id: one for one in mutated(tmp_path, "board", BOARD).survivors}
+    found = survivors["change_on_error:1:survives"]
+    assert (found.case, found.wanted) == ("", "in which step 1 fails every time")
+
+
 def test_a_case_that_fails_is_left_out(tmp_path: Path) -> None:
     report = mutated(tmp_path, "tagline", TAGLINE.replace('output: "Flour power."', "output: Something else."))
     assert report.left_out == ("a no: it fails on the unchanged document",)

@@ -34,6 +34,13 @@ class SurvivingMutant(Struct, frozen=True):
     case: str
     """The case; empty if it takes a new one."""
     expectation: str
+    wanted: str = ""
+    """The kind of new case that it takes: `in which step 3 is skipped`."""
+
+    @property
+    def place(self) -> str:
+        """The case that the expectation belongs into, in words."""
+        return f"{self.test}::{self.case}" if self.case else f"a new case of {self.test} {self.wanted}".rstrip()
 
 
 class DocumentMutation(Struct, frozen=True):
@@ -80,8 +87,7 @@ class DocumentMutation(Struct, frozen=True):
 
 def advice(survivor: SurvivingMutant) -> str:
     """Say where an expectation goes."""
-    place = f"the case {survivor.case!r} of {survivor.test}" if survivor.case else f"a new case of {survivor.test}"
-    return f"add to {place}: `{survivor.expectation}`"
+    return f"add to {survivor.place}: `{survivor.expectation}`"
 
 
 def mutate_file(path: str) -> DocumentMutation | None:
@@ -118,6 +124,7 @@ def _summary(report: MutationReport, source: Source, test: str, pipeline: str) -
             test,
             one.case,
             one.expectation,
+            one.wanted,
         )
         for one in report.survivors
     )

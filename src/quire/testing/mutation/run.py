@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from msgspec import Struct
 
 from quire.testing.mutation.differences import telling_expectation
+from quire.testing.mutation.operators import OPERATORS
 
 if TYPE_CHECKING:
     from quire.plan.nodes import Plan
@@ -52,6 +53,8 @@ class Survivor(Struct, frozen=True):
     the mutant changes: then it takes a new one."""
     expectation: str
     """One line of YAML below `expect:`."""
+    wanted: str = ""
+    """The kind of case that it takes, if it takes a new one: `in which step 3 is skipped`."""
 
 
 class MutationReport(Struct, frozen=True):
@@ -135,4 +138,5 @@ def _survivor(mutant: Mutant, cases: Sequence[BaselineCase], observed: _Observed
             told = telling_expectation(before, case.observe(mutant.plan), mutant.kill.subject)
             if told is not None:
                 return Survivor(mutant, case.name, told)
-    return Survivor(mutant, "", mutant.expectation())
+    place = {"": "the document", "thread": "the thread"}.get(mutant.step, f"step {mutant.step}")
+    return Survivor(mutant, "", mutant.expectation(), OPERATORS[mutant.operator].case.format(step=place))
