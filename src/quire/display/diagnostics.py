@@ -86,7 +86,7 @@ def finding_lines(source: Source, found: Diagnostic, colour: bool, notes: Sequen
         first, *rest = text.split("\n")
         shown = f": {first}" if not rest else ":"
         lines.append(f"{gutter} {paint(_DIM, '=')} {paint(_BOLD, name)}{shown}")
-        lines += [f"{gutter}     {line}".rstrip(" ") for line in ([first, *rest] if rest else [])]
+        lines += [f"{gutter}     {line}".rstrip(" ") for line in (([first] if first else []) + rest if rest else [])]
     return lines
 
 

@@ -79,7 +79,9 @@ def _is_shown(case: CaseResult) -> bool:
 def _notes(problem: Problem, colour: bool) -> Iterator[tuple[str, str]]:
     differences = _differences(problem, colour)
     said = len(problem.value) <= _SHORT and problem.value in problem.finding.message
-    if problem.value and not differences and not said:
+    # A difference of whole texts shows the value; that of a part and the line nearest to it does not.
+    whole = problem.value == problem.actual or "\n" in (problem.expected or "")
+    if problem.value and not said and not (differences and whole):
         yield "value", shortened(problem.value)
     for path, value in problem.parts:
         yield cut(one_line(path), _LONGEST_PART), cut(one_line(value), _LONGEST_PART)

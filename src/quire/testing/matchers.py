@@ -53,6 +53,12 @@ Snapshots: TypeAlias = "Callable[[str, Value, Span], Mismatch | None]"
 """Compares a value with the one that is kept for a place among the expectations."""
 
 
+LONGEST_QUOTED = 60
+"""A longer text is not quoted in a message; reports show it below."""
+MOST_LINES = 2_000
+"""Lines in which the nearest ones are looked for."""
+
+
 class Mismatch(Struct):
     """The reason why an expectation does not hold."""
 
@@ -184,10 +190,25 @@ def _contains(matcher: Contains, seen: Value) -> Mismatch | None:
             return Mismatch(f"{_said(seen)} cannot contain {_said(part)}", matcher.span)
         if there == matcher.negated:
             verb = "contains" if matcher.negated else "does not contain"
-            text = seen if isinstance(seen, str) else None
-            wanted = part if isinstance(part, str) and text is not None and not matcher.negated else None
-            return Mismatch(f"{_said(seen)} {verb} {_said(part)}", matcher.span, expected=wanted, actual=text)
+            if not isinstance(seen, str) or not isinstance(part, str):
+                return Mismatch(f"{_said(seen)} {verb} {_said(part)}", matcher.span)
+            name = "it" if "\n" in seen or len(seen) > LONGEST_QUOTED else _said(seen)
+            nearest = None if matcher.negated else _nearest_lines(seen, part)
+            wanted = part if nearest is not None else None
+            return Mismatch(f"{name} {verb} {_said(part)}", matcher.span, expected=wanted, actual=nearest)
     return None
+
+
+def _nearest_lines(text: str, part: str) -> str | None:
+    """Return the lines of a text that share the most words with a part, long words first; None for a text of one line,
+    or if no line shares any."""
+    lines = text.split("\n")[:MOST_LINES]
+    if len(lines) == 1:
+        return None
+    words, count = set(part.split()), part.count("\n") + 1
+    shared = [sum(map(len, words.intersection(line.split()))) for line in lines]
+    best = max(range(len(lines)), key=lambda at: sum(shared[at : at + count]))
+    return "\n".join(lines[best : best + count]) if any(shared) else None
 
 
 def _has(seen: Value, part: Value) -> bool | None:
