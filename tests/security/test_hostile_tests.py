@@ -54,11 +54,17 @@ def trap(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
+PAGE = '{status: 200, url: "https://example.com/", headers: {}, text: page}'
 TOML = '[tools]\nmodules = ["planted"]\nallow = ["shell", "http__get"]\n'
 
 
 def play(folder: Path, test: str) -> list[str]:
-    found = run(folder, "files", test, files={"files.playbook.md": PLAYBOOK.lstrip("\n"), "quire.toml": TOML})
+    found = run(
+        folder,
+        "files",
+        test.replace("PAGE", PAGE),
+        files={"files.playbook.md": PLAYBOOK.lstrip("\n"), "quire.toml": TOML},
+    )
     assert [one.finding.message for one in found.problems] == []
     assert list((folder / "marks").iterdir()) == []
     return [line for case in found.cases for line in told(case)]
@@ -70,9 +76,9 @@ def test_tools_that_reach_outside_need_a_script(trap: Path) -> None:
     cases:
       - {name: nothing is scripted, expect: {output: x}}
       - {name: real, tools: {http__get: real}, expect: {output: x}}
-      - {name: the server, tools: {http__get: {returns: x}}, expect: {output: x}}
+      - {name: the server, tools: {http__get: {returns: PAGE}}, expect: {output: x}}
       - name: the command
-        tools: {http__get: {returns: x}, shop/search: {returns: x}, shell: real}
+        tools: {http__get: {returns: PAGE}, shop/search: {returns: x}, shell: real}
         expect: {output: x}
     """
     assert play(trap, test) == [
@@ -90,7 +96,7 @@ def test_all_of_them_can_be_scripted(trap: Path) -> None:
       - name: scripted
         inputs: {url: "https://example.com/"}
         allow: [shell, http__get]
-        tools: {http__get: {returns: page}, shop/search: {echo: true}, shell: {returns: {exit_code: 0, stdout: done}}}
+        tools: {http__get: {returns: PAGE}, shop/search: {echo: true}, shell: {returns: done}}
         expect: {calls: {http__get: [{url: "https://example.com/"}], shop/search: 1, shell: 1}}
     """
     assert play(trap, test) == []

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 def leftovers(world: CaseWorld, case: Case, problems: list[Problem], *, complete: bool) -> list[Problem]:
     """Return the problems of a case with those of its scripts. `complete` is false if an act was not reached."""
-    missing = [*_no_replies(world, case), *_unscripted(world, case)]
+    missing = [*_no_replies(world, case), *_unscripted(world, case), *_unfit(world, case)]
     if missing:
         return missing  # all the rest follows from it
     if problems:
@@ -60,6 +60,16 @@ def _unscripted(world: CaseWorld, case: Case) -> list[Problem]:
         help = "" if script else f"add to tools: `{one.tool}: {{returns: …}}`"
         message = f"{one.tool} was called, and {one.reason}"
         found.append(Problem(Diagnostic(codes.UNSCRIPTED_TOOL, message, where, "", help)))
+    return found
+
+
+def _unfit(world: CaseWorld, case: Case) -> list[Problem]:
+    found = []
+    for one in dict.fromkeys(world.tools.unfit):
+        script = world.tools.scripts.find(one.tool)
+        where = script.span if script else case.span
+        message = f"{one.tool} never returns this: {one.reason}"
+        found.append(Problem(Diagnostic(codes.UNFIT_STUB, message, where)))
     return found
 
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from quire.errors import Denied, ToolFailed
+from quire.plain_schema import plainly_fits
 from quire.plan.built_in_tools import FETCH, SEND, SHELL
 from quire.testing.observation import SeenCall
 from quire.testing.world.tool_scripts import ToolScripts, Unanswered
@@ -22,6 +23,7 @@ from quire.tools.registry import Connection, Connections, ToolSpec
 from quire.trust.capabilities import canonical, denied_capability, mcp_tool, python_tool
 from quire.trust.secrets import Redactor
 from quire.values import copy
+from quire.wording import cut
 from quire.workspace.grants import denied_tools
 from quire.workspace.mcp_config import BUILT_IN, ITEMS, PYTHON
 
@@ -61,6 +63,8 @@ class CaseTools:
         self.scripts = scripts
         self.seen: list[SeenCall] = []
         self.unscripted: list[Unscripted] = []
+        self.unfit: list[Unscripted] = []
+        """Scripted results that the tool could never return."""
         self.process: CaseProcess | None = None
         self.meter = meter
         self._folder = folder
@@ -101,6 +105,9 @@ class CaseTools:
             self._die()
         if played.error is not None:
             raise ToolFailed(played.error.message, kind=played.error.kind)
+        if reason := misfit(spec.id, played.value):
+            self.unfit.append(Unscripted(spec.id, "", reason))
+            raise ToolFailed(f"the scripted result of {spec.id} does not fit: {reason}", kind=UNSCRIPTED)
         return copy(played.value)
 
     def make_folder(self) -> None:
@@ -159,6 +166,19 @@ class CaseTools:
                 return
         if not name.startswith("rye/"):
             tools[PYTHON].add(name)
+
+
+def misfit(tool_id: str, result: Value) -> str:
+    """Return why a built-in tool could never return a result; empty if it could, or if that is not known."""
+    from quire.plan.built_in_results import RESULTS
+
+    schema = RESULTS.get(tool_id)
+    if schema is None or plainly_fits(schema, result):
+        return ""
+    import jsonschema_rs
+
+    errors = jsonschema_rs.validator_for(dict(schema)).iter_errors(result)
+    return next((cut(one.message, 200) for one in errors), "")
 
 
 RealCall = Callable[[], "asyncio.Future[Value]"]
