@@ -86,7 +86,7 @@ board.test.yaml: rows, pass ≥ 90 %
   verified  anthropic:claude-haiku-5-5   59/60  91.0–99.7 %    95 %  7,200+1,800   $0.12  2.5s  3.4s
   flaky     local:qwen.gguf                1/8  2.2–47.4 %      0 %    1,080+270  $0.018  1.7s  1.8s
     anthropic:claude-haiku-5-5: output: it does not contain “bread”
-    local:qwen.gguf: 51 of 60 tries were not made
+    local:qwen.gguf: decided after 9 of 60 tries: they exclude 90 %
     local:qwen.gguf: 1 try lost: not counted
     local:qwen.gguf: note[TS152]: the same row passes at one time and fails at another
     local:qwen.gguf: output: it does not contain “bread” (7 times)

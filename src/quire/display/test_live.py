@@ -212,7 +212,11 @@ def _row(one: Score) -> list[str]:
 
 def _remarks(one: Score) -> Iterator[str]:
     if one.stopped and one.tried:
-        yield f"{one.stopped:,} of {one.stopped + one.tried + one.lost:,} tries were not made"
+        planned = one.stopped + one.tried + one.lost
+        if one.complete:
+            yield f"decided after {one.tried + one.lost:,} of {planned:,} tries: they exclude {percent(one.passes)}"
+        else:
+            yield f"incomplete: {one.stopped:,} of {planned:,} tries were not made"
     if one.lost:
         yield f"{one.lost} {pluralize('try', one.lost) if one.lost == 1 else 'tries'} lost: not counted"
     if one.status is Status.FLAKY:

@@ -127,7 +127,8 @@ def test_a_case_is_stopped_when_it_is_decided(place: Place) -> None:
     place.live("{repeat: 20, pass: 0.9}")
     (score,) = place.run(place.script("bad.json", {"default": "No."}), at_once=1).scores
     assert (score.status, score.passed) == (Status.FAILING, 0)
-    assert score.tried < 5 and score.stopped == 40 - score.tried
+    assert score.tried < 5 and score.stopped == 40 - score.tried and score.complete
+    assert [one.status for one in live_standings(place.options())] == [Status.FAILING]
 
 
 @pytest.mark.parametrize(
@@ -155,7 +156,8 @@ def test_the_budget_stops_everything(place: Place) -> None:
     assert (report.exit_code, report.budget_reached) == (5, True)
     assert report.spent == pytest.approx(3.0)
     (score,) = report.scores
-    assert (score.tried, score.lost, score.status) == (3, 1, Status.VERIFIED)
+    assert (score.tried, score.lost, score.status, score.complete) == (3, 1, Status.VERIFIED, False)
+    assert [one.status for one in live_standings(place.options())] == [Status.UNVERIFIED]  # half a test is none
     with pytest.raises(CannotStart, match=r"the price of script:.* is not known"):
         place.run(place.script("other.json", *BOTH), budget=1.0)
 

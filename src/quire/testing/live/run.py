@@ -139,11 +139,12 @@ def _judge_cost(case: LiveCase) -> float | None:
 
 
 def _keep(cases: Sequence[LiveCase], scores: Sequence[Score]) -> None:
+    """Keep a receipt for each score, apart from those that an interruption or the budget left incomplete."""
     by_key = {one.key: one for one in cases}
     subjects = {one.key: _subject(one) for one in cases}
     fresh: dict[Path, list[Receipt]] = {}
     for one in scores:
-        if not one.tried:
+        if not one.tried or not one.complete:
             continue
         subject, made = subjects[one.case], one.tried + one.lost
         receipt = Receipt(

@@ -105,6 +105,11 @@ class Score(Struct, frozen=True):
         return self.passed / self.tried if self.tried else 0.0
 
     @property
+    def complete(self) -> bool:
+        """Tell whether all tries were made, or the others were left out because the result was decided."""
+        return not self.stopped or (self.passes < 1 and rate_excluded(list(self.rows.values()), self.passes))
+
+    @property
     def undecided(self) -> bool:
         """Tell whether the interval holds the share that has to pass, so that more tries could turn the result."""
         return self.tried > 0 and self.passes < 1 and self.passes in self.interval
