@@ -247,19 +247,21 @@ def test_systemd_understands_the_units(tmp_path: Path) -> None:
 
 def test_the_jobs_of_ci(tmp_path: Path) -> None:
     """Every command of the jobs, in a repository that has the first example in it."""
-    github, gitlab = (yaml.safe_load(block.text) for block in blocks("docs/recipes/ci.md", "yaml"))
+    github, gitlab, before = (yaml.safe_load(block.text) for block in blocks("docs/recipes/ci.md", "yaml"))
     steps = [step["run"] for step in github["jobs"]["documents"]["steps"] if "run" in step]
     jobs = [steps, gitlab["documents"]["script"], console("docs/recipes/ci.md")]
     clone = Desk(tmp_path / "work", tmp_path / "home")
     shutil.copytree(ROOT / "examples" / "hello", clone.folder, ignore=shutil.ignore_patterns(".quire"))
     for job in jobs:
         commands = [shlex.split(command) for command in job]
-        assert [command[1] for command in commands if command[0] == "quire"] == ["check", "run"]
+        assert [command[1] for command in commands if command[0] == "quire"] == ["check", "test", "run"]
         for command in commands:
             if command[0] == "quire":
                 clone.fine(*command[1:])
             else:
                 assert command[:2] == ["pip", "install"] and command[2].startswith("wheels/quire-")
+    for hook in before["repos"][0]["hooks"]:
+        clone.fine(*shlex.split(hook["entry"])[1:])
     clone.write("bad.playbook.md", "# Bad\n\n## STEP 1: A\n\nSay {{nothing}}.\n")
     (check,) = (shlex.split(command)[1:] for command in steps if " check " in command)
     found = clone.quire(*check)
