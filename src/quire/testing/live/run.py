@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from quire.runs.forecast import forecast
+from quire.errors import QuireError
+from quire.library.texts import read_prompt_files
+from quire.runs.forecast import document_folder, forecast
 from quire.runs.options import RunOptions
 from quire.runs.runtime import Runtime
 from quire.stores.memory.store import Memory, MemoryStore
@@ -36,9 +38,11 @@ from quire.testing.live.tries import Attempt, Score, Try, pairs
 from quire.testing.live.try_run import LiveModel
 from quire.testing.world.model import Meter as EffectMeter
 from quire.values import encode
+from quire.workspace.grants import default_grants
 
 if TYPE_CHECKING:
     from quire.engine.ports import Model
+    from quire.plan.nodes import Plan
 
 _JUDGED = 8_000
 """Characters of a text for which the price of a judge is foreseen; longer ones are seldom."""
@@ -100,7 +104,7 @@ def live_standings(options: LiveOptions) -> list[Standing]:
     cases, _ = live_cases(replace(options, real_tools=True))
     found = []
     for folder in dict.fromkeys(_home(one) for one in cases):
-        subjects = [_subject(one) for one in cases if _home(one) == folder]
+        subjects = [subject_of(one) for one in cases if _home(one) == folder]
         found += standings(subjects, read_receipts(folder))
     return found
 
@@ -141,7 +145,7 @@ def _judge_cost(case: LiveCase) -> float | None:
 def _keep(cases: Sequence[LiveCase], scores: Sequence[Score]) -> None:
     """Keep a receipt for each score, apart from those that an interruption or the budget left incomplete."""
     by_key = {one.key: one for one in cases}
-    subjects = {one.key: _subject(one) for one in cases}
+    subjects = {one.key: subject_of(one) for one in cases}
     fresh: dict[Path, list[Receipt]] = {}
     for one in scores:
         if not one.tried or not one.complete:
@@ -165,9 +169,26 @@ def _keep(cases: Sequence[LiveCase], scores: Sequence[Score]) -> None:
         store_receipts(folder, receipts)
 
 
-def _subject(case: LiveCase) -> Subject:
-    callees = _runtime(case).callees().reachable(case.bench.document.runnable())
-    return Subject(case.file, case.case.name, document_hash(case.bench.document, callees), case.test_hash)
+def subject_of(case: LiveCase) -> Subject:
+    """Return the identity of a case as it is now, for receipts."""
+    document, runtime = case.bench.document, _runtime(case)
+    callees = runtime.callees().reachable(document.runnable())
+    texts = _texts(case, runtime, [document.runnable(), *(one.plan for one in callees.values())])
+    return Subject(case.file, case.case.name, document_hash(document, callees, texts), case.test_hash)
+
+
+def _texts(case: LiveCase, runtime: Runtime, plans: Sequence[Plan]) -> dict[str, str]:
+    """Return the texts that a document is made of besides its plan: files with prompts, and parts of a directive."""
+    document = case.bench.document
+    found = read_prompt_files(plans, document_folder(document))
+    if document.format == "directive":
+        setting = next(iter(case.rows.values())).case.setting
+        granted = default_grants(runtime.settings, setting.allow or ())
+        # A directive that cannot start is composed of nothing; its tries say why.
+        with contextlib.suppress(QuireError):
+            started = runtime.directives.start(document, setting.inputs, setting.limits, granted, one_model=True)
+            found[document.name] = started.bundle.encoded()
+    return found
 
 
 def _home(case: LiveCase) -> Path:

@@ -27,10 +27,15 @@ def structure_hash(value: object) -> str:
     return fingerprint(_plain(value))
 
 
-def document_hash(document: Document, callees: Mapping[str, Callee]) -> str:
-    """Return the hash of a document's plan and of all plans that it can call."""
-    called = {name: structure_hash(callee.plan) for name, callee in sorted(callees.items())}
-    return fingerprint({"plan": structure_hash(document.runnable()), "called": called})
+def document_hash(document: Document, callees: Mapping[str, Callee], texts: Mapping[str, str]) -> str:
+    """Return the hash of a document's plan, of all plans that it can call, and of further texts that runs read.
+
+    A directive that is called counts with everything that it is composed from.
+    """
+    called: dict[str, Value] = {
+        name: callee.text if callee.bundle else structure_hash(callee.plan) for name, callee in sorted(callees.items())
+    }
+    return fingerprint({"plan": structure_hash(document.runnable()), "called": called, "texts": dict(texts)})
 
 
 def _plain(value: object) -> Value:
