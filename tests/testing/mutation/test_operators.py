@@ -363,7 +363,7 @@ def test_a_pipeline(id: str, place: str, script: Mapping[str, object]) -> None:
         ),
         (
             "change_on_error:1:continue",
-            "parallel: {branches: {a: {fail: {message: no}}, b: {transform: {value: '1'}}}, "
+            "parallel: {branches: {a: {fail: {message: no}}, b: {transform: {value: '1'}}}, on_error: abort, "
             "collect: {transform: {value: pipe}}}",
             {},
         ),
@@ -505,6 +505,11 @@ def _own_place(found: set[str]) -> str:
             "drop_permission:thread:rye.execute.tool.rye.bash",
         ),
         (directive("main", meta='<limits turns="25" />'), "drop_limit"),
+        (
+            "pipeline: p\nsteps:\n- parallel:\n    branches: {a: {transform: {value: '1'}}}\n"
+            "    collect: {transform: {value: pipe}}\n",
+            "change_on_error",
+        ),
     ],
 )
 def test_what_changes_nothing_is_not_made(text: str, absent: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, assert_never
 
@@ -51,13 +52,18 @@ class Edit(Struct, frozen=True):
 
 
 class Site(Struct, frozen=True):
-    """A step of a plan, with the part of the document that is its own: up to the next step."""
+    """A step of a plan, with its place in the document."""
 
     plan: Plan
     path: str
     step: Step
     source: Source
     region: Span
+    """Up to the next step, which may be one inside it."""
+    extent: Span
+    """Up to the next step that is not inside it."""
+    reads: frozenset[str] = frozenset()
+    """The names that some step of the plan reads."""
 
     @property
     def name(self) -> str:
@@ -67,6 +73,14 @@ class Site(Struct, frozen=True):
     def can_be_dropped(self) -> bool:
         """True for a step of a sequence. A loop, a branch and a `collect` need theirs."""
         return self.path.rpartition("/")[2].isdecimal()
+
+    def key(self, name: str) -> Span | None:
+        """Return where a key of the step stands, or None. Steps inside may have the same key: the one before them is
+        taken, else the last one, after them."""
+        if (own := self.find(f"{name}:")) is not None:
+            return Span(own.start, own.end - 1)
+        at = self.source.text.rfind(f"{name}:", self.extent.start, self.extent.end)
+        return Span(at, at + len(name)) if at >= 0 else None
 
     def find(self, text: str, number: int = 0) -> Span | None:
         """Return where a text stands in the region, the one with this number if there are several."""
@@ -78,12 +92,20 @@ class Site(Struct, frozen=True):
         return Span(at, at + len(text))
 
 
-def sites(plan: Plan, source: Source) -> Iterator[Site]:
+def sites(plan: Plan, source: Source, reads: frozenset[str] = frozenset()) -> Iterator[Site]:
     """Yield every step, parents before their sub-steps."""
-    starts = sorted({step.span.start for _, step in plan.steps()})
+    placed = sorted((step.span.start, path) for path, step in plan.steps())
+    starts = sorted({start for start, _ in placed})
     ends = dict(zip(starts, [*starts[1:], len(source.text)], strict=True))
     for path, step in plan.steps():
-        yield Site(plan, path, step, source, Span(step.span.start, ends[step.span.start]))
+        start, inside = step.span.start, f"{path}/"
+        later = (placed[at] for at in range(bisect_right(placed, start, key=_start), len(placed)))
+        extent = Span(start, next((at for at, other in later if not other.startswith(inside)), len(source.text)))
+        yield Site(plan, path, step, source, Span(start, ends[start]), extent, reads)
+
+
+def _start(placed: tuple[int, str]) -> int:
+    return placed[0]
 
 
 def with_step(plan: Plan, old: Step, new: Step | None) -> Plan:

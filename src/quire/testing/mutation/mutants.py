@@ -59,7 +59,7 @@ def mutants(plan: Plan, source: Source, *, most: int = MOST_MUTANTS) -> list[Mut
 
 def _all(plan: Plan, source: Source) -> Iterator[Mutant]:
     yield from _of_document(plan, source)
-    for site in sites(plan, source):
+    for site in sites(plan, source, _reads(plan)):
         for edit in _edits(site):
             label = site.step.label
             parts = (edit.operator, label, edit.detail)
@@ -72,6 +72,20 @@ def _all(plan: Plan, source: Source) -> Iterator[Mutant]:
                 with_step(plan, site.step, edit.step),
                 edit.kill,
             )
+
+
+def _reads(plan: Plan) -> frozenset[str]:
+    """Return the names that some step reads."""
+    match plan.format:
+        case "playbook":
+            from quire.testing.mutation.playbook import reads_of_playbook
+
+            return reads_of_playbook(plan)
+        case "pipeline":
+            from quire.testing.mutation.pipeline import reads_of_pipeline
+
+            return reads_of_pipeline(plan)
+    return frozenset()
 
 
 def _edits(site: Site) -> Iterator[Edit]:

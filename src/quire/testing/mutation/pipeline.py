@@ -51,10 +51,10 @@ def pipeline_edits(site: Site) -> Iterator[Edit]:
         kill = Kill("asked", step.label) if asks else Kill("steps", step.label, value="completed")
         operator = "drop_question" if asks else "drop_step"
         yield Edit(operator, "", f"drops {site.name}", None, kill, step.span)
-    if step.capture is not None and step.capture.name in reads_of_pipeline(site.plan):
+    if step.capture is not None and step.capture.name in site.reads:
         sentence = f"drops the store {step.capture.name} of {site.name}"
         kill = Kill("stores", step.capture.name)
-        yield Edit("drop_capture", step.capture.name, sentence, replace(step, capture=None), kill, site.find("output"))
+        yield Edit("drop_capture", step.capture.name, sentence, replace(step, capture=None), kill, site.key("output"))
     if step.guard is not None:
         yield from _guard(site, step.guard)
     match work:
@@ -129,23 +129,23 @@ def _guard(site: Site, guard: Guard) -> Iterator[Edit]:
             f"drops when of {site.name}",
             changed(when=None),
             Kill("steps", step.label, value="skipped", fresh=True),
-            site.find("when"),
+            site.key("when"),
         )
     if guard.on_error is not None:
         for detail, policy in _other_policies(guard.on_error):
             sentence = f"has on_error {policy} instead of {guard.on_error} in {site.name}"
-            span = site.find("on_error")
+            span = site.key("on_error")
             yield Edit(
                 "change_on_error", detail, sentence, changed(on_error=policy), _policy_kill(guard.on_error), span
             )
     if guard.default is not None and guard.goes_on and not _is_null(guard.default):
         sentence = f"drops the default of {site.name}"
-        span = site.find("default")
+        span = site.key("default")
         kill = replace(result_kill(step), fresh=True)
         yield Edit("drop_default", "guard", sentence, changed(default=None), kill, span)
     if guard.timeout is not None:
         sentence = f"drops the timeout of {site.name}"
-        yield Edit("drop_timeout", "", sentence, changed(timeout=None), _timeout_kill(guard), site.find("timeout"))
+        yield Edit("drop_timeout", "", sentence, changed(timeout=None), _timeout_kill(guard), site.key("timeout"))
 
 
 def _is_null(formula: Formula) -> bool:
@@ -198,7 +198,7 @@ def _agent(site: Site, work: Agent) -> Iterator[Edit]:
     if work.schema is not None:
         sentence = f"drops the schema {work.schema} of {site.name}"
         without = replace(step, work=replace(work, schema=None))
-        yield Edit("drop_schema", "", sentence, without, Kill("prompts", label, value=work.schema), site.find("schema"))
+        yield Edit("drop_schema", "", sentence, without, Kill("prompts", label, value=work.schema), site.key("schema"))
 
 
 def _invoke(site: Site, work: Invoke) -> Iterator[Edit]:
@@ -221,9 +221,7 @@ def _invoke(site: Site, work: Invoke) -> Iterator[Edit]:
     if work.schema is not None:
         sentence = f"drops the schema {work.schema} of {site.name}"
         without = replace(step, work=replace(work, schema=None))
-        yield Edit(
-            "drop_schema", "", sentence, without, Kill("status", value="failed", fresh=True), site.find("schema")
-        )
+        yield Edit("drop_schema", "", sentence, without, Kill("status", value="failed", fresh=True), site.key("schema"))
 
 
 def _call(site: Site, work: Call) -> Iterator[Edit]:
@@ -251,7 +249,7 @@ def _select(site: Site, work: Select) -> Iterator[Edit]:
     if work.default is not None:
         kill = result_kill(step) if isinstance(work.default, Formula) else _target_kill(step, work.default)
         without = replace(step, work=replace(work, default=None))
-        yield Edit("drop_arm", "default", f"drops the default of {site.name}", without, kill, site.find("default"))
+        yield Edit("drop_arm", "default", f"drops the default of {site.name}", without, kill, site.key("default"))
 
 
 def _target_kill(step: Step, target: Call | Block) -> Kill:
@@ -263,7 +261,7 @@ def _target_kill(step: Step, target: Call | Block) -> Kill:
 def _max_items(site: Site, work: Fold | ForEach) -> Iterator[Edit]:
     if work.max_items is None:
         return
-    step, span = site.step, site.find("max_items")
+    step, span = site.step, site.key("max_items")
     fails = isinstance(work, ForEach)
     kill = Kill("error", value="max_items", fresh=True) if fails else result_kill(step)
 
@@ -278,15 +276,16 @@ def _max_items(site: Site, work: Fold | ForEach) -> Iterator[Edit]:
 
 
 def _fan(site: Site, work: ForEach | Parallel) -> Iterator[Edit]:
-    step, span = site.step, site.find("on_error")
-    for detail, policy in _other_policies(work.on_error):
+    step, span = site.step, site.key("on_error")
+    # A policy that is not written is the default of a `parallel`: there is nothing to change.
+    for detail, policy in _other_policies(work.on_error) if span is not None else ():
         sentence = f"has on_error {policy} instead of {work.on_error} in {site.name}"
         changed = replace(step, work=replace(work, on_error=policy))
         yield Edit("change_on_error", detail, sentence, changed, _policy_kill(work.on_error), span)
     if work.default is not None and work.on_error.goes_on:
         without = replace(step, work=replace(work, default=None))
         sentence = f"drops the default of {site.name}"
-        yield Edit("drop_default", "fan", sentence, without, result_kill(step), site.find("default"))
+        yield Edit("drop_default", "fan", sentence, without, result_kill(step), site.key("default"))
 
 
 def _branches(site: Site, work: Parallel) -> Iterator[Edit]:
@@ -304,12 +303,12 @@ def _repeat(site: Site, work: Repeat) -> Iterator[Edit]:
         sentence = f"goes {work.max - 1} rounds at most instead of {work.max} in {site.name}"
         changed = replace(step, work=replace(work, max=work.max - 1))
         kill = Kill("status", value="completed" if work.keeps_last else "failed", fresh=True)
-        yield Edit("change_max", "", sentence, changed, kill, site.find("max"))
+        yield Edit("change_max", "", sentence, changed, kill, site.key("max"))
     last = "fails" if work.keeps_last else "keeps the last value"
     flipped = replace(step, work=replace(work, keeps_last=not work.keeps_last))
     sentence = f"{last} after the last round of {site.name}"
     kill = Kill("status", value="completed" if work.keeps_last else "failed", fresh=True)
-    yield Edit("change_on_max", "", sentence, flipped, kill, site.find("on_max"))
+    yield Edit("change_on_max", "", sentence, flipped, kill, site.key("on_max"))
 
 
 def reads_of_pipeline(plan: Plan) -> frozenset[str]:

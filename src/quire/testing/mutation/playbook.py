@@ -132,7 +132,7 @@ def _hides_something(site: Site, names: tuple[str, ...]) -> bool:
 
 def _capture(site: Site, capture: Capture) -> Iterator[Edit]:
     name = capture.name
-    if name in reads_of_playbook(site.plan):
+    if name in site.reads:
         yield Edit(
             "drop_capture",
             name,
