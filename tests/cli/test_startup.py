@@ -36,6 +36,8 @@ VERBS = {
         170,
         (*HEAVY, *OTHER_FORMATS, *INTERPRETERS),
     ),
+    "help of test": (["test", "--help"], 41, (*ENGINE, *HEAVY, "yaml")),
+    "test of a playbook": (["test", "one.test.yaml"], 231, (*HEAVY, *INTERPRETERS, "sqlite3", "multiprocessing")),
 }
 """The arguments, the most modules of Quire, and modules that are not loaded. The numbers only fall."""
 
@@ -44,6 +46,8 @@ def _documents(folder: Path) -> None:
     (folder / "quire.toml").write_text("")
     (folder / "one.playbook.md").write_text("# One\n\n## STEP 1: Say\n\nSay hello.\n")
     (folder / "script.json").write_text('[{"default": "Hello."}]')
+    case = 'name: a, model: {"1": Hello.}, expect: {output: Hello., prompts: {"1": {contains: hello}}}'
+    (folder / "one.test.yaml").write_text(f"cases: [{{{case}}}]")
 
 
 @pytest.mark.parametrize("verb", VERBS)
