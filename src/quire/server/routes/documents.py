@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from quire.server.endpoints import Endpoint, Parameter
-from quire.server.handlers import documents, forecasts
+from quire.server.handlers import document_tests, documents, forecasts
 from quire.server.schemas import (
     DOCUMENT,
     FINDINGS,
@@ -17,9 +19,26 @@ from quire.server.schemas import (
     record,
 )
 
+if TYPE_CHECKING:
+    from quire.values import Value
+
 _FIELDS = ", ".join(documents.FIELDS)
 KIND = {"type": "string", "enum": ["playbook", "directive", "pipeline", "knowledge"]}
 FINDING = {"type": "string", "enum": ["error", "warning", "none"]}
+
+CASES: dict[str, Value] = {
+    "type": "object",
+    "properties": {
+        "file": {"type": ["string", "null"]},
+        "cases": {"type": "array", "items": {"type": "object"}},
+        "problems": {"type": "array", "items": {"type": "object"}},
+        "coverage": {"type": ["object", "null"]},
+        "at": {"type": ["number", "null"]},
+        "old": FLAG,
+        "make": {"type": ["string", "null"]},
+    },
+    "required": ["file", "cases", "problems", "coverage", "at", "old"],
+}
 
 ENDPOINTS: tuple[Endpoint, ...] = (
     Endpoint(
@@ -96,6 +115,25 @@ ENDPOINTS: tuple[Endpoint, ...] = (
             "properties": {"ready": FLAG, "bounds": {"type": "object"}, "command": TEXT},
             "required": ["ready", "bounds", "command"],
         },
+    ),
+    Endpoint(
+        "GET",
+        "/documents/{id:path}/tests",
+        "list_cases",
+        "The cases of a document's test file, with the results of their last run here.",
+        "FREE",
+        document_tests.list_cases,
+        response=CASES,
+    ),
+    Endpoint(
+        "POST",
+        "/documents/{id:path}/tests",
+        "run_cases",
+        "Run the cases of a document, without a model: their results, and the coverage of its lines.",
+        "FREE",
+        document_tests.run_cases,
+        body=record(),
+        response=CASES,
     ),
     Endpoint(
         "GET",

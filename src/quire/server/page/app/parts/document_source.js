@@ -78,9 +78,11 @@ function tone(finding) {
 }
 
 /**
- * @param {{ lines: Line[], findings: any[], onExplain: (code: string) => void }} props
+ * The lines of a source with notes below them. `paint` gives lines a class by their number.
+ *
+ * @param {{ lines: Line[], findings: any[], onExplain?: (code: string) => void, paint?: Record<string, string> }} props
  */
-function Lines({ lines, findings, onExplain }) {
+export function Lines({ lines, findings, onExplain, paint = {} }) {
   const wanted = Number(place.value.query.get("line") ?? 0);
   const byLine = useMemo(() => {
     /** @type {Map<number, any[]>} */
@@ -94,7 +96,7 @@ function Lines({ lines, findings, onExplain }) {
       ${Array.from({ length: chunks }, (_, at) =>
         html`
           <${Chunk} key=${at} first=${at * CHUNK} lines=${lines.slice(at * CHUNK, (at + 1) * CHUNK)} byLine=${byLine}
-            wanted=${wanted} onExplain=${onExplain} />
+            wanted=${wanted} onExplain=${onExplain} paint=${paint} />
         `)}
     </div>
   `;
@@ -103,9 +105,10 @@ function Lines({ lines, findings, onExplain }) {
 /**
  * Some lines: drawn while they are near the window, otherwise as high as they would be.
  *
- * @param {{ first: number, lines: Line[], byLine: Map<number, any[]>, wanted: number, onExplain: (code: string) => void }} props
+ * @param {{ first: number, lines: Line[], byLine: Map<number, any[]>, wanted: number,
+ *   onExplain?: (code: string) => void, paint: Record<string, string> }} props
  */
-function Chunk({ first, lines, byLine, wanted, onExplain }) {
+function Chunk({ first, lines, byLine, wanted, onExplain, paint }) {
   const box = useRef(/** @type {HTMLElement | null} */ (null));
   const isWanted = wanted > first && wanted <= first + lines.length;
   const [near, setNear] = useState(isWanted || first < 2 * CHUNK);
@@ -141,7 +144,8 @@ function Chunk({ first, lines, byLine, wanted, onExplain }) {
         const number = first + at + 1;
         const found = byLine.get(number) ?? [];
         return html`
-          <${SourceLine} key=${number} number=${number} line=${line} found=${found} here=${number === wanted} />
+          <${SourceLine} key=${number} number=${number} line=${line} found=${found} here=${number === wanted}
+            paint=${paint[number] ?? ""} />
           ${found.map((one, at) => html`<${Note} key="${number}.${at}" finding=${one} onExplain=${onExplain} />`)}
         `;
       })}
@@ -159,12 +163,12 @@ function estimate(first, lines, byLine) {
   return height;
 }
 
-/** @param {{ number: number, line: Line, found: any[], here: boolean }} props */
-function SourceLine({ number, line, found, here }) {
+/** @param {{ number: number, line: Line, found: any[], here: boolean, paint: string }} props */
+function SourceLine({ number, line, found, here, paint }) {
   const pieces = typeof line === "string" ? /** @type {[string, string][]} */ ([["", line]]) : line;
   const marked = found.length ? underlined(pieces, found) : pieces.map(([kind, text]) => ({ kind, text, tone: "" }));
   return html`
-    <div class="source-line ${here ? "here" : ""}" id="L${number}">
+    <div class="source-line ${here ? "here" : ""} ${paint}" id="L${number}">
       <span class="line-number" aria-hidden="true">${number}</span>
       <code>${marked.map(({ kind, text, tone }) =>
         kind || tone ? html`<span class="${kind && `k-${kind}`} ${tone && `under-${tone}`}">${text}</span>` : text
@@ -198,7 +202,7 @@ function underlined(pieces, found) {
   return all;
 }
 
-/** A finding, below the line that it is about. @param {{ finding: any, onExplain: (code: string) => void }} props */
+/** A finding, below the line that it is about. @param {{ finding: any, onExplain?: (code: string) => void }} props */
 export function Note({ finding, onExplain }) {
   const [colour, icon] = tone(finding);
   return html`
@@ -206,8 +210,14 @@ export function Note({ finding, onExplain }) {
       <${Icon} name=${icon} />
       <div>
         <p><strong>${finding.severity}</strong>: ${finding.message}${finding.label && ` — ${finding.label}`}
-          <button type="button" class="link mono" title="What does this code mean?"
-            onClick=${() => onExplain(finding.code)}>${finding.code} ${finding.name}</button></p>
+          ${onExplain
+            ? html`
+              <button type="button" class="link mono" title="What does this code mean?"
+                onClick=${() => onExplain(finding.code)}>${finding.code} ${finding.name}</button>
+            `
+            : html`
+              <span class="soft mono small">${finding.code}</span>
+            `}</p>
         ${finding.help && html`<p class="soft">${finding.help}</p>`}
       </div>
     </div>

@@ -10,6 +10,7 @@ import { DocumentPrompts } from "../parts/document_prompts.js";
 import { DocumentRuns } from "../parts/document_runs.js";
 import { DocumentRead } from "../parts/document_read.js";
 import { DocumentSource } from "../parts/document_source.js";
+import { DocumentTests } from "../parts/document_tests.js";
 import { Findings, Format, SignatureState } from "../parts/document_state.js";
 import { Graph } from "../parts/graph.js";
 import { Icon } from "../parts/icon.js";
@@ -18,7 +19,7 @@ import { useResource } from "../resource.js";
 import { go, Link, place } from "../router.js";
 
 /**
- * Tabs: name in the address, title, parts of the document that it needs, key. Tests, coverage and proofs get theirs here.
+ * Tabs: name in the address, title, parts of the document that it needs, key. Proofs get theirs here.
  *
  * @type {[string, string, string, string][]} */
 const TABS = [
@@ -29,9 +30,10 @@ const TABS = [
   ["prompts", "Prompts", "steps,inputs", "5"],
   ["runs", "Runs", "", "6"],
   ["run", "New run", "inputs,steps,bounds", "7"],
+  ["tests", "Tests", "source", "8"],
 ];
 /** Tabs that a document which cannot run has nothing for. */
-const NEED_A_PLAN = ["graph", "bounds", "prompts", "run"];
+const NEED_A_PLAN = ["graph", "bounds", "prompts", "run", "tests"];
 
 /** @param {{ id: string }} props */
 export function DocumentScreen({ id }) {
@@ -120,6 +122,8 @@ function Content({ id, tab, data, reload }) {
       return html`<${DocumentRuns} key=${key} id=${id} />`;
     case "run":
       return html`<${RunForm} key=${key} id=${id} data=${data} />`;
+    case "tests":
+      return html`<${DocumentTests} key=${key} id=${id} data=${data} />`;
     default:
       return html`<${DocumentRead} key=${key} data=${data} />`;
   }
