@@ -235,6 +235,20 @@ def test_rows_and_products(tmp_path: Path) -> None:
     ]
 
 
+@pytest.mark.parametrize("line", ["{text: Bread}", "[Bread]", "3", "true", "null"])
+def test_a_column_of_any_value_is_a_reply(line: str, tmp_path: Path) -> None:
+    test = f"""
+    cases:
+      - name: rows
+        each: [{{line: {line}}}]
+        inputs: {{product: a mill, tone: dry}}
+        answers: {{"2": "yes"}}
+        model: {{"1": '{{"best": "Bread."}}', "3a": "{{row.line}}"}}
+        expect: {{output: !expr "parse(value) == row.line"}}
+    """
+    assert summary(run(tmp_path, "tagline", test)) == [("rows[row 1]", "passed", [])]
+
+
 def test_known_failures(tmp_path: Path) -> None:
     test = (
         HEAD.rpartition("  - name")[0]

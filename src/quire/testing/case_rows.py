@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
+from functools import cache, partial
+from inspect import get_annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias, TypeVar, cast
 
@@ -14,9 +15,11 @@ from quire.formats.test.expected import Holds
 from quire.plan.pipeline_work import Formula
 from quire.source import Span
 from quire.testing.rows import Row, fill, inline_rows, joined_rows, matrix_rows, read_rows
+from quire.values import encode
 
 if TYPE_CHECKING:
     from quire.formats.test.syntax import Case, Rows
+    from quire.values import Value
 
 T = TypeVar("T")
 _KEPT = (Span, Formula, Holds)
@@ -75,6 +78,8 @@ def _filler(part: T) -> Callable[[Row], T] | None:
         return None
     elif isinstance(part, Struct):
         fields = {name: found for name in part.__struct_fields__ if (found := _filler(getattr(part, name)))}
+        # A column may hold any value; a reply, an answer and the text of a file are texts.
+        fields |= {name: partial(_as_text, fields[name]) for name in fields.keys() & _texts(type(part))}
         filler = partial(_filled_struct, part, fields) if fields else None
     elif isinstance(part, tuple | list):
         items = [(one, _filler(one)) for one in part]
@@ -96,6 +101,17 @@ def _filled(place: _Place, row: Row) -> object:
 
 def _filled_struct(part: Struct, fields: Mapping[str, Callable[[Row], object]], row: Row) -> Struct:
     return replace(part, **{name: filler(row) for name, filler in fields.items()})
+
+
+def _as_text(filler: Callable[[Row], object], row: Row) -> str:
+    filled = filler(row)
+    return filled if isinstance(filled, str) else encode(cast("Value", filled))
+
+
+@cache
+def _texts(kind: type[Struct]) -> frozenset[str]:
+    """Return the fields of a part of the tree that hold texts only."""
+    return frozenset(name for name, hint in get_annotations(kind).items() if hint == "str")
 
 
 def _filled_items(kind: type, items: Sequence[_Place], row: Row) -> object:

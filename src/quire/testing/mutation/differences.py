@@ -45,8 +45,7 @@ def _differences(before: Observation, after: Observation) -> Iterator[tuple[str,
         yield from _of_table(subject, getattr(before, subject), getattr(after, subject))
     if after.output != before.output and before.output is not None:
         yield "output", _shortened(before.output, after.output)
-    if before.error is not None and after.error != before.error:
-        yield "error", {"contains": str(before.error.get("message", ""))[:_LONGEST_TEXT]}
+    yield from _of_error(before.error, after.error)
     if after.status != before.status:
         yield "status", before.status
     if after.warnings != before.warnings and before.warnings:
@@ -81,14 +80,32 @@ def _of_questions(before: Observation, after: Observation) -> Iterator[tuple[str
 
 
 def _of_calls(before: Observation, after: Observation) -> Iterator[tuple[str, Value]]:
-    for tool in dict.fromkeys(one.tool for one in before.calls):
+    for tool, name in _tools(before).items():
         old: list[Value] = [dict(one.arguments) for one in before.calls if one.tool == tool]
         new: list[Value] = [dict(one.arguments) for one in after.calls if one.tool == tool]
         if old != new:
-            yield "calls", {tool: len(old) if len(old) != len(new) else old}
-    others = {one.tool for one in after.calls} - {one.tool for one in before.calls}
-    for tool in sorted(others):
-        yield "calls", {tool: 0}
+            yield "calls", {name: len(old) if len(old) != len(new) else old}
+    others = _tools(after)
+    for tool in sorted(others.keys() - _tools(before).keys()):
+        yield "calls", {others[tool]: 0}
+
+
+def _tools(seen: Observation) -> dict[str, str]:
+    """Return the tools that were called, each with the name by which the document calls it."""
+    return {one.tool: one.name for one in reversed(seen.calls)}
+
+
+def _of_error(old: Mapping[str, Value] | None, new: Mapping[str, Value] | None) -> Iterator[tuple[str, Value]]:
+    if old is None or old == new:
+        return
+    message, other = (str(one.get("message", "")) if one is not None else "" for one in (old, new))
+    if message != other:
+        short = message[:_LONGEST_TEXT]
+        yield "error", message if short in other else {"contains": short}
+        return
+    for name in ("kind", "step"):
+        if new is not None and old.get(name) != new.get(name):
+            yield "error", {name: old.get(name)}
 
 
 def _of_table(subject: str, old: Mapping[str, Value], new: Mapping[str, Value]) -> Iterator[tuple[str, Value]]:

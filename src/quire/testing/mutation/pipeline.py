@@ -34,7 +34,6 @@ from quire.testing.mutation.edits import Edit, changed_literals, shown
 from quire.testing.mutation.expressions import negated, span_in, variants
 from quire.testing.mutation.formulas import formulas_of, formulas_of_step
 from quire.testing.mutation.kills import Kill
-from quire.trust.capabilities import canonical
 
 if TYPE_CHECKING:
     from quire.testing.mutation.edits import Site
@@ -113,7 +112,7 @@ def _formula_kill(step: Step, place: str) -> Kill:
 
 
 def _invoke_kill(step: Step, work: Invoke) -> Kill:
-    return Kill("asked", step.label) if work.tool == ASK else Kill("calls", canonical(work.tool))
+    return Kill("asked", step.label) if work.tool == ASK else Kill("calls", work.tool)
 
 
 def _guard(site: Site, guard: Guard) -> Iterator[Edit]:
