@@ -11,7 +11,7 @@ import secrets
 import shutil
 import tempfile
 from collections.abc import Mapping
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -60,12 +60,12 @@ class CaseFolder:
         self._beside = beside
         self._root = _temporary() / f"quire-test-{secrets.token_hex(8)}"
 
-    @property
+    @cached_property
     def path(self) -> Path:
         """The folder that tools see, whether or not it is made yet."""
         return self._root / "files"
 
-    @property
+    @cached_property
     def user(self) -> Path:
         """The user's own space of the case."""
         return self._root / "user"
