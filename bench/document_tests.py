@@ -26,7 +26,7 @@ from quire.testing.virtual_loop import VirtualClock, VirtualLoop
 from quire.workspace.settings import Settings
 
 BATCHES, CASES = 100, 10
-MOST = 1.0
+MOST = {"viewed": 1.2, "followed": 1.0}
 NOW = 1_790_000_000.0
 
 TEXT = """\
@@ -112,12 +112,12 @@ def measure() -> list[Row]:
     with tempfile.TemporaryDirectory() as folder:
         cases = Cases(Path(folder))
         return [
-            _row("a driven case: start, drive, view", cases.loop, cases.viewed),
-            _row("a driven case, with the view of its drive", cases.loop, cases.followed),
+            _row("a driven case: start, drive, view", cases.loop, cases.viewed, MOST["viewed"]),
+            _row("a driven case, with the view of its drive", cases.loop, cases.followed, MOST["followed"]),
         ]
 
 
-def _row(name: str, loop: VirtualLoop, case: Callable[[], Coroutine[Any, Any, RunView]]) -> Row:
+def _row(name: str, loop: VirtualLoop, case: Callable[[], Coroutine[Any, Any, RunView]], most: float) -> Row:
     assert loop.run(case()).result["output"] == "Bread."
     times = []
     for _ in range(BATCHES):
@@ -127,7 +127,7 @@ def _row(name: str, loop: VirtualLoop, case: Callable[[], Coroutine[Any, Any, Ru
         times.append((time.perf_counter() - began) / CASES * 1000)
     # The fastest batch: the others have shared their core with other processes.
     best = min(times)
-    return Row(name, best, "ms", f"<= {MOST:.0f}", best <= MOST)
+    return Row(name, best, "ms", f"<= {most:.1f}", best <= most)
 
 
 if __name__ == "__main__":

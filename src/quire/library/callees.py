@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from functools import cache
+from functools import cached_property
 from typing import TYPE_CHECKING, cast
 
 from msgspec import Struct
@@ -19,6 +19,7 @@ from quire.source import Source
 
 if TYPE_CHECKING:
     from quire.engine.interpreter.thread.compose import Bundle
+    from quire.library.snapshot import Snapshot
     from quire.values import Value
 
 
@@ -62,13 +63,17 @@ class Callees:
     def __init__(self, library: Library, directive: Callable[[str], Bundle | None]) -> None:
         """`directive` gathers and verifies a directive."""
         self._settings = library.settings
-        self._snapshot = cache(library.snapshot)
+        self._library = library
         self._directive = directive
+
+    @cached_property
+    def _snapshot(self) -> Snapshot:
+        return self._library.snapshot()
 
     def find(self, name: str, kind: str = "") -> Callee | None:
         """Find a callee, or return None. Raises `Refused` and `BadDocument` for one that exists but cannot be used."""
         kinds = (kind,) if kind else KINDS
-        document = self._snapshot().find(name, [one for one in kinds if one != "directive"])
+        document = self._snapshot.find(name, [one for one in kinds if one != "directive"])
         if document is not None:
             from quire.library.verify import require_signed
 

@@ -92,7 +92,8 @@ async def prepare(
         encode(values)
     except InvalidValue as error:
         raise BadInputs([f"the inputs are not JSON: {error}"]) from None
-    return _pins(runtime, parts, options, choice, values, folder, warnings), parts.texts
+    files = read_prompt_files(parts.plans, at)
+    return _pins(runtime, parts, options, choice, values, folder, warnings, files), parts.texts
 
 
 class _Parts(Struct, frozen=True):
@@ -215,6 +216,7 @@ def _pins(
     values: Mapping[str, Value],
     folder: str | None,
     warnings: tuple[str, ...],
+    files: Mapping[str, str],
 ) -> PinnedState:
     document, started = parts.document, parts.started
     context_budget = runtime.models.context_budget(choice.spec)
@@ -249,7 +251,7 @@ def _pins(
         door=options.door,
         reuse=options.reuse,
         shelf=parts.shelf,
-        files=read_prompt_files(parts.plans, Path(folder) if folder else None),
+        files=files,
     )
 
 

@@ -87,9 +87,9 @@ SHELF_FOLDERS = ("playbooks", "pipelines")
 
 def is_on_shelf(file: str | Path, user: Path) -> bool:
     """Tell whether a file is on the shelf of a user's space: by its path, or behind the links of its folders."""
-    folders = [os.path.join(user, name) for name in SHELF_FOLDERS]  # noqa: PTH118  # for every run
-    lexical = os.path.abspath(file)  # noqa: PTH100
-    if any(lexical.startswith(os.path.abspath(folder) + os.sep) for folder in folders):  # noqa: PTH100
+    folders = [f"{user}{os.sep}{name}" for name in SHELF_FOLDERS]
+    lexical, shelf = os.path.abspath(file), os.path.abspath(user).rstrip(os.sep)  # noqa: PTH100
+    if lexical.startswith(tuple(f"{shelf}{os.sep}{name}{os.sep}" for name in SHELF_FOLDERS)):
         return True
     # Most users have no shelf, and a link takes many looks at the disk to follow.
     there = [folder for folder in folders if os.path.exists(folder)]  # noqa: PTH110
