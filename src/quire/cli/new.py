@@ -114,7 +114,7 @@ def directive_place(name: str, category: str | None) -> tuple[Path, str]:
     return file, "/".join(folders)
 
 
-KINDS = ("playbook", "pipeline", "directive")
+KINDS = ("playbook", "pipeline", "directive", "test")
 COMPLEXITY = ("simple", "moderate", "complex")
 SUFFIX = ".playbook.md"
 _PART = re.compile(r"[^\W_][\w .-]*")
@@ -185,12 +185,21 @@ def command(
     category: str | None,
     complexity: str | None,
 ) -> None:
-    """Write a small example document of a KIND (playbook, pipeline or directive), to start from.
+    """Write a small example document of a KIND (playbook, pipeline or directive), or a test of a document, to start
+    from.
 
     A playbook has an input, a question to a person, a branch and a result; a pipeline has concurrent replies that fit
     a schema, and a result computed from them; a directive has a permission, inputs, limits and an output. WRITES
     NAME.playbook.md in this folder or below, pipelines/NAME.yaml, or .ai/directives/CATEGORY/NAME.md.
+
+    For a test, NAME is a document, and NAME.test.yaml beside it gets a case for each arm and each answer: replies and
+    answers are placeholders, and each case is a draft that fails until its expectations are written.
     """
+    if kind == "test":
+        if title is not None or category is not None or complexity is not None:
+            raise click.UsageError("a test takes only --force and --stdout")
+        _new_test(name, force=force, to_stdout=to_stdout)
+        return
     if title is not None:
         title = _checked_title(title)
     inputs = ""
@@ -215,6 +224,27 @@ def command(
     if kind == "directive":
         click.echo(f"sign it:   quire sign {named}", err=True)
     click.echo(f"run it:    quire run {named}{inputs}", err=True)
+
+
+def _new_test(name: str | None, *, force: bool, to_stdout: bool) -> None:
+    """Write the first test of a document beside it."""
+    from quire.library.lookup import document_of
+    from quire.testing.discovery import own_test
+    from quire.testing.scaffold import scaffold
+
+    if name is None:
+        raise click.UsageError("a test needs its document: quire new test DOCUMENT")
+    document = document_of(name)
+    file = inside(Path(own_test(document.source.name)), name)
+    if not to_stdout and not force and file.exists():
+        raise CannotStart(f"{file} is there already: --force overwrites it")
+    text = scaffold(document)
+    if to_stdout:
+        click.echo(text, nl=False)
+        return
+    write(file, text, force=force)
+    click.echo(str(file))
+    click.echo(f"run it: quire test {pasted(str(file))}", err=True)
 
 
 def playbook(title: str) -> str:

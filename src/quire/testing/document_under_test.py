@@ -15,6 +15,7 @@ from quire.testing.world.workspace import rehearsal_settings
 
 if TYPE_CHECKING:
     from quire.formats.test.syntax import TestFile
+    from quire.library.document import Document
     from quire.source import Source
     from quire.workspace.settings import Settings
 
@@ -26,6 +27,13 @@ def open_document(source: Source, file: TestFile, *, shell: bool = False) -> Ben
     document = find_tested(source, file, Library(settings))
     document.runnable()
     return Bench(document, settings, folder, _loop(), shell)
+
+
+def bench_for(document: Document) -> Bench:
+    """Return a bench for a document that has no test yet. Raises `QuireError` if it cannot run."""
+    document.runnable()
+    folder = real_path(Path(document.source.name)).parent
+    return Bench(document, _settings(str(folder)), folder, _loop())
 
 
 @lru_cache(maxsize=8)

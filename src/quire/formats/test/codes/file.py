@@ -129,8 +129,8 @@ DRAFT = _error(
     "TS013",
     "draft",
     "A case that says `expect: todo`.",
-    "`quire new test` writes cases without expectations, because only an author knows them. Such a case runs, and\n"
-    "fails until the expectations are written.",
+    "`quire new test` writes cases without expectations, because only an author knows them. Such a case is not run,\n"
+    "and fails until its expectations are written.",
     "cases:\n  - name: greets\n    expect: todo",
     "cases:\n  - name: greets\n    expect: {output: Hello.}",
 )

@@ -1,0 +1,229 @@
+"""Write a first test of a document: a case for each arm and each answer, with placeholders, and without expectations.
+
+The document is run on the bench of tests. Whatever it asks for, a reply, an answer or the result of a tool, gets a
+placeholder, until it asks for nothing more. Then the choices that were made on the way, such as an answer, are made
+otherwise, as long as that takes the document into arms and answers that no case has taken.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Mapping
+from pathlib import PurePath
+from typing import TYPE_CHECKING
+
+from msgspec import Struct, field
+from msgspec.structs import replace
+
+from quire.errors import QuireError
+from quire.formats.test.document_steps import DocumentSteps
+from quire.formats.test.syntax import Case, Entry, FileContent, GivenAnswer, Script, Setting, ToolScript
+from quire.library.input_schema import input_schema
+from quire.library.library import Library
+from quire.library.tested_document import callee_plans
+from quire.patterns import late_pattern
+from quire.plan.built_in_tools import ALIASES, RETURN
+from quire.source import NOWHERE
+from quire.testing.case_run import CaseRun
+from quire.testing.coverage.meter import CoverageMeter
+from quire.testing.observe import NOT_STARTED
+from quire.testing.placeholders import TODO, Choices, Placeholders
+from quire.values import Value, encode
+
+if TYPE_CHECKING:
+    from quire.library.document import Document
+    from quire.testing.case_run import Bench
+    from quire.testing.coverage.decisions import Decision
+    from quire.testing.observation import Observation, SeenQuestion
+    from quire.testing.world.replies import ModelAsked
+
+MOST_ROUNDS = 60
+MOST_DRAFTS = 120
+MOST_CASES = 40
+_UNATTENDED = "unattended"
+_GRANT = late_pattern(r"--allow ([A-Za-z0-9_./=-]*[A-Za-z0-9_])")
+_PROMPT = late_pattern(r'under tools as "([^"]+)"')
+
+
+class DraftReply(Struct, frozen=True):
+    """A placeholder for a reply."""
+
+    step: str
+    value: Value
+    """A text, or a value that is sent as JSON."""
+    item: int | None = None
+    calls: tuple[tuple[str, Mapping[str, Value]], ...] = ()
+    any_times: bool = False
+
+    @property
+    def entry(self) -> Entry:
+        sent = self.value if isinstance(self.value, str) else encode(self.value)
+        times = None if self.any_times else 1
+        return Entry(step=self.step, item=self.item, reply=sent, calls=self.calls, times=times)
+
+
+class Draft(Struct):
+    """A case that is being made."""
+
+    name: str = ""
+    inputs: Mapping[str, Value] = field(default_factory=dict)
+    replies: dict[tuple[str, int | None], DraftReply] = field(default_factory=dict)
+    answers: dict[str, str] = field(default_factory=dict)
+    tools: dict[str, Value] = field(default_factory=dict)
+    files: dict[str, str] = field(default_factory=dict)
+    allow: list[str] = field(default_factory=list)
+    unattended: bool = False
+
+    @property
+    def size(self) -> tuple[int, ...]:
+        """Grows with everything that is added."""
+        again = sum(one.any_times for one in self.replies.values())
+        return len(self.replies), again, len(self.answers), len(self.tools), len(self.files), len(self.allow)
+
+    @property
+    def case(self) -> Case:
+        setting = Setting(
+            inputs=self.inputs,
+            model=Script(tuple(one.entry for one in self.replies.values()), by_step=True),
+            tools={name: ToolScript(returns=value) for name, value in self.tools.items()},
+            answers={way: (GivenAnswer(answer),) for way, answer in self.answers.items()},
+            files={path: FileContent(text) for path, text in self.files.items()},
+            allow=tuple(self.allow) or None,
+            unattended=self.unattended or None,
+        )
+        return Case(self.name, NOWHERE, setting, None)
+
+
+def scaffold(document: Document) -> str:
+    """Return the text of a first test of a document. Raises `QuireError` for a document that cannot run."""
+    from quire.testing.document_under_test import bench_for
+    from quire.testing.scaffold_text import file_text
+
+    return file_text(PurePath(document.source.name).name, draft_cases(bench_for(document)))
+
+
+def draft_cases(bench: Bench) -> list[Draft]:
+    """Return the cases of a first test, each with a name of its own. At least one, also if the document fails."""
+    scaffold = _Scaffold(bench)
+    waiting: deque[Mapping[str, Value]] = deque([{}])
+    seen: set[frozenset[tuple[str, str]]] = {frozenset()}
+    kept: list[Draft] = []
+    tried = 0
+    while waiting and tried < MOST_DRAFTS and len(kept) < MOST_CASES:
+        made = waiting.popleft()
+        tried += 1
+        draft, choices, taken = scaffold.draft(made)
+        new = [one for one in taken if one.id not in scaffold.covered]
+        if kept and not new:
+            continue
+        scaffold.covered.update(one.id for one in new)
+        draft.name = _unique(_name(new), kept)
+        kept.append(draft)
+        for name, options in choices.offered.items():
+            for option in options:
+                further = {**made, name: option}
+                key = frozenset((one, encode(value)) for one, value in further.items())
+                if key not in seen:
+                    seen.add(key)
+                    waiting.append(further)
+    return kept
+
+
+class _Scaffold:
+    def __init__(self, bench: Bench) -> None:
+        self.covered: set[str] = set()
+        self._bench = bench
+        self._plan = bench.document.runnable()
+        self._steps = DocumentSteps(self._plan, callee_plans(self._plan, Library(bench.settings)))
+        self._schema = input_schema(bench.document)
+
+    def draft(self, made: Mapping[str, Value]) -> tuple[Draft, Choices, list[Decision]]:
+        """Return a case in which these choices are made, all choices, and the arms and answers that it takes."""
+        choices = Choices(made)
+        values = Placeholders(self._plan, choices)
+        draft = Draft("draft", values.inputs(self._schema), unattended=made.get(_UNATTENDED) is True)
+        meter = CoverageMeter(self._bench.document)
+        for _ in range(MOST_ROUNDS):
+            meter = CoverageMeter(self._bench.document)
+            run = CaseRun(replace(self._bench, coverage=meter), draft.case)
+            try:
+                seen = run.play()[-1].observation
+            except QuireError:
+                break
+            before = draft.size
+            self._fill(draft, run, values, choices)
+            _mend(draft, seen)
+            if draft.size == before:
+                break
+        choices.offered[_UNATTENDED] = [False, True]
+        coverage = meter.result()
+        taken = [one for one in coverage.decisions if coverage.count(one) and one.kind in ("arms", "answers")]
+        return draft, choices, taken
+
+    def _fill(self, draft: Draft, run: CaseRun, values: Placeholders, choices: Choices) -> None:
+        """Add the replies, answers and results that the run asked for."""
+        for asked, _ in run.world.model.missing:
+            self._reply(draft, asked, run, values)
+        for question in run.world.people.seen.values():
+            if question.answer is None and question.way not in draft.answers:
+                draft.answers[question.way] = _answer(question, choices)
+        for one in run.world.tools.unscripted:
+            names = [one.tool, *(alias for alias, tool in ALIASES.items() if tool == one.tool)]
+            draft.tools.setdefault(one.tool, values.result(one.tool, names))
+
+    def _reply(self, draft: Draft, asked: ModelAsked, run: CaseRun, values: Placeholders) -> None:
+        key = (asked.way, asked.item)
+        if known := draft.replies.get(key):
+            draft.replies[key] = replace(known, any_times=True)
+            return
+        thread = self._plan.thread
+        if thread is not None and asked.turn is not None:
+            offered = next((one.tools for one in run.world.model.seen if one.path == asked.path), ())
+            calls = ((RETURN, values.outputs(thread.outputs)),) if RETURN in offered else ()
+            text = "" if calls else f"{TODO}: a reply in {asked.way}"
+            draft.replies[key] = DraftReply(asked.way, text, asked.item, calls)
+            return
+        step = next((one for one in self._steps.steps(asked.way) if one.work and one.work.asks_model), None)
+        value = values.reply(step, asked.way) if step else f"{TODO}: a reply to step {asked.way}"
+        draft.replies[key] = DraftReply(asked.way, value, asked.item)
+
+
+def _mend(draft: Draft, seen: Observation) -> None:
+    """Add the grants, the prompts of servers and the files that the run lacked."""
+    message = str(seen.error.get("message", "")) if seen.error else ""
+    if seen.status == NOT_STARTED:
+        draft.allow += [one for one in _GRANT.findall(message) if one not in draft.allow]
+        for name in _PROMPT.findall(message):
+            draft.tools.setdefault(name, f"{TODO}: the text of {name}")
+    for call in seen.calls:
+        path = call.arguments.get("path")
+        if call.failure and call.tool.startswith("rye/file-system/") and isinstance(path, str) and _is_inside(path):
+            draft.files.setdefault(path, f"{TODO}: the text of {path}\n")
+
+
+def _is_inside(path: str) -> bool:
+    return not path.startswith(("/", "~")) and ".." not in path and "\\" not in path and ":" not in path
+
+
+def _answer(question: SeenQuestion, choices: Choices) -> str:
+    if question.kind == "confirm":
+        return str(choices.pick(f"answer {question.way}", ["yes", "no"]))
+    if question.options:
+        return str(choices.pick(f"answer {question.way}", list(question.options)))
+    return f"{TODO}: an answer to step {question.way}"
+
+
+def _name(new: list[Decision]) -> str:
+    """Name a case by the arms and answers that it is there for."""
+    words = [one.label for one in new][:3]
+    return ", ".join(words).replace("`", "") or "it runs to its end"
+
+
+def _unique(name: str, kept: list[Draft]) -> str:
+    taken = {one.name for one in kept}
+    name = name[:150]
+    number = 2
+    found = name
+    while found in taken:
+        found, number = f"{name} ({number})", number + 1
+    return found
