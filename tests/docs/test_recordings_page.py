@@ -1,0 +1,54 @@
+"""The pages about snapshots, cassettes and exploring: their examples and codes are those of the program."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+from tests.docs.pages import text_of
+
+from quire.cli.test import command
+from quire.formats.test import codes
+
+RECORDINGS, EXPLORING = "docs/test-recordings.md", "docs/test-exploring.md"
+TEA = re.search(r"````markdown\n(.*?)````", text_of("docs/testing.md"), re.DOTALL)
+
+
+@pytest.fixture(autouse=True)
+def tea(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    assert TEA is not None
+    (tmp_path / "tea.playbook.md").write_text(TEA[1])
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("CI", raising=False)
+    return tmp_path
+
+
+@pytest.mark.parametrize("page", [RECORDINGS, EXPLORING])
+def test_codes_of_the_pages_exist(page: str) -> None:
+    named = set(re.findall(r"TS\d{3}", text_of(page)))
+    assert named and named <= {code.id for code in codes.codes()}
+
+
+def test_the_snapshot_of_the_page_is_kept_and_compared(tea: Path) -> None:
+    shown = re.search(r"```yaml\n(.*?)```", text_of(RECORDINGS), re.DOTALL)
+    assert shown is not None
+    (tea / "tea.test.yaml").write_text(shown[1])
+    first = CliRunner().invoke(command, [])
+    assert (first.exit_code, "1 new snapshot written" in first.output) == (0, True)
+    (tea / "tea.playbook.md").write_text((tea / "tea.playbook.md").read_text().replace("in one line", "in two lines"))
+    second = CliRunner().invoke(command, [])
+    assert (second.exit_code, "TS120" in second.output, "{+two lines+}" in second.output) == (1, True, True)
+    assert CliRunner().invoke(command, ["--update"]).exit_code == 0
+    assert CliRunner().invoke(command, []).exit_code == 0
+
+
+def test_exploring_prints_what_the_page_says(tea: Path) -> None:
+    shown = re.search(r"```yaml\n(always:.*?\n)", text_of(EXPLORING))
+    assert shown is not None
+    case = "cases: [{name: it, inputs: {kind: x, tone: dry}, answers: {'2': 'yes'}, model: {'1': a, 3a: b}}]\n"
+    (tea / "tea.test.yaml").write_text(shown[1] + case)
+    found = CliRunner().invoke(command, ["--explore", "1000", "--seed", "7"])
+    line = re.search(r"```console\n\$ quire test --explore 1000 --seed 7\n(.*?)\n```", text_of(EXPLORING))
+    assert line is not None and line[1] in found.output, found.output
