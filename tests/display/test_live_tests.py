@@ -147,6 +147,13 @@ def test_how_a_test_ended() -> None:
                 "decide a difference of 5 points"
             ),
         ),
+        (
+            Comparison(5_000, 600, 610, 0.6, 0.602),
+            snapshot(
+                "a:one 60 %, b:two 60.2 % (600 to 610 of 5000 rows, p = 0.796): not decided: "
+                "a difference of 5 points would probably have shown"
+            ),
+        ),
         (Comparison(0, 0, 0, 0.0, 0.0), snapshot("a:one and b:two: no row was tried on both")),
         (
             Comparison(900, 10, 400, 0.1, 0.9),

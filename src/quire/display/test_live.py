@@ -94,8 +94,10 @@ def pair_sentence(pair: Pair) -> str:
         better = first if found.first_only > found.second_only else second
         return f"{rates} ({ways}): {better} is better"
     more = rows_to_decide(found)
-    about = f"about {more.rows:,} more {pluralize('row', more.rows)}"
     points = f"{more.difference * 100:.0f} points"
+    if not more.rows:
+        return f"{rates} ({ways}): not decided: a difference of {points} would probably have shown"
+    about = f"about {more.rows:,} more {pluralize('row', more.rows)}"
     return f"{rates} ({ways}): not decided: {about} would decide a difference of {points}"
 
 

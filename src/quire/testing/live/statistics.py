@@ -165,20 +165,24 @@ class MoreRows(Struct, frozen=True):
     """How many more rows would decide a difference of some points."""
 
     rows: int
+    """0 if these rows were enough to show such a difference, so that there probably is none."""
     difference: float
 
 
 def rows_to_decide(comparison: Comparison) -> MoreRows:
     """Return about how many more rows would decide, with a power of 80 %, the difference that was seen.
 
-    A difference below 5 points is planned for as 5 points: fewer are seldom worth the calls. Rows on which the models
-    differ are assumed to stay as frequent as they were.
+    A difference below 5 points is planned for as 5 points: fewer are seldom worth the calls. If these rows would have
+    shown 5 points with that power, no more are needed. Rows on which the models differ are assumed to stay as
+    frequent as they were.
     """
     difference = max(abs(comparison.difference), WORTH_KNOWING)
     rows = comparison.rows
     differing = max((comparison.first_only + comparison.second_only + 1) / (rows + 2), difference)
     spread = math.sqrt(max(0.0, differing - difference * difference))
     needed = ((Z * math.sqrt(differing) + Z_POWER * spread) / difference) ** 2
+    if needed <= rows and abs(comparison.difference) < WORTH_KNOWING:
+        return MoreRows(0, difference)
     more = math.ceil(min(MOST_MORE, max(needed - rows, 0.1 * rows, 1)))
     while more < MOST_MORE and mcnemar(*_expected(rows + more, differing, difference)) >= ALPHA:
         more += 1 + more // 20
