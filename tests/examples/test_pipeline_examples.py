@@ -54,7 +54,9 @@ ELSEWHERE = {".quire", "guest-house", "cluster"}
 FILES = sorted(
     path
     for path in EXAMPLES.rglob("*.yaml")
-    if not ELSEWHERE & set(path.parts) and "\ndialect: quire\n" not in path.read_text(encoding="utf-8")
+    if not ELSEWHERE & set(path.parts)
+    and not path.name.endswith(".test.yaml")
+    and "\ndialect: quire\n" not in path.read_text(encoding="utf-8")
 )
 """The pipelines of the seed's language; those of the dialect are workflows, which have tests of their own."""
 

@@ -56,7 +56,11 @@ def _pipeline(case: pipelines.Case) -> Example:
 
 def _house(case: house.Case) -> Example:
     name = case.document.rpartition("/")[2]
-    found = next(path for path in sorted(house.HOUSE.rglob(f"{name}.*")) if path.suffix in (".md", ".yaml"))
+    found = next(
+        path
+        for path in sorted(house.HOUSE.rglob(f"{name}.*"))
+        if path.suffix in (".md", ".yaml") and ".test." not in path.name
+    )
     pairs = [one.partition("=")[::2] for one in case.inputs]
     inputs = {key: json.loads(value) if found.suffix == ".yaml" else value for key, value in pairs}
     script = f"scripts/{case.script or name}.json"
