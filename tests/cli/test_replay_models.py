@@ -137,12 +137,33 @@ def test_a_failing_service_is_no_reply(run: str, stub: Stub, said: Said) -> None
     assert out.splitlines()[-1] == "2 calls: 2 no reply"
 
 
+def test_replies_of_interrupted_work_are_shown(
+    run: str, stub: Stub, said: Said, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from quire.testing.live.purse import Metered
+
+    asks = 0
+    complete = Metered.complete
+
+    async def interrupted(self: Metered, *given: object) -> object:
+        nonlocal asks
+        asks += 1
+        if asks == 2:
+            raise KeyboardInterrupt
+        return await complete(self, *given)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(Metered, "complete", interrupted)
+    stub.behaviours = [stub.say('So. {"kind": "bug"}')]
+    assert main(["replay", run, "--model", "house:small", "--budget", "20"]) == 130
+    assert said()[0].splitlines()[-1] == "2 calls: 1 only other words, 1 not asked"
+
+
 def test_a_budget_is_kept(run: str, stub: Stub, said: Said) -> None:
     stub.behaviours = [stub.say("x", tokens=(1000, 500))]
     assert main(["replay", run, "--model", "house:small", "--budget", "4.5"]) == 5
     out = said()[0]
     assert len(stub.requests) == 1
-    assert out.splitlines()[-1].endswith("1 not asked, because the budget is used up")
+    assert out.splitlines()[-1].endswith(", 1 not asked")
     assert main(["replay", run, "--model", "house:small", "--budget", "0"]) == 5
     assert len(stub.requests) == 1
 

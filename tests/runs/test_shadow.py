@@ -225,6 +225,43 @@ async def test_values_that_a_person_set_in_a_callee_stay_there(travel: Travel) -
         await runtime.drive(run, overrides={"n": 41})
         assert (await runtime.view(run)).value == [1, 41]
     assert (await replayed(travel, run, "p.yaml")).verdict == "same"
+    moved = (travel.folder / "p.yaml").read_text().replace("steps:\n", "steps:\n- transform: {value: '1'}\n")
+    travel.write("p.yaml", moved)
+    assert (await replayed(travel, run, "p.yaml")).verdict == "same"
+    travel.write("p.yaml", moved.replace("pipeline: n, output: b", "pipeline: double, pass: {n: a}, output: b"))
+    found = await replayed(travel, run, "p.yaml")
+    assert (found.verdict, [one.path for one in found.dropped]) == ("different", ["2/call/1/break"])
+
+
+async def test_values_that_a_person_set_move_with_their_step(travel: Travel) -> None:
+    text = 'pipeline: p\nsteps:\n- transform: {value: "1", output: n}\n- transform: {value: n}\n'
+    travel.write("p.yaml", text)
+    run, _ = await travel.run("p.yaml", {}, [], RunOptions(breakpoints=("1",)))
+    async with travel.runtime() as runtime:
+        await runtime.drive(run, overrides={"n": 41})
+    travel.write("p.yaml", text.replace("steps:\n", "steps:\n- transform: {value: '0'}\n"))
+    assert (await replayed(travel, run, "p.yaml")).verdict == "same"
+    travel.write("p.yaml", text.replace('"1"', '"2"'))
+    assert (await replayed(travel, run, "p.yaml")).verdict == "same"
+
+
+async def test_one_pipeline_of_a_file_of_several(travel: Travel) -> None:
+    text = "pipeline: one\nsteps:\n- agent: {prompt: One.}\n---\npipeline: two\nsteps:\n- agent: {prompt: Two.}\n"
+    file = travel.write("pipelines/both.yaml", text)
+    async with travel.runtime(["x"]) as runtime:
+        document = runtime.library.find("both.two") or runtime.library.find("two")
+        assert document is not None and document.declared
+        run = await runtime.start(document, {}, RunOptions())
+        await runtime.drive(run)
+        assert (await runs_of(runtime, EditedDocument(runtime, file), 5))[0] == [run]
+    assert (await replayed(travel, run, str(file))).verdict == "same"
+    file.write_text(text.replace("One.", "None."))
+    assert (await replayed(travel, run, str(file))).verdict == "same"
+    file.write_text(text.replace("Two.", "Three."))
+    assert (await replayed(travel, run, str(file))).reason == "prompt changed"
+    file.write_text(text[: text.index("---")])
+    with pytest.raises(CannotStart, match="has no pipeline"):
+        await replayed(travel, run, str(file))
 
 
 async def test_called_directives_that_may_not_run_here_are_taken_as_pinned(travel: Travel) -> None:

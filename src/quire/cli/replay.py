@@ -15,8 +15,9 @@ from quire.cli.stdio import wants_colour, with_runtime, write_json, write_lines
 if TYPE_CHECKING:
     from quire.engine.ports import Model
     from quire.runs.runtime import Runtime
+    from quire.testing.live.followed_runs import FollowedRun
     from quire.testing.live.purse import Purse
-    from quire.testing.live.recorded_prompts import RecordedRun
+    from quire.testing.live.recorded_prompts import AskedCall, RecordedRun
 
 DIFFERENT = 1
 BUDGET_REACHED = 5
@@ -157,16 +158,22 @@ async def _asked(
     from quire.testing.live.recorded_prompts import ask_again
 
     colour = wants_colour(sys.stdout)
-    if follow:
-        work = runtime.settings.runs.pure_work
-        followed = [await follow_run(run, model, purse, runtime.clock, pure_work=work) for run in runs]
-        same = all(one.replayed.verdict == "same" for one in followed)
-        if as_json:
-            write_json(followed_data(spec, most, followed))
+    calls: list[AskedCall] = []
+    followed: list[FollowedRun] = []
+    try:
+        if follow:
+            for run in runs:
+                work = runtime.settings.runs.pure_work
+                followed.append(await follow_run(run, model, purse, runtime.clock, pure_work=work))
         else:
-            write_lines(followed_page(followed, colour=colour))
-    else:
-        calls = await ask_again(runs, model, purse, runtime.clock)
-        same = all(one.kind in ("same", "words") for one in calls)
-        write_json(asked_data(spec, most, calls)) if as_json else write_lines(asked_page(calls, colour=colour))
-    return BUDGET_REACHED if purse.exhausted else 0 if same else DIFFERENT
+            await ask_again(runs, model, purse, runtime.clock, calls)
+    finally:
+        # Also of work that the user interrupts: its replies are paid for.
+        if as_json:
+            write_json(followed_data(spec, most, followed) if follow else asked_data(spec, most, calls))
+        else:
+            write_lines(followed_page(followed, colour=colour) if follow else asked_page(calls, colour=colour))
+    if purse.exhausted:
+        return BUDGET_REACHED
+    same = all(one.kind in ("same", "words") for one in calls)
+    return 0 if same and all(one.replayed.verdict == "same" for one in followed) else DIFFERENT

@@ -78,7 +78,7 @@ def asked_summary(calls: Sequence[AskedCall]) -> str:
     }
     parts = [f"{count} {words[kind]}" for kind, count in counts.items() if count]
     unasked = sum(call.after is None for call in calls)
-    parts += [f"{unasked} not asked, because the budget is used up"] if unasked else []
+    parts += [f"{unasked} not asked"] if unasked else []
     return f"{len(calls)} {pluralize('call', len(calls))}: {', '.join(parts) or 'none'}"
 
 

@@ -140,8 +140,8 @@ def _titled(request: Effect) -> str:
             return one_line(f"a call of {connection}/{tool}" if connection else f"a call of {tool}")
         case Load(scheme=scheme, where=where):
             return one_line(f"the text {scheme}:{where}")
-        case Boundary(label=label):
-            return f"a stop after {place(label)}"
+        case Boundary():
+            return "values that a person set"
     return "a request"
 
 

@@ -70,7 +70,7 @@ def is_run_of(row: RunRow, document: Document, folder: str | None) -> bool:
         return False
     at = row.pins.get("folder")
     same_file = folder is not None and at == folder and Path(row.document).name == Path(document.name).name
-    title = document.runnable().title
+    title = document.plan.title if document.plan else ""
     return same_file or row.pins.get("document") == document.sha256 or (bool(title) and row.title == title)
 
 

@@ -38,6 +38,7 @@ from quire.runs.start import folder_of
 
 if TYPE_CHECKING:
     from quire.engine.step_progress import StepView
+    from quire.library.document import Document
     from quire.runs.runtime import Runtime
     from quire.runs.view import RunView
 
@@ -48,6 +49,11 @@ _ALIKE = 0.3
 """Requests that share less than this part of their words have nothing to do with each other."""
 _COMPARED = 200
 """Requests that no longer occur, among which the one that was changed is looked for."""
+
+_MOST_STEPS = 300
+"""Steps of a document up to which those that did not change are looked for."""
+_LONGEST = 20_000
+"""Characters of a request that are compared for that."""
 
 Verdict = Literal["same", "different", "new", "unreadable"]
 
@@ -135,7 +141,7 @@ async def replay_run(runtime: Runtime, run: str, edited: EditedDocument) -> Repl
     try:
         walked = await shadow(
             held.walk,
-            Recording.of(old.replay, old.effects),
+            Recording.of(old.replay, old.effects, same_steps(old.document, held.document)),
             lambda: Progress.of(held.plan),
             edited.load,
             pure_work=runtime.settings.runs.pure_work,
@@ -143,6 +149,32 @@ async def replay_run(runtime: Runtime, run: str, edited: EditedDocument) -> Repl
     except LimitReached as error:
         return Replayed(run, row.title, "unreadable", problem=str(error))
     return judge(old, walked, replace(row, pins=held.pins.as_json()))
+
+
+def same_steps(old: Document, new: Document) -> dict[str, str]:
+    """Return the old paths of the top-level steps whose text has not changed, by their paths in the new document."""
+    before, now = _step_texts(old), _step_texts(new)
+    if len(before) * len(now) > _MOST_STEPS**2:
+        return {}
+    from difflib import SequenceMatcher
+
+    blocks = SequenceMatcher(None, list(before.values()), list(now.values()), autojunk=False).get_matching_blocks()
+    then, after = list(before), list(now)
+    return {after[b + at]: then[a + at] for a, b, size in blocks for at in range(size)}
+
+
+def _step_texts(document: Document) -> dict[str, str]:
+    """Return the texts of top-level steps by path, without the numbers in the headings of a playbook."""
+    plan, text = document.runnable(), document.source.text
+    if plan.format == "directive":
+        return {}
+    starts = [*(step.span.start for step in plan.body.steps), len(text)]
+    found = {}
+    for step, end in zip(plan.body.steps, starts[1:], strict=True):
+        own = text[step.span.start : end]
+        own = own.partition("\n")[2] if plan.format == "playbook" else own.rstrip("- \n")
+        found[f"{step.position}"] = f"{step.title}\n{own.strip()}"
+    return found
 
 
 def judge(old: RunView, walked: Shadow, row: RunRow) -> Replayed:
@@ -160,7 +192,10 @@ def judge(old: RunView, walked: Shadow, row: RunRow) -> Replayed:
     failure = Failure.of(again.failure) if again.failure else None if again.finished else old.rest.failure
     outcome = RunOutcome(row, again.progress, DriveResult(status, "", again.result, failure), ())
     changes = [*_ends(old, outcome), *_ways(old, outcome)]
-    dropped = [one for path in walked.left if not isinstance(one := old.replay.asked[path], _SILENT)]
+    set_by_hand = {record.path for record in old.effects if record.kind == "break" and record.value}
+    dropped = [
+        one for path in walked.left if not isinstance(one := old.replay.asked[path], _SILENT) or path in set_by_hand
+    ]
     verdict: Verdict = "different" if any(map(is_end, changes)) else "same"
     return Replayed(row.id, row.title, verdict, None, changes, dropped if ended else (), reworded)
 
@@ -243,7 +278,7 @@ def _before(old: RunView, walked: Shadow, request: Effect) -> Effect | None:
 
 def likeness(one: Effect, other: Effect) -> float:
     """Return which part of their words two requests of one kind share."""
-    words, others = set(_own_text(one).split()), set(_own_text(other).split())
+    words, others = (set(_own_text(request)[:_LONGEST].split()) for request in (one, other))
     return len(words & others) / max(len(words), len(others), 1)
 
 

@@ -63,7 +63,8 @@ async def asked(travel: Travel, run: str, script: Sequence[Value], budget: float
     async with travel.runtime() as runtime:
         before = list(await runtime.store.effects(run)), await runtime.store.list(limit=100)
         recorded = await recorded_run(runtime, run)
-        found = await ask_again([recorded], ScriptedModel(list(script)), Purse(budget), runtime.clock)
+        found: list[AskedCall] = []
+        await ask_again([recorded], ScriptedModel(list(script)), Purse(budget), runtime.clock, found)
         assert (list(await runtime.store.effects(run)), await runtime.store.list(limit=100)) == before
     return found
 
@@ -161,7 +162,8 @@ async def test_a_budget_is_kept_and_the_rest_is_not_asked(travel: Travel) -> Non
         model = Dear([{"default": '{"best": "notes"}', "usage": HALF}])
         assert most_cost(recorded, model, runtime.clock) == 2.0
         purse = Purse(1.2)
-        found = await ask_again(recorded, model, purse, runtime.clock)
+        found: list[AskedCall] = []
+        await ask_again(recorded, model, purse, runtime.clock, found)
         assert ([one.kind for one in found].count(None), purse.exhausted, purse.spent) == (1, True, 0.5)
         ended = await follow_run(
             recorded[0],

@@ -41,12 +41,14 @@ class Recording(Struct, frozen=True):
     asked: Mapping[str, Effect]
     stops: frozenset[str] = frozenset()
     """The labels of the steps after which the run has been paused, and stands still."""
+    steps: Mapping[str, str] = field(default_factory=dict)
+    """The old paths of steps that are known to be the same, by their paths now."""
 
     @classmethod
-    def of(cls, replayed: Replay, records: Sequence[EffectRecord]) -> Recording:
+    def of(cls, replayed: Replay, records: Sequence[EffectRecord], steps: Mapping[str, str] | None = None) -> Recording:
         """Return the recording of a run that was replayed with these records."""
         stops = frozenset(one.label for one in replayed.open if isinstance(one, Boundary))
-        return cls(records, replayed.asked, stops)
+        return cls(records, replayed.asked, stops, steps or {})
 
 
 class Shadow(Struct):
@@ -88,7 +90,7 @@ class ShadowJournal(Journal):
         for path, request in recording.asked.items():
             if path not in recorded and not isinstance(request, Boundary):
                 self._unanswered.setdefault(hashed_request(request)[0], []).append(path)
-        self._moved: dict[str, str] = {}
+        self._moved: dict[str, str] = dict(recording.steps)
         self.taken: dict[str, str] = {}
         self.waits: set[str] = set()
         self.reworded: dict[str, str] = {}
@@ -154,20 +156,16 @@ class ShadowJournal(Journal):
 
     def _source(self, request: Effect, digest: str) -> str | None:
         """Return the old path of the record that answers a request."""
+        if isinstance(request, Boundary):
+            return self._same_stop(request, digest)
         places = list(self.places(request.path))
         if isinstance(request, ModelRequest) and request.known:
             # The hash leaves out what the thread has said before, so only the same thread can answer.
-            places = places[:1]
+            return places[0] if self._fits(request, digest, places[0]) else None
         for path in places:
             if self._fits(request, digest, path):
                 return path
-        if isinstance(request, ModelRequest) and request.known:
-            return None
-        waiting: Iterable[str] = self._by_content.get((KINDS[type(request)], digest), ())
-        if isinstance(request, Boundary):  # its hash has only the last label of the way to its step
-            waiting = [
-                path for path in waiting if path in self._old.asked and self._old.asked[path].label == request.label
-            ]
+        waiting = self._by_content.get((KINDS[type(request)], digest), ())
         elsewhere = next((path for path in waiting if path in self._left), None)
         if elsewhere is not None or not isinstance(request, HumanRequest):
             return elsewhere
@@ -180,6 +178,15 @@ class ShadowJournal(Journal):
         if isinstance(request, Join):
             return self._same_join(request, record, self._old.asked.get(path))
         return answers(record, request, digest)
+
+    def _same_stop(self, request: Boundary, digest: str) -> str | None:
+        """Return the old path of the end of the same step. Its hash is that of a label, which other steps may have."""
+        path = self._moved_to(request.path)
+        if path is None:
+            stands_elsewhere = request.path.partition("/")[0] in self._old.steps.values()
+            return request.path if not stands_elsewhere and self._fits(request, digest, request.path) else None
+        record = self._left.get(path)
+        return path if record is not None and record.kind == "break" else None
 
     def _same_join(self, request: Join, record: EffectRecord, before: Effect | None) -> bool:
         """Tell whether a record holds the ends of the same children. How long to wait for them may have changed, if
@@ -282,7 +289,7 @@ class FollowedJournal(ShadowJournal):
 
     def __init__(self, recording: Recording, replies: Mapping[str, EffectRecord], dropped: Iterable[str] = ()) -> None:
         records = [record for record in recording.records if record.kind != "model"]
-        super().__init__(Recording(records, recording.asked, recording.stops), lambda load: None, dropped)
+        super().__init__(replace(recording, records=records), lambda load: None, dropped)
         self._replies = replies
         self._results = {(one.kind, one.request): one for one in self._left.values() if one.kind in ("tool", "load")}
 

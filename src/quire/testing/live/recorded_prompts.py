@@ -65,7 +65,7 @@ class RecordedRun(Struct, frozen=True):
 
 
 class AskedCall(Struct, frozen=True):
-    """A recorded call with the reply of another model; `after` is None if the budget did not suffice."""
+    """A recorded call with the reply of another model; `after` is None if it was not asked."""
 
     call: RecordedCall
     after: EffectRecord | None = None
@@ -134,19 +134,28 @@ def side_by_side(most: float | None, purse: Purse) -> asyncio.Semaphore:
     return asyncio.Semaphore(PARALLEL if enough else 1)
 
 
-async def ask_again(runs: Sequence[RecordedRun], model: Model, purse: Purse, clock: Clock) -> list[AskedCall]:
-    """Ask every call of these runs of a model, side by side, and compare each reply in its place."""
-    room = side_by_side(most_cost(runs, model, clock), purse)
+async def ask_again(
+    runs: Sequence[RecordedRun], model: Model, purse: Purse, clock: Clock, found: list[AskedCall]
+) -> None:
+    """Ask every call of these runs of a model, side by side, and compare each reply in its place.
 
-    async def one(run: RecordedRun, call: RecordedCall) -> AskedCall:
+    `found` gets a place for each call, which is filled when its reply is there. So a user who interrupts the work still
+    has the replies that were paid for.
+    """
+    room = side_by_side(most_cost(runs, model, clock), purse)
+    calls = [(run, call) for run in runs for call in run.calls]
+    found += [AskedCall(call) for _, call in calls]
+
+    async def one(at: int, run: RecordedRun, call: RecordedCall) -> None:
         async with room:
             paid = Metered(model, purse, Meter())
             after = await performer(run.view.row.id, paid, clock).perform(call.request)
-        if after.failure is not None:
-            return AskedCall(call, None if after.failure.kind == BUDGET else after)
-        return AskedCall(call, after, list(await _in_place(run, call, after)))
+        if after.failure is None:
+            found[at] = AskedCall(call, after, list(await _in_place(run, call, after)))
+        elif after.failure.kind != BUDGET:
+            found[at] = AskedCall(call, after)
 
-    return list(await asyncio.gather(*(one(run, call) for run in runs for call in run.calls)))
+    await asyncio.gather(*(one(at, run, call) for at, (run, call) in enumerate(calls)))
 
 
 async def _in_place(run: RecordedRun, call: RecordedCall, after: EffectRecord) -> Sequence[Change]:
