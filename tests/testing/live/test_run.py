@@ -494,3 +494,22 @@ def test_a_service_that_misbehaves(
     stub.behaviours = [behaviour(stub)]
     report = place.run(stub.spec, at_once=1, repeat=1)
     assert [one.status for one in report.scores] == [status]
+
+
+def test_a_judge_whose_service_is_away_loses_tries(place: Place, stub: Stub, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A judge that gates and cannot be asked says nothing about the model; one that advises changes nothing."""
+    monkeypatch.setitem(Retrying.__init__.__kwdefaults__ or {}, "backoff", ())
+    path = _judge(place)
+    stub.behaviours = [stub.refuse(503, "no")]
+    model = place.script("good.json", *BOTH)
+    (score,) = place.run(model, judge_model=stub.spec, at_once=1).scores
+    assert (score.status, score.passed, score.advice) == (Status.VERIFIED, 2, (0, 0, 2))
+    store_calibration(path, Calibration(load_judge(path).hash, stub.spec, "", Agreement(40, 0, 1, 40), 3, 1.0))
+    (score,) = place.run(model, judge_model=stub.spec, at_once=1).scores
+    assert (score.status, score.passed, score.tried, score.lost) == (Status.UNVERIFIED, 0, 0, 2)
+
+
+def test_a_try_that_takes_too_long_fails(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("quire.testing.live.trial.LONGEST_TRY", 0.05)
+    (score,) = place.run(place.script("slow.json", {"default": "Paris", "delay_ms": 60_000})).scores
+    assert (score.passed, score.problems) == (0, ("it took longer than 0.05 s (2 times)",))

@@ -37,33 +37,24 @@ async def make_try(case: LiveCase, attempt: Attempt, model: Model, purse: Purse,
     meter, judge_meter = Meter(), Meter()
     run = LiveRun(case.bench, row.case, Metered(model, purse, meter), attempt.model, real)
     began = time.monotonic()
-    stages: list[Stage] = []
-    problems: list[str] = []
-    try:
-        async with asyncio.timeout(LONGEST_TRY):
-            stages = await run.go()
-    except TimeoutError:
-        problems.append(f"it took longer than {LONGEST_TRY:g} s")
-    except QuireError as error:
-        problems.append(str(error))
+    stages, problems = await _run(run)
     seconds = time.monotonic() - began
     judgement: Judgement | None = None
-    values = cast("Mapping[str, Value]", row.row)
-    if stages and not _is_lost(meter, stages):
-        seen = stages[-1].observation
-        problems += grade(stages, row.case, values, case.always)
+    lost = _is_lost(meter, stages)
+    if stages and not lost:
+        problems += grade(stages, row.case, cast("Mapping[str, Value]", row.row), case.always)
         problems += [f"{one.tool} was called: {one.reason}" for one in run.world.tools.unscripted]
-        problems += terms(row.case.live or case.live, seen, meter.cost, seconds)
+        problems += terms(row.case.live or case.live, stages[-1].observation, meter.cost, seconds)
         if case.seat is not None and not problems:
-            judgement = await _judged(case.seat, seen, purse, judge_meter)
-            if case.seat.standing.gates and not judgement.passed:
-                problems.append(f"the judge says {judgement.verdict or 'nothing'}: {judgement.reason}")
+            judgement = await _judged(case.seat, stages[-1].observation, purse, judge_meter)
+    gates = case.seat is not None and case.seat.standing.gates
+    if judgement is not None and gates and not judgement.passed:
+        problems.append(f"the judge says {judgement.verdict or 'nothing'}: {judgement.reason}")
     ending: Ending = "failed" if problems else "passed"
     trouble = ""
-    gating = case.seat is not None and case.seat.standing.gates
-    if _is_lost(meter, stages):
+    if lost:
         ending, trouble, problems = "lost", meter.trouble, [meter.message]
-    elif judge_meter.trouble and (gating or judge_meter.trouble == BUDGET):
+    elif judge_meter.trouble == BUDGET or (gates and judge_meter.trouble):
         # The judge could not be asked, which says nothing about the model under test.
         ending, problems = "lost", [judge_meter.message]
         trouble = BUDGET if judge_meter.trouble == BUDGET else "judge"
@@ -78,9 +69,20 @@ async def make_try(case: LiveCase, attempt: Attempt, model: Model, purse: Purse,
         meter.cost,
         judge_meter.cost,
         (judgement.verdict or "no verdict") if judgement else "",
-        (judgement.reason or "no reason") if judgement and not gating else "",
+        (judgement.reason or "no reason") if judgement and not gates else "",
     )
     return Made(made, trouble)
+
+
+async def _run(run: LiveRun) -> tuple[list[Stage], list[str]]:
+    """Return the stages of a run; or none, and the reason."""
+    try:
+        async with asyncio.timeout(LONGEST_TRY):
+            return await run.go(), []
+    except TimeoutError:
+        return [], [f"it took longer than {LONGEST_TRY:g} s"]
+    except QuireError as error:
+        return [], [str(error)]
 
 
 async def _judged(seat: JudgeSeat, seen: Observation, purse: Purse, meter: Meter) -> Judgement:
