@@ -43,6 +43,35 @@ steps:
       collect: {transform: {value: pipe}}
 """
 
+CHART = """# Chart
+
+## INPUTS
+
+- `loud` (boolean): Whether it is loud
+
+## STEP 1: Look
+
+@tool(stocks, prices, {"of": "tea"})
+@output(prices: json)
+
+## STEP 2: Kind
+
+Which kind of chart fits {{prices}}?
+
+@output(kind: enum, "bar", "line", extract:"kind")
+
+## STEP 3: Draw
+
+```if kind == "bar"```
+### STEP 3a: Bars
+Draw bars.
+```endif```
+
+## ARTIFACTS
+
+type: json
+"""
+
 DIRECTIVE = """# Tidy
 
 ```xml
@@ -66,6 +95,7 @@ Tidy {input:file}.
 DOCUMENTS = {
     "tagline.playbook.md": TAGLINE,
     "board.yaml": BOARD,
+    "chart.playbook.md": CHART,
     "sort_mail.yaml": SELECT,
     "shapes.yaml": SHAPES,
     ".ai/directives/tidy.md": DIRECTIVE,

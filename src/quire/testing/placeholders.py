@@ -9,10 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from quire.plan.nodes import Plan, Think
+from quire.engine.capture import JSON
+from quire.plan.nodes import Plan, Think, UseTool
 from quire.plan.pipeline_work import Agent, Invoke, Select
 from quire.safe_regex import BadPattern, matches
 from quire.testing.input_shapes import input_shapes
+from quire.values import encode
 
 if TYPE_CHECKING:
     from quire.plan.nodes import Capture, Step
@@ -68,18 +70,26 @@ class Placeholders:
         match step.work:
             case Think(closing=closing) if closing:
                 fields = {one.field or one.name: self._captured(one, way) for one in closing}
-                from quire.values import encode
-
+                if self._is_json_artifact():
+                    return encode({TODO: f"a reply to step {way}", **fields})
                 return f"{TODO}: a reply to step {way} {encode(fields)}"
             case Think() if step.capture is not None and step.capture.field is None:
                 value = self._captured(step.capture, way)
-                return value if isinstance(value, str) else _text(value)
+                return value if isinstance(value, str) else encode(value)
             case Agent(schema=name) if name and (schema := self._plan.schemas.get(name)):
                 made = schema.json_schema(self._plan.schemas.get)
                 return self.of_schema(made, name, f"reply {way}", made)
             case Agent() if step.capture is not None:
                 return self._word(step.capture.name, f"reply {way}", f"{TODO}: a reply to step {way}", "pipe")
+        if isinstance(step.work, Think) and self._is_json_artifact():
+            return encode({TODO: f"a reply to step {way}"})
         return self._word("pipe", f"reply {way}", f"{TODO}: a reply to step {way}")
+
+    def _is_json_artifact(self) -> bool:
+        """Tell whether the artifact of a playbook has to be JSON, or may be."""
+        artifact = self._plan.artifact
+        parts = artifact.type.parts if artifact else ()
+        return any(not isinstance(part, str) or part.strip() in JSON for part in parts)
 
     def outputs(self, parameters: Sequence[Parameter]) -> dict[str, Value]:
         """Return the arguments with which a thread returns."""
@@ -88,6 +98,8 @@ class Placeholders:
     def result(self, tool: str, names: Sequence[str]) -> Value:
         """Return the result of a tool: one that fits the schema of a step that calls it, or has the members that
         expressions read."""
+        if captured := self._captured_of(tool):
+            return captured
         steps = [step for _, step in self._plan.steps() if isinstance(step.work, Invoke) and step.work.tool in names]
         for step in steps:
             schema = self._plan.schemas.get(step.work.schema or "") if isinstance(step.work, Invoke) else None
@@ -100,6 +112,18 @@ class Placeholders:
         if members:
             return {name: shape.value(name, TODO) for name, shape in members.items()}
         return f"{TODO}: the result of {tool}"
+
+    def _captured_of(self, tool: str) -> dict[str, Value]:
+        """Return the fields that the steps of a playbook take out of the results of a tool."""
+        found: dict[str, Value] = {}
+        for _, step in self._plan.steps():
+            match step.work:
+                case UseTool(tool=called) if called == tool.rpartition("/")[2] and step.capture is not None:
+                    if step.capture.field:
+                        found[step.capture.field] = self._captured(step.capture, step.label)
+                    elif step.capture.type == "json":
+                        found[TODO] = step.capture.name
+        return found
 
     def of_schema(
         self, schema: Mapping[str, Value], name: str, key: str, root: Mapping[str, Value], depth: int = 0
@@ -122,7 +146,9 @@ class Placeholders:
             case "array":
                 items = schema.get("items")
                 inner = items if isinstance(items, Mapping) else {}
-                return [self.of_schema(inner, name, f"{key} item", root, depth + 1)] if depth < _MOST_DEPTH else []
+                if depth >= _MOST_DEPTH or self._choices.pick(f"{key} count", [1, 0]) == 0:
+                    return []
+                return [self.of_schema(inner, name, f"{key} item", root, depth + 1)]
             case "object":
                 fields = schema.get("properties", {})
                 inside = fields.items() if isinstance(fields, Mapping) and depth < _MOST_DEPTH else ()
@@ -166,12 +192,6 @@ def _matches(pattern: str, text: str) -> bool:
         return matches(pattern, text)
     except BadPattern:
         return False
-
-
-def _text(value: Value) -> str:
-    from quire.values import encode
-
-    return encode(value)
 
 
 def _parameter(parameter: Parameter) -> Value:
