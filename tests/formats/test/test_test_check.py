@@ -5,7 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import pytest
-from tests.formats.test.readings import file_of
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.depth import depth
+from tests.formats.test.readings import file_of, reading_of
+from tests.formats.test.test_test_any_text import mutated
 
 from quire.formats.test.check import check_against
 from quire.library.document import read
@@ -216,3 +220,13 @@ def test_a_finding_about_the_defaults_is_there_once() -> None:
 def test_an_unknown_callee_hides_nothing_that_is_certain() -> None:
     file = file_of('cases: [{name: a, model: {"7.do": x, "2 > 9": y}}]')
     assert check_against(file, PLANS["board"], {}) == []
+
+
+@settings(max_examples=depth(60, 1000), deadline=None)
+@given(mutated(), st.sampled_from(sorted(PLANS)))
+def test_any_test_can_be_held_against_any_document(text: str, document: str) -> None:
+    file = reading_of(text).file
+    if file is not None:
+        for finding in check_against(file, PLANS[document], CALLEES.get(document, {}), ""):
+            assert finding.code.id in ("TS005", "TS006", "TS007", "TS008", "TS009", "TS014")
+            assert 0 <= finding.span.start <= finding.span.end <= len(text)
