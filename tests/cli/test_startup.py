@@ -36,7 +36,7 @@ VERBS = {
         170,
         (*HEAVY, *OTHER_FORMATS, *INTERPRETERS),
     ),
-    "help of test": (["test", "--help"], 41, (*ENGINE, *HEAVY, "yaml")),
+    "help of test": (["test", "--help"], 25, (*ENGINE, *HEAVY, "yaml", "quire.library")),
     "test of a playbook": (["test", "one.test.yaml"], 231, (*HEAVY, *INTERPRETERS, "sqlite3", "multiprocessing")),
 }
 """The arguments, the most modules of Quire, and modules that are not loaded. The numbers only fall."""

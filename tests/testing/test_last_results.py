@@ -17,6 +17,8 @@ BROKEN = Problem(Diagnostic(Code("TS001", "test-syntax", Severity.ERROR, ""), "m
 
 
 def result(path: Path, problem: bool = False, **cases: Outcome) -> FileResult:
+    path.parent.mkdir(exist_ok=True)
+    path.touch()
     made = tuple(CaseResult(name, 1, outcome) for name, outcome in cases.items())
     return FileResult(str(path), Source.of("x"), cases=made, problems=(BROKEN,) if problem else ())
 
@@ -51,9 +53,17 @@ def test_names_that_are_gone_are_forgotten_by_a_whole_run(tmp_path: Path) -> Non
     assert remembered(tmp_path, "a.test.yaml") == [None]
 
 
+def test_files_that_are_gone_are_forgotten(tmp_path: Path) -> None:
+    a, b = tmp_path / "a.test.yaml", tmp_path / "b.test.yaml"
+    note(tmp_path, result(a, x=Outcome.FAILED), result(b, x=Outcome.FAILED))
+    a.unlink()
+    note(tmp_path, result(b, x=Outcome.FAILED))
+    assert remembered(tmp_path, "a.test.yaml", "b.test.yaml") == [None, ["x"]]
+
+
 def test_a_suite_that_passes_writes_nothing(tmp_path: Path) -> None:
     note(tmp_path, result(tmp_path / "a.test.yaml", x=Outcome.PASSED))
-    assert list(tmp_path.iterdir()) == []
+    assert [path.name for path in tmp_path.iterdir()] == ["a.test.yaml"]
 
 
 def test_the_file_is_for_the_user_alone_and_not_for_git(tmp_path: Path) -> None:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
-import time
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
@@ -12,7 +10,6 @@ import click
 
 from quire.cli.options import require_text
 from quire.cli.report_file import require_writable, write_report
-from quire.cli.stdio import as_utf8, wants_colour
 from quire.cli.test_coverage import CoverageReport, coverage_options, read_wish
 from quire.cli.test_exploration import (
     ExplorationWish,
@@ -30,21 +27,21 @@ from quire.cli.test_mutation import (
     try_mutants,
 )
 from quire.cli.test_record import WHICH, record_cassettes
-from quire.display.test_report import FORMATS, FormatName, report_printer, summary
+from quire.display.test_report import FORMATS, FormatName
 from quire.display.visible import visible
 from quire.errors import QuireError
-from quire.testing.discovery import TestTarget, find_tests
-from quire.testing.results import Totals
-from quire.testing.selection import Selection, keyword
 from quire.wording import pluralize
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
 
     from quire.cli.test_coverage import CoverageWish
+    from quire.cli.test_output import Report
+    from quire.testing.discovery import TestTarget
     from quire.testing.file_run import FileOptions
     from quire.testing.last_results import FailedCases
     from quire.testing.results import FileResult
+    from quire.testing.selection import Selection
     from quire.testing.suite import Job
 
 
@@ -137,6 +134,10 @@ def command(
 
         click.echo(schema_text(), nl=False)
         return
+    from quire.cli.test_output import Report
+    from quire.testing.discovery import find_tests
+    from quire.testing.selection import Selection, keyword
+
     if as_json:
         form = "json"
     if watch:
@@ -265,77 +266,3 @@ def _add_exploration(
     for failure in filter(None, (one.failure() for one in documents)):
         report.add(failure)
     report.print(exploration_text(documents, form))
-
-
-class Report:
-    """Prints results as they come, and keeps them for the files that are written at the end."""
-
-    def __init__(self, form: FormatName) -> None:
-        if not sys.stdout.isatty():
-            as_utf8(sys.stdout)
-        self.results: list[FileResult] = []
-        self.totals = Totals()
-        self._printer = report_printer(form, wants_colour(sys.stdout))
-        self._line = ProgressLine()
-        self._began = time.perf_counter()
-        self._started = time.time()
-        self.print(self._printer.begin())
-
-    def add(self, result: FileResult) -> None:
-        if not result.cases and not result.problems:
-            return  # none of its cases is meant
-        self.results.append(result)
-        self.totals.add(result)
-        self.print(self._printer.file(result))
-        if result.snapshots:
-            from quire.display.test_snapshots import snapshot_lines
-
-            for line in snapshot_lines(result, colour=wants_colour(sys.stderr)):
-                click.echo(line, err=True)
-        self._line.show(self.totals, result.path)
-
-    def end(self) -> None:
-        self.totals.seconds = time.perf_counter() - self._began
-        self.print(self._printer.end(self.totals))
-        self._line.clear()
-        sys.stdout.flush()
-        if self.results:
-            click.echo(summary(self.totals, wants_colour(sys.stderr)), err=True)
-
-    def junit(self) -> str:
-        from datetime import UTC, datetime
-
-        from quire.display.test_junit import junit
-
-        return junit(self.results, datetime.fromtimestamp(self._started, UTC).strftime("%Y-%m-%dT%H:%M:%S"))
-
-    def print(self, text: str) -> None:
-        if text:
-            self._line.clear()
-            click.echo(text, nl=False)
-
-
-class ProgressLine:
-    """A line on a terminal that shows how far the tests are. It is written ten times a second at most."""
-
-    EVERY = 0.1
-
-    def __init__(self) -> None:
-        self._wanted = sys.stderr.isatty() and wants_colour(sys.stderr)
-        self._last = time.monotonic()
-        self._is_there = False
-
-    def show(self, totals: Totals, file: str) -> None:
-        if self._wanted and time.monotonic() - self._last >= self.EVERY:
-            from quire.display.test_report import progress
-
-            self._last = time.monotonic()
-            self._is_there = True
-            sys.stderr.write(f"\r\x1b[K{progress(totals, file)}")
-            sys.stderr.flush()
-
-    def clear(self) -> None:
-        if self._is_there:
-            self._is_there = False
-            sys.stderr.write("\r\x1b[K")
-            sys.stderr.flush()

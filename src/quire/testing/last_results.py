@@ -66,15 +66,16 @@ class FailedCases:
                 self.failed.pop(key, None)
 
     def write(self) -> None:
-        """Keep the failed cases, or remove the file if there are none."""
+        """Keep the failed cases of the test files that still exist, or remove the memory if there are none."""
         path = _path(self.workspace)
         with suppress(OSError):
-            if not self.failed:
+            there = {file: names for file, names in self.failed.items() if (self.workspace / file).is_file()}
+            if not there:
                 if _is_own_folder(path.parent):
                     path.unlink(missing_ok=True)
                 return
             _make_folder(path.parent)
-            failed = {file: sorted(names) for file, names in sorted(self.failed.items())}
+            failed = {file: sorted(names) for file, names in sorted(there.items())}
             with written_beside(path, msgspec.json.format(msgspec.json.encode(_Kept(1, failed)), indent=1)) as new:
                 new.replace(path)
 
