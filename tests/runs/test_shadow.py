@@ -18,8 +18,12 @@ from quire.runs.export import export_lines, write_export
 from quire.runs.fork import Changes, fork
 from quire.runs.imports import import_run, read_export
 from quire.runs.options import RunOptions
+from quire.runs.runtime import Runtime
 from quire.runs.shadow import Replayed, replay_run, runs_of
-from quire.values import Value
+from quire.stores import open_store
+from quire.values import Value, encode
+from quire.workspace.configuration import load_settings
+from quire.workspace.locate import Workspace
 
 FILES = {
     "everything": "everything.playbook.md",
@@ -293,6 +297,25 @@ async def test_edits_of_a_directive(travel: Travel) -> None:
     assert (fewer.verdict, fewer.reason) == ("different", "status, error, output changed")
     more = await replayed(travel, run, edit(travel, "parent", ('turns="2"', 'turns="200"')))
     assert more.verdict == "same"
+
+
+async def test_a_directive_that_asks_for_another_model(travel: Travel) -> None:
+    """The model is found by the settings alone: no service is asked which models it has."""
+    home = Path(travel.environ["QUIRE_HOME"])
+    (home / "quire.toml").write_text(
+        '[models]\ndefault = "script:own.json"\n[models.tiers]\nhigh = "script:other.json"\n'
+    )
+    travel.write("own.json", encode([use(("directive_return", {"said": "x"}))]))
+    file = ".ai/directives/demo/parent.md"
+    settings = load_settings(Workspace(travel.folder), travel.environ)
+    runtime = Runtime(settings, open_store(travel.folder / ".quire" / "quire.db"), environ=travel.environ)
+    run = await runtime.start(load(travel.folder / file), {"who": "Bo"}, RunOptions())
+    assert str((await runtime.drive(run)).status) == "completed"
+    for tier, reason in (("low", ""), ("general", ""), ("high", "model changed")):
+        text = (travel.folder / file).read_text().replace('<model tier="low" />', f'<model tier="{tier}" />')
+        found = await replay_run(runtime, run, EditedDocument(runtime, travel.write("new.md", text)))
+        assert found.reason == reason, tier
+    await runtime.close()
 
 
 async def test_a_run_that_waits_is_compared_with_where_it_waits(travel: Travel) -> None:

@@ -243,7 +243,9 @@ class EditedDocument:
             return found
         if plan.thread.model == _model_wanted(before):
             return replace(found, model=before.model, settings=before.settings)
-        choice = thread_model(plan.thread.model, settings.models, self._runtime.environ)
+        # With a default, the choice never asks a service which models it has.
+        models = replace(settings.models, default=pins.model or before.model)
+        choice = thread_model(plan.thread.model, models, self._runtime.environ)
         return replace(found, model=choice.spec, settings=choice.settings.as_value())
 
 
