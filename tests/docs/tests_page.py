@@ -66,7 +66,7 @@ INTRODUCTION = """\
 
 `x.test.yaml` beside a document holds its tests. `quire test` runs them without a model, a network or a key. This page
 lists every key; it is made from the schema that `quire test --schema` prints. Point an editor at the schema, and it
-completes keys and marks mistakes.
+completes keys and marks mistakes. `quire new test DOCUMENT` writes a first test: a case for each arm and each answer.
 
 A misspelt key is an error. Paths stay below the folder of the test, except that of the document, which may be anywhere
 in the workspace. A file has at most 2,000,000 bytes. Findings about tests have [codes](codes.md) that begin with `TS`.

@@ -66,6 +66,7 @@ ALSO_NOT = (
     "is empty, so",
     "must be a moment",
     "a name must be text",
+    "is here twice",
     "one YAML document",
 )
 

@@ -6,7 +6,6 @@ next problem too.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection
 from typing import TYPE_CHECKING
 
@@ -29,7 +28,7 @@ if TYPE_CHECKING:
     from quire.values import Value
 
 _DRIVE = late_pattern(r"[A-Za-z]:")
-_HIDDEN = late_pattern("[\x00-\x1f\x7f]", re.ASCII)
+HIDDEN = late_pattern("[\x00-\x1f\x7f-\x9f]")
 LONGEST_PATH = 1000
 
 
@@ -100,6 +99,7 @@ class TestFields(Findings):
     def named(self, mapping: Mapping, what: str) -> list[tuple[str, Entry]]:
         """Return the entries by name. A number is taken as it is written: labels of steps often are numbers."""
         found: list[tuple[str, Entry]] = []
+        numbers = False
         for entry in mapping.entries:
             name = entry.key.value
             if isinstance(name, str):
@@ -108,7 +108,16 @@ class TestFields(Findings):
                 self.wrong(what, "text", entry.key)
             else:
                 found.append((entry.key.text, entry))
-        return found
+                numbers = True
+        return self._distinct(found) if numbers else found
+
+    def _distinct(self, entries: list[tuple[str, Entry]]) -> list[tuple[str, Entry]]:
+        """Report a name that is there as a number and as a text, and leave the second one out."""
+        found: dict[str, Entry] = {}
+        for name, entry in entries:
+            if found.setdefault(name, entry) is not entry:
+                self.report(codes.SYNTAX, f"the key {shown(name)} is here twice", entry.key.span)
+        return list(found.items())
 
     def text(self, entry: Entry, what: str, *, empty: bool = False) -> str | None:
         return self.text_of(entry.value, what, visible(entry), empty=empty)
@@ -205,7 +214,7 @@ class TestFields(Findings):
         """Tell whether a path stays below the folder that it begins in; report it otherwise. `above` allows `..`."""
         parts = text.replace("\\", "/").split("/")
         outside = text.startswith(("/", "\\", "~")) or (".." in parts and not above) or _DRIVE.match(text)
-        if not outside and 0 < len(text) <= LONGEST_PATH and not _HIDDEN.search(text):
+        if not outside and 0 < len(text) <= LONGEST_PATH and not HIDDEN.search(text):
             return True
         if outside:
             help = "name a file below the folder of the test, without .. and without a leading /"

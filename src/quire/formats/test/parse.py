@@ -12,7 +12,7 @@ from quire.diagnostics import Severity
 from quire.formats.test import codes
 from quire.formats.test.acts import ActReader, read_live, read_rows
 from quire.formats.test.expectations import ExpectReader
-from quire.formats.test.fields import TestFields, shown, visible
+from quire.formats.test.fields import HIDDEN, TestFields, shown, visible
 from quire.formats.test.settings import SETTING_KEYS, Defaults, SettingReader
 from quire.formats.test.syntax import COVERAGE_KINDS, Case, Setting, TestFile, TestReading, Text
 from quire.formats.yaml import TEST_TAGS, Entry, Mapping, Node, Sequence, describe, read_yaml, text_of
@@ -164,7 +164,7 @@ class _FileReader:
         name = self.fields.text(entry, "the name of a case")
         if name is None:
             return None
-        if len(name) > LONGEST_NAME or "\n" in name or not name.strip():
+        if len(name) > LONGEST_NAME or HIDDEN.search(name) or not name.strip():
             message = f"the name of a case is one line of at most {LONGEST_NAME} characters"
             self.fields.report(codes.SYNTAX, message, entry.value.span)
             return name
