@@ -58,6 +58,26 @@ async def test_no_more_tries_at_once_than_allowed() -> None:
     assert (most, len(schedule.tries)) == (3, 30)
 
 
+async def test_a_model_that_is_alone_makes_no_try_too_many() -> None:
+    """The tries that wait for their turn are left out as well, once the result is decided."""
+    running = most = 0
+
+    async def perform(attempt: Attempt) -> Made:
+        nonlocal running, most
+        running += 1
+        most = max(most, running)
+        await asyncio.sleep(0)
+        running -= 1
+        return Made(Try(attempt, "failed"))
+
+    schedule = Schedule([Terms("x", ROWS, passes=0.9)], ["local:a"], at_once=8, alone=["local:a"])
+    await schedule.run(perform)
+    together = Schedule([Terms("x", ROWS, passes=0.9)], ["a"], at_once=8)
+    await together.run(perform)
+    assert len(schedule.tries) < len(together.tries)
+    assert most == 8
+
+
 async def test_a_decided_case_stops_on_one_model_only() -> None:
     schedule = Schedule([Terms("x", ROWS, passes=0.9)], ["bad", "good"], at_once=1)
     await _run(schedule, _performing(lambda attempt: "failed" if attempt.model == "bad" else "passed"))

@@ -70,8 +70,8 @@ def grade(stages: Sequence[Stage], case: Case, row: Mapping[str, Value], formula
         warns = any(check.subject == "warnings" for check in (expect.checks if expect else ()))
         for problem in judge(graders(expect), Judging(stage.observation, case.span, row)):
             if not (warns and problem.finding.code is UNEXPECTED_WARNING):
-                value = " ".join(problem.value.split())
-                problems.append(cut(f"{problem.finding.message}{f': {value}' if value else ''}", _LONGEST))
+                message, value = problem.finding.message, " ".join(problem.value.split())
+                problems.append(cut(message if not value or value in message else f"{message}: {value}", _LONGEST))
     if formulas:
         judging = Judging(stages[-1].observation, case.span, row)
         problems += [cut(one.finding.message, _LONGEST) for one in always(formulas, judging)]

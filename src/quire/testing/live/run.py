@@ -59,18 +59,18 @@ def run_live(plan: LivePlan, on_try: Callable[[Try], None] = lambda made: None) 
     earlier = read_report(plan.options.baseline) if plan.options.baseline else None
     purse = Purse(plan.options.budget)
     terms = [one.terms for one in plan.cases]
-    schedule = Schedule(terms, tuple(plan.models), purse, plan.options.at_once, on_try)
+    # A model in this process answers one call at a time.
+    local = [spec for spec in plan.models if spec.startswith("local:")]
+    schedule = Schedule(terms, tuple(plan.models), purse, plan.options.at_once, on_try, local)
     cases = {one.key: one for one in plan.cases}
 
-    # A model in this process answers one call at a time: tries side by side would measure how long they wait.
-    turns = {spec: asyncio.Semaphore(1) for spec in plan.models if spec.startswith("local:")}
     workspace = asyncio.Semaphore(1)
 
     async def perform(attempt: Attempt) -> Made:
-        case, turn = cases[attempt.case], turns.get(attempt.model, contextlib.nullcontext())
+        case = cases[attempt.case]
         # Real tools change one and the same workspace.
         real = plan.real[_home(case)] if case.live.tools == "real" else None
-        async with turn, workspace if real is not None else contextlib.nullcontext():
+        async with workspace if real is not None else contextlib.nullcontext():
             return await make_try(case, attempt, plan.models[attempt.model], purse, real)
 
     interrupted = False

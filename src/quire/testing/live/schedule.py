@@ -7,7 +7,8 @@ has tried all models on the same rows.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+import contextlib
+from collections.abc import Awaitable, Callable, Collection, Iterator, Sequence
 from typing import TypeAlias
 
 from msgspec import Struct, field
@@ -47,6 +48,8 @@ class Schedule(Struct):
     purse: Purse = field(default_factory=Purse)
     at_once: int = AT_ONCE
     on_try: Callable[[Try], None] = lambda made: None
+    alone: Collection[str] = ()
+    """Models that are tried one at a time: side by side, their tries would measure how long they wait."""
     tries: list[Try] = field(default_factory=list)
     given_up: dict[str, str] = field(default_factory=dict)
     """Models that cannot be used any more, with the reason."""
@@ -68,13 +71,16 @@ class Schedule(Struct):
         attempts = self.attempts()
         passes = {one.case: one.passes for one in self.terms}
 
+        turns = {model: asyncio.Semaphore(1) for model in self.alone}
+
         async def work() -> None:
             for attempt in attempts:
-                if self.purse.exhausted:
-                    return
-                if attempt.model in self.given_up or self._is_decided(attempt, passes[attempt.case]):
-                    continue
-                self._keep(await perform(attempt))
+                async with turns.get(attempt.model, contextlib.nullcontext()):
+                    if self.purse.exhausted:
+                        return
+                    if attempt.model in self.given_up or self._is_decided(attempt, passes[attempt.case]):
+                        continue
+                    self._keep(await perform(attempt))
 
         async with asyncio.TaskGroup() as group:
             for _ in range(max(1, self.at_once)):
