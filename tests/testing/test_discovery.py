@@ -113,7 +113,11 @@ def test_single_cases() -> None:
 @pytest.mark.parametrize(
     ("argument", "problem"),
     [
-        ("lonely.playbook.md", "lonely.playbook.md has no test: lonely.test.yaml does not exist"),
+        (
+            "lonely.playbook.md",
+            "lonely.playbook.md has no test: lonely.test.yaml does not exist; `quire new test` begins one",
+        ),
+        ("quire.toml", "quire.toml has no test: quire.toml.test.yaml does not exist"),
         ("node_modules/x", "node_modules/x does not exist"),
         ("*.nothing", "*.nothing matches nothing"),
         (".hidden/deeper", ".hidden/deeper does not exist"),

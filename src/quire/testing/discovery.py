@@ -95,5 +95,6 @@ def _nothing(argument: str) -> str:
     if os.path.isdir(path):  # noqa: PTH112
         return f"{argument} holds no tests (files that end in {SUFFIX})"
     if os.path.isfile(path):  # noqa: PTH113
-        return f"{argument} has no test: {own_test(argument)} does not exist"
+        hint = "; `quire new test` begins one" if argument.endswith(_DOCUMENTS) else ""
+        return f"{argument} has no test: {own_test(argument)} does not exist{hint}"
     return f"{argument} matches nothing" if is_glob(argument) else f"{argument} does not exist"
