@@ -370,4 +370,4 @@ def test_properties_that_always_hold(tmp_path: Path) -> None:
 
 def test_a_document_that_is_not_there_is_a_problem_of_the_file(tmp_path: Path) -> None:
     found = run(tmp_path, "tagline", "document: other\n" + case('answers: {"2": "yes"}'))
-    assert [one.finding.code.id for one in found.problems] == ["TS108"]
+    assert [one.finding.code.id for one in found.problems] == ["TS003"]

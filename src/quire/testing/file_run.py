@@ -11,7 +11,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from quire.diagnostics import Diagnostic, Severity
-from quire.errors import CannotStart, QuireError
+from quire.errors import BadDocument, CannotStart, QuireError
 from quire.formats.test import codes
 from quire.library.library import Library
 from quire.library.tested_document import compare
@@ -130,6 +130,10 @@ def open_test(reading: TestReading, options: FileOptions = EVERYTHING) -> OpenTe
         bench = open_document(source, file, shell=options.shell)
     except QuireError as error:
         where = file.document.span if file.document else file.cases[0].span
+        if not isinstance(error, BadDocument):
+            return FileResult(
+                source.name, source, problems=(Problem(Diagnostic(codes.NO_DOCUMENT, str(error), where)),)
+            )
         return FileResult(source.name, source, problems=(_cannot_start(error, where),))
     cases, problems = _wanted(file, bench, options.selection, source.name)
     problems += [Problem(one) for one in compare(file, bench.document, Library(bench.settings))]

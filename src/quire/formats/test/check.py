@@ -117,6 +117,7 @@ class _Checks:
     def _asks_no_model(self, name: str, span: Span) -> None:
         below = self._steps.asks_below(name)
         help = f"steps inside of it that do: {', '.join(first_of(below, 5))}" if below else ""
+        help = help or _those_that("ask a model", self._steps.model_steps())
         self._report(all_codes.UNKNOWN_STEP, f"step {name} asks no model itself", span, help)
 
     def _order(self, script: Script) -> None:
@@ -146,7 +147,8 @@ class _Checks:
     def _asks(self, name: str, span: Span, case: Case) -> None:
         """Report a step that never asks a person."""
         if self._known(name, span) and not self._steps.asks_person(name) and not self._may_be_uncertain(name, case):
-            self._report(all_codes.NEVER_ASKS, f"step {name} never asks a person", span)
+            help = _those_that("ask", self._steps.person_steps())
+            self._report(all_codes.NEVER_ASKS, f"step {name} never asks a person", span, help)
 
     def _may_be_uncertain(self, name: str, case: Case) -> bool:
         """Tell whether a run may ask what became of an effect that was under way when its process died."""
@@ -217,6 +219,10 @@ class _Checks:
 
 
 _TURNS = "the steps of a directive are turn 1, turn 2, …"
+
+
+def _those_that(do: str, names: list[str]) -> str:
+    return f"steps that {do}: {', '.join(first_of(names, _MOST_NAMED))}" if names else f"no step can {do}"
 
 
 def _says_same(one: Entry, other: Entry) -> bool:

@@ -74,6 +74,14 @@ class DocumentSteps:
         steps = self.steps(name)
         return not steps or any(step.work is not None and step.work.asks_model for step in steps)
 
+    def model_steps(self) -> list[str]:
+        """Return the names of the steps that ask a model."""
+        return [name for name in self._reached if self.asks_model(name)]
+
+    def person_steps(self) -> list[str]:
+        """Return the names of the steps that may ask a person."""
+        return [name for name in self._reached if self.asks_person(name)]
+
     def asks_below(self, name: str) -> list[str]:
         """Return the labels of steps that ask a model, among a step and the steps inside of it."""
         return [label for step in self.steps(name) for label in self._asking(step, ())]
