@@ -47,6 +47,10 @@ expect:
   used: {seconds: {least: 93600}}
   events: [{type: effect, by: ada}, run_completed]
 """,
+    "an empty list has no answer": """
+answers: {"2": []}
+expect: {status: awaiting_input}
+""",
     "nobody answers, and the question expires": """
 config: {runs: {expiry: 1d}}
 expect: {status: awaiting_input, exit: 4, steps: {"2": waiting}}

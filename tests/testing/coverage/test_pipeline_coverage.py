@@ -129,6 +129,26 @@ def test_labels_of_match_its_default_and_its_failure() -> None:
     assert missing(quire, "steps", both[1]) == ["step 1.a.1 (transform)"]
 
 
+@pytest.mark.parametrize(
+    ("first", "on", "both"),
+    [
+        ("ctx.n > 0", "ctx.n > 0 and not ctx.off", True),
+        ("ctx.n > 0", "any(ctx.l, x -> x == 1)", True),
+        ("ctx.n > 0 or contains('ab', ctx.s)", "many", True),
+        ("ctx.n > 0", "ctx.many", True),
+        ("ctx.n", "many", False),
+        ("ctx.n > 0", "ctx.n", False),
+        ("ctx.n > 0", "ctx.n > 0 and ctx.off", False),
+    ],
+)
+def test_a_match_on_something_true_or_false_has_no_other_label(first: str, on: str, both: bool) -> None:
+    cases = "'True': {steps: [{transform: {value: '1'}}]}, 'False': {steps: [{transform: {value: '2'}}]}"
+    text = dialect(f'transform: {{value: "{first}", output: many}}', f'match: {{on: "{on}", cases: {{{cases}}}}}')
+    none = [] if both else ["step 2: none of the cases (there is no default)"]
+    assert labels(text, "arms") == ["step 2: case True", "step 2: case False", *none]
+    assert len(labels(text.replace("'False'", "'no'"), "arms")) == 3
+
+
 def test_every_boolean_part_is_seen_true_and_false() -> None:
     text = dialect(
         "transform: {value: '1', when: ctx.n > 3 and not ctx.off}",

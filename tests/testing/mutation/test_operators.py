@@ -373,6 +373,7 @@ def test_a_pipeline(id: str, place: str, script: Mapping[str, object]) -> None:
             "collect: {transform: {value: pipe}}}",
             {"l": [1]},
         ),
+        ("change_constant:1:value.2", "transform: {value: \"first(split(replace('a-b', '-', ' ')))\"}", {}),
         ("change_constant:1:message.0", "fail: {message: !expr \"'no'\"}", {}),
         (
             "change_constant:1:init.0",

@@ -7,7 +7,7 @@ texts is written, only `a` is left.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import TYPE_CHECKING
 
 from quire.expr.functions import FUNCTIONS
@@ -22,6 +22,7 @@ from quire.expr.syntax import (
     MapOf,
     Node,
     Not,
+    Path,
     children,
 )
 from quire.patterns import late_pattern
@@ -41,6 +42,23 @@ def boolean_parts(expression: Expression, role: str) -> tuple[Node, ...]:
     """Return the boolean parts of the expression of a step, in the order of the text."""
     found = _parts(expression.root, role in CONDITIONS)
     return tuple(sorted(found, key=lambda node: (node.span.start, -node.span.end)))
+
+
+def is_boolean(node: Node, booleans: Collection[str] = ()) -> bool:
+    """Tell whether the value of a node is true or false whenever it has one. `booleans` are names of which that is
+    known."""
+    match node:
+        case Constant(value=bool()) | Compare() | Not():
+            return True
+        case Each(name=name):
+            return name in _BOOLEAN
+        case FunctionCall(name=name):
+            return FUNCTIONS[name].gives == "boolean"
+        case Logic(operands=operands):
+            return all(is_boolean(operand, booleans) for operand in operands)
+        case Path(segments=("ctx", name) | (name,)):
+            return name in booleans
+    return False
 
 
 def _parts(node: Node, decides: bool) -> Iterator[Node]:

@@ -27,7 +27,7 @@ from quire.plan.pipeline_work import Literal as LiteralValue
 from quire.plan.thread import Thread
 from quire.source import Source, Span
 from quire.testing.coverage.decisions import Decision, Kind
-from quire.testing.coverage.expression_parts import boolean_parts
+from quire.testing.coverage.expression_parts import boolean_parts, is_boolean
 from quire.testing.coverage.plan_parts import with_formulas
 from quire.testing.coverage.question_ways import answers
 from quire.testing.coverage.yaml_positions import YamlPositions
@@ -42,16 +42,31 @@ MANY = "many"
 def pipeline_decisions(plan: Plan, source: Source, prefix: str = "") -> Iterator[Decision]:
     """Yield the decisions of a pipeline. `prefix` begins their places, in a file of several pipelines."""
     positions = YamlPositions.of(source)
+    booleans = _boolean_stores(plan)
     for path, step in plan.steps():
-        yield from _Step(prefix, path, step, source, positions).decisions()
+        yield from _Step(prefix, path, step, source, positions, booleans).decisions()
+
+
+def _boolean_stores(plan: Plan) -> frozenset[str]:
+    """Return the stores that are true or false, as far as the expressions of the steps that write them tell."""
+    found: dict[str, bool] = {}
+    for _, step in plan.steps():
+        if step.capture is not None:
+            work, name = step.work, step.capture.name
+            boolean = isinstance(work, Transform) and is_boolean(work.value.compiled.expression.root)
+            found[name] = boolean and step.guard is None and found.get(name, True)
+    return frozenset(name for name, boolean in found.items() if boolean)
 
 
 class _Step:
-    def __init__(self, prefix: str, path: str, step: Step, source: Source, positions: YamlPositions) -> None:
+    def __init__(
+        self, prefix: str, path: str, step: Step, source: Source, positions: YamlPositions, booleans: frozenset[str]
+    ) -> None:
         self._path = f"{prefix}{path}"
         self._step = step
         self._source = source
         self._positions = positions
+        self._booleans = booleans
         self._way = f"{prefix}{step.label}"
         self._name = f"step {self._way}"
 
@@ -97,8 +112,13 @@ class _Step:
             yield self._decision("arms", "match", str(number), f"case {label}", self._at("cases", label))
         if work.default is not None:
             yield self._decision("arms", "match", "default", "default", self._at("default"))
-        else:
+        elif not self._has_both(work):
             yield self._decision("arms", "match", "none", "none of the cases (there is no default)", self._at("cases"))
+
+    def _has_both(self, work: Select) -> bool:
+        """Tell whether the value is true or false, and there is a case for each."""
+        labels = {label for label, _ in work.cases}
+        return labels >= {"True", "False"} and is_boolean(work.on.compiled.expression.root, self._booleans)
 
     def _items(self, source: LiteralValue | Formula | None, most: int | None) -> Iterator[Decision]:
         if isinstance(source, LiteralValue):

@@ -211,7 +211,8 @@ def other_literal(value: Value) -> bool | int | float | str | None:
         case int() | float():
             return value + 1
         case str():
-            return f"{value}~"
+            # A blank that stays one may separate the same words.
+            return "~" if value.isspace() else f"{value}~"
     return None
 
 

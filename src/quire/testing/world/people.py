@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 class Answers:
     """The answers that a case gives. One that is written once answers every question of its step; those of a list are
-    given one after the other."""
+    given one after the other, and an empty list gives none."""
 
     def __init__(self, answers: Mapping[str, tuple[GivenAnswer, ...]]) -> None:
         self._answers = dict(answers)
@@ -35,7 +35,7 @@ class Answers:
         if path in self._given and self._given[path][0] == name:
             return self._given[path][1]
         listed, at = self._answers[name], self._used.get(name, 0)
-        if len(listed) > 1 and at >= len(listed):
+        if len(listed) != 1 and at >= len(listed):
             return None
         self._used[name] = at + 1
         found = listed[0] if len(listed) == 1 else listed[at]
