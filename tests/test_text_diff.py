@@ -31,6 +31,7 @@ def _marked(old: str, new: str) -> str:
         ("one\nthree\n", "one\ntwo and a half\nthree\n", "one\n{+two and a half\n+}three\n"),
         ('{"a":1,"b":2}', '{"a":1,"b":3}', '{"a":1,"b":[-2-]{+3+}}'),
         ("日本語の文章です。", "日本人の文章です。", "日本[-語-]{+人+}の文章です。"),
+        ('read {"path":"a"}\nlist {}', 'read {"path":"b"}', 'read {"path":"[-a-]{+b+}"}[-\nlist {}-]'),
         ("wholly other words", "nothing like that", "[-wholly other words-]{+nothing like that+}"),
     ],
 )

@@ -23,6 +23,8 @@ _MOST_EDITS = 1500
 """The most edits that are looked for in one stretch; the memory needed grows with its square."""
 _LONGEST_STRETCH = 1_000_000
 """The most characters of a replaced stretch whose words are compared."""
+_LONGEST_SLIDE = 200
+"""Characters by which a change is moved at most, to where it reads better."""
 _LEAST_SHARED = 0.25
 """Texts that share less than this part of their letters read better as one text replaced by another."""
 
@@ -47,7 +49,7 @@ def word_pieces(old: str, new: str) -> list[Piece]:
             pieces.append(Piece("same", "".join(gone)))
         else:
             pieces += _replaced("".join(gone), "".join(added), words)
-    return list(_joined(pieces))
+    return list(_joined(_slid(list(_joined(pieces)))))
 
 
 class _Budget:
@@ -112,6 +114,23 @@ def _joined(pieces: Iterable[Piece]) -> Iterator[Piece]:
         last = piece
     if last is not None:
         yield last
+
+
+def _slid(pieces: list[Piece]) -> list[Piece]:
+    """Move a piece that stands between unchanged ones, and begins like the one after it, to the end of a line: a whole
+    line that is gone is shown as one, and not as the ends of two."""
+    for at in range(1, len(pieces) - 1):
+        before, piece, after = pieces[at - 1 : at + 2]
+        if before.kind == after.kind == "same" and "\n" in piece.text and not piece.text.endswith("\n"):
+            most = min(len(piece.text), len(after.text), _LONGEST_SLIDE)
+            alike = next((n for n in range(most) if piece.text[n] != after.text[n]), most)
+            cut = piece.text.find("\n", 0, alike + 1)
+            if 0 < cut <= alike:
+                head = piece.text[:cut]
+                pieces[at - 1] = Piece("same", before.text + head)
+                pieces[at] = Piece(piece.kind, piece.text[cut:] + head)
+                pieces[at + 1] = Piece("same", after.text[cut:])
+    return pieces
 
 
 def _stretches(

@@ -114,7 +114,7 @@ def test_following_takes_the_other_branch(run: str, stub: Stub, said: Said) -> N
     lines = plain(out)
     assert lines[0].split() == ["RUN", "END", "CALLS", "TOKENS", "COST", "TIME"]
     assert lines[1].split()[:5] == [run, "different", "2", "->", "2"]
-    assert lines[-1] == "0 of 1 stored run come to the same end; 1 comes to a different end (output changed)"
+    assert lines[-1] == "0 of 1 stored run comes to the same end; 1 comes to a different end (output changed)"
     assert "    [-Fixed.-]{+Thank you.+}" in lines
     assert "  step 2b: skipped -> completed" in lines
     first, second = (json.dumps(one["messages"]) for one in stub.requests)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from quire.display.replay_page import replay_page, summary
+from quire.display.replay_page import change_lines, replay_page, summary
 from quire.engine.conversation import Message
 from quire.engine.requests import HumanRequest, ModelRequest, ToolRequest
 from quire.runs.diff import Change
@@ -82,6 +82,24 @@ def test_a_group_shows_the_first_of_its_runs() -> None:
 def test_a_new_request(request_: ModelRequest | ToolRequest | HumanRequest, lines: list[str]) -> None:
     found = Replayed("run", "T", "new", NewRequest(request_, None, "new"))
     assert list(replay_page([found]))[2:-2] == lines
+
+
+@pytest.mark.parametrize(
+    ("change", "lines"),
+    [
+        (Change("status", "", "awaiting_input", "failed"), ["status: awaiting input -> failed"]),
+        (Change("step", "3b", "skipped", "reached"), ["step 3b: skipped -> reached"]),
+        (Change("warning", "3", None, "no\x1bobject"), ["new warning at step 3: no\u241bobject"]),
+        (Change("asks", "turn 5", None, "model"), ["turn 5: the model would be asked once more"]),
+        (Change("named", "best", "Bread.", "Bun."), ["named best:", "  [-Bread-]{+Bun+}."]),
+        (
+            Change("calls", "turn 1", [["read", {"path": "a"}], ["list", {}]], [["read", {"path": "b"}]]),
+            ["tool calls:", '  read {"path":"[-a-]{+b+}"}[-↵-]', "  [-list {}-]"],
+        ),
+    ],
+)
+def test_a_change(change: Change, lines: list[str]) -> None:
+    assert list(change_lines(change, False)) == lines
 
 
 def test_many_fates_are_cut() -> None:

@@ -17,7 +17,7 @@ from quire.display.transcript import prompt_data, prompt_text
 from quire.display.word_diff import word_diff
 from quire.engine.requests import Boundary, Effect, HumanRequest, Load, ModelRequest, ToolRequest
 from quire.runs.shadow import is_end
-from quire.values import Value, pretty
+from quire.values import Value, encode, pretty
 from quire.wording import pluralize
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ def replay_page(runs: Sequence[Replayed], *, colour: bool = False) -> Iterator[s
 def summary(runs: Sequence[Replayed]) -> str:
     """Return one line: how many runs come to the same end, and what becomes of the others."""
     same = sum(one.verdict == "same" for one in runs)
-    comes = "comes" if same == 1 else "come"
+    comes = "comes" if 1 in (same, len(runs)) else "come"
     parts = [f"{same} of {len(runs)} stored {pluralize('run', len(runs))} {comes} to the same end"]
     groups = _groups(runs)
     parts += [f"{len(group)} {_fate(group[0], len(group))}" for group in groups[:_IN_SUMMARY]]
@@ -174,13 +174,35 @@ def change_lines(change: Change, colour: bool) -> Iterator[str]:
         at = f" at {place(change.where)}" if change.where else ""
         yield f"new warning{at}: {one_line(_plain(change.b))}"
     elif change.what == "asks":
-        yield f"{place(change.where)} asks something that is not recorded ({_plain(change.b)})"
+        yield f"{place(change.where)}: {_ASKS.get(_plain(change.b), 'something else would be asked')}"
+    elif change.what == "calls":
+        yield "tool calls:"
+        yield from (f"  {line}" for line in word_diff(_calls(change.a), _calls(change.b), colour=colour, most=12))
     elif change.what == "status":
         yield f"status: {_plain(change.a).replace('_', ' ')} -> {_plain(change.b).replace('_', ' ')}"
     else:
         yield one_line(f"{change.what} {change.where}".rstrip()) + ":"
         lines = word_diff(_plain(change.a), _plain(change.b), colour=colour, most=12)
         yield from (f"  {line}" for line in lines)
+
+
+_ASKS = {
+    "model": "the model would be asked once more",
+    "tool": "a tool would be called",
+    "ask": "a person would be asked",
+}
+
+
+def _calls(value: Value) -> str:
+    """Return the tool calls of a reply, one on each line."""
+    listed = value if isinstance(value, list | tuple) else []
+    return "\n".join(
+        " ".join(part if isinstance(part, str) else encode(part) for part in one) for one in _pairs(listed)
+    )
+
+
+def _pairs(listed: Sequence[Value]) -> Iterator[Sequence[Value]]:
+    return (one for one in listed if isinstance(one, list | tuple))
 
 
 def _plain(value: Value) -> str:

@@ -21,7 +21,7 @@ from quire.engine.ports import Ports
 from quire.engine.progress import Progress
 from quire.engine.records import EffectRecord, Lease, has_shape
 from quire.engine.request_hashes import KINDS
-from quire.engine.requests import Boundary, ModelRequest, ToolRequest
+from quire.engine.requests import HumanRequest, ModelRequest, ToolRequest
 from quire.engine.reused_replies import Saved, is_cut, saved_by
 from quire.errors import JournalMismatch
 from quire.runs.diff import Change
@@ -193,7 +193,8 @@ def _differences(old: RunView, again: Replay) -> Iterator[Change]:
             yield Change("step", step.way, _told(before), _told(step.status))
     waiting = {one.path for one in old.replay.open}
     for request in again.open:
-        if request.path not in waiting and not isinstance(request, Boundary) and not _was_skipped(old, again, request):
+        told = isinstance(request, ModelRequest | ToolRequest | HumanRequest)
+        if told and request.path not in waiting and not _was_skipped(old, again, request):
             yield _new_request(old, request)
     known = {message for _, message in then.warnings}
     yield from (Change("warning", way, None, message) for way, message in now.warnings if message not in known)
