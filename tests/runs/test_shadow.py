@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import socket
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
@@ -50,12 +53,19 @@ async def made(travel: Travel, name: str) -> str:
 
 
 async def replayed(travel: Travel, run: str, file: str) -> Replayed:
-    """Replay, and see to it that the store has the same runs with the same records as before."""
+    """Replay with no way out, and see to it that the store has the same runs with the same records as before."""
     async with travel.runtime() as runtime:
         before = await _stored(runtime.store.list, runtime.store.effects)
-        found = await replay_run(runtime, run, EditedDocument(runtime, Path(file)))
+        with pytest.MonkeyPatch.context() as closed:
+            for place, name in ((socket.socket, "connect"), (subprocess, "Popen"), (os, "posix_spawn"), (os, "fork")):
+                closed.setattr(place, name, _refused)
+            found = await replay_run(runtime, run, EditedDocument(runtime, Path(file)))
         assert await _stored(runtime.store.list, runtime.store.effects) == before
     return found
+
+
+def _refused(*given: object) -> None:
+    raise AssertionError(f"a replay started or reached something: {given}")
 
 
 async def _stored(listed: Callable[..., object], effects: Callable[..., object]) -> list[object]:
