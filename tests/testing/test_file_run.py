@@ -115,6 +115,14 @@ expect: {named: {best: I like Bread.}, warnings: [{contains: best}]}
 inputs: {tone: loud}
 expect: {status: not_started, exit: 2, error: {contains: tone}}
 """,
+    "the parts of an error, each with its matcher": """
+model: {"1": {error: {kind: auth, message: there is no key}}}
+expect: {status: failed, error: {message: {contains: key}, step: "1"}}
+""",
+    "a limit that only directives have": """
+limits: {turns: 2}
+expect: {status: not_started, error: "limits are for directives, and this is a playbook"}
+""",
     "a property of JSON in a text": """
 answers: {"2": "yes"}
 model: {"3a": '{"lines": [{"text": "Bread", "words": 1}]}'}

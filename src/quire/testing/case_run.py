@@ -51,6 +51,8 @@ START = 1_767_225_600.0
 """The moment at which cases begin: the first of January 2026, in UTC."""
 
 MOST_ANSWERS = 1_000
+_GOES_ON = (Status.PENDING, Status.INTERRUPTED, Status.AWAITING_INPUT)
+"""How a run that a crash has stopped may be found. One that waits may have an answer that was not yet looked at."""
 """Answers that come later which one case may wait for."""
 
 
@@ -159,7 +161,6 @@ class CaseRun:
         self.case = case
         self.world = CaseWorld(bench, case)
         self.process = CaseProcess(dies_at)
-        self._dies_at = dies_at
         self._bench = bench
         self._run = ""
         self._driven: _Driven | None = None
@@ -225,13 +226,16 @@ class CaseRun:
         )
         runtime = self._runtime()
         try:
+            self._require_limits_fit(setting.limits)
             self._run = await runtime.start(self._document, setting.inputs, options)
         except QuireError as error:
             return not_started(error, setting.inputs)
         await self._drive(runtime)
-        if self._dies_at and (await runtime.row(self._run)).status in (Status.PENDING, Status.INTERRUPTED):
-            await self._drive(self._runtime())
         return await self._look()
+
+    def _require_limits_fit(self, limits: Mapping[str, Value]) -> None:
+        if limits and self._document.format != "directive":
+            raise CannotStart(f"limits are for directives, and this is a {self._document.format}")
 
     def _runtime(self) -> CaseRuntime:
         self.world.enter(self.process)
@@ -242,6 +246,7 @@ class CaseRun:
     ) -> None:
         """Drive the run until it rests or its process dies, and give the answers that come later."""
         plan = (await runtime.stored(await runtime.row(self._run))).plan
+        process, begun = self.process, self.process.moments
         for _ in range(MOST_ANSWERS):
             drives: list[Drive] = []
 
@@ -261,12 +266,19 @@ class CaseRun:
                 )
             except Died:
                 await self._bury()
+                if process.died_in_turn and await self._goes_on(process.moments - begun):
+                    await self._drive(self._runtime(), overrides, given)
                 return
             self._driven = _Driven(runtime, drives[0], ended)
             overrides, given = None, None
             if not await self._answer_later(runtime):
                 return
         raise CannotStart(f"the case waits for more than {MOST_ANSWERS:,} answers")
+
+    async def _goes_on(self, passed: int) -> bool:
+        """Tell whether a run whose process died has to be driven again. `passed` are the moments of the last drive: the
+        first is before its first write, so nothing has happened then, and an ended run was not yet resumed."""
+        return passed <= 1 or (await self._runtime().row(self._run)).status in _GOES_ON
 
     async def _bury(self) -> None:
         """End a process that has died: its lock is free, and what it had not recorded has not happened."""
@@ -276,6 +288,7 @@ class CaseRun:
         store = MortalStore(self.world.memory, self.world.now, self.process)
         recorded = {record.path for record in await store.effects(self._run) if record.state != "intent"}
         self.world.model.replies.forget(recorded)
+        self.world.tools.forget(recorded)
 
     async def _answer_later(self, runtime: CaseRuntime) -> bool:
         """Give the first of the answers that come later; return False if there is none."""
@@ -305,7 +318,9 @@ class CaseRun:
                 self.world.people.answers.add(act.answers)
                 await self._answer(runtime, act)
             case ActKind.RESUME:
-                await self._drive(runtime, *_resumption(act.options))
+                overrides, given = _resumption(act.options)
+                self._require_limits_fit(given.limits)
+                await self._drive(runtime, overrides, given)
             case ActKind.FORK:
                 await self._fork(runtime, act)
             case ActKind.CANCEL:

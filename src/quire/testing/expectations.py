@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from quire.diagnostics import Diagnostic
 from quire.formats.test import codes
-from quire.formats.test.expected import Check, Contains, Equal, Expect, Holds, Limit, Listed, Matcher
+from quire.formats.test.expected import Check, Contains, Equal, Expect, Fields, Holds, Limit, Listed, Matcher
 from quire.plan.built_in_tools import ALIASES
 from quire.testing.matchers import MISSING, Mismatch, Missing, Scope, Seen, holds, mismatch, shown
 from quire.testing.results import Problem
@@ -151,6 +151,8 @@ def _error(matcher: Matcher, seen: Observation) -> Seen:
         return MISSING
     if isinstance(matcher, Equal) and isinstance(matcher.value, Mapping):
         return {name: seen.error.get(name) for name in matcher.value}
+    if isinstance(matcher, Fields):
+        return {name: seen.error.get(name) for name, _ in matcher.fields}
     return str(seen.error.get("message", ""))
 
 

@@ -31,6 +31,11 @@ class CaseProcess:
         self.dead = False
         self._dies_at = dies_at
 
+    @property
+    def died_in_turn(self) -> bool:
+        """Tell whether it died at the moment with that number, and not because a script says so."""
+        return self.dead and self.moments == self._dies_at
+
     def moment(self) -> None:
         """Pass one moment. Raises `Died` if it is the last one."""
         self.must_live()

@@ -93,8 +93,9 @@ class Replies:
     def dies(self, entry: Entry) -> bool:
         """Tell whether the process dies at this entry. It dies once: the call that is made again is answered."""
         uses = next(one for one in self._uses if one.entry is entry)
-        first, uses.crashed = not uses.crashed, True
-        return entry.crash is not None and first
+        first = entry.crash is not None and not uses.crashed
+        uses.crashed = uses.crashed or first
+        return first
 
     def forget(self, recorded: Collection[str]) -> None:
         """Take back the replies of a dead process that are not in the journal."""
@@ -102,8 +103,9 @@ class Replies:
             self._given.pop(path).give_back()
 
     def unused(self) -> list[Entry]:
-        """Return the entries of the case itself that answered fewer calls than they say."""
-        return [one.entry for one in self._uses if not one.entry.shared and not one.entry.is_default and one.left]
+        """Return the entries of the case itself that answered fewer calls than they say. A crash is an answer."""
+        own = (one for one in self._uses if not one.entry.shared and not one.entry.is_default)
+        return [one.entry for one in own if one.left and not one.crashed]
 
     def nearest(self, asked: ModelAsked) -> tuple[Entry, str] | None:
         """Return the entry that comes closest to answering a call, and the reason why it does not. An entry that is

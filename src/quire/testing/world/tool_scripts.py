@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING
 
 from msgspec import UNSET, Struct
+from msgspec.structs import replace
 
 from quire.trust.capabilities import canonical, flat_name
 
@@ -21,6 +22,8 @@ class Played(Struct, frozen=True):
     error: ScriptedError | None = None
     delay: float = 0.0
     crash: When | None = None
+    real: bool = False
+    """True if the tool itself answers."""
 
 
 class Unanswered(Exception):
@@ -33,21 +36,27 @@ class _Player:
     def __init__(self, script: ToolScript) -> None:
         self.script = script
         self.calls = 0
+        self.was_called = False
         self._crashed = False
         self._sequence = [_Player(one) for one in script.sequence]
         self._when = [(arguments, _Player(one)) for arguments, one in script.when]
         self._otherwise = _Player(script.otherwise) if script.otherwise else None
+        self._inside: list[_Player] = []
+        """The inner scripts that answered the calls, one by one."""
 
     def play(self, arguments: Mapping[str, Value]) -> Played:
         script = self.script
         if script.times is not None and self.calls >= script.times:
             raise Unanswered(f"it answers {script.times} {'call' if script.times == 1 else 'calls'} only")
         self.calls += 1
+        self.was_called = True
         found = self._inner(arguments)
         crash = None if self._crashed else script.crash
         self._crashed = self._crashed or crash is not None
         if found is not None:
-            return Played(found.value, found.error, script.delay + found.delay, crash or found.crash)
+            return replace(found, delay=script.delay + found.delay, crash=crash or found.crash)
+        if script.real:
+            return Played(delay=script.delay, crash=crash, real=True)
         if script.raises is not None:
             return Played(None, script.raises, script.delay, crash)
         value: Value = dict(arguments) if script.echo else None if script.returns is UNSET else script.returns
@@ -56,22 +65,25 @@ class _Player:
     def unplay(self) -> None:
         """Take back the last call: the process died before its result was recorded."""
         self.calls -= 1
-        if self._sequence:
-            self._sequence[self.calls].unplay()
+        if self._inside:
+            self._inside.pop().unplay()
 
     def _inner(self, arguments: Mapping[str, Value]) -> Played | None:
+        """Return the answer of the inner script that is next, or that fits; None if there are no inner scripts."""
         if self._sequence:
             if self.calls > len(self._sequence):
                 raise Unanswered(f"its sequence has {len(self._sequence)} answers, and this is call {self.calls}")
-            return self._sequence[self.calls - 1].play(arguments)
-        if self._when or self._otherwise:
-            for wanted, player in self._when:
-                if _contains(arguments, wanted):
-                    return player.play(arguments)
-            if self._otherwise is None:
+            inner = self._sequence[self.calls - 1]
+        elif self._when or self._otherwise:
+            fitting = next((one for wanted, one in self._when if _contains(arguments, wanted)), self._otherwise)
+            if fitting is None:
                 raise Unanswered("no `when` fits the arguments, and there is no `else`")
-            return self._otherwise.play(arguments)
-        return None
+            inner = fitting
+        else:
+            return None
+        played = inner.play(arguments)
+        self._inside.append(inner)
+        return played
 
 
 class ToolScripts:
@@ -79,6 +91,8 @@ class ToolScripts:
 
     def __init__(self, scripts: Mapping[str, ToolScript]) -> None:
         self._players: dict[str, _Player] = {}
+        self._given: dict[str, _Player] = {}
+        """The script that answered each effect."""
         self.add(scripts)
 
     def add(self, scripts: Mapping[str, ToolScript]) -> None:
@@ -90,28 +104,29 @@ class ToolScripts:
         player = self._player(tool_id, name, connection)
         return player.script if player else None
 
-    def play(self, tool_id: str, name: str, connection: str, arguments: Mapping[str, Value]) -> Played | None:
-        """Return the answer to a call; None for a tool without a script, or a real one. Raises `Unanswered`."""
+    def play(
+        self, tool_id: str, name: str, connection: str, arguments: Mapping[str, Value], effect_id: str = ""
+    ) -> Played | None:
+        """Return the answer to a call; None for a tool without a script. Raises `Unanswered`."""
         player = self._player(tool_id, name, connection)
         if player is None:
             return None
-        if player.script.real:
-            player.calls += 1
-            return None
-        return player.play(arguments)
+        played = player.play(arguments)
+        if effect_id:
+            self._given[effect_id] = player
+        return played
 
-    def forget(self, tool_id: str, name: str, connection: str) -> None:
-        """Take back the last call of a tool, whose process died before the result was recorded."""
-        player = self._player(tool_id, name, connection)
-        if player is not None and player.calls and not player.script.real:
-            player.unplay()
+    def forget(self, recorded: Collection[str]) -> None:
+        """Take back the answers of a dead process whose effects are not in the journal."""
+        for effect_id in [one for one in self._given if one not in recorded]:
+            self._given.pop(effect_id).unplay()
 
     def unused(self) -> list[tuple[str, ToolScript]]:
         """Return the scripts of the case itself that were never called."""
         return [
             (name, one.script)
             for name, one in self._players.items()
-            if not one.calls and not one.script.real and not one.script.shared
+            if not one.was_called and not one.script.real and not one.script.shared
         ]
 
     def names(self) -> list[str]:

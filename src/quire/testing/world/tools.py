@@ -8,7 +8,7 @@ sent.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
@@ -65,6 +65,8 @@ class CaseTools:
         self.unscripted: list[Unscripted] = []
         self.unfit: list[Unscripted] = []
         """Scripted results that the tool could never return."""
+        self.paths: dict[str, str] = {}
+        """The paths of the calls, by the ids of their effects."""
         self.process: CaseProcess | None = None
         self.meter = meter
         self._folder = folder
@@ -90,34 +92,42 @@ class CaseTools:
         places = {**self._places(settings, plans), **scoped(grants)}
         return CaseGate(_CaseConnections(places), grants, self, scoped=scoped, denied=denied_tools(settings))
 
-    async def play(self, spec: ToolSpec, place: str, arguments: dict[str, Value], real: RealCall | None) -> Value:
+    async def play(
+        self, spec: ToolSpec, place: str, arguments: dict[str, Value], effect_id: str, real: RealCall | None
+    ) -> Value:
         """Answer a call from its script, or really."""
         try:
-            played = self.scripts.play(spec.id, spec.name, place, arguments)
+            played = self.scripts.play(spec.id, spec.name, place, arguments, effect_id)
         except Unanswered as unanswered:
             return self._unanswered(spec, f"its script does not answer this call: {unanswered}")
         if played is None:
-            return await self._real(spec, place, arguments, real)
+            return await self._real(spec, real, wanted=False)
         if played.crash == "before":
             self._die()
         await asyncio.sleep(played.delay)
+        value = await self._real(spec, real, wanted=True) if played.real else copy(played.value)
         if played.crash == "after":
             self._die()
+        if played.real:
+            return value
         if played.error is not None:
             raise ToolFailed(played.error.message, kind=played.error.kind)
         if reason := misfit(spec.id, played.value):
             self.unfit.append(Unscripted(spec.id, "", reason))
             raise ToolFailed(f"the scripted result of {spec.id} does not fit: {reason}", kind=UNSCRIPTED)
-        return copy(played.value)
+        return value
 
     def make_folder(self) -> None:
         """Make the folder of the case, because a real tool is about to look at it."""
         self._folder.make()
 
-    async def _real(self, spec: ToolSpec, place: str, arguments: dict[str, Value], real: RealCall | None) -> Value:
-        script = self.scripts.find(spec.id, spec.name, place)
+    def forget(self, recorded: Collection[str]) -> None:
+        """Take back the scripted answers of a dead process whose paths are not in the journal."""
+        self.scripts.forget({effect_id for effect_id, path in self.paths.items() if path in recorded})
+
+    async def _real(self, spec: ToolSpec, real: RealCall | None, *, wanted: bool) -> Value:
+        """Let the tool itself answer, if it stays in the folder of the case. `wanted` if its script says `real`."""
         if spec.id in _OUTSIDE or real is None:
-            wanted = script is not None and script.real
             if spec.id == SHELL and wanted and self._shell and real is not None:
                 self.make_folder()
                 return await _in_real_loop(real)
@@ -241,6 +251,7 @@ class CaseGate(Gate):
         elif not request.connection and (target := self._names.known(name)):
             seen.tool = self._registry.connection(target[0]).tool_id(target[1])
         self._tools.seen.append(seen)
+        self._tools.paths[effect_id] = request.path
         with self._tools.meter:
             try:
                 seen.result = await super().call(request, effect_id)
@@ -273,7 +284,7 @@ class _Wrapped:
 
     async def call(self, tool: ToolSpec, arguments: dict[str, Value], effect_id: str) -> Value | Answer:
         real = lambda: self.inner.call(tool, arguments, effect_id)  # noqa: E731
-        return await self.case.play(tool, self.place, arguments, real)  # type: ignore[arg-type]
+        return await self.case.play(tool, self.place, arguments, effect_id, real)  # type: ignore[arg-type]
 
     async def prompt(self, name: str) -> str:
         return await self.inner.prompt(name)
@@ -321,7 +332,7 @@ class _Server:
         return self._specs
 
     async def call(self, tool: ToolSpec, arguments: dict[str, Value], effect_id: str) -> Value:
-        return await self._case.play(tool, self._place, arguments, None)
+        return await self._case.play(tool, self._place, arguments, effect_id, None)
 
     async def prompt(self, name: str) -> str:
         played = self._case.scripts.play(f"prompt:{self._place}/{name}", f"prompt:{name}", self._place, {})
