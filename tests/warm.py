@@ -13,6 +13,7 @@ from __future__ import annotations
 import atexit
 import contextlib
 import fcntl
+import gc
 import io
 import json
 import os
@@ -198,6 +199,9 @@ def _serve(door: socket.socket) -> None:
     for name in _NEEDED:
         with contextlib.suppress(ImportError):
             import_module(name)
+    # The children share this memory until it is touched, and a collection of garbage touches all of it.
+    gc.collect()
+    gc.freeze()
     while True:
         data, streams, _, _ = socket.recv_fds(door, _ORDER_BYTES, 3)
         if not data:

@@ -383,3 +383,36 @@ def test_properties_that_always_hold(tmp_path: Path) -> None:
 def test_a_document_that_is_not_there_is_a_problem_of_the_file(tmp_path: Path) -> None:
     found = run(tmp_path, "tagline", "document: other\n" + case('answers: {"2": "yes"}'))
     assert [one.finding.code.id for one in found.problems] == ["TS003"]
+
+
+def test_real_tools_answer_where_a_script_says_so(tmp_path: Path) -> None:
+    """Inside of `when`, `else` and `sequence`, and with a crash of their own."""
+    test = r"""
+    defaults: {files: {a.txt: "b\na"}, inputs: {name: a.txt}, model: {"2": "a\nb"}}
+    cases:
+      - name: else
+        tools: {file__read: {when: [{args: {path: b.txt}, raises: no permission}], else: real}}
+        expect: {named: {text: "b\na"}, files: {a.txt: "a\nb"}}
+      - name: when
+        inputs: {name: b.txt}
+        tools: {file__read: {when: [{args: {path: b.txt}, raises: no permission}], else: real}}
+        model: {}
+        expect: {status: failed, error: {contains: no permission}}
+      - name: sequence
+        tools: {file__read: {sequence: [real]}}
+        expect: {files: {a.txt: "a\nb"}}
+      - name: crash
+        tools: {file__write: {real: true, crash: after}}
+        expect: {status: interrupted, files: {a.txt: "a\nb"}}
+        then: [{resume: {}, expect: {status: completed, calls: {file__write: 2}}}]
+      - name: delay
+        tools: {file__read: {real: true, delay_ms: 5000}}
+        expect: {used: {seconds: 5}}
+    """
+    assert [(name, codes) for name, outcome, codes in summary(run(tmp_path, "files", test))] == [
+        ("else", []),
+        ("when", []),
+        ("sequence", []),
+        ("crash", []),
+        ("delay", []),
+    ]

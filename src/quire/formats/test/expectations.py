@@ -34,6 +34,7 @@ from quire.formats.test.fields import shown, visible
 from quire.formats.yaml import EXPR, Entry, Mapping, Node, Scalar, Sequence, describe
 from quire.safe_regex import MAX_PATTERN, can_match
 from quire.schema_limits import problem_of
+from quire.wording import did_you_mean
 
 if TYPE_CHECKING:
     from quire.formats.test.fields import TestFields
@@ -180,7 +181,7 @@ class MatcherReader:
             return found[0] if len(found) == 1 else AllOf(tuple(found), node.span)
         other = next(entry.key for entry in node.entries if entry.key.value not in _TESTS)
         nearest = self._fields.suggestions.nearest(other.text, TESTS)
-        help = f"did you mean {nearest}?" if nearest else "all keys are matchers, or none; json: {…} looks into a value"
+        help = did_you_mean(nearest, "all keys are matchers, or none; json: {…} looks into a value")
         message = f"{shown(other.text)} stands beside the matcher {tests[0].key.text}"
         self._report(message, other.span, help)
         return None
