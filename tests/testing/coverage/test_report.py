@@ -14,6 +14,7 @@ from tests.testing.test_pure_walk import INPUTS, REPLIES, TAGLINE
 
 from quire.diagnostics import Severity
 from quire.errors import CannotStart
+from quire.formats import belongs_to_test
 from quire.formats.test.expected import Check, Equal, Expect
 from quire.library.document import load, read
 from quire.source import NOWHERE, Source, Span
@@ -175,7 +176,8 @@ def test_a_name_cannot_begin_a_record() -> None:
     assert record.path == "a SF:b.md"
 
 
-DOCUMENTS = [*EXAMPLES.rglob("*.playbook.md"), *EXAMPLES.rglob("pipelines/*.yaml")]
+PIPELINES = [path for path in EXAMPLES.rglob("pipelines/*.yaml") if not belongs_to_test(path.name)]
+DOCUMENTS = [*EXAMPLES.rglob("*.playbook.md"), *PIPELINES]
 
 
 @pytest.mark.parametrize("path", sorted(path for path in DOCUMENTS if not path.name.endswith(".test.yaml")))
