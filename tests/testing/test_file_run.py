@@ -261,6 +261,34 @@ def test_a_column_of_any_value_is_a_reply(line: str, tmp_path: Path) -> None:
     assert summary(run(tmp_path, "tagline", test)) == [("rows[row 1]", "passed", [])]
 
 
+def test_a_column_inside_of_a_json_reply_keeps_its_kind(tmp_path: Path) -> None:
+    test = """
+    cases:
+      - name: rows
+        each: [{fine: true, why: 'it is "good"'}]
+        inputs: {product: a mill, tone: dry}
+        answers: {"2": "yes"}
+        model: {"1": {reply: {best: 'So: {row.why}'}}, "3a": {reply: {fine: "{row.fine}", all: ["{row.why}"]}}}
+        expect:
+          named: {best: 'So: it is "good"'}
+          output: '{"fine":true,"all":["it is \\"good\\""]}'
+    """
+    assert summary(run(tmp_path, "tagline", test)) == [("rows[row 1]", "passed", [])]
+
+
+def test_a_file_that_is_written_twice_after_a_crash_is_no_difference(tmp_path: Path) -> None:
+    test = """
+    cases:
+      - name: the same file
+        inputs: {name: a.txt}
+        files: {a.txt: x}
+        model: {"2": y}
+        crash: everywhere
+        expect: {files: {a.txt: y}}
+    """
+    assert told(only(run(tmp_path, "files", test))) == []
+
+
 def test_known_failures(tmp_path: Path) -> None:
     test = (
         HEAD.rpartition("  - name")[0]

@@ -12,10 +12,11 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from quire.formats.test.expected import Holds
+from quire.formats.test.syntax import Entry
 from quire.plan.pipeline_work import Formula
 from quire.source import Span
 from quire.testing.rows import Row, fill, inline_rows, joined_rows, matrix_rows, read_rows
-from quire.values import encode
+from quire.values import decode, encode
 
 if TYPE_CHECKING:
     from quire.formats.test.syntax import Case, Rows
@@ -80,6 +81,8 @@ def _filler(part: T) -> Callable[[Row], T] | None:
         fields = {name: found for name in part.__struct_fields__ if (found := _filler(getattr(part, name)))}
         # A column may hold any value; a reply, an answer and the text of a file are texts.
         fields |= {name: partial(_as_text, fields[name]) for name in fields.keys() & _texts(type(part))}
+        if isinstance(part, Entry) and part.is_json and "reply" in fields:
+            fields["reply"] = partial(_as_json, decode(part.reply))
         filler = partial(_filled_struct, part, fields) if fields else None
     elif isinstance(part, tuple | list):
         items = [(one, _filler(one)) for one in part]
@@ -106,6 +109,10 @@ def _filled_struct(part: Struct, fields: Mapping[str, Callable[[Row], object]], 
 def _as_text(filler: Callable[[Row], object], row: Row) -> str:
     filled = filler(row)
     return filled if isinstance(filled, str) else encode(cast("Value", filled))
+
+
+def _as_json(value: Value, row: Row) -> str:
+    return encode(fill(value, row))
 
 
 @cache

@@ -5,6 +5,7 @@ An answer that was not used is reported only if the case is fine otherwise: a fa
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from quire.diagnostics import Diagnostic
@@ -69,8 +70,21 @@ def _unfit(world: CaseWorld, case: Case) -> list[Problem]:
         script = world.tools.scripts.find(one.tool)
         where = script.span if script else case.span
         message = f"{one.tool} never returns this: {one.reason}"
-        found.append(Problem(Diagnostic(codes.UNFIT_STUB, message, where)))
+        found.append(Problem(Diagnostic(codes.UNFIT_STUB, message, where, "", _keys_of_result(one.tool))))
     return found
+
+
+def _keys_of_result(tool: str) -> str:
+    """Return help that names the keys of a tool's results, those first that are always there."""
+    from quire.plan.built_in_results import RESULTS
+
+    schema = RESULTS.get(tool, {})
+    keys, always = schema.get("properties"), schema.get("required")
+    if not isinstance(keys, Mapping) or not isinstance(always, list):
+        return ""
+    more = [key for key in keys if key not in always]
+    optional = f", and may have {', '.join(more)}" if more else ""
+    return f"a result has {', '.join(map(str, always))}{optional}"
 
 
 def _no_answers(world: CaseWorld, case: Case) -> list[Problem]:

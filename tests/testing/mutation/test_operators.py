@@ -540,3 +540,42 @@ def test_knowledge() -> None:
     text = directive("main", meta="<context><system>house/style</system></context>")
     mutant = mutant_of(text, "drop_knowledge:thread:system.house/style")
     assert list(differences(plan_of(text), mutant.plan)) == ["body.steps[0].work.context.system"]
+
+
+SAME = """schema: Note
+fields: {marks: {type: list, of: {type: number}, max_items: 3}}
+---
+pipeline: p
+dialect: quire
+steps:
+- agent: {prompt: hello, schema: Note, output: note}
+- match:
+    on: ctx.kind
+    cases:
+      a: {steps: [{transform: {value: ctx.x}}]}
+      b: {steps: [{transform: {value: ctx.x}}]}
+      c: {steps: [{transform: {value: ctx.y}}]}
+- for_each:
+    over: note.marks
+    max_items: MOST
+    on_error: abort
+    do: {transform: {value: item}}
+    collect: {transform: {value: pipe}}
+"""
+
+
+@pytest.mark.parametrize(
+    ("most", "made"),
+    [(2, {"drop_max_items:3", "change_max_items:3"}), (3, {"change_max_items:3"}), (4, set())],
+)
+def test_no_mutant_is_made_of_what_a_schema_or_another_case_says_too(most: int, made: set[str]) -> None:
+    text = SAME.replace("MOST", str(most))
+    ids = {one.id for one in mutants(plan_of(text), Source.of(text))}
+    assert {id for id in ids if "max_items:3" in id and "schema" not in id} == made
+    assert {id for id in ids if id.startswith("swap_arms")} == {"swap_arms:2:b"}
+
+
+def test_an_agent_that_has_the_schema_is_the_one_whose_prompt_shows_it() -> None:
+    text = SAME.replace("MOST", "3").replace("- agent", "- agent: {prompt: x, schema: Other}\n- agent", 1)
+    text = "schema: Other\nfields: {a: {type: string}}\n---\n" + text
+    assert 'prompts: {"2": ' in mutant_of(text, "make_optional:Note:marks").kill.expectation()

@@ -121,6 +121,7 @@ class ModelReader(ScriptParts):
             item=fields.count(one, "item", 0) if (one := get("item")) else None,
             is_default=is_default,
             reply=self._sent(said) if said else "",
+            is_json=said is not None and not _is_text(said.value),
             calls=self._calls(one) if (one := get("tool_calls")) else (),
             error=self.error(one, "error", "model") if (one := get("error")) else None,
             crash=self.crash(get("crash")),
@@ -134,9 +135,8 @@ class ModelReader(ScriptParts):
     def _sent(self, entry: Entry) -> str:
         """Return a reply as the model sends it: a text as it is, any other value as JSON."""
         node = entry.value
-        if isinstance(node, Scalar) and isinstance(node.value, str) and not node.tag:
-            return node.value
-        return encode(self.fields.value(node))
+        value = self.fields.value(node)
+        return value if isinstance(value, str) and _is_text(node) else encode(value)
 
     def _calls(self, entry: Entry) -> tuple[tuple[str, dict[str, Value]], ...]:
         fields = self.fields
@@ -168,3 +168,7 @@ class ModelReader(ScriptParts):
 
     def _finish_reason(self, entry: Entry | None) -> str:
         return (self.fields.choice(entry, FINISH_REASONS, "finish_reason") or "") if entry else ""
+
+
+def _is_text(node: Node) -> bool:
+    return isinstance(node, Scalar) and isinstance(node.value, str) and not node.tag

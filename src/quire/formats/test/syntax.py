@@ -69,6 +69,8 @@ class Entry(Struct, frozen=True):
     """The number of an item of a fan, from 0."""
     is_default: bool = False
     reply: str = ""
+    is_json: bool = False
+    """True if the reply was written as a value, not as a text."""
     calls: tuple[tuple[str, Mapping[str, Value]], ...] = ()
     """Names and arguments of tools that the model wants called."""
     error: ScriptedError | None = None

@@ -25,12 +25,14 @@ from quire.plan.pipeline_work import (
 )
 from quire.plan.pipeline_work import Literal as LiteralValue
 from quire.plan.thread import Thread
+from quire.schema_types import Enum
 from quire.source import Source, Span
 from quire.testing.coverage.decisions import Decision, Kind
 from quire.testing.coverage.expression_parts import boolean_parts, is_boolean
 from quire.testing.coverage.plan_parts import with_formulas
 from quire.testing.coverage.question_ways import answers
 from quire.testing.coverage.yaml_positions import YamlPositions
+from quire.testing.plan_facts import declared_type, is_never_empty
 from quire.wording import cut
 
 if TYPE_CHECKING:
@@ -44,7 +46,7 @@ def pipeline_decisions(plan: Plan, source: Source, prefix: str = "") -> Iterator
     positions = YamlPositions.of(source)
     booleans = _boolean_stores(plan)
     for path, step in plan.steps():
-        yield from _Step(prefix, path, step, source, positions, booleans).decisions()
+        yield from _Step(plan, prefix, path, step, source, positions, booleans).decisions()
 
 
 def _boolean_stores(plan: Plan) -> frozenset[str]:
@@ -60,8 +62,17 @@ def _boolean_stores(plan: Plan) -> frozenset[str]:
 
 class _Step:
     def __init__(
-        self, prefix: str, path: str, step: Step, source: Source, positions: YamlPositions, booleans: frozenset[str]
+        self,
+        plan: Plan,
+        prefix: str,
+        path: str,
+        step: Step,
+        source: Source,
+        positions: YamlPositions,
+        booleans: frozenset[str],
     ) -> None:
+        self._plan = plan
+        self._own_path = path
         self._path = f"{prefix}{path}"
         self._step = step
         self._source = source
@@ -112,7 +123,7 @@ class _Step:
             yield self._decision("arms", "match", str(number), f"case {label}", self._at("cases", label))
         if work.default is not None:
             yield self._decision("arms", "match", "default", "default", self._at("default"))
-        elif not self._has_both(work):
+        elif not self._has_both(work) and not self._has_all_values(work):
             yield self._decision("arms", "match", "none", "none of the cases (there is no default)", self._at("cases"))
 
     def _has_both(self, work: Select) -> bool:
@@ -120,12 +131,19 @@ class _Step:
         labels = {label for label, _ in work.cases}
         return labels >= {"True", "False"} and is_boolean(work.on.compiled.expression.root, self._booleans)
 
+    def _has_all_values(self, work: Select) -> bool:
+        """Tell whether a choice has a case for each value that the schema of its subject allows."""
+        type = declared_type(self._plan, work.on)
+        return isinstance(type, Enum) and set(map(str, type.values)) <= {label for label, _ in work.cases}
+
     def _items(self, source: LiteralValue | Formula | None, most: int | None) -> Iterator[Decision]:
         if isinstance(source, LiteralValue):
             return  # the number of items is written down, so there is nothing to decide
         at = self._at("items", "over")
         for way, words in (("0", "0 items"), ("1", "1 item"), (MANY, "several items")):
-            if way != MANY or most is None or most > 1:
+            if way == MANY and most == 1:
+                continue
+            if way != "0" or source is None or not is_never_empty(self._plan, self._own_path, source):
                 yield self._decision("fans", "items", way, words, at)
 
     def _errors(self, on_error: OnError, choice: str, failed: str) -> Iterator[Decision]:

@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 _PLACES = ("span", "spans", "compiled")
 
 
-def structure_hash(value: object) -> str:
-    """Return a hash of everything in a value but places and compiled code."""
-    return fingerprint(_plain(value))
+def structure_hash(value: object, without: tuple[str, ...] = ()) -> str:
+    """Return a hash of everything in a value but places, compiled code, and fields with the names in `without`."""
+    return fingerprint(_plain(value, (*_PLACES, *without)))
 
 
 def document_hash(document: Document, callees: Mapping[str, Callee], texts: Mapping[str, str]) -> str:
@@ -38,21 +38,21 @@ def document_hash(document: Document, callees: Mapping[str, Callee], texts: Mapp
     return fingerprint({"plan": structure_hash(document.runnable()), "called": called, "texts": dict(texts)})
 
 
-def _plain(value: object) -> Value:
+def _plain(value: object, without: tuple[str, ...]) -> Value:
     if value is None or isinstance(value, str | int | float | bool):
         return str(value) if isinstance(value, Enum) else value
     if isinstance(value, Span) or callable(value):
         return None
     if isinstance(value, Struct):
-        named = {name: _plain(getattr(value, name)) for name in value.__struct_fields__ if name not in _PLACES}
+        named = {name: _plain(getattr(value, name), without) for name in value.__struct_fields__ if name not in without}
         return [type(value).__name__, named]
     if is_dataclass(value) and not isinstance(value, type):
-        kept = {one.name: _plain(getattr(value, one.name)) for one in fields(value) if one.name not in _PLACES}
+        kept = {one.name: _plain(getattr(value, one.name), without) for one in fields(value) if one.name not in without}
         return [type(value).__name__, kept]
     if isinstance(value, Mapping):
-        return {str(key): _plain(item) for key, item in value.items()}
+        return {str(key): _plain(item, without) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [_plain(item) for item in value]
+        return [_plain(item, without) for item in value]
     if isinstance(value, set | frozenset):
         return sorted(str(item) for item in value)
     return str(value) if isinstance(value, Enum) else type(value).__name__

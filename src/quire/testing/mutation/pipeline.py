@@ -30,10 +30,13 @@ from quire.plan.pipeline_work import (
     Repeat,
     Select,
 )
+from quire.schema_types import ListOf
+from quire.testing.live.structure_hash import structure_hash
 from quire.testing.mutation.edits import Edit, changed_literals, shown
 from quire.testing.mutation.expressions import negated, span_in, variants
 from quire.testing.mutation.formulas import formulas_of, formulas_of_step
 from quire.testing.mutation.kills import Kill
+from quire.testing.plan_facts import declared_type
 
 if TYPE_CHECKING:
     from quire.testing.mutation.edits import Site
@@ -240,7 +243,7 @@ def _select(site: Site, work: Select) -> Iterator[Edit]:
         kill, span = _target_kill(step, target), site.find(name)
         rest = cases[:number] + cases[number + 1 :]
         yield Edit("drop_arm", name, f"drops the case {name} of {site.name}", changed(rest), kill, span)
-        if number + 1 < len(cases) and cases[number + 1][1] != target:
+        if number + 1 < len(cases) and not _runs_the_same(cases[number + 1][1], target):
             other_name, other = cases[number + 1]
             swapped = (*cases[:number], (name, other), (other_name, target), *cases[number + 2 :])
             sentence = f"swaps the cases {name} and {other_name} of {site.name}"
@@ -249,6 +252,11 @@ def _select(site: Site, work: Select) -> Iterator[Edit]:
         kill = result_kill(step) if isinstance(work.default, Formula) else _target_kill(step, work.default)
         without = replace(step, work=replace(work, default=None))
         yield Edit("drop_arm", "default", f"drops the default of {site.name}", without, kill, site.key("default"))
+
+
+def _runs_the_same(one: Call | Block, other: Call | Block) -> bool:
+    """Tell whether two cases do the same, written at two places or once with an alias."""
+    return structure_hash(one, ("label",)) == structure_hash(other, ("label",))
 
 
 def _target_kill(step: Step, target: Call | Block) -> Kill:
@@ -267,11 +275,15 @@ def _max_items(site: Site, work: Fold | ForEach) -> Iterator[Edit]:
     def changed(most: int | None) -> Step:
         return replace(step, work=replace(work, max_items=most))
 
-    yield Edit("drop_max_items", "", f"drops max_items of {site.name}", changed(None), kill, span)
+    type = declared_type(site.plan, work.source) if isinstance(work.source, Formula) else None
+    longest = type.max_items if isinstance(type, ListOf) else None
+    if longest is None or longest > work.max_items:
+        yield Edit("drop_max_items", "", f"drops max_items of {site.name}", changed(None), kill, span)
     fewer = work.max_items - 1
-    if fewer:
+    if fewer and (longest is None or longest > fewer):
         sentence = f"has max_items {fewer} instead of {work.max_items} in {site.name}"
-        yield Edit("change_max_items", "", sentence, changed(fewer), kill, span)
+        enough = Kill("status", value="completed", fresh=True) if fails else kill
+        yield Edit("change_max_items", "", sentence, changed(fewer), enough, span)
 
 
 def _fan(site: Site, work: ForEach | Parallel) -> Iterator[Edit]:
@@ -301,7 +313,9 @@ def _repeat(site: Site, work: Repeat) -> Iterator[Edit]:
     if work.max > 1:
         sentence = f"goes {work.max - 1} rounds at most instead of {work.max} in {site.name}"
         changed = replace(step, work=replace(work, max=work.max - 1))
-        kill = Kill("status", value="completed" if work.keeps_last else "failed", fresh=True)
+        # A run that needs the last round fails without it, or goes on with another value.
+        ends = result_kill(step) if work.keeps_last else Kill("status", value="completed")
+        kill = replace(ends, fresh=True)
         yield Edit("change_max", "", sentence, changed, kill, site.key("max"))
     last = "fails" if work.keeps_last else "keeps the last value"
     flipped = replace(step, work=replace(work, keeps_last=not work.keeps_last))

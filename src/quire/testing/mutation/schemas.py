@@ -42,24 +42,27 @@ class SchemaEdit(Struct, frozen=True):
 def schema_edits(plan: Plan) -> Iterator[SchemaEdit]:
     """Yield every edit of the schemas that steps use, in the order of the file."""
     used = used_schemas(plan)
-    asking = _asking(plan)
     for name, schema in plan.schemas.items():
         if name not in used:
             continue
+        asking = _asking(plan, name)
         for operator, field, detail, change, fields in _fields(schema.fields, ""):
             schemas = {**plan.schemas, name: replace_schema(schema, fields=fields)}
             sentence = f"{change} of the schema {name}"
-            kill = Kill("status", value="failed", fresh=True)
+            fails = operator != "drop_enum_value"
+            kill = Kill("status", value="failed" if fails else "completed", fresh=True)
             if asking:
                 # An agent reads its schema, so a prompt shows the change.
                 kill = Kill("prompts", asking, value=_written(schema, fields))
             yield SchemaEdit(operator, name, field, detail, sentence, replace(plan, schemas=schemas), kill)
 
 
-def _asking(plan: Plan) -> str:
-    """Return the label of the first agent that has to reply in the shape of a schema; empty if none has."""
-    steps = (step for _, step in plan.steps() if isinstance(step.work, Agent) and step.work.schema)
-    return next((step.label for step in steps), "")
+def _asking(plan: Plan, name: str) -> str:
+    """Return the label of the first agent whose reply has to fit a schema, or one that refers to it; else nothing."""
+    for _, step in plan.steps():
+        if isinstance(step.work, Agent) and step.work.schema and name in _reached(plan, [step.work.schema]):
+            return step.label
+    return ""
 
 
 def _written(schema: Schema, fields: tuple[Field, ...]) -> str:
@@ -75,9 +78,11 @@ def _written(schema: Schema, fields: tuple[Field, ...]) -> str:
 
 def used_schemas(plan: Plan) -> set[str]:
     """Return the names of the schemas that a step names, and of those that they refer to."""
-    waiting = [
-        step.work.schema for _, step in plan.steps() if isinstance(step.work, Agent | Invoke) and step.work.schema
-    ]
+    named = [step.work.schema for _, step in plan.steps() if isinstance(step.work, Agent | Invoke)]
+    return _reached(plan, [name for name in named if name])
+
+
+def _reached(plan: Plan, waiting: list[str]) -> set[str]:
     found: set[str] = set()
     while waiting:
         name = waiting.pop()
