@@ -370,7 +370,7 @@ def test_directives_run_under_their_permissions(tmp_path: Path) -> None:
         model:
           - {turn: 1, tool_calls: [{name: rye_bash, input: {command: "rm -r ."}}]}
           - {turn: 2, tool_calls: [{name: directive_return, input: {lines: 0}}]}
-        expect: {refused: [rye.execute.tool.rye.bash], calls: {rye/bash: {most: 1}}}
+        expect: {refused: [rye.execute.tool.rye.bash], calls: {rye/bash: 0}}
       - name: killed between the write and its record
         tools: {rye/file-system/write: {crash: after, returns: {path: notes.txt, bytes: 1, created: false}}}
         model:

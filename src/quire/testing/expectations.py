@@ -205,7 +205,7 @@ def _prompts(check: Check, seen: Observation, scope: Scope) -> Problem | None:
 
 def _calls(check: Check, seen: Observation, scope: Scope) -> Problem | None:
     """Check the calls of a tool: their number, the arguments of each, or those of some call."""
-    found = [one for one in seen.calls if _is_tool(one, check.name)]
+    found = [one for one in seen.calls if not one.refused and _is_tool(one, check.name)]
     title = f"the calls of {check.name}"
     arguments: list[Value] = [dict(one.arguments) for one in found]
     if _counts(check.matcher):

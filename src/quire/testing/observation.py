@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct, field
 
-from quire.plan.ways import is_named, last_label
+from quire.plan.ways import is_named, last_label, typed_way
 
 if TYPE_CHECKING:
     from quire.engine.records import Event
@@ -36,7 +36,7 @@ class SeenPrompt(Struct):
 
     def is_of(self, step: str) -> bool:
         """Tell whether a name means the step of this call: its label, the way to it, or the path of the call."""
-        return step == self.path or is_named(self.way, (step,)) or self.path.startswith(f"{step}/")
+        return step == self.path or is_named(self.way, (typed_way(step),)) or self.path.startswith(f"{step}/")
 
 
 class SeenQuestion(Struct):
@@ -50,7 +50,7 @@ class SeenQuestion(Struct):
     answer: str | None = None
 
     def is_of(self, step: str) -> bool:
-        return step == self.path or is_named(self.way, (step,))
+        return step == self.path or is_named(self.way, (typed_way(step),))
 
 
 class SeenCall(Struct):
