@@ -289,6 +289,19 @@ def test_a_file_that_is_written_twice_after_a_crash_is_no_difference(tmp_path: P
     assert told(only(run(tmp_path, "files", test))) == []
 
 
+def test_rows_may_name_steps(tmp_path: Path) -> None:
+    test = """
+    cases:
+      - name: it
+        each: [{step: 3a, answer: "yes"}, {step: 3b, answer: "no"}]
+        inputs: {product: a mill, tone: dry}
+        answers: {"2": "{row.answer}"}
+        model: [{step: "1", reply: '{"best": "Bread."}'}, {step: "{row.step}", reply: done}]
+        expect: {output: done, steps: {"{row.step}": completed}, prompts: {"{row.step}": {contains: Bread.}}}
+    """
+    assert [codes for _, _, codes in summary(run(tmp_path, "tagline", test))] == [[], []]
+
+
 def test_known_failures(tmp_path: Path) -> None:
     test = (
         HEAD.rpartition("  - name")[0]
