@@ -146,6 +146,7 @@ FAILING = {
     "an expression": ('that: [!expr "named.best == inputs.tone"]', ["TS110 that: named.best == inputs.tone is false"]),
     "more than allowed": ("used: {model_calls: {most: 1}}", ["TS110 used.model_calls: 2 is more than 1"]),
     "a warning that never came": ("warnings: [{contains: x}]", ["TS110 warnings: there was no such warning"]),
+    "a file that is not there": ("files: {a.txt: x}", ["TS110 files.a.txt: it is not there"]),
     "nothing was refused": (
         "refused: [rye.execute.tool.rye.bash]",
         ["TS110 refused: rye.execute.tool.rye.bash was not"],
@@ -367,6 +368,28 @@ def test_files_are_real_and_in_a_folder_of_their_own(tmp_path: Path) -> None:
     found = summary(run(tmp_path, "files", test, files={"kept.txt": "kept", "notes.txt": "untouched"}))
     assert found == [("sorted", "passed", []), ("not there", "passed", []), ("scripted", "passed", [])]
     assert (tmp_path / "notes.txt").read_text() == "untouched"
+
+
+def test_a_file_to_copy_has_to_be_there(tmp_path: Path) -> None:
+    text = 'answers: {"2": "yes"}\nmodel: {"3a": x}\nfiles: {a.txt: {file: gone.txt}}\nexpect: {output: x}'
+    found = told(only(run(tmp_path, "tagline", case(text))))
+    assert len(found) == 1
+    assert found[0].startswith("TS108")
+    assert found[0].endswith("gone.txt does not exist")
+
+
+def test_a_name_that_is_not_there_is_told_with_the_others(tmp_path: Path) -> None:
+    test = """
+    cases:
+      - name: it
+        inputs: {name: notes.txt}
+        files: {notes.txt: "b"}
+        model: {"2": a}
+        expect: {files: {quite/other.md: x}}
+    """
+    assert told(only(run(tmp_path, "files", test))) == [
+        "TS110 files.quite/other.md: it is not there; there are notes.txt"
+    ]
 
 
 def test_directives_run_under_their_permissions(tmp_path: Path) -> None:

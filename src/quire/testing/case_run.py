@@ -198,6 +198,7 @@ class CaseRun:
 
     def _prepare(self) -> None:
         setting, folder = self.case.setting, self.world.folder
+        folder.require_sources(setting.files)
         if setting.config:
             from quire.workspace.configuration import with_tables
 

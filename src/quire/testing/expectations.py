@@ -177,7 +177,7 @@ def _instead(check: Check, seen: Observation) -> str:
         names = list(_tables(seen)[check.subject])
     if not names:
         return ""
-    return did_you_mean(nearest(check.name, names), f"there are {', '.join(names[:10])}", lead="; ")
+    return did_you_mean(nearest(check.name, names), f"; there are {', '.join(names[:10])}", lead="; ")
 
 
 def _prompts(check: Check, seen: Observation, scope: Scope) -> Problem | None:

@@ -70,6 +70,12 @@ class CaseFolder:
         """The user's own space of the case."""
         return self._root / "user"
 
+    def require_sources(self, files: Mapping[str, FileContent]) -> None:
+        """Raise `Unreadable` if a file that is to be copied is not there, also if no tool would ever look at it."""
+        for content in files.values():
+            if content.copy_of and not (source := self._beside / content.copy_of).is_file():
+                raise Unreadable(source, "does not exist" if not source.exists() else "is not a file")
+
     def make(self) -> None:
         """Make the folder with the files of the case, unless that was done."""
         if not self.is_made:
