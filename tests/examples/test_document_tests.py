@@ -24,8 +24,6 @@ UNTESTED: tuple[str, ...] = (
     "expenses/pipelines/add_up.yaml",
     "expenses/pipelines/with_receipts.yaml",
     "expenses/pipelines/without_receipts.yaml",
-    "guest-house/.ai/directives/house/base.md",
-    "guest-house/.ai/directives/house/prepare_arrival.md",
     "invoice-extraction/invoice-extraction.yaml",
     "long-text/long-text.yaml",
     "mail-triage/mail-triage.yaml",
