@@ -143,6 +143,10 @@ FAILING = {
         ["TS110 the prompt of step 1: "],
     ),
     "a step that did not run": ('steps: {"3b": completed}', ['TS110 step 3b: it is "skipped"']),
+    "a matcher that is misspelt": (
+        "output: {contain: Bread}",
+        ['TS110 output: it is "Bread, then."; did you mean contains?'],
+    ),
     "an expression": ('that: [!expr "named.best == inputs.tone"]', ["TS110 that: named.best == inputs.tone is false"]),
     "more than allowed": ("used: {model_calls: {most: 1}}", ["TS110 used.model_calls: 2 is more than 1"]),
     "a warning that never came": ("warnings: [{contains: x}]", ["TS110 warnings: there was no such warning"]),
@@ -288,6 +292,12 @@ def test_a_file_that_is_written_twice_after_a_crash_is_no_difference(tmp_path: P
         expect: {files: {a.txt: y}}
     """
     assert told(only(run(tmp_path, "files", test))) == []
+
+
+def test_a_schema_that_is_none_fails_the_case(tmp_path: Path) -> None:
+    text = 'answers: {"2": "yes"}\nmodel: {"3a": "{}"}\nexpect: {output: {schema: {type: 3}}}'
+    found = told(only(run(tmp_path, "tagline", case(text))))
+    assert len(found) == 1 and "not a JSON Schema" in found[0]
 
 
 def test_rows_may_name_steps(tmp_path: Path) -> None:

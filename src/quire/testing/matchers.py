@@ -15,6 +15,7 @@ from quire import safe_regex
 from quire.expr import EvalError, compile, parse
 from quire.expr.errors import ExprSyntaxError
 from quire.formats.test.expected import (
+    TESTS,
     Absent,
     AllOf,
     Contains,
@@ -32,7 +33,7 @@ from quire.formats.test.expected import (
     Snapshot,
 )
 from quire.values import InvalidValue, Value, clean, encode, pretty
-from quire.wording import cut
+from quire.wording import cut, did_you_mean, nearest
 
 if TYPE_CHECKING:
     from quire.plan.pipeline_work import Formula
@@ -163,9 +164,17 @@ def _equal(matcher: Equal, seen: Value) -> Mismatch | None:
     if isinstance(wanted, str) and isinstance(seen, str):
         return Mismatch(f"it is {_said(seen)}", matcher.span, expected=wanted, actual=seen)
     if isinstance(wanted, Mapping | Sequence) and not isinstance(wanted, str):
-        return Mismatch(f"it is {_said(seen)}", matcher.span, expected=pretty(wanted), actual=pretty(seen))
+        return Mismatch(f"it is {_said(seen)}{_meant(wanted, seen)}", matcher.span, (), pretty(wanted), pretty(seen))
     kinds = "" if type(wanted) is type(seen) else f", {_kind(seen)}, and not {_kind(wanted)}"
     return Mismatch(f"it is {_said(seen)}{kinds}", matcher.span)
+
+
+def _meant(wanted: Value, seen: Value) -> str:
+    """Suggest the matcher that is probably meant by a mapping where a text or a number was seen."""
+    if not isinstance(wanted, Mapping) or isinstance(seen, Mapping):
+        return ""
+    close = next(filter(None, (nearest(str(key), TESTS) for key in wanted)), None)
+    return did_you_mean(close, lead="; ")
 
 
 def same(wanted: Value, seen: Value) -> bool:
@@ -287,7 +296,10 @@ def _at(value: Value, path: str) -> Seen:
 def _fits(matcher: FitsSchema, value: Value) -> Mismatch | None:
     import jsonschema_rs
 
-    validator = jsonschema_rs.validator_for(dict(matcher.schema))
+    try:
+        validator = jsonschema_rs.validator_for(dict(matcher.schema))
+    except (ValueError, jsonschema_rs.ReferencingError) as wrong:
+        return Mismatch(f"this is not a JSON Schema: {cut(str(wrong).partition(chr(10))[0], 200)}", matcher.span)
     for error in validator.iter_errors(value):
         where = ".".join(str(part) for part in error.instance_path)
         place = f"{where}: " if where else ""
