@@ -40,8 +40,13 @@ def thread_decisions(plan: Plan, source: Source) -> Iterator[Decision]:
 
 
 def counted_limits(thread: Thread) -> list[str]:
-    """Return the names of the limits that a thread of this directive can reach."""
-    return [name for name, value in thread.limits.items() if name != "spend_currency" and value is not None]
+    """Return the names of the limits that a thread of this directive can reach. The limit of depth is reached by its
+    children, unless it allows none."""
+    return [
+        name
+        for name, value in thread.limits.items()
+        if name != "spend_currency" and value is not None and (name != "depth" or value == 0)
+    ]
 
 
 def _limits(thread: Thread, tree: Directive, otherwise: Span) -> Iterator[Decision]:
