@@ -150,7 +150,7 @@ def open_test(reading: TestReading, options: FileOptions = EVERYTHING) -> OpenTe
 
 
 def _cassette_problems(file: TestFile, bench: Bench, selection: Selection) -> list[Problem]:
-    """Return the problems of the cassettes as files: cases that the test no longer has."""
+    """Return the problems of the cassettes as files: cases that the test no longer has, and old recordings."""
     if bench.cassettes is None or not selection.is_everything or not selection.takes(0):
         return []
     asked: dict[str, set[str]] = {}
@@ -161,7 +161,8 @@ def _cassette_problems(file: TestFile, bench: Bench, selection: Selection) -> li
                 asked.setdefault(name, set()).update(row.name for row in expand(case, bench.folder, ()))
     where = next(case.span for case in file.cases if case.setting.cassette)
     try:
-        return bench.cassettes.orphans(asked, where)
+        orphans = bench.cassettes.orphans(asked, where)
+        return [*orphans, *(Problem(one) for one in bench.cassettes.old(where))]
     except CannotStart as error:
         return [_cannot_start(error, where)]
 

@@ -75,6 +75,17 @@ def test_a_case_that_was_renamed_leaves_an_orphan(tmp_path: Path) -> None:
     assert [one.finding.code.id for one in found.cases[0].problems] == ["TS102"]
 
 
+def test_an_old_recording_is_a_warning(tmp_path: Path, known: dict[str, str]) -> None:
+    first, second = known
+    calls = [taped(first, '{"best": "Bread."}', known[first]), taped(second, "Bread!", known[second])]
+    CassetteFile(tmp_path / "tagline.cassette.yaml", max_age=86_400.0).write({"it": calls})
+    found = run(tmp_path, "tagline", TEST)
+    assert [one.finding.code.id for one in found.problems] == ["TS133"]
+    assert not found.failed and "days ago" in found.problems[0].finding.message
+    CassetteFile(tmp_path / "tagline.cassette.yaml", max_age=9_000 * 86_400.0).write({"it": calls})
+    assert run(tmp_path, "tagline", TEST).problems == ()
+
+
 def test_replies_of_the_case_itself_come_first(tmp_path: Path, known: dict[str, str]) -> None:
     first = next(iter(known))
     record(tmp_path, [taped(first, '{"best": "Bread."}', known[first])])

@@ -90,7 +90,8 @@ class CassetteFile(Struct, frozen=True):
         listed: dict[str, Value] = {name: [one.as_value() for one in calls] for name, calls in cases.items() if calls}
         whole: dict[str, Value] = {"cases": listed}
         if self.max_age is not None:
-            whole = {"max_age": f"{self.max_age / _DAY:g}d", **whole}
+            days = self.max_age % _DAY == 0
+            whole = {"max_age": f"{self.max_age / _DAY:.0f}d" if days else f"{self.max_age:.0f}s", **whole}
         try:
             with written_beside(self.path, (_HEAD + as_text(whole)).encode(), 0o644) as new:
                 new.replace(self.path)
