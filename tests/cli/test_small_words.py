@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from quire.cli import main
-from quire.cli.allow import require_known
 from quire.errors import BadInputs
+from quire.runs.allowed_names import require_known
 from quire.workspace.configuration import load_settings
 from quire.workspace.locate import find_workspace
 

@@ -123,6 +123,10 @@ expect: {status: failed, error: {message: {contains: key}, step: "1"}}
 limits: {turns: 2}
 expect: {status: not_started, error: "limits are for directives, and this is a playbook"}
 """,
+    "a grant that is none": """
+allow: [shel]
+expect: {status: not_started, exit: 2, error: {contains: ["allow shel: there is no tool", did you mean shell]}}
+""",
     "a property of JSON in a text": """
 answers: {"2": "yes"}
 model: {"3a": '{"lines": [{"text": "Bread", "words": 1}]}'}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, get_args
+from typing import TYPE_CHECKING
 
 import click
 from msgspec import Struct
@@ -12,15 +12,12 @@ from msgspec import Struct
 from quire.cli.completers import complete_document
 from quire.cli.stdio import write_json
 from quire.errors import Denied, Refused
-from quire.trust.capabilities import Grants, Primary, capability, grant_for, pattern_for
+from quire.trust.capabilities import ACTIONS, ITEM_TYPES, Grants, Primary, capability, grant_for, pattern_for
 
 if TYPE_CHECKING:
     from quire.library.document import Document
     from quire.library.survey import DirectiveSurvey
     from quire.workspace.settings import Settings
-
-ACTIONS = get_args(Primary)
-TYPES = ("tool", "directive", "knowledge", "pipeline", "playbook", "prompt")
 
 
 class Asked(Struct, frozen=True):
@@ -71,7 +68,7 @@ class Ruling(Struct, frozen=True):
 @click.command("can")
 @click.argument("document", metavar="DOC", shell_complete=complete_document)
 @click.argument("action", type=click.Choice(ACTIONS))
-@click.argument("item_type", metavar="TYPE", type=click.Choice(TYPES))
+@click.argument("item_type", metavar="TYPE", type=click.Choice(ITEM_TYPES))
 @click.argument("item_id", metavar="[ID]", default="")
 @click.option("--allow", metavar="TOOL", multiple=True, help="As if this were granted to a playbook or a pipeline.")
 @click.option("--json", "as_json", is_flag=True, help="For machines.")
@@ -111,7 +108,7 @@ def command(
         ruling = _directive(found, settings, asked)
     else:
         if allow:
-            from quire.cli.allow import require_known
+            from quire.runs.allowed_names import require_known
 
             require_known(allow, settings)
         ruling = _by_default(settings, allow, asked)

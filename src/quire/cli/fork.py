@@ -74,7 +74,7 @@ def command(
 
     async def fork(runtime: Runtime, granted: tuple[str, ...]) -> int:
         if allow:
-            from quire.cli.allow import require_known
+            from quire.runs.allowed_names import require_known
 
             require_known(allow, runtime.settings)
         found = await runtime.find(run)

@@ -74,7 +74,7 @@ def command(
     runtime = Runtime.open()
     require_trusted(runtime.settings)
     if allow:
-        from quire.cli.allow import require_known
+        from quire.runs.allowed_names import require_known
 
         require_known(allow, runtime.settings)
     asked = f"script:{script}" if script else model

@@ -72,7 +72,7 @@ def command(**given: Any) -> None:
         return
     require_trusted(runtime.settings)
     if door.allow:
-        from quire.cli.allow import require_known
+        from quire.runs.allowed_names import require_known
 
         require_known(door.allow, runtime.settings)
     with_runtime(door.serve, runtime)

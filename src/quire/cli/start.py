@@ -158,7 +158,7 @@ def _asks_a_model(runtime: Runtime, read: Document) -> bool:
 
 
 def _require_known(allow: tuple[str, ...], runtime: Runtime) -> None:
-    from quire.cli.allow import require_known
+    from quire.runs.allowed_names import require_known
 
     require_known(allow, runtime.settings)
 

@@ -228,6 +228,10 @@ class CaseRun:
         runtime = self._runtime()
         try:
             self._require_limits_fit(setting.limits)
+            if setting.allow:
+                from quire.runs.allowed_names import require_known
+
+                require_known(setting.allow, self._settings, "allow")
             self._run = await runtime.start(self._document, setting.inputs, options)
         except QuireError as error:
             return not_started(error, setting.inputs)

@@ -16,7 +16,7 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Literal
+from typing import Literal, get_args
 
 from quire.errors import Denied
 from quire.patterns import late_pattern
@@ -116,6 +116,8 @@ def _members(inside: str) -> frozenset[str]:
 
 
 Primary = Literal["execute", "fetch", "sign"]
+ACTIONS: tuple[Primary, ...] = get_args(Primary)
+ITEM_TYPES = ("tool", "directive", "knowledge", "pipeline", "playbook", "prompt")
 
 _FRIENDLY = {identity: name for name, identity in ALIASES.items() if "/" not in name and name != "spawn_thread"}
 """The name that people know a tool by."""

@@ -1,18 +1,16 @@
-"""Check the names given to `--allow` before a run starts. An unknown name would grant nothing and is usually
-misspelt."""
+"""Check the names of grants (`--allow`, or `allow` of a test) before a run starts. An unknown name would grant nothing
+and is usually misspelt."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from quire.cli.can import ACTIONS, TYPES
-from quire.display.text import one_line
 from quire.errors import BadInputs
 from quire.formats.pipeline.inline import LAUNCH_PREFIX, LAUNCHING
 from quire.plan.built_in_tools import ALIASES
 from quire.tools.builtin import NAMES, SPECS
-from quire.trust.capabilities import canonical, glob
+from quire.trust.capabilities import ACTIONS, ITEM_TYPES, canonical, glob
 from quire.wording import did_you_mean, nearest
 from quire.workspace.mcp_config import PYTHON
 
@@ -23,8 +21,8 @@ _OTHERS = ("rye/fetch", "rye/execute", "rye/sign", "rye/agent/threads/orchestrat
 KNOWN = frozenset({*SPECS, *NAMES, *ALIASES, *LAUNCHING, *_OTHERS})
 
 
-def require_known(allow: Sequence[str], settings: Settings) -> None:
-    """Raise `BadInputs` with a line for each name that is neither a tool nor a capability.
+def require_known(allow: Sequence[str], settings: Settings, option: str = "--allow") -> None:
+    """Raise `BadInputs` with a line for each name that is neither a tool nor a capability. `option` stands before it.
 
     Servers and modules are not started to list their tools: it is enough that the server or module is known.
     """
@@ -32,7 +30,7 @@ def require_known(allow: Sequence[str], settings: Settings) -> None:
     for name in allow:
         tool = name.partition("=")[0]
         if not _is_capability(tool) and not _is_known(tool, settings):
-            said = f"--allow {one_line(name)}: there is no tool and no capability of that name"
+            said = f"{option} {' '.join(name.split())}: there is no tool and no capability of that name"
             problems.append(said + _hint(tool, settings))
     if problems:
         raise BadInputs(problems)
@@ -46,7 +44,7 @@ def _is_capability(name: str) -> bool:
     root, action, item_type = (*name.split(".", 3), "", "")[:3]
     if root != "rye" or "*" in action:
         return root == "rye"
-    return action in ACTIONS and ("*" in item_type or item_type in TYPES)
+    return action in ACTIONS and ("*" in item_type or item_type in ITEM_TYPES)
 
 
 def _is_known(tool: str, settings: Settings) -> bool:
@@ -78,5 +76,5 @@ def _corrected(name: str) -> str:
     root, *rest = name.split(".", 3)
     if root != "rye" or len(rest) < 2:
         return ""
-    action, item_type = nearest(rest[0], ACTIONS), nearest(rest[1], TYPES)
+    action, item_type = nearest(rest[0], ACTIONS), nearest(rest[1], ITEM_TYPES)
     return ".".join([root, action, item_type, *rest[2:]]) if action and item_type else ""
