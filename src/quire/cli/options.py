@@ -1,4 +1,5 @@
-"""Parameter types and checks that several verbs share: finite amounts, budgets, arguments that must not be empty.
+"""Parameter types and checks that several verbs share: finite amounts, budgets, arguments that must not be empty; and
+options whose values are kept in the context, for a command with more of them than a function should have parameters.
 
 `nan` is neither above nor below a bound, so it cannot be a limit. An empty argument is most often an unset shell
 variable; taken literally, `''` would mean the current folder, a default or nothing at all.
@@ -7,10 +8,13 @@ variable; taken literally, `''` would mean the current folder, a default or noth
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from typing import TypeVar
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
+
+if TYPE_CHECKING:
+    from msgspec import Struct
 
 
 class Amount(click.FloatRange):
@@ -105,3 +109,32 @@ def options_again(context: click.Context) -> list[str]:
         for one in value if isinstance(value, tuple) else (value,):
             options += [param.opts[-1]] if one is True else [param.opts[-1], "none" if one == NO_BUDGET else str(one)]
     return options
+
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+Kept = TypeVar("Kept", bound="Struct")
+_Check = Callable[[click.Context, click.Parameter, Any], Any]
+
+
+def kept_option(kind: type[Struct], *names: str, check: _Check | None = None, **settings: Any) -> Callable[..., Any]:
+    """Return an option whose value goes into the field of its name. `check` is a callback of click that looks at the
+    value before."""
+
+    def keep(context: click.Context, parameter: click.Parameter, value: Any) -> None:
+        if parameter.name:
+            setattr(kept(context, kind), parameter.name, check(context, parameter, value) if check else value)
+
+    return click.option(*names, callback=keep, expose_value=False, **settings)
+
+
+def kept(context: click.Context, kind: type[Kept]) -> Kept:
+    """Return the values that were given, and the defaults of the struct for all others."""
+    found: Kept = context.meta.setdefault(f"quire.cli.{kind.__name__}", kind())
+    return found
+
+
+def with_options(command: Command, options: Sequence[Callable[..., Any]]) -> Command:
+    """Add options to a command, in this order."""
+    for option in reversed(options):
+        command = option(command)
+    return command

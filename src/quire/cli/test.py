@@ -144,6 +144,7 @@ def command(
         _require_no_others(context, "--watch", WATCHED)
     selection = Selection(keyword(words) if words else None, tags)
     wish = read_wish(gates, under, lcov)
+    exploration_wish(context)  # refuses a seed without --explore before anything runs
     paths = (*wish.paths, *paths)
     if record is not None:
         mark_recording(context)
@@ -183,25 +184,36 @@ def command(
     report = Report(form)
     for result in _results(jobs, processes, options):
         report.add(result)
-    results = list(report.results)
-    if wish.measured:
-        _add_coverage(report, wish, form)
-    if mutation_wish(context).wanted:
-        _add_mutants(report, mutation_wish(context), [target.path for target in targets], processes, form)
-    if exploration_wish(context).explore is not None:
-        _add_exploration(report, exploration_wish(context), [target.path for target in targets], processes, form)
+    if memory is not None:
+        whole = all(target.is_whole for target in targets)
+        memory.update(report.results, whole=whole and not (words or tags or failed or stop))
+        memory.write()
+    _measure(context, report, wish, [target.path for target in targets], processes, form)
     report.end()
     if junit is not None:
         write_report(junit, report.junit())
-    if memory is not None:
-        whole = all(target.is_whole for target in targets)
-        memory.update(results, whole=whole and not (words or tags or failed or stop))
-        memory.write()
     if not report.totals.cases and not report.totals.broken:
         files = f"{len(targets)} {pluralize('file', len(targets))}"
         click.echo(f"quire: none of the cases in {files} is selected", err=True)
         context.exit(2)
     context.exit(2 if problems else int(report.totals.failed))
+
+
+def _measure(
+    context: click.Context,
+    report: Report,
+    wish: CoverageWish,
+    paths: list[str],
+    processes: int | None,
+    form: FormatName,
+) -> None:
+    """Add what the options ask for besides the cases: coverage, mutants, exploration."""
+    if wish.measured:
+        _add_coverage(report, wish, form)
+    if mutation_wish(context).wanted:
+        _add_mutants(report, mutation_wish(context), paths, processes, form)
+    if exploration_wish(context).explore is not None:
+        _add_exploration(report, exploration_wish(context), paths, processes, form)
 
 
 def _require_no_others(context: click.Context, flag: str, allowed: Collection[str]) -> None:

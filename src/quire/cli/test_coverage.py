@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TypeVar
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 import click
 from msgspec import Struct
 
+from quire.cli.options import Command, with_options
 from quire.cli.report_file import require_writable, write_report
 
 if TYPE_CHECKING:
@@ -15,12 +16,11 @@ if TYPE_CHECKING:
     from quire.testing.coverage.report import DocumentCoverage
     from quire.testing.results import FileResult
 
-_Command = TypeVar("_Command", bound=Callable[..., Any])
 _ASKED = ""
 """The value of `--cov` without a gate."""
 
 
-def coverage_options(command: _Command) -> _Command:
+def coverage_options(command: Command) -> Command:
     """Add the options to the command."""
     options = (
         click.option(
@@ -41,9 +41,7 @@ def coverage_options(command: _Command) -> _Command:
         ),
         click.option("--lcov", metavar="FILE", callback=require_writable, help="Write the coverage as LCOV too."),
     )
-    for option in reversed(options):
-        command = option(command)
-    return command
+    return with_options(command, options)
 
 
 class CoverageWish(Struct, frozen=True):

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING
 
 import click
 from msgspec import Struct
 
+from quire.cli.options import Command, kept, kept_option, with_options
+
 if TYPE_CHECKING:
     from quire.testing.exploration.report import DocumentExploration
-
-_Command = TypeVar("_Command", bound=Callable[..., Any])
-_KEY = "quire.cli.test_exploration"
 
 
 class ExplorationWish(Struct):
@@ -23,39 +22,32 @@ class ExplorationWish(Struct):
     seed: int | None = None
 
 
-def exploration_options(command: _Command) -> _Command:
-    """Add the options to the command. Their values are kept in the context: `exploration_wish` returns them."""
+def exploration_options(command: Command) -> Command:
+    """Add the options to the command. `exploration_wish` returns their values."""
     options = (
-        click.option(
+        kept_option(
+            ExplorationWish,
             "--explore",
             type=click.IntRange(1, 1_000_000),
             metavar="N",
-            callback=_keep,
-            expose_value=False,
             help="Run each document N times with drawn inputs, replies and answers, and show broken promises.",
         ),
-        click.option(
+        kept_option(
+            ExplorationWish,
             "--seed",
             type=click.IntRange(0, 2**62),
             metavar="S",
-            callback=_keep,
-            expose_value=False,
             help="With --explore: draw from this seed again.",
         ),
     )
-    for option in reversed(options):
-        command = option(command)
-    return command
-
-
-def _keep(context: click.Context, parameter: click.Parameter, value: object) -> None:
-    if parameter.name:
-        setattr(exploration_wish(context), parameter.name, value)
+    return with_options(command, options)
 
 
 def exploration_wish(context: click.Context) -> ExplorationWish:
-    """Return the values of the options."""
-    found: ExplorationWish = context.meta.setdefault(_KEY, ExplorationWish())
+    """Return the values of the options. Raises `click.UsageError` for a seed that nothing is drawn from."""
+    found = kept(context, ExplorationWish)
+    if found.seed is not None and found.explore is None:
+        raise click.UsageError("--seed is for exploring: add --explore N", context)
     return found
 
 

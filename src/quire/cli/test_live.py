@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING
 
 import click
 from msgspec import Struct
 
-from quire.cli.options import Amount, require_text
+from quire.cli.options import Amount, Command, kept, kept_option, require_text, with_options
 from quire.cli.report_file import require_writable, write_report
 from quire.cli.stdio import as_utf8, wants_colour
 from quire.errors import CannotStart
@@ -23,8 +22,6 @@ if TYPE_CHECKING:
     from quire.testing.live.tries import Try
     from quire.testing.selection import Selection
 
-F = TypeVar("F", bound=Callable[..., Any])
-_KEY = "quire.cli.test_live"
 INTERRUPTED = 130
 _SHARED = ("paths", "words", "tags", "processes", "form", "as_json", "allow")
 
@@ -59,63 +56,53 @@ LIVE_OPTIONS = frozenset((*_SHARED, *Wishes.__struct_fields__))
 """The parameters that have a meaning with --live, --calibrate and --status."""
 
 
-def live_options(function: F) -> F:
+def live_options(function: Command) -> Command:
     """Add the options of live tests to a command. Their values are kept aside: `wishes` returns them."""
     file = click.Path(dir_okay=False)
     options = (
-        click.option("--live", **_aside(is_flag=True), help="Try the cases that have live terms on real models: PAID."),
-        click.option(
+        kept_option(Wishes, "--live", is_flag=True, help="Try the cases that have live terms on real models: PAID."),
+        kept_option(
+            Wishes,
             "--model",
             "models",
-            **_aside(require_text),
+            check=require_text,
             multiple=True,
             metavar="MODEL",
             help="With --live or --record: on this model.",
         ),
-        click.option(
+        kept_option(
+            Wishes,
             "--repeat",
-            **_aside(type=click.IntRange(1, 1_000)),
+            type=click.IntRange(1, 1_000),
             metavar="N",
             help="With --live or --calibrate: try each row so often.",
         ),
-        click.option(
+        kept_option(
+            Wishes,
             "--budget",
-            **_aside(type=Amount(min=0)),
+            type=Amount(min=0),
             metavar="USD",
             help="Never spend more than this, with --live, --calibrate or --record.",
         ),
-        click.option("--each", **_aside(type=file), metavar="FILE", help="With --live: use the rows of this file."),
-        click.option(
-            "--baseline", **_aside(type=file), metavar="FILE", help="With --live: compare with this JSON report."
+        kept_option(Wishes, "--each", type=file, metavar="FILE", help="With --live: use the rows of this file."),
+        kept_option(
+            Wishes, "--baseline", type=file, metavar="FILE", help="With --live: compare with this JSON report."
         ),
-        click.option(
-            "--chart", **_aside(require_writable), metavar="FILE", help="With --live: write an SVG picture too."
+        kept_option(
+            Wishes, "--chart", check=require_writable, metavar="FILE", help="With --live: write an SVG picture too."
         ),
-        click.option("--judge-model", **_aside(require_text), metavar="MODEL", help="Let this model judge."),
-        click.option(
-            "--calibrate", **_aside(type=file), metavar="JUDGE", help="Compare a judge with labels of people: PAID."
+        kept_option(Wishes, "--judge-model", check=require_text, metavar="MODEL", help="Let this model judge."),
+        kept_option(
+            Wishes, "--calibrate", type=file, metavar="JUDGE", help="Compare a judge with labels of people: PAID."
         ),
-        click.option("--status", **_aside(is_flag=True), help="Show what --live has verified, without asking a model."),
+        kept_option(Wishes, "--status", is_flag=True, help="Show what --live has verified, without asking a model."),
     )
-    for option in reversed(options):
-        function = option(function)
-    return function
-
-
-def _aside(check: Callable[..., Any] | None = None, **rest: Any) -> dict[str, Any]:
-    """Keep the value of an option in the context instead of a parameter of the command, which has many."""
-
-    def keep(context: click.Context, parameter: click.Parameter, value: Any) -> None:
-        value = check(context, parameter, value) if check else value
-        if parameter.name:
-            setattr(_kept(context), parameter.name, value)
-
-    return {"callback": keep, "expose_value": False, **rest}
+    return with_options(function, options)
 
 
 def wishes(context: click.Context) -> Wishes:
     """Return the options of live tests. Raises `click.UsageError` for one that has no effect without --live."""
-    found = _kept(context)
+    found = kept(context, Wishes)
     if not found.wanted:
         idle = next((name for name in found.__struct_fields__ if getattr(found, name)), None)
         if idle is not None:
@@ -126,12 +113,7 @@ def wishes(context: click.Context) -> Wishes:
 
 def mark_recording(context: click.Context) -> None:
     """Note that the command records cassettes."""
-    _kept(context).recording = True
-
-
-def _kept(context: click.Context) -> Wishes:
-    found: Wishes = context.meta.setdefault(_KEY, Wishes())
-    return found
+    kept(context, Wishes).recording = True
 
 
 def live(

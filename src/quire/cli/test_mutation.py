@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, TypeVar
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import click
 from msgspec import Struct
+
+from quire.cli.options import Command, kept, kept_option, with_options
 
 if TYPE_CHECKING:
     from quire.display.test_report import FormatName
     from quire.testing.mutation.report import DocumentMutation
     from quire.testing.results import FileResult
-
-_Command = TypeVar("_Command", bound=Callable[..., Any])
-_KEY = "quire.cli.test_mutation"
 
 
 class MutationWish(Struct):
@@ -29,40 +28,29 @@ class MutationWish(Struct):
         return self.mutate or self.least is not None
 
 
-def mutation_options(command: _Command) -> _Command:
-    """Add the options to the command. Their values are kept in the context: `mutation_wish` returns them."""
+def mutation_options(command: Command) -> Command:
+    """Add the options to the command. `mutation_wish` returns their values."""
     options = (
-        click.option(
+        kept_option(
+            MutationWish,
             "--mutate",
             is_flag=True,
-            callback=_keep,
-            expose_value=False,
             help="Change the documents in many small ways, and show the changes that no case notices.",
         ),
-        click.option(
+        kept_option(
+            MutationWish,
             "--mutate-fail-under",
             "least",
             type=click.FloatRange(0, 100),
             metavar="N",
-            callback=_keep,
-            expose_value=False,
             help="Fail if the cases notice less than so many percent of the changes of a document.",
         ),
     )
-    for option in reversed(options):
-        command = option(command)
-    return command
-
-
-def _keep(context: click.Context, parameter: click.Parameter, value: object) -> None:
-    if parameter.name:
-        setattr(mutation_wish(context), parameter.name, value)
+    return with_options(command, options)
 
 
 def mutation_wish(context: click.Context) -> MutationWish:
-    """Return the values of the options."""
-    found: MutationWish = context.meta.setdefault(_KEY, MutationWish())
-    return found
+    return kept(context, MutationWish)
 
 
 def try_mutants(paths: Sequence[str], processes: int | None) -> list[DocumentMutation]:

@@ -78,7 +78,7 @@ class Replayed(Struct, frozen=True):
     verdict: Verdict
     new: NewRequest | None = None
     changes: Sequence[Change] = ()
-    """What came out differently, even if the end is the same."""
+    """Results that differ from those of the stored run; there may be some although the end is the same."""
     dropped: Sequence[Effect] = ()
     """Effects of the run that the edited document does not ask for any more. Known only if it came to an end."""
     reworded: Sequence[tuple[HumanRequest, HumanRequest]] = ()

@@ -131,3 +131,11 @@ def test_drawn_values_fit_their_schemas() -> None:
     validator = jsonschema_rs.validator_for(schema)
     for seed in range(200):
         assert validator.is_valid(Draw(seed).fitting(schema))
+
+
+def test_a_seed_without_exploring_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from quire.cli import main
+
+    opened(tmp_path, "tagline")
+    monkeypatch.chdir(tmp_path)
+    assert main(["test", "--seed", "7"]) == 2

@@ -33,7 +33,7 @@ AFTER_TAG = {
     FILE: "write the name of the file after it",
     SNAPSHOT: "write it instead of the value",
 }
-"""What stands after each tag."""
+"""Advice for a tag that is written wrongly, by tag."""
 
 
 class Style(StrEnum):

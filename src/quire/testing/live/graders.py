@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 SUBJECTS: frozenset[Subject] = frozenset(
     ("status", "exit", "error", "output", "artifact", "named", "stores", "outputs", "files", "that")
 )
-"""What expectations of live tries may be about."""
+"""The subjects of expectations that grade live tries; expectations about others are left out."""
 LONGEST_COMPARED = 200_000
 """Characters of a text whose words are compared."""
 _LONGEST = 300

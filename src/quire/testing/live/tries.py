@@ -36,7 +36,7 @@ class Status(StrEnum):
     STALE = "stale"
     """It was measured with another document or another test."""
     UNVERIFIED = "unverified"
-    """There is no try that counts."""
+    """No try of it was counted: none was made, or all were lost."""
 
 
 class Attempt(Struct, frozen=True):
