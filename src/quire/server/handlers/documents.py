@@ -1,4 +1,4 @@
-"""Handlers for documents: list, show, check and save; and for codes of findings."""
+"""Handlers for documents: list, show, check, save and test; and for codes of findings."""
 
 from __future__ import annotations
 
@@ -210,6 +210,16 @@ def _checked(site: Site, text: str, path: str) -> dict[str, Value]:
         "outline": (outline_data(plan) if plan.format == "directive" else outlined(read(source))) if plan else None,
         "bounds": bounds_data(Foresight(site.runtime.settings).bounds(plan, path)) if plan else None,
     }
+
+
+async def list_cases(site: Site, call: Call) -> Reply:
+    state = await asyncio.to_thread(site.shelf.one, call.path["id"])
+    return Reply(await asyncio.to_thread(site.tests.look, state))
+
+
+async def run_cases(site: Site, call: Call) -> Reply:
+    state = await asyncio.to_thread(site.shelf.one, call.path["id"])
+    return Reply(await asyncio.to_thread(site.tests.run, state))
 
 
 async def explain_code(site: Site, call: Call) -> Reply:

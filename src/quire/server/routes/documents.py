@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from quire.server.endpoints import Endpoint, Parameter
-from quire.server.handlers import document_tests, documents, forecasts
+from quire.server.handlers import documents, forecasts
 from quire.server.schemas import (
     DOCUMENT,
     FINDINGS,
@@ -122,7 +122,7 @@ ENDPOINTS: tuple[Endpoint, ...] = (
         "list_cases",
         "The cases of a document's test file, with the results of their last run here.",
         "FREE",
-        document_tests.list_cases,
+        documents.list_cases,
         response=CASES,
     ),
     Endpoint(
@@ -131,7 +131,7 @@ ENDPOINTS: tuple[Endpoint, ...] = (
         "run_cases",
         "Run the cases of a document, without a model: their results, and the coverage of its lines.",
         "FREE",
-        document_tests.run_cases,
+        documents.run_cases,
         body=record(),
         response=CASES,
     ),
