@@ -8,25 +8,28 @@ live in `quire.display`.
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from msgspec import Struct
 
-from quire.wording import Suggestions
+from quire.wording import Suggestions, cut_line
 
 if TYPE_CHECKING:
     from types import ModuleType
 
     from quire.source import Source, Span
 
+_LONGEST = 60
+"""Most characters of a replaced text in the title of a fix."""
+
 
 class Severity(StrEnum):
     """How serious a finding is. `--strict` fails on warnings and lints."""
 
     ERROR = "error"
-    """Stops a document from running."""
+    """Stops a document from running, or a check from passing."""
     WARNING = "warning"
-    """A warning of the format itself."""
+    """The document runs, but not as it seems to be meant, or not safely."""
     LINT = "lint"
     """Advice that `check` adds."""
     NOTE = "note"
@@ -52,8 +55,31 @@ class Edit(Struct, frozen=True):
     new: str
 
 
-Fix: TypeAlias = tuple[Edit, ...]
-"""The edits that together correct a finding. Empty if there is no certain correction."""
+class Fix(Struct, frozen=True):
+    """The edits of one document that together correct a finding."""
+
+    title: str
+    """The change as an order: `replace transfrom with transform`."""
+    edits: tuple[Edit, ...]
+    safe: bool = True
+    """True if the document certainly means the same as its author intended. `check --fix` applies safe fixes only."""
+
+
+Confidence: TypeAlias = Literal["proven", "possible"]
+"""`possible` is for a finding that holds unless a fact that the analysis cannot know excludes it."""
+
+
+class Related(Struct, frozen=True):
+    """A place that belongs to a finding about another place."""
+
+    span: Span
+    message: str
+    """Says what happens there: `the reply of the model is stored as summary`."""
+    source: Source | None = None
+    """The document of the place; None if it is the document of the finding."""
+    node: str = ""
+    """The short name of the place in the path of a flow: `1 http__get`, `page`, `5 shell argv[2]`. Empty for a place
+    that is not on a path, such as the other one of two writes."""
 
 
 class Diagnostic(Struct, frozen=True):
@@ -62,7 +88,15 @@ class Diagnostic(Struct, frozen=True):
     span: Span
     label: str = ""
     help: str = ""
-    fix: Fix = ()
+    fix: Fix | None = None
+    related: tuple[Related, ...] = ()
+    """Other places of the finding. Those of a flow are its whole path, in order, from the source to the sink."""
+    confidence: Confidence = "proven"
+
+    @property
+    def flow(self) -> tuple[Related, ...]:
+        """The places on the path of a flow, in order."""
+        return tuple(one for one in self.related if one.node)
 
     @property
     def severity(self) -> Severity:
@@ -76,14 +110,29 @@ class Findings:
         self.diagnostics: list[Diagnostic] = []
         self.suggestions = Suggestions()
 
-    def report(self, code: Code, message: str, span: Span, help: str = "", fix: Fix = ()) -> None:
+    def report(self, code: Code, message: str, span: Span, help: str = "", fix: Fix | None = None) -> None:
         self.diagnostics.append(Diagnostic(code, message, span, "", help, fix))
 
 
-def edits_of(source: Source, found: Diagnostic) -> Fix:
-    """Return the fix, or nothing if the text differs from what the fix expects: escaped or quoted, for instance."""
-    expected = all(source.text[edit.span.start : edit.span.end] == edit.old for edit in found.fix)
-    return found.fix if expected else ()
+def replacing(span: Span, old: str, new: str) -> Fix:
+    """Return the safe fix that replaces one text with another."""
+    shown, meant = (cut_line(text.strip(), _LONGEST) for text in (old, new))
+    return Fix(f"replace {shown} with {meant}", (Edit(span, old, new),))
+
+
+def fix_of(source: Source, found: Diagnostic) -> Fix | None:
+    """Return the fix; None if the text differs from what the fix expects: escaped or quoted, for instance."""
+    fix = found.fix
+    if fix is None or not fix.edits:
+        return None
+    expected = all(source.text[edit.span.start : edit.span.end] == edit.old for edit in fix.edits)
+    return fix if expected else None
+
+
+def edits_of(source: Source, found: Diagnostic) -> tuple[Edit, ...]:
+    """Return the edits that certainly correct a finding: those of its fix, if it is safe."""
+    fix = fix_of(source, found)
+    return fix.edits if fix and fix.safe else ()
 
 
 def codes_in(*modules: ModuleType) -> list[Code]:

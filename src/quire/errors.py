@@ -6,6 +6,7 @@
     │   ├── BadDocument                  a document with fatal diagnostics
     │   ├── BadInputs                    every wrong or missing input, listed at once
     │   ├── NoModel                      no model is configured; lists three ways to get one
+    │   ├── PriceUnknown                 there is a budget, and the price of a model is not known
     │   ├── BadConfiguration             quire.toml, .mcp.json
     │   └── NoSuchRun
     ├── StepFailed                  3    one step could not be performed; has its path
@@ -15,6 +16,7 @@
     ├── Refused                     6    permission, signature, trust
     │   ├── BadDefinition                a pipeline that an agent wrote at run time has errors
     │   ├── Denied                       a capability is missing
+    │   │   └── ToolChanged              a tool of a server is not the one that was locked
     │   ├── Untrusted                    the workspace requests something the user has not confirmed
     │   └── BrokenSeal                   a stored run differs from what this user's Quire wrote
     ├── StoreError                  2    the database is full, damaged, or of a newer Quire
@@ -78,6 +80,10 @@ class BadInputs(CannotStart):
 
 class NoModel(CannotStart):
     pass
+
+
+class PriceUnknown(CannotStart):
+    """A budget cannot be kept, because the price of a model is not known."""
 
 
 class BadConfiguration(CannotStart):
@@ -157,6 +163,14 @@ class BadDefinition(Refused):
 
 class Denied(Refused):
     """A capability is missing. The text names it and says how to grant it."""
+
+
+class ToolChanged(Denied):
+    """Tools of servers are not those that were locked. `tools` are their names, `SERVER/TOOL`."""
+
+    def __init__(self, message: str, tools: tuple[str, ...]) -> None:
+        super().__init__(message)
+        self.tools = tools
 
 
 class Untrusted(Refused):

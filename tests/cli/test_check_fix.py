@@ -11,8 +11,8 @@ import pytest
 from tests.docs.codes_page import codes_page
 
 from quire.cli import main
-from quire.cli.fixes import chosen_edits, edited
-from quire.diagnostics import Diagnostic, Edit
+from quire.cli.fixes import chosen_fixes, edited
+from quire.diagnostics import Diagnostic, Edit, Fix, replacing
 from quire.formats.near_names import name_fix, word_fix
 from quire.formats.playbook.codes import warnings
 from quire.source import Source, Span
@@ -99,6 +99,12 @@ PIPELINES = {
     "PL113": (PIPELINE + '  - tool: {name: file__read, args: {pth: "a.txt"}}\n', 'args: {path: "a.txt"}'),
     "PL140": (PIPELINE + "  - agent: {prompt: go, schema: report}\n" + SCHEMA + "  more: {type: ref, schema: remrak}\n"
               "---\nschema: remark\nfields:\n  x: {type: string}\n", "schema: remark}"),
+    "TY105": (
+        PIPELINE + "  - agent: {prompt: go, schema: report, output: r}\n"
+        "  - transform: {value: \"ctx.r.kind == 'invoce'\"}\n" + SCHEMA
+        + "  kind: {type: enum, values: [invoice, letter]}\n",
+        "ctx.r.kind == 'invoice'",
+    ),
     "PL202": (PIPELINE + "  - agent: {prompt: 'Sum up { ctx.doc }.'}\n", "Sum up {ctx.doc}."),
 }  # fmt: skip
 TESTS = {
@@ -227,9 +233,54 @@ def test_of_fixes_that_overlap_the_first_is_taken() -> None:
     source = Source.of("abcdef\nghi\n")
     fixes = [(Edit(Span(0, 3), "abc", "x"),), (Edit(Span(2, 4), "cd", "y"), Edit(Span(7, 8), "g", "y"))]
     fixes += [(Edit(Span(0, 3), "abc", "x"),), (Edit(Span(8, 10), "not there", "z"),), (Edit(Span(9, 10), "i", "z"),)]
-    found = [Diagnostic(warnings.DIRECTIVE, "", Span(0, 1), fix=fix) for fix in fixes]
-    edits = list(chosen_edits(source, found))
+    found = [Diagnostic(warnings.DIRECTIVE, "", Span(0, 1), fix=Fix("mend it", fix)) for fix in fixes]
+    edits = [edit for fix in chosen_fixes(source, found) for edit in fix.edits]
     assert edited("abcdef\r\nghi\r\n", source, edits) == "xdef\r\nghz\r\n"
+
+
+@pytest.mark.parametrize("ending", ["\n", "\r\n", "\r"])
+def test_edits_may_insert_and_remove_lines(ending: str) -> None:
+    text = "\ufeffone\ntwo\nthree\n".replace("\n", ending)
+    source = Source.of(text)
+    edits = [Edit(Span(8, 14), "three\n", ""), Edit(Span(0, 0), "", "zero\nhalf\n"), Edit(Span(2, 6), "e\ntw", "E\nTW")]
+    assert edited(text, source, edits) == "\ufeffzero\nhalf\nonE\nTWo\n".replace("\n", ending)
+
+
+def test_of_insertions_at_one_place_the_first_is_taken() -> None:
+    source = Source.of("abc\n")
+    fixes = [Fix(new, (Edit(Span(at, at), "", new),)) for at, new in ((0, "x"), (0, "y"), (3, "z"))]
+    fixes.insert(2, Fix("joins", (Edit(Span(0, 1), "a", "b"),)))
+    found = [Diagnostic(warnings.DIRECTIVE, "", Span(0, 1), fix=fix) for fix in fixes]
+    assert [fix.title for fix in chosen_fixes(source, found)] == ["x", "z"]
+
+
+UNUSED = '# quire: allow PL209 because "every report has a note"\n'
+
+
+def test_only_safe_fixes_are_applied_unless_asked(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = here / "p.yaml"
+    whole = PIPELINE + "  - transform: {value: '1'}\n"
+    file.write_text(UNUSED + whole)
+    assert main(["check", "p.yaml", "--fix"]) == 1
+    assert file.read_text() == UNUSED + whole
+    assert "fix: drop the comment  (quire check --fix --unsafe)" in capsys.readouterr().out
+    assert main(["check", "p.yaml", "--fix", "--unsafe"]) == 0
+    assert file.read_text() == whole
+    assert capsys.readouterr().err == "p.yaml:1: drop the comment\nnothing found in 1 file\n"
+
+
+def test_a_fix_of_several_lines_is_told_once(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    comment = '<!-- quire: allow PB201 because "the reader fills it in" -->'
+    text = f"# T\n\n## STEP 1: A\n\n{comment}\nWrite {{{{name}}}}.\n"
+    (here / "a.playbook.md").write_text(text)
+    assert main(["check", "a.playbook.md", "--strict", "--fix", "--unsafe"]) == 0
+    told = "a.playbook.md:5: move the comment before the title\nnothing found in 1 file (1 allowed by comments)\n"
+    assert capsys.readouterr().err == told
+
+
+def test_unsafe_needs_fix(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["check", "--unsafe"]) == 2
+    assert capsys.readouterr().err == "quire: --unsafe does nothing without --fix (see quire check --help)\n"
 
 
 @pytest.mark.parametrize(
@@ -246,8 +297,8 @@ def test_of_fixes_that_overlap_the_first_is_taken() -> None:
 )
 def test_names_that_are_certain(written: str, known: list[str], meant: str | None) -> None:
     fix = name_fix(written, known, Span(0, 0))
-    assert [edit.new for edit in fix] == ([meant] if meant else [])
-    assert len(word_fix("topics", ["topic"], Span(0, 0))) == 1
+    assert fix == (replacing(Span(0, 0), written, meant) if meant else None)
+    assert word_fix("topics", ["topic"], Span(0, 0)) == replacing(Span(0, 0), "topics", "topic")
 
 
 def test_the_docs_list_the_codes_that_have_a_fix() -> None:

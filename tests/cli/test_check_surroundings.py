@@ -12,8 +12,8 @@ from tests.cli.conftest import Invoke
 
 from quire.cli.check import command
 from quire.cli.show import command as show
-from quire.formats import all_codes
 from quire.library.callees import called_names, is_built_in
+from quire.library.codes import all_codes
 from quire.library.document import load
 from quire.plan.built_in_tools import ALIASES
 
@@ -258,7 +258,7 @@ def test_every_new_code_has_a_page(invoke: Invoke) -> None:
             "# T\n\n## STEP 1: A\n\nHello.\n",
             ("quire.workspace", "quire.library.snapshot", "lxml"),
         ),
-        (GREET, directive("greet"), ("quire.library.spaces", "quire.formats.pipeline", "yaml")),
+        (GREET, directive("greet"), ("quire.formats.pipeline", "yaml")),
         (
             GREET,
             directive("greet", ' extends="rye/agent/core/base"'),

@@ -34,6 +34,7 @@ description: Reviews things.
 steps:
   - for_each:
       over: ctx.readers
+      max_items: 1
       on_error: retry(2)
       do:
         agent:
@@ -219,7 +220,7 @@ def test_the_tree(board: Path, capsys: Capture) -> None:
     assert each["do"]["tools"] == ["file__read"] and each["do"]["identity"] == "reviewer"
     assert match["cases"] == {"True": {"pipeline": "publish", "pass": ["reviews"]}}
     assert match["default"] == {"pipeline": "many.reject", "pass": {"why": "'bad'"}}
-    assert fold["max_items"] == 9 and fold["do"] == {"kind": "transform", "value": "acc + 1", "line": 33}
+    assert fold["max_items"] == 9 and fold["do"] == {"kind": "transform", "value": "acc + 1", "line": 34}
     write = parallel["branches"]["write"]
     assert write["args"] == {"path": {"literal": "out.txt"}, "content": {"expr": "verdict"}}
     assert parallel["branches"]["list"]["command"] == {"literal": ["ls", "-l"]}
@@ -261,7 +262,7 @@ inputs (what steps read before any step writes it)
 
 steps
   1  for_each → reviews
-      for each of ctx.readers, 8 at once, failures tried 2 times more
+      for each of ctx.readers, at most 1, 8 at once, failures tried 2 times more
       do:
         1.do  agent
             asks the model: Read {ctx.doc} as {item.name}. {ctx.doc} {not_a_store}
@@ -311,14 +312,26 @@ pipelines that it runs
   many.reject (step 2)
 
 bounds
-  model calls  1 to ∞
-  tool calls   2 to ∞
-  questions    0
+  model calls          1 to 85
+  tool calls           2 to 15,002
+  questions            0
+  input tokens         ≤ 2.8 G [1]
+  output tokens        ≤ 349 K [2]
+  money                unpriced [3]
+  time without people  ≤ 67 days [4]
+  [1] the window of the model is not known: no call reads more than 32,000,000 tokens
+  [2] a reply has at most 4,096 tokens
+  [3] the model: no model is named: --model NAME, or [models] default in quire.toml (BD106)
+  [4] model calls and tools take as long as their time-outs allow; people are not counted
+
+gates (what a person has to say yes to)
+  step 4.write file__write  idempotent, write  no question before it
+  step 4.list shell         write, elevated    no question before it
 
 envelope (what it has to be allowed, at most)
-  rye.execute.tool.rye.bash (step 4.list)
-  rye.execute.tool.rye.file-system.read (step 1.do)
-  rye.execute.tool.rye.file-system.write (step 4.write)
+  rye.execute.tool.rye.bash (step 4.list; write) command=ls
+  rye.execute.tool.rye.file-system.read (step 1.do; read) path=*
+  rye.execute.tool.rye.file-system.write (step 4.write; idempotent) path=out.txt
 """
 
 
@@ -408,6 +421,7 @@ def test_check_knows_built_in_tools_and_identities(workspace: Path, capsys: Capt
         ("PL113", "file__read needs path"),
         ("PL113", 'file__read takes no "file"'),
         ("PL113", 'pattern of rye/file-system/glob is wrong: 5 is not of type "string"'),
+        ("TY103", "content of file__write is wrong: it takes a text, not a number"),
         ("PL112", 'there is no identity "cirtic" in this workspace'),
         ("PL014", "value must be text that holds an expression, not the number 1"),
     ]

@@ -91,7 +91,8 @@ def test_stdout_is_the_output_and_stderr_the_progress(
     out, err = capsys.readouterr()
     assert (code, out) == (0, "three\n")
     lines = [line.rpartition(" ")[0] for line in err.splitlines()]
-    assert lines[0].startswith("model: script:") and err.splitlines()[0].endswith("(--script)")
+    assert lines[0].startswith("model: script:")
+    assert err.splitlines()[0].endswith("(--script); 3 model calls")
     assert lines[1:] == [
         "[1/3] Research … done",
         "[2/3] Decide",

@@ -6,11 +6,11 @@ python -m tests.docs.codes_page > docs/codes.md
 from __future__ import annotations
 
 from quire.diagnostics import Code, Severity
-from quire.formats import all_codes
+from quire.library.codes import all_codes
 
 _MEANING = {
-    Severity.ERROR: "Errors stop a document from running.",
-    Severity.WARNING: "Warnings are the format's own: the document runs, but not all of it as it seems to be meant.",
+    Severity.ERROR: "Errors stop a document from running, or a check from passing.",
+    Severity.WARNING: "Warnings: the document runs, but not all of it as it seems to be meant, or not safely.",
     Severity.LINT: "Lints are advice that `quire check` adds.",
     Severity.NOTE: "Notes say what the reader did with something unusual. They never make a check fail.",
 }
@@ -25,9 +25,9 @@ def codes_page() -> str:
         "`quire check --fix` mends findings that can be mended in one way only, and says what it changed: words and\n"
         "names with one wrong letter where a single known one is near (PB103, PB104, PB105, PB106, PB108, PB201,\n"
         "PB206, PB214, PB229, PL005, PL009, PL011, PL017, PL043, PL044, PL102, PL109, PL113, PL140, DR021, DR101,\n"
-        "DR105, DR107, DR108, TS001, TS002), headings of steps (PB004, PB119), branch markers (PB107, PB110) and\n"
-        "space in braces (PB212, PL202). It never touches permissions or the names of tools and documents. `--json`\n"
-        "lists the edits under `fix`.",
+        "DR105, DR107, DR108, TS001, TS002, TY105), headings of steps (PB004, PB119), branch markers (PB107, PB110)\n"
+        "and space in braces (PB212, PL202). It never touches permissions or the names of tools and documents.\n"
+        "`--json` lists the edits under `fix`. Other fixes need `--unsafe` too; see [checking](checking.md).",
     ]
     for severity in Severity:
         chosen = [code for code in codes if code.severity is severity]

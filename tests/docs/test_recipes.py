@@ -47,7 +47,7 @@ def run(work: Desk, *arguments: str) -> Value:
 
 
 def test_every_recipe_is_in_the_list() -> None:
-    listed = set(re.findall(r"\]\((\w+\.md)\)", text_of("docs/recipes/README.md")))
+    listed = set(re.findall(r"\]\(([\w-]+\.md)\)", text_of("docs/recipes/README.md")))
     assert {path.name for path in RECIPES} == listed | {"README.md"}
 
 

@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
-from tests.engine.house import House
+from tests.engine.house import EchoModel, House
 from tests.engine.test_pipeline import output, walk
 from tests.engine.thread.crew import directive
+from tests.plan.test_bounds import playbook
 
 from quire.engine.conversation import Message
+from quire.engine.driver.walker import DriveLimits
 from quire.engine.interpreter.environment import Profile
+from quire.engine.interpreter.playbook.interpret import interpret
 from quire.engine.interpreter.thread.compose import Bundle
 from quire.engine.interpreter.thread.interpret import interpret_directive
 from quire.engine.interpreter.thread.setup import ParentContext, set_up
-from quire.engine.ports import smallest
+from quire.engine.ports import ModelCall, smallest
+from quire.engine.premises import REPLY_TOKENS
 from quire.engine.request_hashes import request_hash
 from quire.engine.requests import Bounds, ModelRequest, Walk
 from quire.models.choose import CallSettings
+from quire.models.wrappers import with_settings
 from quire.plan.thread import THREAD_PATH
 from quire.runs.pins import misshapen_pin, pinned_profiles, read_profiles
 from quire.trust.capabilities import Grants
@@ -71,6 +78,72 @@ async def test_the_smallest_limit_of_a_reply_counts(house: House) -> None:
     await house.drive(asking())
     assert [call.max_tokens for call in house.model.calls] == [30, 20]
     assert smallest(None, None) is None
+
+
+@pytest.mark.parametrize(
+    ("usual", "settings", "sent"),
+    [
+        (700, {}, 700),
+        (700, {"max_tokens": 9000}, 9000),
+        (700, {"max_tokens": 20}, 20),
+        (700, {"reasoning": "high"}, 700 + 16_384),
+        (700, {"reasoning": "none"}, 700),
+        (700, {"max_tokens": 20, "reasoning": "high"}, 20),
+        (700, {"bounds": Bounds(tokens=30)}, 30),
+        (700, {"bounds": Bounds(tokens=9000)}, 700),
+        (700, {"bounds": Bounds()}, 700),
+        (None, {"bounds": Bounds()}, None),
+        (None, {}, None),
+        (None, {"bounds": Bounds(tokens=9000)}, REPLY_TOKENS),
+    ],
+)
+async def test_every_call_says_how_long_its_reply_may_be(
+    house: House, usual: int | None, settings: dict[str, Any], sent: int | None
+) -> None:
+    def asking() -> Walk:
+        yield ModelRequest("1/model", "1", "", (Message("user", "a"),), **settings)
+        return ""
+
+    await house.drive(asking(), DriveLimits(reply_tokens=usual))
+    (call,) = house.model.calls
+    assert call.max_tokens == sent
+    assert call.usual_tokens is ("max_tokens" not in settings)
+
+
+async def test_the_longest_reply_is_sent_in_every_format(house: House) -> None:
+    terms = DriveLimits(reply_tokens=700)
+    await house.drive(walk("pipeline: p\nsteps:\n- agent: {prompt: a}"), terms)
+    house.run = "run-2"
+    await house.create()
+    bundle = Bundle("main", {"main": directive("main")})
+    thread = set_up(bundle, {}, THREAD_PATH, above=ParentContext(Grants.of(("rye.*",))))
+    await house.drive(interpret_directive(thread), terms)
+    house.run = "run-3"
+    await house.create()
+    await house.drive(interpret(playbook("## STEP 1: Say\n\nSay it.\n"), {"a": "x"}), terms)
+    assert len(house.model.calls) >= 3
+    assert {call.max_tokens for call in house.model.calls} == {700}
+
+
+@pytest.mark.parametrize(
+    ("tier", "call", "sent"),
+    [
+        (CallSettings(max_tokens=9000), {"max_tokens": 700, "usual_tokens": True}, 9000),
+        (CallSettings(max_tokens=9000), {"max_tokens": 700, "usual_tokens": True, "left_tokens": 80}, 80),
+        (CallSettings(max_tokens=9000), {"max_tokens": 700}, 700),
+        (CallSettings(max_tokens=20), {"max_tokens": 700}, 20),
+        (CallSettings(reasoning="low"), {"max_tokens": 700, "usual_tokens": True}, 2748),
+        (CallSettings(reasoning="low"), {"max_tokens": 700, "usual_tokens": True, "left_tokens": 80}, 80),
+        (CallSettings(reasoning="low"), {"max_tokens": 700, "usual_tokens": True, "reasoning": "none"}, 700),
+        (CallSettings(reasoning="low"), {"max_tokens": 700}, 700),
+    ],
+)
+async def test_the_longest_reply_of_a_tier_holds_instead_of_the_usual(
+    tier: CallSettings, call: dict[str, Any], sent: int
+) -> None:
+    model = EchoModel()
+    await with_settings(model, tier).complete(ModelCall("", (Message("user", "a"),), **call), lambda piece: None)
+    assert model.calls[0].max_tokens == sent
 
 
 def test_profiles_are_pinned_with_their_settings() -> None:

@@ -256,4 +256,6 @@ async def test_what_is_nested_too_deep_for_a_command_fails_its_step(house: House
 
 
 def test_every_kind_of_step_can_be_run() -> None:
-    assert set(RUNNERS) == set(get_args(PipelineWork))
+    # The coverage of document tests adds kinds of its own, which watch those of the plan.
+    plain = {kind for kind in RUNNERS if kind.__module__.startswith("quire.plan.")}
+    assert plain == set(get_args(PipelineWork))

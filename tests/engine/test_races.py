@@ -8,9 +8,10 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 from tests.engine.house import House, failing, until_stopping
 
-from quire.engine.conversation import Message, ToolUse
+from quire.engine.conversation import Message, Offered, ToolUse
 from quire.engine.driver.drive import Drive, DriveResult
 from quire.engine.driver.replay import replay, to_perform_again
 from quire.engine.driver.walker import DriveLimits
@@ -284,7 +285,7 @@ async def test_what_a_model_writes_is_seen_live_as_it_is_replayed(
         raise ToolFailed("no file \udcff")
 
     def walk() -> Walk:
-        reply = yield think("1", "one")
+        reply = yield replace(think("1", "one"), tools=(Offered("t", "", {}),))
         try:
             yield ToolRequest("1/tool", "1", "srv", "t", reply["uses"][0][2])
         except StepFailed as error:
@@ -299,6 +300,25 @@ async def test_what_a_model_writes_is_seen_live_as_it_is_replayed(
     second = await house.drive(walk())
     assert second.failure is not None
     assert second.failure.kind == "tool"
+
+
+async def test_calls_of_tools_that_were_not_offered_are_left_out(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+    """They would make turns that no bound counts."""
+    said = ["fine", ""]
+
+    async def complete(call: object, on_delta: object) -> ModelReply:
+        return ModelReply(said.pop(0), "m", Usage(), uses=(ToolUse("u", "t", {}),))
+
+    def walk() -> Walk:
+        reply = yield think("1", "one")
+        assert "uses" not in reply
+        yield think("2", "two")
+        return None
+
+    monkeypatch.setattr(house.model, "complete", complete)
+    ended = await house.drive(walk())
+    assert ended.failure is not None
+    assert (ended.failure.kind, ended.failure.message) == ("empty", "m asked for a tool, and was offered none")
 
 
 def attempts() -> Walk:

@@ -10,6 +10,7 @@ import pytest
 pytest.importorskip("pydantic_ai", reason='needs the extra "llm"')
 
 from quire.cli import main
+from quire.engine.premises import REPLY_TOKENS
 
 if TYPE_CHECKING:
     from tests.models.conftest import Stub
@@ -58,7 +59,7 @@ def test_the_settings_of_a_tier_are_sent(place: Place) -> None:
     assert {one["model"] for one in place.stub.requests} == {"small"}
     place.stub.requests.clear()
     assert main(["run", "hello.playbook.md", "--model", "house:small"]) == 0
-    assert place.sent() == [(None, None, None)] * 2
+    assert place.sent() == [(None, REPLY_TOKENS, None)] * 2
 
 
 def test_an_agent_has_its_own_over_those_of_the_tier(place: Place) -> None:
@@ -92,7 +93,7 @@ def test_a_fork_with_another_tier_has_its_settings(place: Place) -> None:
     assert main(["run", "hello.playbook.md"]) == 0
     place.stub.requests.clear()
     assert main(["fork", "last", "--from", "2", "--model", "wild"]) == 0
-    assert place.sent() == [(1.5, None, None)]
+    assert place.sent() == [(1.5, REPLY_TOKENS, None)]
 
 
 def test_a_wrong_setting_ends_a_run_before_it_starts(place: Place, capsys: pytest.CaptureFixture[str]) -> None:
@@ -129,4 +130,39 @@ def test_a_budget_needs_the_prices_of_models_that_steps_name(place: Place, capsy
     place.configure(TIER + '[models.tiers]\nwild = "house:large"\n' + prices)
     assert main(["run", "p.yaml", "--budget", "1.00"]) == 2
     assert "the price of house:large is not known" in capsys.readouterr().err
+    assert place.stub.requests == []
+
+
+def test_the_usual_length_of_a_reply_is_a_setting_and_pinned(place: Place) -> None:
+    usual = "[runs]\nreply_tokens = 700\n"
+    place.configure(usual + "[agents.calm]\nmax_tokens = 20\n")
+    place.stub.behaviours = [place.stub.say("fine"), place.stub.refuse(400), place.stub.say("fine")]
+    assert main(["run", "p.yaml", "--model", "house:small", "--quiet"]) == 3
+    place.configure("[runs]\nreply_tokens = 800\n")
+    assert main(["resume", "last"]) == 0
+    assert [sent[1] for sent in place.sent()] == [700, 20, 20]
+    place.stub.requests.clear()
+    assert main(["run", "hello.playbook.md", "--model", "house:small"]) == 0
+    assert [sent[1] for sent in place.sent()] == [800, 800]
+
+
+def test_a_workspace_lowers_the_usual_length_and_asks_for_more(
+    place: Place, capsys: pytest.CaptureFixture[str]
+) -> None:
+    place.configure("[runs]\nreply_tokens = 700\n")
+    (place.work / "quire.toml").write_text("[runs]\nreply_tokens = 300\n")
+    assert main(["run", "hello.playbook.md", "--model", "house:small"]) == 0
+    assert [sent[1] for sent in place.sent()] == [300, 300]
+    place.stub.requests.clear()
+    (place.work / "quire.toml").write_text("[runs]\nreply_tokens = 701\n")
+    assert main(["run", "hello.playbook.md", "--model", "house:small"]) == 6
+    assert "set [runs] reply_tokens = 701, above your 700" in capsys.readouterr().err
+    assert place.stub.requests == []
+
+
+def test_the_longest_reply_is_part_of_what_a_budget_reserves(place: Place, capsys: pytest.CaptureFixture[str]) -> None:
+    prices = '[models.prices."house:small"]\ninput = 0\noutput = 1\n'
+    place.configure(prices + "[runs]\nreply_tokens = 700000\n")
+    assert main(["run", "hello.playbook.md", "--model", "house:small", "--budget", "0.69"]) == 5
+    assert "the next call may cost $0.7000" in capsys.readouterr().err
     assert place.stub.requests == []

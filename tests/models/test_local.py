@@ -74,7 +74,7 @@ async def test_at_temperature_0_the_same_is_said_twice(smollm2: Path) -> None:
 
 async def test_only_the_closing_object_is_forced(smollm2: Path) -> None:
     pieces: list[str] = []
-    call = user("How is the weather today? One sentence.", closing=SCHEMA, max_tokens=24)
+    call = user("How is the weather today? One sentence.", closing=SCHEMA, max_tokens=96)
     reply = await LocalModel(smollm2, name="x").complete(call, pieces.append)
     assert "".join(pieces) == reply.text
     assert closes(reply.text, SCHEMA)

@@ -5,11 +5,13 @@ from __future__ import annotations
 import pytest
 from tests.plan.test_bounds import pipeline, playbook
 
-from quire.library.foresight import Words
-from quire.plan.bounds import Range, bounds
+from quire.library.capability_words import Words
+from quire.library.foresight import Foresight
+from quire.plan.bounds import Range
 from quire.plan.envelope import CapabilityEnvelope, envelope
 from quire.plan.nodes import Plan, Sequence, Step
-from quire.plan.thread import Permission, Thread
+from quire.plan.thread import Hook, HookAction, Permission, Thread
+from quire.trust.risk import ProjectRisk, Rule, Tier
 
 WORDS = Words({"travel": None})
 FILES = "rye.execute.tool.rye.file-system"
@@ -82,5 +84,52 @@ def test_a_playbook_that_runs_other_documents() -> None:
     callees = {"report": pipeline("shell: {command: ls}", "agent: {prompt: a, capabilities: {tools: []}}")}
     found = envelope(runs, WORDS, callees)
     assert found.capabilities == ("rye.execute.tool.rye.bash", f"{FILES}.read") and found.unknown == ()
-    counted = bounds(runs, callees)
+    counted = Foresight(None, callees).bounds(runs)
     assert (counted.tool_calls, counted.model_calls) == (Range(2, 2), Range(1, 1))
+
+
+def test_a_tool_of_quire_is_one_even_if_a_document_has_its_name() -> None:
+    runs = playbook("## STEP 1: A\n\n@tool(quire, file__write, {})")
+    found = envelope(runs, WORDS, {"file__write": pipeline("transform: {value: '1'}")})
+    assert found.capabilities == (f"{FILES}.write",)
+
+
+@pytest.mark.parametrize(
+    ("capability", "effect", "tier"),
+    [
+        (f"{FILES}.read", "read", "write"),
+        (f"{FILES}.write", "idempotent", "write"),
+        (f"{FILES}.edit", "write", "write"),
+        (f"{FILES}.*", "write", "write"),
+        ("rye.execute.tool.rye.web.fetch", "read", "elevated"),
+        ("rye.execute.tool.*", "unknown", "elevated"),
+        ("rye.execute.tool.mcp.travel.book", "unknown", "elevated"),
+        ("rye.execute.tool.mcp.travel.look", "read", "elevated"),
+        ("rye.fetch.knowledge.*", "read", "safe"),
+        ("rye.sign.*", "write", "safe"),
+        ("other.thing", "unknown", ""),
+    ],
+)
+def test_effect_and_tier(capability: str, effect: str, tier: str) -> None:
+    words = Words({"travel": None}, classes={"rye.execute.tool.mcp.travel.look": "read"})
+    assert (words.effect(capability), words.tier(capability)) == (effect, tier)
+
+
+def test_the_tier_is_that_of_the_projects_table() -> None:
+    words = Words({}, ProjectRisk((Rule("rye.fetch.knowledge.secret.*", Tier.ELEVATED),)))
+    assert words.tier("rye.fetch.knowledge.secret.keys") == "elevated"
+
+
+def test_hooks_need_what_they_do() -> None:
+    actions = (
+        HookAction("execute", "tool", "shell"),
+        HookAction("fetch", "knowledge", "notes/${inputs.topic}"),
+        HookAction("execute", "tool", "rye/agent/threads/internal/control"),
+        HookAction("odd", "tool", "shell"),
+    )
+    plan = Plan("d", "directive", (), Sequence((Step(1, "thread", "d", work=Thread("d", hooks=(
+        Hook("guard", "error", {}, actions),))),)))  # fmt: skip
+    assert [(need.capability, need.steps, need.details) for need in envelope(plan, WORDS).needs] == [
+        ("rye.execute.tool.rye.bash", ("hook guard",), ("command=*",)),
+        ("rye.fetch.knowledge.notes.*", ("hook guard",), ()),
+    ]

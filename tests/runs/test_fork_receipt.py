@@ -87,3 +87,24 @@ async def test_the_data_has_the_command(travel: Travel) -> None:
         data = receipt_data(await receipt(runtime, run, "1", changes), changes)
     assert data["command"] == f"quire fork {run} --from 1 --set 'topic=it'\"'\"'s' --budget 1.5"
     assert data["kept"] == {"effects": 0, "cost": 0, "input_tokens": 0, "output_tokens": 0}
+
+
+DECLARED = """\
+pipeline: declared
+dialect: quire
+input:
+  rows: {type: list, of: {type: number}}
+steps:
+- transform: {value: "map(ctx.rows, item -> item + 1)", output: made}
+- for_each: {over: %s, on_error: abort, do: {agent: {prompt: hi}}, collect: {transform: {value: pipe}}}
+"""
+
+
+@pytest.mark.parametrize(("over", "most"), [("ctx.rows", 3), ("ctx.made", None), ("pipe", None)])
+async def test_values_of_steps_before_the_fork_are_not_taken_for_empty(
+    travel: Travel, over: str, most: int | None
+) -> None:
+    travel.write("declared.yaml", DECLARED % over)
+    run, _ = await travel.run("declared.yaml", {"rows": [1, 2, 3]}, [{"default": "x"}])
+    async with travel.runtime([]) as runtime:
+        assert (await receipt(runtime, run, "2", Changes())).bounds.model_calls.most == most

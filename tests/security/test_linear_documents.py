@@ -68,6 +68,27 @@ DOCUMENTS: dict[str, tuple[str, Callable[[int], str]]] = {
         "x.md",
         lambda n: "# T\n\n## STEP 1: a\n\n" + " ".join(f"{{{{nme{number}}}}}" for number in range(n)) + "\n",
     ),
+    "comments that allow": (
+        "x.yaml",
+        steps('  # quire: allow PL210 because "x"\n  - transform: {value: "1"} # quire: allow PL210 because "x"\n'),
+    ),
+    "comments before everything": (
+        "x.yaml",
+        lambda n: '# quire: allow PL210 because "x"\n' * n + "pipeline: p\nsteps:\n  - transform: {value: '1'}\n",
+    ),
+    "comments of a playbook": (
+        "x.md",
+        lambda n: (
+            '<!-- quire: allow PB201 in step 1 because "x" -->\n' * n + "# T\n\n" + "## STEP 1: a\n\n{{x}}\n\n" * n
+        ),
+    ),
+    "openings of comments on one line": ("x.md", lambda n: "<!-- quire: " * (9 * n) + "\n# T\n\n## STEP 1: a\n\nGo.\n"),
+    "comments of a directive": (
+        "x.md",
+        lambda n: (
+            "# T\n\n```xml\n<directive>\n" + '<!-- quire: allow DR107 because "x" -->\n<a>\n' * n + "```\n\nGo.\n"
+        ),
+    ),
     "one long line": (
         "x.yaml",
         lambda n: "pipeline: p\nsteps: [" + ", ".join("{transfom: {value: '1'}}" for _ in range(n)) + "]\n",

@@ -139,7 +139,7 @@ FAILING = {
 async def test_it_fails_soon_and_says_why(opened: Open, mode: str, monkeypatch: pytest.MonkeyPatch) -> None:
     expected = FAILING[mode]
     if mode == "silent:initialize":
-        monkeypatch.setattr(mcp_session, "START_SECONDS", 1.5)
+        monkeypatch.setattr(mcp_session, "MCP_START_SECONDS", 1.5)
     async with opened(mode, 0.5 if "took longer" in expected else 30.0) as gate:
         assert expected in await failure(gate)
 

@@ -17,8 +17,35 @@ from tests.browser import FLAGS, PHONE, WIDE, WITHOUT_BROWSER, Theme, find_brows
 from tests.server.served import TOKEN, Served, served
 from tests.server.team_workspace import ordinary_day, write_documents
 
+from quire.library.lock_facts import LockFacts
+from quire.library.lock_file import lock_path, save_lock
+from quire.workspace.locate import find_workspace
+
 FOLDER = Path(__file__).parents[2] / "docs" / "pictures"
 REPORT = "incident-report.playbook.md"
+DIGEST = """pipeline: news_digest
+dialect: quire
+description: Sums up a page for every reader, and posts the digest after a yes.
+input:
+  readers: {type: list, of: {type: string}, max_items: 20}
+steps:
+  - tool: {name: http__get, args: {url: "https://news.example.org/today"}, output: page}
+  - for_each:
+      over: ctx.readers
+      on_error: continue
+      do: {agent: {prompt: "Sum up for {item}: {ctx.page}", model: "anthropic:claude-sonnet-4-5"}}
+      collect: {transform: {value: pipe}}
+      output: digests
+  - tool:
+      name: ask
+      args: {type: confirm, prompt: "Post the digests?", show: !expr ctx.digests, default: "no"}
+      output: ok
+  - tool:
+      when: ctx.ok == 'yes'
+      name: http__send
+      args: {url: "https://board.example.org/digests", method: POST, body: !expr ctx.digests}
+"""
+ARCHIVE = "  - tool: {name: file__write, args: {path: archive/digest.json, content: !expr json(ctx.digests)}}\n"
 
 
 class Picture(Struct, frozen=True):
@@ -40,6 +67,8 @@ PICTURES = {
     "fork": Picture("/runs/{done}/fork"),
     "source": Picture(f"/documents/{REPORT}?tab=source"),
     "run-form": Picture(f"/documents/{REPORT}?tab=run", height=900),
+    "proof": Picture("/documents/news-digest.yaml?tab=proof", height=1240),
+    "proof-graph": Picture("/documents/news-digest.yaml?tab=graph", height=1240),
     "question": Picture("/q/{waiting}/4/ask", width=PHONE, height=640),
 }
 
@@ -52,6 +81,7 @@ async def main() -> None:
         folder = Path(place) / "support-team"
         folder.mkdir()
         write_documents(folder)
+        _write_locked(folder)
         os.chdir(folder)  # paths in the pictures are those that a user would type
         async with served(folder, {}) as server, async_playwright() as driver:
             runs = await ordinary_day(server.site.runtime)
@@ -59,6 +89,15 @@ async def main() -> None:
             for name, picture in PICTURES.items():
                 await _take(browser, server, picture, picture.path.format(**runs), FOLDER / f"{name}.png")
             await browser.close()
+
+
+def _write_locked(folder: Path) -> None:
+    """Write a document that may do more than its lock says."""
+    document, workspace = folder / "news-digest.yaml", find_workspace(folder)
+    document.write_text(DIGEST)
+    facts = LockFacts(workspace)
+    save_lock(lock_path(workspace), facts.lock(facts.documents([document])))
+    document.write_text(DIGEST + ARCHIVE)
 
 
 async def _take(browser: Browser, server: Served, picture: Picture, path: str, to: Path) -> None:

@@ -335,13 +335,14 @@ async def test_a_price_is_a_bound_or_is_said_to_be_unknown(tmp_path: Path) -> No
     async with served(tmp_path / "team", {**DOCUMENTS, "endless.yaml": ENDLESS}) as server:
         server.script("s.json", ["Draft", "Out"])
         found = await _preflight(server, "release.playbook.md", inputs=GOOD, model=model)
-        # Two replies of 4,096 tokens, and what the calls read: document and inputs twice, and one reply.
-        replies, read = 2 * 4096 * 2e-6, 4096e-6 + 2 * (len(RELEASE) + 100) / 3 * 1e-6
-        assert replies + 4096e-6 < found["price"]["most"] <= replies + read
+        # Two replies of 4,096 tokens, and what the calls read: nothing but the largest prompt bounds an earlier reply.
+        assert found["price"]["most"] == found["proof"]["numbers"]["money"]["most"] > 2 * 4096 * 2e-6
+        assert "no call reads more than 32,000,000 tokens" in found["price"]["why"]
         cheap = await _preflight(server, "release.playbook.md", inputs=GOOD, model=model, budget=0.01)
         assert cheap["ready"] and cheap["budget"] == 0.01
         endless = await _preflight(server, "endless.yaml", model=model)
-        assert endless["price"] == {"most": None, "why": "there is no bound on the model calls"}
+        assert endless["price"]["most"] == endless["proof"]["numbers"]["money"]["most"]
+        assert "100 model calls of the dearest kind" in endless["price"]["why"]
         other = await _preflight(server, "release.playbook.md", inputs=GOOD, model=server.script("t.json", []))
         assert other["price"]["most"] is None and "is not known" in other["price"]["why"]
         local = await _preflight(server, "count.playbook.md")

@@ -102,6 +102,14 @@ def test_money_of_what_was_stopped_is_spent(scenario: Scenario, crashes: tuple[i
             assert verdict.lived.row.failure.kind == "spend_exceeded"
 
 
+def test_a_call_that_was_cancelled_is_spent_for_whoever_goes_on() -> None:
+    """Its cost is not known, so what was set aside for it counts, also in later drives, where it is made again."""
+    faults = (Fault(0, "crash", 13), Fault(1, "cancel", 55))
+    case = Case((2, 88, 1, 0, 0, 0, 0, 99), faults, 194)
+    verdict = check(case)
+    assert not verdict.problems, verdict.problems
+
+
 @pytest.mark.parametrize("at", [18, 39, 46, 67])
 def test_a_run_that_stops_at_a_boundary_names_the_step_that_stopped(at: int) -> None:
     """And not a step beside it, which would be no boundary to pass."""

@@ -142,11 +142,13 @@ def _limits(scenario: Scenario, lived: Lived) -> Iterator[str]:
     for thread, count in turns.items():
         if scenario.max_turns and count > scenario.max_turns:
             yield f"{thread} took {count} turns, {scenario.max_turns} are allowed"
-    # All that was ever recorded, also where a resume has removed the record. What a process paid for and could not
-    # record, because it died or its disk was full, no other process can know.
-    spent = lived.row.cost or 0.0
-    if scenario.max_spend and spent > scenario.max_spend + PRICE / 100:
-        yield f"${spent:.4f} were spent, ${scenario.max_spend:.4f} are allowed"
+    # All that was ever recorded, also where a resume has removed the record, and all that was ever paid: a process that
+    # died, or whose disk was full, has said before a call what it may cost.
+    spent, paid = lived.row.cost or 0.0, PRICE * lived.witness.model_calls.total()
+    if scenario.max_spend and max(spent, paid) > scenario.max_spend + PRICE / 100:
+        yield f"${spent:.4f} were counted and ${paid:.4f} paid, ${scenario.max_spend:.4f} are allowed"
+    if scenario.max_spend and paid > spent + PRICE / 100:
+        yield f"${paid:.4f} were paid, and only ${spent:.4f} counted"
     for thread, children in _children(lived).items():
         if scenario.max_spawns and len(children) > scenario.max_spawns:
             yield f"{thread} started {len(children)} threads, {scenario.max_spawns} are allowed"

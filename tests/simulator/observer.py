@@ -89,7 +89,8 @@ class Witness:
             self.blame(f"{record.path} was recorded twice: {before.state}, then {record.state}")
         self.live[record.path] = record
         if record.state == "intent":
-            self.intents[record.path] += 1
+            # One that has a cost is not new: a call that was stopped, or died with its process, is counted.
+            self.intents[record.path] += record.usage is None
             return
         self.results[record.path] += 1
         question = self.asked.get(record.path)

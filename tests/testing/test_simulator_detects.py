@@ -43,7 +43,7 @@ def loses_a_record(patch: pytest.MonkeyPatch) -> None:
 
 def makes_ids_anew(patch: pytest.MonkeyPatch) -> None:
     numbers = iter(range(1000))
-    patch.setattr(Performer, "_effect_id", lambda self, path: f"{path} {next(numbers)}")
+    patch.setattr(Performer, "effect_id", lambda self, path: f"{path} {next(numbers)}")
 
 
 def ignores_the_limit(patch: pytest.MonkeyPatch) -> None:

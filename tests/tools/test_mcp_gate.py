@@ -194,7 +194,7 @@ async def test_streamable_http(opened: Open) -> None:
 
 async def test_a_start_that_takes_long_is_told(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr("quire.tools.mcp.LATE_SECONDS", 0.0)
-    monkeypatch.setattr("quire.tools.mcp_session.START_SECONDS", 0.2)
+    monkeypatch.setattr("quire.tools.mcp_session.MCP_START_SECONDS", 0.2)
     told: list[str] = []
     slow = McpConnection(McpServer("slow", "sh", ("-c", "exec sleep 1000")), tmp_path, {}, told.append)
     with pytest.raises(ToolFailed, match=r"MCP server slow cannot be started: no answer within 0\.2 s"):

@@ -6,10 +6,19 @@ import pytest
 
 from quire.errors import BadConfiguration
 from quire.models.choose import ProviderSettings
+from quire.sizes import Size
 from quire.workspace.configuration import load_settings
 from quire.workspace.consent import confirm
 from quire.workspace.locate import find_workspace
-from quire.workspace.settings import AgentSettings, ClusterSettings, PipelineEntry, RunSettings, Settings, SpawnSettings
+from quire.workspace.settings import (
+    AgentSettings,
+    ClusterSettings,
+    PipelineEntry,
+    RunSettings,
+    ServerMark,
+    Settings,
+    SpawnSettings,
+)
 
 EVERYTHING = """
 [models]
@@ -111,7 +120,7 @@ def test_pyproject_holds_the_same_keys(tmp_path: Path) -> None:
     ("text", "problem"),
     [
         ("[run]\n", '"run" is not a setting; did you mean "runs"?'),
-        ("zebra = 1", '"zebra" is not a setting; known are: agents, cluster'),
+        ("zebra = 1", '"zebra" is not a setting; known are: agents, assume, cluster'),
         ('[runs]\nexpiry = "soon"', '[runs] expiry must be a time like "30s", "30m", "24h" or "7d", not \'soon\''),
         ('[runs]\nexpiry = "0h"', "[runs] expiry must be a time"),
         ("[runs]\nexpiry = 24", "[runs] expiry must be a time"),
@@ -172,3 +181,33 @@ def test_the_users_settings_lie_under_those_of_the_workspace(tmp_path: Path) -> 
 def test_modules_of_the_users_file_are_refused(tmp_path: Path) -> None:
     with pytest.raises(BadConfiguration, match="modules are read from a workspace"):
         load(tmp_path, "", '[tools]\nmodules = ["m"]\n')
+
+
+def test_sizes_are_assumed_by_both_files(tmp_path: Path) -> None:
+    settings = load(tmp_path, '[assume]\nreaders = 20\n"|ctx.parts|" = "3 K"', '[assume]\nreaders = 1\ndoc = "40 KB"')
+    assert settings.assume == {"readers": Size(20), "|ctx.parts|": Size(3000), "doc": Size(40_960, is_text=True)}
+
+
+@pytest.mark.parametrize("value", ["-1", '"many"', "1.5", "true", "[]", '"40 TB"', "{}"])
+def test_an_assumed_size_is_a_number_or_a_size(tmp_path: Path, value: str) -> None:
+    with pytest.raises(BadConfiguration, match=r'\[assume\] x must be a whole number or a size like "40 KB", not'):
+        load(tmp_path, f"[assume]\nx = {value}")
+
+
+def test_marks_of_servers_are_the_users_own(tmp_path: Path) -> None:
+    mark = '[servers.tickets]\nat = "npx tickets"\ntrusted = true\nprivate = true\n'
+    settings = load(tmp_path, "", mark)
+    assert settings.marks == {"tickets": ServerMark("npx tickets", trusted=True, private=True)}
+    with pytest.raises(BadConfiguration, match=r"\[servers\] is read from the quire.toml of your own space"):
+        load(tmp_path, mark)
+
+
+def test_a_name_alone_is_not_trusted(tmp_path: Path) -> None:
+    with pytest.raises(BadConfiguration, match=r"\[servers.tickets\] trusted needs at"):
+        load(tmp_path, "", "[servers.tickets]\ntrusted = true\n")
+    assert load(tmp_path, "", "[servers.tickets]\nprivate = true\n").marks["tickets"].private
+
+
+def test_private_files_of_both_files_count(tmp_path: Path) -> None:
+    settings = load(tmp_path, '[privacy]\nfiles = ["a/*"]', '[privacy]\nfiles = ["b/*"]')
+    assert settings.private_files == ("b/*", "a/*")

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from datetime import date
 from pathlib import Path
 
 import pytest
 from tests.workspace.test_configuration import load
 
 from quire.errors import BadConfiguration
-from quire.models.choose import NO_SETTINGS, CallSettings, ProviderLimits
+from quire.models.choose import NO_SETTINGS, CallSettings, Price, ProviderLimits
 
 TABLES = """
 [models]
@@ -110,3 +111,23 @@ def test_limits_of_the_user_and_of_the_workspace_both_hold(tmp_path: Path) -> No
     models = load(tmp_path, "[models.limits.x]\nat_once = 90\n", "[models.limits.x]\nat_once = 9\n").models
     assert models.limits == {"x": ProviderLimits(9)}
     assert (models.folder, models.folder_limits) == (str(tmp_path / "work"), {"x": ProviderLimits(90)})
+
+
+@pytest.mark.parametrize("day", ["2026-10-01", '"2026-10-01"'])
+def test_a_price_may_have_a_source_and_a_day(tmp_path: Path, day: str) -> None:
+    text = f'[models.prices."house:small"]\ninput = 3\noutput = 0.6\nfrom = "contract"\ndate = {day}\n'
+    prices = load(tmp_path, "", text).models.prices
+    assert prices == {"house:small": Price(3.0, 0.6, "contract", date(2026, 10, 1))}
+
+
+@pytest.mark.parametrize(
+    "day", ['"2026-13-01"', '"soon"', "20261001", "2026-10-01T00:00:00Z", "2026-10-01T00:00:00", "00:30:00", "true"]
+)
+def test_a_day_that_is_not_one_is_a_problem(tmp_path: Path, day: str) -> None:
+    with pytest.raises(BadConfiguration, match="date must be a day like 2026-11-17, not"):
+        load(tmp_path, "", f"[models.prices.x]\ninput = 3\noutput = 1\ndate = {day}\n")
+
+
+def test_only_the_users_own_file_has_prices(tmp_path: Path) -> None:
+    with pytest.raises(BadConfiguration, match=r"is read from the quire\.toml of your own space"):
+        load(tmp_path, '[models.prices.x]\ninput = 3\noutput = 1\nfrom = "a stranger"\n')

@@ -26,8 +26,16 @@ def check(document: str | Path | Source | Document) -> tuple[Diagnostic, ...]:
     document to read.
     """
     if isinstance(document, str | Path) and not _is_text(document):
-        return formats.check(load(document).source)
-    return formats.check(find(document, None).source)
+        source = load(document).source
+    else:
+        source = find(document, None).source
+    found = formats.check(source)
+    if "quire:" not in source.text:
+        return found
+    from quire.formats.suppressions.allows import applied
+
+    # Findings that need the workspace are not among these, so a comment may hide nothing here.
+    return applied(source, found, formats.all_codes, lambda _: False).diagnostics
 
 
 def find(document: str | Path | Source | Document, workspace: Path | None) -> Document:

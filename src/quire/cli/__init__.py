@@ -20,6 +20,7 @@ VERBS: dict[str, tuple[str, str]] = {
     "eval": ("quire.cli.eval", "Print the value of an expression. FREE"),
     "show": ("quire.cli.show", "Outline a document: inputs, steps, tools, prompts. FREE"),
     "can": ("quire.cli.can", "Say whether a document may do something, and why. FREE"),
+    "lock": ("quire.cli.lock", "Write down what documents may do and cost, and compare. WRITES"),
     "run": ("quire.cli.run", "Run a document. PAID, WRITES"),
     "runs": ("quire.cli.runs", "List runs, or show one. FREE"),
     "inbox": ("quire.cli.inbox", "List the questions that wait for an answer. FREE"),

@@ -6,6 +6,7 @@ import os
 import sys
 from collections import Counter
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import click
 
@@ -21,6 +22,9 @@ from quire.library.collect import collect
 from quire.source import read_source
 from quire.wording import did_you_mean, nearest, pluralize
 
+if TYPE_CHECKING:
+    from quire.formats.suppressions.allows import Hidden
+
 
 @click.command("check")
 @click.argument("paths", nargs=-1, metavar="PATH…", callback=require_text)
@@ -28,7 +32,9 @@ from quire.wording import did_you_mean, nearest, pluralize
 @click.option("--json", "as_json", is_flag=True, help="The same as --format json.")
 @click.option("--strict", is_flag=True, help="Fail on warnings and lints as well.")
 @click.option("--portable", is_flag=True, help="Note what only Quire has, and fail on it.")
+@click.option("--locked", is_flag=True, help="Fail on documents that differ from quire.lock.")
 @click.option("--fix", is_flag=True, help="Fix what is certain, such as a misspelt word, in the files themselves.")
+@click.option("--unsafe", is_flag=True, help="With --fix: also apply fixes that may change what a document means.")
 @click.option("--explain", metavar="CODE", help="Print the page of a code and exit.")
 @click.pass_context
 def command(
@@ -38,7 +44,9 @@ def command(
     as_json: bool,
     strict: bool,
     portable: bool,
+    locked: bool,
     fix: bool,
+    unsafe: bool,
     explain: str | None,
 ) -> None:
     """Find what is wrong with documents. Nothing is run and nothing is sent anywhere; Python tools that a document
@@ -49,14 +57,24 @@ def command(
     current folder. Findings go to standard output, a summary to standard error.
 
     With --fix, findings that can be mended in only one way are mended first: each change is printed on standard error,
-    and the result is checked as usual. A signed document has to be signed again then.
+    and the result is checked as usual. Other fixes are printed with their findings; --unsafe applies those too, and
+    you should read the result. A signed document has to be signed again then.
+
+    A comment hides findings of one code, and says why. In YAML it stands above a step or behind a line:
+    # quire: allow PL209 because "every report has a note". "quire check --explain AL103" says which part of a document
+    a comment covers.
 
     With --portable each place that other implementations of the formats would refuse or read differently is a finding
     too: the functions and keys of "dialect: quire", for instance.
 
+    With --locked each document is compared with the quire.lock of its workspace: what it may touch, ask for and cost
+    at most (see quire lock). More authority is an error, and so is a lock that is not up to date.
+
     FREE. With --fix it WRITES the documents. Exit 0 when there is no error, 1 when there is one (with --strict a
     warning or a lint counts too, with --portable what only Quire has), 2 when something could not be read or written.
     """
+    if unsafe and not fix:
+        raise click.UsageError("--unsafe does nothing without --fix")
     if explain is not None:
         click.echo(_page(explain))
         return
@@ -64,13 +82,15 @@ def command(
     if fix:
         from quire.cli.fixes import fix_files
 
-        problems += fix_files([one.path for one in wanted], DocumentCheck().of)
+        problems += fix_files([one.path for one in wanted], DocumentCheck().of, unsafe=unsafe)
     checked: list[Findings] = []
     checks = DocumentCheck(portable=portable)
     for one in wanted:
         try:
             source = read_source(one.path, limit=formats.most_bytes(one.path.name))
-            checked.append(Findings(source, checks.of(source)))
+            hidden: list[Hidden] = []
+            found = checks.of(source, hidden)
+            checked.append(Findings(source, found, tuple((one.finding, one.allow.reason) for one in hidden)))
         except Unreadable as error:
             if one.named:
                 from quire.library.lookup import with_near_file
@@ -81,6 +101,8 @@ def command(
         except CannotStart as error:
             if one.named:
                 problems.append(str(error))
+    if locked:
+        checked = _with_locks(checked, all=not paths)
     click.echo(printer("json" if as_json else form)(checked, wants_colour(sys.stdout)), nl=False)
     sys.stdout.flush()
     for problem in problems:
@@ -94,6 +116,20 @@ def command(
     context.exit(2 if problems else _status(checked, strict, portable))
 
 
+def _with_locks(checked: Sequence[Findings], *, all: bool) -> list[Findings]:
+    """Return the findings with those about documents that differ from their locks."""
+    from quire.library.lock_check import locked_findings
+
+    found = {one.source.name: one for one in locked_findings([one.source for one in checked], all=all)}
+    joined = [
+        Findings(one.source, (*one.diagnostics, *found.pop(one.source.name).diagnostics), one.hidden)
+        if one.source.name in found
+        else one
+        for one in checked
+    ]
+    return [*joined, *(Findings(one.source, one.diagnostics) for one in found.values())]
+
+
 def _named(path: str) -> str:
     """Return the file of a document that the user named; any other argument as it is."""
     if os.path.lexists(path):
@@ -104,7 +140,9 @@ def _named(path: str) -> str:
 
 
 def _page(id: str) -> str:
-    codes = {code.id: code for code in formats.all_codes()}
+    from quire.library.codes import all_codes
+
+    codes = {code.id: code for code in all_codes()}
     code = codes.get(id.upper()) or next((code for code in codes.values() if code.name == id.lower()), None)
     if code is None:
         close = nearest(id.upper(), codes) or nearest(id.lower(), [code.name for code in codes.values()])
@@ -129,4 +167,5 @@ def _summary(checked: Sequence[Findings]) -> str:
     count = Counter(found.severity for file in checked for found in file.diagnostics)
     parts = [f"{count[one]} {pluralize(one.value, count[one])}" for one in Severity if count[one]]
     files = f"{len(checked)} {pluralize('file', len(checked))}"
-    return f"{', '.join(parts) or 'nothing found'} in {files}"
+    hidden = sum(len(file.hidden) for file in checked)
+    return f"{', '.join(parts) or 'nothing found'} in {files}" + (f" ({hidden} allowed by comments)" if hidden else "")

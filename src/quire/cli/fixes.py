@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_left, insort
 from collections.abc import Callable, Iterable, Iterator
+from itertools import accumulate
 from pathlib import Path
 
 import click
 
 from quire import formats
-from quire.diagnostics import Diagnostic, Edit, edits_of
+from quire.diagnostics import Diagnostic, Edit, Fix, fix_of
 from quire.display.visible import visible
 from quire.errors import CannotStart, QuireError, Refused, Unreadable
 from quire.source import Source, file_identity, normalise, read_source, replace_file
@@ -20,13 +22,13 @@ _ROUNDS = 10
 _LINE = re.compile(r"[^\r\n]*+(?:\r\n|\r|\n|\Z)")
 
 
-def fix_files(paths: Iterable[Path], check: Check) -> list[str]:
-    """Fix each file and print the changes on stderr. Return the files that could not be written, each with the
-    reason."""
+def fix_files(paths: Iterable[Path], check: Check, *, unsafe: bool = False) -> list[str]:
+    """Fix each file and print the changes on stderr; fixes that are not safe only with `unsafe`. Return the files that
+    could not be written, each with the reason."""
     problems = []
     for path in paths:
         try:
-            _fix_file(path, check)
+            _fix_file(path, check, unsafe)
         except (Unreadable, Refused) as error:
             problems.append(str(error))
         except CannotStart:
@@ -34,7 +36,7 @@ def fix_files(paths: Iterable[Path], check: Check) -> list[str]:
     return problems
 
 
-def _fix_file(path: Path, check: Check) -> None:
+def _fix_file(path: Path, check: Check, unsafe: bool) -> None:
     try:
         source, before = read_source(path, limit=formats.most_bytes(path.name)), file_identity(path)
     except QuireError:
@@ -43,11 +45,12 @@ def _fix_file(path: Path, check: Check) -> None:
     if normalise(text) != source.text:
         raise Unreadable(path, "was changed while it was read")
     for _ in range(_ROUNDS):
-        edits = list(chosen_edits(source, check(source)))
-        if not edits:
+        fixes = list(chosen_fixes(source, check(source), unsafe=unsafe))
+        if not fixes:
             break
-        changes += [f"{path}:{source.position(edit.span.start).line}: {_change(edit)}" for edit in edits]
-        text = edited(text, source, edits)
+        for fix in fixes:
+            changes += [f"{path}:{source.position(at).line}: {change}" for at, change in _changes(fix)]
+        text = edited(text, source, [edit for fix in fixes for edit in fix.edits])
         source = Source.of(text, source.name)
     if not changes:
         return
@@ -61,29 +64,52 @@ def _fix_file(path: Path, check: Check) -> None:
     _warn_of_signature(path, source)
 
 
-def chosen_edits(source: Source, found: Iterable[Diagnostic]) -> Iterator[Edit]:
-    """Return the edits of all fixes in text order. Of overlapping fixes only the first is used."""
-    taken: dict[tuple[int, int], Edit] = {}
+def chosen_fixes(source: Source, found: Iterable[Diagnostic], *, unsafe: bool = False) -> Iterator[Fix]:
+    """Yield the fixes that can be made together. Of fixes that overlap, or that insert at one place, only the first is
+    used: the next round finds what is left."""
+    taken: list[tuple[int, int]] = []
     for diagnostic in found:
-        fix = edits_of(source, diagnostic)
-        if not any(edit.span.start < end and start < edit.span.end for edit in fix for start, end in taken):
-            taken |= {(edit.span.start, edit.span.end): edit for edit in fix}
-    return (taken[place] for place in sorted(taken))
+        fix = fix_of(source, diagnostic)
+        if fix and (fix.safe or unsafe) and not any(_collides(edit, taken) for edit in fix.edits):
+            for edit in fix.edits:
+                insort(taken, (edit.span.start, edit.span.end))
+            yield fix
+
+
+def _collides(edit: Edit, taken: list[tuple[int, int]]) -> bool:
+    """Tell whether an edit overlaps with one of the places, which are in order and do not overlap."""
+    start, end = edit.span.start, edit.span.end
+    at = bisect_left(taken, (start, end))
+    near = taken[max(at - 1, 0) : at + 1]
+    return any((start < last and first < end) or start == first or end == last for first, last in near)
 
 
 def edited(text: str, source: Source, edits: Iterable[Edit]) -> str:
-    """Apply the edits to the text as it is stored, keeping its byte order mark and line ends."""
+    """Apply edits, which do not overlap, to the text as it is stored. Its byte order mark is kept, and new lines end as
+    its first line does."""
     mark = "\ufeff" if text.startswith("\ufeff") else ""
     lines = _LINE.findall(text, len(mark))
-    for edit in reversed(list(edits)):
-        at = source.position(edit.span.start)
-        line, column = lines[at.line - 1], at.column - 1
-        lines[at.line - 1] = line[:column] + edit.new + line[column + len(edit.old) :]
-    return mark + "".join(lines)
+    starts = list(accumulate(map(len, lines), initial=len(mark)))
+    ending = lines[0][len(lines[0].rstrip("\r\n")) :] or "\n"
+    parts, done = list[str](), 0
+    for edit in sorted(edits, key=lambda one: one.span.start):
+        first, last = source.position(edit.span.start), source.position(edit.span.end)
+        parts += [text[done : starts[first.line - 1] + first.column - 1], edit.new.replace("\n", ending)]
+        done = starts[last.line - 1] + last.column - 1
+    return "".join([*parts, text[done:]])
 
 
-def _change(edit: Edit) -> str:
-    return f"{edit.old.strip()} → {edit.new.strip()}"
+def _changes(fix: Fix) -> Iterator[tuple[int, str]]:
+    """Yield each edit in one line, and its offset. Edits that insert, remove or have several lines are told once, by
+    the title of the fix."""
+    is_told = False
+    for edit in sorted(fix.edits, key=lambda one: not one.old):
+        old, new = edit.old.strip(), edit.new.strip()
+        if old and new and "\n" not in old + new:
+            yield edit.span.start, f"{old} → {new}"
+        elif not is_told:
+            is_told = True
+            yield edit.span.start, fix.title
 
 
 def _refuse(path: Path, mode: int) -> None:

@@ -326,6 +326,7 @@ description: DESCRIPTION
 steps:
   - for_each:
       over: ctx.questions
+      max_items: 20
       max_parallel: 4
       on_error: retry(2)
       do:

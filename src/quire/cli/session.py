@@ -131,17 +131,19 @@ async def drive(
     overrides: Mapping[str, Value] | None = None,
     script: str | None = None,
     why: str = "as the run was started",
+    most: str = "",
 ) -> int:
     """Drive a run until it rests, show it meanwhile and report how it ended. Return the exit code.
 
-    `why` is the reason for its model; `script` replaces the model that the run was started with.
+    `why` is the reason for its model; `script` replaces the model that the run was started with. `most` says what the
+    run can do at most.
     """
     known = await runtime.view(run)
     if manner.given.model:
         known = replace(known, pins=replace(known.pins, instead=manner.given.model))
     runtime = await with_script(runtime, known, script)
     with stdout_aside() as stdout:
-        screen = _Screen(_so_far(known, manner), manner, stdout, _model_lines(known, manner, script, why))
+        screen = _Screen(_so_far(known, manner), manner, stdout, _model_lines(known, manner, script, why, most))
         if not manner.quiet:
             runtime.notice = screen.view.say
         work = runtime.drive(
@@ -217,17 +219,20 @@ class _Screen:
             self.view.stop()
 
 
-def _model_lines(known: RunView, manner: SessionOptions, script: str | None, why: str) -> list[str]:
-    """Return the lines that name the model of the run, and the reason for it."""
+def _model_lines(known: RunView, manner: SessionOptions, script: str | None, why: str, most: str) -> list[str]:
+    """Return the lines that name the model of the run, the reason for it, and what the run can do at most."""
     pins, asked = known.pins, manner.given.model
-    if manner.quiet or manner.json or not pins.model:
+    if manner.quiet or manner.json:
         return []
+    if not pins.model:
+        return [one_line(most)] if most else []
     from quire.models.downloads import SMALLEST, TOY
 
     name = asked or pins.instead or pins.model
     model = f"script:{script} (--script)" if script else f"{name} ({'--model' if asked else why})"
     toy = pins.model == f"local:{SMALLEST}" and not script and not os.environ.get("QUIRE_DEMO")
-    return [f"model: {one_line(model)}", *([TOY] if toy else [])]
+    line = f"model: {model}; {most}" if most else f"model: {model}"
+    return [one_line(line), *([TOY] if toy else [])]
 
 
 def _permissions(known: RunView, settings: Settings) -> str:

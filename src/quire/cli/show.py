@@ -11,6 +11,7 @@ import click
 
 from quire.cli.completers import complete_document, complete_input
 from quire.cli.options import require_text
+from quire.cli.show_proof import Wanted, proof_data, proof_lines, proof_options, wanted
 from quire.cli.stdio import write_json, write_lines, write_text
 from quire.errors import BadDocument
 
@@ -41,11 +42,18 @@ if TYPE_CHECKING:
     shell_complete=complete_input,
     help="An input, for --prompt.",
 )
+@proof_options
 @click.option("--json", "as_json", is_flag=True, help="For machines.")
-def command(file: str, graph: str | None, prompt: str | None, inputs: tuple[str, ...], as_json: bool) -> None:
-    """Show the outline of a document: its inputs, steps, tools and prompts, how much it can ask for at most, and what
-    it has to be allowed. For a directive: what it is composed from, its capabilities and their risks, limits, hooks
-    and signatures; an unsigned one is shown, not refused.
+@click.pass_context
+def command(
+    context: click.Context, file: str, graph: str | None, prompt: str | None, inputs: tuple[str, ...], as_json: bool
+) -> None:
+    """Show the outline of a document: its inputs, steps, tools and prompts; what it can cost at most in calls, tokens,
+    money and time; and what it has to be allowed. For a directive: what it is composed from, its capabilities and their
+    risks, limits, hooks and signatures; an unsigned one is shown, not refused.
+
+    Bounds are formulas in the sizes of the inputs, such as |readers| items or ‖doc‖ bytes: `≤` is proven, `~` is an
+    estimate under assumptions. --why prints the arithmetic.
 
     FILE may also be the name of a registered pipeline, a playbook or a directive. With --prompt STEP: the exact
     messages that the model of that step would get. Values that only a run can know have a stand-in in brackets, such
@@ -55,6 +63,9 @@ def command(file: str, graph: str | None, prompt: str | None, inputs: tuple[str,
         raise click.UsageError("--graph and --prompt exclude each other")
     if inputs and prompt is None:
         raise click.UsageError("-i is for --prompt")
+    asked = wanted(context)
+    if asked.given and (graph or prompt is not None):
+        raise click.UsageError("--why, --assume, --assume-from-runs and --model are for the bounds")
     from quire.library.lookup import document_of
 
     document = document_of(file)
@@ -62,8 +73,10 @@ def command(file: str, graph: str | None, prompt: str | None, inputs: tuple[str,
         _print_errors(document)
         raise BadDocument(f"{document.name} cannot be shown: see what is wrong with it above")
     plan = document.plan
-    if plan.format == "directive" and not graph:
-        _show_directive(document, inputs if prompt is not None else None, as_json)
+    if asked.why is not None and not as_json:
+        write_lines(proof_lines(document, asked))
+    elif plan.format == "directive" and not graph:
+        _show_directive(document, inputs if prompt is not None else None, as_json, asked)
     elif prompt == "":
         raise click.UsageError("--prompt needs the STEP of a playbook or a pipeline")
     elif prompt is not None:
@@ -77,13 +90,13 @@ def command(file: str, graph: str | None, prompt: str | None, inputs: tuple[str,
         given = read_inputs(inputs, None, as_json=plan.format == "pipeline", declared=plan.declared)
         print_prompt(prompt_of_document(document, prompt, given, settings), as_json)
     elif graph:
-        text = _drawn(plan, graph)
+        text = _drawn(document, plan, graph)
         write_json({"graph": graph, "text": text}) if as_json else write_text(text)
     else:
-        _outline(document, plan, as_json)
+        _outline(document, plan, as_json, asked)
 
 
-def _show_directive(document: Document, prompt_inputs: Sequence[str] | None, as_json: bool) -> None:
+def _show_directive(document: Document, prompt_inputs: Sequence[str] | None, as_json: bool, asked: Wanted) -> None:
     """Print the outline, or the messages if `prompt_inputs`, the values of `-i`, is not None."""
     from quire.library.library import Library
     from quire.workspace.configuration import load_settings
@@ -96,9 +109,11 @@ def _show_directive(document: Document, prompt_inputs: Sequence[str] | None, as_
         from quire.library.survey import survey
 
         if as_json:
-            _put_outline(document, outlined(document, library, os.environ))
+            _put_outline(document, outlined(document, library, os.environ), asked)
         else:
+            proven = proof_lines(document, asked)
             write_lines(directive_outline(survey(library, os.environ, document, {})))
+            write_lines(proven)
         return
     from quire.cli.inputs import read_inputs
     from quire.cli.show_prompt import print_prompt
@@ -107,40 +122,40 @@ def _show_directive(document: Document, prompt_inputs: Sequence[str] | None, as_
     print_prompt(prompt_of_directive(library, os.environ, document, read_inputs(prompt_inputs, None)), as_json)
 
 
-def _drawn(plan: Plan, form: str) -> str:
+def _drawn(document: Document, plan: Plan, form: str) -> str:
+    from quire.display.flowchart_proof import overlay_of
+    from quire.library.foresight import Foresight
+
+    overlay = overlay_of(Foresight.here(document.name).proof(plan, document.name))
     if form == "svg":
         from quire.display.flowchart_svg import svg
 
-        return svg(plan)
+        return svg(plan, overlay=overlay)
     from quire.display.flowchart import mermaid
 
-    return mermaid(plan)
+    return mermaid(plan, overlay)
 
 
-def _outline(document: Document, plan: Plan, as_json: bool) -> None:
+def _outline(document: Document, plan: Plan, as_json: bool, asked: Wanted) -> None:
     if as_json:
         from quire.display.document_json import outlined
 
-        _put_outline(document, outlined(document))
+        _put_outline(document, outlined(document), asked)
         return
-    from quire.display.outline import foreseen_lines, outline
-    from quire.library.foresight import Foresight
+    from quire.display.outline import outline
 
+    proven = proof_lines(document, asked)
     write_lines(_pipeline_lines(document) if plan.format == "pipeline" else outline(plan))
-    write_lines(foreseen_lines(*Foresight.here(document.name).of(plan, document.name)))
+    write_lines(proven)
 
 
-def _put_outline(document: Document, outline: dict[str, Value]) -> None:
+def _put_outline(document: Document, outline: dict[str, Value], asked: Wanted) -> None:
     from quire.display.outline import foreseen_data
     from quire.library.foresight import Foresight
 
-    write_json(
-        {
-            "document": document.name,
-            **outline,
-            **foreseen_data(*Foresight.here(document.name).of(document.runnable(), document.name)),
-        }
-    )
+    foresight = Foresight.here(document.name)
+    foreseen = foreseen_data(*foresight.of(document.runnable(), document.name))
+    write_json({"document": document.name, **outline, **foreseen, "proof": proof_data(document, asked)})
 
 
 def _pipeline_lines(document: Document) -> Iterator[str]:

@@ -209,12 +209,27 @@ async def _run(
         return await run_on_cluster(runtime, read, given, options, choice, manner, detach)
     if not manner.quiet:
         runtime.notice = lambda line: click.echo(one_line(line), err=True)
+        runtime.tells_bounds = not manner.json
     run = await starting(runtime.start(read, given, options, choice))
     if detach:
         if not manner.quiet:
             await say_warnings(runtime, run)
         return spawn_detached(run)
-    return await drive(runtime, run, manner, why=choice.reason if choice else "")
+    return await drive(runtime, run, manner, why=choice.reason if choice else "", most=_most(runtime, manner))
+
+
+def _most(runtime: Runtime, manner: SessionOptions) -> str:
+    """Return the most that the run can do, for people; empty if it is not shown, or the run only computes and looks."""
+    bounds = runtime.bounds
+    if bounds is None or manner.quiet or manner.json:
+        return ""
+    if bounds.envelope is None and all(
+        bounds.proven.as_value().get(kind) == 0 for kind in ("model_calls", "questions")
+    ):
+        return ""
+    from quire.display.preflight_line import preflight_line
+
+    return preflight_line(bounds.quantities, bounds.sizes, bounds.envelope)
 
 
 def _show_findings(read: Document, quiet: bool) -> None:
@@ -231,12 +246,15 @@ def _show_findings(read: Document, quiet: bool) -> None:
 def _findings(read: Document) -> tuple[Diagnostic, ...]:
     """Return the findings of `quire check`. Most findings of a pipeline, and some of a directive, need the
     workspace."""
-    if read.format == "playbook":
+    is_commented = "quire:" in read.source.text
+    if read.format == "playbook" and not is_commented:
         return read.diagnostics
     from quire.library.check import DocumentCheck
 
     try:
         check = DocumentCheck()
+        if is_commented:
+            return check.of(read.source)
         return check.directive(read.source) if read.format == "directive" else check.pipeline(read.source)
     except QuireError:
         return read.diagnostics

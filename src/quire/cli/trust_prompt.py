@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 import click
 
-from quire.errors import BrokenSeal, Untrusted
+from quire.errors import BrokenSeal, ToolChanged, Untrusted
 
 if TYPE_CHECKING:
     from quire.trust.risk import Ungranted
@@ -20,14 +20,19 @@ _LONGEST_REASON = 300
 
 
 def with_trust(work: Callable[[], T], *, ask: bool) -> T:
-    """Do the work; if it is refused for missing trust or a missing seal and the user agrees, do it again. The refusal
-    comes before the work begins."""
+    """Do the work; if it is refused for missing trust, a missing seal or a tool that has changed since it was locked,
+    and the user agrees, do it again. The refusal comes before the work begins."""
     try:
         return work()
     except Untrusted:
         if not ask:
             raise
         if not _agreed():
+            raise
+    except ToolChanged as changed:
+        from quire.cli.lock import lock_changed_tools
+
+        if not ask or not lock_changed_tools(changed):
             raise
     except BrokenSeal as broken:
         from quire.cli.runs.seal import seal_old_runs

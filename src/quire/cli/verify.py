@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 def command(context: click.Context, paths: tuple[str, ...], as_json: bool) -> None:
     """Check for each document that it is signed by a key that you trust, unchanged, and in its place.
 
-    A PATH is a file, a folder or a glob in quotes. Playbooks and pipelines need no signature: in a folder, those
-    without one are skipped, unless [trust] documents is set.
+    A PATH is a file, a folder or a glob in quotes. Playbooks, pipelines and the lock need no signature: in a folder,
+    those without one are skipped, unless [trust] documents is set.
 
     FREE: reads only. Exit 0 when all are fine, 6 when one is not, 2 when one cannot be read.
     """
@@ -38,12 +38,12 @@ def command(context: click.Context, paths: tuple[str, ...], as_json: bool) -> No
         raise click.UsageError("name a document, a folder or a glob", context)
     settings = load_settings(find_workspace(Path.cwd()))
     trusted = TrustedKeys.load(settings)
-    found, problems = find_signables(paths)
+    found, problems = find_signables(paths, locks=True)
     rows, passed_over = [], 0
     for one in found:
         item = one.item
         try:
-            text = read_source(item.path).text
+            text = read_source(item.path, limit=item.limit).text
         except Unreadable as error:
             problems.append(str(error))
             continue

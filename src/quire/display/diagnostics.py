@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Literal
+from itertools import groupby
+from typing import TYPE_CHECKING, Literal
 
 from msgspec import Struct
 
-from quire.diagnostics import Diagnostic, Edit, Severity, edits_of
+from quire.diagnostics import Diagnostic, Fix, Related, Severity, fix_of
 from quire.display.visible import escaped, visible, width
-from quire.source import NOWHERE, Source
+from quire.source import NOWHERE, Source, Span, relative_to_here
+
+if TYPE_CHECKING:
+    from quire.values import Value
 
 FORMATS = ("full", "concise", "json", "github", "sarif")
 FormatName = Literal["full", "concise", "json", "github", "sarif"]
@@ -23,6 +27,10 @@ _COLOURS = {
 _DIM, _BOLD, _OFF = "\x1b[34m", "\x1b[1m", "\x1b[0m"
 _BEFORE, _LINE = 40, 100
 _TAB = "    "
+_MOST_PLACES = 20
+"""Most related places of a finding that are printed for people."""
+_MOST_NODES = 12
+"""Most nodes of a path that are printed; of a longer one the first and the last are."""
 _LEVELS = {
     Severity.ERROR: "error",
     Severity.WARNING: "warning",
@@ -36,6 +44,8 @@ class Findings(Struct, frozen=True):
 
     source: Source
     diagnostics: tuple[Diagnostic, ...]
+    hidden: tuple[tuple[Diagnostic, str], ...] = ()
+    """Findings that a comment hides, each with its reason."""
 
 
 Printer = Callable[[Sequence[Findings], bool], str]
@@ -64,30 +74,76 @@ def finding_lines(source: Source, found: Diagnostic, colour: bool, notes: Sequen
     def paint(code: str, text: str) -> str:
         return f"{code}{text}{_OFF}" if colour else text
 
-    at = source.position(found.span.start)
     mark = _COLOURS[found.severity]
-    gutter = " " * len(str(at.line))
+    places = _places(source, found)[:_MOST_PLACES]
+    numbers = [one.position(span.start).line for one, span, _ in ((source, found.span, ""), *places)]
+    gutter = " " * len(str(max(numbers)))
     bar = paint(_DIM, "|")
+
+    def excerpt(of: Source, span: Span, arrow: str, label: str, sign: str) -> list[str]:
+        at = of.position(span.start)
+        lines = [f"{gutter}{paint(_DIM, arrow)} {visible(_name(of, source))}:{at.line}:{at.column}"]
+        # A span may be empty, such as the end of an expression; only NOWHERE has no line to show.
+        if span == NOWHERE:
+            return lines if sign == "^" else [f"{lines[0]}: {label}"]
+        text, column, length = _excerpt(of.line(at.line), at.column - 1, span.end - span.start)
+        under = " " * column + paint(mark if sign == "^" else _DIM, sign * length + (f" {label}" if label else ""))
+        number = str(at.line).rjust(len(gutter))
+        return [*lines, f"{gutter} {bar}", f"{paint(_DIM, number)} {bar} {text}", f"{gutter} {bar} {under}"]
+
+    doubt = " (possible)" if found.confidence == "possible" else ""
     head = f"{found.severity.value}[{found.code.id}]"
-    lines = [
-        f"{paint(mark, head)}{paint(_BOLD, ': ' + visible(found.message))}",
-        f"{gutter}{paint(_DIM, '-->')} {visible(source.name)}:{at.line}:{at.column}",
-    ]
-    # A span may be empty, such as the end of an expression; only NOWHERE has no line to show.
-    if found.span != NOWHERE:
-        text, column, length = _excerpt(source.line(at.line), at.column - 1, found.span.end - found.span.start)
-        under = " " * column + paint(mark, "^" * length + (f" {visible(found.label)}" if found.label else ""))
-        lines += [
-            f"{gutter} {bar}",
-            f"{paint(_DIM, str(at.line))} {bar} {text}",
-            f"{gutter} {bar} {under}",
-        ]
-    for name, text in ([("help", visible(found.help))] if found.help else []) + list(notes):
+    lines = [f"{paint(mark, head)}{paint(_BOLD, ': ' + visible(found.message) + doubt)}"]
+    lines += excerpt(source, found.span, "-->", visible(found.label), "^")
+    for of, span, label in places:
+        lines += excerpt(of, span, ":::", label, "-")
+    for name, text in (*_own_notes(source, found), *notes):
         first, *rest = text.split("\n")
         shown = f": {first}" if not rest else ":"
         lines.append(f"{gutter} {paint(_DIM, '=')} {paint(_BOLD, name)}{shown}")
         lines += [f"{gutter}     {line}".rstrip(" ") for line in (([first] if first else []) + rest if rest else [])]
     return lines
+
+
+def _own_notes(source: Source, found: Diagnostic) -> list[tuple[str, str]]:
+    """Return the notes of a finding itself, each with its name."""
+    notes = []
+    if (more := len(_places(source, found)) - _MOST_PLACES) > 0:
+        notes.append(("more", f"{more:,} places are not shown"))
+    if path := path_text(found):
+        notes.append(("path", visible(path)))
+    if found.help:
+        notes.append(("help", visible(found.help)))
+    if fix := fix_of(source, found):
+        notes.append(("fix", f"{visible(fix.title)}  (quire check --fix{'' if fix.safe else ' --unsafe'})"))
+    return notes
+
+
+def path_text(found: Diagnostic) -> str:
+    """Return the path of a flow in one line: `1 http__get → page → 5 shell argv[2]`. Empty if there is none."""
+    nodes = [one.node for one in found.flow]
+    if len(nodes) > _MOST_NODES:
+        half = _MOST_NODES // 2
+        nodes = [*nodes[:half], "…", *nodes[-half:]]
+    return " → ".join(nodes)
+
+
+def _places(source: Source, found: Diagnostic) -> list[tuple[Source, Span, str]]:
+    """Return the related places with their texts. Neighbours at one place are one; the place of the finding itself is
+    left out, because its line is printed already."""
+    places = []
+    for (of, span), group in groupby(found.related, lambda one: (one.source or source, one.span)):
+        several = list(group)
+        if of is source and span == found.span:
+            continue
+        nodes = " → ".join(one.node for one in several if one.node)
+        places.append((of, span, visible(": ".join(text for text in (nodes, several[0].message) if text))))
+    return places
+
+
+def _name(of: Source, source: Source) -> str:
+    """Return the name of a document: of the checked one as it is, of others as people type it here."""
+    return of.name if of is source else relative_to_here(of.name) or of.name
 
 
 def _excerpt(line: str, start: int, length: int) -> tuple[str, int, int]:
@@ -115,10 +171,16 @@ def _concise(files: Sequence[Findings], colour: bool = False) -> str:
         name = visible(file.source.name)
         for found in file.diagnostics:
             at = file.source.position(found.span.start)
-            lines.append(
-                f"{name}:{at.line}:{at.column}: {found.code.id} {found.severity.value}: {visible(found.message)}\n"
-            )
+            place, kind = f"{name}:{at.line}:{at.column}", f"{found.code.id} {found.severity.value}"
+            lines.append(f"{place}: {kind}: {visible(_one_line(found))}\n")
     return "".join(lines)
+
+
+def _one_line(found: Diagnostic) -> str:
+    """Return the message with the confidence and the path."""
+    doubt = " (possible)" if found.confidence == "possible" else ""
+    path = path_text(found)
+    return f"{found.message}{doubt}" + (f" [{path}]" if path else "")
 
 
 def _github(files: Sequence[Findings], colour: bool = False) -> str:
@@ -132,7 +194,7 @@ def _github(files: Sequence[Findings], colour: bool = False) -> str:
                 place["endColumn"] = str(end.column)
             place["title"] = f"{found.code.id} {found.code.name}"
             properties = ",".join(f"{key}={_property(value)}" for key, value in place.items())
-            text = f"{found.message} ({found.help})" if found.help else found.message
+            text = f"{_one_line(found)} ({found.help})" if found.help else _one_line(found)
             lines.append(f"::{_LEVELS[found.severity]} {properties}::{_data(text)}\n")
     return "".join(lines)
 
@@ -157,25 +219,38 @@ def _json(files: Sequence[Findings], colour: bool = False) -> str:
     return escaped(clean(json.dumps(objects, indent=2, ensure_ascii=False))) + "\n"
 
 
-def finding_data(source: Source, found: Diagnostic) -> dict[str, str | int | list[dict[str, str | int]]]:
-    """Return a finding as JSON has it. All keys are defined here."""
-    start, end = source.position(found.span.start), source.position(found.span.end)
+def finding_data(source: Source, found: Diagnostic, file: str = "") -> dict[str, Value]:
+    """Return a finding as JSON has it; `file` is the name of its document, if that is not the name of the source. All
+    keys are defined here."""
+    name = file or source.name
+    fix = fix_of(source, found)
     return {
-        "file": source.name,
-        "line": start.line,
-        "column": start.column,
-        "end_line": end.line,
-        "end_column": end.column,
+        "file": name,
+        **_range(source, found.span),
         "code": found.code.id,
         "name": found.code.name,
         "severity": found.severity.value,
+        "confidence": found.confidence,
         "message": found.message,
         "label": found.label,
         "help": found.help,
-        "fix": [_edit(source, edit) for edit in edits_of(source, found)],
+        "fix": _edits(source, fix) if fix and fix.safe else [],
+        "fixes": [{"title": fix.title, "safe": fix.safe, "edits": _edits(source, fix)}] if fix else [],
+        "related": [_related(source, one, name) for one in found.related],
     }
 
 
-def _edit(source: Source, edit: Edit) -> dict[str, str | int]:
-    at = source.position(edit.span.start)
-    return {"line": at.line, "column": at.column, "old": edit.old, "new": edit.new}
+def _range(source: Source, span: Span) -> dict[str, Value]:
+    start, end = source.position(span.start), source.position(span.end)
+    return {"line": start.line, "column": start.column, "end_line": end.line, "end_column": end.column}
+
+
+def _related(source: Source, place: Related, name: str) -> dict[str, Value]:
+    of = place.source or source
+    file = name if of is source else _name(of, source)
+    return {"file": file, **_range(of, place.span), "message": place.message, "node": place.node}
+
+
+def _edits(source: Source, fix: Fix) -> list[Value]:
+    places = [(source.position(edit.span.start), edit) for edit in fix.edits]
+    return [{"line": at.line, "column": at.column, "old": edit.old, "new": edit.new} for at, edit in places]

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 _ONE_LINE = 120
 """Most characters of a text that is asked for on one line."""
+_LONG = 80
+"""Most characters of a formula in a line of a list. `quire show` has all of it."""
 _NAMES = {"model_calls": "model call", "tool_calls": "tool call", "questions": "question", "threads": "thread"}
 
 
@@ -64,8 +66,11 @@ def signature_data(signature: Signature) -> dict[str, Value]:
 
 
 def bound_words(count: Range, counted: str) -> str:
-    """Return a bound in words: `≤ 12 model calls`, `3 model calls`, `no model calls`, `any number of model calls`."""
+    """Return a bound in words: `≤ 12 model calls`, `3 model calls`, `no model calls`, `≤ 2·|rows| model calls`, `any
+    number of model calls`."""
     name = _NAMES[counted]
+    if count.most is None and count.formula:
+        return f"≤ {count.formula if len(count.formula) <= _LONG else '(a long formula)'} {name}s"
     if count.most is None:
         return f"any number of {name}s"
     if not count.most:
@@ -94,7 +99,8 @@ def _sentence(bounds: PlanBounds) -> str:
         if (count := cast("Range", getattr(bounds, one))).most != 0 or one == "model_calls"
     ]
     sure = bounds.model_calls.least == bounds.model_calls.most and bounds.tool_calls.least == bounds.tool_calls.most
-    said = f"makes {'' if sure or bounds.model_calls.most is None else 'at most '}{' and '.join(parts)}"
+    endless = bounds.model_calls.most is None and not bounds.model_calls.formula
+    said = f"makes {'' if sure or endless else 'at most '}{' and '.join(parts)}"
     if bounds.questions.most != 0:
         said += f", asks {bound_words(bounds.questions, 'questions').replace('≤', 'at most')}"
     if bounds.threads.most != 0:
@@ -182,6 +188,9 @@ def envelope_data(
             {
                 "capability": need.capability,
                 "steps": list(need.steps),
+                "class": need.effect,
+                "tier": need.tier or None,
+                "details": list(need.details),
                 "granted_by": by or None,
                 "command": command or None,
             }
@@ -199,9 +208,11 @@ def _grant_command(needed: str) -> str:
     return shell_line("serve", "--allow", names[needed]) if needed in names else ""
 
 
-def forecast_data(found: Forecast) -> dict[str, Value]:
+def forecast_data(found: Forecast, envelope: CapabilityEnvelope) -> dict[str, Value]:
     """Return what is known about a run before its start. Null as the most means that there is no known bound."""
     return {
+        "line": _line(found, envelope),
+        "proof": _run_proof(found),
         "ready": found.ready,
         "model": {"name": found.model.spec, "why": found.model.reason} if found.model else None,
         "bounds": bounds_data(found.bounds),
@@ -213,6 +224,22 @@ def forecast_data(found: Forecast) -> dict[str, Value]:
         "denied": list(found.denied),
         "warnings": list(found.warnings),
     }
+
+
+def _line(found: Forecast, envelope: CapabilityEnvelope) -> str | None:
+    if found.proof is None:
+        return None
+    from quire.display.preflight_line import preflight_line
+
+    return preflight_line(found.proof.quantities, found.proof.sizes, envelope)
+
+
+def _run_proof(found: Forecast) -> Value:
+    if found.proof is None:
+        return None
+    from quire.display.proof_json import run_numbers_data
+
+    return run_numbers_data(found.proof)
 
 
 def outlined(

@@ -6,8 +6,10 @@ No title can end its box, start a directive or insert a tag.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from quire.display.flowchart_marks import NO_OVERLAY, Mark, Overlay, on_nodes
 from quire.plan.flowchart import LABEL_LIMIT, Close, Line, Node, Open, graph, shortened
 
 if TYPE_CHECKING:
@@ -26,8 +28,13 @@ _SHAPES = {
 }
 
 
-def mermaid(plan: Plan) -> str:
-    """Return the text of a flowchart, without a fence and with a final newline.
+_ARROWS = {"guard": "-.->", "flow": "==>"}
+_LOOKS = {"guard": "stroke:#8250df", "flow": "stroke:#cf222e"}
+
+
+def mermaid(plan: Plan, overlay: Overlay = NO_OVERLAY) -> str:
+    """Return the text of a flowchart, without a fence and with a final newline. `overlay` has marks and ways by the
+    paths of steps.
 
     Lines inside a box are held back until the box is closed: Mermaid would draw every node that they name inside the
     box.
@@ -35,13 +42,15 @@ def mermaid(plan: Plan) -> str:
     lines = ["flowchart TD"]
     held: list[str] = []
     opened: list[bool] = []
-    for item in graph(plan):
+    items = graph(plan)
+    drawn = on_nodes(overlay, items, [path for path, _ in plan.steps()])
+    for item in items:
         depth = sum(opened)
         indent = "    " * (depth + 1)
         match item:
             case Node(name=name, shape=shape):
                 before, after = _SHAPES[shape]
-                lines.append(f"{indent}{name}{before}{_label(item)}{after}")
+                lines.append(f"{indent}{name}{before}{_label(item)}{_marks(drawn.marks.get(name, ()))}{after}")
             case Line(start=start, end=end, label=label):
                 said = f'|"{escaped(label)}"|' if label else ""
                 (held if depth else lines).append(f"    {start} -->{said} {end}")
@@ -55,7 +64,25 @@ def mermaid(plan: Plan) -> str:
                     if depth == 1:
                         lines += held
                         held.clear()
-    return "\n".join(lines) + "\n"
+    return "\n".join([*lines, *_ways(drawn, sum(isinstance(item, Line) for item in items))]) + "\n"
+
+
+def _ways(drawn: Overlay, count: int) -> Iterator[str]:
+    """Yield the ways as dotted and thick lines after all others, which Mermaid numbers from 0 on."""
+    numbers: dict[str, list[int]] = {}
+    for at, way in enumerate(drawn.ways, count):
+        yield f'    {way.start} {_ARROWS[way.kind]}|"{escaped(way.label)}"| {way.end}'
+        numbers.setdefault(way.kind, []).append(at)
+    for kind, several in numbers.items():
+        yield f"    linkStyle {','.join(map(str, several))} {_LOOKS[kind]}"
+    unasked = [name for name, marks in drawn.marks.items() if any(mark.kind == "unasked" for mark in marks)]
+    if unasked:
+        yield "    classDef unasked stroke:#cf222e,stroke-width:3px"
+        yield f"    class {','.join(unasked)} unasked"
+
+
+def _marks(marks: tuple[Mark, ...]) -> str:
+    return "".join(f", {escaped(mark.text)}" for mark in marks)
 
 
 def escaped(text: str, limit: int = LABEL_LIMIT) -> str:

@@ -8,8 +8,9 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import TYPE_CHECKING
 
-from quire.display.flowchart_layout import Chart, Placed, Route, layout
-from quire.display.flowchart_svg import route_path
+from quire.display.flowchart_layout import Chart, Placed, Route, Track, layout
+from quire.display.flowchart_marks import NO_OVERLAY, Overlay, on_nodes
+from quire.display.flowchart_svg import points_path, route_path
 from quire.plan.flowchart import MOST_NODES, Node, graph
 from quire.plan.flowchart_folds import fold_id
 
@@ -18,10 +19,14 @@ if TYPE_CHECKING:
     from quire.values import Value
 
 
-def chart_data(plan: Plan, most: int | None = MOST_NODES, opened: Collection[str] = ()) -> dict[str, Value]:
+def chart_data(
+    plan: Plan, most: int | None = MOST_NODES, opened: Collection[str] = (), overlay: Overlay = NO_OVERLAY
+) -> dict[str, Value]:
     """Return the chart of a plan. More than `most` nodes are folded; `opened` are the values of `fold` of those nodes
-    that are to be drawn with all they hold."""
-    chart = layout(graph(plan, most, opened))
+    that are to be drawn with all they hold. `overlay` has marks and ways by the paths of steps: a chart without any has
+    no `marks` and no `ways`."""
+    items = graph(plan, most, opened)
+    chart = layout(items, on_nodes(overlay, items, [path for path, _ in plan.steps()]))
     return {
         "width": _px(chart.width),
         "height": _px(chart.height),
@@ -39,6 +44,7 @@ def chart_data(plan: Plan, most: int | None = MOST_NODES, opened: Collection[str
             }
             for one in chart.boxes
         ],
+        **({"ways": [_way(track) for track in chart.tracks]} if chart.tracks else {}),
     }
 
 
@@ -54,6 +60,7 @@ def _node(placed: Placed) -> Value:
         "lines": [*placed.head, *placed.what],
         "titles": len(placed.head),
         **_box(placed),
+        **({"marks": [{"kind": kind, "text": line} for kind, line in placed.marks]} if placed.marks else {}),
         **({"fold": fold_id(item.path, item.until), "until": item.until, "steps": item.folds} if item.folds else {}),
     }
 
@@ -71,6 +78,18 @@ def _edge(route: Route) -> Value:
         "points": [[_px(x), _px(y)] for x, y in route.points],
         "route": route_path(route),
         "back": route.back,
+    }
+
+
+def _way(track: Track) -> Value:
+    return {
+        "kind": track.kind,
+        "from": track.start,
+        "to": track.end,
+        "label": track.label,
+        "label_at": [_px(track.at[0]), _px(track.at[1])],
+        "route": points_path(track.points),
+        "end": [_px(track.points[-1][0]), _px(track.points[-1][1])],
     }
 
 

@@ -12,6 +12,7 @@ from collections import Counter
 
 from msgspec import Struct, field
 
+from quire.display.flowchart_marks import NO_OVERLAY, Mark, Overlay, WayKind
 from quire.plan.flowchart import Close, Item, Lane, Line, Node, Open, shortened
 
 GAP = 52
@@ -27,6 +28,9 @@ _CHARACTER = 7.4
 _WRAP = 34
 _LABEL = 32
 _LANE = 36
+_BESIDE = 18
+"""Distance of a way from the nodes that it passes; `_APART` from another way."""
+_APART = 14
 
 
 class Placed(Struct):
@@ -39,6 +43,19 @@ class Placed(Struct):
     item: Node | Open
     head: list[str]
     what: list[str]
+    marks: list[tuple[str, str]] = field(default_factory=list)
+    """Lines of marks below the others, each with the kind of its mark."""
+
+
+class Track(Struct):
+    """The corners of a way beside the nodes, and the position of its label, which goes on to the right."""
+
+    kind: WayKind
+    start: str
+    end: str
+    points: list[tuple[float, float]]
+    label: str
+    at: tuple[float, float]
 
 
 class Route(Struct):
@@ -58,6 +75,7 @@ class Chart(Struct):
     boxes: list[Placed]
     nodes: list[Placed]
     routes: list[Route]
+    tracks: list[Track] = field(default_factory=list)
 
 
 def text_width(text: str) -> float:
@@ -75,14 +93,16 @@ class _Block(Struct):
     x: float = 0.0
     y: float = 0.0
     loops: bool = False
+    marks: tuple[Mark, ...] = ()
 
     @property
     def kind(self) -> str:
         return self.item.kind if isinstance(self.item, Open) else type(self.item).__name__.lower()
 
 
-def layout(items: tuple[Item, ...]) -> Chart:
-    root, lines = _tree(items)
+def layout(items: tuple[Item, ...], overlay: Overlay = NO_OVERLAY) -> Chart:
+    """Return the places of all parts. `overlay` has marks and ways by the names of nodes."""
+    root, lines = _tree(items, overlay)
     _measure(root)
     _place(root, root.width / 2 + PAD, PAD)
     blocks = list(_all(root))
@@ -102,16 +122,19 @@ def layout(items: tuple[Item, ...]) -> Chart:
         route.start, route.end = line.start, line.end
         routes.append(route)
     placed = [_placed(block) for block in blocks if block.kind in ("node", "box")]
+    tracks = _tracks(overlay, placed, [(one.x, one.y, one.y + one.height) for one in lanes.values()])
+    labels = (one.at[0] + text_width(one.label) + PAD for one in tracks)
     return Chart(
-        root.width + 2 * PAD,
+        max(root.width + 2 * PAD, *labels) if tracks else root.width + 2 * PAD,
         root.height + 2 * PAD,
         [one for one in placed if isinstance(one.item, Open)],
         [one for one in placed if isinstance(one.item, Node)],
         routes,
+        tracks,
     )
 
 
-def _tree(items: tuple[Item, ...]) -> tuple[_Block, list[Line]]:
+def _tree(items: tuple[Item, ...], overlay: Overlay) -> tuple[_Block, list[Line]]:
     root = _Block(Open("arm"))
     stack, lines = [root], []
     boxes: dict[str, _Block] = {}
@@ -128,6 +151,8 @@ def _tree(items: tuple[Item, ...]) -> tuple[_Block, list[Line]]:
                 boxes[item.name] = block
                 stack[-1].parts.append(block)
                 stack.append(block)
+            case Node():
+                stack[-1].parts.append(_Block(item, marks=overlay.marks.get(item.name, ())))
             case _:
                 stack[-1].parts.append(_Block(item))
     return root, lines
@@ -143,7 +168,7 @@ def _measure(block: _Block) -> None:
     if isinstance(item, Lane):
         block.width = _LANE
     elif isinstance(item, Node):
-        lines = [*_lines(item.head), *_lines(item.what)]
+        lines = [*_lines(item.head), *_lines(item.what), *(line for _, line in _marked(block.marks))]
         block.width = max(90.0, max(map(text_width, lines), default=0.0) + 28) + (36 if item.shape == "choice" else 16)
         block.height = LINE_HEIGHT * len(lines) + 20
     elif item.kind == "row":
@@ -191,7 +216,12 @@ def _placed(block: _Block) -> Placed:
     assert not isinstance(item, Lane)  # noqa: S101  # only nodes and boxes are placed
     if isinstance(item, Open):
         return Placed(block.x, block.y, block.width, block.height, item, _box_title(item), [])
-    return Placed(block.x, block.y, block.width, block.height, item, _lines(item.head), _lines(item.what))
+    head, what = _lines(item.head), _lines(item.what)
+    return Placed(block.x, block.y, block.width, block.height, item, head, what, _marked(block.marks))
+
+
+def _marked(marks: tuple[Mark, ...]) -> list[tuple[str, str]]:
+    return [(mark.kind, line) for mark in marks for line in _lines(mark.text)]
 
 
 def _lines(text: str) -> list[str]:
@@ -228,3 +258,23 @@ def _back(line: Line, start: _Block, end: _Block, box: _Block) -> Route:
     right = box.x + max((part.width for part in box.parts), default=0.0) / 2 + SIDE * 0.8
     points = [(start.x, start.y + start.height), (start.x, low), (right, low), (right, high), (end.x, high)]
     return Route([*points, (end.x, end.y)], _label(line.label), (right, (low + high) / 2 + 4), back=True)
+
+
+def _tracks(overlay: Overlay, placed: list[Placed], taken: list[tuple[float, float, float]]) -> list[Track]:
+    """Lead each way out of its node to the right, along everything that stands between, and in from the right. `taken`
+    are vertical lines that it must not lie upon: `x`, the upper and the lower end."""
+    nodes = {one.item.name: one for one in placed if isinstance(one.item, Node)}
+    found: list[Track] = []
+    for way in overlay.ways:
+        start, end = nodes[way.start], nodes[way.end]
+        # Ways that leave and enter the same node do not share a point: they would look like one.
+        out, into = start.y + start.height * 0.35, end.y + end.height * 0.65
+        high, low = min(out, into), max(out, into)
+        beside = [one for one in placed if one.y <= low and one.y + one.height >= high]
+        x = max(one.x + one.width / 2 for one in beside) + _BESIDE
+        while any(abs(x - at) < _APART and first <= low and last >= high for at, first, last in taken):
+            x += _APART
+        taken.append((x, high, low))
+        points = [(start.x + start.width / 2, out), (x, out), (x, into), (end.x + end.width / 2, into)]
+        found.append(Track(way.kind, way.start, way.end, points, _label(way.label), (x + 5, (out + into) / 2 + 4)))
+    return found

@@ -13,7 +13,8 @@ from collections.abc import Collection, Iterator
 from html import escape
 from typing import TYPE_CHECKING
 
-from quire.display.flowchart_layout import LINE_HEIGHT, PAD, TITLE, Chart, Placed, Route, layout
+from quire.display.flowchart_layout import LINE_HEIGHT, PAD, TITLE, Chart, Placed, Route, Track, layout
+from quire.display.flowchart_marks import NO_OVERLAY, Overlay, on_nodes
 from quire.plan.flowchart import Node, graph
 from quire.plan.flowchart_folds import fold_id
 
@@ -32,6 +33,8 @@ _COLOURS = {
     "end": ("#f6f8fa", _GREY),
     "fold": ("#f6f8fa", _GREY),
 }
+_MARKS = {"effect": "#9a6700", "asked": "#1a7f37", "unasked": "#cf222e", "outside": "#cf222e"}
+_WAYS = {"guard": ("#8250df", "2 3"), "flow": ("#cf222e", "9 4")}
 _HALO = 'paint-order="stroke" stroke="#ffffff" stroke-width="4" stroke-linejoin="round"'
 _DARK = """
   svg { color-scheme: light dark; }
@@ -51,15 +54,36 @@ _DARK = """
     .label, .title { stroke: #0d1117; }
   }
 """
+_DARK_OVERLAY = """
+  @media (prefers-color-scheme: dark) {
+    .mark { fill: #d29922; }
+    .mark.asked { fill: #3fb950; }
+    .mark.unasked, .mark.outside { fill: #ff7b72; }
+    .way.guard { stroke: #ab7df8; }
+    .way.flow { stroke: #ff7b72; }
+    .tip-guard, .way-label.guard { fill: #ab7df8; }
+    .tip-flow, .way-label.flow { fill: #ff7b72; }
+    .way-label { stroke: #0d1117; }
+  }
+"""
 
 
-def svg(plan: Plan, *, dark: bool = True, most: int | None = None, opened: Collection[str] = ()) -> str:
+def svg(
+    plan: Plan,
+    *,
+    dark: bool = True,
+    most: int | None = None,
+    opened: Collection[str] = (),
+    overlay: Overlay = NO_OVERLAY,
+) -> str:
     """Return the whole SVG file, with a final newline. `dark` adds the style of dark mode; `most` and `opened` are as
-    in `graph`."""
-    return "\n".join(_file(layout(graph(plan, most, opened)), plan.title, dark)) + "\n"
+    in `graph`; `overlay` has marks and ways by the paths of steps."""
+    items = graph(plan, most, opened)
+    drawn = on_nodes(overlay, items, [path for path, _ in plan.steps()])
+    return "\n".join(_file(layout(items, drawn), plan.title, dark, drawn != NO_OVERLAY)) + "\n"
 
 
-def _file(chart: Chart, title: str, dark: bool) -> Iterator[str]:
+def _file(chart: Chart, title: str, dark: bool, marked: bool) -> Iterator[str]:
     width, height = number(chart.width), number(chart.height)
     yield (
         f'<svg xmlns="http://www.w3.org/2000/svg" class="chart" width="{width}" height="{height}" '
@@ -68,11 +92,16 @@ def _file(chart: Chart, title: str, dark: bool) -> Iterator[str]:
     )
     yield f"<title>{printable(title)}</title>"
     if dark:
-        yield f"<style>{_DARK}</style>"
+        yield f"<style>{_DARK}{_DARK_OVERLAY if marked else ''}</style>"
     yield (
         '<defs><marker id="tip" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" markerHeight="7" orient="auto">'
         f'<path class="tip" fill="{_GREY}" d="M0 0 8 4 0 8z"/></marker></defs>'
     )
+    for way in dict.fromkeys(track.kind for track in chart.tracks):
+        yield (
+            f'<defs><marker id="tip-{way}" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" markerHeight="7" '
+            f'orient="auto"><path class="tip-{way}" fill="{_WAYS[way][0]}" d="M0 0 8 4 0 8z"/></marker></defs>'
+        )
     yield f'<rect class="paper" fill="#ffffff" width="{width}" height="{height}"/>'
     yield f'<g fill="{_GREY}" fill-opacity="0.06" stroke="#8c959f" stroke-dasharray="5 4">'
     for box in chart.boxes:
@@ -83,6 +112,8 @@ def _file(chart: Chart, title: str, dark: bool) -> Iterator[str]:
         kind = 'class="line back" stroke-dasharray="4 3"' if route.back else 'class="line"'
         yield f'<path {kind} marker-end="url(#tip)" d="{route_path(route)}"/>'
     yield "</g>"
+    for track in chart.tracks:
+        yield from _track(track)
     yield f'<g fill="{_GREY}" text-anchor="start" {_HALO}>'
     for box in chart.boxes:
         for at, line in enumerate(box.head):
@@ -96,7 +127,23 @@ def _file(chart: Chart, title: str, dark: bool) -> Iterator[str]:
     for label, (x, y) in dict.fromkeys((route.label, route.at) for route in chart.routes if route.label):
         yield f'<text class="label" x="{number(x)}" y="{number(y)}">{printable(label)}</text>'
     yield "</g>"
+    for track in chart.tracks:
+        colour = _WAYS[track.kind][0]
+        x, y = track.at
+        yield (
+            f'<text class="way-label {track.kind}" fill="{colour}" font-size="12" text-anchor="start" {_HALO} '
+            f'x="{number(x)}" y="{number(y)}">{printable(track.label)}</text>'
+        )
     yield "</svg>"
+
+
+def _track(track: Track) -> Iterator[str]:
+    colour, dashes = _WAYS[track.kind]
+    yield (
+        f'<path class="way {track.kind}" data-from="{track.start}" data-to="{track.end}" fill="none" '
+        f'stroke="{colour}" stroke-width="2" stroke-dasharray="{dashes}" marker-end="url(#tip-{track.kind})" '
+        f'd="{points_path(track.points)}"/>'
+    )
 
 
 def printable(text: str) -> str:
@@ -110,6 +157,7 @@ def _node(node: Placed) -> Iterator[str]:
     place = f' data-path="{printable(item.path)}"' if item.path else ""
     fold = f' data-fold="{printable(fold_id(item.path, item.until))}"' if item.folds else ""
     name = printable(f"{item.head} ({item.what})" if item.what else item.head)
+    name += "".join(f"; {printable(line)}" for _, line in node.marks)
     yield f'<g class="node {item.shape}" data-id="{item.name}"{place}{fold} role="img">'
     yield f"<title>{name}</title>"
     yield from _shape(node, item)
@@ -117,6 +165,10 @@ def _node(node: Placed) -> Iterator[str]:
         words = f' class="what" fill="{_GREY}"' if at >= len(node.head) else ""
         y = node.y + 10 + LINE_HEIGHT * at + 13
         yield f'<text{words} x="{number(node.x)}" y="{number(y)}">{printable(line)}</text>'
+    for at, (kind, line) in enumerate(node.marks, len(node.head) + len(node.what)):
+        y = node.y + 10 + LINE_HEIGHT * at + 13
+        look = f'class="mark {kind}" fill="{_MARKS[kind]}" font-size="12"'
+        yield f'<text {look} x="{number(node.x)}" y="{number(y)}">{printable(line)}</text>'
     yield "</g>"
 
 
@@ -149,7 +201,11 @@ def _shape(node: Placed, item: Node) -> Iterator[str]:
 
 def route_path(route: Route) -> str:
     """Return the path of a line: straight if both ends are above or beside each other, otherwise a curve."""
-    (x, y), *rest = route.points
+    return points_path(route.points)
+
+
+def points_path(points: list[tuple[float, float]]) -> str:
+    (x, y), *rest = points
     parts = [f"M{number(x)} {number(y)}"]
     for to_x, to_y in rest:
         if (to_x, to_y) == (x, y):

@@ -18,7 +18,7 @@ from quire.plan.thread import Thread
 from quire.wording import pluralize
 
 if TYPE_CHECKING:
-    from quire.plan.envelope import CapabilityEnvelope
+    from quire.plan.envelope import CapabilityEnvelope, Need
     from quire.values import Value
 
 
@@ -205,17 +205,18 @@ def _step_data(step: Step) -> Value:
 _NOTHING = Range()
 
 
-def foreseen_lines(bounds: PlanBounds, envelope: CapabilityEnvelope) -> Iterator[str]:
-    """Yield bounds and envelope for people. Threads are mentioned only for a document that can start some."""
-    said = [one for one in COUNTED if one != "threads" or bounds.threads != _NOTHING]
-    lines = table([(one.replace("_", " "), str(getattr(bounds, one))) for one in said])
-    if bounds.unknown:
-        lines.append(one_line(f"{', '.join(bounds.unknown)}: not found, so it can be anything"))
-    yield from paragraph("bounds", lines)
-    needs = [one_line(f"{need.capability} ({_step_count(need.steps)})") for need in envelope.needs] or ["nothing"]
+def envelope_lines(envelope: CapabilityEnvelope) -> Iterator[str]:
+    """Yield the capabilities of an envelope for people."""
+    needs = [one_line(_need_text(need)) for need in envelope.needs] or ["nothing"]
     if envelope.unknown:
         needs.append(one_line(f"and what {', '.join(envelope.unknown)} needs, which is not known here"))
     yield from paragraph("envelope (what it has to be allowed, at most)", needs)
+
+
+def _need_text(need: Need) -> str:
+    """Return a capability with its steps, the class of its effect, and how far it goes: `… (step 6; write) path=a`."""
+    details = f" {' '.join(need.details)}" if need.details else ""
+    return f"{need.capability} ({_step_count(need.steps)}; {need.effect}){details}"
 
 
 def foreseen_data(bounds: PlanBounds, envelope: CapabilityEnvelope) -> dict[str, Value]:

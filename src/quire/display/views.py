@@ -66,7 +66,8 @@ class QuietView:
         pass
 
     def show(self, event: Event) -> None:
-        pass
+        if event.type == "bound_broken" and not event.replayed:
+            self.say(warning_line(event))
 
     def say(self, line: str) -> None:
         # The reader of stderr may be gone; that does not stop the run.
@@ -104,7 +105,7 @@ class PlainView(QuietView):
         if event.replayed:
             return
         step = self._progress.steps.get(event.path)
-        if event.type == "warning":
+        if event.type in ("warning", "bound_broken"):
             self.say(warning_line(event))
         elif event.type == "fan_item" and event.data.get("state") == "failed":
             which = event.data.get("name", event.data.get("index", ""))
@@ -215,7 +216,8 @@ class PlainView(QuietView):
 
 def warning_line(event: Event) -> str:
     where = f"{place(event.way)}: " if event.way else ""
-    return f"warning: {where}{one_line(str(event.data.get('message', '')))}"
+    what = "bound broken" if event.type == "bound_broken" else "warning"
+    return f"{what}: {where}{one_line(str(event.data.get('message', '')))}"
 
 
 class JsonLines(QuietView):

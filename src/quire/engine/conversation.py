@@ -10,14 +10,11 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from msgspec import Struct
 
+from quire.engine.premises import MOST_CALLS
 from quire.errors import StepFailed
 
 if TYPE_CHECKING:
     from quire.values import Value
-
-MOST_CALLS = 200
-"""The number of tool calls of one turn that are made; a model that wants more at once is told so."""
-
 
 CUT_OFF = "the reply was cut off: it reached the longest that the model may write"
 REPEATED = "the reply was stopped: the model repeated itself"

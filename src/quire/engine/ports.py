@@ -6,6 +6,7 @@ The code that builds a drive chooses the adapters behind them.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
@@ -33,17 +34,8 @@ if TYPE_CHECKING:
     from quire.engine.reused_replies import EarlierReplies
     from quire.values import Value
 
-LONGEST_REPLY = 4096
-"""Tokens that one reply may have if the call does not set fewer, and that are reserved for it."""
-
-MAX_REPLY_CHARACTERS = 4_000_000
-"""A longer reply means that the server is broken."""
-
 LONGEST_ERROR = 8_000
 """Characters of an error message that are recorded and sent to a model. It may quote texts of any length."""
-
-MAX_PROMPT_CHARACTERS = 8_000_000
-"""About two million tokens: more than models read. A longer call is not made, so nothing is paid for it."""
 
 
 def smallest(*limits: int | None) -> int | None:
@@ -64,6 +56,11 @@ class ModelCall:
     closing: Mapping[str, Value] | None = None
     """As in `ModelRequest`; a model that cannot force it simply answers."""
     max_tokens: int | None = None
+    """The longest reply."""
+    usual_tokens: bool = False
+    """True if `max_tokens` is only `[runs] reply_tokens`: then `max_tokens` of a tier holds instead."""
+    left_tokens: int | None = None
+    """Tokens that a thread has left, which nothing raises."""
     temperature: float | None = None
     """None, here and below, for that of the service."""
     reasoning: str = ""
@@ -80,6 +77,8 @@ class ModelCall:
     """Called with (seconds, reason) for each wait before the call is made again."""
     on_wait: Callable[[str], None] | None = field(default=None, compare=False)
     """Called with the reason if the call waits for others because of a limit."""
+    untimed: Callable[[], AbstractContextManager[None]] = field(default=nullcontext, compare=False)
+    """The context in which a call waits for others: that is not time of its own."""
 
 
 class ModelReply(Struct, frozen=True):
@@ -163,6 +162,23 @@ class Tools(Protocol):
 
     async def prompt(self, server: str, name: str) -> str:
         """Return the text of a prompt that a server offers. Raises `StepFailed` or `Denied`."""
+        ...
+
+
+class LaunchedRuns(Protocol):
+    """Runs that calls of tools launch, by the id of the effect."""
+
+    async def budget_of(self, effect_id: str) -> float | None:
+        """Return the budget of a run that was launched before a crash; None if there is none yet."""
+        ...
+
+    def allot(self, effect_id: str, dollars: float, *, strictly: bool) -> None:
+        """Set the budget of the run that is launched next. A run whose price is not known is launched without it unless
+        it holds strictly."""
+        ...
+
+    async def spent(self, effect_id: str) -> Usage | None:
+        """Return the cost of a run that has ended; None if it may spend more by itself."""
         ...
 
 
@@ -304,5 +320,6 @@ class Ports(Struct, frozen=True):
     clock: Clock
     other_model: Callable[[str], Model] | None = None
     """Opens the model that an agent's profile names."""
+    launched_runs: LaunchedRuns | None = None
     earlier: EarlierReplies | None = None
     """Replies of another run that are taken where the model would be asked the same."""

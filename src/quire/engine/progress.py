@@ -134,7 +134,7 @@ class Progress(Struct):
                 self.named[str(event.live["name"])] = str(event.live["value"])
             case "store":
                 self.stores[str(event.live["name"])] = event.live["value"]
-            case "warning":
+            case "warning" | "bound_broken":
                 self.warnings.append((event.way, str(event.data.get("message", ""))))
             case "thread_started" | "thread_ended" | "tools_offered" | "hook_action" | "tool_called" | "tool_told":
                 self._thread(event)

@@ -9,9 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-PURE_WORK = 100_000_000
-"""Units that a run may use by default: 10 to 30 seconds."""
-
 UNITS_BETWEEN_CHECKS = 100_000
 """About 10 milliseconds: the time that the event loop waits for its turn."""
 

@@ -132,8 +132,8 @@ class ModelRequest(Struct, frozen=True, gc=False):
 class ToolRequest(Struct, gc=False):
     """One tool call. The answer is the tool's result.
 
-    `form`, `grants`, `declared`, `limits` and `reads_only` are not hashed: the document's format determines the form,
-    and the others are evaluated again on each drive.
+    `form`, `grants`, `declared`, `limits`, `reads_only` and `money` are not hashed: the document's format determines
+    the form, and the others are evaluated again on each drive.
     """
 
     path: str
@@ -155,6 +155,8 @@ class ToolRequest(Struct, gc=False):
     output of a command decoded, that of a server as text)."""
     reads_only: bool = False
     """If true, the call is refused unless the tool only reads."""
+    money: Money | None = None
+    """The purse of the thread, for a call that launches a run; None if money is not counted."""
 
     def content(self) -> Value:
         content: dict[str, Value] = {
@@ -239,6 +241,9 @@ class WorkCheck(Struct, frozen=True):
 
 BREAK = "/break"
 """The last segment of a boundary's path."""
+
+UNCERTAIN = "/uncertain"
+"""The last segment of the path of the question whether a tool may be called again."""
 
 
 class Boundary(Struct, gc=False):

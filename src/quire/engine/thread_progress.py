@@ -113,7 +113,7 @@ def path_order(path: str) -> tuple[tuple[str, int], ...]:
 
 def call_number(path: str, turn: str) -> int | None:
     """Return the number of the call in its turn that a path belongs to, or None."""
-    if path == f"{turn}/return":
+    if path == f"{turn}/return" or path.startswith(f"{turn}/return["):
         return -1
     found = _CALL.match(path, len(turn))
     return int(found[1]) if found else None

@@ -207,6 +207,8 @@ class Read(Struct, frozen=True):
 
 def reads(expression: Expression) -> tuple[Read, ...]:
     """Return all reads in the order of the text. Lambda parameters are not reads."""
+    if isinstance(expression.root, Path):
+        return (Read(expression.root.segments, expression.root.span),)
     found: list[Read] = []
     stack: list[tuple[Node, frozenset[str]]] = [(expression.root, frozenset())]
     while stack:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import TYPE_CHECKING
 
-from quire.diagnostics import Edit, Fix
+from quire.diagnostics import Fix, replacing
 
 if TYPE_CHECKING:
     from quire.source import Span
@@ -19,10 +19,10 @@ _NEAR = 0.75
 _SEPARATORS = str.maketrans("-", "_", " ")
 
 
-def word_fix(written: str, known: Collection[str], span: Span) -> Fix:
-    """Return the edit that replaces a misspelled word of a format; empty if there is no certain one."""
+def word_fix(written: str, known: Collection[str], span: Span) -> Fix | None:
+    """Return the edit that replaces a misspelled word of a format; None if there is no certain one."""
     if not _SHORTEST <= len(written) <= _LONGEST:
-        return ()
+        return None
     meant: dict[str, list[str]] = {}
     for one in known:
         if len(one) <= _LONGEST:
@@ -30,8 +30,8 @@ def word_fix(written: str, known: Collection[str], span: Span) -> Fix:
     folded = _folded(written)
     near = [folded] if folded in meant else _near_names(folded, meant)
     if len(near) != 1 or len(meant[near[0]]) != 1 or _digits(folded) != _digits(near[0]):
-        return ()
-    return (Edit(span, written, meant[near[0]][0]),) if _one_slip(folded, near[0]) else ()
+        return None
+    return replacing(span, written, meant[near[0]][0]) if _one_slip(folded, near[0]) else None
 
 
 def _near_names(name: str, known: Collection[str]) -> list[str]:
@@ -40,11 +40,11 @@ def _near_names(name: str, known: Collection[str]) -> list[str]:
     return difflib.get_close_matches(name, list(known), n=2, cutoff=_NEAR)
 
 
-def name_fix(written: str, known: Collection[str], span: Span) -> Fix:
+def name_fix(written: str, known: Collection[str], span: Span) -> Fix | None:
     """Do the same for names that the author has chosen: a plural is not a misspelling."""
     fix = word_fix(written, known, span)
-    is_plural = any({f"{edit.old}s", f"{edit.new}s"} & {edit.old, edit.new} for edit in fix)
-    return () if is_plural else fix
+    is_plural = fix and any({f"{edit.old}s", f"{edit.new}s"} & {edit.old, edit.new} for edit in fix.edits)
+    return None if is_plural else fix
 
 
 def _folded(name: str) -> str:

@@ -15,12 +15,15 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from quire import formats
-from quire.diagnostics import Diagnostic
+from quire.diagnostics import Diagnostic, Severity
 from quire.library.collect import has_file_beside
 from quire.source import Source, real_path
 
 if TYPE_CHECKING:
+    from quire.diagnostics import Code
     from quire.formats.pipeline.syntax import ParseResult, PipelineFile
+    from quire.formats.suppressions.allows import Hidden
+    from quire.library.proven_findings import ProvenFindings
     from quire.library.snapshot import Snapshot
     from quire.workspace.locate import Workspace
     from quire.workspace.settings import Settings
@@ -28,7 +31,12 @@ if TYPE_CHECKING:
 _CALL = re.compile(r"""@tool\(\s*["']?(?:quire|python)\b|@model\(""")
 """Matches playbooks that call another document, a built-in tool or a Python tool, or that ask for a model."""
 
+_REACHES_OUT = re.compile(r"@tool\(|@prompt\(|@model\(|\b(?:sk|ghp|gho|xox[bp]|AKIA|AIza)[-_A-Z0-9]|-----BEGIN ")
+"""Matches playbooks that call a tool, fetch a prompt, choose a model, or seem to hold a key."""
+
 _PROMPT_FILE = "@prompt(file:"
+_ALLOW = "quire:"
+"""The word of comments that hide findings."""
 
 
 def is_alone(source: Source) -> bool:
@@ -48,9 +56,52 @@ class DocumentCheck:
         self._libraries: dict[Path, Snapshot] = {}
         self._workspaces: dict[Path, Path | None] = {}
         """By the folder of a document; None for one on the user's shelf."""
+        self._rules: dict[int, ProvenFindings] = {}
+        """By the identity of the library, which lives as long as this."""
 
-    def of(self, source: Source) -> tuple[Diagnostic, ...]:
-        """Return all findings about a document of any format."""
+    def of(self, source: Source, hidden: list[Hidden] | None = None) -> tuple[Diagnostic, ...]:
+        """Return all findings about a document of any format. Those that its comments hide are added to `hidden`."""
+        found = self._all(source)
+        if _ALLOW not in source.text:
+            return found
+        from quire.formats.suppressions.allows import applied
+        from quire.library.codes import all_codes
+
+        result = applied(source, found, all_codes, self._was_searched)
+        if hidden is not None:
+            hidden += result.hidden
+        return result.diagnostics
+
+    def _was_searched(self, code: Code) -> bool:
+        """Tell whether findings of a code would have been found. Without imports nothing is known of Python tools."""
+        return self._imports and (self._portable or code.portable)
+
+    def _all(self, source: Source) -> tuple[Diagnostic, ...]:
+        """Return all findings about a document before its comments are applied. The rules of the analysis are for
+        documents that can run."""
+        found = self._written(source)
+        if any(one.severity is Severity.ERROR for one in found):
+            return found
+        proven = self._proven(source)
+        return tuple(sorted((*found, *proven), key=lambda one: one.span.start)) if proven else found
+
+    def _proven(self, source: Source) -> tuple[Diagnostic, ...]:
+        """Return what the rules of the analysis find. Most playbooks only ask a model and people, which is nothing that
+        the rules look at: those are not worth the time to load them."""
+        format = formats.format_of(source)
+        if format not in ("playbook", "directive", "pipeline") or (
+            format == "playbook" and not _REACHES_OUT.search(source.text)
+        ):
+            return ()
+        from quire.library.proven_findings import ProvenFindings
+
+        library = self._around(source)
+        if id(library) not in self._rules:
+            self._rules[id(library)] = ProvenFindings(_readable_settings(library))
+        return self._rules[id(library)].of(source)
+
+    def _written(self, source: Source) -> tuple[Diagnostic, ...]:
+        """Return what the rules of the format find."""
         match formats.format_of(source):
             case "directive":
                 found = self.directive(source)
@@ -116,7 +167,7 @@ class DocumentCheck:
         """Return the library of the workspace that a run of a playbook or a pipeline would have."""
         folder = Path(source.name).parent
         if folder not in self._workspaces:
-            self._workspaces[folder] = None if _is_on_shelf(source) else _workspace(folder).folder
+            self._workspaces[folder] = None if _is_on_shelf(source) else workspace_of(folder).folder
         workspace = self._workspaces[folder]
         return self._shelf if workspace is None else self._library(workspace)
 
@@ -154,6 +205,17 @@ def _is_on_shelf(source: Source) -> bool:
     from quire.workspace.locate import is_on_shelf, user_space
 
     return is_on_shelf(source.name, user_space())
+
+
+def _readable_settings(library: Snapshot) -> Settings | None:
+    """Return the settings; None if they cannot be read. Documents that need them are refused for that already, and the
+    others are judged without them."""
+    from quire.errors import BadConfiguration
+
+    try:
+        return library.settings
+    except BadConfiguration:
+        return None
 
 
 def _settings(folder: Path) -> Settings:
@@ -229,7 +291,7 @@ def _refused_headers(reading: ParseResult) -> list[Diagnostic]:
     return found
 
 
-def _workspace(folder: Path) -> Workspace:
+def workspace_of(folder: Path) -> Workspace:
     """Return the workspace that a run of a document of the folder would have. If no folder around it is marked, that is
     the current folder."""
     from quire.workspace.locate import find_workspace

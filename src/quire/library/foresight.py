@@ -6,37 +6,42 @@ Only the workspace is read; no server is asked, so a tool of a server is known b
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from fnmatch import fnmatchcase
+from collections.abc import Iterator, Mapping
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from quire.engine.interpreter.environment import MAX_TURNS
-from quire.errors import BadConfiguration, BadInputs, CannotStart
-from quire.library.document import load
+from quire.errors import BadConfiguration, BadInputs, CannotStart, QuireError
 from quire.library.library import Library
-from quire.plan.bounds import Allowance, PlanBounds, bounds
-from quire.plan.envelope import CapabilityEnvelope, called_documents, envelope
-from quire.tools.builtin import NAMES, SPECS
-from quire.trust.capabilities import canonical, capability, grant_for, mcp_tool, python_tool
+from quire.source import Source, real_path
 from quire.workspace.configuration import load_settings
 from quire.workspace.locate import find_workspace
-from quire.workspace.mcp_config import BUILT_IN, PYTHON
 from quire.workspace.settings import AgentSettings, Settings
 
 if TYPE_CHECKING:
+    from quire.analysis.proof import Proof
+    from quire.library.capability_words import Words
+    from quire.library.proof_world import WorkspaceWorld
+    from quire.library.snapshot import Snapshot
+    from quire.plan.bounds import PlanBounds
+    from quire.plan.envelope import CapabilityEnvelope
     from quire.plan.nodes import Plan
     from quire.plan.pipeline_work import Agent
+    from quire.plan.thread import Hook
+    from quire.values import Value
 
 
 class Foresight:
     """Bounds and permissions of plans in one workspace, whose documents are read once. Without settings, because they
     are broken, nothing of the workspace counts."""
 
-    def __init__(self, settings: Settings | None) -> None:
+    def __init__(self, settings: Settings | None, documents: Mapping[str, Plan] | None = None) -> None:
+        """`documents` are the callees of a run, which are then not looked up."""
         self._settings = settings
+        self._callees = documents
         self._profiles = {"default": AgentSettings(), **(settings.agents if settings else {})}
+        self._read_directives: dict[str, Plan | None] = {}
+        self._worlds: dict[str, WorkspaceWorld] = {}
 
     @classmethod
     def here(cls, file: str) -> Foresight:
@@ -50,15 +55,142 @@ class Foresight:
         """Return the bounds and the envelope of a plan. `name` is its file, by which the settings know a playbook."""
         return self.bounds(plan, name), self.envelope(plan, name)
 
-    def bounds(self, plan: Plan, name: str = "") -> PlanBounds:
-        plan = self._with_tools(plan, name)
-        allowance = Allowance(turns=max(one.turns or MAX_TURNS for one in self._profiles.values()))
-        return bounds(plan, self._called(plan), self._tools_of, allowance)
+    def bounds(
+        self, plan: Plan, name: str = "", inputs: Mapping[str, Value] | None = None, *, is_rest: bool = False
+    ) -> PlanBounds:
+        """Return how often a plan calls models and tools, asks people and starts threads; with its inputs, if they are
+        known. `is_rest` tells that the plan has only the last steps of a document."""
+        from quire.plan.bounds import PlanBounds, Range
 
-    def envelope(self, plan: Plan, name: str = "") -> CapabilityEnvelope:
-        plan = self._with_tools(plan, name)
-        words = Words(self._settings.servers if self._settings else {})
-        return envelope(plan, words, self._called(plan), self._tools_of)
+        proof = self.proof(plan, name, inputs=inputs, is_rest=is_rest)
+        counts = {
+            kind: Range(bound.least, bound.most.as_number, bound.most.formula) for kind, bound in proof.bounds.items()
+        }
+        return PlanBounds(**counts, unknown=proof.unknown)
+
+    def envelope(self, plan: Plan, name: str = "", classes: Mapping[str, str] | None = None) -> CapabilityEnvelope:
+        """Return the envelope of a plan, with the directives that it calls. `classes` are classes of effects that are
+        known by capability, of tools that are not built in."""
+        from quire.plan.envelope import envelope
+
+        return envelope(self.whole(plan, name), self._words(classes or {}), self.called, self.tools_of)
+
+    def whole(self, plan: Plan, name: str = "") -> Plan:
+        """Return a plan with everything that it runs with: the tools of its steps, or what a directive inherits."""
+        if plan.format != "directive" or self._settings is None:
+            return self._with_tools(plan, name)
+        from quire.library.directive_plans import composed_plan
+
+        return composed_plan(plan, self._library.spaces, self._hooks)
+
+    @cached_property
+    def called(self) -> Mapping[str, Plan]:
+        """The documents that plans may call, directives included, by name. Each is read when it is first asked for."""
+        return CalledDocuments(self) if self._callees is None else self._callees
+
+    def directive(self, name: str) -> Plan | None:
+        """Return the directive of a name with what it inherits; None if there is none that can be read."""
+        from quire.library.callees import read_directive
+
+        try:
+            item = self._library.named_directive(name)
+            return None if item is None else self.whole(read_directive(Source.of(item.text, str(item.path))))
+        except QuireError:
+            return None
+
+    def directive_ids(self) -> tuple[str, ...] | None:
+        """Return the ids of all directives that a thread can find; None if the settings cannot be read."""
+        if self._settings is None:
+            return None
+        return tuple(entry.id for entry in self._library.spaces.entries("directive"))
+
+    def called_directive(self, item_id: str) -> Plan | None:
+        """Return a directive with what it inherits, read once; None if it cannot be read."""
+        if item_id not in self._read_directives:
+            self._read_directives[item_id] = self.directive(item_id)
+        return self._read_directives[item_id]
+
+    def runnable_documents(self) -> tuple[tuple[str, Plan], ...] | None:
+        """Return the pipelines and playbooks that a thread can run, by name; None if the settings cannot be read."""
+        if self._settings is None:
+            return None
+        playbooks = [(name, self._with_tools(plan, path)) for name, (plan, path) in _playbooks(self._library).items()]
+        return *self._library.plans().items(), *playbooks
+
+    def proof(
+        self,
+        plan: Plan,
+        name: str = "",
+        model: str = "",
+        inputs: Mapping[str, Value] | None = None,
+        *,
+        is_rest: bool = False,
+    ) -> Proof:
+        """Prove what a plan can cost, touch and pass on. `model` is the run's own, and `inputs` are those of a run,
+        where they are known. `is_rest` tells that the plan has only the last steps of a document."""
+        from quire.analysis.abstract_values import NULL
+        from quire.analysis.proof import earlier_value, given_values, prove
+
+        whole = self.whole(plan, name)
+        given = given_values(whole, inputs) if inputs is not None else None
+        return prove(whole, self.world(model), given, earlier_value() if is_rest else NULL)
+
+    def world(self, model: str = "") -> WorkspaceWorld:
+        """Return the workspace as the analysis needs it, read once for each model."""
+        from quire.library.proof_world import WorkspaceWorld
+
+        if model not in self._worlds:
+            self._worlds[model] = WorkspaceWorld(self, self._settings, model)
+        return self._worlds[model]
+
+    @cached_property
+    def words(self) -> Words:
+        """The capabilities behind names in this workspace."""
+        return self._words({})
+
+    def registered(self, source: Source) -> list[Plan]:
+        """Return the pipelines of a registered file as they are called; none if the file is not registered."""
+        if self._settings is None:
+            return []
+        here = real_path(Path(source.name))
+        return [
+            one.plan
+            for one in self._library.registry().pipelines.values()
+            if one.source.text == source.text and real_path(Path(one.source.name)) == here
+        ]
+
+    def source_of(self, name: str) -> Source | None:
+        """Return the text of a callee, to show places in it; None if it is not found."""
+        if self._settings is None:
+            return None
+        try:
+            found = self._library.find(name, ("pipeline", "playbook"))
+            if found is not None:
+                return found.source
+            item = self._library.named_directive(name)
+            return Source.of(item.text, str(item.path)) if item else None
+        except QuireError:
+            return None
+
+    def _words(self, classes: Mapping[str, str]) -> Words:
+        from quire.library.capability_words import Words
+        from quire.trust.risk import project_risk
+
+        if self._settings is None:
+            return Words({})
+        return Words(self._settings.servers, project_risk(self._settings.workspace.folder), classes)
+
+    @cached_property
+    def _library(self) -> Snapshot:
+        if self._settings is None:
+            raise BadConfiguration("the settings cannot be read, so there are no documents")
+        return Library(self._settings).snapshot()
+
+    @cached_property
+    def _hooks(self) -> tuple[Hook, ...]:
+        from quire.library.directive_plans import project_hooks
+
+        return project_hooks(self._settings) if self._settings else ()
 
     def _with_tools(self, plan: Plan, name: str) -> Plan:
         """Return a playbook with the tools that its steps may use. A run that has started has them already."""
@@ -71,66 +203,60 @@ class Foresight:
         except BadInputs:
             return plan
 
-    def _called(self, plan: Plan) -> Mapping[str, Plan]:
-        """Return the documents that a plan may call; none for a plan that calls none, which is quick."""
-        return self._documents if any(called_documents(step) for _, step in plan.steps()) else {}
-
     @cached_property
     def _documents(self) -> Mapping[str, Plan]:
         if self._settings is None:
             return {}
-        return {
-            name: self._with_tools(plan, path) for name, (plan, path) in _documents(Library(self._settings)).items()
-        }
+        return {name: self._with_tools(plan, path) for name, (plan, path) in _documents(self._library).items()}
 
-    def _tools_of(self, agent: Agent) -> tuple[str, ...]:
+    def tools_of(self, agent: Agent) -> tuple[str, ...]:
+        """Return the tools that an agent may use: those of its profile, narrowed by its step."""
         from quire.engine.interpreter.pipeline.agent import narrowed_tools
 
         profile = self._profiles.get(agent.identity or "default", AgentSettings())
         return profile.tools if agent.tools is None else narrowed_tools(agent.tools, profile.tools)
 
 
+class CalledDocuments(Mapping[str, "Plan"]):
+    """The documents of a workspace by the names that callers use: registered pipelines, playbooks, then directives."""
+
+    def __init__(self, foresight: Foresight) -> None:
+        self._foresight = foresight
+        self._directives: dict[str, Plan | None] = {}
+
+    def __getitem__(self, name: str) -> Plan:
+        documents = self._foresight._documents
+        if name in documents:
+            return documents[name]
+        if name not in self._directives:
+            self._directives[name] = self._foresight.called_directive(name)
+        found = self._directives[name]
+        if found is None:
+            raise KeyError(name)
+        return found
+
+    def __iter__(self) -> Iterator[str]:
+        yield from self._foresight._documents
+        yield from (name for name, plan in self._directives.items() if plan is not None)
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+
 def _documents(library: Library) -> dict[str, tuple[Plan, str]]:
-    """Return registered pipelines, and readable playbooks with their files. Directives are left out, because they are
-    composed when they run."""
+    """Return registered pipelines, and readable playbooks with their files."""
+    return _playbooks(library) | {name: (plan, "") for name, plan in library.plans().items()}
+
+
+def _playbooks(library: Library) -> dict[str, tuple[Plan, str]]:
+    from quire.library.document import load
+
     found: dict[str, tuple[Plan, str]] = {}
-    playbooks = library.playbooks().paths
-    for name, path in playbooks.items():
+    for name, path in library.playbooks().paths.items():
         try:
             plan = load(path).plan
         except CannotStart:
             continue
         if plan is not None:
             found[name] = found[name.rpartition("/")[2]] = plan, str(path)
-    return found | {name: (plan, "") for name, plan in library.plans().items()}
-
-
-class Words:
-    """The capability behind each name: the `Vocabulary` of a workspace with these servers."""
-
-    def __init__(self, servers: Mapping[str, object]) -> None:
-        self._servers = servers
-
-    def tool(self, connection: str, name: str) -> tuple[str, ...]:
-        if connection not in ("", BUILT_IN):
-            identity = python_tool(name) if connection == PYTHON else mcp_tool(connection, name)
-            return (capability("execute", "tool", identity),)
-        if "*" in name and not connection:
-            fitting = [spec.id for one, spec in SPECS.items() if fnmatchcase(one, name)]
-            return tuple(capability("execute", "tool", one) for one in fitting) or (grant_for(self._id(name)),)
-        return (capability("execute", "tool", self._id(name)),)
-
-    def prompt(self, where: str) -> str:
-        server, _, name = where.partition("/")
-        return capability("fetch", "prompt", mcp_tool(server, name))
-
-    def _id(self, name: str) -> str:
-        if canonical(name) in NAMES:
-            return canonical(name)
-        for mark in ("__", "/"):
-            server, found, tool = name.partition(mark)
-            if found and tool and server == PYTHON:
-                return python_tool(tool)
-            if found and tool and server in self._servers:
-                return f"{mcp_tool(server, '')}{tool}" if tool == "*" else mcp_tool(server, tool)
-        return name
+    return found

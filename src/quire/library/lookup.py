@@ -167,8 +167,9 @@ class SignableFile(Struct, frozen=True):
     """True only if the user typed its whole name: also false for a file that a glob matched."""
 
 
-def find_signables(arguments: Sequence[str]) -> tuple[list[SignableFile], list[str]]:
-    """Return the files, each once and in the order of the arguments, and a line for every argument without any."""
+def find_signables(arguments: Sequence[str], *, locks: bool = False) -> tuple[list[SignableFile], list[str]]:
+    """Return the files, each once and in the order of the arguments, and a line for every argument without any. With
+    `locks` the lock in a folder is one of its files."""
     from quire.library.collect import collect
 
     found: dict[Path, SignableFile] = {}
@@ -176,7 +177,7 @@ def find_signables(arguments: Sequence[str]) -> tuple[list[SignableFile], list[s
     for argument in arguments:
         folder = Path(argument)
         if os.path.isdir(folder):  # noqa: PTH112  # a name that is too long: False, not an exception
-            here = _in_folder(folder)
+            here = _in_folder(folder, locks)
             problems += [] if here else [f"{argument} holds nothing that can be signed"]
         else:
             wanted, wrong = collect([argument])
@@ -196,10 +197,13 @@ def _missing(path: Path) -> str:
     return str(with_near_file(Unreadable(path, "does not exist")))
 
 
-def _in_folder(folder: Path) -> list[SignableFile]:
+def _in_folder(folder: Path, locks: bool) -> list[SignableFile]:
     from quire.library.collect import collect
+    from quire.plan.vocabulary import LOCK_FILE
 
     files = list(_items(folder))
+    if locks and (folder / LOCK_FILE).is_file():
+        files.append(folder / LOCK_FILE)
     if not _in_ai(folder):
         files += [one.path for one in collect([str(folder)])[0]]
     return _signables(files, named=False)[0]

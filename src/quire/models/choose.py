@@ -14,13 +14,13 @@ from urllib.parse import urlsplit
 
 from msgspec import Struct, field
 
+from quire.engine.premises import TIMEOUT
 from quire.errors import NoModel
 
 if TYPE_CHECKING:
-    from quire.values import Value
+    import datetime
 
-TIMEOUT = 120.0
-"""Seconds in which a service must send something, unless configured otherwise."""
+    from quire.values import Value
 
 
 class ProviderSettings(Struct, frozen=True):
@@ -69,6 +69,10 @@ class Price(Struct, frozen=True):
 
     input: float
     output: float
+    source: str = ""
+    """Where the user has it from, such as a contract."""
+    date: datetime.date | None = None
+    """The day on which the user last looked at it."""
 
 
 class ModelSettings(Struct, frozen=True):
@@ -97,6 +101,12 @@ class ModelSettings(Struct, frozen=True):
         at_once = any(one.at_once is not None for one in self.tier_settings.values())
         return bool(self.limits or self.folder_limits or self.agent_limits or at_once)
 
+    @property
+    def longest_timeout(self) -> float:
+        """Return the longest silence of any service, where an agent sets no other."""
+        own = [one.timeout for one in self.providers.values()] + [one.timeout for one in self.tier_settings.values()]
+        return max([self.timeout, *(one for one in own if one is not None)])
+
     def settings_of(self, tier: str) -> CallSettings:
         """Return the settings of a tier; none for other names."""
         return self.tier_settings.get(tier, NO_SETTINGS)
@@ -108,7 +118,6 @@ def price_key(spec: str, settings: ModelSettings) -> str:
 
 
 CHARACTERS_A_TOKEN = 3
-MILLION = 1_000_000
 
 
 PORT = 11434
@@ -128,6 +137,12 @@ def ollama_url(environ: Mapping[str, str]) -> str:
     name = parts.hostname if parts.hostname not in (None, "", "0.0.0.0", "::") else "127.0.0.1"  # noqa: S104
     shown = f"[{name}]" if name and ":" in name else name
     return f"{parts.scheme}://{shown}:{port or (443 if parts.scheme == 'https' else PORT)}"
+
+
+def is_ollama_cloud(name: str, environ: Mapping[str, str]) -> bool:
+    """Tell whether a model of Ollama runs in Ollama's cloud, which costs money, and not on a machine of the user."""
+    host = urlsplit(environ.get("OLLAMA_BASE_URL") or ollama_url(environ)).hostname or ""
+    return name.endswith("-cloud") or host == "ollama.com" or host.endswith(".ollama.com")
 
 
 def ollama_models(environ: Mapping[str, str], timeout: float = 0.3) -> tuple[str, ...]:

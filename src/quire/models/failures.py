@@ -16,8 +16,8 @@ from msgspec import Struct
 from pydantic import ValidationError
 from pydantic_ai import exceptions as pai
 
+from quire.engine.premises import TIMEOUT
 from quire.errors import ModelFailed
-from quire.models.choose import TIMEOUT
 from quire.models.http_limits import NotEvents, TooMuch, cause_of
 from quire.models.retry import TransportFailed
 from quire.trust.secrets import SHORTEST, Redactor, secrets_of

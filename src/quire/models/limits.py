@@ -13,9 +13,10 @@ from collections import deque
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from urllib.parse import urlsplit
 
-from quire.engine.ports import LONGEST_REPLY, Model, ModelCall, ModelReply, Priced
+from quire.engine.ports import Model, ModelCall, ModelReply, Priced
+from quire.engine.premises import REPLY_TOKENS
 from quire.models.choose import ModelSettings, ProviderLimits
-from quire.models.wrappers import estimated_tokens
+from quire.models.tokens import call_tokens_about
 
 MINUTE = 60.0
 PATIENCE = 2.0
@@ -271,13 +272,14 @@ class Limited:
         return self._model.name
 
     async def complete(self, call: ModelCall, on_delta: Callable[[str], None]) -> ModelReply:
-        read = estimated_tokens(call)
-        most = read + (call.max_tokens or LONGEST_REPLY)
+        read = call_tokens_about(call)
+        most = read + (call.max_tokens or REPLY_TOKENS)
         used = 0
         passed: list[Gate] = []
         try:
             for gate in self._gates_of(call):
-                await gate.enter(call.run, most, call.on_wait)
+                with call.untimed():
+                    await gate.enter(call.run, most, call.on_wait)
                 passed.append(gate)
             used = read
             reply = await self._model.complete(call, on_delta)

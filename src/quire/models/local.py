@@ -67,24 +67,22 @@ class LocalModel:
         if call.schema is not None and forcible(call.schema):
             shape = shaped(call.schema, texts=REPLY_TEXT)
             sampling = _sampling(FORCED_SAMPLING, call)
-            said = await self._force(messages, shape, call.max_tokens or FORCED_TOKENS, sampling, on_delta)
+            said = await self._force(messages, shape, _limit(call, FORCED_TOKENS), sampling, on_delta)
             self._check_whole(said)
         if not said.text:
-            request = {
-                "messages": messages,
-                "max_tokens": call.max_tokens or PROSE_TOKENS,
-                **_sampling(SAMPLING, call),
-            }
+            closing = _closing_tokens(call)
+            limit = _left(_limit(call, PROSE_TOKENS + closing), said) - closing
+            request = {"messages": messages, "max_tokens": max(1, limit), **_sampling(SAMPLING, call)}
             said = said.then(await self._say(request, on_delta))
         if call.closing is not None and not closes(said.text, call.closing):
-            said = await self._close(call.closing, messages, said, on_delta)
+            said = await self._close(call.closing, messages, said, _closing_tokens(call), on_delta)
         if not said.text.strip():
             raise ModelFailed(f"{self._name} answered nothing", kind="empty")
         return self._reply(said, said.text)
 
     async def _choose(self, call: ModelCall, on_delta: OnDelta) -> ModelReply:
         """Generate a tool call or the answer, by a forced choice between them."""
-        messages, limit = turns(call), call.max_tokens or FORCED_TOKENS
+        messages, limit = turns(call), _limit(call, FORCED_TOKENS)
         answer = call.schema if forcible(call.schema) else None
         raw = shown = ""
 
@@ -98,7 +96,7 @@ class LocalModel:
         said = _Said()
         for loose in (False, True):
             shape = choice(call.tools, answer, texts=REPLY_TEXT, loose=loose)
-            tried = await self._force(messages, shape, limit, _sampling(FORCED_SAMPLING, call), show)
+            tried = await self._force(messages, shape, _left(limit, said), _sampling(FORCED_SAMPLING, call), show)
             said = said.then(tried)
             if said.text:
                 break
@@ -121,7 +119,9 @@ class LocalModel:
             on_delta(text[len(shown) :])
         return self._reply(said, text)
 
-    async def _close(self, schema: Mapping[str, Value], messages: list[Turn], prose: _Said, on_delta: OnDelta) -> _Said:
+    async def _close(
+        self, schema: Mapping[str, Value], messages: list[Turn], prose: _Said, limit: int, on_delta: OnDelta
+    ) -> _Said:
         """Return the prose and the object after it; the prose alone if a grammar cannot express the schema."""
         gap = "\n" if prose.text.strip() else ""
         begun = [*messages, {"role": "assistant", "content": prose.text + gap}] if gap else messages
@@ -134,7 +134,7 @@ class LocalModel:
 
         try:
             shape = shaped(schema, texts=CLOSING_TEXT)
-            said = await self._force(begun, shape, OBJECT_TOKENS, {"temperature": 0}, object_delta)
+            said = await self._force(begun, shape, limit, {"temperature": 0}, object_delta)
         except ModelFailed:
             return prose
         if said.text:
@@ -190,6 +190,25 @@ class LocalModel:
         if use is not None:
             return ModelReply(text, self._name, usage, "tool_call", uses=(use,))
         return ModelReply(text, self._name, usage, said.finish)
+
+
+def _limit(call: ModelCall, usual: int) -> int:
+    """Return the longest reply. The usual length of all models is more than these write well."""
+    if call.max_tokens is None:
+        return usual
+    return min(call.max_tokens, usual) if call.usual_tokens and call.left_tokens is None else call.max_tokens
+
+
+def _closing_tokens(call: ModelCall) -> int:
+    """Return the tokens that are kept for the closing object: part of the longest reply, never in addition to it."""
+    if call.closing is None:
+        return 0
+    return OBJECT_TOKENS if call.max_tokens is None else min(OBJECT_TOKENS, max(1, call.max_tokens // 2))
+
+
+def _left(limit: int, said: _Said) -> int:
+    """Return the tokens that are left of a limit after a text that was dropped."""
+    return max(1, limit - said.written)
 
 
 def _sampling(usual: Mapping[str, object], call: ModelCall) -> Mapping[str, object]:

@@ -22,7 +22,14 @@ from typing import TYPE_CHECKING
 from urllib.parse import urldefrag, urlsplit
 
 from quire.errors import CannotStart
-from quire.models.choose import NO_SETTINGS, ModelSettings, ProviderSettings, ollama_url, price_key
+from quire.models.choose import (
+    NO_SETTINGS,
+    ModelSettings,
+    ProviderSettings,
+    is_ollama_cloud,
+    ollama_url,
+    price_key,
+)
 from quire.wording import did_you_mean, nearest
 
 if TYPE_CHECKING:
@@ -52,9 +59,10 @@ def open_model(spec: str, config: ModelSettings, environ: Mapping[str, str] = os
     price, settings = config.prices.get(price_key(spec, config)), config.settings_of(spec)
     if price is None and settings == NO_SETTINGS:
         return model
+    from quire.models.prices import own_rate
     from quire.models.wrappers import WithPrice, with_settings
 
-    return with_settings(model if price is None else WithPrice(model, price), settings)
+    return with_settings(model if price is None else WithPrice(model, own_rate(spec, price)), settings)
 
 
 def _open(spec: str, config: ModelSettings, environ: Mapping[str, str]) -> Model:
@@ -118,15 +126,13 @@ def _compatible(
 
 def _ollama(spec: str, name: str, config: ModelSettings, environ: Mapping[str, str]) -> Model:
     base = environ.get("OLLAMA_BASE_URL") or f"{ollama_url(environ)}/v1"
-    host = urlsplit(base).hostname or ""
-    cloud = name.endswith("-cloud") or host == "ollama.com" or host.endswith(".ollama.com")
     key = environ.get("OLLAMA_API_KEY", "")
     return _openai_client_model(
         spec,
         name,
         base,
         key,
-        free=not cloud,
+        free=not is_ollama_cloud(name, environ),
         timeout=config.timeout,
         no_key="set OLLAMA_API_KEY in the environment",
         absent="; is Ollama running there? (`ollama serve` starts it, OLLAMA_HOST says where it is)",

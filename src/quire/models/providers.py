@@ -9,6 +9,7 @@ import asyncio
 import warnings
 from collections.abc import AsyncGenerator, Callable, Iterable, Mapping
 from contextlib import aclosing
+from datetime import UTC, datetime
 from types import TracebackType
 from typing import Literal, TypeAlias
 
@@ -28,17 +29,19 @@ from pydantic_ai.messages import (
 from pydantic_ai.models import Model as ProviderModel
 from pydantic_ai.models import create_async_httpx2_client
 from pydantic_ai.settings import ModelSettings as RequestSettings
-from pydantic_ai.usage import RequestUsage
 
-from quire.engine.ports import LONGEST_REPLY, MAX_REPLY_CHARACTERS, ModelCall, ModelReply
+from quire.engine.ports import ModelCall, ModelReply
+from quire.engine.premises import MAX_REPLY_CHARACTERS, REPLY_TOKENS, TIMEOUT
 from quire.engine.records import Usage
 from quire.errors import ModelFailed
-from quire.models.choose import CHARACTERS_A_TOKEN, TIMEOUT
 from quire.models.failures import Service, failure_of, refuses_request
 from quire.models.grammar import forcible
 from quire.models.http_limits import Limits, limit_responses
 from quire.models.messages import Conversation
+from quire.models.price_list import listed_rate
+from quire.models.prices import Unpriced, dollars
 from quire.models.retry import TransportFailed
+from quire.models.tokens import call_tokens_at_most
 from quire.values import Value, clean, fingerprint
 
 CONNECT_SECONDS = 10.0
@@ -211,20 +214,16 @@ class HostedModel:
         raise failure
 
     def estimate(self, call: ModelCall) -> float | None:
-        """Estimate by the list price, at three characters a token: nearly all texts have fewer tokens than that."""
+        """Return the most that a call costs by the list price."""
         if self._price == "free":
             return 0.0
         if self._price != "listed":
             return None
-        said = [call.system, *(message.content for message in call.messages)]
-        offered = sum(len(tool.name) + len(tool.description) + len(str(tool.schema)) for tool in call.tools)
-        tokens = (sum(map(len, said)) + offered) // CHARACTERS_A_TOKEN + 1
-        usage = RequestUsage(input_tokens=tokens, output_tokens=call.max_tokens or LONGEST_REPLY)
-        model = self._model
-        expected = ModelResponse(
-            parts=[], usage=usage, model_name=model.model_name, provider_name=model.system, provider_url=model.base_url
-        )
-        return self._usage(expected).cost
+        model, today = self._model, datetime.now(UTC).date()
+        rate = listed_rate(self._name, model.model_name, model.system, self._service.url, today)
+        if isinstance(rate, Unpriced):
+            return None
+        return dollars(rate.cost(call_tokens_at_most(call), call.max_tokens or REPLY_TOKENS))
 
     def _seconds(self, call: ModelCall) -> float:
         return self._read_seconds if call.timeout is None else call.timeout

@@ -13,10 +13,8 @@ from collections.abc import Awaitable, Callable
 from msgspec.structs import replace
 
 from quire.engine.ports import Model, ModelCall, ModelReply, Priced
+from quire.engine.premises import BACKOFF, RETRY_WAIT
 from quire.errors import ModelFailed
-
-BACKOFF = (1.0, 2.0, 4.0, 8.0)
-LONGEST_WAIT = 60.0
 
 
 class TransportFailed(ModelFailed):
@@ -39,7 +37,7 @@ class Retrying:
         *,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
         backoff: tuple[float, ...] = BACKOFF,
-        longest: float = LONGEST_WAIT,
+        longest: float = RETRY_WAIT,
     ) -> None:
         self._model = model
         self._sleep = sleep

@@ -11,11 +11,14 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from quire.engine.ports import LONGEST_REPLY, Model, ModelCall, ModelReply, Priced, smallest
-from quire.models.choose import CHARACTERS_A_TOKEN, MILLION
+from quire.engine.ports import Model, ModelCall, ModelReply, Priced, smallest
+from quire.engine.premises import REPLY_TOKENS, longest_reply
+from quire.models.prices import dollars
+from quire.models.tokens import call_tokens_at_most
 
 if TYPE_CHECKING:
-    from quire.models.choose import CallSettings, Price
+    from quire.models.choose import CallSettings
+    from quire.models.prices import ModelRate
 
 
 def with_settings(model: Model, settings: CallSettings) -> Model:
@@ -23,13 +26,6 @@ def with_settings(model: Model, settings: CallSettings) -> Model:
     if not settings.as_value():
         return model
     return PricedWithSettings(model, settings) if isinstance(model, Priced) else WithSettings(model, settings)
-
-
-def estimated_tokens(call: ModelCall) -> int:
-    """Estimate the tokens that a call reads; the service counts them later."""
-    said = len(call.system) + sum(len(message.content) for message in call.messages)
-    offered = sum(len(tool.name) + len(tool.description) + len(str(tool.schema)) for tool in call.tools)
-    return (said + offered) // CHARACTERS_A_TOKEN + 1
 
 
 class WithSettings:
@@ -48,13 +44,23 @@ class WithSettings:
 
     def _set(self, call: ModelCall) -> ModelCall:
         own = self._settings
+        reasoning = call.reasoning or own.reasoning
         return with_fields(
             call,
             temperature=own.temperature if call.temperature is None else call.temperature,
-            max_tokens=smallest(call.max_tokens, own.max_tokens),
-            reasoning=call.reasoning or own.reasoning,
+            max_tokens=self._longest(call, reasoning),
+            usual_tokens=call.usual_tokens and own.max_tokens is None,
+            reasoning=reasoning,
             timeout=own.timeout if call.timeout is None else call.timeout,
         )
+
+    def _longest(self, call: ModelCall, reasoning: str) -> int | None:
+        if not call.usual_tokens:
+            return smallest(call.max_tokens, self._settings.max_tokens)
+        if self._settings.max_tokens is not None:
+            return smallest(self._settings.max_tokens, call.left_tokens)
+        thinks = "" if call.reasoning else reasoning
+        return smallest(longest_reply(call.max_tokens, None, thinks), call.left_tokens)
 
 
 class PricedWithSettings(WithSettings):
@@ -65,16 +71,16 @@ class PricedWithSettings(WithSettings):
 class WithPrice:
     """A model with a price set by the user: it is charged by its tokens, whatever a price list says."""
 
-    def __init__(self, model: Model, price: Price) -> None:
+    def __init__(self, model: Model, rate: ModelRate) -> None:
         self._model = model
-        self._price = price
+        self._rate = rate
 
     @property
     def name(self) -> str:
         return self._model.name
 
     def estimate(self, call: ModelCall) -> float | None:
-        return self._cost(estimated_tokens(call), call.max_tokens or LONGEST_REPLY)
+        return self._cost(call_tokens_at_most(call), call.max_tokens or REPLY_TOKENS)
 
     async def complete(self, call: ModelCall, on_delta: Callable[[str], None]) -> ModelReply:
         reply = await self._model.complete(call, on_delta)
@@ -84,4 +90,4 @@ class WithPrice:
         return replace(reply, usage=replace(usage, cost=cost))
 
     def _cost(self, read: int, written: int) -> float:
-        return (read * self._price.input + written * self._price.output) / MILLION
+        return dollars(self._rate.cost(read, written))

@@ -1,15 +1,17 @@
-"""Compute all permissions that a document can ever need, before it runs: one capability for each tool that it names.
+"""Compute all permissions that a document can ever need, before it runs: one capability for each tool that it names,
+with the hosts, paths and commands that the document writes out.
 
-The Plan does not know which capability belongs to a name; a `Vocabulary` does.
+The Plan does not know which capability belongs to a name, or how dangerous it is; a `Vocabulary` does.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Protocol, assert_never
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from typing import Protocol, TypeAlias, assert_never
 
 from msgspec import Struct
 
+from quire.plan.built_in_tools import ALIASES
 from quire.plan.nodes import (
     Plan,
     Step,
@@ -30,11 +32,15 @@ from quire.plan.pipeline_work import (
     Stop,
     Transform,
 )
-from quire.plan.thread import Thread
+from quire.plan.thread import Hook, Thread
+from quire.plan.tool_details import any_details, details_of
 from quire.plan.uses import OWN, OWN_TOOLS, step_tools
 
-if TYPE_CHECKING:
-    from quire.plan.bounds import ToolsOf
+ToolsOf: TypeAlias = Callable[[Agent], Collection[str] | None]
+"""Returns the tools that an agent may use, by name or pattern; None if that is not known."""
+
+_Needed: TypeAlias = "tuple[str, str, tuple[str, ...]]"
+"""A capability, the label of the step or hook that needs it, and the details that the document writes out."""
 
 
 class Vocabulary(Protocol):
@@ -51,6 +57,18 @@ class Vocabulary(Protocol):
         """Return the capability needed to fetch a prompt from a server."""
         ...
 
+    def hook(self, hook: Hook) -> tuple[str, ...]:
+        """Return the capabilities that the actions of a hook need."""
+        ...
+
+    def effect(self, capability: str) -> str:
+        """Return the class of a capability's effect: read, idempotent, write or unknown."""
+        ...
+
+    def tier(self, capability: str) -> str:
+        """Return the tier of risk of a capability; empty if it is in none."""
+        ...
+
 
 class Need(Struct, frozen=True):
     """A capability and the steps that need it.
@@ -60,6 +78,13 @@ class Need(Struct, frozen=True):
 
     capability: str
     steps: tuple[str, ...]
+    effect: str = "unknown"
+    """The class of its effect: read, idempotent, write, or unknown."""
+    tier: str = ""
+    """The tier of its risk; empty if it is in none."""
+    details: tuple[str, ...] = ()
+    """How far the tool goes, such as `host=example.org` or `path=reports/*`, sorted. A `*` stands for any text, and is
+    all of a value that a model or an input decides. Empty for a tool whose calls have no such detail."""
 
 
 class CapabilityEnvelope(Struct, frozen=True):
@@ -81,8 +106,9 @@ def envelope(
     tools_of: ToolsOf = lambda agent: agent.tools,
 ) -> CapabilityEnvelope:
     """Compute the envelope of a plan. `documents` maps names to callees; each callee is followed once."""
-    known = documents or {}
-    found: dict[str, dict[str, None]] = {}
+    known = {} if documents is None else documents
+    steps: dict[str, dict[str, None]] = {}
+    details: dict[str, set[str]] = {}
     unknown: dict[str, None] = {}
     seen: set[str] = set()
     waiting = [("", plan)]
@@ -91,8 +117,9 @@ def envelope(
         for _, step in here.steps():
             runs = called_documents(step)
             follows = isinstance(step.work, UseTool) and runs and runs[0] in known
-            for capability in () if follows else _needed(step, vocabulary, tools_of):
-                found.setdefault(capability, {})[f"{name} {step.label}".strip()] = None
+            for capability, label, written in () if follows else _needed(step, vocabulary, tools_of):
+                steps.setdefault(capability, {})[f"{name} {label}".strip()] = None
+                details.setdefault(capability, set()).update(written)
             if isinstance(step.work, Thread) and step.work.extends:
                 unknown[step.work.extends] = None
             for callee in runs:
@@ -102,7 +129,10 @@ def envelope(
                 elif callee not in seen:
                     seen.add(callee)
                     waiting.append((callee, known[callee]))
-    needs = tuple(Need(capability, tuple(steps)) for capability, steps in sorted(found.items()))
+    needs = tuple(
+        Need(one, tuple(labels), vocabulary.effect(one), vocabulary.tier(one), tuple(sorted(details[one])))
+        for one, labels in sorted(steps.items())
+    )
     return CapabilityEnvelope(needs, tuple(unknown))
 
 
@@ -112,30 +142,45 @@ def called_documents(step: Step) -> tuple[str, ...]:
     A name that a playbook uses may turn out to be a tool of Quire instead.
     """
     match step.work:
-        case UseTool(connection=place, tool=tool) if place == OWN and tool not in OWN_TOOLS:
+        case UseTool(connection=place, tool=tool) if place == OWN and tool not in _BUILT_IN:
             return (tool,)
     return tuple(call.document for call in step.calls())
 
 
-def _needed(step: Step, vocabulary: Vocabulary, tools_of: ToolsOf) -> Iterator[str]:
+_BUILT_IN = frozenset({*ALIASES, *ALIASES.values(), *OWN_TOOLS})
+"""Names that are tools of Quire's own, whatever documents there are."""
+
+
+def _needed(step: Step, vocabulary: Vocabulary, tools_of: ToolsOf) -> Iterator[_Needed]:
+    label = step.label
     match step.work:
-        case UseTool(connection=connection, tool=tool):
-            yield from vocabulary.tool(connection, tool)
-        case Invoke(tool=tool):
-            yield from () if tool in OWN_TOOLS else vocabulary.tool("", tool)
+        case UseTool(connection=connection, tool=tool, arguments=arguments):
+            written = details_of(tool, arguments) if connection == OWN else ()
+            yield from ((one, label, written) for one in vocabulary.tool(connection, tool))
+        case Invoke(tool=tool, arguments=given):
+            if tool not in OWN_TOOLS:
+                yield from ((one, label, details_of(tool, dict(given))) for one in vocabulary.tool("", tool))
         case Agent():
-            for name in tools_of(step.work) or ():
-                yield from vocabulary.tool("", name)
+            yield from _of_model(tools_of(step.work) or (), label, vocabulary)
         case Think(preamble=preamble):
-            for name in step_tools(step):
-                yield from vocabulary.tool("", name)
+            yield from _of_model(step_tools(step), label, vocabulary)
             if preamble is not None and preamble.scheme == "mcp":
-                yield vocabulary.prompt(preamble.where)
-        case Thread(permissions=permissions):
-            yield from (permission.capability for permission in permissions)
+                yield vocabulary.prompt(preamble.where), label, ()
+        case Thread(permissions=permissions, hooks=hooks):
+            for permission in permissions:
+                yield permission.capability, label, any_details(permission.capability)
+            for hook in hooks:
+                named = f"hook {hook.id or hook.event}"
+                yield from ((one, named, any_details(one)) for one in vocabulary.hook(hook))
         case None | Transform() | Call() | Select() | Fold() | ForEach() | Parallel():
             pass
         case Block() | Repeat() | Fail() | Stop():
             pass
         case _:
             assert_never(step.work)
+
+
+def _of_model(tools: Iterable[str], label: str, vocabulary: Vocabulary) -> Iterator[_Needed]:
+    """Yield what a model needs that may call these tools with any arguments."""
+    for name in tools:
+        yield from ((one, label, any_details(one)) for one in vocabulary.tool("", name))

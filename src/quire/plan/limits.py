@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
-from quire.plan.bounds import bounds
 from quire.plan.nodes import (
     Plan,
     UseTool,
@@ -18,26 +17,23 @@ from quire.plan.pipeline_work import (
 )
 from quire.plan.reach import Reached
 from quire.plan.uses import OWN
+from quire.plan.vocabulary import MAX_ITEMS, MAX_LEVELS
 
 if TYPE_CHECKING:
     from quire.plan.reach import Reached
     from quire.values import Value
 
-MAX_ITEMS = 10_000
-"""Maximum number of items of a `for_each` that does not set `max_items`."""
 
-MAX_LEVELS = 200
-"""Maximum number of parts in a path: a call adds two parts, an iteration of a fold adds one."""
-
-
-def cap_problem(plan: Plan, documents: Mapping[str, Plan], most: int) -> str:
+def cap_problem(plan: Plan, documents: Mapping[str, Plan], most: int, inputs: Mapping[str, Value] | None = None) -> str:
     """Return an error message if even the fewest model calls of a pipeline exceed `most`, else an empty text.
 
-    A limit of 0 means no limit.
+    A limit of 0 means no limit. `inputs` are those of a run, where they are known.
     """
     if plan.format != "pipeline" or not most:
         return ""
-    least = bounds(plan, documents).model_calls.least
+    from quire.plan.bounds import least_model_calls  # Other formats do not need it.
+
+    least = least_model_calls(plan, documents, inputs)
     if least <= most:
         return ""
     return (

@@ -314,6 +314,12 @@ def remembered(find: Callable[[Plan], T]) -> Callable[[Plan], T]:
     return recall
 
 
+@remembered
+def may_stop_early(plan: Plan) -> bool:
+    """Tell whether any step can end a pipeline before the steps after it."""
+    return any(may_stop(step) for step in plan.body.steps)
+
+
 def walk(sequence: Sequence, prefix: str = "") -> Iterator[tuple[str, Step]]:
     """Yield every step of a sequence with its path, parents before their sub-steps."""
     for step in sequence.steps:

@@ -67,6 +67,10 @@ DECISIONS: Final[tuple[str, ...]] = get_args(Decision)
 INTEGER_LIMITS: Final = ("turns", "tokens", "spawns", "depth")
 LIMITS: Final = (*INTEGER_LIMITS, "duration_seconds", "spend", "spend_currency")
 LARGEST_LIMIT: Final = 10**15
+MAX_LEVELS: Final = 200
+"""Maximum number of parts in a path: a call adds two parts, an iteration of a fold adds one."""
+MAX_ITEMS: Final = 10_000
+"""Maximum number of items of a `for_each` that does not set `max_items`."""
 CURRENCY: Final = "USD"
 LIMIT_ALIASES: Final = {"max_turns": "turns", "max_tokens": "tokens"}
 
@@ -103,3 +107,9 @@ def number_or_text(text: str) -> int | float | str:
     """Return the number that a text spells, or the text itself."""
     value = number(text)
     return text if value is None else value
+
+
+LOCK_FILE = "quire.lock"
+"""The file that says what the documents of a workspace may do; a signature of it vouches for all of that."""
+
+MOST_LOCK_BYTES = 8_000_000

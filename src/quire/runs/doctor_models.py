@@ -45,7 +45,9 @@ def configured_models(settings: Settings) -> Iterator[Finding]:
         for name, one in sorted(limits.items()):
             yield Finding(f"limits of {name}{whose}", "ok", ", ".join(_limits(one)) or "none")
     for name, price in sorted(models.prices.items()):
-        yield Finding(f"price of {name}", "ok", f"${price.input:g} in, ${price.output:g} out per million tokens")
+        since = ", ".join(str(one) for one in (price.source, price.date) if one)
+        known = f"${price.input:g} in, ${price.output:g} out per million tokens{f' ({since})' if since else ''}"
+        yield Finding(f"price of {name}", "ok", known)
 
 
 def _agent(agent: AgentSettings) -> Iterator[str]:

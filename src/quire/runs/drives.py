@@ -16,10 +16,11 @@ from quire.engine.ports import Model, People, Ports, Tools
 from quire.engine.records import Lease, Letter, RunRow, Status
 from quire.errors import BrokenSeal, CannotStart, ModelFailed, RunState
 from quire.models.redaction import Redacted
+from quire.plan.uses import has_threads
 from quire.plan.ways import typed_way
 from quire.runs.adapters import GivenAnswers, Nobody, Unattended
 from quire.runs.gate import redactor_of
-from quire.runs.outcome import letter_text
+from quire.runs.outcome import bounds_that_hold, letter_text
 from quire.runs.resume import Given, amend, amendment_record, apply_amendments, first_batch
 from quire.runs.start import asked_models
 from quire.runs.step_names import check_step_labels
@@ -76,7 +77,7 @@ async def drive_run(
         row, records = _taken(lease, row), list(lease.records)
         before = apply_amendments(pins, records)
         held = replace(held, pins=amend(before, given))
-        ports = _ports(runtime, held.pins, gate, loader, people)
+        ports = _ports(runtime, held.pins, gate, loader, people, launches=has_threads(held.plans))
         if held.pins.reuse:
             from quire.runs.reuse import earlier_replies
 
@@ -98,6 +99,7 @@ async def drive_run(
             await runtime.store.answers(run),
             lambda ended: () if attached else _letters(runtime, row, pins, ended),
             warnings,
+            bounds_that_hold(pins, held.pins, journal.records),
         )
         began(drive)
         ended = await drive.until_rest(held.walk(journal.work), first)
@@ -133,7 +135,9 @@ async def _look_here(runtime: Runtime, row: RunRow, held: PinnedRun, gate: Tools
     return tuple(dict.fromkeys((*pins.warnings, *found.warnings)))
 
 
-def _ports(runtime: Runtime, pins: PinnedState, gate: Tools, loader: ItemLoader, people: People | None) -> Ports:
+def _ports(
+    runtime: Runtime, pins: PinnedState, gate: Tools, loader: ItemLoader, people: People | None, *, launches: bool
+) -> Ports:
     somebody: People = Unattended() if pins.unattended else people or Nobody()
     redactor = redactor_of(runtime.settings, runtime.environ, reach_of(Grants.of(pins.grants)).variables)
     spec = pins.instead or pins.model
@@ -149,7 +153,12 @@ def _ports(runtime: Runtime, pins: PinnedState, gate: Tools, loader: ItemLoader,
         return others[spec]
 
     answering = GivenAnswers(pins.answers, somebody)
-    return Ports(runtime.store, model, gate, loader, answering, runtime.clock, other_model=other)
+    ports = Ports(runtime.store, model, gate, loader, answering, runtime.clock, other_model=other)
+    if not launches:
+        return ports
+    from quire.runs.launch_connection import Allotments
+
+    return replace(ports, launched_runs=Allotments(runtime))
 
 
 def _named(runtime: Runtime, name: str, own: str) -> str:
@@ -174,7 +183,10 @@ def _terms(runtime: Runtime, plan: Plan, pins: PinnedState) -> DriveLimits:
     runs = runtime.settings.runs
     calls = runtime.settings.spawn.max_pipeline_spawns if plan.format == "pipeline" else 0
     stops = frozenset(map(typed_way, pins.breakpoints))
-    return DriveLimits(stops, runs.expiry, pins.budget, runs.on_uncertain, calls or None, runs.pure_work)
+    longest = runtime.settings.models.longest_timeout
+    return DriveLimits(
+        stops, runs.expiry, pins.budget, runs.on_uncertain, calls or None, runs.pure_work, pins.reply_tokens, longest
+    )
 
 
 def _letters(runtime: Runtime, row: RunRow, pins: PinnedState, ended: DriveResult) -> tuple[Letter, ...]:

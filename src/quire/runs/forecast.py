@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,16 +20,17 @@ from quire.engine.declared_inputs import complete_declared, defaults_of
 from quire.engine.inputs import complete_inputs, resolve_inputs
 from quire.engine.interpreter.pipeline.agent import narrowed_tools
 from quire.engine.interpreter.thread.limits import resolve_limits
-from quire.engine.ports import LONGEST_REPLY, ModelCall, Priced
+from quire.engine.ports import ModelCall, Priced
 from quire.errors import BadInputs, Denied, QuireError
 from quire.library.foresight import Foresight
 from quire.library.verify import require_signed
 from quire.models.choose import CHARACTERS_A_TOKEN, price_key
-from quire.plan.bounds import PlanBounds, with_inputs
+from quire.models.prices import PICODOLLARS, rounded_dollars
 from quire.plan.pipeline_work import Agent
 from quire.plan.uses import asks_a_model, has_threads, step_tools
 from quire.runs.agent_models import check_agent_models
 from quire.runs.preflight import Start, built_in_gate, look_ahead
+from quire.runs.run_proof import RunProof, prove_run
 from quire.runs.start import NO_BUNDLES, asked_models, folder_of
 from quire.runs.static_failures import check_prices
 from quire.runs.step_names import check_step_labels
@@ -38,6 +41,7 @@ if TYPE_CHECKING:
     from quire.engine.interpreter.thread.compose import Bundle
     from quire.library.document import Document
     from quire.models.choose import Choice
+    from quire.plan.bounds import PlanBounds
     from quire.plan.nodes import Plan
     from quire.runs.options import RunOptions
     from quire.runs.runtime import Runtime
@@ -73,6 +77,8 @@ class Forecast(Struct):
     denied: dict[str, None] = field(default_factory=dict)
     """Missing permissions. They stop the run."""
     warnings: dict[str, None] = field(default_factory=dict)
+    proof: RunProof | None = None
+    """The bounds of the run with its inputs; None if they could not be found."""
 
     @property
     def ready(self) -> bool:
@@ -95,7 +101,7 @@ class Forecast(Struct):
 async def forecast(runtime: Runtime, document: Document, inputs: Mapping[str, Value], options: RunOptions) -> Forecast:
     """Return the forecast of a run. Raises `BadDocument` for a document that cannot run at all."""
     plan = document.runnable()
-    counted = Foresight(runtime.settings).bounds(with_inputs(plan, {**defaults_of(plan), **inputs}), document.name)
+    counted = Foresight(runtime.settings).bounds(plan, document.name, {**defaults_of(plan), **inputs})
     found = Forecast(counted)
     look = _Looking(runtime, document, plan, inputs, options, found)
     # Opening a model may import its library, and looking for one may ask a local Ollama.
@@ -164,6 +170,35 @@ class _Looking:
             found.attempt(check)
         if asks_a_model((self.plan, *self.documents.values())):
             found.attempt(self._choose_model)
+        found.attempt(self._prove)
+
+    def _prove(self) -> None:
+        """Prove the bounds, and warn of caps and budgets that the run may reach."""
+        runtime, options, found = self._runtime, self._options, self._found
+        found.proof = proof = prove_run(
+            self._document,
+            runtime.settings,
+            self._inputs,
+            model=found.model.spec if found.model else "",
+            one_model=runtime.models.given is not None or options.model is not None,
+            limits=found.limits if self._document.format == "directive" else None,
+            environ=runtime.environ,
+        )
+        if found.model is not None and runtime.models.given is None:
+            found.price = _proven_price(proof)
+        calls, cost = proof.quantity("model_calls"), proof.most("money")
+        count = calls.most.with_sizes(proof.sizes).as_number if calls else None
+        if calls is not None and calls.ceiling is not None and count is not None and count > calls.ceiling.most:
+            cap = calls.ceiling.most
+            # Where even the fewest are too many, the look ahead refuses the run.
+            if max(calls.least, found.bounds.model_calls.least) <= cap:
+                found.warnings[
+                    f"it may stop midway: up to {count:,} model calls, and a run may make {cap:,} "
+                    "(max_pipeline_spawns under [safety.spawn] in quire.toml)"
+                ] = None
+        if options.budget is not None and cost is not None and cost > options.budget * PICODOLLARS:
+            told = f"up to ${rounded_dollars(cost, 2):,}, and the budget is ${options.budget:,.2f}"
+            found.warnings[f"it may stop midway: it costs {told}"] = None
 
     def _check_inputs(self) -> None:
         plan = self.plan
@@ -181,6 +216,10 @@ class _Looking:
 
     def _check_signature(self) -> None:
         require_signed(self._runtime.settings, self._document.source, self._document.format)
+        if self._runtime.settings.trust.locked:
+            from quire.library.lock_gate import require_locked
+
+            require_locked(self._runtime.settings, self._document)
 
     def _gather(self) -> None:
         runtime, options = self._runtime, self._options
@@ -221,7 +260,8 @@ class _Looking:
         specs = asked_models(runtime, found.model.spec, plans, self._bundles)
         if options.model is None and runtime.models.given is None:
             specs += check_agent_models(plans, runtime.settings, found.model.spec)
-        found.price = self._price(list(dict.fromkeys(filter(None, specs))), plans)
+        if runtime.models.given is not None:
+            found.price = self._given_price(list(dict.fromkeys(filter(None, specs))), plans)
         check_prices(runtime.models, specs, options.budget)
 
     def _choose_for_steps(self, model: str) -> None:
@@ -239,12 +279,14 @@ class _Looking:
         self.plan = cast.get("", self.plan)
         self.documents = {name: cast.get(name, plan) for name, plan in self.documents.items()}
 
-    def _price(self, specs: Sequence[str], plans: Sequence[Plan]) -> PriceBound:
+    def _given_price(self, specs: Sequence[str], plans: Sequence[Plan]) -> PriceBound:
+        """Return the price of a run with a model that the caller gives. No list has its rate: its own estimates say
+        it."""
         models, calls = self._runtime.models, self._found.bounds.model_calls.most
-        rates = []
+        rates, reply = [], self._runtime.settings.runs.reply_tokens
         for spec in specs:
             opened = models.open(spec)
-            rate = _rate(opened) if isinstance(opened, Priced) else None
+            rate = _rate(opened, reply) if isinstance(opened, Priced) else None
             if rate is None:
                 return PriceBound(None, f"the price of {price_key(spec, models.settings.models)} is not known")
             rates.append(rate)
@@ -254,9 +296,11 @@ class _Looking:
             return PriceBound(None, "there is no bound on the model calls")
         if has_threads(plans) or self._agents_have_tools(plans):
             return PriceBound(None, "an agent reads what its tools return, and that has no bound")
+        if self._found.bounds.tool_calls.most != 0:
+            return PriceBound(None, "a model may read what tools return, and that has no bound")
         longest = models.context_budget(specs[0])
         own = len(self._document.source.text) + len(encode(dict(self._inputs)))
-        earlier = LONGEST_REPLY * CHARACTERS_A_TOKEN
+        earlier = reply * CHARACTERS_A_TOKEN
         read = sum(own + min(call * earlier, longest) for call in range(calls))
         most = max(fixed * calls + each * read for fixed, each in rates)
         return PriceBound(most, f"if each call reads at most {longest:,} characters of earlier results")
@@ -273,8 +317,25 @@ class _Looking:
         )
 
 
-def _rate(model: Priced) -> tuple[float, float] | None:
+def _proven_price(proof: RunProof) -> PriceBound:
+    """Return the proven price of a run that asks a model."""
+    money = proof.quantity("money")
+    if money is None:
+        return PriceBound(0.0, "no model is asked")
+    if money.unpriced:
+        return PriceBound(None, f"the price is not known: {'; '.join(money.unpriced)}")
+    most = proof.most("money")
+    if most is None:
+        return PriceBound(None, "there is no bound on what the models read and write")
+    why = list(money.premises)
+    if money.ceiling is not None and most == money.ceiling.most:
+        why.append(money.ceiling.why)
+    return PriceBound(float(Decimal(most) / PICODOLLARS), "; ".join(why))
+
+
+def _rate(model: Priced, reply: int) -> tuple[float, float] | None:
     """Return the most that a call costs without what it reads, and the price of reading one character."""
-    empty, long = ModelCall("", ()), ModelCall("", (Message("user", "x" * _SAMPLE),))
+    empty = ModelCall("", (), max_tokens=reply, usual_tokens=True)
+    long = replace(empty, messages=(Message("user", "x" * _SAMPLE),))
     least, most = model.estimate(empty), model.estimate(long)
     return None if least is None or most is None else (least, (most - least) / _SAMPLE)

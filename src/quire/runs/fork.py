@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, cast
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from quire.engine.driver.journal import is_lost_call
 from quire.engine.inputs import complete_inputs
 from quire.engine.records import EffectRecord, Event, NewRun, RunRow, RunUpdate, Status
 from quire.engine.requests import BREAK
@@ -200,7 +201,8 @@ async def prepare_fork(runtime: Runtime, run: str, step: str, changes: Changes) 
     pins, reason = _pins(runtime, view, place, changes)
     if not runtime.queue and (changes.budget is not None or changes.model):
         check_prices(runtime.models, [pins.instead or pins.model], pins.budget)
-    kept = [record for record in view.effects if place.keeps(record.path)]
+    # What was set aside for a call of the old run is not spent again.
+    kept = [record for record in view.effects if place.keeps(record.path) and not is_lost_call(record)]
     if place.first and changes.sets:
         kept = []  # effects of a thread before its first turn depend on its inputs
     taken_over = kept

@@ -10,7 +10,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from quire.library.foresight import Foresight
-from quire.plan.bounds import PlanBounds, Range, rest_of, with_inputs
+from quire.plan.bounds import PlanBounds, Range, rest_of
 from quire.plan.thread import THREAD_PATH
 from quire.runs.fork import Changes, Place, PreparedFork, find_place, prepare_fork
 
@@ -100,9 +100,9 @@ def _bounds(fork: PreparedFork, settings: Settings) -> PlanBounds:
         done = len(_turns(fork.kept))
         return replace(whole, model_calls=Range(1, None if most is None else max(1, most - done)))
     body = rest_of(plan.body, fork.place.path)
-    # An input that a step before the fork may have written over is no longer as it was declared.
-    declared = tuple(one for one in plan.declared or () if one.name not in plan.written)
-    return foresight.bounds(replace(with_inputs(plan, fork.pins.inputs), body=body, declared=declared))
+    # Steps before the fork may have written any name, also that of an input; nothing is known of those values.
+    inputs = {name: value for name, value in fork.pins.inputs.items() if name not in plan.written}
+    return foresight.bounds(replace(plan, body=body, declared=None), inputs=inputs, is_rest=True)
 
 
 def _turns(kept: Sequence[EffectRecord]) -> set[str]:

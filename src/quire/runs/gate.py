@@ -57,6 +57,8 @@ def open_gate(
 
         files = code.servers[name].files if server.command else None
         connections[name] = McpConnection(server, folder, environ, notice, files, redactor.text)
+    if settings.trust.locked and connections:
+        connections = _held_to_lock(settings, connections)
     connections[PYTHON] = PythonConnection(settings.tools.modules, folder, installed=True, files=code.module_files)
     closed = sorted(loaded_files(settings, code))
 
@@ -85,6 +87,15 @@ def open_gate(
 
     registry = Connections({**connections, **scoped(grants)}, settings.disabled_servers)
     return Gate(registry, grants, redactor, scoped=scoped, denied=denied_tools(settings))
+
+
+def _held_to_lock(settings: Settings, connections: Mapping[str, Connection]) -> dict[str, Connection]:
+    """Return connections whose tools must be those of the lock. Raises `Refused` if there is no lock."""
+    from quire.library.lock_gate import locked_lock
+    from quire.runs.pinned_connection import PinnedConnection
+
+    pins = locked_lock(settings).tools
+    return {name: PinnedConnection(name, one, pins) for name, one in connections.items()}
 
 
 def built_in_connection(settings: Settings, grants: Grants, environ: Mapping[str, str]) -> BuiltInConnection:

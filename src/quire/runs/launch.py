@@ -18,7 +18,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from quire.engine.records import FINAL, Status
-from quire.errors import BadDefinition, QuireError, Refused, ToolFailed
+from quire.errors import BadDefinition, PriceUnknown, QuireError, Refused, ToolFailed
 from quire.formats.grammars import PIPELINE
 from quire.formats.pipeline.definition import definition_source, listed, mistakes, told
 from quire.formats.pipeline.inline import LAUNCHING, gate
@@ -146,7 +146,7 @@ class Launching:
             row = await self._runtime.store.get(run) if run else None
             if row is None:
                 options = replace(self._options, reply_to=launcher.recipient, within=launcher.within)
-                run = await self._runtime.start(document, given, options, run_id=run)
+                run = await self._start(document, given, options, run)
             elif row.status in FINAL:
                 # A caller that did not wait was told that the run has started, and learns of its end by the letter.
                 started = LaunchResult("started", {"run_id": run})
@@ -162,6 +162,18 @@ class Launching:
             return await self.warned(run, LaunchResult("started", {"run_id": run}))
         rested = await self._runtime.drive(run, people=people, listen=listen, began=began, attached=True)
         return await self.warned(run, envelope_of(run, rested))
+
+    async def _start(self, document: Document, given: Mapping[str, Value], options: RunOptions, run: str) -> str:
+        """Start a run with the part of its launcher's money that it is allotted."""
+        dollars, strictly = self._runtime.allotted.pop(run, (None, True))
+        limited = options if dollars is None else replace(options, budget=dollars)
+        try:
+            return await self._runtime.start(document, given, limited, run_id=run)
+        except PriceUnknown:
+            if strictly:
+                raise
+        # As for the model of a thread: what has no price is bounded by other limits.
+        return await self._runtime.start(document, given, options, run_id=run)
 
     async def warned(self, run: str, envelope: LaunchResult) -> LaunchResult:
         """Add the warnings of the check before the start, if there are any."""

@@ -6,6 +6,7 @@ import hashlib
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+from quire.engine.records import FINAL, Status, Usage
 from quire.errors import ToolFailed
 from quire.formats.pipeline.inline import LAUNCH_PREFIX, LAUNCHING
 from quire.formats.pipeline.inputs import inferred_inputs, optional_inputs
@@ -50,6 +51,9 @@ class LaunchConnection:
                 found[spec.name] = spec
         return found
 
+    def longest(self, tool: ToolSpec, arguments: Mapping[str, Value]) -> None:
+        """A launch waits for the end of another run, which may wait for people."""
+
     async def call(self, tool: ToolSpec, arguments: dict[str, Value], effect_id: str) -> Value:
         name, given = tool.name, arguments
         if name not in LAUNCHING:
@@ -64,6 +68,29 @@ class LaunchConnection:
 
     async def close(self) -> None:
         await self._launching.settled()
+
+
+class Allotments:
+    """The `LaunchedRuns` port: budgets of runs that the threads of one run launch."""
+
+    def __init__(self, runtime: Runtime) -> None:
+        self._runtime = runtime
+
+    async def budget_of(self, effect_id: str) -> float | None:
+        row = await self._runtime.store.get(launched_id(effect_id))
+        budget = row.pins.get("budget") if row is not None else None
+        return float(budget) if isinstance(budget, int | float) else None
+
+    def allot(self, effect_id: str, dollars: float, *, strictly: bool) -> None:
+        self._runtime.allotted[launched_id(effect_id)] = (dollars, strictly)
+
+    async def spent(self, effect_id: str) -> Usage | None:
+        row = await self._runtime.store.get(launched_id(effect_id))
+        if row is None:
+            return Usage()
+        # A run that failed or was cancelled goes on only if a person resumes it.
+        at_rest = row.status in (*FINAL, Status.FAILED, Status.CANCELLED)
+        return Usage(0, 0, row.cost) if at_rest or row.pins.get("budget") is None else None
 
 
 def launched_id(effect_id: str) -> str:

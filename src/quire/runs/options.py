@@ -11,6 +11,7 @@ from msgspec import Struct, field
 from quire.errors import CannotStart
 
 if TYPE_CHECKING:
+    from quire.engine.proven_bounds import ProvenBounds
     from quire.trust.capabilities import Grants
     from quire.values import Value
 
@@ -36,6 +37,9 @@ class RunOptions(Struct, frozen=True):
     """A run, or `last`, whose model replies are taken where the new run asks the same."""
     out: str = ""
     """The file, or the folder with a slash at its end, into which the command line writes the output."""
+    proven: ProvenBounds | None = None
+    """The most that the run can do with its inputs, as far as that was proven. The driver compares it with what it
+    sees."""
 
     def __post_init__(self) -> None:
         checked_budget(self.budget)

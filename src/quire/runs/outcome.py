@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from quire.engine.records import Status
 from quire.plan.thread import THREAD_PATH
@@ -15,8 +16,10 @@ from quire.values import Value, encode, pretty
 if TYPE_CHECKING:
     from quire.engine.driver.drive import DriveResult
     from quire.engine.progress import Progress
-    from quire.engine.records import Question, RunRow
+    from quire.engine.proven_bounds import ProvenBounds
+    from quire.engine.records import EffectRecord, Question, RunRow
     from quire.engine.step_progress import StepView
+    from quire.runs.pins import PinnedState
 
 
 class RunOutcome(Struct, frozen=True):
@@ -160,6 +163,22 @@ def limit_of(kind: str) -> str:
 
     name = "tokens" if kind == "spend_unknown" else kind.removesuffix("_exceeded")
     return name if name != kind and name in DEFAULTS else ""
+
+
+def bounds_that_hold(start: PinnedState, now: PinnedState, records: Iterable[EffectRecord]) -> ProvenBounds | None:
+    """Return the bounds that were proven at the start of a run, as far as they still hold; None if none do.
+
+    They are those of the document, the inputs and the limits of the start: a fork, a value that a person set at a
+    breakpoint, or another limit makes it another run. Another model has other prices and other settings.
+    """
+    if not start.proven or now.origin or now.limits != start.limits:
+        return None
+    if any(one.kind == "break" and one.value for one in records):
+        return None
+    from quire.engine.proven_bounds import ProvenBounds
+
+    proven = ProvenBounds.of(start.proven)
+    return proven if now.instead == start.instead else replace(proven, output_tokens=None, cost=None)
 
 
 EXIT_FAILED, EXIT_WAITING = 3, 4

@@ -2,9 +2,6 @@
 
 This module checks the shape of stored pins, which may come from a file or a store that others wrote, and reads a run
 back from them: its document, all documents that this one can call, and the walk through them.
-
-The loop of threads is imported where it is needed: importing it takes longer than everything that most runs do before
-their first step.
 """
 
 from __future__ import annotations
@@ -41,8 +38,7 @@ if TYPE_CHECKING:
 
 Shape: TypeAlias = Callable[[Value], bool]
 
-# A tuple and not a union, which Python would build anew each time that it is asked for.
-_LIST = (list, tuple)
+_LIST = (list, tuple)  # Python would build a union anew each time that it is asked for.
 
 
 def _is_text(value: Value) -> bool:
@@ -143,10 +139,12 @@ SHAPES: Mapping[str, Shape] = {
     "steps": _is_map_of(_is_map_of(_is_step_model)),
     "semantics_version": _is_count,
     "files": _is_map_of(_is_text),
+    "reply_tokens": _or_none(_is_count),
+    "proven": _is_map_of(_is_amount),
 }
 """The shape of each pin by name. Other names are not checked."""
 
-_LEFT_OUT = ("reuse", "model_settings", "shelf", "steps")
+_LEFT_OUT = ("reuse", "model_settings", "shelf", "steps", "proven")
 """Pins that are stored only if they are set, as most runs have none of them."""
 
 NEEDED = ("document", "folder", "model", "inputs")
@@ -231,6 +229,10 @@ class PinnedState(Struct, frozen=True):
     semantics_version: int = SEMANTICS_VERSION
     files: Mapping[str, str] = field(default_factory=dict)
     """The texts of the prompt files that agents name (`!file`), by name."""
+    reply_tokens: int | None = None
+    """The longest reply where an agent or tier sets none. None in runs that were started before there was one."""
+    proven: Mapping[str, Value] = field(default_factory=dict)
+    """`ProvenBounds` of the run as it was started."""
 
     def settings_of(self, spec: str) -> CallSettings:
         """Return the settings of the run's own model; none for one that is called in its place."""

@@ -14,11 +14,10 @@ from typing import TYPE_CHECKING, TypeAlias, assert_never
 from msgspec import Struct, field
 
 from quire.engine.requests import Load
-from quire.errors import BadInputs, Denied, StepFailed, ToolFailed
+from quire.errors import BadInputs, Denied, StepFailed, ToolChanged, ToolFailed
 from quire.library.callees import Callee, is_built_in, no_such
 from quire.library.texts import leads_out, read_file
 from quire.plan.built_in_tools import SHELL
-from quire.plan.limits import nesting_problems
 from quire.plan.nodes import (
     Plan,
     Think,
@@ -71,6 +70,8 @@ class Findings(Struct):
     """Errors; they stop the run before it starts."""
     denied: dict[str, None] = field(default_factory=dict)
     """Missing permissions; they stop the run before it starts."""
+    changed: dict[str, None] = field(default_factory=dict)
+    """Tools that are not those that were locked, among the denied ones."""
     warnings: dict[str, None] = field(default_factory=dict)
     notices: dict[str, None] = field(default_factory=dict)
     """Reminders of what the user has allowed. They are not failures."""
@@ -82,6 +83,8 @@ class Findings(Struct):
             self.warnings[f"step {at.place} may fail, if the run comes to it: {text}"] = None
         elif isinstance(problem, Denied):
             self.denied[text] = None
+            if isinstance(problem, ToolChanged):
+                self.changed |= dict.fromkeys(problem.tools)
         else:
             self.wrong[text] = None
 
@@ -89,6 +92,8 @@ class Findings(Struct):
         """Raise `BadInputs`, or `Denied` if only permissions are missing."""
         if self.wrong:
             raise BadInputs([*self.wrong, *self.denied])
+        if self.changed and len(self.denied) == len(self.changed):
+            raise ToolChanged("\n".join(self.denied), tuple(self.changed))
         if self.denied:
             raise Denied("\n".join(self.denied))
 
@@ -135,10 +140,14 @@ async def look_ahead(
     if not isinstance(gate, Gate):
         return found
     if not start.reuses:
-        check_cap(plan, documents, settings.spawn.max_pipeline_spawns)
+        check_cap(plan, documents, settings.spawn.max_pipeline_spawns, start.inputs)
+    nests = bool(documents) or plan.format == "pipeline"
     for at in reached:
-        for problem in nesting_problems(at, documents, settings.spawn.max_pipeline_fan_out_depth):
-            found.add(problem, at)
+        if nests:
+            from quire.plan.limits import nesting_problems
+
+            for problem in nesting_problems(at, documents, settings.spawn.max_pipeline_fan_out_depth):
+                found.add(problem, at)
         own = documents.get(at.document, plan)
         if problem := _unknown_name(library, at, own, documents) or _not_given(at, documents):
             found.add(f"step {at.place}: {problem}", at)

@@ -51,6 +51,7 @@ if TYPE_CHECKING:
     from quire.plan.nodes import Plan
     from quire.runs.options import RunOptions
     from quire.runs.preflight import Start
+    from quire.runs.run_bounds import RunBounds
     from quire.values import Value
 
 NOTHING_GIVEN = Given()
@@ -88,11 +89,17 @@ class Runtime(StoredRuns):
         self.queue = queue
         self.hand_over = hand_over
         self.notice = notice
+        self.tells_bounds = False
+        """True to find out, also for a run that only asks, what it can do at most."""
+        self.bounds: RunBounds | None = None
+        """Of the run that was started last."""
         self.environ = os.environ if environ is None else environ
         self.models = Models(settings, self.environ, model)
         self._tools = tools
         self._last: tuple[tuple[object, ...], PinnedRun] | None = None
         self.library = Library(settings)
+        self.allotted: dict[str, tuple[float, bool]] = {}
+        """Budgets of runs that are about to be launched, by id, and whether they hold without a price too."""
 
     @classmethod
     def open(

@@ -21,7 +21,7 @@ from quire.library.texts import read_prompt_files
 from quire.library.verify import require_signed
 from quire.models.choose import Choice
 from quire.plan.pipeline_work import Agent
-from quire.plan.uses import asks_a_model, asks_for_models, has_agents, step_models_of
+from quire.plan.uses import asks_a_model, asks_for_models, has_agents, has_step_tools, step_models_of, tool_calls
 from quire.runs.pins import PinnedState, pinned_profiles
 from quire.runs.preflight import Start
 from quire.runs.static_failures import check_prices
@@ -68,6 +68,10 @@ async def prepare(
     if any(one.kind == "limit" for one in settings.excess):
         require_trusted(settings)
     require_signed(settings, document.source, document.format)
+    if settings.trust.locked:
+        from quire.library.lock_gate import require_locked
+
+        require_locked(settings, document)
     parts = _gather(runtime, document, inputs, options)
     values = _values(parts.plan, inputs, parts.started)
     check_step_labels(parts.plan, options.breakpoints, options.answers, parts.documents)
@@ -93,7 +97,42 @@ async def prepare(
     except InvalidValue as error:
         raise BadInputs([f"the inputs are not JSON: {error}"]) from None
     files = read_prompt_files(parts.plans, at)
+    if options.proven is None and not settings.rehearsal:
+        options = _with_bounds(runtime, parts, options, choice.spec, values)
     return _pins(runtime, parts, options, choice, values, folder, warnings, files), parts.texts
+
+
+def _with_bounds(
+    runtime: Runtime, parts: _Parts, options: RunOptions, model: str, values: Mapping[str, Value]
+) -> RunOptions:
+    """Prove what the run can do at most, and let the driver hold the run to it."""
+    if not runtime.tells_bounds and not _reaches_out(parts):
+        # It takes longer to load the analysis than to run a playbook that only asks: once for each step at most.
+        return options
+    from quire.runs.run_bounds import bounds_of_run
+
+    try:
+        found = bounds_of_run(
+            parts.plan,
+            parts.document.name,
+            runtime.settings,
+            parts.documents,
+            model,
+            values,
+            options.limits,
+            priced=runtime.models.given is None and not model.startswith("script:"),
+            one_model=parts.one_model,
+        )
+    except RecursionError:
+        return options  # an analysis that fails must not keep a run from starting
+    runtime.bounds = found
+    return replace(options, proven=found.proven)
+
+
+def _reaches_out(parts: _Parts) -> bool:
+    """Tell whether a run may do more than ask a model and people."""
+    plan = parts.plan
+    return plan.format != "playbook" or bool(parts.documents) or bool(tool_calls([plan])) or has_step_tools(plan)
 
 
 class _Parts(Struct, frozen=True):
@@ -252,6 +291,8 @@ def _pins(
         reuse=options.reuse,
         shelf=parts.shelf,
         files=files,
+        reply_tokens=runtime.settings.runs.reply_tokens,
+        proven=options.proven.as_value() if options.proven is not None else {},
     )
 
 

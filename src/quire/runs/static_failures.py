@@ -9,11 +9,10 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from quire.engine.ports import ModelCall, Priced
-from quire.errors import CannotStart, LimitReached
+from quire.errors import LimitReached, PriceUnknown
 from quire.library.texts import leads_out
 from quire.models.choose import price_key
 from quire.plan.built_in_tools import FETCH, SEND
-from quire.plan.limits import cap_problem
 from quire.plan.nodes import (
     Plan,
     PromptSource,
@@ -30,6 +29,7 @@ from quire.trust.capabilities import canonical
 
 if TYPE_CHECKING:
     from quire.runs.adapters import Models
+    from quire.values import Value
 
 
 @remembered
@@ -94,20 +94,24 @@ def _prompts(plan: Plan, scheme: str) -> list[tuple[str, PromptSource]]:
     ]
 
 
-def check_cap(plan: Plan, documents: Mapping[str, Plan], most: int) -> None:
+def check_cap(plan: Plan, documents: Mapping[str, Plan], most: int, inputs: Mapping[str, Value]) -> None:
     """Raise `LimitReached` if a run needs more model calls than it may make, even at the fewest. 0 means no limit."""
-    if problem := cap_problem(plan, documents, most):
+    if plan.format != "pipeline":
+        return
+    from quire.plan.limits import cap_problem
+
+    if problem := cap_problem(plan, documents, most, inputs):
         raise LimitReached(problem)
 
 
 def check_prices(models: Models, specs: Sequence[str], budget: float | None) -> None:
-    """Raise `CannotStart` if there is a budget and the price of a model is unknown."""
+    """Raise `PriceUnknown` if there is a budget and the price of a model is unknown."""
     if budget is None:
         return
     for spec in dict.fromkeys(filter(None, specs)):
         if not has_price(models, spec):
             key = price_key(spec, models.settings.models)
-            raise CannotStart(
+            raise PriceUnknown(
                 f"the price of {key} is not known, so a budget cannot be kept; two ways on:\n"
                 f"--budget none, or its prices in the quire.toml of your space:\n"
                 f'[models.prices."{key}"] with input and output, in dollars per million tokens'

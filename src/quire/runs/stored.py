@@ -147,7 +147,7 @@ def settings_of_turn(start: Path | None, environ: Mapping[str, str]) -> Settings
 
 def store_of(settings: Settings, environ: Mapping[str, str]) -> Store:
     seal = user_seal(settings.user, environ)
-    return open_store(_place(settings), durability=settings.runs.durability, seal=seal)
+    return open_store(store_place(settings), durability=settings.runs.durability, seal=seal)
 
 
 def shared_store_of(settings: Settings, environ: Mapping[str, str]) -> Sharing:
@@ -155,8 +155,8 @@ def shared_store_of(settings: Settings, environ: Mapping[str, str]) -> Sharing:
 
     durability, seal = settings.runs.durability, user_seal(settings.user, environ)
     source = seal_source(settings.user, environ)
-    return share_store(_place(settings), durability=durability, seal=seal, seal_source=source)
+    return share_store(store_place(settings), durability=durability, seal=seal, seal_source=source)
 
 
-def _place(settings: Settings) -> str | Path:
+def store_place(settings: Settings) -> str | Path:
     return settings.store_url or settings.workspace.folder / DEFAULT_PATH

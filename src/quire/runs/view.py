@@ -9,7 +9,7 @@ from msgspec import field
 
 from quire.engine.records import EffectRecord, Status
 from quire.plan.ways import last_label
-from quire.runs.outcome import RunOutcome, by_label
+from quire.runs.outcome import RunOutcome, bounds_that_hold, by_label
 
 if TYPE_CHECKING:
     from quire.engine.driver.replay import Replay
@@ -40,7 +40,18 @@ class RunView(RunOutcome, frozen=True):
     @property
     def warnings(self) -> list[tuple[str, str]]:
         """The warnings from before the start and from the run, each with the label of its step, or an empty label."""
-        return [*(("", one) for one in self.pins.warnings), *self.replay.progress.warnings]
+        before, beyond = ([("", one) for one in texts] for texts in (self.pins.warnings, self._broken_bounds()))
+        return [*before, *self.replay.progress.warnings, *beyond]
+
+    def _broken_bounds(self) -> list[str]:
+        """Return what the run has done beyond what was proven of it: a bug of Quire."""
+        if not self.pins.proven:
+            return []
+        from quire.engine.proven_bounds import broken_bounds
+        from quire.runs.pins import PinnedState
+
+        proven = bounds_that_hold(PinnedState.of(self.row.pins), self.pins, self.effects)
+        return [] if proven is None else [one.message for one in broken_bounds(proven, self.effects)]
 
     @property
     def changes(self) -> list[tuple[StepView, Mapping[str, Value]]]:

@@ -105,6 +105,7 @@ CHART: Mapping[str, Value] = {
         "nodes": {"type": "array", "items": {"type": "object"}},
         "edges": {"type": "array", "items": {"type": "object"}},
         "groups": {"type": "array", "items": {"type": "object"}},
+        "ways": {"type": "array", "items": {"type": "object"}},
     },
     "required": ["width", "height", "folded", "nodes", "edges", "groups"],
 }

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from msgspec import Struct, field
 
-from quire.engine.pure_work import PURE_WORK
+from quire.engine.premises import PURE_WORK
 from quire.engine.requests import Boundary, Emit, HumanRequest, Load, Meter, ModelRequest, Offer, ToolRequest
 
 if TYPE_CHECKING:

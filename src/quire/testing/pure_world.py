@@ -10,6 +10,7 @@ from collections.abc import Coroutine
 from typing import TYPE_CHECKING, Any, TypeVar, assert_never
 
 from quire.engine.ports import ModelCall, smallest
+from quire.engine.premises import MOST_CALLS, REPLY_TOKENS, longest_reply
 from quire.engine.requests import Boundary, Failure, HumanRequest, Load, Meter, ModelRequest, Offer, ToolRequest
 from quire.errors import ModelFailed, Refused, StepFailed
 from quire.plan.ways import last_label
@@ -154,8 +155,8 @@ class WorldAnswers:
         }
         if reply.finish_reason == "length":
             value["cut"] = True
-        if reply.uses:
-            value["uses"] = copy([use.as_record() for use in reply.uses])
+        if reply.uses and (request.tools or request.bounds):
+            value["uses"] = copy([use.as_record() for use in reply.uses[: MOST_CALLS + 1]])
         used = reply.usage
         return Performance(value, Meter(used.input_tokens, used.output_tokens, used.cost, self._loop.time() - began))
 
@@ -180,18 +181,22 @@ def _reply(entry: Entry, request: ModelRequest) -> dict[str, Value]:
     value["finish_reason"] = finish
     if finish == "length":
         value["cut"] = True
-    if entry.calls:
+    calls = entry.calls[: MOST_CALLS + 1] if request.tools or request.bounds else ()
+    if calls:
         earlier = sum(len(message.uses) for message in request.messages)
-        value["uses"] = [[f"call_{earlier + at}", name, copy(given)] for at, (name, given) in enumerate(entry.calls, 1)]
+        value["uses"] = [[f"call_{earlier + at}", name, copy(given)] for at, (name, given) in enumerate(calls, 1)]
     return value
 
 
 def _call(request: ModelRequest) -> ModelCall:
+    left = request.bounds.tokens if request.bounds else None
     return ModelCall(
         request.system,
         request.messages,
         request.closing,
-        max_tokens=smallest(request.max_tokens, request.bounds.tokens if request.bounds else None),
+        max_tokens=smallest(longest_reply(REPLY_TOKENS, request.max_tokens, request.reasoning), left),
+        usual_tokens=request.max_tokens is None,
+        left_tokens=left,
         temperature=request.temperature,
         reasoning=request.reasoning,
         timeout=request.timeout,

@@ -15,11 +15,12 @@ from typing import TYPE_CHECKING
 from quire import values
 from quire.engine.conversation import Offered
 from quire.engine.ports import LONGEST_ERROR
-from quire.errors import BadInputs, Denied, StepFailed, ToolFailed
+from quire.engine.premises import LONGEST_PYTHON, MAX_RESULT_BYTES
+from quire.errors import BadInputs, Denied, StepFailed, ToolChanged, ToolFailed
 from quire.plan.built_in_tools import SHELL
 from quire.tools.arguments import Arguments, Unusable
 from quire.tools.builtin import NAMES
-from quire.tools.registry import Answer, Connection, Connections, Describing, Foreseeing, ToolSpec
+from quire.tools.registry import Answer, Connection, Connections, Describing, Foreseeing, Timed, ToolSpec
 from quire.tools.tool_names import SELF_CHECKING, Names, ToolTarget, may_use
 from quire.trust.capabilities import Grants, capability, flat_name, mcp_tool
 from quire.wording import cut_off
@@ -34,7 +35,6 @@ if TYPE_CHECKING:
     from quire.trust.secrets import Redactor
     from quire.values import Value
 
-MAX_RESULT_BYTES = 1_000_000
 LONGEST_TOOL_NAME = 64
 NO_GRANTS = Grants()
 
@@ -122,6 +122,9 @@ class Gate:
         """
         found = [*await self._problems(calls), *await self._missing_prompts(prompts)]
         texts = list(dict.fromkeys([*also, *(str(problem) for problem in found)]))
+        changed = [problem for problem in found if isinstance(problem, ToolChanged)]
+        if changed and not also and len(changed) == len(found):
+            raise ToolChanged("\n".join(texts), tuple(tool for one in changed for tool in one.tools))
         if found and not also and all(isinstance(problem, Denied) for problem in found):
             raise Denied("\n".join(texts))
         if texts:
@@ -209,7 +212,14 @@ class Gate:
         if problems:
             listed = "\n".join(f"  {problem}" for problem in problems)
             raise ToolFailed(f"{spec.id} does not take these arguments:\n{listed}", kind="arguments")
-        result = await connection.call(spec, arguments, effect_id)
+        from quire.tools.blocking import OutOfTime, within
+
+        # The connections have limits of their own, with better words. This one holds whatever they do.
+        longest = connection.longest(spec, arguments) if isinstance(connection, Timed) else LONGEST_PYTHON
+        try:
+            result = await within(connection.call(spec, arguments, effect_id), longest)
+        except OutOfTime:
+            raise ToolFailed(f"{spec.id} took longer than {longest:g} s", kind="timeout") from None
         if isinstance(result, Answer):
             result = result.data if request.form == "data" else result.text
         if spec.id == SHELL and request.form != "text" and arguments.get("text") is not True:
@@ -242,6 +252,8 @@ class Gate:
         if self._denies(identity):
             raise Denied(f"permission denied: {identity} is under [tools] deny in quire.toml, whatever else allows it")
         spec = await self._registry.spec(place, tool)
+        if spec.changed:
+            raise ToolChanged(spec.changed, (f"{place}/{spec.name}",))
         if problem := self._arguments.unusable(spec):
             raise ToolFailed(f"{spec.id} cannot be used: {problem}", kind="schema")
         return connection, spec
@@ -264,7 +276,7 @@ class Gate:
         return connection.offered(spec) if isinstance(connection, Describing) else spec
 
     def _offerable(self, spec: ToolSpec) -> bool:
-        return not self._denies(spec.id) and not self._arguments.unusable(spec)
+        return not self._denies(spec.id) and not spec.changed and not self._arguments.unusable(spec)
 
     async def _offered(self, name: str) -> list[tuple[str, ToolSpec]]:
         if "*" in name:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeVar, cast
 
 from quire import values
+from quire.engine.premises import TOOL_SECONDS
 from quire.errors import ToolFailed
 from quire.tools.arguments import Check, Unusable, checking
 from quire.tools.blocking import OutOfTime, within
@@ -152,7 +153,12 @@ class McpConnection:
         elif hints and hints.idempotent_hint:
             effect = "idempotent"
         schema, problem = inspection.schemas[tool.name], inspection.problems.get(tool.name, "")
-        return ToolSpec(self.tool_id(tool.name), tool.name, tool.description or "", schema, effect, problem)
+        output = inspection.outputs.get(tool.name)
+        told = tool.description or ""
+        return ToolSpec(self.tool_id(tool.name), tool.name, told, schema, effect, problem, output=output)
+
+    def longest(self, tool: ToolSpec, arguments: Mapping[str, Value]) -> float:
+        return TOOL_SECONDS.of("mcp", self._server.timeout)
 
     async def _do(self, send: Callable[[Session], Awaitable[T]], *, repeat: bool) -> T:
         """Send a request. If the session is gone and repeating is harmless, send it once more over a new session."""

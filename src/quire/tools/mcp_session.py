@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, TextIO
 
 from quire import __version__
+from quire.engine.premises import MCP_START_SECONDS
 from quire.models.http_limits import Limits, limit_responses
 from quire.tools import confirmed_imports, process_groups
 from quire.tools.mcp_inspection import Incoming, Inspection, Outgoing
@@ -66,7 +67,6 @@ class Tail:
                 self._kept = (self._kept + chunk)[-KEPT:]
 
 
-START_SECONDS = 60.0
 CLOSE_SECONDS = 15.0
 KILLED_SECONDS: Final = 5.0
 STREAM_BYTES: Final = 64_000_000
@@ -121,12 +121,12 @@ class Session:
         ready: asyncio.Future[Client] = asyncio.get_running_loop().create_future()
         self._task = asyncio.create_task(self._hold(mode, ready, self._stop), name=f"mcp:{self._server.name}")
         try:
-            async with asyncio.timeout(START_SECONDS):
+            async with asyncio.timeout(MCP_START_SECONDS):
                 self.client = await asyncio.shield(ready)
                 self.opened = True
         except TimeoutError:
             await self._kill()
-            raise CannotOpen(f"no answer within {START_SECONDS:g} s") from None
+            raise CannotOpen(f"no answer within {MCP_START_SECONDS:g} s") from None
         except asyncio.CancelledError:
             await self._kill()
             raise

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, TypeVar, overload
 
 from msgspec import Struct
 
+from quire.engine.premises import LONGEST_PYTHON, PYTHON_SECONDS, TOOL_SECONDS
 from quire.errors import ToolFailed
 from quire.tools.blocking import OutOfTime, in_thread, within
 from quire.tools.confirmed_imports import ConfirmedImports
@@ -37,14 +38,17 @@ if TYPE_CHECKING:
 F = TypeVar("F", bound=Callable[..., object])
 
 GROUP = "quire.tools"
-SECONDS = 300.0
 
 
 class PythonTool(Struct, frozen=True):
     name: str
     function: Callable[..., object]
     effect: EffectClass
-    timeout: float | None = SECONDS
+    timeout: float | None = PYTHON_SECONDS
+
+    @property
+    def seconds(self) -> float:
+        return LONGEST_PYTHON if self.timeout is None else self.timeout
 
     @property
     def origin(self) -> str:
@@ -60,7 +64,7 @@ def tool(function: F, /) -> F: ...
 
 @overload
 def tool(
-    *, name: str | None = None, effect: EffectClass = "write", timeout: float | None = SECONDS
+    *, name: str | None = None, effect: EffectClass = "write", timeout: float | None = PYTHON_SECONDS
 ) -> Callable[[F], F]: ...
 
 
@@ -70,7 +74,7 @@ def tool(
     *,
     name: str | None = None,
     effect: EffectClass = "write",
-    timeout: float | None = SECONDS,
+    timeout: float | None = PYTHON_SECONDS,
 ) -> F | Callable[[F], F]:
     """Make a function callable from documents: `@tool(python, NAME, {…})`.
 
@@ -125,6 +129,9 @@ class PythonConnection:
     async def tools(self, *, refresh: bool = False) -> Mapping[str, ToolSpec]:
         return self._load()
 
+    def longest(self, tool: ToolSpec, arguments: Mapping[str, Value]) -> float:
+        return TOOL_SECONDS.of("python", _declared[tool.name].seconds)
+
     async def call(self, tool: ToolSpec, arguments: dict[str, Value], effect_id: str) -> Value:
         """Call the function and return its result, converted to JSON if possible: the gate refuses anything else."""
         declared = _declared[tool.name]
@@ -134,13 +141,13 @@ class PythonConnection:
             given[EFFECT_ID] = effect_id
         try:
             if inspect.iscoroutinefunction(function):
-                result = await within(function(**given), declared.timeout)
+                result = await within(function(**given), declared.seconds)
             else:
-                result = await in_thread(lambda: function(**given), seconds=declared.timeout)
+                result = await in_thread(lambda: function(**given), seconds=declared.seconds)
         except ToolFailed:
             raise
         except OutOfTime:
-            raise ToolFailed(f"{tool.id} took longer than {declared.timeout:g} s", kind="timeout") from None
+            raise ToolFailed(f"{tool.id} took longer than {declared.seconds:g} s", kind="timeout") from None
         except (Exception, SystemExit) as error:
             raise ToolFailed(f"{tool.id} raised {type(error).__name__}: {error}") from None
         return as_value(result)  # type: ignore[return-value]

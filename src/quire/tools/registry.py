@@ -31,6 +31,10 @@ class ToolSpec(Struct, frozen=True):
     effect: EffectClass
     problem: str = ""
     """The reason why the tool cannot be used, if it is known before its schema is checked."""
+    changed: str = ""
+    """Says that the tool is not the one that was locked; then it is refused, whatever is granted."""
+    output: object = None
+    """The schema of the results as a server has sent it; None if there is none."""
 
 
 class Answer(Struct, frozen=True):
@@ -73,6 +77,15 @@ class Foreseeing(Protocol):
 
     def foreseen(self, tool: ToolSpec, arguments: Mapping[str, Value]) -> ToolFailed | Denied | None:
         """Return the reason why a call with these arguments, and perhaps others, would fail. Starts nothing."""
+        ...
+
+
+@runtime_checkable
+class Timed(Protocol):
+    """A connection that says how long its calls may take."""
+
+    def longest(self, tool: ToolSpec, arguments: Mapping[str, Value]) -> float | None:
+        """Return the seconds after which the gate ends the call; None for a call that waits for another run."""
         ...
 
 

@@ -26,7 +26,7 @@ _WILD = late_pattern(r"[*?\[]")
 _PIECE = late_pattern(r"\[(!?+)(\]?+[^\]]*+)\]|(.)", re.DOTALL)
 _NO_LETTER = frozenset("*?[]!")
 
-_Spot = tuple[bool, frozenset[str]]
+Spot = tuple[bool, frozenset[str]]
 """True if a character has to be in the set, False if it must not be."""
 
 
@@ -60,7 +60,7 @@ def glob(pattern: str, text: str) -> bool:
 
 
 def _glob_spots(pattern: str, text: str) -> bool:
-    first, *rest = _parts(pattern)
+    first, *rest = pattern_parts(pattern)
     if not rest:
         return len(text) == len(first) and _fits(first, text, 0)
     *middle, last = rest
@@ -76,14 +76,14 @@ def _glob_spots(pattern: str, text: str) -> bool:
     return True
 
 
-def _fits(part: Sequence[_Spot], text: str, at: int) -> bool:
+def _fits(part: Sequence[Spot], text: str, at: int) -> bool:
     return all((text[at + number] in known) is wanted for number, (wanted, known) in enumerate(part))
 
 
 @lru_cache(maxsize=256)
-def _parts(pattern: str) -> tuple[tuple[_Spot, ...], ...]:
+def pattern_parts(pattern: str) -> tuple[tuple[Spot, ...], ...]:
     """Return the parts of the pattern between its stars, character by character."""
-    parts: list[list[_Spot]] = [[]]
+    parts: list[list[Spot]] = [[]]
     for negated, inside, plain in _PIECE.findall(pattern):
         if plain == "*":
             parts.append([])

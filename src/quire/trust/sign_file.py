@@ -18,6 +18,7 @@ from msgspec import Struct
 from quire.diagnostics import Severity
 from quire.errors import CannotStart, Refused, Unreadable
 from quire.formats import MARKDOWN, YAML
+from quire.plan.vocabulary import LOCK_FILE, MOST_LOCK_BYTES
 from quire.source import (
     MAX_DOCUMENT_BYTES,
     Source,
@@ -51,6 +52,11 @@ class Signable(Struct, frozen=True):
     """The path of the file in the folder of its kind."""
 
     @property
+    def limit(self) -> int:
+        """The most bytes that the file may have."""
+        return MOST_LOCK_BYTES if self.kind == "lock" else MAX_DOCUMENT_BYTES
+
+    @property
     def required(self) -> bool:
         """Return True if the item must be signed to be used; other items are verified only if they are signed."""
         return self.kind in ("directive", "knowledge")
@@ -66,6 +72,8 @@ def signable(path: Path, workspace: Path) -> Signable:
     """
     # Links are not followed: the place where an item is found is its name.
     whole = Path(os.path.abspath(path))  # noqa: PTH100
+    if whole.name == LOCK_FILE:
+        return Signable(path, "lock", LOCK_FILE, "yaml", PurePath(LOCK_FILE))
     suffix = whole.suffix.lower()
     if suffix not in (*MARKDOWN, *YAML):
         raise CannotStart(f"{path} is not a document that can be signed: those end in .md or .yaml")
@@ -104,7 +112,10 @@ def refuse_system(path: Path) -> None:
 
 
 def issues(item: Signable, source: Source) -> list[str]:
-    """Return all problems, a line each; empty for a file that may be signed."""
+    """Return all problems, a line each; empty for a file that may be signed. A lock is compared with its documents by
+    the caller, because the documents of a workspace are not known here."""
+    if item.kind == "lock":
+        return []
     if item.kind == "directive":
         from quire.formats.directive.validate import issues as of_directive
 
@@ -161,7 +172,7 @@ def sign_file(item: Signable, key: SigningKey, now: datetime, digest: str = "") 
     refuse_system(path)
     if path.is_symlink():
         raise Refused(f"{path} is a link; sign the file that it leads to, under its own name")
-    source = read_source(path)
+    source = read_source(path, limit=item.limit)
     before, text = file_identity(path), _bytes(path).decode("utf-8")
     if normalise(text) != source.text:
         raise Unreadable(path, "was changed while it was read")
@@ -171,8 +182,8 @@ def sign_file(item: Signable, key: SigningKey, now: datetime, digest: str = "") 
         return found
     signed = sign_text(text, item.kind, item.id, key, now, syntax=item.syntax)
     data = signed.encode("utf-8")
-    if len(data) > MAX_DOCUMENT_BYTES:
-        return [f"with a signature it is larger than {MAX_DOCUMENT_BYTES:,} bytes"]
+    if len(data) > item.limit:
+        return [f"with a signature it is larger than {item.limit:,} bytes"]
     # The signed text must verify as this item for the next reader.
     verdict = item.verify(normalise(signed), TrustedKeys.of([TrustedKey(key.public)]))
     if not verdict.ok:

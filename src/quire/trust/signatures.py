@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from quire.trust.keys import SigningKey
     from quire.trust.trusted_keys import TrustedKeys
 
-Kind = Literal["directive", "knowledge", "playbook", "pipeline"]
+Kind = Literal["directive", "knowledge", "playbook", "pipeline", "lock"]
 _LOOKED_AT = 20
 
 
@@ -116,7 +116,7 @@ def verify_text(
     outcome, key_id, detail = _judge(text, kind, item_id, trusted, syntax)
     if outcome is Verification.OK:
         return Verdict(outcome, key_id)
-    sign = f"quire sign {path or _usual_path(kind, item_id, syntax)}"
+    sign = f"quire sign {path or _usual_path(kind, item_id, syntax)}" if kind != "lock" else "quire sign --lock"
     message = _SENTENCES[outcome].format(name=f"the {kind} {item_id}", key=key_id, detail=detail, sign=sign)
     return Verdict(outcome, key_id, message)
 
@@ -167,11 +167,11 @@ def _further_down(text: str, syntax: Syntax) -> str:
 
 
 def _usual_syntax(kind: Kind) -> Syntax:
-    return "yaml" if kind == "pipeline" else "markdown"
+    return "yaml" if kind in ("pipeline", "lock") else "markdown"
 
 
 def _usual_path(kind: Kind, item_id: str, syntax: Syntax) -> str:
-    if kind in ("playbook", "pipeline"):
+    if kind in ("playbook", "pipeline", "lock"):
         return item_id
     folder = "directives" if kind == "directive" else "knowledge"
     return f".ai/{folder}/{item_id}{'.yaml' if syntax == 'yaml' else '.md'}"

@@ -23,12 +23,9 @@ from quire.workspace.mcp_config import CONFIG_FILE as MCP_FILE
 from quire.workspace.mcp_config import McpServer, read_servers
 from quire.workspace.requested_settings import find_excess, without_excess
 from quire.workspace.settings import (
-    NOTIFY_EVENTS,
     AgentSettings,
     Durability,
-    NotifySettings,
     OnUncertain,
-    PipelineEntry,
     RunSettings,
     SandboxSettings,
     Settings,
@@ -37,7 +34,17 @@ from quire.workspace.settings import (
     TrustMode,
     TrustSettings,
 )
-from quire.workspace.tables import Table, read_cluster, read_playbook, read_webhook, server_of_one_file
+from quire.workspace.tables import (
+    Table,
+    read_cluster,
+    read_mark,
+    read_notify,
+    read_pipelines,
+    read_playbook,
+    read_private_files,
+    read_webhook,
+    server_of_one_file,
+)
 
 if TYPE_CHECKING:
     from quire.workspace.host_headers import HostHeaders
@@ -113,7 +120,7 @@ def load_settings(workspace: Workspace, environ: Mapping[str, str] | None = None
         runs=replace(merged.runs, pure_work=min(merged.runs.pure_work, users.runs.pure_work)),
         prompt_folders=prompts + _folders(user, own, "prompts"),
         knowledge_folders=knowledge + _folders(user, own, "knowledge"),
-        trust=merged.trust,
+        trust=replace(merged.trust, locked=users.trust.locked or requests.trust.locked),
         store_url=merged.store_url,
         agents=agents,
         playbooks=merged.playbooks,
@@ -124,6 +131,9 @@ def load_settings(workspace: Workspace, environ: Mapping[str, str] | None = None
         webhooks=users.webhooks,
         notify=users.notify,
         http=users.http,
+        assume=merged.assume,
+        marks=users.marks,
+        private_files=(*users.private_files, *requests.private_files),
         servers=read.servers,
         disabled_servers=read.disabled,
         files=tuple(path for path, file in zip(paths, files, strict=True) if file.content is not None),
@@ -187,6 +197,8 @@ def _misplaced(own_file: Path, own: Mapping[str, object], file: Path, theirs: Ma
         yield f"{file}: [tools] shell_env {elsewhere} a workspace"
     if "sandbox" in theirs:
         yield f"{file}: [sandbox] {elsewhere} a workspace"
+    if "servers" in theirs:
+        yield f"{file}: [servers] {elsewhere} a workspace: it says which servers are trusted"
     if "http" in theirs:
         yield f"{file}: [http] {elsewhere} a workspace"
     if "webhooks" in theirs:
@@ -281,12 +293,15 @@ def _settings(
         agents=agents,
         playbooks={name: read_playbook(table) for name, table in top.tables("playbooks").items()},
         spawn=_safety(top.table("safety")),
-        pipelines=_pipelines(top.table("pipelines")),
+        pipelines=read_pipelines(top.table("pipelines")),
         cluster=read_cluster(top.table("cluster"), file.parent),
         sandbox=_sandbox(top.table("sandbox")),
         webhooks={name: read_webhook(table, file.parent) for name, table in top.tables("webhooks").items()},
-        notify=_notify(top.table("notify")) if "notify" in top.data else None,
+        notify=read_notify(top.table("notify")) if "notify" in top.data else None,
         http=_http(top.tables("http")),
+        assume=top.table("assume").all_sizes(),
+        marks={name: read_mark(table) for name, table in top.tables("servers").items()},
+        private_files=read_private_files(top.table("privacy")),
     )
     top.end()
     return settings
@@ -299,18 +314,6 @@ def _models_and_agents(top: Table) -> tuple[ModelSettings, dict[str, AgentSettin
     from quire.workspace.model_tables import read_agent, read_models  # most folders need none of it
 
     return read_models(models), {name: read_agent(table) for name, table in agents.items()}
-
-
-def _notify(table: Table) -> NotifySettings | None:
-    command, events = table.texts("command"), table.texts("events")
-    if not command and table.data.get("command", []) == []:
-        table.problems.append(f"{table.file}: [{table.name}] needs a command: a list with a program and its arguments")
-    for one in events:
-        if one not in NOTIFY_EVENTS:
-            known = ", ".join(NOTIFY_EVENTS)
-            table.problems.append(f"{table.file}: [{table.name}] events: {one!r} is unknown; there are {known}")
-    table.end()
-    return NotifySettings(command, events or NOTIFY_EVENTS) if command else None
 
 
 def _tools(table: Table) -> ToolSettings:
@@ -337,6 +340,7 @@ def _runs(table: Table) -> RunSettings:
         durability=durability or default.durability,
         context_budget=table.count("context_budget"),
         pure_work=default.pure_work if pure_work is None else pure_work,
+        reply_tokens=table.positive("reply_tokens") or default.reply_tokens,
     )
     table.end()
     return settings
@@ -344,7 +348,7 @@ def _runs(table: Table) -> RunSettings:
 
 def _trust(table: Table) -> TrustSettings:
     mode: TrustMode | None = table.choice("mode", ("require", "warn"))
-    settings = TrustSettings(mode or "require", table.flag("documents", False))
+    settings = TrustSettings(mode or "require", table.flag("documents", False), table.flag("locked", False))
     table.texts(SAFE_FOLDERS)
     table.end()
     return settings
@@ -384,15 +388,3 @@ def _http(tables: Mapping[str, Table]) -> tuple[HostHeaders, ...]:
     from quire.workspace.host_headers import read_host_headers
 
     return tuple(filter(None, (read_host_headers(name, table) for name, table in tables.items())))
-
-
-def _pipelines(table: Table) -> dict[str, PipelineEntry]:
-    entries: dict[str, PipelineEntry] = {}
-    for key, entry in table.tables("entries").items():
-        path = entry.text("path")
-        if path is None and "path" not in entry.data:
-            entry.problems.append(f"{entry.file}: [{entry.name}] needs a path")
-        entries[key] = PipelineEntry(path or "", entry.text("description") or "", entry.flag("enabled", True))
-        entry.end()
-    table.end()
-    return entries

@@ -233,7 +233,8 @@ def _tables(settings: Settings) -> Iterator[tuple[str, Value]]:
             ],
         )
     for table in ("trust", "store", "cluster"):
-        if fields := _texts(_table(own, table)):
+        # Holding runs to the lock asks for nothing: it only refuses.
+        if fields := {key: text for key, text in _texts(_table(own, table)).items() if key != "locked"}:
             shown = ", ".join(f"{key} = {_shown(masked(value))}" for key, value in sorted(fields.items()))
             yield f"set [{table}] {shown}", [table, fields]
 

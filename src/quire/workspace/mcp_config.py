@@ -14,13 +14,13 @@ from pathlib import Path
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from quire.engine.premises import MCP_SECONDS
 from quire.wording import did_you_mean, nearest
 
 CONFIG_FILE = ".mcp.json"
 PYTHON = "python"
 BUILT_IN = "quire"
 ITEMS = "rye"
-DEFAULT_TIMEOUT = 120.0
 
 _HTTP = ("http", "streamable-http", "streamable_http", "streamableHttp")
 _KEYS = ("type", "command", "args", "env", "cwd", "url", "headers", "timeout", "disabled")
@@ -36,7 +36,12 @@ class McpServer(Struct, frozen=True):
     cwd: str = ""
     url: str = ""
     headers: Mapping[str, str] = field(default_factory=dict)
-    timeout: float = DEFAULT_TIMEOUT
+    timeout: float = MCP_SECONDS
+
+    @property
+    def line(self) -> str:
+        """The address, or the command with its arguments, as written."""
+        return self.url or " ".join((self.command, *self.args))
 
     def texts(self) -> Iterator[str]:
         """Yield all texts that may contain references to the environment."""
@@ -170,11 +175,11 @@ class _Entry(Struct, frozen=True):
         return {}
 
     def _timeout(self, data: Mapping[str, object]) -> float:
-        value = data.get("timeout", DEFAULT_TIMEOUT)
+        value = data.get("timeout", MCP_SECONDS)
         if isinstance(value, int | float) and not isinstance(value, bool) and 0 < value <= 86_400:
             return float(value)
         self._problem('"timeout" must be a number of seconds, more than 0')
-        return DEFAULT_TIMEOUT
+        return MCP_SECONDS
 
     def _problem(self, message: str) -> None:
         self.problems.append(f'{self.file}: server "{self.name}": {message}')

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from quire.engine.ports import smallest
+from quire.engine.premises import TIMEOUT
 from quire.models.choose import (
     NO_SETTINGS,
-    TIMEOUT,
     CallSettings,
     ModelSettings,
     Price,
@@ -87,10 +87,11 @@ def _limits(table: Table) -> ProviderLimits:
 
 def _price(table: Table) -> Price | None:
     read, written = table.amount("input"), table.amount("output")
+    source, date = table.text("from") or "", table.date("date")
     if not {"input", "output"} <= table.data.keys():
         table.problems.append(f"{table.file}: [{table.name}] needs input and output, in dollars per million tokens")
     table.end()
-    return None if read is None or written is None else Price(read, written)
+    return None if read is None or written is None else Price(read, written, source, date)
 
 
 def read_agent(table: Table) -> AgentSettings:

@@ -28,6 +28,7 @@ def find_excess(
         *_models(merged, own, theirs),
         *_spawns(own, theirs, table),
         *_runs(own, theirs, own_table),
+        *_replies(own, theirs, table),
         *(
             Excess("limit", f"pipelines.entries.{key}.path", entry.path, f"read the pipeline {key} from {entry.path}")
             for key, entry in sorted(theirs.pipelines.items())
@@ -42,7 +43,7 @@ def without_excess(merged: Settings, own: Settings) -> Settings:
     folder = merged.workspace.folder
     over = {one.key for one in merged.excess}
     runs = merged.runs
-    for key in ("durability", "on_uncertain", "expiry", "context_budget"):
+    for key in ("durability", "on_uncertain", "expiry", "context_budget", "reply_tokens"):
         if f"runs.{key}" in over:
             runs = replace(runs, **{key: getattr(own.runs, key)})
     spawn = merged.spawn
@@ -119,6 +120,15 @@ def _runs(own: Settings, theirs: Settings, own_table: Mapping[str, object]) -> I
         if key in said and is_weaker and isinstance(stated, Mapping) and key in stated:
             shown = f"set [runs] {key} = {stated[key]}, where you have {said[key]}"
             yield Excess("limit", f"runs.{key}", str(stated[key]), shown)
+
+
+def _replies(own: Settings, theirs: Settings, table: Mapping[str, object]) -> Iterator[Excess]:
+    """Compare with the default too: longer replies cost the user's money."""
+    runs = table.get("runs")
+    wanted, yours = theirs.runs.reply_tokens, own.runs.reply_tokens
+    if isinstance(runs, Mapping) and "reply_tokens" in runs and wanted > yours:
+        line = f"set [runs] reply_tokens = {wanted}, above your {yours}"
+        yield Excess("limit", "runs.reply_tokens", str(wanted), line)
 
 
 def _longer(wanted: float | None, mine: float | None) -> bool:

@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING, Literal
 
 from msgspec import Struct, field
 
-from quire.engine.pure_work import PURE_WORK
+from quire.engine.premises import PURE_WORK, REPLY_TOKENS
 from quire.models.choose import CallSettings
 
 if TYPE_CHECKING:
     from quire.models.choose import ModelSettings
+    from quire.sizes import Size
     from quire.workspace.host_headers import HostHeaders
     from quire.workspace.locate import Workspace
     from quire.workspace.mcp_config import McpServer
@@ -48,11 +49,15 @@ class RunSettings(Struct, frozen=True):
     """In characters of earlier outputs in a prompt; None for a value that depends on the model."""
     pure_work: int = PURE_WORK
     """How much a run may compute between its effects, in units of `quire.engine.pure_work`."""
+    reply_tokens: int = REPLY_TOKENS
+    """Tokens of one reply of a model, where its agent or tier does not set `max_tokens`."""
 
 
 class TrustSettings(Struct, frozen=True):
     mode: TrustMode = "require"
     documents: bool = False
+    locked: bool = False
+    """Whether runs are refused that may do more than `quire.lock` says. Holds whichever file sets it."""
 
 
 class AgentSettings(Struct, frozen=True):
@@ -144,6 +149,17 @@ class WebhookSettings(Struct, frozen=True):
     """The texts of a run that are sent along: `prompt` of a question, `artifact` of a completed run."""
 
 
+class ServerMark(Struct, frozen=True):
+    """A table `[servers.NAME]`: what the user says about an MCP server. Read from the user's own file only."""
+
+    at: str = ""
+    """The address of the server, or its command with the arguments: a workspace may give its name to another one."""
+    trusted: bool = False
+    """True if its results do not count as text from outside."""
+    private: bool = False
+    """True if its results must not leave."""
+
+
 NOTIFY_EVENTS = ("run.waiting", "run.completed", "run.failed")
 
 
@@ -191,6 +207,12 @@ class Settings(Struct, frozen=True):
     notify: NotifySettings | None = None
     http: tuple[HostHeaders, ...] = ()
     """Headers that the user adds to requests; read from the user's own file only."""
+    assume: Mapping[str, Size] = field(default_factory=dict)
+    """Sizes of inputs for which bounds are shown, by names as they are written."""
+    marks: Mapping[str, ServerMark] = field(default_factory=dict)
+    """What the user says about servers, by name; read from the user's own file only."""
+    private_files: tuple[str, ...] = ()
+    """Patterns of files whose contents are private: of both files together."""
     servers: Mapping[str, McpServer] = field(default_factory=dict)
     disabled_servers: tuple[str, ...] = ()
     files: tuple[Path, ...] = ()

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -16,13 +16,22 @@ from msgspec.structs import replace
 from quire.patterns import late_pattern
 from quire.wording import did_you_mean, nearest
 from quire.workspace.settings import (
+    NOTIFY_EVENTS,
     WEBHOOK_EVENTS,
     WEBHOOK_TEXTS,
     ClusterSettings,
+    NotifySettings,
+    PipelineEntry,
     PlaybookSettings,
+    ServerMark,
     TemporalAccess,
     WebhookSettings,
 )
+
+if TYPE_CHECKING:
+    import datetime
+
+    from quire.sizes import Size
 
 T = TypeVar("T")
 C = TypeVar("C", bound=str)
@@ -85,6 +94,9 @@ class Table(Struct):
     def duration(self, key: str) -> float | None:
         return self._take(key, 'a time like "30s", "30m", "24h" or "7d"', _duration)
 
+    def date(self, key: str) -> datetime.date | None:
+        return self._take(key, "a day like 2026-11-17", _date)
+
     def amount(self, key: str) -> float | None:
         return self._take(key, "a number, 0 or more", _amount)
 
@@ -106,6 +118,15 @@ class Table(Struct):
         """Return every key of this table, each with a text."""
         found = {key: self.text(key) for key in self.data}
         return {key: value for key, value in found.items() if value is not None}
+
+    def all_sizes(self) -> dict[str, Size]:
+        """Return every key of this table, each with a size."""
+        if not self.data:
+            return {}
+        from quire.sizes import size_of  # Few settings need it.
+
+        found = {key: self._take(key, 'a whole number or a size like "40 KB"', size_of) for key in self.data}
+        return {key: size for key, size in found.items() if size is not None}
 
     def end(self) -> None:
         """Report the keys that were not read as unknown. Call this after reading all known keys."""
@@ -141,6 +162,18 @@ def _amount(value: object) -> float | None:
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < 1e9:
         return None
     return float(value)
+
+
+def _date(value: object) -> datetime.date | None:
+    import datetime
+
+    if isinstance(value, str):
+        try:
+            return datetime.date.fromisoformat(value)
+        except ValueError:
+            return None
+    # A time of a day is a date as well for Python.
+    return value if isinstance(value, datetime.date) and not isinstance(value, datetime.datetime) else None
 
 
 def _duration(value: object) -> float | None:
@@ -251,3 +284,46 @@ def read_webhook(table: Table, folder: Path) -> WebhookSettings:
     table.end()
     secret_file = folder / Path(file).expanduser() if file else None
     return WebhookSettings(url or "", named, secret_file, events or WEBHOOK_EVENTS, include)
+
+
+def read_private_files(table: Table) -> tuple[str, ...]:
+    """Read the table `[privacy]`."""
+    files = table.texts("files")
+    table.end()
+    return files
+
+
+def read_pipelines(table: Table) -> dict[str, PipelineEntry]:
+    """Read the table `[pipelines]`."""
+    entries: dict[str, PipelineEntry] = {}
+    for key, entry in table.tables("entries").items():
+        path = entry.text("path")
+        if path is None and "path" not in entry.data:
+            entry.problems.append(f"{entry.file}: [{entry.name}] needs a path")
+        entries[key] = PipelineEntry(path or "", entry.text("description") or "", entry.flag("enabled", True))
+        entry.end()
+    table.end()
+    return entries
+
+
+def read_mark(table: Table) -> ServerMark:
+    """Read a table `[servers.NAME]`. A name alone is not trusted: a workspace may give it to a server of its own."""
+    mark = ServerMark(table.text("at") or "", table.flag("trusted", False), table.flag("private", False))
+    if mark.trusted and not mark.at and "at" not in table.data:
+        needs = 'at = "…", the address of the server or its command with the arguments, as in .mcp.json'
+        table.problems.append(f"{table.file}: [{table.name}] trusted needs {needs}")
+    table.end()
+    return mark
+
+
+def read_notify(table: Table) -> NotifySettings | None:
+    """Read the table `[notify]`."""
+    command, events = table.texts("command"), table.texts("events")
+    if not command and table.data.get("command", []) == []:
+        table.problems.append(f"{table.file}: [{table.name}] needs a command: a list with a program and its arguments")
+    for one in events:
+        if one not in NOTIFY_EVENTS:
+            known = ", ".join(NOTIFY_EVENTS)
+            table.problems.append(f"{table.file}: [{table.name}] events: {one!r} is unknown; there are {known}")
+    table.end()
+    return NotifySettings(command, events or NOTIFY_EVENTS) if command else None

@@ -13,7 +13,7 @@ from quire.engine.interpreter.thread.interpret import interpret_directive
 from quire.engine.interpreter.thread.setup import set_up
 from quire.engine.requests import ToolRequest
 from quire.errors import ToolFailed
-from quire.plan.thread import THREAD_PATH
+from quire.plan.thread import THREAD_PATH, THREAD_RULES
 from quire.values import Value
 
 CONTROL = "rye/agent/threads/internal/control"
@@ -86,10 +86,20 @@ async def test_a_recorded_thread_of_0_1_0_still_lets_them_through(crew: Crew) ->
     assert ended.failure is None and crew.warnings() == []
 
 
+async def test_each_return_of_a_turn_is_judged(crew: Crew) -> None:
+    """The second one is not the first one again: hooks see its own outputs."""
+    read = '<action primary="execute" item_type="tool" item_id="rye/file-system/read">{}</action>'
+    actions = read.format('<param name="path">${outputs.x}</param>') + control(action="retry")
+    crew_of(crew, actions)
+    crew.table = Table({"main": [calls(give(x="1"), give(x="2"))]})
+    await crew.go()
+    assert [given["path"] for _, given, _ in crew.tools.calls] == ["1", "2"]
+
+
 def test_a_bundle_of_0_1_0_says_so_by_saying_nothing() -> None:
     stored = Bundle("main", {}).encoded()
-    assert Bundle.of(stored).rules == 2
-    assert Bundle.of(stored.replace(',"rules":2', "")).rules == 1
+    assert Bundle.of(stored).rules == THREAD_RULES
+    assert Bundle.of(stored.replace(f',"rules":{THREAD_RULES}', "")).rules == 1
 
 
 async def test_an_empty_block_grants_nothing(crew: Crew) -> None:

@@ -114,7 +114,11 @@ def test_a_declaration_that_cannot_be_read_is_not_reported_twice() -> None:
     [
         ("{name: {type: string}}", "transform: {value: ctx.name + ctx.nmae}", [("PL142", "ctx.nmae")]),
         ("{name: {type: string}}", "transform: {value: name + nmae}", [("PL142", "nmae")]),
-        ("{name: {type: string}}", "transform: {value: \"name + get(ctx, 'x')\"}", [("PL142", "get(ctx, 'x')")]),
+        (
+            "{name: {type: string}}",
+            "transform: {value: \"name + get(ctx, 'x', '')\"}",
+            [("PL142", "get(ctx, 'x', '')")],
+        ),
         ("{name: {type: string}}", "agent: {prompt: 'Hi {ctx.nmae} {name}'}", [("PL142", "{ctx.nmae}")]),
         ("{name: {type: string}}", "agent: {prompt: 'Hi {nmae} {name}'}", [("PL207", "{nmae}")]),
         ("{name: {type: string}}", "agent: {prompt: '{\"json\": 1} {name} {other}'}", []),

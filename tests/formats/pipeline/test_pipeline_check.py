@@ -119,7 +119,7 @@ def test_a_schema_that_nobody_names() -> None:
          [("PL110", "review.by.name <= 3"), ("PL110", "review.tags < 1")]),
         (["transform: {value: 'review < 1'}"], [("PL110", "review < 1")]),
         (["transform: {value: 'review.score > 1 and review.passed < 2 and review.by.name < ctx.x'}"], []),
-        (["transform: {value: \"review.score == 'x'\"}"], []),
+        (["transform: {value: \"review.score == 'x'\"}"], [("TY105", "review.score == 'x'")]),
         (["match: {on: review.passed, cases: {'true': {pipeline: a}, 'False': {pipeline: b}}}"],
          [("PL108", "review.passed"), ("PL107", "'true'")]),
         (["match: {on: review.level, cases: {low: {pipeline: a}, medium: {pipeline: b}}, default: {pipeline: c}}"],

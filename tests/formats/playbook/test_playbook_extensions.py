@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from tests.depth import depth
 from tests.formats.trees import without_spans
 
+from quire.diagnostics import edits_of
 from quire.formats.playbook.as_json import as_vector
 from quire.formats.playbook.check import check
 from quire.formats.playbook.extensions import beyond_format
@@ -152,7 +153,7 @@ def test_an_unknown_name_gets_the_nearest_one() -> None:
     found = {one.code.id: one for one in check(source)}
     assert found["PB121"].help == 'did you mean "draft"?'
     assert found["PB120"].help == 'did you mean "draft"?'
-    assert [edit.new for edit in (*found["PB121"].fix, *found["PB120"].fix)] == ["draft", "draft"]
+    assert [edit.new for code in ("PB121", "PB120") for edit in edits_of(source, found[code])] == ["draft", "draft"]
 
 
 @pytest.mark.parametrize(

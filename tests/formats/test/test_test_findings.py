@@ -209,4 +209,5 @@ def test_an_error_inside_of_an_expression_is_marked_there() -> None:
 
 def test_a_known_key_with_one_wrong_letter_has_a_fix() -> None:
     (found,) = reading_of("cases: [{name: a, expct: {}}]").diagnostics
-    assert [edit.new for edit in found.fix] == ["expect"]
+    assert found.fix
+    assert [edit.new for edit in found.fix.edits] == ["expect"]

@@ -5,11 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 from tests.testing.bench import DOCUMENTS
 
+from quire.analysis.amounts import number, size
+from quire.analysis.costs import Cost
+from quire.analysis.proof import Bound
 from quire.formats.test.parse import parse
 from quire.formats.test.syntax import TestFile
-from quire.plan.bounds import PlanBounds, Range
 from quire.source import Source
 from quire.testing.case_run import Bench
 from quire.testing.document_under_test import open_document
@@ -67,10 +70,31 @@ def test_a_property_that_does_not_hold_becomes_a_small_case(tmp_path: Path) -> N
 
 def test_more_than_the_bounds_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     bench, file = opened(tmp_path, "tagline")
-    low = PlanBounds(Range(0, 1), Range(0, 0), Range(0, 1))
-    monkeypatch.setattr("quire.library.foresight.Foresight.bounds", lambda *_: low)
+    monkeypatch.setattr("quire.analysis.proof.Proof.bound", lambda *_: Bound(0, number(1)))
     found = only(explore(bench, file, 30, 7).found)
     assert (found.broken.promise, "2 model calls" in found.broken.message) == ("bounds", True)
+
+
+def test_less_than_the_bounds_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    bench, file = opened(tmp_path, "tagline")
+    monkeypatch.setattr("quire.analysis.proof.Proof.bound", lambda *_: Bound(3, number(9)))
+    found = only(explore(bench, file, 30, 7).found)
+    assert (found.broken.promise, "3 or more" in found.broken.message) == ("bounds", True)
+
+
+def test_bounds_are_those_of_the_inputs(tmp_path: Path) -> None:
+    """A list that is given makes a number of the formula for it."""
+    bench, file = opened(tmp_path, "board")
+    from quire.testing.exploration.explore import _Explorer
+
+    explorer = _Explorer.of(bench, 7, file)
+    assert explorer is not None
+    assert str(explorer.proof.bound("model_calls").most) == "9·|readers|"
+    low = Cost()
+    low.spend("model_calls", size("|readers|"))
+    explorer.proof = replace(explorer.proof, cost=low)
+    broken = [explorer.try_once(seed)[2] for seed in range(60)]
+    assert {one.promise for one in broken if one} == {"bounds"}
 
 
 def test_a_call_outside_of_the_envelope_is_found(tmp_path: Path) -> None:
@@ -108,7 +132,7 @@ def test_another_end_with_the_same_answers_is_found(tmp_path: Path) -> None:
     assert end is not None
     last = list(given.answers)[-1]
     given.answers[last] = Performance({"text": "another", "model": "drawn", "finish_reason": "stop"})
-    promises = Promises(PlanBounds(Range(0, 9), Range(0, 9), Range(0, 9)), None)
+    promises = Promises(explorer.proof, None)
     found = broken_promise(explorer.start, given, end, promises)
     assert found is not None and found.promise == "replay"
 

@@ -10,6 +10,7 @@ from tests.runs.test_fork_everywhere import Parrot
 from tests.runs.travel import DIALECT_SCRIPT, DIRECTIVE_SCRIPT, PIPELINE_SCRIPT, Travel, use
 
 from quire.engine.ports import ModelCall
+from quire.engine.premises import REPLY_TOKENS
 from quire.engine.records import EffectRecord
 from quire.models.scripted import ScriptedModel
 from quire.runs.options import RunOptions
@@ -165,6 +166,7 @@ async def test_a_budget_is_kept_and_the_rest_is_not_asked(travel: Travel) -> Non
         found: list[AskedCall] = []
         await ask_again(recorded, model, purse, runtime.clock, found)
         assert ([one.kind for one in found].count(None), purse.exhausted, purse.spent) == (1, True, 0.5)
+        assert [call.max_tokens for call in model.calls] == [REPLY_TOKENS]
         ended = await follow_run(
             recorded[0],
             Dear([{"default": '{"best": "notes"}', "usage": HALF}]),

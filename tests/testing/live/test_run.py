@@ -174,6 +174,15 @@ def test_the_line_before_paying(place: Place) -> None:
     assert line == "PAID: 2 rows × 1 model × 5 = 10 calls, ≤ $0.41 (bound), about $0.010 (seen)"
 
 
+def test_the_price_of_reading_results_of_tools_has_no_bound(place: Place) -> None:
+    look = '## STEP 1: Look\n\n@tool(quire, file__read, {"path": "a.txt"})\n\n'
+    place.write("capital.playbook.md", PLAYBOOK.replace("## STEP 1", f"{look}## STEP 2"))
+    model = place.script("good.json", *BOTH)
+    place.prices(model, output=10.0)
+    line = announcement_line(announcement_of(live_plan(place.options(model), place.environ)))
+    assert line.endswith("no bound: a model may read what tools return, and that has no bound")
+
+
 def test_rows_of_another_file(place: Place) -> None:
     rows = place.write("more.csv", "country,city\nFrance,Paris\nJapan,Tokyo\nJapan,Kyoto\n")
     (score,) = place.run(place.script("good.json", *BOTH), each=rows).scores

@@ -45,6 +45,18 @@ class Budget:
             self._calls -= 1
             self._ended.set()
 
+    @property
+    def left(self) -> float:
+        """Return what is neither spent nor set aside; nothing if a price is not known."""
+        spent = self._ledger.cost
+        return 0.0 if spent is None else max(0.0, self._most - spent - self._held)
+
+    def hold(self, amount: float) -> None:
+        """Set an amount aside for a run that is launched; a negative amount gives it back."""
+        self._held += amount
+        self._calls += 1 if amount > 0 else -1
+        self._ended.set()
+
     async def _room(self, most: float, estimate: float | None) -> float:
         waited = False
         while True:

@@ -11,6 +11,7 @@ from msgspec import Struct
 
 from quire.engine.driver.branches import Branch
 from quire.engine.driver.journal import CancelRequested, Journal, Ledger
+from quire.engine.driver.model_calls import lost_calls
 from quire.engine.driver.walker import DriveLimits, Walker
 from quire.engine.records import Answer, Batch, Lease, Letter, RunUpdate, Status
 from quire.engine.requests import Failure, Walk
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from quire.engine.events import Listener
     from quire.engine.ports import Ports
     from quire.engine.progress import Progress
+    from quire.engine.proven_bounds import ProvenBounds
     from quire.engine.records import EffectRecord
     from quire.values import Value
 
@@ -39,7 +41,8 @@ class Drive:
     """Owns the run while the drive lasts. `stop` parks it at the next boundary; cancelling the task stops it at once.
 
     `answers` were given while no process drove the run; `report` returns the letters to the launcher that waits for its
-    end. `warnings` are emitted at the start. The caller must release the lease.
+    end. `warnings` are emitted at the start. `proven` is the most that the whole run can do; at its end an event says
+    what exceeds it. The caller must release the lease.
     """
 
     def __init__(
@@ -52,6 +55,7 @@ class Drive:
         answers: Iterable[Answer] = (),
         report: Callable[[DriveResult], tuple[Letter, ...]] = lambda ended: (),
         warnings: Iterable[str] = (),
+        proven: ProvenBounds | None = None,
     ) -> None:
         self._ledger = Ledger(lease, journal, ports.store, ports.clock, listen)
         self._walker = Walker(self._ledger, ports, terms, {answer.path: answer for answer in answers})
@@ -61,6 +65,7 @@ class Drive:
         self._still = asyncio.Event()
         self._report = report
         self._warnings = tuple(warnings)
+        self._proven = proven
 
     @property
     def records(self) -> Sequence[EffectRecord]:
@@ -86,6 +91,7 @@ class Drive:
         self._ledger.feed.say("run_resumed" if self._ledger.lease.epoch > 1 else "run_started")
         for warning in self._warnings:
             self._ledger.feed.say("warning", data={"message": warning})
+        self._count_lost_calls()
         await self._ledger.open(opening)
         if self._walker.stopping and not self._ledger.journal:
             # Stopped before the first step: it must not even begin, nor the steps after it that have no effects.
@@ -130,6 +136,7 @@ class Drive:
             result = main.result()
         except (StepFailed, LimitReached, JournalMismatch, CancelRequested, asyncio.CancelledError) as error:
             return await self._end_by(error)
+        self._compare_with_proven()
         self._ledger.feed.say("run_completed", live=_told(result))
         ended = DriveResult(Status.COMPLETED, self._ledger.position, result)
         await self._ledger.close(RunUpdate(status=Status.COMPLETED), self._report(ended))
@@ -150,13 +157,36 @@ class Drive:
             case JournalMismatch():
                 return await self._fail(Failure("journal", str(error)), ())
             case CancelRequested() | asyncio.CancelledError():
+                self._compare_with_proven()
                 self._ledger.feed.say("run_cancelled")
                 await self._walker.resting.withdraw_all()
                 await self._ledger.close(RunUpdate(status=Status.CANCELLED))
                 return DriveResult(Status.CANCELLED, self._ledger.position)
         raise error
 
+    def _count_lost_calls(self) -> None:
+        """Count the calls that were under way when the last drive ended without recording them: they may be paid."""
+        lost = list(lost_calls(self._ledger.lease.records))
+        if not lost:
+            return
+        self._ledger.count_lost(lost)
+        amount = sum(one.usage.cost or 0.0 for one in lost if one.usage is not None)
+        message = (
+            f"{len(lost)} model call{'s were' if len(lost) > 1 else ' was'} under way when the run was interrupted: "
+            f"what was set aside for {'them' if len(lost) > 1 else 'it'} counts as spent (${amount:.4f})"
+        )
+        self._ledger.feed.say("warning", data={"message": message})
+
+    def _compare_with_proven(self) -> None:
+        if self._proven is None:
+            return
+        from quire.engine.proven_bounds import BROKEN, broken_bounds
+
+        for broken in broken_bounds(self._proven, self._ledger.journal.records):
+            self._ledger.feed.say(BROKEN, data=broken.as_value())
+
     async def _fail(self, failure: Failure, ended_by: tuple[str, ...], supersede: tuple[str, ...] = ()) -> DriveResult:
+        self._compare_with_proven()
         self._ledger.feed.say(
             "run_failed", label=self._ledger.position, data={"kind": failure.kind, "message": failure.message}
         )

@@ -73,7 +73,8 @@ class Journal:
     def holds_more(self) -> bool:
         """Return True if effects are recorded that the walk has not reached yet."""
         return any(
-            record.kind not in UNCLAIMED and record.path not in self._claimed for record in self._records.values()
+            record.kind not in UNCLAIMED and record.path not in self._claimed and not is_lost_call(record)
+            for record in self._records.values()
         )
 
     def add(self, record: EffectRecord) -> None:
@@ -106,10 +107,10 @@ class Journal:
         )
 
     def cost(self) -> float | None:
-        """Return the cost of all recorded effects, or None if a price is not known."""
+        """Return the cost of all effects whose end is recorded, or None if a price is not known."""
         total = 0.0
         for record in self._records.values():
-            if record.usage is not None:
+            if record.usage is not None and record.state != "intent":
                 if record.usage.cost is None:
                     return None
                 total += record.usage.cost
@@ -131,6 +132,11 @@ class Journal:
 
 UNCLAIMED = frozenset({"abort", "terms", "work"})
 """Kinds of records whose path a walk never claims."""
+
+
+def is_lost_call(record: EffectRecord) -> bool:
+    """Tell whether a record is that of a model call whose end is not known: it was stopped, or its process died."""
+    return record.kind == "model" and record.state == "intent"
 
 
 def answers(record: EffectRecord, request: Recorded, digest: str) -> bool:
@@ -189,12 +195,27 @@ class Ledger:
         self.closed = False
         self.cost = lease.cost
         if lease.cost is not None:
-            # The total of the run counts all that was ever recorded; what the journal does not have was removed.
+            # The total of the run counts all that was ever recorded; what the journal does not have was removed, or is
+            # a call whose end is not known, and which is made again.
             journal.superseded_cost = max(0.0, lease.cost - (journal.cost() or 0.0))
         self.learnt_at = 0.0
         """When a write last told whether the run is to be cancelled, in the time of the event loop."""
         self._clock = clock
         self._withdraw: list[str] = []
+        self._lost: list[EffectRecord] = []
+
+    def lose(self, intent: EffectRecord) -> None:
+        """Count a call whose cost will not be known; it is written with the next write. If there is none, the intent
+        that is stored already is counted by the next drive."""
+        self._keep(intent)
+        self._lost.append(intent)
+
+    def count_lost(self, calls: Iterable[EffectRecord]) -> None:
+        """Count calls that were under way when the last drive ended; they are written with the next write."""
+        for intent in calls:
+            self.lose(intent)
+            # A thread sees only what its calls cost that it makes again.
+            self.journal.superseded_cost += (intent.usage.cost or 0.0) if intent.usage else 0.0
 
     def withdraw(self, path: str) -> None:
         """Take an open question back with the next write."""
@@ -212,7 +233,7 @@ class Ledger:
         if record is not None:
             self.feed.recorded(record, self.position)
         batch = Batch(
-            (record,) if record else (),
+            self._with_lost(record),
             self.feed.take(),
             questions,
             consume,
@@ -226,6 +247,10 @@ class Ledger:
         if written.cancel_requested:
             raise CancelRequested
         return written
+
+    def _with_lost(self, record: EffectRecord | None = None) -> tuple[EffectRecord, ...]:
+        lost, self._lost = self._lost, []
+        return (*lost, record) if record is not None else tuple(lost)
 
     async def _stored(self, batch: Batch, record: EffectRecord | None = None) -> WriteResult:
         """Write, however long another process holds the store: the result was paid for, and would be paid for again."""
@@ -266,7 +291,8 @@ class Ledger:
         await self.store.write(self.lease, self._with_the_rest(batch))
 
     def _with_the_rest(self, batch: Batch) -> Batch:
-        return replace(batch, events=self.feed.take(), withdraw=self._withdrawn())
+        effects = (*self._with_lost(), *batch.effects)
+        return replace(batch, effects=effects, events=self.feed.take(), withdraw=self._withdrawn())
 
     async def park(self, update: RunUpdate) -> bool:
         """Store that the run waits. Return False, and write nothing, if an answer waits to be taken."""

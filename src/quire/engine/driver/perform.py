@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+from dataclasses import replace
 from typing import TYPE_CHECKING, cast
 
 from quire.engine.driver.journal import REFUSED
+from quire.engine.driver.model_calls import CallTime
 from quire.engine.interpreter.playbook.steps import MOST_UNFIT, WrongAnswer, checked_answer
 from quire.engine.ports import (
-    MAX_PROMPT_CHARACTERS,
-    MAX_REPLY_CHARACTERS,
     Attributed,
     Model,
     ModelCall,
@@ -20,6 +20,16 @@ from quire.engine.ports import (
     Priced,
     Rehearsed,
     smallest,
+)
+from quire.engine.premises import (
+    MAX_PROMPT_CHARACTERS,
+    MAX_REPLY_CHARACTERS,
+    MOST_CALLS,
+    REPLY_TOKENS,
+    TIMEOUT,
+    TIMEOUTS_OF_A_CALL,
+    longest_call,
+    longest_reply,
 )
 from quire.engine.records import Answer, EffectRecord, Question, Usage
 from quire.engine.request_hashes import KINDS, request_hash
@@ -46,7 +56,13 @@ if TYPE_CHECKING:
 
 
 class Performer:
-    def __init__(self, run: str, ports: Ports, feed: Feed) -> None:
+    def __init__(
+        self, run: str, ports: Ports, feed: Feed, reply_tokens: int | None = None, timeout: float = TIMEOUT
+    ) -> None:
+        """`timeout` is the longest silence of a service where a request sets none: it bounds the time of a call."""
+        self._reply_tokens = reply_tokens
+        self._timeout = timeout
+        self._begun: set[str] = set()
         self._run = run
         self._ports = ports
         self._feed = feed
@@ -74,9 +90,9 @@ class Performer:
                     reply = await self._reply(request)
                     # Also a reply that is of no use was paid for.
                     usage, delays = reply.usage, reply.delays
-                    value = _checked(reply)
+                    value = _checked(reply, may_call=_may_call(request))
                 case ToolRequest():
-                    value = copy(await self._ports.tools.call(request, self._effect_id(request.path)))
+                    value = copy(await self._ports.tools.call(request, self.effect_id(request.path)))
                 case Load(scheme="run"):
                     value = self._run
                 case Load():
@@ -125,11 +141,17 @@ class Performer:
         return self._ports.model
 
     def _call(self, request: ModelRequest) -> ModelCall:
+        left = request.bounds.tokens if request.bounds else None
+        # Threads have always had a usual length, also those of runs that pin none.
+        usual = self._reply_tokens or (None if left is None else REPLY_TOKENS)
         return ModelCall(
             request.system,
             request.messages,
             request.closing,
-            max_tokens=smallest(request.max_tokens, request.bounds.tokens if request.bounds else None),
+            # Here and not in the request, whose hash is in journals that were written before there was a usual length.
+            max_tokens=smallest(longest_reply(usual, request.max_tokens, request.reasoning), left),
+            usual_tokens=request.max_tokens is None,
+            left_tokens=left,
             temperature=request.temperature,
             reasoning=request.reasoning,
             timeout=request.timeout,
@@ -149,7 +171,32 @@ class Performer:
         if (size := _prompt_size(call)) > MAX_PROMPT_CHARACTERS:
             message = f"the prompt has {size:,} characters; no more than {MAX_PROMPT_CHARACTERS:,} are sent to a model"
             raise ModelFailed(message, kind="too_long")
-        return await model.complete(call, lambda text: self._feed.delta(request.path, request.label, text))
+
+        def pass_on(piece: str) -> None:
+            if piece:
+                self._begun.add(request.path)
+            self._feed.delta(request.path, request.label, piece)
+
+        seconds = longest_call(request.timeout or self._timeout)
+        timed = CallTime(seconds)
+        call = replace(call, untimed=timed.untimed)
+        try:
+            async with timed.limit:
+                return await model.complete(call, pass_on)
+        except TimeoutError:
+            if not timed.limit.expired():
+                raise
+        message = (
+            f"{model.name}: the call took longer than {seconds:g} s in all, {TIMEOUTS_OF_A_CALL} times its timeout"
+        )
+        raise ModelFailed(message, kind="timeout")
+
+    def may_have_paid(self, record: EffectRecord) -> bool:
+        """Tell whether a failed call may have cost something although its cost is not known: a part of the reply came,
+        or the service was silent for too long."""
+        if record.failure is None or record.usage is not None:
+            return False
+        return record.path in self._begun or record.failure.kind == "timeout"
 
     def question(self, request: HumanRequest, expiry: float | None) -> Question:
         now = self._ports.clock.now()
@@ -252,13 +299,15 @@ class Performer:
         )
 
     def refused(
-        self, request: ModelRequest | HumanRequest | Load | WorkCheck, message: str, kind: str = REFUSED
+        self, request: ModelRequest | HumanRequest | ToolRequest | Load | WorkCheck, message: str, kind: str = REFUSED
     ) -> EffectRecord:
         now, failure = self._ports.clock.now(), Failure(kind, message)
         return EffectRecord(request.path, KINDS[type(request)], "failed", request_hash(request), now, failure=failure)
 
-    def out_of_bounds(self, request: ModelRequest) -> EffectRecord | None:
-        """Return the refusal of a call if its thread has no turns, tokens, time or money left for it, else None."""
+    def out_of_bounds(self, request: ModelRequest, estimate: float | None) -> EffectRecord | None:
+        """Return the refusal of a call if its thread has no turns, tokens, time or money left for it, else None.
+
+        `estimate` is the most that the call may cost, or None if that is not known."""
         bounds = request.bounds
         if bounds is None:
             return None
@@ -267,7 +316,7 @@ class Performer:
             return self.refused(request, message, code)
         if bounds.money is None:
             return None
-        estimate, left = self.estimate(request), bounds.money.left
+        left = bounds.money.left
         if estimate == 0 or (left > TINY and (estimate is None or estimate <= left + TINY)):
             return None
         if left > TINY:
@@ -284,14 +333,25 @@ class Performer:
     async def sleep(self, seconds: float) -> None:
         await self._ports.clock.sleep(seconds)
 
-    def _effect_id(self, path: str) -> str:
+    def effect_id(self, path: str) -> str:
         return hashlib.sha256(f"{self._run}\n{path}".encode()).hexdigest()[:32]
 
 
-def _checked(reply: ModelReply) -> Value:
-    """Return a reply as it is recorded. Raises `ModelFailed` if it is empty, too long or not JSON."""
-    if not reply.text.strip() and not reply.uses:
-        raise ModelFailed(f"{reply.model} answered nothing", kind="empty")
+def _may_call(request: ModelRequest) -> bool:
+    """Tell whether calls of tools in a reply count. Those of a model that was offered no tools would make turns that no
+    bound has; the model of a thread is told that it may not, and has a limit of turns."""
+    of_a_thread = request.bounds is not None and request.bounds.tokens is not None
+    return bool(request.tools) or of_a_thread
+
+
+def _checked(reply: ModelReply, *, may_call: bool) -> Value:
+    """Return a reply as it is recorded. Raises `ModelFailed` if it is empty, too long or not JSON.
+
+    Of calls that are too many only the first is kept, so that the model is told: each one that fails is an event, at
+    which hooks act."""
+    if not reply.text.strip() and not (reply.uses and may_call):
+        what = "asked for a tool, and was offered none" if reply.uses else "answered nothing"
+        raise ModelFailed(f"{reply.model} {what}", kind="empty")
     if len(reply.text) > MAX_REPLY_CHARACTERS:
         raise ModelFailed(f"{reply.model} answered more than {MAX_REPLY_CHARACTERS:,} characters", kind="bad_reply")
     value: dict[str, Value] = {
@@ -302,10 +362,10 @@ def _checked(reply: ModelReply) -> Value:
     if reply.finish_reason == "length":
         # Replies that 0.1.0 recorded do not have it: they replay as complete ones.
         value["cut"] = True
-    if reply.uses:
+    if reply.uses and may_call:
         # In the form that a replay will see: models write half a surrogate pair, and numbers that JSON does not have.
         try:
-            value["uses"] = copy([use.as_record() for use in reply.uses])
+            value["uses"] = copy([use.as_record() for use in reply.uses[: MOST_CALLS + 1]])
         except InvalidValue as error:
             raise ModelFailed(f"{reply.model} gave a tool what is not JSON: {error}", kind="bad_reply") from None
         if len(encode(value["uses"])) > MAX_REPLY_CHARACTERS:

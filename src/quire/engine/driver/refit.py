@@ -13,8 +13,8 @@ from msgspec import Struct
 
 from quire.engine.driver.journal import Journal, abort_path
 from quire.engine.driver.replay import Begin, replay, to_perform_again
+from quire.engine.premises import PURE_WORK
 from quire.engine.progress import Progress
-from quire.engine.pure_work import PURE_WORK
 from quire.errors import JournalMismatch
 
 if TYPE_CHECKING:

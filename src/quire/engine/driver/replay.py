@@ -14,8 +14,9 @@ from msgspec import Struct, field
 
 from quire.engine.driver.journal import Journal, abort_path
 from quire.engine.events import replayed_event
+from quire.engine.premises import PURE_WORK
 from quire.engine.progress import Progress
-from quire.engine.pure_work import PURE_WORK, REPLAY_FACTOR, PureWork, replay_exhausted
+from quire.engine.pure_work import REPLAY_FACTOR, PureWork, replay_exhausted
 from quire.engine.requests import Boundary, Effect, Emit, Fan, Metering, Outcome, Spawn, Walk, WorkCheck
 from quire.errors import JournalMismatch, LimitReached, StepFailed
 

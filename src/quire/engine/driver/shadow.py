@@ -17,7 +17,7 @@ from msgspec.structs import replace
 from quire.engine.driver.journal import UNCLAIMED, Journal, abort_path, answers
 from quire.engine.driver.replay import Begin, Replay, replay
 from quire.engine.interpreter.playbook.steps import WrongAnswer, checked_answer
-from quire.engine.pure_work import PURE_WORK
+from quire.engine.premises import PURE_WORK
 from quire.engine.records import EffectRecord, has_shape
 from quire.engine.request_hashes import KINDS, hashed_request
 from quire.engine.requests import Boundary, Failure, Halt, HumanRequest, Join, Load, ModelRequest, WorkCheck

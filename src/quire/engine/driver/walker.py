@@ -14,12 +14,15 @@ from typing import TYPE_CHECKING, Any
 from msgspec import Struct
 
 from quire.engine.driver.journal import CancelRequested, Ledger
+from quire.engine.driver.model_calls import ModelCalls
 from quire.engine.driver.perform import Performer
 from quire.engine.driver.tasks import Children
 from quire.engine.driver.waiting import WaitingBranches
 from quire.engine.events import replayed_event
-from quire.engine.pure_work import PURE_WORK, REPLAY_FACTOR, exhausted, replay_exhausted
+from quire.engine.premises import PURE_WORK, REPLY_TOKENS, TIMEOUT
+from quire.engine.pure_work import REPLAY_FACTOR, exhausted, replay_exhausted
 from quire.engine.requests import (
+    UNCERTAIN,
     Boundary,
     Effect,
     Emit,
@@ -36,10 +39,10 @@ from quire.engine.requests import (
     WorkCheck,
 )
 from quire.errors import LimitReached, StepFailed
+from quire.plan.uses import LAUNCHES
 
 if TYPE_CHECKING:
     from quire.engine.driver.branches import Branch
-    from quire.engine.driver.budget import Budget
     from quire.engine.ports import Ports
     from quire.engine.progress import Progress
     from quire.engine.records import Answer, EffectRecord, Question
@@ -54,7 +57,6 @@ WORKED = "pure_work"
 REPLAY_TURNS = 5
 """Turns of the event loop without any progress after which a replay counts as finished."""
 
-
 _NOTHING_SET: Mapping[str, Value] = {}
 """The answer to a boundary where no person has set a value."""
 
@@ -68,6 +70,11 @@ class DriveLimits(Struct, frozen=True):
     on_uncertain: str = "rerun"
     max_model_calls: int | None = None
     pure_work: int = PURE_WORK
+    reply_tokens: int | None = REPLY_TOKENS
+    """Tokens of a reply where neither the agent nor its tier sets `max_tokens`; None in runs that were started before
+    there was such a limit."""
+    timeout: float = TIMEOUT
+    """The longest silence of any service, where a request sets none."""
 
 
 class Walker:
@@ -83,13 +90,14 @@ class Walker:
         self.stopped_label = ""
         self.grace = CANCEL_GRACE_SECONDS
         self._ledger = ledger
-        self._performer = Performer(ledger.lease.run, ports, ledger.feed)
+        self._performer = Performer(ledger.lease.run, ports, ledger.feed, terms.reply_tokens, terms.timeout)
         self.resting = WaitingBranches(ledger)
         self.children = Children(ledger.journal, self._performer, self.resting, self.walk, self._write)
         self._terms = terms
+        self._launched_runs = ports.launched_runs
+        self._sharing = asyncio.Lock()
         self._answers = answers
-        self._budget = None if terms.budget is None else _budget(terms.budget, ledger)
-        self._model_calls = ledger.journal.model_calls()
+        self._model_calls = ModelCalls(ledger, self._performer, terms, self._finish)
         self._resumed = bool(ledger.journal)
         self._replayed = 0
 
@@ -164,16 +172,15 @@ class Walker:
             case ModelRequest():
                 if (reused := self._performer.reused(request)) is not None:
                     return await self._finish(reused)
-                if self._budget is None:
-                    return await self._ask_model(request)
-                async with self._budget.reserved(self._performer.estimate(request)):
-                    return await self._ask_model(request)
+                return await self._model_calls.make(request)
             case Load(refuse=refuse) if refuse is not None:
                 return await self._finish(self._performer.refused(request, refuse[1], refuse[0]))
             case Join():
                 return await self._finish(await self.children.join(request, branch))
             case Halt(children=children):
                 return await self._finish(self._performer.settled(request, list(children)))
+            case ToolRequest(connection=place) if place == LAUNCHES and self._spends(request):
+                return await self._launch(request)
             case ToolRequest() if self._performer.changes_the_world(request):
                 again: tuple[str, ...] = ()
                 if record is not None and self._terms.on_uncertain != "rerun":
@@ -183,6 +190,21 @@ class Walker:
                 await self._write(self._performer.intent(request), supersede=again)
                 return await self._finish(await self._with_grace(request))
         return await self._finish(await self._performer.perform(request))
+
+    def _spends(self, request: ToolRequest) -> bool:
+        """Tell whether a launch has to share money with the run that it starts."""
+        limited = self._model_calls.budget is not None or request.money is not None
+        return limited and self._launched_runs is not None
+
+    async def _launch(self, request: ToolRequest) -> Value:
+        from quire.engine.driver.launched_runs import launch
+
+        assert self._launched_runs is not None  # noqa: S101  # see `_spends`
+        # A launch holds back all that is left: another one of the same turn waits for the rest, instead of failing.
+        async with self._sharing:
+            return await launch(
+                request, self._performer, self._ledger, self._launched_runs, self._model_calls.budget, self._finish
+            )
 
     async def _check_work(self, request: WorkCheck, branch: Branch) -> None:
         """Give the event loop its turn, or refuse further work.
@@ -203,23 +225,6 @@ class Walker:
             raise LimitReached(replay_exhausted(limit))
         request.work.allow()
         await asyncio.sleep(0)
-
-    async def _ask_model(self, request: ModelRequest) -> Value:
-        """Perform a model call.
-
-        Its estimated cost is held back while it runs, so that concurrent calls do not count on that money.
-        """
-        if (refused := self._refused(request)) is not None:
-            return await self._finish(refused)
-        money = request.bounds.money if request.bounds is not None else None
-        held = 0.0 if money is None else self._performer.estimate(request) or 0.0
-        if money is not None:
-            money.hold(held)
-        try:
-            return await self._finish(await self._performer.perform(request))
-        finally:
-            if money is not None:
-                money.hold(-held)
 
     async def _let_others_replay(self) -> None:
         """Wait until no branch gets any further by the journal alone.
@@ -292,20 +297,6 @@ class Walker:
         prompt = f"{name} was under way when the run was interrupted: it may have finished. Call it again?"
         question = HumanRequest(_uncertain(request), request.label, name, "confirm", prompt)
         return await self._effect(question, branch) == "yes"
-
-    def _refused(self, request: ModelRequest) -> EffectRecord | None:
-        """Return the refusal of a call that the run, or its thread, must not make.
-
-        It is an ordinary failure of its step, and recorded like one.
-        """
-        if (over := self._performer.out_of_bounds(request)) is not None:
-            return over
-        most = self._terms.max_model_calls
-        if most is not None and self._model_calls >= most:
-            message = f"the run has made the {most} model calls that it may make (max_pipeline_spawns)"
-            return self._performer.refused(request, message)
-        self._model_calls += 1
-        return None
 
     async def _ask(self, request: HumanRequest, branch: Branch) -> str:
         question = self._performer.question(request, self._terms.expiry)
@@ -382,15 +373,9 @@ class Walker:
             await self.resting.take_answers()
 
 
-def _budget(most: float, ledger: Ledger) -> Budget:
-    from quire.engine.driver.budget import Budget
-
-    return Budget(most, ledger)
-
-
 def _uncertain(request: ToolRequest) -> str:
     """Return the path of the question whether a tool may be called again.
 
     A yes is valid for one call: after the next crash the question is asked again.
     """
-    return f"{request.path}/uncertain"
+    return f"{request.path}{UNCERTAIN}"

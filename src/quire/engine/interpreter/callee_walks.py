@@ -29,7 +29,7 @@ from quire.engine.requests import (
     Walk,
 )
 from quire.errors import BadInputs, StepFailed
-from quire.plan.limits import MAX_LEVELS
+from quire.plan.vocabulary import MAX_LEVELS
 from quire.plan.ways import JOINT
 
 if TYPE_CHECKING:

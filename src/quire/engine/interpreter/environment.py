@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
+from quire.engine.premises import REPAIRS
 from quire.engine.pure_work import PureWork
 from quire.plan.nodes import SEMANTICS_VERSION, Plan
 
@@ -15,9 +16,6 @@ if TYPE_CHECKING:
     from quire.engine.interpreter.call_document import Opened
     from quire.engine.interpreter.thread.compose import Bundle
     from quire.engine.interpreter.thread.setup import ParentContext
-
-MAX_TURNS = 25
-"""Turns of an agent whose profile does not set them, as in 0.1.0."""
 
 
 class Profile(Struct, frozen=True):
@@ -44,7 +42,7 @@ class Environment:
     """The callees by name, of any format."""
     identity: str = "default"
     profiles: Mapping[str, Profile] = field(default_factory=lambda: {"default": Profile()})
-    repairs: int = 2
+    repairs: int = REPAIRS
     """How often a reply that does not fit its schema is sent back."""
     fan_out_depth: int = 5
     """0 means no limit."""

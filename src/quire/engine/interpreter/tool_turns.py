@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, cast
 
 from msgspec import Struct
 
-from quire.engine.conversation import MOST_CALLS, Message, Offered, ToolUse, too_many_calls
-from quire.engine.interpreter.environment import MAX_TURNS
+from quire.engine.conversation import Message, Offered, ToolUse, too_many_calls
+from quire.engine.premises import MAX_TURNS, MOST_CALLS
 from quire.engine.requests import Emit, HumanRequest, ModelRequest, Request, ToolRequest
 from quire.errors import StepFailed
 from quire.plan.built_in_tools import ASK

@@ -66,7 +66,7 @@ def fatal(directive: Directive) -> Iterator[Diagnostic]:
             close = suggestions.nearest(name, LIMITS)
             help = did_you_mean(close, f"limits are {', '.join(LIMITS)}")
             written = Span(value.span.start - len(f'{name}="'), value.span.start - len('="'))
-            fix = word_fix(name, LIMITS, written) if close else ()
+            fix = word_fix(name, LIMITS, written) if close else None
             yield Diagnostic(errors.UNKNOWN_LIMIT, f"{shown(name)} is not a limit", value.span, "", help, fix)
         elif problem := limit_problem(name, value.text):
             yield Diagnostic(errors.LIMIT, f"the limit {name} {problem}", value.span)
@@ -151,7 +151,7 @@ def _inputs(directive: Directive) -> Iterator[Diagnostic]:
             help = did_you_mean(close, "declare it in <inputs>, or give it a default")
             written = Span(span.start + len("{input:"), span.start + len("{input:") + len(reference.name))
             message = f"no input is called {shown(reference.name)}"
-            fix = name_fix(reference.name, declared, written) if close else ()
+            fix = name_fix(reference.name, declared, written) if close else None
             yield Diagnostic(warnings.UNKNOWN_INPUT, message, span, "", help, fix)
     words: set[str] | None = None
     for name, one in declared.items():

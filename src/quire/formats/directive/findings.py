@@ -27,15 +27,16 @@ class DirectiveFindings(Findings):
         meant = self.suggestions.nearest(element.tag, known)
         help = did_you_mean(meant, f"known there: {', '.join(known)}", form="<{}>")
         message = f"<{shown(element.tag)}> has no meaning in <{parent}>"
-        self.report(warnings.STRAY, message, element.opening, help, self.tag_fix(element, known) if meant else ())
+        self.report(warnings.STRAY, message, element.opening, help, self.tag_fix(element, known) if meant else None)
 
-    def tag_fix(self, element: Element, known: Collection[str]) -> Fix:
+    def tag_fix(self, element: Element, known: Collection[str]) -> Fix | None:
         """Return edits that correct both tags of an element."""
         start = element.start + 1
         fix = word_fix(element.tag, known, Span(start, start + len(element.tag)))
         if fix and self.source.text.startswith("</", element.inner_end):
             end = element.inner_end + 2
-            fix = (*fix, Edit(Span(end, end + len(element.tag)), element.tag, fix[0].new))
+            closing = Edit(Span(end, end + len(element.tag)), element.tag, fix.edits[0].new)
+            fix = Fix(fix.title, (*fix.edits, closing))
         return fix
 
     def truth(self, element: Element, name: str) -> bool:

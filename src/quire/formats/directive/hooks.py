@@ -134,7 +134,7 @@ def _control(element: Element, action: Action, found: DirectiveFindings) -> None
         meant = found.suggestions.nearest(given, DECISIONS)
         help = did_you_mean(meant, f"known: {', '.join(DECISIONS)}")
         message = f'the control action "{shown(given)}" is not known, so the hook decides nothing'
-        found.report(warnings.HOOK_WORD, message, span, help, word_fix(given, DECISIONS, span) if meant else ())
+        found.report(warnings.HOOK_WORD, message, span, help, word_fix(given, DECISIONS, span) if meant else None)
 
 
 def _test(element: Element, found: DirectiveFindings) -> list[Test]:
@@ -175,7 +175,7 @@ def _known(word: str, known: tuple[str, ...], what: str, element: Element, found
     help = did_you_mean(meant, f"known: {', '.join(known)}")
     span = element.attribute_span(found.source, what)
     message = f'the {what} "{shown(word)}" is not known, so the hook never acts'
-    found.report(warnings.HOOK_WORD, message, span, help, word_fix(word, known, span) if meant else ())
+    found.report(warnings.HOOK_WORD, message, span, help, word_fix(word, known, span) if meant else None)
 
 
 def _value(text: str, op: str) -> Value:

@@ -110,7 +110,7 @@ def _parameter(element: Element, found: DirectiveFindings) -> Parameter:
         span = element.attribute_span(found.source, "type")
         message = f'values of the type "{shown(type)}" are not checked'
         found.report(
-            warnings.PARAMETER_TYPE, message, span, help, word_fix(type, PARAMETER_TYPES, span) if meant else ()
+            warnings.PARAMETER_TYPE, message, span, help, word_fix(type, PARAMETER_TYPES, span) if meant else None
         )
     return Parameter(
         name=given.get("name", "").strip(),
@@ -267,7 +267,7 @@ class _RootReader:
         elif meant:
             message = f"<{shown(element.tag)}> is not metadata that has an effect"
             # Only the author grants permissions; a fix must not guess them.
-            fix = () if meant == "permissions" else found.tag_fix(element, _METADATA)
+            fix = None if meant == "permissions" else found.tag_fix(element, _METADATA)
             found.report(warnings.STRAY, message, element.opening, did_you_mean(meant, form="<{}>"), fix)
         else:
             message = f"<{shown(element.tag)}> has no effect: it is kept as text"

@@ -26,6 +26,7 @@ description: Review every draft and join the notes on those that passed.
 steps:
   - for_each:
       over: ctx.drafts
+      max_items: 20
       on_error: continue
       do: {agent: {prompt: "Review this draft: {item}", schema: Review}}
       collect: {transform: {value: "filter(pipe, r -> r.passed)"}}

@@ -75,7 +75,7 @@ def check_reading(reading: ParseResult, resolver: DocumentResolver | None = None
         check_texts(pipeline, fields)
         check_inputs(pipeline, fields)
         gives = _results(pipeline, find, resolver)
-        check_types(pipeline, file.schemas, fields, gives, _declared(pipeline, find))
+        check_types(pipeline, file.schemas, fields, gives, _declared(pipeline, find), resolver)
     known = {one.span.start for one in reading.diagnostics}
     fresh = (one for one in dict.fromkeys(fields.diagnostics) if reading.file or one.span.start not in known)
     found = [*reading.diagnostics, *fresh]

@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterator, Mapping
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, assert_never, cast
 
-from quire.diagnostics import Edit
+from quire.diagnostics import replacing
 from quire.expr import RESERVED
 from quire.expr.slips import slips
 from quire.formats.near_names import name_fix, word_fix
@@ -110,7 +110,7 @@ def _check_prompt(prompt: Text, names: Collection[str], fields: Fields) -> None:
         help = f"write {{{inside}}}" if is_path else "compute it in a transform step, and refer to its output"
         message = f"{fields.shown(text)} is not a reference: the model is sent it as it stands"
         place = fields.at(prompt, part)
-        fix = (Edit(place, text, f"{{{inside}}}"),) if is_path else ()
+        fix = replacing(place, text, f"{{{inside}}}") if is_path else None
         fields.report(lints.NO_REFERENCE, message, place, help, fix)
     for part, path in foreign(prompt.text):
         _check_foreign(prompt, part, path, names, fields)
@@ -185,7 +185,7 @@ def check_schema_names(file: PipelineFile, fields: Fields) -> None:
             if name.text not in defined and name.text not in file.unread:
                 message = f"the schema {fields.shown(name.text)} is not defined in this file"
                 help = fields.suggestion(name.text, defined)
-                fix = name_fix(name.text, defined, name.span) if help else ()
+                fix = name_fix(name.text, defined, name.span) if help else None
                 fields.report(warnings.UNKNOWN_SCHEMA, message, name.span, help, fix)
     if file.unread or any(holes(pipeline) for pipeline in file.pipelines):
         return  # a part that cannot be read may refer to it
@@ -261,7 +261,7 @@ def _check(body: ToolBody, schema: Mapping[str, Value], fields: Fields) -> None:
             if schema.get("additionalProperties") is False:
                 help = fields.suggestion(name.text, properties)
                 unset = [one for one in properties if one not in given]
-                fix = word_fix(name.text, unset, name.span) if help else ()
+                fix = word_fix(name.text, unset, name.span) if help else None
                 help = help or f"it takes {', '.join(properties)}"
                 fields.report(warnings.ARGUMENTS, f"{tool} takes no {fields.shown(name.text)}", name.span, help, fix)
         elif isinstance(value, Literal) and (tool, name.text) != _COMMAND:

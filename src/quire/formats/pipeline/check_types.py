@@ -15,13 +15,17 @@ from quire.expr.syntax import (
     Constant,
     Each,
     FunctionCall,
+    Logic,
     Node,
     Path,
     children,
 )
-from quire.formats.near_names import name_fix
+from quire.formats.near_names import name_fix, word_fix
+from quire.formats.pipeline.argument_types import argument_problem
 from quire.formats.pipeline.check_inputs import wrong_type
-from quire.formats.pipeline.codes import lints, warnings
+from quire.formats.pipeline.check_operands import OperandFinding, operand_findings
+from quire.formats.pipeline.codes import lints, types, warnings
+from quire.formats.pipeline.function_types import kind_of_node
 from quire.formats.pipeline.known_types import NUMBER, KnownTypes, Shapes, Types, element, order_of, parts_of
 from quire.formats.pipeline.prompts import references
 from quire.formats.pipeline.syntax import (
@@ -57,6 +61,8 @@ from quire.source import Span
 if TYPE_CHECKING:
     from quire.diagnostics import Fix
     from quire.formats.pipeline.fields import Fields
+    from quire.formats.resolver import DocumentResolver
+    from quire.values import Value
 
 _ORDERING = ("<", ">", "<=", ">=")
 _NEVER = frozenset({"list", "map"})
@@ -68,10 +74,11 @@ def check_types(
     fields: Fields,
     gives: Mapping[str, FieldType] | None = None,
     takes: Mapping[str, Mapping[str, Field]] | None = None,
+    resolver: DocumentResolver | None = None,
 ) -> None:
     """Check the types of a pipeline. `gives` are the result types of documents of other formats, by name; `takes` the
-    inputs that called pipelines declare."""
-    walker = _Walker(Shapes({schema.name: schema for schema in schemas}), fields, gives or {}, takes or {})
+    inputs that called pipelines declare. The resolver knows the arguments of tools, and the inputs of other formats."""
+    walker = _Walker(Shapes({schema.name: schema for schema in schemas}), fields, gives or {}, takes or {}, resolver)
     walker.sequence(pipeline.steps, KnownTypes({one.name: one.type for one in pipeline.input or ()}, None, {}))
 
 
@@ -82,7 +89,9 @@ class _Walker:
         fields: Fields,
         gives: Mapping[str, FieldType],
         takes: Mapping[str, Mapping[str, Field]],
+        resolver: DocumentResolver | None,
     ) -> None:
+        self._resolver = resolver
         self._gives = gives
         self._takes = takes
         self._shapes = shapes
@@ -97,10 +106,13 @@ class _Walker:
 
     def step(self, step: Step, scope: KnownTypes) -> FieldType | None:
         """Check a step, keep the type of its store, and return the type of its result."""
+        when = step.guard.when if step.guard is not None else None
         for expression in expressions(step):
-            self._examine(expression.expression.root, scope, expression)
+            self._examine(expression.expression.root, scope, expression, when is not None and expression is not when)
         for target in targets(step):
             self._passes(target, scope)
+            self._other_format(target, scope)
+        self._arguments(step, scope)
         type = self._result(step, scope)
         guard = step.guard or GuardKeys()
         if guard.default is not None:
@@ -178,6 +190,44 @@ class _Walker:
                 message = f"{target.pipeline.text} cannot take this {one.name.text}: {problem}"
                 self._fields.report(warnings.CALLEE_INPUTS, message, one.name.span)
 
+    def _other_format(self, target: Target, scope: KnownTypes) -> None:
+        """Report values of a type that no input of a playbook or a directive can take."""
+        callee = self._resolver.document(target.pipeline.text) if self._resolver else None
+        if callee is None or callee.format == "pipeline" or target.pipeline.text in self._takes:
+            return
+        for one in target.passes:
+            root = one.value.expression.root if one.value else None
+            if isinstance(root, Constant):
+                continue
+            given = scope.stores.get(one.name.text) if root is None else self._shapes.infer(root, scope)
+            values = _all_values(self._shapes.resolved(given))
+            problems = [callee.wrong(one.name.text, value) for value in values]
+            if problems and all(problems):
+                message = f"the {callee.format} {callee.name} cannot take this {one.name.text}: {problems[0]}"
+                self._fields.report(types.CALLEE_TYPE, message, one.name.span)
+
+    def _arguments(self, step: Step, scope: KnownTypes) -> None:
+        """Report arguments of a tool whose type does not fit its schema."""
+        match step.body:
+            case ToolBody(name=name, args=args):
+                tool = name.text
+                given = [(one.text, value) for one, value in args]
+            case ShellBody(command=command):
+                tool, given = "shell", [("command", command)]
+            case _:
+                return
+        schema = self._resolver.parameters(tool) if self._resolver else None
+        properties = schema.get("properties") if schema is not None else None
+        for argument, value in given if isinstance(properties, Mapping) else ():
+            wanted = properties.get(argument) if isinstance(properties, Mapping) else None
+            if not isinstance(value, ExpressionText) or not isinstance(wanted, Mapping):
+                continue
+            root = value.expression.root
+            known = self._shapes.known(root, scope)
+            kind = kind_of_node(root, lambda part: self._shapes.known(part, scope))
+            if problem := argument_problem(wanted, known, kind):
+                self._fields.report(types.ARGUMENT_TYPE, f"{argument} of {tool} is wrong: {problem}", value.span)
+
     def _blocks(self, step: Step, scope: KnownTypes) -> None:
         """Check the blocks of a `match`, each for itself. A store keeps a type that is the same in all of them."""
         found = []
@@ -207,33 +257,46 @@ class _Walker:
             return element(self._shapes.infer(source.expression.root, scope))
         return element(scope.pipe) if source is None else None
 
-    def _examine(self, node: Node, scope: KnownTypes, text: Text) -> None:
-        """Check the paths and comparisons of an expression.
+    def _examine(self, node: Node, scope: KnownTypes, text: Text, guarded: bool = False) -> None:
+        """Check the paths, operators and calls of an expression. `guarded` says that its values may have been looked at
+        before.
 
         The limit on the depth of expressions bounds the recursion.
         """
         if isinstance(node, Path):
             self._path(node.segments, node.places, scope, text)
             return
+        for found in operand_findings(node, lambda part: self._shapes.known(part, scope), guarded=guarded):
+            fix = self._word_fix(found, text)
+            self._fields.report(found.code, found.message, self._fields.at(text, found.span), found.help, fix)
+        guarded = guarded or isinstance(node, Logic)
         if isinstance(node, Each):
-            self._examine(node.source, scope, text)
-            self._examine(node.body, self._shapes.inside(node, scope), text)
+            self._examine(node.source, scope, text, guarded)
+            self._examine(node.body, self._shapes.inside(node, scope), text, guarded)
             return
         if isinstance(node, FunctionCall):
-            self._call(node, scope, text)
+            self._call(node, scope, text, guarded)
             return
         if isinstance(node, Compare) and node.operator in _ORDERING:
             self._ordering(node, scope, text)
         for part in children(node):
-            self._examine(part, scope, text)
+            self._examine(part, scope, text, guarded)
 
-    def _call(self, node: FunctionCall, scope: KnownTypes, text: Text) -> None:
+    def _word_fix(self, found: OperandFinding, text: Text) -> Fix | None:
+        """Return the fix of a misspelled text; the quotes around it stay."""
+        word = found.word
+        if word is None or not isinstance(word.value, str):
+            return None
+        inside = Span(word.span.start + 1, word.span.end - 1)
+        return word_fix(word.value, found.meant, self._fields.at(text, inside))
+
+    def _call(self, node: FunctionCall, scope: KnownTypes, text: Text, guarded: bool) -> None:
         from quire.formats.pipeline.function_types import failing_arguments
 
         for argument in node.arguments:
-            self._examine(argument, scope, text)
+            self._examine(argument, scope, text, guarded)
         if node.key is not None:
-            self._examine(node.key, self._shapes.inside(node, scope), text)
+            self._examine(node.key, self._shapes.inside(node, scope), text, guarded)
         for span, message in failing_arguments(node, lambda part: self._shapes.known(part, scope)):
             self._fields.report(warnings.FUNCTION_ARGUMENT, message, self._fields.at(text, span))
 
@@ -258,14 +321,14 @@ class _Walker:
             at += 1
 
     def _no_field(self, holder: str, segment: str, inside: tuple[Field, ...] | None, span: Span) -> None:
-        fix: Fix = ()
+        fix: Fix | None = None
         if inside is None:
             message, help = f"{holder} has no fields, so it has no {segment}", ""
         else:
             names = [one.name for one in inside]
             message = f"the schema of {holder} has no field {segment}"
             help = self._fields.suggestion(segment, names)
-            fix = name_fix(segment, names, span) if help else ()
+            fix = name_fix(segment, names, span) if help else None
             help = help or f"it has {', '.join(names[:12])}"
         self._fields.report(warnings.NO_FIELD, message, span, help, fix)
 
@@ -309,3 +372,10 @@ class _Walker:
         if missing and body.default is None:
             message = f"there is no case for {', '.join(missing[:12])}, and no default"
             self._fields.report(warnings.NOT_COVERED, message, body.on.span)
+
+
+def _all_values(type: FieldType | None) -> tuple[Value, ...]:
+    """Return all values of a type that has few; none if there are many, or the type is not known."""
+    if isinstance(type, Enum):
+        return tuple(type.values)
+    return (True, False) if type == Simple(Kind.BOOL) else ()

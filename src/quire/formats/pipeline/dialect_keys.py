@@ -94,7 +94,7 @@ class DialectKeys:
         if retry:
             help = ADD_DIALECT
         place = self._fields.visible(entry)
-        fix = () if retry else word_fix(text or "", ("continue", "abort"), place)
+        fix = None if retry else word_fix(text or "", ("continue", "abort"), place)
         self._fields.report(codes.ON_ERROR, message, place, help, fix)
         return None
 

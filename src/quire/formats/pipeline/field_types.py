@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from msgspec import UNSET
 from msgspec.structs import replace
 
-from quire.diagnostics import Code, Edit, Fix
+from quire.diagnostics import Code, Fix, replacing
 from quire.formats.near_names import word_fix
 from quire.formats.pipeline.codes import schemas as codes
 from quire.formats.pipeline.fields import ADD_DIALECT, PipelineFindings
@@ -111,7 +111,7 @@ class FieldReader(PipelineFindings):
                 continue
             owner = _OWNERS.get(name)
             message = f"{self.shown(name)} is not a key of {what}"
-            fix: Fix = ()
+            fix: Fix | None = None
             if is_type and not is_field and name in _ONLY_FIELDS:
                 help = f"{name} is for fields, not for the items of a list"
             elif is_type and not self.dialect and name in OF_DIALECT:
@@ -124,7 +124,7 @@ class FieldReader(PipelineFindings):
                 help = "a schema is a document of its own: write a line --- between it and the pipeline"
             else:
                 help = self.suggestion(name, known)
-                fix = word_fix(name, [one for one in known if one not in entries], entry.key.span) if help else ()
+                fix = word_fix(name, [one for one in known if one not in entries], entry.key.span) if help else None
             self.report(codes.KEY, message, entry.key.span, help, fix)
         return entries
 
@@ -282,9 +282,9 @@ class FieldReader(PipelineFindings):
         help = did_you_mean(meant) or self.suggestion(text or "", _PARTS)
         message = f"{what} has the type {shown}; the types are {', '.join(_PARTS)}"
         place = self.visible(entry)
-        fix: Fix = ()
+        fix: Fix | None = None
         if help and text:
-            fix = (Edit(place, text, meant),) if meant and text in _SAME else word_fix(text, _PARTS, place)
+            fix = replacing(place, text, meant) if meant and text in _SAME else word_fix(text, _PARTS, place)
         self.report(codes.TYPE, message, place, help, fix)
 
 

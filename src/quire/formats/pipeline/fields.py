@@ -77,8 +77,9 @@ class Fields(PipelineFindings):
                 text = entry.key.text
                 help = self.suggestion(text, known)
                 # A key that is already present cannot be what another one was meant to be.
-                fix = word_fix(text, known, entry.key.span) if help else ()
-                fix = tuple(edit for edit in fix if node.get(edit.new) is None)
+                fix = word_fix(text, known, entry.key.span) if help else None
+                if fix and any(node.get(edit.new) is not None for edit in fix.edits):
+                    fix = None
                 help = help or f"the keys are {', '.join(known)}"
                 self.report(code, f"{self.shown(text)} is not a key of {what}", entry.key.span, help, fix)
         return found

@@ -97,13 +97,14 @@ def kind_of_type(type: FieldType | None) -> str | None:
         case Object():
             return "map"
         case Enum(values=values):
-            kinds = {_kind_of(value) for value in values}
+            kinds = {kind_of_value(value) for value in values}
             return kinds.pop() if len(kinds) == 1 else None
         case Ref() | None:
             return None
 
 
-def _kind_of(value: Value) -> str:
+def kind_of_value(value: Value) -> str:
+    """Return the name of the kind of a value."""
     if value is None:
         return "null"
     if isinstance(value, bool):
@@ -115,11 +116,11 @@ def _kind_of(value: Value) -> str:
     return "list" if isinstance(value, list | tuple) else "map"
 
 
-def _kind_of_node(node: Node, infer: Infer) -> str | None:
+def kind_of_node(node: Node, infer: Infer) -> str | None:
     """Return the kind of an expression, which may be known where its type is not."""
     match node:
         case Constant(value=value):
-            return _kind_of(value)
+            return kind_of_value(value)
         case ListOf() | Each(name="map" | "filter"):
             return "list"
         case MapOf():
@@ -137,10 +138,10 @@ def failing_arguments(call: FunctionCall, infer: Infer) -> Iterator[tuple[Span, 
         wanted = function.kinds(position, 0 if call.key is not None else len(call.arguments))
         if call.key is not None:
             wanted = frozenset({"list"})
-        given = _kind_of_node(argument, infer)
+        given = kind_of_node(argument, infer)
         if given is not None and "any" not in wanted and given not in wanted:
             failed = True
-            yield argument.span, f"{call.name} needs {_either(wanted)}, not {_with_article(given)}"
+            yield argument.span, f"{call.name} needs {_either(wanted)}, not {with_article(given)}"
     if not failed and (problem := _problem(call)) is not None:
         yield problem.span, problem.message
 
@@ -161,8 +162,9 @@ def _problem(call: FunctionCall) -> EvalError | None:
 
 
 def _either(kinds: frozenset[str]) -> str:
-    return " or ".join(_with_article(kind) for kind in ("text", "number", "list", "map") if kind in kinds)
+    return " or ".join(with_article(kind) for kind in ("text", "number", "list", "map") if kind in kinds)
 
 
-def _with_article(kind: str) -> str:
+def with_article(kind: str) -> str:
+    """Return a kind for people."""
     return kind if kind == "null" else f"a {kind}"

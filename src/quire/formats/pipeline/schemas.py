@@ -73,7 +73,7 @@ def report_undefined(schema: Schema, declared: set[str] | frozenset[str], reader
         if ref.schema not in declared:
             help = reader.suggestion(ref.schema, declared)
             message = f"the schema {reader.shown(ref.schema)} is not defined in this file"
-            fix = name_fix(ref.schema, declared, ref.span) if help else ()
+            fix = name_fix(ref.schema, declared, ref.span) if help else None
             reader.report(codes.UNDEFINED, message, ref.span, help, fix)
 
 

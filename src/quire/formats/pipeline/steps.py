@@ -150,7 +150,7 @@ class StepReader:
         if named_kind in known:
             help = f"the kind is the key itself: {_written(named_kind)}"
         message = f"{self._fields.shown(first.text)} is not a kind of step"
-        fix = word_fix(first.text, known, first.span) if len(node.entries) == 1 and help else ()
+        fix = word_fix(first.text, known, first.span) if len(node.entries) == 1 and help else None
         report(codes.KIND, message, first.span, help or f"the kinds are {', '.join(known)}", fix)
         return None
 

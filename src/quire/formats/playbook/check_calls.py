@@ -54,7 +54,7 @@ def _models(playbook: Playbook, resolver: DocumentResolver) -> Iterator[Diagnost
             continue
         close = suggestions.nearest(choice.name, known)
         help = did_you_mean(close, "name a tier of [models.tiers] or a profile of [agents] in quire.toml", form='"{}"')
-        fix = name_fix(choice.name, known, choice.name_span) if close else ()
+        fix = name_fix(choice.name, known, choice.name_span) if close else None
         message = f'No tier and no profile is named "{choice.name}" here'
         label = "done by the model of the run"
         yield Diagnostic(lints.UNKNOWN_MODEL, message, choice.name_span, label, help, fix)

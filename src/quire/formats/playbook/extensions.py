@@ -146,7 +146,7 @@ class _Results:
             if name in self._set_by:
                 help = "a step sees only results that come before it in every run that reaches it"
             span = Span(*word.span())
-            fix = name_fix(name, known, span) if close and name not in self._set_by else ()
+            fix = name_fix(name, known, span) if close and name not in self._set_by else None
             message = f'No earlier result is named "{name}"'
             found.append(Diagnostic(warnings.UNKNOWN_CONTEXT, message, span, "the model is shown nothing", help, fix))
 
@@ -157,7 +157,7 @@ class _Results:
         close = self._suggestions.nearest(name, self._set_by)
         help = did_you_mean(close, "name an @output, or the number of a step", form='"{}"')
         message = f'The artifact comes from "{name}", which is neither an output nor a step'
-        fix = name_fix(name, self._set_by, artifact.source_span) if close else ()
+        fix = name_fix(name, self._set_by, artifact.source_span) if close else None
         span, label = artifact.source_span, "the result of the last step is taken"
         found.append(Diagnostic(warnings.ARTIFACT_SOURCE, message, span, label, help, fix))
 

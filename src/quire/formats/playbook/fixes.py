@@ -6,7 +6,7 @@ import re
 from collections.abc import Collection, Sequence
 from re import Match
 
-from quire.diagnostics import Edit, Fix
+from quire.diagnostics import Edit, Fix, replacing
 from quire.formats.near_names import word_fix
 from quire.formats.playbook.scan import CONDITION, ELICIT, MARKER, OUTPUT, SECTION, scan
 from quire.formats.playbook.syntax import DIRECTIVES
@@ -24,7 +24,7 @@ _CONDITION = re.compile(r"""([A-Za-z0-9_]++)\s*+(===?|=|!==?|<>)\s*+(?:"([^"]*+)
 _UNEQUAL = ("!=", "!==", "<>")
 
 
-def step_fix(headings: Sequence[Match[str]], taken: Collection[int]) -> Fix:
+def step_edits(headings: Sequence[Match[str]], taken: Collection[int]) -> tuple[Edit, ...]:
     """Return edits that turn headings into steps; none for a number that occurs twice among headings and steps."""
     meant = [(heading, _STEP.match(heading[SECTION])) for heading in headings]
     numbers = [int(step[1]) for _, step in meant if step] + list(taken)
@@ -41,16 +41,17 @@ def _span(heading: Match[str], part: Match[str]) -> Span:
     return Span(start + part.start(), start + part.end())
 
 
-def directive_fix(text: str, at: int) -> Fix:
+def directive_fix(text: str, at: int) -> Fix | None:
     """Return the edit that corrects the word of a directive, if the rest of the line has its form."""
     match = _DIRECTIVE.match(text)
     if not match:
-        return ()
+        return None
     word = match[1].lower()
-    meant = word if word in DIRECTIVES else next((edit.new for edit in word_fix(word, DIRECTIVES, Span(0, 0))), "")
+    near = word_fix(word, DIRECTIVES, Span(0, 0))
+    meant = word if word in DIRECTIVES else near.edits[0].new if near else ""
     if not meant or match[0] == f"@{meant}(" or not _is_directive(f"@{meant}({text[match.end() :]}"):
-        return ()
-    return (Edit(Span(at, at + match.end()), match[0], f"@{meant}("),)
+        return None
+    return replacing(Span(at, at + match.end()), match[0], f"@{meant}(")
 
 
 def _is_directive(line: str) -> bool:
@@ -61,18 +62,18 @@ def _is_directive(line: str) -> bool:
     return not isinstance(read_directive(line, 0, []), Ignored | None)
 
 
-def marker_fix(text: str, word: str, at: int) -> Fix:
+def marker_fix(text: str, word: str, at: int) -> Fix | None:
     """Return the edit that writes a branch marker in its only valid form."""
     match = _MARKER.fullmatch(text)
     if not match:
-        return ()
+        return None
     line = f"```{word}```" if not match[1] else ""
     if word in ("if", "elif"):
         condition = _CONDITION.fullmatch(match[1])
         if not condition:
-            return ()
+            return None
         operator = "!=" if condition[2] in _UNEQUAL else "=="
         line = f'```{word} {condition[1]} {operator} "{condition[3] or condition[4] or ""}"```'
     if scan(line).kinds[:1] not in ([CONDITION], [MARKER]) or line == text:
-        return ()
-    return (Edit(Span(at, at + len(text)), text, line),)
+        return None
+    return replacing(Span(at, at + len(text)), text, line)

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from quire.diagnostics import Diagnostic, Edit
+from quire.diagnostics import Diagnostic, replacing
 from quire.formats.near_names import name_fix, word_fix
 from quire.formats.playbook.codes import lints
 from quire.formats.playbook.lint_text import lint_text
@@ -115,7 +115,7 @@ class _Lint:
         message = f"Nothing sets {{{{{name}}}}}"
         help = did_you_mean(close, "declare an input, or capture it with @output before", form="{{{{{}}}}}")
         inner = Span(span.start + 2, span.end - 2)
-        fix = name_fix(name, self._names, inner) if close in available else ()
+        fix = name_fix(name, self._names, inner) if close in available else None
         return Diagnostic(lints.UNRESOLVED, message, span, "sent as it stands", help, fix)
 
     def _arms(self, parent: Step, available: set[str]) -> Iterator[Diagnostic]:
@@ -138,7 +138,7 @@ class _Lint:
             message = f'This condition {always} holds: "{name}" is never "{condition.value}"'
             help = did_you_mean(close, f"it can be {options}", form='"{}"')
             at = self._source.text.rfind(f'"{condition.value}"', condition.start, condition.end) + 1
-            fix = name_fix(condition.value, values, Span(at, at + len(condition.value))) if at and close else ()
+            fix = name_fix(condition.value, values, Span(at, at + len(condition.value))) if at and close else None
             yield Diagnostic(lints.IMPOSSIBLE, message, condition.span, "", help, fix)
         elif name in self._facts.untyped and name not in self._facts.inputs:
             message = f'"{name}" has no type, so the whole reply must be exactly "{condition.value}"'
@@ -217,9 +217,9 @@ class _Lint:
         message = f'"{kind}" is not a type: "{named.name}" is read as a string'
         start = found.start(1) + found[1].index(kind)
         place = Span(start, start + len(kind))
-        fix = word_fix(kind, known, place) if close else ()
+        fix = word_fix(kind, known, place) if close else None
         if kind.lower() in _MEANT:
-            fix = (Edit(place, kind, _MEANT[kind.lower()]),)
+            fix = replacing(place, kind, _MEANT[kind.lower()])
         yield Diagnostic(lints.UNKNOWN_TYPE, message, Span(*found.span(1)), "", help, fix)
 
     def _artifact(self, artifact: ArtifactDeclaration) -> Iterator[Diagnostic]:

@@ -9,7 +9,7 @@ from operator import itemgetter
 from re import Match
 from typing import TYPE_CHECKING
 
-from quire.diagnostics import Diagnostic, Edit
+from quire.diagnostics import Diagnostic, replacing
 from quire.formats.near_names import word_fix
 from quire.formats.playbook.codes import lints
 from quire.formats.playbook.names import gather
@@ -139,5 +139,5 @@ def _braces(reading: ParseResult) -> Iterator[Diagnostic]:
             name = match[2].replace("-", "_")
             message = f"{match[0]} is not a placeholder and stays as it is"
             written = Span(match.start() + 2, match.end(3))
-            fix = (Edit(written, text[written.start : written.end], name),) if name in names else ()
+            fix = replacing(written, text[written.start : written.end], name) if name in names else None
             yield Diagnostic(lints.SPACED, message, Span(*match.span()), "", f"write {{{{{name}}}}}", fix)

@@ -61,6 +61,8 @@ class _Names:
         help = did_you_mean(close, "declare it in ## INPUTS or capture it with @output before", form='"{}"')
         if name in self._captured_by:
             help = f"step {self._captured_by[name]} captures it, which comes later or is an arm of this step"
+        is_certain = close and name not in self._captured_by
+        fix = name_fix(name, self._known, condition.variable_span) if is_certain else None
         self._found.append(
             Diagnostic(
                 warnings.UNDECLARED_VARIABLE,
@@ -68,7 +70,7 @@ class _Names:
                 condition.variable_span,
                 "neither an input nor captured before",
                 help,
-                name_fix(name, self._known, condition.variable_span) if close and name not in self._captured_by else (),
+                fix,
             )
         )
 

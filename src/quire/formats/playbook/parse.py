@@ -6,6 +6,7 @@ backtrack.
 
 from __future__ import annotations
 
+import re
 from operator import attrgetter
 from re import Match
 
@@ -75,6 +76,7 @@ from quire.formats.playbook.syntax import (
     Step,
     ToolCall,
 )
+from quire.patterns import late_pattern
 from quire.source import MAX_DOCUMENT_BYTES, NOWHERE, Source, Span
 
 # Distance from the first group of a line to its beginning: the opening of the directive or the ticks of the marker, and
@@ -372,17 +374,19 @@ def _too_large(size: str) -> Diagnostic:
     return Diagnostic(errors.TOO_LARGE, "Document exceeds 200KB size limit", NOWHERE, "", help)
 
 
+_STRAY = late_pattern(r"^(?![^\S\n]*+<!--[ \t]*+quire:)[^\S\n]*+(\S[^\n]*+)", re.MULTILINE)
+"""A line of text that is not a comment for Quire."""
+
+
 def _check_title(text: str, result: Scan, found: list[Diagnostic]) -> None:
     if result.title:
         before = text[: result.title.start()]
         if result.fenced_title:
             note = "The title stands inside a code fence, which is read as text"
             found.append(Diagnostic(notes.FENCED_TITLE, note, line_span(result.title)))
-        elif not before.isspace():
-            start = len(before) - len(before.lstrip())
-            stop = before.index("\n", start)
+        elif stray := _STRAY.search(before):
             note = "Text before the title is not part of the playbook"
-            found.append(Diagnostic(notes.BEFORE_TITLE, note, Span(start, stop)))
+            found.append(Diagnostic(notes.BEFORE_TITLE, note, Span(*stray.span(1))))
     elif result.late_title:
         span, help = line_span(result.late_title), "move this heading above the first ## section"
         found.append(Diagnostic(errors.NO_TITLE, NO_TITLE, span, "comes after a ## section", help))

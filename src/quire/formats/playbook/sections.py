@@ -10,7 +10,7 @@ from re import Match
 from msgspec import Struct
 from msgspec.structs import replace
 
-from quire.diagnostics import Diagnostic
+from quire.diagnostics import Diagnostic, Fix
 from quire.formats.near_names import word_fix
 from quire.formats.playbook.codes import errors, notes, warnings
 from quire.formats.playbook.scan import SECTION, line_span
@@ -199,22 +199,24 @@ NO_STEPS = "No steps found: document must contain at least one ## STEP heading"
 
 def warn_of_headings(headings: list[Match[str]], numbers: Sequence[int], found: list[Diagnostic]) -> None:
     """Report headings that are nearly steps; `numbers` are those of the steps."""
-    from quire.formats.playbook.fixes import step_fix
+    from quire.formats.playbook.fixes import step_edits
 
-    fixes = {edit.span.start: edit for edit in step_fix(headings, numbers)}
+    fixes = {edit.span.start: edit for edit in step_edits(headings, numbers)}
     for heading in headings:
         message = f"Looks like a step but is not one: ## {heading[SECTION].rstrip()[:60]}"
         help = "a step begins with ## STEP 1: Title"
         edit = fixes.get(heading.start(SECTION) - 1)
-        label, fix = "skipped with all its text", (edit,) if edit else ()
+        label, fix = "skipped with all its text", Fix("write the heading as a step", (edit,)) if edit else None
         found.append(Diagnostic(warnings.STEP_HEADING, message, line_span(heading), label, help, fix))
 
 
 def miss_steps(sections: Sections, found: list[Diagnostic]) -> None:
     """Report a document without steps."""
-    from quire.formats.playbook.fixes import step_fix
+    from quire.formats.playbook.fixes import step_edits
 
     like = sections.step_like
     span, label = (line_span(like), "this is not written like a step") if like else (NOWHERE, "")
-    fix = step_fix(sections.near_steps, ())
+    edits = step_edits(sections.near_steps, ())
+    title = "write the headings as steps" if len(edits) > 1 else "write the heading as a step"
+    fix = Fix(title, edits) if edits else None
     found.append(Diagnostic(errors.NO_STEPS, NO_STEPS, span, label, "a step begins with ## STEP 1: Title", fix))

@@ -71,9 +71,10 @@ class TestFields(Findings):
 
     def unknown_key(self, key: Scalar, known: Collection[str], what: str, around: Mapping, help: str = "") -> None:
         nearest = self.suggestions.nearest(key.text, known)
-        fix = word_fix(key.text, known, key.span) if nearest else ()
+        fix = word_fix(key.text, known, key.span) if nearest else None
         # A key that is already present cannot be what another one was meant to be.
-        fix = tuple(edit for edit in fix if around.get(edit.new) is None)
+        if fix and any(around.get(edit.new) is not None for edit in fix.edits):
+            fix = None
         help = did_you_mean(nearest) or help or f"the keys are {', '.join(known)}"
         self.report(codes.UNKNOWN_KEY, f"{shown(key.text)} is not a key of {what}", key.span, help, fix)
 
@@ -177,7 +178,7 @@ class TestFields(Findings):
         if isinstance(value, str):
             nearest = self.suggestions.nearest(value, options)
             message = f"{what} must be {wanted}, not {shown(value)}"
-            fix = word_fix(value, options, node.span) if nearest else ()
+            fix = word_fix(value, options, node.span) if nearest else None
             self.report(codes.SYNTAX, message, span or node.span, did_you_mean(nearest), fix)
         else:
             self.wrong(what, wanted, node, span)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
+from quire.engine.premises import TOOL_SECONDS
 from quire.errors import Denied, QuireError, Refused, ToolFailed
 from quire.library.items import ITEM_TYPES, SPACES, SpaceName
 from quire.library.search import LIMIT, MAX_LIMIT
@@ -159,6 +160,9 @@ class ItemsConnection:
 
     async def tools(self, *, refresh: bool = False) -> Mapping[str, ToolSpec]:
         return ACTIONS
+
+    def longest(self, tool: ToolSpec, arguments: Mapping[str, Value]) -> float:
+        return TOOL_SECONDS.items
 
     async def call(self, tool: ToolSpec, arguments: dict[str, Value], effect_id: str) -> Value:
         return await in_thread(lambda: self._call(tool.name, arguments, effect_id))

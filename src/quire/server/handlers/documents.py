@@ -25,9 +25,13 @@ from quire.display.flowchart_json import chart_data
 from quire.display.outline import outline_data
 from quire.display.source_lines import source_lines
 from quire.errors import QuireError, StoreError
+from quire.library.codes import all_codes
 from quire.library.document import read
 from quire.library.foresight import Foresight
+from quire.runs.start import folder_of
+from quire.runs.usage_seen import UsageSeen, usage_seen
 from quire.server.document_edits import save
+from quire.server.document_proof import proof_parts
 from quire.server.endpoints import Call, Reply
 from quire.server.problems import Problem
 from quire.values import encode
@@ -46,8 +50,12 @@ PAGE = 500
 LATEST_RUNS = 1000
 """The last run of a document is looked for among so many runs."""
 MOST_FOLDERS = 200
+NOT_SEEN = UsageSeen()
 
-FIELDS = ("source", "outline", "inputs", "steps", "bounds", "envelope", "diagnostics", "chart", "signature")
+FIELDS = (
+    *("source", "outline", "inputs", "steps", "bounds", "envelope", "diagnostics", "chart", "signature"),
+    *("proof", "gates", "flows", "lock"),
+)
 
 
 async def list_documents(site: Site, call: Call) -> Reply:
@@ -111,11 +119,22 @@ async def show_document(site: Site, call: Call) -> Reply:
             known = did_you_mean(nearest(name, FIELDS)) or f"there are {', '.join(FIELDS)}"
             raise Problem.of("unfit-parameters", f"fields: a document has no {name}", help=known)
     state = await asyncio.to_thread(site.shelf.one, call.path["id"])
-    data = await asyncio.to_thread(_shown, site, state, wanted)
+    seen = await _seen(site, state) if "proof" in wanted else UsageSeen()
+    data = await asyncio.to_thread(_shown, site, state, wanted, seen)
     tag = etag(state, data)
     if call.request.headers.get("if-none-match") == tag:
         return Reply(None, 304, {"ETag": tag})
     return Reply(data, 200, {"ETag": tag})
+
+
+async def _seen(site: Site, state: DocumentState) -> UsageSeen:
+    """Return the usage of earlier runs; none while the store cannot be read, because documents are files."""
+    if state.document is None or state.document.plan is None:
+        return UsageSeen()
+    try:
+        return await usage_seen(site.runtime.store, state.document, folder_of(state.document))
+    except StoreError:
+        return UsageSeen()
 
 
 def etag(state: DocumentState, data: Mapping[str, Value]) -> str:
@@ -124,7 +143,7 @@ def etag(state: DocumentState, data: Mapping[str, Value]) -> str:
     return f'"{text}.{hashlib.sha256(encode(data).encode()).hexdigest()[:16]}"'
 
 
-def _shown(site: Site, state: DocumentState, wanted: Sequence[str]) -> dict[str, Value]:
+def _shown(site: Site, state: DocumentState, wanted: Sequence[str], seen: UsageSeen = NOT_SEEN) -> dict[str, Value]:
     document = state.document if state.document and state.document.plan else None
     id = state.id
     data: dict[str, Value] = {
@@ -143,7 +162,7 @@ def _shown(site: Site, state: DocumentState, wanted: Sequence[str]) -> dict[str,
         "signature": lambda: signature_data(state.signature),
     }
     if document is not None:
-        parts = {**parts, **_plan_parts(site, state, document)}
+        parts = {**parts, **_plan_parts(site, state, document), **proof_parts(site, state, document, seen)}
     problems: dict[str, Value] = {}
     for name in wanted:
         try:
@@ -183,7 +202,7 @@ def _source(state: DocumentState) -> Value:
 
 def _finding_data(source: Source, found: Diagnostic, id: str) -> dict[str, Value]:
     # People know a document by its path in the workspace; the library needs the path on disk.
-    return {**finding_data(source, found), "file": id}
+    return finding_data(source, found, id)
 
 
 async def save_document(site: Site, call: Call) -> Reply:
@@ -224,7 +243,7 @@ async def run_cases(site: Site, call: Call) -> Reply:
 
 async def explain_code(site: Site, call: Call) -> Reply:
     id = call.path["code"].upper()
-    codes = {code.id: code for code in formats.all_codes()}
+    codes = {code.id: code for code in all_codes()}
     if id not in codes:
         raise Problem.of("no-such-code", f"there is no code {id}", help=did_you_mean(nearest(id, codes)))
     code = codes[id]

@@ -6,13 +6,17 @@ import asyncio
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, cast
 
+from quire.analysis.flow_paths import flows_of
+from quire.analysis.gates import gates_of
 from quire.display.commands import run_command
 from quire.display.document_json import envelope_data, forecast_data
+from quire.display.proof_json import flows_data, gates_data, lock_data
 from quire.display.transcript import prompt_data
 from quire.engine.declared_inputs import complete_declared, missing_fields
 from quire.engine.inputs import complete_inputs, missing_inputs
 from quire.errors import BadInputs
 from quire.library.foresight import Foresight
+from quire.library.lock_state import lock_state
 from quire.runs.forecast import forecast
 from quire.runs.prompts import prompt_of_directive, prompt_of_document
 from quire.server.endpoints import Call, Reply
@@ -84,9 +88,14 @@ async def preflight(site: Site, call: Call) -> Reply:
         as_json=document.format == "pipeline" and document.runnable().declared is None,
     )
     envelope = await asyncio.to_thread(lambda: Foresight(settings).envelope(plan, document.name))
+    lock = await asyncio.to_thread(lock_state, settings.workspace, state.path)
+    proof = found.proof.proof if found.proof else None
     return Reply(
         {
-            **forecast_data(found),
+            **forecast_data(found, envelope),
+            "gates": gates_data(gates_of(proof)) if proof else None,
+            "flows": flows_data(flows_of(proof)) if proof else None,
+            "lock": lock_data(lock),
             "envelope": envelope_data(envelope, settings, options.allow, by),
             "budget": options.budget,
             "command": command,

@@ -11,6 +11,7 @@ from starlette.responses import Response
 from quire.display.commands import show_command
 from quire.display.fan_json import counts, item_data, item_text, letters, rank
 from quire.display.flowchart_json import chart_data
+from quire.display.flowchart_marks import NO_OVERLAY
 from quire.display.flowchart_svg import svg
 from quire.display.run_json import past_run_data
 from quire.display.timeline_json import timeline_data
@@ -18,12 +19,15 @@ from quire.engine.records import WAITING
 from quire.errors import CannotStart
 from quire.plan.flowchart import MOST_NODES
 from quire.runs.fan_items import fan_items
+from quire.server.document_proof import overlay_for
 from quire.server.endpoints import Call, Reply
 from quire.server.pinned_file import pinned_file
 from quire.server.problems import Problem
 from quire.stores.run_list import RunFilters, lister
 
 if TYPE_CHECKING:
+    from quire.display.flowchart_marks import Overlay
+    from quire.library.document import Document
     from quire.plan.nodes import Plan
     from quire.runs.fan_items import Item
     from quire.runs.view import RunView
@@ -49,28 +53,34 @@ async def run_graph(site: Site, call: Call) -> Reply:
 
 async def document_graph(site: Site, call: Call) -> Reply:
     id = call.path["id"]
-    return await _chart(_plan(site, id), id, call)
+    document = _document(site, id)
+    overlay = await asyncio.to_thread(overlay_for, site.runtime, document)
+    return await _chart(document.runnable(), id, call, overlay)
 
 
 async def document_svg(site: Site, call: Call) -> Response:
-    plan = _plan(site, call.path["id"])
-    text = await asyncio.to_thread(svg, plan, most=MOST_NODES, opened=call.texts("open"))
+    document = _document(site, call.path["id"])
+    overlay = await asyncio.to_thread(overlay_for, site.runtime, document)
+    text = await asyncio.to_thread(
+        svg, document.runnable(), most=MOST_NODES, opened=call.texts("open"), overlay=overlay
+    )
     return Response(text, media_type=SVG, headers=SVG_HEADERS)
 
 
-async def _chart(plan: Plan, document: str, call: Call) -> Reply:
-    chart = await asyncio.to_thread(chart_data, plan, opened=call.texts("open"))
+async def _chart(plan: Plan, document: str, call: Call, overlay: Overlay = NO_OVERLAY) -> Reply:
+    chart = await asyncio.to_thread(chart_data, plan, opened=call.texts("open"), overlay=overlay)
     return Reply(
         {"title": plan.title, "format": plan.format, "command": show_command(document, "--graph", "svg"), **chart}
     )
 
 
-def _plan(site: Site, id: str) -> Plan:
-    """Return the plan of a document. Raises `CannotStart` for one that cannot be read."""
+def _document(site: Site, id: str) -> Document:
+    """Return a document that can be drawn. Raises `CannotStart` for one that cannot be read."""
     shelved = site.shelf.one(id)
     if shelved.document is None:
         raise CannotStart(shelved.error or f"{id} has no steps to draw")
-    return shelved.document.runnable()
+    shelved.document.runnable()
+    return shelved.document
 
 
 async def run_timeline(site: Site, call: Call) -> Reply:

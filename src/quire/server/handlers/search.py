@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from quire.display.document_json import document_row
 from quire.display.run_json import row_data
-from quire.formats import all_codes
+from quire.library.codes import all_codes
 from quire.server.endpoints import Call, Reply
 from quire.server.markup import render_markdown
 from quire.server.problems import Problem

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from quire.server.endpoints import Endpoint, Parameter
 from quire.server.handlers import documents, forecasts
+from quire.server.proof_schemas import FLOWS, GATES, LOCK, PROOF_PARTS, RUN_PROOF
 from quire.server.schemas import (
     DOCUMENT,
     FINDINGS,
@@ -13,6 +14,7 @@ from quire.server.schemas import (
     MOST_ITEMS,
     NAME,
     RUN_OPTIONS,
+    SEQ,
     TEXT,
     VALUES,
     page_of,
@@ -25,6 +27,12 @@ if TYPE_CHECKING:
 _FIELDS = ", ".join(documents.FIELDS)
 KIND = {"type": "string", "enum": ["playbook", "directive", "pipeline", "knowledge"]}
 FINDING = {"type": "string", "enum": ["error", "warning", "none"]}
+
+SHOWN: dict[str, Value] = {
+    "type": "object",
+    "properties": {"id": NAME, "title": TEXT, "errors": SEQ, "warnings": SEQ, **PROOF_PARTS},
+    "required": ["id", "title", "errors", "warnings"],
+}
 
 CASES: dict[str, Value] = {
     "type": "object",
@@ -76,7 +84,7 @@ ENDPOINTS: tuple[Endpoint, ...] = (
         "FREE",
         documents.show_document,
         parameters=(Parameter("fields", TEXT, f"Parts with commas between them: {_FIELDS}."),),
-        response=DOCUMENT,
+        response=SHOWN,
     ),
     Endpoint(
         "PUT",
@@ -112,7 +120,16 @@ ENDPOINTS: tuple[Endpoint, ...] = (
         body=record((), **RUN_OPTIONS, detach=FLAG),
         response={
             "type": "object",
-            "properties": {"ready": FLAG, "bounds": {"type": "object"}, "command": TEXT},
+            "properties": {
+                "ready": FLAG,
+                "line": {"type": ["string", "null"]},
+                "bounds": {"type": "object"},
+                "proof": RUN_PROOF,
+                "gates": GATES,
+                "flows": FLOWS,
+                "lock": LOCK,
+                "command": TEXT,
+            },
             "required": ["ready", "bounds", "command"],
         },
     ),

@@ -8,15 +8,17 @@ from typing import TYPE_CHECKING, TypeAlias, assert_never
 
 from msgspec import Struct, field
 
+from quire.engine.records import Status
 from quire.engine.requests import Boundary, Failure, HumanRequest, Load, Meter, ModelRequest, Offer, ToolRequest
 from quire.errors import Denied, QuireError, StepFailed
+from quire.runs.usage_seen import input_sizes
 from quire.testing.pure_answers import Performance, WalkEnd, WalkLimits
 from quire.testing.pure_walk import run_pure
 from quire.trust.capabilities import Grants, canonical
 from quire.values import clean, copy
 
 if TYPE_CHECKING:
-    from quire.plan.bounds import PlanBounds
+    from quire.analysis.proof import Proof
     from quire.testing.exploration.draw import Draw
     from quire.testing.pure_answers import Performed
     from quire.testing.pure_start import PureStart
@@ -49,9 +51,9 @@ class Broken(Struct, frozen=True):
 
 
 class Promises(Struct, frozen=True):
-    """The bounds and the envelope of a document, known before it runs."""
+    """The proof and the envelope of a document, known before it runs."""
 
-    bounds: PlanBounds
+    proof: Proof
     envelope: Grants | None
     """The capabilities that it may need; None if they are not known."""
 
@@ -140,20 +142,30 @@ def walk(
 
 def broken_promise(start: PureStart, given: Given, end: WalkEnd, promises: Promises) -> Broken | None:
     """Return the first promise that a walk broke; None if it kept all."""
-    return _beyond_bounds(end, promises.bounds) or _outside(end, promises) or _differs(start, given, end)
+    return _beyond_bounds(end, promises.proof, start.inputs) or _outside(end, promises) or _differs(start, given, end)
 
 
-def _beyond_bounds(end: WalkEnd, bounds: PlanBounds) -> Broken | None:
-    counted = (
-        ("model calls", ModelRequest, bounds.model_calls.most),
-        ("tool calls", ToolRequest, bounds.tool_calls.most),
-        ("questions", HumanRequest, bounds.questions.most),
-    )
-    for name, kind, most in counted:
-        seen = sum(isinstance(one, kind) for one in end.asked.values())
+def _beyond_bounds(end: WalkEnd, proof: Proof, inputs: Mapping[str, Value]) -> Broken | None:
+    """Compare what a walk did with what was proven for inputs of these sizes."""
+    sizes = input_sizes(inputs)
+    for kind, seen in _counted(end).items():
+        bound, name = proof.bound(kind), kind.replace("_", " ")
+        most = bound.most.with_sizes(sizes).as_number
         if most is not None and seen > most:
             return Broken("bounds", f"{seen} {name} were made, and at most {most} are possible by its bounds")
+        if seen < bound.least and end.status is Status.COMPLETED:
+            return Broken("bounds", f"{seen} {name} were made, and its bounds say that there are {bound.least} or more")
     return None
+
+
+def _counted(end: WalkEnd) -> dict[str, int]:
+    asked = end.asked.values()
+    return {
+        # A call that a limit of its thread refused was not made.
+        "model_calls": sum(isinstance(one, ModelRequest) and not (one.bounds and one.bounds.reached) for one in asked),
+        "tool_calls": sum(isinstance(one, ToolRequest) for one in asked),
+        "questions": sum(isinstance(one, HumanRequest) for one in asked),
+    }
 
 
 def _outside(end: WalkEnd, promises: Promises) -> Broken | None:
@@ -168,7 +180,7 @@ def _outside(end: WalkEnd, promises: Promises) -> Broken | None:
 
 
 def _capability(request: ToolRequest) -> str:
-    from quire.library.foresight import Words
+    from quire.library.capability_words import Words
 
     found = Words({request.connection: None} if request.connection else {}).tool(request.connection, request.tool)
     return found[0] if found else ""

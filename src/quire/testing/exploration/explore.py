@@ -12,7 +12,6 @@ from quire.errors import QuireError
 from quire.formats.test.syntax import Case
 from quire.library.foresight import Foresight
 from quire.library.input_schema import input_schema
-from quire.plan.bounds import with_inputs
 from quire.source import NOWHERE
 from quire.testing.expectations import Judging, always
 from quire.testing.exploration.draw import Draw
@@ -25,6 +24,7 @@ from quire.testing.pure_start import PureStart
 from quire.trust.capabilities import Grants, canonical
 
 if TYPE_CHECKING:
+    from quire.analysis.proof import Proof
     from quire.formats.test.syntax import Setting, TestFile
     from quire.library.document import Document
     from quire.plan.pipeline_work import Formula
@@ -78,7 +78,7 @@ class _Explorer(Struct):
     document: Document
     start: PureStart
     schema: Mapping[str, Value]
-    foresight: Foresight
+    proof: Proof
     envelope: Grants | None
     formulas: tuple[Formula, ...]
     examples: tuple[Mapping[str, Value], ...]
@@ -99,11 +99,13 @@ class _Explorer(Struct):
                 continue
             if run.pinned is not None:
                 foresight = Foresight(bench.settings)
-                envelope = foresight.envelope(bench.document.runnable(), bench.document.name)
+                plan = bench.document.runnable()
+                envelope = foresight.envelope(plan, bench.document.name)
+                proof = foresight.proof(plan, bench.document.name)
                 known = None if envelope.unknown else Grants.of(envelope.capabilities)
                 start = PureStart.of(run.pinned)
                 results = _results(settings)
-                return cls(bench.document, start, schema, foresight, known, file.always, examples, results)
+                return cls(bench.document, start, schema, proof, known, file.always, examples, results)
         return None
 
     def try_once(self, seed: int) -> tuple[Given, WalkEnd | None, Broken | None]:
@@ -120,9 +122,7 @@ class _Explorer(Struct):
         end, broken = walk(start, given, draw, self.results)
         if end is None or broken is not None:
             return end, broken
-        plan = self.document.runnable()
-        bounds = self.foresight.bounds(with_inputs(plan, inputs), self.document.name)
-        broken = broken_promise(start, given, end, Promises(bounds, self.envelope)) or self._property(inputs, end)
+        broken = broken_promise(start, given, end, Promises(self.proof, self.envelope)) or self._property(inputs, end)
         return end, broken
 
     def _property(self, inputs: Mapping[str, Value], end: WalkEnd) -> Broken | None:

@@ -43,7 +43,7 @@ class FollowedRun(Struct, frozen=True):
 async def follow_run(run: RecordedRun, model: Model, purse: Purse, clock: Clock, *, pure_work: int) -> FollowedRun:
     """Walk a run with the replies of another model until it ends or needs something that is not recorded."""
     view = run.view
-    asking = performer(view.row.id, Metered(model, purse, Meter()), clock)
+    asking = performer(view, Metered(model, purse, Meter()), clock)
     recording = Recording.of(view.replay, view.effects)
     replies: dict[str, EffectRecord] = {}
     cut_off = _cut_off(run)
@@ -90,7 +90,7 @@ async def _asked(asking: Performer, wanted: Sequence[ModelRequest], purse: Purse
     room = side_by_side(most, purse)
 
     async def one(request: ModelRequest) -> EffectRecord:
-        if refused := asking.out_of_bounds(request):
+        if refused := asking.out_of_bounds(request, asking.estimate(request)):
             return refused
         async with room:
             return await asking.perform(request)

@@ -18,6 +18,7 @@ from quire.engine.driver.replay import Replay, replay
 from quire.engine.driver.shadow import InPlaceJournal
 from quire.engine.events import Feed
 from quire.engine.ports import Ports
+from quire.engine.premises import REPLY_TOKENS
 from quire.engine.progress import Progress
 from quire.engine.records import EffectRecord, Lease, has_shape
 from quire.engine.request_hashes import KINDS
@@ -112,18 +113,19 @@ async def recorded_run(runtime: Runtime, run: str) -> RecordedRun:
     return RecordedRun(view, held, whole, sum(record is not None for _, record in asked) - len(whole))
 
 
-def performer(run: str, model: Model, clock: Clock) -> Performer:
-    """Return a performer that only asks a model: there is nothing behind its other ports."""
+def performer(view: RunView, model: Model, clock: Clock) -> Performer:
+    """Return a performer that only asks a model, as a run would: there is nothing behind its other ports."""
     nothing = cast("Store", None), cast("Tools", None), cast("Loader", None), cast("People", None)
     store, tools, loader, people = nothing
+    run, usual = view.row.id, view.pins.reply_tokens or REPLY_TOKENS
     feed = Feed(run, Lease(run, 0, 0, frozenset()), clock, lambda event: None)
-    return Performer(run, Ports(store, model, tools, loader, people, clock), feed)
+    return Performer(run, Ports(store, model, tools, loader, people, clock), feed, usual)
 
 
 def most_cost(runs: Sequence[RecordedRun], model: Model, clock: Clock) -> float | None:
     """Return the most that asking all calls again may cost, in dollars; None if the price is not known."""
-    asking = performer("", model, clock)
-    estimates = [asking.estimate(call.request) for run in runs for call in run.calls]
+    asking = [(performer(run.view, model, clock), run.calls) for run in runs]
+    estimates = [one.estimate(call.request) for one, calls in asking for call in calls]
     return None if None in estimates else sum(one for one in estimates if one is not None)
 
 
@@ -149,7 +151,7 @@ async def ask_again(
     async def one(at: int, run: RecordedRun, call: RecordedCall) -> None:
         async with room:
             paid = Metered(model, purse, Meter())
-            after = await performer(run.view.row.id, paid, clock).perform(call.request)
+            after = await performer(run.view, paid, clock).perform(call.request)
         if after.failure is None:
             found[at] = AskedCall(call, after, list(await _in_place(run, call, after)))
         elif after.failure.kind != BUDGET:

@@ -10,6 +10,7 @@ from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
+from quire.engine.premises import HTTP_SECONDS, SHELL_SECONDS, TOOL_SECONDS
 from quire.errors import Denied, ToolFailed
 from quire.plan.built_in_tools import BUILT_IN_TOOLS, FETCH, SEND, SHELL, STATE
 from quire.tools.blocking import OutOfTime, in_thread
@@ -100,6 +101,14 @@ class BuiltInConnection:
         if "." not in function:
             return cast("Value", await find(self)(arguments))
         return await in_thread(lambda: cast("Value", find(self)(arguments)))
+
+    def longest(self, tool: ToolSpec, arguments: Mapping[str, Value]) -> float:
+        own = arguments.get("timeout")
+        if tool.id not in (SHELL, FETCH, SEND):
+            return TOOL_SECONDS.files
+        usual = SHELL_SECONDS if tool.id == SHELL else HTTP_SECONDS
+        seconds = float(own) if isinstance(own, int | float) else usual
+        return TOOL_SECONDS.of("shell" if tool.id == SHELL else "http", seconds)
 
     def foreseen(self, tool: ToolSpec, arguments: Mapping[str, Value]) -> ToolFailed | Denied | None:
         if tool.id == SHELL and arguments.get("env"):
@@ -242,9 +251,7 @@ class BuiltInConnection:
 
 async def _in_time(fetch: HttpFetch, tool: str, arguments: Mapping[str, Value], work: Callable[[], Value]) -> Value:
     """Do the work in a thread, and end it when its time is over."""
-    from quire.tools.builtin.http import SECONDS
-
-    seconds = float(arguments.get("timeout", SECONDS))  # type: ignore[arg-type]  # the schema says integer
+    seconds = float(arguments.get("timeout", HTTP_SECONDS))  # type: ignore[arg-type]  # the schema says integer
     try:
         return await in_thread(work, seconds=seconds)
     except OutOfTime:

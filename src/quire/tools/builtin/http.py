@@ -22,6 +22,7 @@ from urllib.parse import SplitResult, urljoin, urlsplit
 from msgspec import Struct, field
 
 from quire import __version__
+from quire.engine.premises import HTTP_SECONDS
 from quire.errors import ToolFailed
 from quire.tools.builtin.headers import OriginHeaders, sent_headers
 from quire.tools.builtin.protected import printable_path
@@ -33,7 +34,6 @@ if TYPE_CHECKING:
 MAX_BODY = 1_000_000
 MAX_REDIRECTS = 5
 MAX_URL = 8000
-SECONDS = 30.0
 
 SHOWN = ("content-type", "content-language", "etag", "last-modified", "date", "retry-after", "link", "location")
 _HARMLESS = frozenset({"accept", "accept-encoding", "accept-language", "connection", "content-type", "user-agent"})
@@ -133,7 +133,7 @@ class HttpFetch(Struct):
     ) -> Iterator[http.client.HTTPResponse]:
         _, host, port = origin_of(parts)
         addresses = self.hosts.addresses(host, port)
-        connection = http.client.HTTPConnection(host, port, timeout=SECONDS)
+        connection = http.client.HTTPConnection(host, port, timeout=HTTP_SECONDS)
         # The Host header leaves this port out.
         connection.default_port = 443 if parts.scheme == "https" else 80
         try:
@@ -154,7 +154,7 @@ class HttpFetch(Struct):
         failure = OSError("no address answers")
         for address in addresses:
             try:
-                plain = self.dial(address, port, SECONDS)
+                plain = self.dial(address, port, HTTP_SECONDS)
             except OSError as error:
                 failure = error
                 continue

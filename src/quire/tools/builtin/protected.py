@@ -41,6 +41,7 @@ def fold(name: str) -> str:
 
 CLOSED = (
     Row(("quire.toml", "pyproject.toml", ".mcp.json"), "they ask for servers, modules and grants"),
+    Row(("quire.lock",), "what documents may do, as people have reviewed it"),
     Row((".quire",), "the runs, their answers and their grants"),
     Row((".git", "git~1"), "hooks and settings that start programs"),
     Row((".venv",), "the interpreter and its packages"),

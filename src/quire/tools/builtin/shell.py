@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct, field
 
+from quire.engine.premises import SHELL_SECONDS
 from quire.errors import Denied, ToolFailed
 from quire.patterns import late_pattern
 from quire.tools.blocking import in_thread
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
     import asyncio
 
 MAX_OUTPUT = 1_000_000
-SECONDS = 60.0
 _TAIL = 2000
 ERRORS = 20_000
 """How many characters of stderr a result has at most: the last ones."""
@@ -52,7 +52,7 @@ class Shell(Struct, frozen=True):
     sandbox: bool = True
     """False only if the user said so: then a command has the user's home folder and environment, except for the
     variables in `withheld`."""
-    seconds: float = SECONDS
+    seconds: float = SHELL_SECONDS
     limits: SandboxSettings = field(default_factory=SandboxSettings)
     variables: frozenset[str] = frozenset()
     """Variables of the environment that a command gets."""

@@ -13,6 +13,7 @@ from quire.engine.conversation import Message, Offered, early_end
 from quire.engine.interpreter.pipeline.simple import question
 from quire.engine.interpreter.tool_turns import ToolTurns
 from quire.engine.ports import smallest
+from quire.engine.premises import DIALECT_TURNS
 from quire.engine.requests import Emit, Load, ModelRequest, Offer, Request, Walk
 from quire.errors import StepFailed
 from quire.plan.built_in_tools import ALIASES
@@ -28,10 +29,6 @@ if TYPE_CHECKING:
         AgentStepSettings,
     )
     from quire.schema import Schema
-
-
-DIALECT_TURNS = 8
-"""Turns of an agent of the Quire dialect where neither its step nor its profile sets them."""
 
 
 def run_agent(step: Step, work: Agent, path: str, frame: PipelineScope) -> Walk:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from quire.engine.interpreter.pipeline.steps import PipelineScope, run_step
 from quire.engine.requests import Emit, Fan, Outcome, Request, Walk
 from quire.errors import StepFailed
-from quire.plan.limits import MAX_ITEMS
+from quire.plan.vocabulary import MAX_ITEMS
 
 if TYPE_CHECKING:
     from quire.plan.nodes import Step

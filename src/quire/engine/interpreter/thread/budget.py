@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, cast
 from msgspec.structs import replace
 
 from quire.engine.interpreter.thread.limits import Cost, LimitEvent, Limits, exceeded
-from quire.engine.ports import LONGEST_REPLY
 from quire.engine.requests import Bounds, Meter
+from quire.plan.vocabulary import LARGEST_LIMIT
 
 if TYPE_CHECKING:
     from quire.values import Value
@@ -165,7 +165,7 @@ class Account:
         return Bounds(
             reached=(event.limit_code, event.message) if event else None,
             money=None if self.limits.spend is None else self._purse,
-            tokens=LONGEST_REPLY if left is None else min(LONGEST_REPLY, left),
+            tokens=LARGEST_LIMIT if left is None else left,
         )
 
     def reached(self, code: str, message: str) -> LimitEvent:

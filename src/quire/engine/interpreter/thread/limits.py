@@ -15,6 +15,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from quire.engine.inputs import converted, shown
+from quire.engine.premises import THREAD_LIMITS
 from quire.engine.requests import TINY
 from quire.errors import BadInputs, LimitReached
 from quire.plan.thread import THREAD_RULES
@@ -24,15 +25,7 @@ from quire.wording import did_you_mean, nearest
 if TYPE_CHECKING:
     from quire.values import Value
 
-DEFAULTS: Mapping[str, Value] = {
-    "turns": 25,
-    "tokens": 200_000,
-    "spend": 1.0,
-    "spend_currency": "USD",
-    "spawns": 50,
-    "depth": 10,
-    "duration_seconds": 1800,
-}
+DEFAULTS = THREAD_LIMITS
 MOST = LARGEST_LIMIT
 _N = TypeVar("_N", int, float)
 

@@ -13,7 +13,7 @@ from typing import Any, cast
 
 from msgspec.structs import replace
 
-from quire.engine.conversation import MOST_CALLS, Message, Offered, ToolUse, early_end, too_many_calls
+from quire.engine.conversation import Message, Offered, ToolUse, early_end, too_many_calls
 from quire.engine.interpreter.thread.budget import RAISABLE, REACHED, Account
 from quire.engine.interpreter.thread.compose import nudge
 from quire.engine.interpreter.thread.hook_runner import HookDecision, HookRunner
@@ -21,6 +21,7 @@ from quire.engine.interpreter.thread.own_tools import as_return, missing_outputs
 from quire.engine.interpreter.thread.setup import Setup, ThreadResult
 from quire.engine.interpreter.thread.tool_calls import Calls
 from quire.engine.interpreter.thread.tool_results import ToolResult, failed, finished_walk
+from quire.engine.premises import FAILURES_IN_A_ROW, MOST_CALLS, PARALLEL
 from quire.engine.requests import (
     Boundary,
     Emit,
@@ -40,11 +41,8 @@ from quire.plan.built_in_tools import RETURN
 from quire.values import Value, encode
 
 NUDGES = 2
-FAILURES_IN_A_ROW = 3
 SAME_TURNS_TOLD, SAME_TURNS = 3, 50
 """Turns with the same calls and the same results after which the model is warned, and after which it is stopped."""
-
-PARALLEL = 8
 
 
 def run_thread(setup: Setup) -> Generator[Request, Any, ThreadResult]:
@@ -237,8 +235,10 @@ class _ThreadRun:
             for number, (use, one) in enumerate(zip(working, told, strict=True)):
                 yield from self._tell(use, one, f"{self._at}/tool[{number}]")
             self._notice_sameness(working, told)
-        for use in handing_back:
-            yield from self._hand_back(use, text)
+        for number, use in enumerate(handing_back):
+            # One that is refused may be followed by another, at which hooks act again.
+            several = number if self.composed.rules > 2 else 0
+            yield from self._hand_back(use, text, f"{self._at}/return" + (f"[{several}]" if several else ""))
         for note in self.hooks.notes:
             self.messages.append(Message("user", note))
         self.hooks.notes.clear()
@@ -281,16 +281,16 @@ class _ThreadRun:
             note = f"You have made exactly this call {self._same} times in a row, with the same result each time."
             self.hooks.notes.append(note)
 
-    def _hand_back(self, use: ToolUse, said: str) -> Steps:
+    def _hand_back(self, use: ToolUse, said: str, path: str) -> Steps:
         read = returned(self.composed.outputs, use.arguments)
         if read.problems:
-            yield from self._refuse_return(use, "; ".join(read.problems))
+            yield from self._refuse_return(use, "; ".join(read.problems), path)
             return
         context: dict[str, Value] = {"outputs": dict(read.outputs), "status": read.status}
-        decided = yield from self._fire("directive_return", f"{self._at}/return", context)
-        yield from self._heed(decided, None, f"{self._at}/return")
+        decided = yield from self._fire("directive_return", path, context)
+        yield from self._heed(decided, None, path)
         if decided is not None and decided.what in ("retry", "skip"):
-            yield from self._refuse_return(use, decided.message or "the outputs were not accepted")
+            yield from self._refuse_return(use, decided.message or "the outputs were not accepted", path)
             return
         if decided is not None and decided.stops:
             raise self._stopped(decided.message or "a hook refused the outputs", "hook", read.outputs)
@@ -298,11 +298,11 @@ class _ThreadRun:
             raise self._failed(read.error_detail or "the thread gave up", "returned", outputs=read.outputs)
         raise _Ended(ThreadResult(True, said, read.outputs))
 
-    def _refuse_return(self, use: ToolUse, problem: str) -> Steps:
+    def _refuse_return(self, use: ToolUse, problem: str, path: str) -> Steps:
         told = encode({"error": problem})
         self.messages.append(Message("tool", told, answers=use.id))
         said: dict[str, Value] = {"tool": RETURN, "result": told, "kind": "outputs"}
-        yield Emit("tool_told", f"{self._at}/return", self._label, said, kept=False)
+        yield Emit("tool_told", path, self._label, said, kept=False)
 
     def _limit_reached(self, error: StepFailed, path: str) -> Steps:
         """End the thread at a limit, unless a hook asks a person and the person raises it."""

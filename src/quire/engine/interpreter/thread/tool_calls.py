@@ -208,11 +208,12 @@ class Calls:
             action = ACTIONS.get(tool)
             place, name = ("rye", action) if action else (LAUNCHES if _launches(tool) else "", tool)
             held = self.setup
-            return (
-                yield ToolRequest(
-                    f"{path}/tool", label, place, name, arguments, None, held.grants, held.declared, held.limits
-                )
+            request = ToolRequest(
+                f"{path}/tool", label, place, name, arguments, None, held.grants, held.declared, held.limits
             )
+            if place == LAUNCHES and held.limits.spend is not None:
+                request.money = held.purse
+            return (yield request)
 
         return as_tool_result(tool, call(), [f"{path}/tool"])
 

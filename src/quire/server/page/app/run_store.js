@@ -203,7 +203,7 @@ export class RunStore {
 const TOLD = /^(fan_item|step_)/;
 
 /** Events after which the server has to be asked: the page cannot know all of what they change. */
-const UNSURE = /^(question|thread_|tool_|agent_|hook_|warning|run_|named|store|step_)/;
+const UNSURE = /^(question|thread_|tool_|agent_|hook_|warning|bound_|run_|named|store|step_)/;
 
 /**
  * @param {Head} head

@@ -14,11 +14,13 @@ const COUNTED = [["model_calls", "Model calls"], ["tool_calls", "Tool calls"], [
 
 /** @param {{ data: any }} props */
 export function DocumentBounds({ data }) {
-  const { bounds, envelope, signature, outline } = data;
+  const { bounds, envelope, signature, outline, proof } = data;
   if (!bounds) return html`<${Empty} title="Bounds are not known." icon="question" />`;
   return html`
     <section aria-labelledby="bounds-title">
-      <h2 id="bounds-title">A run ${bounds.sentence}</h2>
+      <h2 id="bounds-title">${COUNTED.some(([name]) => bounds[name].most === null)
+        ? "Bounds"
+        : `A run ${bounds.sentence}`}</h2>
       <table class="plain-table bounds-table">
         <thead><tr><th scope="col">Counted</th><th scope="col">At least</th><th scope="col">At most</th></tr></thead>
         <tbody>
@@ -27,7 +29,7 @@ export function DocumentBounds({ data }) {
               <tr>
                 <th scope="row">${title}</th>
                 <td class="number">${number(bounds[name].least)}</td>
-                <td class="number">${bounds[name].most === null ? "no bound" : number(bounds[name].most)}</td>
+                <td class="number">${mostWords(bounds[name], proof?.numbers[name])}</td>
               </tr>
             `
           )}
@@ -50,6 +52,13 @@ export function DocumentBounds({ data }) {
       <${Signatures} signature=${signature} outline=${outline} command=${data.commands.sign} />
     </section>
   `;
+}
+
+/** A number; where it depends on the inputs, the formula that is proven. @param {any} bound @param {any} proven */
+function mostWords(bound, proven) {
+  if (bound.most !== null) return number(bound.most);
+  if (proven?.formula) return proven.formula;
+  return proven && proven.most !== null ? number(proven.most) : "no bound";
 }
 
 /** @param {any} outline @returns {Map<string, any>} */

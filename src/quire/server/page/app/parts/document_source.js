@@ -205,11 +205,14 @@ function underlined(pieces, found) {
 /** A finding, below the line that it is about. @param {{ finding: any, onExplain?: (code: string) => void }} props */
 export function Note({ finding, onExplain }) {
   const [colour, icon] = tone(finding);
+  const path = (finding.related ?? []).map((/** @type {any} */ one) => one.node).filter(Boolean).join(" → ");
   return html`
     <div class="doc-finding doc-finding-${colour}" role="note">
       <${Icon} name=${icon} />
       <div>
-        <p><strong>${finding.severity}</strong>: ${finding.message}${finding.label && ` — ${finding.label}`}
+        <p><strong>${finding.severity}</strong>: ${finding.message}${finding.confidence === "possible"
+          ? " (possible)"
+          : ""}${finding.label && ` — ${finding.label}`}
           ${onExplain
             ? html`
               <button type="button" class="link mono" title="What does this code mean?"
@@ -218,6 +221,7 @@ export function Note({ finding, onExplain }) {
             : html`
               <span class="soft mono small">${finding.code}</span>
             `}</p>
+        ${path && html`<p class="soft">path: ${path}</p>`}
         ${finding.help && html`<p class="soft">${finding.help}</p>`}
       </div>
     </div>

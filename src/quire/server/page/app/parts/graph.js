@@ -8,7 +8,7 @@ import { html, useEffect, useLayoutEffect, useMemo, useRef, useState } from "../
 import { Link } from "../router.js";
 import { Command, Status } from "./basics.js";
 import { camera } from "./graph_camera.js";
-import { EdgeLabel, EdgeLine, GroupBox, GroupTitle, NodeShape, spoken } from "./graph_shapes.js";
+import { EdgeLabel, EdgeLine, GroupBox, GroupTitle, NodeShape, spoken, WayLabel, WayLine } from "./graph_shapes.js";
 import { Icon } from "./icon.js";
 
 /** @typedef {import("./graph_shapes.js").Chart} Chart */
@@ -61,6 +61,7 @@ export function Graph(props) {
           viewBox="0 0 ${chart.width} ${chart.height}" role="group" aria-label=${label}>
           ${chart.groups.map((group) => html`<${GroupBox} key=${group.id} group=${group} />`)}
           ${chart.edges.map((edge) => html`<${EdgeLine} key=${`${edge.from} ${edge.to}`} edge=${edge} />`)}
+          ${chart.ways?.map((way) => html`<${WayLine} key=${wayKey(way)} way=${way} />`)}
           ${chart.groups.map((group) => html`<${Group} key=${group.id} group=${group} ...${props} />`)}
           ${chart.nodes.map((node) =>
             html`
@@ -69,8 +70,10 @@ export function Graph(props) {
             `
           )}
           ${labels(chart).map((edge) => html`<${EdgeLabel} key=${edge.label_at.join()} edge=${edge} />`)}
+          ${chart.ways?.map((way) => html`<${WayLabel} key=${wayKey(way)} way=${way} />`)}
         </svg>
       </div>
+      ${chart.ways && html`<${Legend} ways=${chart.ways} />`}
       <div class="graph-below">
         <${AsTable} chart=${chart} states=${states} paths=${paths} ...${props} />
         ${chart.command && html`<${Command} command=${chart.command} label="Draw in the terminal" />`}
@@ -155,10 +158,41 @@ function Tools({ view, zoom, follows, onFollow }) {
   `;
 }
 
+/** @param {import("./graph_shapes.js").ChartWay} way */
+function wayKey(way) {
+  return `${way.kind} ${way.from} ${way.to} ${way.label}`;
+}
+
+/** @type {Record<string, string>} */
+const LEGEND = {
+  guard: "from a question to the effect that only happens after a yes",
+  flow: "on the way of text from outside, or of private values",
+};
+
+/** @param {{ ways: import("./graph_shapes.js").ChartWay[] }} props */
+function Legend({ ways }) {
+  const kinds = [...new Set(ways.map((way) => way.kind))];
+  return html`
+    <ul class="graph-legend small soft">
+      ${kinds.map((kind) =>
+        html`
+          <li key=${kind}>
+            <svg width="44" height="8" aria-hidden="true"><path class="way way-${kind}" d="M0 4H44" /></svg>
+            ${LEGEND[kind]}
+          </li>
+        `
+      )}
+    </ul>
+  `;
+}
+
 /** @param {any} props */
 function AsTable({ chart, states, paths, ...rest }) {
   const [open, setOpen] = useState(false);
   const rows = open ? chart.nodes.filter((/** @type {ChartNode} */ node) => node.path) : [];
+  const marked = rows.some((/** @type {ChartNode} */ node) => node.marks);
+  /** @param {string} id */
+  const label = (id) => chart.nodes.find((/** @type {ChartNode} */ node) => node.id === id)?.label ?? id;
   return html`
     <details class="as-table" onToggle=${(/** @type {any} */ event) => setOpen(event.currentTarget.open)}>
       <summary>The same as a table</summary>
@@ -166,7 +200,8 @@ function AsTable({ chart, states, paths, ...rest }) {
         <div class="table-box" tabindex="0" role="region" aria-label="Steps of the chart">
           <table>
             <thead>
-              <tr><th scope="col">Step</th><th scope="col">Does</th>${states && html`<th scope="col">State</th>`}</tr>
+              <tr><th scope="col">Step</th><th scope="col">Does</th>${marked &&
+                html`<th scope="col">Proven</th>`}${states && html`<th scope="col">State</th>`}</tr>
             </thead>
             <tbody>
               ${rows.map((/** @type {ChartNode} */ node) => {
@@ -176,6 +211,7 @@ function AsTable({ chart, states, paths, ...rest }) {
                   <tr key=${node.id}>
                     <td>${to ? html`<${Link} to=${to}>${node.label}</${Link}>` : node.label}</td>
                     <td class="soft">${node.what}</td>
+                    ${marked && html`<td>${(node.marks ?? []).map((mark) => mark.text).join("; ")}</td>`}
                     ${states &&
                       html`<td>${
                         state && html`<${Status} status=${state.status} word=${state.note || state.word} />`
@@ -185,6 +221,13 @@ function AsTable({ chart, states, paths, ...rest }) {
               })}
             </tbody>
           </table>
+          ${chart.ways && html`
+            <ul class="ways-list">
+              ${chart.ways.map((/** @type {import("./graph_shapes.js").ChartWay} */ way) =>
+                html`<li key=${wayKey(way)}>${label(way.from)} to ${label(way.to)}: ${way.label}</li>`
+              )}
+            </ul>
+          `}
         </div>
       `}
     </details>

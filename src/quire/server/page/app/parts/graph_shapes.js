@@ -7,10 +7,12 @@ import { Icon } from "./icon.js";
  * @typedef {{
  *   id: string, path: string | null, kind: string, label: string, what: string, lines: string[], titles: number,
  *   x: number, y: number, w: number, h: number, fold?: string, until?: string, steps?: number,
+ *   marks?: { kind: string, text: string }[],
  * }} ChartNode
+ * @typedef {{ kind: string, from: string, to: string, label: string, label_at: [number, number], route: string, end: [number, number] }} ChartWay
  * @typedef {{ from: string, to: string, label: string, label_at: [number, number], points: [number, number][], route: string, back: boolean }} ChartEdge
  * @typedef {{ id: string, path: string, label: string, what: string, lines: string[], x: number, y: number, w: number, h: number }} ChartGroup
- * @typedef {{ title?: string, command?: string, width: number, height: number, folded: boolean, nodes: ChartNode[], edges: ChartEdge[], groups: ChartGroup[] }} Chart
+ * @typedef {{ title?: string, command?: string, width: number, height: number, folded: boolean, nodes: ChartNode[], edges: ChartEdge[], groups: ChartGroup[], ways?: ChartWay[] }} Chart
  * @typedef {import("../chart_states.js").NodeState} NodeState
  */
 
@@ -37,7 +39,8 @@ function widthOf(text) {
 /** What a screen reader says of a node. @param {ChartNode | ChartGroup} node @param {NodeState | null} state */
 export function spoken(node, state) {
   const what = "kind" in node && node.kind === "fold" ? `${node.what}, opens` : node.what;
-  return [node.label, what, state?.word, state?.note].filter(Boolean).join(", ");
+  const marks = "marks" in node ? (node.marks ?? []).map((mark) => mark.text) : [];
+  return [node.label, what, ...marks, state?.word, state?.note].filter(Boolean).join(", ");
 }
 
 /** @param {{ node: ChartNode, state: NodeState | null }} props */
@@ -52,6 +55,11 @@ export function NodeShape({ node, state }) {
       html`<text class=${at < node.titles ? "words" : "words what"} x=${x + w / 2} y=${
         y + 23 + at * LINE
       }>${line}</text>`
+    )}
+    ${node.marks?.map((mark, at) =>
+      html`<text class="mark mark-${mark.kind}" x=${x + w / 2} y=${
+        y + 23 + (node.lines.length + at) * LINE
+      }>${mark.text}</text>`
     )}
     ${state && state.status !== "pending" &&
       html`<${Badge} state=${state} right=${right - 6} middle=${bottom} />`}
@@ -104,6 +112,20 @@ export function EdgeLine({ edge }) {
     <path class=${edge.back ? "line back" : "line"} d=${edge.route} />
     <path class="tip" d="M${x - 4} ${y - 7}L${x} ${y}L${x + 4} ${y - 7}z" />
   `;
+}
+
+/** A line beside the nodes, which enters its node from the right. @param {{ way: ChartWay }} props */
+export function WayLine({ way }) {
+  const [x, y] = way.end;
+  return html`
+    <path class="way way-${way.kind}" d=${way.route} />
+    <path class="way-tip way-${way.kind}" d="M${x + 8} ${y - 4}L${x} ${y}L${x + 8} ${y + 4}z" />
+  `;
+}
+
+/** @param {{ way: ChartWay }} props */
+export function WayLabel({ way }) {
+  return html`<text class="way-label way-${way.kind}" x=${way.label_at[0]} y=${way.label_at[1]}>${way.label}</text>`;
 }
 
 /** @param {{ edge: ChartEdge }} props */

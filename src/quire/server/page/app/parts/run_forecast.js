@@ -1,9 +1,11 @@
 // Beside the form of a run: what the run does at most, with which model, for how much, and what is not granted yet.
 
 import { html } from "../html.js";
-import { money, number } from "../words.js";
+import { money, number, plural } from "../words.js";
 import { Command, Placeholder, ProblemBox } from "./basics.js";
 import { Icon } from "./icon.js";
+
+const MOST_EFFECTS = 3;
 
 /** @param {{ forecast: { data: any, problem: any, busy: boolean }, budget: string }} props */
 export function Forecast({ forecast, budget }) {
@@ -17,11 +19,16 @@ export function Forecast({ forecast, budget }) {
     `;
   }
   const denied = data.envelope.capabilities.filter((/** @type {any} */ one) => !one.granted_by && one.command);
+  const unasked = (data.gates ?? []).filter((/** @type {any} */ one) =>
+    one.verdict === "open" || one.verdict === "ignored"
+  );
   const limits = Object.entries(data.limits).filter(([name, value]) => typeof value === "number" && name !== "depth");
   return html`
     <div class="card forecast ${busy ? "busy" : ""}">
       <h2>Before it starts</h2>
-      <p class="forecast-line" role="status">This run ${data.bounds.sentence}${priceWords(data, budget)}.</p>
+      <p class="forecast-line" role="status">${data.line
+        ? `This run: ${data.line}${budgetWords(data, budget)}.`
+        : `This run ${data.bounds.sentence}.`}</p>
       <dl class="about-list">
         ${data.model && html`
           <div>
@@ -35,9 +42,15 @@ export function Forecast({ forecast, budget }) {
         ${data.model && html`
           <div>
             <dt>Price</dt>
-            <dd>${data.price.most === null
-              ? html`not known <span class="soft small">${data.price.why}</span>`
-              : html`at most ${money(data.price.most)} <span class="soft small">${data.price.why}</span>`}</dd>
+            <dd>
+              <${Price} data=${data} />
+            </dd>
+          </div>
+        `}
+        ${data.proof && Object.keys(data.proof.sizes).length > 0 && html`
+          <div>
+            <dt>Sizes</dt>
+            <dd>${Object.entries(data.proof.sizes).map(([name, count]) => sizeWords(name, count)).join(", ")}</dd>
           </div>
         `}
         ${limits.length > 0 && html`
@@ -58,6 +71,17 @@ export function Forecast({ forecast, budget }) {
       ${data.warnings.map((/** @type {string} */ one) =>
         html`<p class="hint-row"><${Icon} name="warning" />${one}</p>`
       )}
+      ${unasked.length > 0 && html`
+        <p class="hint-row"><${Icon} name="warning" />Nobody is asked before ${unasked.slice(0, MOST_EFFECTS).map((
+          /** @type {any} */ one,
+        ) => `step ${one.step} (${one.tool})`).join(", ")}${unasked.length > MOST_EFFECTS
+          ? ` and ${number(unasked.length - MOST_EFFECTS)} more`
+          : ""}.</p>
+      `}
+      ${(data.lock?.standing === "wider" || data.lock?.standing === "unreadable") && html`
+        <p class="hint-row"><${Icon} name="warning" />${data.lock.words}</p>
+      `}
+      ${data.proof && Object.keys(data.proof.formulas).length > 0 && html`<${Formulas} proof=${data.proof} />`}
       ${denied.length > 0 && html`
         <p class="soft small">Not granted yet; the page grants nothing. In a terminal:</p>
         ${denied.map((/** @type {any} */ one) =>
@@ -74,12 +98,48 @@ export function Forecast({ forecast, budget }) {
   `;
 }
 
+/** The proven price of this run; where it is not known, why. @param {{ data: any }} props */
+function Price({ data }) {
+  const proven = data.proof?.numbers.money;
+  if (proven && !proven.unpriced && proven.most !== null) {
+    return html`${proven.most === 0 ? "free" : proven.words} <span class="soft small">${
+      proven.notes.join("; ")
+    }</span>`;
+  }
+  const why = proven?.unpriced?.join("; ") ?? data.price.why;
+  return data.price.most === null
+    ? html`not known <span class="soft small">${why}</span>`
+    : html`at most ${money(data.price.most)} <span class="soft small">${data.price.why}</span>`;
+}
+
 /** @param {any} data @param {string} budget */
-function priceWords(data, budget) {
-  if (!data.model) return "";
-  const most = data.price.most;
+function budgetWords(data, budget) {
   const limit = budget.trim() && Number(budget) >= 0 ? Number(budget) : null;
-  if (most === null) return limit === null ? "; its price is not known" : `, and stops at ${money(limit)}`;
-  if (most === 0) return ", and costs nothing with this model";
-  return limit !== null && limit < most ? `, and stops at ${money(limit)}` : `, ≤ ${money(most)} with this model`;
+  const most = data.proof?.numbers.money?.most ?? null;
+  return data.model && limit !== null && (most === null || limit < most) ? `. It stops at ${money(limit)}` : "";
+}
+
+/** A size as an author knows it: `readers 20 items`. @param {string} name @param {unknown} count */
+function sizeWords(name, count) {
+  const unit = name.startsWith("|") ? "item" : "byte";
+  return `${name.replaceAll(/[|‖]/g, "")} ${plural(/** @type {number} */ (count), unit)}`;
+}
+
+/** @param {{ proof: any }} props */
+function Formulas({ proof }) {
+  return html`
+    <details class="opens">
+      <summary>Formulas</summary>
+      <dl class="about-list small">
+        ${Object.entries(proof.formulas).map(([name, formula]) =>
+          html`
+            <div key=${name}>
+              <dt>${proof.numbers[name]?.title ?? name}</dt>
+              <dd class="formula">${formula}</dd>
+            </div>
+          `
+        )}
+      </dl>
+    </details>
+  `;
 }

@@ -6,6 +6,7 @@ import { html, useEffect, useRef } from "../html.js";
 import { addShortcuts } from "../keys.js";
 import { Command, Empty, Placeholder, ProblemBox, Tabs } from "../parts/basics.js";
 import { DocumentBounds } from "../parts/document_bounds.js";
+import { DocumentProof } from "../parts/document_proof.js";
 import { DocumentPrompts } from "../parts/document_prompts.js";
 import { DocumentRuns } from "../parts/document_runs.js";
 import { DocumentRead } from "../parts/document_read.js";
@@ -19,21 +20,22 @@ import { useResource } from "../resource.js";
 import { go, Link, place } from "../router.js";
 
 /**
- * Tabs: name in the address, title, parts of the document that it needs, key. Proofs get theirs here.
+ * Tabs: name in the address, title, parts of the document that it needs, key.
  *
  * @type {[string, string, string, string][]} */
 const TABS = [
   ["read", "Read", "outline,diagnostics", "1"],
   ["source", "Source", "source,diagnostics", "2"],
   ["graph", "Graph", "", "3"],
-  ["bounds", "Bounds and permissions", "bounds,envelope,signature,outline", "4"],
+  ["bounds", "Bounds and permissions", "bounds,envelope,signature,outline,proof", "4"],
   ["prompts", "Prompts", "steps,inputs", "5"],
   ["runs", "Runs", "", "6"],
   ["run", "New run", "inputs,steps,bounds", "7"],
   ["tests", "Tests", "source", "8"],
+  ["proof", "Proof", "proof,gates,flows,envelope,lock", "9"],
 ];
 /** Tabs that a document which cannot run has nothing for. */
-const NEED_A_PLAN = ["graph", "bounds", "prompts", "run", "tests"];
+const NEED_A_PLAN = ["graph", "bounds", "prompts", "run", "tests", "proof"];
 
 /** @param {{ id: string }} props */
 export function DocumentScreen({ id }) {
@@ -116,6 +118,8 @@ function Content({ id, tab, data, reload }) {
       return html`<${DocumentGraph} key=${key} id=${id} />`;
     case "bounds":
       return html`<${DocumentBounds} key=${key} data=${data} />`;
+    case "proof":
+      return html`<${DocumentProof} key=${key} data=${data} />`;
     case "prompts":
       return html`<${DocumentPrompts} key=${key} id=${id} data=${data} />`;
     case "runs":

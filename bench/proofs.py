@@ -1,0 +1,75 @@
+"""The proof of a long pipeline: what it costs for each step, and beside reading the same document.
+
+    python -m bench.proofs
+
+Every fourth step is an agent, an expression with a condition, a tool, and a fan. Each plan is read afresh, so that
+nothing is remembered with it; times are processor time.
+"""
+
+from __future__ import annotations
+
+import time
+
+from bench.rows import Row, show
+from quire.library.document import read
+from quire.library.foresight import Foresight
+from quire.source import Source
+
+STEPS = 1_900
+FEW = 20
+ROUNDS = 5
+
+
+def measure() -> list[Row]:
+    read_whole, whole = _least(STEPS)
+    _, half = _least(STEPS // 2)
+    _, few = _least(FEW)
+    growth = (whole / STEPS) / (half / (STEPS // 2))
+    beside = whole / read_whole
+    size, small = len(document(STEPS)) / 1e3, len(document(FEW)) / 1e3
+    return [
+        Row(f"proof of a pipeline of {size:.0f} KB", whole * 1e3, "ms", "at most 30", whole <= 0.030),
+        Row(f"proof of a pipeline of {small:.0f} KB", few * 1e3, "ms", "at most 1", few <= 0.001),
+        Row(f"a step of {STEPS} / a step of {STEPS // 2}", growth, "×", "at most 1.2", growth <= 1.2),
+        Row(f"proof of {size:.0f} KB / reading the same document", beside, "×", "at most 1", beside <= 1),
+    ]
+
+
+def document(steps: int) -> str:
+    return "pipeline: p\ndialect: quire\nsteps:\n" + "\n".join(f"  - {_step(at)}" for at in range(steps))
+
+
+def _step(at: int) -> str:
+    before = f"s{max(0, at - 1)}"
+    match at % 4:
+        case 0:
+            prompt = f"Look at {{ctx.rows}} and {{{before}}}"
+            return f"agent: {{prompt: '{prompt}', capabilities: {{tools: []}}, output: s{at}}}"
+        case 1:
+            return f"transform: {{value: 'ctx.rows + [{before}]', output: s{at}, when: 'count(ctx.rows) > {at}'}}"
+        case 2:
+            return f"tool: {{name: file__write, args: {{path: out{at}.md, content: !expr {before}}}, output: s{at}}}"
+    inner = "do: {transform: {value: 'item + 1'}}, collect: {transform: {value: pipe}}"
+    return f"for_each: {{over: ctx.rows, on_error: abort, {inner}, output: s{at}}}"
+
+
+def _least(steps: int) -> tuple[float, float]:
+    """Return the least time of reading a document of so many steps, and of proving it."""
+    times = [_once(steps, turn) for turn in range(ROUNDS)]
+    return min(one for one, _ in times), min(one for _, one in times)
+
+
+def _once(steps: int, turn: int) -> tuple[float, float]:
+    # A text that was read before would be found in a cache.
+    source = Source.of(document(steps) + "\n" * turn, "p.yaml")
+    started = time.process_time()
+    plan = read(source).plan
+    was_read = time.process_time()
+    if plan is None:
+        raise RuntimeError("the document of the benchmark cannot be read")
+    Foresight(None).proof(plan)
+    return was_read - started, time.process_time() - was_read
+
+
+if __name__ == "__main__":
+    show("proofs", measure())

@@ -1,0 +1,336 @@
+"""Values as far as they are known before a run: their types, how large they can be, and where they can come from."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from quire.analysis.amounts import NOTHING, ONE, Amount, Reason, endless, number, size
+from quire.analysis.labels import AUTHORED, Integrity, Label, Privacy, Trace, source_label
+from quire.engine.premises import MAX_REPLY_CHARACTERS
+from quire.schema_types import Enum, Kind, ListOf, Simple
+
+if TYPE_CHECKING:
+    from quire.analysis.facts import Place, QuestionFact
+    from quire.expr.syntax import Node
+    from quire.schema_types import FieldType
+    from quire.source import Span
+    from quire.values import Value
+
+_KEPT_PARTS = 3
+"""Levels of parts whose ways are followed by name."""
+_NOTHING: Mapping[str, AbstractValue] = {}
+LONGEST_VALUE, MOST_ITEMS_OF_A_VALUE = 16_000_000, 1_000_000
+"""Characters and items of the largest value that an expression makes, as `quire.expr.limits` has them: playbooks have
+no expressions, and do not load them."""
+BYTES_A_TOKEN = 3
+"""By which the length of texts is estimated from tokens, and tokens from the length of texts."""
+_LONGEST_NUMBER = 4_400
+"""Characters of a number as it is written: its digits are limited."""
+
+
+class Computed(Struct, frozen=True, gc=False):
+    """An expression, and the values that it reads by the paths under which it reads them (`ctx.ok`)."""
+
+    node: Node
+    reads: Mapping[str, AbstractValue]
+    depth: int = 1
+    """How many expressions are in each other."""
+
+
+_BOOL, _NUMBER, _TEXT = Simple(Kind.BOOL), Simple(Kind.NUMBER), Simple(Kind.STRING)
+_MOST_CHOICES = 16
+_FEW = 50
+"""Items of a list in a document that are looked at one by one."""
+
+
+class AbstractValue(Struct, frozen=True, gc=False):
+    """A value as far as it is known."""
+
+    type: FieldType | None = None
+    items: Amount = NOTHING
+    """How many items it can have if it is a list, or entries if it is a map."""
+    length: Amount = NOTHING
+    """How many bytes its text can have. Of a reply only the tokens are limited: each is counted as a few bytes, so the
+    length of everything that is made from a reply is an estimate."""
+    label: Label = AUTHORED
+    fields: Mapping[str, AbstractValue] = _NOTHING
+    """Entries of a map that are known by name; then `rest` is False if it has no others."""
+    element: AbstractValue | None = None
+    """Every item of a list."""
+    answer: QuestionFact | None = None
+    """The question whose answer the value is, unchanged."""
+    name: str = ""
+    """The input or the path into one that the value is, as its author writes it."""
+    constant: Value = None
+    is_constant: bool = False
+    computed: Computed | None = None
+    """The expression that the value is the result of, if an answer of a person is among what it reads."""
+    choices: tuple[AbstractValue, ...] = ()
+    """The values of which it is one, if one of them is an answer or is computed from one; else empty."""
+
+    @property
+    def is_answered(self) -> bool:
+        """Tell whether it is known how the value depends on answers of people."""
+        return self.answer is not None or self.computed is not None or bool(self.choices)
+
+    @property
+    def depth(self) -> int:
+        """How many expressions are between it and the answers that it depends on."""
+        return max((one.computed.depth for one in (self, *self.choices) if one.computed), default=0)
+
+    def unanswered(self) -> AbstractValue:
+        """Return the value after a change that answers are not followed through."""
+        return replace(self, answer=None, computed=None, choices=()) if self.is_answered else self
+
+    def labelled(self, label: Label) -> AbstractValue:
+        return self if label is self.label else replace(self, label=label)
+
+    def through(self, name: str, span: Span, document: str, depth: int = 0) -> AbstractValue:
+        """Return the value after it was kept under a name, with the parts that are known."""
+        label = self.label
+        if (label.chosen_trace is None and label.private_trace is None) or depth > _KEPT_PARTS:
+            return self
+        fields = {key: part.through(name, span, document, depth + 1) for key, part in self.fields.items()}
+        element = self.element.through(name, span, document, depth + 1) if self.element else None
+        return replace(self, label=label.through(name, "", span, document), fields=fields, element=element)
+
+    def field(self, name: str) -> AbstractValue:
+        """Return an entry of a map. The entry of an input is a size of its own."""
+        if name in self.fields:
+            return self.fields[name]
+        type = _field_type(self.type, name)
+        if self.name:
+            return outside_value(f"{self.name}.{name}", type, self.label)
+        return sized(type, self.length, self.label, self.parts)
+
+    @property
+    def parts(self) -> Amount:
+        """How many items any part of it can have: no more than bytes. The length of a reply is an estimate, its items
+        are not."""
+        return self.items.either(self.length)
+
+
+def _field_type(type: FieldType | None, name: str) -> FieldType | None:
+    fields = getattr(type, "fields", ())
+    return next((one.type for one in fields if one.name == name), None)
+
+
+def outside_value(name: str, type: FieldType | None, label: Label) -> AbstractValue:
+    """Return a value that a run is given: its sizes have names, unless its type bounds them."""
+    longest = type_length(type)
+    most = type.max_items if isinstance(type, ListOf) else None
+    return AbstractValue(
+        type,
+        number(most) if most is not None else size(f"|{name}|"),
+        longest if longest is not None else size(f"‖{name}‖"),
+        label,
+        name=name,
+    )
+
+
+def sized(type: FieldType | None, length: Amount, label: Label, items: Amount | None = None) -> AbstractValue:
+    """Return a value of at most so many bytes. A list has no more items than bytes: each takes one to write."""
+    longest = type_length(type)
+    if longest is not None:
+        length = _smaller(longest, length)
+    most = type.max_items if isinstance(type, ListOf) else None
+    counted = number(most) if most is not None else items if items is not None else length
+    return AbstractValue(type, counted, length, label)
+
+
+def reply_value(type: FieldType | None, tokens: int | None, label: Label) -> AbstractValue:
+    """Return the reply of a model. A token may hold many items, so only the longest text bounds how many it lists."""
+    length = number(BYTES_A_TOKEN * tokens) if tokens is not None else number(MAX_REPLY_CHARACTERS)
+    return sized(type, length, label, number(MAX_REPLY_CHARACTERS))
+
+
+def _smaller(one: Amount, other: Amount) -> Amount:
+    limit = one.as_number
+    return other.at_most(limit) if limit is not None else other
+
+
+def type_length(type: FieldType | None) -> Amount | None:
+    """Return how many bytes a value of the type can have; None if the type does not bound it."""
+    match type:
+        case None:
+            return None
+        case Simple(kind=Kind.BOOL):
+            return number(5)
+        case Simple(kind=Kind.NUMBER):
+            return number(_LONGEST_NUMBER)
+        case Simple(kind=Kind.STRING, max_length=longest) if longest is not None:
+            return number(4 * longest)
+        case Enum(values=values):
+            return number(max((text_length(str(one)) for one in values), default=0))
+        case ListOf(of=of, max_items=most) if most is not None:
+            each = type_length(of)
+            return each.plus(number(2)).times(number(most)).plus(number(2)) if each is not None else None
+    return None
+
+
+def is_narrow(type: FieldType | None) -> bool:
+    """Tell whether a value of an enforced type can contain nothing that its author did not write: one of a few words,
+    a truth value or a number."""
+    return isinstance(type, Enum) or (isinstance(type, Simple) and type.kind in (Kind.BOOL, Kind.NUMBER))
+
+
+def text_length(text: str) -> int:
+    """Return the bytes of a text. Tokenizers of models never need more tokens than bytes."""
+    return len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
+
+
+def literal(value: Value) -> AbstractValue:
+    """Return the value that stands in the document."""
+    if isinstance(value, str):
+        return AbstractValue(_TEXT, ONE, number(text_length(value)), constant=value, is_constant=True)
+    if isinstance(value, bool):
+        return AbstractValue(_BOOL, NOTHING, number(5), constant=value, is_constant=True)
+    if isinstance(value, int | float):
+        return AbstractValue(_NUMBER, NOTHING, number(len(str(value))), constant=value, is_constant=True)
+    if isinstance(value, Mapping):
+        fields = {str(key): literal(part) for key, part in value.items()}
+        return replace(_constant(value), fields=fields)
+    if isinstance(value, list | tuple):
+        few = len(value) <= _FEW
+        element = (either([literal(part) for part in value]) if few else _any_of(value)) if value else None
+        return replace(_constant(value), element=element)
+    return AbstractValue(None, NOTHING, number(4), constant=None, is_constant=True)
+
+
+def _any_of(values: Sequence[Value]) -> AbstractValue:
+    """Return what is known about each of many values: as large as the largest, with the entries that all of them
+    have."""
+    from quire.values import encode
+
+    length = number(max(text_length(one if isinstance(one, str) else encode(one)) for one in values))
+    maps = [one for one in values if isinstance(one, Mapping)]
+    lists = [one for one in values if isinstance(one, list | tuple)]
+    items = number(max((len(one) for one in (*maps, *lists)), default=1))
+    if len(maps) == len(values):
+        names = set(maps[0]).intersection(*maps[1:])
+        fields = {str(name): _any_of([one[name] for one in maps]) for name in maps[0] if name in names}
+        return AbstractValue(None, items, length, fields=fields)
+    within = [part for one in lists for part in one] if len(lists) == len(values) else []
+    return AbstractValue(None, items, length, element=_any_of(within) if within else None)
+
+
+def _constant(value: Mapping[str, Value] | Sequence[Value]) -> AbstractValue:
+    from quire.values import encode
+
+    length = number(text_length(encode(value)))
+    return AbstractValue(None, number(len(value)), length, constant=value, is_constant=True)
+
+
+def labelled_deeply(value: AbstractValue, label: Label) -> AbstractValue:
+    """Return a value with this label, and all of its parts too."""
+    return replace(
+        value,
+        label=label,
+        fields={name: labelled_deeply(part, label) for name, part in value.fields.items()},
+        element=labelled_deeply(value.element, label) if value.element is not None else None,
+    )
+
+
+def either(values: Iterable[AbstractValue]) -> AbstractValue:
+    """Return what is known about a value that is one of several."""
+    first, *rest = values
+    for other in rest:
+        first = _either(first, other)
+    return first
+
+
+def _either(one: AbstractValue, other: AbstractValue) -> AbstractValue:
+    if one is other:
+        return one
+    fields: Mapping[str, AbstractValue] = {}
+    if one.fields and other.fields:
+        # An entry that only one of them has may be anything of the other.
+        fields = {name: _either(one.fields[name], other.fields[name]) for name in one.fields if name in other.fields}
+    mine, theirs = one.element, other.element
+    element = _either(mine, theirs) if mine and theirs else None
+    if element is None and (mine or theirs) and (_is_empty_list(one) or _is_empty_list(other)):
+        element = mine or theirs
+    is_answered = one.is_answered or other.is_answered
+    is_same_answer = is_answered and _depends_alike(one, other)
+    return AbstractValue(
+        one.type if one.type == other.type else None,
+        one.items.either(other.items),
+        one.length.either(other.length),
+        one.label.join(other.label),
+        fields,
+        element,
+        one.answer if one.answer is other.answer else None,
+        one.name if one.name == other.name else "",
+        one.constant,
+        one.is_constant and other.is_constant and one.constant == other.constant and one.type == other.type,
+        one.computed if is_same_answer else None,
+        one.choices if is_same_answer else _choices(one, other) if is_answered else (),
+    )
+
+
+def _is_empty_list(value: AbstractValue) -> bool:
+    return value.is_constant and isinstance(value.constant, list | tuple) and not value.constant
+
+
+def _depends_alike(one: AbstractValue, other: AbstractValue) -> bool:
+    """Tell whether both values depend on answers in the same way."""
+    return (
+        one.answer is other.answer
+        and one.computed is other.computed
+        and len(one.choices) == len(other.choices)
+        and all(mine is theirs for mine, theirs in zip(one.choices, other.choices, strict=True))
+    )
+
+
+def _choices(one: AbstractValue, other: AbstractValue) -> tuple[AbstractValue, ...]:
+    found = {id(part): part for part in (*(one.choices or (one,)), *(other.choices or (other,)))}
+    return tuple(found.values()) if len(found) <= _MOST_CHOICES else ()
+
+
+def grown(before: AbstractValue, after: AbstractValue) -> AbstractValue:
+    """Return a value after any number of rounds of a loop that makes `after` from `before`.
+
+    A value that has become larger may go on growing, up to the longest that an expression makes.
+    """
+    found = _either(before, after)
+    if found.length != before.length:
+        found = replace(found, length=number(LONGEST_VALUE * 4))
+    if found.items != before.items:
+        found = replace(found, items=number(MOST_ITEMS_OF_A_VALUE))
+    if not _depends_alike(before, after):
+        found = found.unanswered()
+    return replace(found, fields={}, element=None, is_constant=False, constant=None, name="")
+
+
+def same(one: AbstractValue, other: AbstractValue) -> bool:
+    """Tell whether as much is known about one value as about the other."""
+    mine, theirs = one.label, other.label
+    return one is other or (
+        (mine.integrity, mine.chosen, mine.privacy) == (theirs.integrity, theirs.chosen, theirs.privacy)
+        and one.length == other.length
+        and one.items == other.items
+        and _depends_alike(one, other)
+        and (one.is_constant, bool(one.fields), one.element is None)
+        == (other.is_constant, bool(other.fields), other.element is None)
+    )
+
+
+def anything(place: Place) -> AbstractValue:
+    """Return the value of a loop that was not followed: it can be everything, from everywhere."""
+    trace = Trace("loop", place.way, place.span, place.document)
+    label = source_label(Integrity.OUTSIDE, Privacy.PRIVATE, trace)
+    return AbstractValue(None, number(MOST_ITEMS_OF_A_VALUE), number(LONGEST_VALUE * 4), label)
+
+
+def unknown(why: str) -> AbstractValue:
+    """Return a value of which nothing is known."""
+    reason = Reason(why)
+    return AbstractValue(None, endless(reason), endless(reason))
+
+
+NULL = literal(None)
+EMPTY = literal("")

@@ -1,0 +1,289 @@
+"""Upper bounds as formulas in the sizes that an author knows: `6·|readers| + 30`, or `∞` with the reasons for it.
+
+A size is written as it is read: `|readers|` for the items of a list, `‖doc‖` for the bytes of a text. Sizes are
+never negative, so of two formulas the larger coefficient of each product is a bound of both. A formula with too many
+products is given up, as `∞`: a bound is never guessed low.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from functools import lru_cache
+from typing import Literal, TypeAlias
+
+from msgspec import Struct, field
+
+from quire.source import NOWHERE, Span
+
+Product: TypeAlias = tuple[str, ...]
+"""Sizes that are multiplied, in alphabetical order: `("|a|", "|a|")` is the square of `|a|`. Empty for a number."""
+
+Terms: TypeAlias = Mapping[Product, int]
+
+NUMBER: Product = ()
+MOST_TERMS = 60
+"""Products of a formula; a longer one says nothing to a reader."""
+MOST_FACTORS = 8
+MOST_REASONS = 50
+"""Reasons of one infinity that are kept: one is enough, and a thousand would take quadratic time."""
+LARGEST = 10**40
+"""Larger coefficients are given up."""
+
+
+class Reason(Struct, frozen=True, gc=False):
+    """Why a bound is infinite, and what would make it finite."""
+
+    why: str
+    remedy: str = ""
+    """The line that would bound it."""
+    span: Span = NOWHERE
+    document: str = ""
+    """The name of the callee that contains the place; empty for the document itself."""
+
+
+TOO_LONG = Reason("the formula has too many parts to be read")
+
+
+class Amount(Struct, frozen=True, gc=False):
+    """A bound. Make it with `number`, `size` or `endless`, and combine it with the functions of its own."""
+
+    terms: Terms = field(default_factory=dict)
+    reasons: tuple[Reason, ...] = ()
+    """Not empty if there is no bound."""
+
+    @property
+    def is_endless(self) -> bool:
+        return bool(self.reasons)
+
+    @property
+    def as_number(self) -> int | None:
+        """The number, if no size is left; None for a formula with sizes, and for infinity."""
+        if self.reasons:
+            return None
+        if not self.terms:
+            return 0
+        return self.terms[NUMBER] if len(self.terms) == 1 and NUMBER in self.terms else None
+
+    @property
+    def sizes(self) -> tuple[str, ...]:
+        """The names of the sizes in it, each once."""
+        return tuple(sorted({size for product in self.terms for size in product}))
+
+    def plus(self, other: Amount) -> Amount:
+        if self.reasons or other.reasons:
+            return _endless(self, other)
+        mine, theirs = self.terms, other.terms
+        if not theirs:
+            return self
+        if not mine:
+            return other
+        found = added(mine, theirs)
+        return Amount(found) if len(found) <= MOST_TERMS else Amount(reasons=(TOO_LONG,))
+
+    def times(self, other: Amount) -> Amount:
+        if other is ONE:
+            return self
+        if self is ONE:
+            return other
+        if self.is_nothing or other.is_nothing:
+            return NOTHING
+        if self.reasons or other.reasons:
+            return _endless(self, other)
+        if len(self.terms) * len(other.terms) > MOST_TERMS * MOST_TERMS:
+            return Amount(reasons=(TOO_LONG,))
+        return _kept(multiplied(self.terms, other.terms))
+
+    def either(self, other: Amount) -> Amount:
+        """Return a bound of both."""
+        if self is other or (not other.terms and not other.reasons):
+            return self
+        if self.reasons or other.reasons:
+            return _endless(self, other)
+        if self.terms == other.terms:
+            return self
+        found = larger(self.terms, other.terms)
+        return Amount(found) if len(found) <= MOST_TERMS else Amount(reasons=(TOO_LONG,))
+
+    def at_most(self, limit: int) -> Amount:
+        """Return the smaller one of the bound and a number. A formula stays: it may be smaller."""
+        own = self.as_number
+        if self.reasons or (own is not None and own > limit):
+            return number(limit)
+        return self
+
+    @property
+    def formula(self) -> str:
+        """The formula for people if it has sizes; empty for a number and for infinity."""
+        return "" if self.reasons or self.as_number is not None else self.text()
+
+    @property
+    def is_nothing(self) -> bool:
+        return not self.reasons and (not self.terms or not any(self.terms.values()))
+
+    def with_sizes(self, known: Mapping[str, int]) -> Amount:
+        """Return the formula with numbers in place of the sizes that are known."""
+        if self.reasons or not known:
+            return self
+        found: dict[Product, int] = {}
+        for product, count in self.terms.items():
+            rest = []
+            for size in product:
+                if size in known:
+                    count *= known[size]
+                else:
+                    rest.append(size)
+            key = tuple(rest)
+            found[key] = found.get(key, 0) + count
+        return _kept(found)
+
+    def divided(self, by: int) -> Amount:
+        """Return the bound of a part, each coefficient rounded up."""
+        if by == 1:
+            return self
+        return Amount({product: -(-count // by) for product, count in self.terms.items()}, self.reasons)
+
+    def __str__(self) -> str:
+        return self.text()
+
+    def text(self, written: Callable[[int], str] = "{:,}".format) -> str:
+        """Return the formula for people. `written` writes a coefficient."""
+        if self.reasons:
+            return "∞"
+        parts = [_term(product, count, written) for product, count in _sorted(self.terms) if count]
+        return " + ".join(parts) or written(0)
+
+
+def _term(product: Product, count: int, written: Callable[[int], str]) -> str:
+    if not product:
+        return written(count)
+    powers: dict[str, int] = {}
+    for size in product:
+        powers[size] = powers.get(size, 0) + 1
+    sizes = "·".join(size if power == 1 else size + _raised(power) for size, power in powers.items())
+    said = written(count)
+    return sizes if said == "1" else f"{said}·{sizes}"
+
+
+def _raised(power: int) -> str:
+    return str(power).translate(str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹"))
+
+
+def _sorted(terms: Terms) -> list[tuple[Product, int]]:
+    """Return the terms with the longest products first, the number last."""
+    return sorted(terms.items(), key=lambda term: (-len(term[0]), term[0]))
+
+
+NOTHING = Amount()
+ONE = Amount({NUMBER: 1})
+
+
+@lru_cache(maxsize=4096)
+def number(count: int) -> Amount:
+    if count == 1:
+        return ONE
+    return Amount({NUMBER: count}) if count else NOTHING
+
+
+def size(name: str) -> Amount:
+    """Return the bound that is the size of this name."""
+    return Amount({(name,): 1})
+
+
+def endless(*reasons: Reason) -> Amount:
+    return Amount(reasons=tuple(dict.fromkeys(reasons)))
+
+
+def total(parts: Iterable[Amount]) -> Amount:
+    """Return the sum of all."""
+    found: dict[Product, int] = {}
+    reasons: dict[Reason, None] = {}
+    for part in parts:
+        if part.reasons:
+            reasons |= dict.fromkeys(part.reasons)
+        if found:
+            for product, count in part.terms.items():
+                found[product] = found.get(product, 0) + count
+        else:
+            found = dict(part.terms)
+    if reasons or len(found) > MOST_TERMS:
+        return Amount(reasons=tuple(reasons) or (TOO_LONG,))
+    return Amount(found) if found else NOTHING
+
+
+def added(one: Terms, other: Terms) -> dict[Product, int]:
+    found = dict(one)
+    for product, count in other.items():
+        found[product] = found.get(product, 0) + count
+    return found
+
+
+def multiplied(one: Terms, other: Terms) -> dict[Product, int]:
+    found: dict[Product, int] = {}
+    for left, count in one.items():
+        for right, often in other.items():
+            product = tuple(sorted((*left, *right))) if left and right else left or right
+            found[product] = found.get(product, 0) + count * often
+    return found
+
+
+def larger(one: Terms, other: Terms) -> dict[Product, int]:
+    found = dict(one)
+    for product, count in other.items():
+        if count > found.get(product, 0):
+            found[product] = count
+    return found
+
+
+def _kept(terms: Mapping[Product, int]) -> Amount:
+    """Return the formula, unless it has become too long or too large to mean something."""
+    if len(terms) > MOST_TERMS or any(
+        len(product) > MOST_FACTORS or count > LARGEST for product, count in terms.items()
+    ):
+        return Amount(reasons=(TOO_LONG,))
+    return Amount(terms)
+
+
+def _endless(one: Amount, other: Amount) -> Amount:
+    reasons = one.reasons if one.reasons == other.reasons else tuple(dict.fromkeys((*one.reasons, *other.reasons)))
+    return Amount(reasons=reasons[:MOST_REASONS])
+
+
+Order = Literal["equal", "lower", "higher", "unclear"]
+
+
+def compared(new: Amount, old: Amount) -> Order:
+    """Tell how a bound has changed for all sizes; `unclear` if it is higher for some sizes and lower for others."""
+    if new.reasons or old.reasons:
+        if new.reasons and old.reasons:
+            return "equal"
+        return "higher" if new.reasons else "lower"
+    products = {*new.terms, *old.terms}
+    more = any(new.terms.get(one, 0) > old.terms.get(one, 0) for one in products)
+    less = any(new.terms.get(one, 0) < old.terms.get(one, 0) for one in products)
+    if more and less:
+        return "unclear"
+    return "higher" if more else "lower" if less else "equal"
+
+
+def parsed(text: str) -> Amount | None:
+    """Return the formula that `str` has written, or None. `∞` has no reason then but that it was written so."""
+    from quire.plan.vocabulary import number as number_of
+
+    if text.strip() == "∞":
+        return endless(Reason("it was recorded so"))
+    terms: dict[Product, int] = {}
+    for part in text.split(" + "):
+        factors = part.strip().split("·")
+        count = number_of(factors[0].replace(",", "")) if factors[0][:1].isdigit() else 1
+        if not isinstance(count, int) or count < 0:
+            return None
+        sizes: list[str] = []
+        for factor in factors[1:] if factors[0][:1].isdigit() else factors:
+            base = factor.rstrip("⁰¹²³⁴⁵⁶⁷⁸⁹")
+            power = factor[len(base) :].translate(str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹", "0123456789"))
+            if len(base) < 3 or base[0] not in "|‖" or base[-1] != base[0] or len(power) > 1:
+                return None
+            sizes += [base] * int(power or 1)
+        product = tuple(sorted(sizes))
+        terms[product] = terms.get(product, 0) + count
+    return _kept(terms)

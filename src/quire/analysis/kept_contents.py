@@ -1,0 +1,125 @@
+"""Remember which files and kept values can contain text from outside, or private text, because a step has put it there.
+
+A step that reads such a file later brings the text back. Places whose names only a run knows may be any place. Steps
+that run at the same time, and rounds of a loop, read what others write, so a proof is made again with the places of the
+one before until there are no new ones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from quire.analysis.labels import AUTHORED, Integrity, Label, Privacy, Trace, joined, source_label
+
+if TYPE_CHECKING:
+    from quire.analysis.abstract_values import AbstractValue
+    from quire.analysis.facts import EffectFact
+    from quire.analysis.world import ToolFact
+
+ANY_FILE, ANY_VALUE = "file *", "value *"
+_FILES, _STATE = "rye.execute.tool.rye.file-system.", "rye.execute.tool.rye.state."
+_WHOLE = (
+    "rye.execute.tool.rye.file-system.*",
+    "rye.execute.tool.rye.*",
+    "rye.execute.tool.*",
+    "rye.execute.*",
+    "rye.*",
+)
+MOST_PROOFS = 4
+"""How often a proof is made again; then every place may contain all."""
+
+
+class KeptContents:
+    """The labels of places that steps write to. Only text from outside and private text is remembered."""
+
+    def __init__(self, known: Mapping[str, Label] | None = None) -> None:
+        self._labels = dict(known or {})
+        self._together: dict[str, Label] = {}
+        """All places of a kind."""
+        for place, label in self._labels.items():
+            self._add(place, label)
+        self._read: dict[tuple[str, ...], set[tuple[bool, bool]]] = {}
+        """The levels that were found in the places that were read."""
+
+    def write(self, effect: EffectFact) -> None:
+        """Remember that an effect may have put its arguments into a place."""
+        tool = effect.tool
+        if tool.effect == "read":
+            return
+        label = joined((effect.chooser, *(value.label for value in effect.arguments.values())))
+        if tool.gives >= Integrity.OUTSIDE:
+            trace = Trace(tool.name, effect.place.way, effect.place.span, effect.place.document)
+            label = label.join(source_label(tool.gives, Privacy.PUBLIC, trace))
+        if label.integrity < Integrity.OUTSIDE and label.privacy < Privacy.PRIVATE:
+            return
+        for place in _places(tool, effect.arguments):
+            label = label.through(place, effect.place.way, effect.place.span, effect.place.document)
+            self._add(place, label)
+
+    def _add(self, place: str, label: Label) -> None:
+        kind = place.partition(" ")[0]
+        self._labels[place] = self._labels.get(place, AUTHORED).join(label)
+        self._together[kind] = self._together.get(kind, AUTHORED).join(label)
+
+    def read(self, tool: ToolFact, arguments: Mapping[str, AbstractValue]) -> Label:
+        """Return the label of what a tool may find in the places that it reads."""
+        places = _places(tool, arguments)
+        if not places:
+            return AUTHORED
+        found = self._found(places)
+        self._read.setdefault(places, set()).add(_level(found))
+        return found
+
+    def _found(self, places: tuple[str, ...]) -> Label:
+        found = AUTHORED
+        for place in places if self._labels else ():
+            kind = place.partition(" ")[0]
+            if place.endswith(" *"):
+                found = found.join(self._together.get(kind, AUTHORED))
+            else:
+                named = self._labels.get(place, AUTHORED)
+                found = found.join(named).join(self._labels.get(f"{kind} *", AUTHORED))
+        return found
+
+    @property
+    def has_more(self) -> bool:
+        """Tell whether a place was read before all that it may contain was known."""
+        return any(levels != {_level(self._found(places))} for places, levels in self._read.items())
+
+    def again(self, *, everywhere: bool) -> KeptContents:
+        """Return the contents with which to make the proof again. With `everywhere`, each place may contain all."""
+        if not everywhere:
+            return KeptContents(self._labels)
+        label = joined(self._labels.values())
+        return KeptContents({ANY_FILE: label, ANY_VALUE: label})
+
+
+def _places(tool: ToolFact, arguments: Mapping[str, AbstractValue]) -> tuple[str, ...]:
+    """Return the places that a tool reads or writes; several for a tool of many files."""
+    if tool.kind in ("shell", "python"):
+        return (ANY_FILE,)
+    if tool.capability in _WHOLE:
+        return ANY_FILE, ANY_VALUE
+    if tool.capability.startswith(_STATE):
+        return (_named("value", arguments.get("name")),)
+    if tool.capability.startswith(_FILES):
+        if tool.capability.endswith((".glob", ".ls", ".grep")) or "files" in arguments:
+            return (ANY_FILE,)
+        return (_named("file", arguments.get("path")),)
+    return ()
+
+
+def _named(kind: str, value: AbstractValue | None) -> str:
+    known = value is not None and value.is_constant and isinstance(value.constant, str)
+    return f"{kind} {_plain(value.constant)}" if value is not None and known else f"{kind} *"
+
+
+def _plain(path: object) -> str:
+    """Return a path in one spelling. One that leads through folders in an odd way may be any file."""
+    text = str(path).removeprefix("./")
+    return "*" if ".." in text or "//" in text or "/./" in text or "*" in text else text
+
+
+def _level(label: Label) -> tuple[bool, bool]:
+    return label.integrity >= Integrity.OUTSIDE, label.privacy >= Privacy.PRIVATE

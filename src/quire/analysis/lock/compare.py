@@ -1,0 +1,306 @@
+"""Compare two locks, fact by fact: which documents may do more, cost more, or ask less than before.
+
+Capabilities are compared as patterns with their details, bounds by the coefficients of their formulas. A comparison
+that cannot be decided counts as wider.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from decimal import Decimal, InvalidOperation
+from typing import TYPE_CHECKING, Literal
+
+from msgspec import Struct
+
+from quire.analysis.amounts import Amount, compared, parsed
+from quire.analysis.lock import codes
+from quire.analysis.lock.file import COUNTS, NOT_ASKED, Lock, LockedCapability, LockedDocument
+from quire.analysis.pattern_inclusion import PatternSet
+from quire.models.prices import PICODOLLARS
+from quire.patterns import late_pattern
+
+if TYPE_CHECKING:
+    from quire.diagnostics import Code
+
+Direction = Literal["wider", "narrower", "other"]
+Kind = Literal["document", "plan", "may", "unknown", "asks", "most", "gate", "flow", "allow", "tool", "price"]
+NONE = "none"
+"""The gate of an effect that no question stands before."""
+
+_MARK = "\x1f"
+"""Between a capability and a detail, where both are one text."""
+_LABEL = late_pattern(r"^(private: )?(?:[0-9][^ ]*|thread)(?: › [^ ]+)* ")
+_QUESTION = late_pattern(r"(?:[0-9][^ ,]*|thread)(?: › [^ ,]+)* (confirm|select|input)\b")
+_CLASSES = {"read": 0, "idempotent": 1, "write": 2, "unknown": 2}
+
+
+class Change(Struct, frozen=True):
+    """One fact that differs."""
+
+    document: str
+    """The key of the document; empty for tools and prices."""
+    kind: Kind
+    direction: Direction
+    name: str
+    """The subject of the fact: a capability, the name of a bound, an effect, a tool."""
+    old: str = ""
+    """Empty if it is new."""
+    new: str = ""
+    """Empty if it is gone."""
+    example: str = ""
+    """A text of something that is new; empty if the name says it."""
+    decided: bool = True
+    """False if a comparison was given up and counts as wider."""
+    steps: tuple[str, ...] = ()
+    """The steps that need it."""
+
+    @property
+    def code(self) -> Code:
+        """The code of the finding that it is."""
+        if self.kind == "document":
+            return codes.NO_LOCK if self.direction == "wider" else codes.STALE
+        return _CODES.get(self.kind, codes.STALE) if self.direction == "wider" else codes.STALE
+
+
+_CODES = {
+    "may": codes.WIDER,
+    "unknown": codes.WIDER,
+    "asks": codes.WIDER,
+    "most": codes.HIGHER,
+    "gate": codes.GATE_GONE,
+    "flow": codes.NEW_FLOW,
+    "tool": codes.TOOL_CHANGED,
+    "price": codes.DEARER,
+}
+
+
+def compare(old: Lock, new: Lock) -> tuple[Change, ...]:
+    """Return all differences: of documents in the order of their keys, then of tools and prices."""
+    known = [*_tool_capabilities(old), *_tool_capabilities(new)]
+    found: list[Change] = []
+    for key in sorted({*old.documents, *new.documents}):
+        found += compare_document(key, old.documents.get(key), new.documents.get(key), known)
+    return (*found, *compare_tools(old, new), *compare_prices(old, new))
+
+
+def compare_document(
+    key: str, old: LockedDocument | None, new: LockedDocument | None, known: Iterable[str] = ()
+) -> list[Change]:
+    """Return the differences of one document. `known` are capabilities of real tools, for examples of what is new."""
+    if old is None or new is None:
+        if new is None:
+            return [Change(key, "document", "narrower", key, old="locked")]
+        return [Change(key, "document", "wider", key, new="new"), *_facts(key, LockedDocument(""), new, known)]
+    return list(_facts(key, old, new, known))
+
+
+def _facts(key: str, old: LockedDocument, new: LockedDocument, known: Iterable[str]) -> Iterator[Change]:
+    if old.plan and old.plan != new.plan:
+        yield Change(key, "plan", "other", "plan", old.plan, new.plan)
+    yield from _may(key, old, new, known)
+    yield from _listed(key, "unknown", "called document", old.unknown, new.unknown)
+    yield from _listed(key, "asks", "model", old.models, new.models)
+    yield from _listed(key, "asks", "server", old.servers, new.servers)
+    yield from _listed(key, "asks", "variable", old.variables, new.variables)
+    yield from _bounds(key, old, new)
+    yield from _gates(key, old.gates, new.gates)
+    yield from _flows(key, old.flows, new.flows)
+    yield from _listed(key, "allow", "allow", old.allows, new.allows)
+
+
+def _may(key: str, old: LockedDocument, new: LockedDocument, known: Iterable[str]) -> Iterator[Change]:
+    names = [f"{one}{_MARK}" for one in known]
+    yield from _beyond(key, "wider", old.may, new.may, names)
+    yield from _beyond(key, "narrower", new.may, old.may, names)
+    before = {one.capability: one for one in old.may}
+    for one in new.may:
+        earlier = before.get(one.capability)
+        if earlier is not None and (earlier.effect, earlier.tier) != (one.effect, one.tier):
+            more = _CLASSES.get(one.effect, 2) > _CLASSES.get(earlier.effect, 2)
+            yield Change(
+                key,
+                "may",
+                "wider" if more else "other",
+                one.capability,
+                f"{earlier.tier or NONE}, {earlier.effect}",
+                f"{one.tier or NONE}, {one.effect}",
+                steps=one.steps,
+            )
+
+
+def _beyond(
+    key: str,
+    direction: Direction,
+    covering: tuple[LockedCapability, ...],
+    needs: tuple[LockedCapability, ...],
+    known: Iterable[str],
+) -> Iterator[Change]:
+    """Yield the needs that go beyond the covering ones."""
+    written = {(one.capability, one.details) for one in covering}
+    patterns: PatternSet | None = None
+    for need in needs:
+        if (need.capability, need.details) in written:
+            continue
+        if patterns is None:
+            patterns = PatternSet((one for cover in covering for one in _patterns(cover)), known)
+        beyond = [(detail, patterns.inclusion(one)) for one, detail in _patterns(need).items()]
+        fresh = [(detail, found) for detail, found in beyond if found.answer != "covered"]
+        if not fresh:
+            continue
+        told = " ".join(dict.fromkeys(detail for detail, _ in fresh if detail))
+        decided = any(found.answer == "new" for _, found in fresh)
+        example = next((found.example for _, found in fresh if found.example), "")
+        text = f"{need.tier or NONE}, {need.effect}" + (f", {told}" if told else "")
+        yield Change(
+            key,
+            "may",
+            direction,
+            need.capability,
+            text if direction == "narrower" else "",
+            text if direction == "wider" else "",
+            _example(example, need.capability) if direction == "wider" else "",
+            decided,
+            need.steps,
+        )
+
+
+def _patterns(one: LockedCapability) -> dict[str, str]:
+    """Return the patterns of a capability with each of its details, each with the detail."""
+    names = [one.capability, *([one.capability[:-2]] if one.capability.endswith(".*") else [])]
+    return {f"{name}{_MARK}{detail or '*'}": detail for name in names for detail in one.details or ("",)}
+
+
+def _example(text: str, capability: str) -> str:
+    """Return an example, unless it says no more than the capability itself."""
+    name, _, detail = text.partition(_MARK)
+    if name != capability:
+        return name
+    return detail if "=" in detail else ""
+
+
+def _listed(key: str, kind: Kind, name: str, old: Iterable[str], new: Iterable[str]) -> Iterator[Change]:
+    before, now = dict.fromkeys(old), dict.fromkeys(new)
+    wider: Direction = "other" if kind == "allow" else "wider"
+    yield from (Change(key, kind, wider, name, new=one) for one in now if one not in before)
+    yield from (Change(key, kind, "narrower", name, old=one) for one in before if one not in now)
+
+
+def _bounds(key: str, old: LockedDocument, new: LockedDocument) -> Iterator[Change]:
+    is_new = not old.plan
+    for name in COUNTS:
+        before, now = old.most.get(name, ""), new.most.get(name, "")
+        if before == now or (is_new and now == "0"):
+            continue
+        higher = is_new or is_higher(name, before, now)
+        yield Change(key, "most", "narrower" if higher is False else "wider", name, before, now, decided=higher is True)
+
+
+def is_higher(name: str, old: str, new: str) -> bool | None:
+    """Tell whether a bound is higher for any sizes; None if that cannot be told. A bound that was not locked counts as
+    0."""
+    before, now = amount_of(name, old or "0"), amount_of(name, new or "0")
+    if now is not None and now.is_nothing:
+        return False
+    if before is None or now is None:
+        return None
+    order = compared(now, before)
+    return None if order == "unclear" else order == "higher"
+
+
+def amount_of(name: str, text: str) -> Amount | None:
+    """Return the formula of a bound, or None if it is not one; money in picodollars."""
+    return parsed(_in_picodollars(text)) if name == "money" else parsed(text)
+
+
+def _in_picodollars(text: str) -> str:
+    terms = []
+    for term in text.split(" + "):
+        first, dot, rest = term.partition("·")
+        try:
+            count = Decimal(first.replace(",", "")) * PICODOLLARS if first[:1].isdigit() else None
+        except InvalidOperation:
+            return ""
+        if count is not None and count != int(count):
+            return ""
+        terms.append(term if count is None else f"{int(count)}{dot}{rest}")
+    return " + ".join(terms)
+
+
+def _gates(key: str, old: Mapping[str, str], new: Mapping[str, str]) -> Iterator[Change]:
+    """Yield the effects of each tool that have another gate. Labels of steps do not count: a step that is inserted
+    changes those of all others."""
+    for tool in sorted({effect.rpartition(" ")[2] for effect in (*old, *new)}):
+        before = {effect: gate for effect, gate in old.items() if effect.rpartition(" ")[2] == tool}
+        now = {effect: gate for effect, gate in new.items() if effect.rpartition(" ")[2] == tool}
+        fresh = Counter(map(_unnumbered_gate, now.values())) - Counter(map(_unnumbered_gate, before.values()))
+        lost = Counter(map(_unnumbered_gate, before.values())) - Counter(map(_unnumbered_gate, now.values()))
+        replaced = [gate for gate in before.values() if lost[_unnumbered_gate(gate)]]
+        for effect, gate in now.items():
+            if not fresh[_unnumbered_gate(gate)]:
+                continue
+            fresh[_unnumbered_gate(gate)] -= 1
+            was = before.get(effect) or next(iter(replaced), "")
+            wider = gate == NONE or (bool(replaced) and was != NONE)
+            direction: Direction = "wider" if wider else "narrower" if was == NONE else "other"
+            yield Change(key, "gate", direction, effect, was, gate, steps=(effect.partition(" ")[0],))
+        if len(before) > len(now) and not sum(fresh.values()):
+            gone = next((effect for effect in before if effect not in now), tool)
+            yield Change(key, "gate", "narrower", gone, before.get(gone, ""))
+
+
+def _flows(key: str, old: Iterable[str], new: Iterable[str]) -> Iterator[Change]:
+    """Yield the flows that are new or gone, whatever the labels of their steps are."""
+    before = {_unnumbered_flow(one): one for one in old}
+    now = {_unnumbered_flow(one): one for one in new}
+    yield from (Change(key, "flow", "wider", "flow", new=one) for text, one in now.items() if text not in before)
+    yield from (Change(key, "flow", "narrower", "flow", old=one) for text, one in before.items() if text not in now)
+
+
+def _unnumbered_gate(text: str) -> str:
+    return _QUESTION.sub(r"\1", text)
+
+
+def _unnumbered_flow(text: str) -> str:
+    """Return a flow without the labels of its steps: `1 http__get → 3 model` as `http__get → model`."""
+    return " → ".join(_LABEL.sub("", part) for part in text.split(" → "))
+
+
+def compare_tools(old: Lock, new: Lock) -> Iterator[Change]:
+    """Yield the tools that are not as they were locked."""
+    for name in sorted({*old.tools, *new.tools}):
+        before, now = old.tools.get(name), new.tools.get(name)
+        if before == now or now is None:
+            continue
+        asked = before is not None and NOT_ASKED not in (before.digest, now.digest)
+        changed = before is not None and asked and before.digest != now.digest
+        told = ("", now.digest) if before is None else (before.digest, now.digest)
+        yield Change("", "tool", "wider" if changed else "other", name, *told)
+
+
+def compare_prices(old: Lock, new: Lock) -> Iterator[Change]:
+    """Yield the models whose prices are not as they were locked."""
+    for model in sorted({*old.prices, *new.prices}):
+        before, now = old.prices.get(model, ""), new.prices.get(model, "")
+        if before != now and now:
+            dearer = bool(before) and any(one > other for one, other in zip(_rates(now), _rates(before), strict=False))
+            yield Change("", "price", "wider" if dearer else "other", model, before, now)
+
+
+def _rates(text: str) -> list[Decimal]:
+    """Return the dollars per million tokens, read and written."""
+    try:
+        return [Decimal(word) for word in text.split()[:2]]
+    except InvalidOperation:
+        return []
+
+
+def _tool_capabilities(lock: Lock) -> Iterator[str]:
+    from quire.trust.capabilities import capability, mcp_tool, python_tool
+
+    for name in lock.tools:
+        server, _, tool = name.partition("/")
+        if server == "python":
+            yield capability("execute", "tool", python_tool(tool))
+        elif server != "quire":
+            yield capability("execute", "tool", mcp_tool(server, tool))

@@ -1,0 +1,78 @@
+"""Write the facts of a proof as texts of a lock: bounds, gates and flows."""
+
+from __future__ import annotations
+
+import sys
+from decimal import Decimal
+from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
+
+from quire.analysis.flow_paths import flows_of
+from quire.analysis.gates import NONE, gates_of
+from quire.analysis.quantities import quantities
+
+if TYPE_CHECKING:
+    from quire.analysis.amounts import Amount
+    from quire.analysis.flow_paths import Flow
+    from quire.analysis.proof import Proof
+    from quire.analysis.quantities import RateOf
+    from quire.engine.premises import Premises
+
+UNPRICED = "unpriced"
+_MICRODOLLAR = 10**6
+"""Picodollars. Money in a lock is rounded up to these."""
+_MINUTE = 60_000
+
+
+def locked_bounds(proof: Proof, premises: Premises, rate_of: RateOf) -> dict[str, str]:
+    """Return the bounds of a proof as formulas. Caps of the engine are left out: they end a run, and bound no
+    document."""
+    most: dict[str, str] = {}
+    for one in quantities(proof, premises, rate_of):
+        if one.name == "time":
+            most["minutes"] = str(one.most.divided(_MINUTE))
+        elif one.name == "money":
+            most["money"] = UNPRICED if one.unpriced else _dollars(one.most)
+        elif one.name == "input_tokens":
+            most["input_tokens"] = one.most.text(lambda count: f"{rounded_up(count, 1):,}")
+        else:
+            most[one.name] = str(one.most)
+    return most
+
+
+def rounded_up(count: int, digits: int) -> int:
+    """Return a number with so many digits that count, not below `count`: a prompt that is some words longer has the
+    same bound."""
+    step = int(10 ** max(0, len(str(count)) - digits))
+    return -(-count // step) * step
+
+
+def locked_gates(proof: Proof) -> dict[str, str]:
+    """Return the question before each effect that changes something, by the effect; `none` without one. Effects that no
+    run reaches are left out."""
+    found: dict[str, str] = {}
+    for gate in gates_of(proof):
+        if gate.verdict != "never" and found.get(gate.key) != NONE:
+            found[gate.key] = gate.text
+    return found
+
+
+def locked_flows(proof: Proof) -> tuple[str, ...]:
+    """Return all flows of a document. A model is written with each tool by which it can act: one more is a change."""
+    return tuple(sorted({_written(flow) for flow in flows_of(proof, most=sys.maxsize)}))
+
+
+def _written(flow: Flow) -> str:
+    if flow.tools:
+        flow = replace(flow, sink=f"model with {', '.join(flow.tools)}")
+    return flow.text
+
+
+def _dollars(amount: Amount) -> str:
+    """Return a formula of money, each coefficient rounded up to two digits that count."""
+    return amount.text(lambda count: f"{Decimal(_micro(count)).scaleb(-6).normalize():f}")
+
+
+def _micro(picodollars: int) -> int:
+    return rounded_up(-(-picodollars // _MICRODOLLAR), 2)

@@ -1,0 +1,107 @@
+"""Put the differences of two locks into words, for findings, refusals and displays alike."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from quire.analysis.assumptions import Assumptions
+from quire.analysis.lock.compare import Change, amount_of
+from quire.models.prices import PICODOLLARS
+
+if TYPE_CHECKING:
+    from quire.analysis.amounts import Amount
+
+NOT_ASSUMED = Assumptions()
+
+_NAMES = {
+    "model_calls": "model calls",
+    "tool_calls": "tool calls",
+    "input_tokens": "input tokens",
+    "output_tokens": "output tokens",
+    "minutes": "minutes without people",
+}
+
+
+def told(change: Change, sizes: Assumptions = NOT_ASSUMED, *, bars: bool = True) -> str:
+    """Return one difference in words. Without `bars` sizes are written as `readers`, not as `|readers|`."""
+    match change.kind:
+        case "document":
+            return "new document" if change.new else "not there any more"
+        case "plan":
+            return "its steps or prompts have changed"
+        case "may":
+            return f"may {_capability(change)}"
+        case "unknown":
+            return f"calls {change.new or change.old}, which is not here"
+        case "asks":
+            return f"{'uses' if change.new else 'does not use'} the {change.name} {change.new or change.old}"
+        case "most":
+            return _bound(change, sizes, bars)
+        case "gate":
+            return f"question before {change.name}: {change.old or 'not there'} → {change.new or 'not there'}"
+        case "flow":
+            return f"flow {change.new or change.old}"
+        case "allow":
+            return f"hides {change.new or change.old}"
+        case "tool":
+            return _tool(change)
+        case "price":
+            return f"price of {change.name}: {change.old or 'not locked'} → {change.new or 'not there'}"
+
+
+def _capability(change: Change) -> str:
+    name = short_name(change.name)
+    if change.old and change.new:
+        return f"{name}: {change.old} → {change.new}"
+    text = f"{name} ({change.new or change.old})"
+    if change.direction == "wider" and not change.decided:
+        return f"{text}, which could not be compared"
+    return f"{text}, e.g. {short_name(change.example)}" if change.example else text
+
+
+def short_name(capability: str) -> str:
+    """Return a capability without the beginning that nearly all have."""
+    return capability.removeprefix("rye.execute.tool.").removeprefix("rye.")
+
+
+def _tool(change: Change) -> str:
+    if change.direction == "wider":
+        return f"the tool {change.name} has other schemas or hints than it was locked with"
+    return f"the tool {change.name}: {change.old[:19] or 'not locked'} → {change.new[:19]}"
+
+
+def _bound(change: Change, sizes: Assumptions, bars: bool) -> str:
+    old, new = (_formula(change.name, text, bars) for text in (change.old, change.new))
+    text = f"{_NAMES.get(change.name, change.name)} {old} → {new}"
+    amounts = [amount_of(change.name, one) for one in (change.old, change.new)]
+    symbols = [size for one in amounts if one is not None for size in one.sizes]
+    used = sizes.used(symbols)
+    if not used.all:
+        return text
+    known = sizes.sizes(symbols)
+    before, now = (_at(change.name, one, known) for one in amounts)
+    if before == old and now == new:
+        return text
+    assumed = ", ".join(f"{one.name} = {one.size}" for one in used.all)
+    return f"{text} ({before} → {now} at {assumed})"
+
+
+def _formula(name: str, text: str, bars: bool) -> str:
+    if not text:
+        return "not locked"
+    shown = text if bars else text.replace("|", "")
+    return f"≤ ${shown}" if name == "money" and text[:1].isdigit() else shown
+
+
+def _at(name: str, amount: Amount | None, known: Mapping[str, int]) -> str:
+    """Return a bound with the assumed sizes."""
+    if amount is None:
+        return "?"
+    found = amount.with_sizes(known)
+    number = found.as_number
+    if name == "money" and number is not None:
+        return f"≤ ${-(-number * 100 // PICODOLLARS) / 100:,.2f}"
+    if name == "money":
+        return f"≤ ${found.text(lambda count: f'{count / PICODOLLARS:g}')}"
+    return str(found)

@@ -1,0 +1,117 @@
+"""Write a lock as YAML: sorted, one fact a line, the same bytes on every machine. A diff of its lines is a review."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from functools import lru_cache
+
+from quire.analysis.lock.file import COUNTS, VERSION, Lock, LockedCapability, LockedDocument, LockedTool
+from quire.patterns import late_pattern
+
+HEADER = "# quire.lock · written by `quire lock` · review it like code"
+
+_WORD = r"(?:[A-Za-z0-9_./+|‖·*%=,@()→>$≤~∞-]|:(?=[^ ]))"
+_PLAIN = late_pattern(rf"[A-Za-z0-9_‖∞$≤]{_WORD}*(?: {_WORD}+)*")
+_WORDS = frozenset({"null", "true", "false", "yes", "no", "on", "off", "y", "n"})
+_NUMBER_LIKE = late_pattern(r"[0-9.][0-9A-Fa-fxob_.eE:+-]*")
+_COUNT = late_pattern(r"0|[1-9][0-9]{0,17}")
+_KEY = late_pattern(r"\.?[A-Za-z](?:[A-Za-z0-9_./#-]|:(?=[A-Za-z0-9]))*")
+
+
+def written(lock: Lock) -> str:
+    """Return the text of a lock."""
+    return "\n".join(_lines(lock)) + "\n"
+
+
+def capability_line(one: LockedCapability) -> str:
+    """Return a capability as it is written in a lock; the steps are last, because their names may contain anything."""
+    words = [as_one_word(one.capability), f"tier={one.tier or 'none'}", f"class={one.effect}", *one.details]
+    return " ".join([*words, f"steps={', '.join(one.steps)}"] if one.steps else words)
+
+
+def tool_line(one: LockedTool) -> str:
+    return f"{one.digest} class={one.effect}"
+
+
+def as_one_word(text: str) -> str:
+    """Return a text without spaces and control characters: each is written as `%XX`."""
+    return "".join(letter if letter.isprintable() and letter != " " else _escaped(letter) for letter in text) or "%00"
+
+
+def _escaped(letter: str) -> str:
+    return "".join(f"%{byte:02X}" for byte in letter.encode("utf-8", "surrogatepass"))
+
+
+def _lines(lock: Lock) -> Iterator[str]:
+    yield HEADER
+    yield f"quire: {VERSION}"
+    if lock.assumed:
+        yield from _mapping("assume", lock.assumed, 0)
+    if lock.prices:
+        yield "prices:"
+        if lock.price_source:
+            yield f"  source: {_scalar(lock.price_source)}"
+        yield from _mapping("models", lock.prices, 1)
+    yield "documents:" if lock.documents else "documents: {}"
+    for key, document in sorted(lock.documents.items()):
+        yield f"  {_key(key)}:"
+        yield from (f"    {line}" for line in _document(document))
+    if lock.tools:
+        yield from _mapping("tools", {name: tool_line(one) for name, one in lock.tools.items()}, 0)
+
+
+def _document(one: LockedDocument) -> Iterator[str]:
+    yield f"plan: {_scalar(one.plan)}"
+    yield from _list("may", [capability_line(need) for need in one.may], 0)
+    yield from _list("unknown", one.unknown, 0)
+    asks = {"models": one.models, "servers": one.servers, "variables": one.variables}
+    if any(asks.values()):
+        yield "asks:"
+        for name, listed in asks.items():
+            yield from _list(name, listed, 1)
+    most = {name: one.most[name] for name in COUNTS if name in one.most}
+    if most:
+        yield "most:"
+        yield from (f"  {name}: {_scalar(bound)}" for name, bound in most.items())
+    yield from _mapping("gates", one.gates, 0)
+    yield from _list("flows", one.flows, 0)
+    yield from _list("allows", one.allows, 0)
+
+
+def _list(name: str, items: Iterable[str], depth: int) -> Iterator[str]:
+    listed = sorted(set(items))
+    if listed:
+        yield f"{'  ' * depth}{name}:"
+        yield from (f"{'  ' * depth}  - {_scalar(item)}" for item in listed)
+
+
+def _mapping(name: str, items: Mapping[str, str], depth: int) -> Iterator[str]:
+    if items:
+        yield f"{'  ' * depth}{name}:"
+        for key, value in sorted(items.items()):
+            yield f"{'  ' * depth}  {_key(key)}: {_scalar(value)}"
+
+
+def _key(text: str) -> str:
+    return text if _KEY.fullmatch(text) and text.lower() not in _WORDS else _quoted(text)
+
+
+@lru_cache(maxsize=4096)
+def _scalar(text: str) -> str:
+    """Return a text as YAML; quoted if a reader of YAML could take it for something else."""
+    if _COUNT.fullmatch(text):
+        return text
+    plain = _PLAIN.fullmatch(text) and text.lower() not in _WORDS and not _NUMBER_LIKE.fullmatch(text)
+    return text if plain else _quoted(text)
+
+
+def _quoted(text: str) -> str:
+    """Return a text in double quotes, in which YAML reads the escapes of JSON. Characters that are not printed are
+    escaped, so that a line shows all that it says."""
+    escaped = json.dumps(text, ensure_ascii=False)
+    return "".join(letter if letter.isprintable() else _unicode(letter) for letter in escaped)
+
+
+def _unicode(letter: str) -> str:
+    return f"\\u{ord(letter):04x}" if ord(letter) < 0x10000 else f"\\U{ord(letter):08x}"

@@ -1,0 +1,172 @@
+"""The cost of the model calls of one step: calls, tokens, tool calls and time.
+
+A call reads its prompt and, in later turns, everything that was said before. Texts of the document and of its inputs
+have no more tokens than bytes. How many tokens a model needs to read a reply again is not certain, so a call that reads
+one is bounded by the context window of its model; the formula for it is an estimate.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
+
+from quire.analysis.abstract_values import BYTES_A_TOKEN
+from quire.analysis.amounts import ONE, Amount, Reason, endless, number
+from quire.analysis.costs import (
+    ASKED,
+    BYTES_OF,
+    CALLS_OF,
+    MODEL_CALLS,
+    OUTPUT_OF,
+    QUESTIONS,
+    SPAN,
+    SURE_INPUT_OF,
+    TOOL_CALLS,
+    TOOLS_OF,
+    WINDOW_OF,
+    WORK,
+    Cost,
+)
+from quire.engine.premises import MOST_CALLS
+
+if TYPE_CHECKING:
+    from quire.analysis.facts import Place
+    from quire.analysis.world import AgentFact, ToolFact
+
+_REPAIR_TOKENS = 4_000
+"""Tokens of the message to a model whose reply does not fit."""
+_OVERHEAD = 64
+"""Tokens around the messages of a call that services add."""
+
+
+def model_calls(
+    cost: Cost,
+    agent: AgentFact,
+    prompt: Amount,
+    place: Place,
+    *,
+    reads_replies: bool,
+    repairs: int = 0,
+    least: int = 1,
+) -> int:
+    """Add the model calls of a step: one, or turns with tools, and corrections. `prompt` has the bytes of all that the
+    first call reads. Returns how many calls there are at most."""
+    found = _KNOWN.get((agent, repairs))
+    if found is None or agent.reply_tokens is None:
+        found = _constant(agent, repairs, place)
+        if len(_KNOWN) < _MOST_KNOWN:
+            _KNOWN[agent, repairs] = found
+    cost.add(found.fixed)
+    if least:
+        cost.least[MODEL_CALLS] = cost.least.get(MODEL_CALLS, 0) + least
+    if not found.turns:
+        whole = prompt.plus(found.around)
+        calls = number(found.calls)
+        cost.spend(found.read, whole.times(calls).plus(found.said))
+        if reads_replies:
+            cost.count(found.window, found.calls)
+        else:
+            cost.spend(found.sure, whole)
+            if repairs:
+                cost.count(found.window, repairs)
+    return found.calls
+
+
+class _Calls(Struct, frozen=True):
+    """The calls of an agent, without its prompt."""
+
+    calls: int
+    turns: int
+    fixed: Cost
+    around: Amount
+    """Tokens of a call besides the prompt."""
+    said: Amount
+    """Bytes that corrections read in addition."""
+    read: str
+    sure: str
+    window: str
+
+
+_KNOWN: dict[tuple[AgentFact, int], _Calls] = {}
+_MOST_KNOWN = 500
+
+
+def _constant(agent: AgentFact, repairs: int, place: Place) -> _Calls:
+    """Return everything about the calls of an agent that does not depend on the prompt. Many steps share it."""
+    turns = agent.turns if agent.tools or agent.asks else 0
+    calls = 1 + turns + repairs
+    model = agent.model
+    cost = Cost()
+    cost.count(MODEL_CALLS, calls)
+    cost.count(ASKED, 1)
+    cost.count(f"{CALLS_OF}{model}", calls)
+    reply = _reply(agent, place)
+    cost.spend(f"{OUTPUT_OF}{model}", reply.times(number(calls)))
+    if turns:
+        # Each turn reads all results before it: nothing but the window bounds that.
+        cost.count(f"{WINDOW_OF}{model}", calls)
+        _tool_turns(cost, agent, turns, place)
+    _time(cost, agent.seconds, calls, f"a call of {model or 'the model'}")
+    said = reply.plus(number(_REPAIR_TOKENS)).times(number(BYTES_A_TOKEN * repairs * (repairs + 1) // 2))
+    return _Calls(
+        calls,
+        turns,
+        cost,
+        number(_OVERHEAD + agent.system_tokens),
+        said,
+        f"{BYTES_OF}{model}",
+        f"{SURE_INPUT_OF}{model}",
+        f"{WINDOW_OF}{model}",
+    )
+
+
+def _reply(agent: AgentFact, place: Place) -> Amount:
+    if agent.reply_tokens is None:
+        return endless(
+            Reason(f"step {place.way}: the length of a reply is not limited", "[runs] reply_tokens = 4096", place.span)
+        )
+    return number(agent.reply_tokens)
+
+
+def _tool_turns(cost: Cost, agent: AgentFact, turns: int, place: Place) -> None:
+    calls = turns * MOST_CALLS
+    if agent.asks:
+        cost.count(QUESTIONS, calls)
+    if not agent.tools:
+        return
+    cost.count(TOOL_CALLS, calls)
+    for effect in dict.fromkeys(tool.effect for tool in agent.tools):
+        cost.count(f"{TOOLS_OF}{effect}", calls)
+    if any(tool.seconds is None for tool in agent.tools):
+        _time(cost, None, calls, f"a tool of the agent at step {place.way}")
+    else:
+        _time(cost, max(tool.seconds or 0.0 for tool in agent.tools), calls, "")
+
+
+def tool_call(cost: Cost, tool: ToolFact, place: Place) -> None:
+    """Add one call of a tool by a step."""
+    cost.count(TOOL_CALLS, 1, 1)
+    cost.count(f"{TOOLS_OF}{tool.effect}", 1)
+    _time(cost, tool.seconds, 1, f"{tool.name} at step {place.way}")
+
+
+def _time(cost: Cost, seconds: float | None, often: int, what: str) -> None:
+    if seconds is None:
+        reason = Reason(f"nothing bounds how long {what} takes")
+        cost.spend(WORK, endless(reason))
+        cost.spend(SPAN, endless(reason))
+    else:
+        cost.take(round(seconds * 1000) * often)
+
+
+def tried(cost: Cost, times: int, *, survives: bool) -> Cost:
+    """Return the cost of work that may be tried again so many times. If its failure is survived, it may fail before it
+    does anything."""
+    if not times and not survives:
+        return cost
+    found = cost.times(number(1 + times) if times else ONE, 0 if survives else 1)
+    if times:
+        found.drop(ASKED)
+        found.spend(ASKED, cost.amount(ASKED))
+    return found

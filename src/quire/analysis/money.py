@@ -1,0 +1,85 @@
+"""Count the money of a proof in the prices of its models: picodollars, rounded up."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from quire.analysis.amounts import NOTHING, number
+from quire.analysis.costs import CALLS_OF, OUTPUT_OF
+from quire.analysis.quantities import Ceiling, Quantity, longest_reply, may_pass, read_about, read_at_most
+from quire.models.prices import PICODOLLARS, ModelRate, Unpriced
+
+if TYPE_CHECKING:
+    from quire.analysis.proof import Proof
+    from quire.engine.premises import Premises
+    from quire.models.prices import Rate
+    from quire.plan.nodes import Plan
+
+
+def windows_of(rates: Mapping[str, Rate]) -> dict[str, int | None]:
+    """Return the context windows of models, as far as the list of prices has them."""
+    return {model: rate.context if isinstance(rate, ModelRate) else None for model, rate in rates.items()}
+
+
+def money_of(proof: Proof, rates: Mapping[str, Rate], cap: int | None, premises: Premises) -> Quantity:
+    """Return the most that a run can cost. It is unpriced if the price of a single model is not known."""
+    most, about = NOTHING, NOTHING
+    notes: list[str] = []
+    unpriced: list[str] = []
+    dearest = 0
+    reply = longest_reply(proof)
+    for model, rate in rates.items():
+        if isinstance(rate, Unpriced):
+            unpriced.append(f"{model or 'the model'}: {rate.reason}")
+            continue
+        read, written = rate.picodollars()
+        tokens, window, premise = read_at_most(proof, model, rate.context, premises)
+        calls = proof.cost.amount(f"{CALLS_OF}{model}")
+        output = proof.cost.amount(f"{OUTPUT_OF}{model}").times(number(written))
+        each = calls.times(number(rate.call_picodollars))
+        most = most.plus(tokens.times(number(read))).plus(output).plus(each)
+        about = about.plus(read_about(proof, model).times(number(read))).plus(output).plus(each)
+        dearest = max(dearest, rate.cost(window, reply))
+        notes += [_rate_note(rate), *rate.premises, *([premise] if premise and (read or written) else [])]
+    premises_said = tuple(dict.fromkeys(notes))
+    if unpriced:
+        return Quantity("money", "picodollars", unpriced=tuple(unpriced), premises=premises_said)
+    ceiling = None
+    if cap and reply and may_pass(most, cap * dearest):
+        ceiling = Ceiling(cap * dearest, f"{cap:,} model calls of the dearest kind")
+    spend = spend_limit(proof.plan)
+    if spend is not None and may_pass(most, spend):
+        ceiling = Ceiling(spend, "the limit of spend: what a call may cost is set aside before it is made")
+    uses_tools = any(fact.tools for fact in proof.model_calls)
+    sure = not any(rate.premises for rate in rates.values() if isinstance(rate, ModelRate))
+    estimate = None if uses_tools else about
+    return Quantity("money", "picodollars", 0, most, estimate, ceiling, premises=premises_said, sure=sure)
+
+
+def _rate_note(rate: ModelRate) -> str:
+    if rate.free:
+        return f"{rate.spec} is free ({rate.source})"
+    read, written = rate.at()
+    looked = f", looked at on {rate.date}" if rate.date else ""
+    return f"{rate.spec} ${read:f} read and ${written:f} written per million tokens ({rate.source}{looked})"
+
+
+def spend_limit(plan: Plan) -> int | None:
+    """Return the picodollars that the run of a directive may cost by its own limit; None if nothing holds it to one.
+
+    Threads that it starts, and documents that it runs, are paid from the same purse."""
+    thread = plan.thread
+    if thread is None:
+        return None
+    from quire.analysis.thread_hooks import raised_limits
+    from quire.engine.interpreter.thread.limits import resolve_limits
+    from quire.errors import BadInputs
+
+    if "spend" in raised_limits(thread.hooks):
+        return None
+    try:
+        spend = resolve_limits(thread.limits, {}, None).spend
+    except BadInputs:
+        return None
+    return None if spend is None else round(spend * PICODOLLARS)

@@ -1,0 +1,151 @@
+"""The names that a step can read, and what is known about the value behind each."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from msgspec import Struct, field
+from msgspec.structs import replace
+
+from quire.analysis.abstract_values import NULL, AbstractValue, outside_value, sized
+from quire.analysis.amounts import number, total
+from quire.analysis.labels import AUTHORED, Integrity, Label, Privacy, Trace, joined, source_label
+from quire.schema_types import Enum, FieldType, Kind, ListOf, Object, Ref, Simple
+
+if TYPE_CHECKING:
+    from quire.analysis.facts import QuestionFact
+    from quire.schema import Schema
+
+BOOL, NUMBER, TEXT = Simple(Kind.BOOL), Simple(Kind.NUMBER), Simple(Kind.STRING)
+PER_ITEM = 32
+"""Bytes that an item can get around it, such as the keys of `entries` and `group`."""
+_BINDINGS = frozenset({"ctx", "pipe", "item", "acc"})
+"""First segments that are never stores."""
+
+
+class Failures(Struct):
+    """The label of the messages of all failures so far: texts of tools, of models, and values that functions quote."""
+
+    label: Label = AUTHORED
+
+    def add(self, label: Label) -> None:
+        self.label = self.label.join(label)
+
+    def begin(self) -> Label:
+        """Begin a part whose failures may be survived; `end` takes the result."""
+        before, self.label = self.label, AUTHORED
+        return before
+
+    def end(self, before: Label) -> Label:
+        """Return the label of the failures since `begin`."""
+        found, self.label = self.label, before.join(self.label)
+        return found
+
+
+class Answers(Struct):
+    """Remembers whether a person may have answered a question so far. Until then no value is searched for answers."""
+
+    exist: bool = True
+
+
+class Names(Struct):
+    """The values that an expression can read. `stores` is changed as steps write."""
+
+    stores: dict[str, AbstractValue]
+    pipe: AbstractValue = NULL
+    bound: Mapping[str, AbstractValue] = {}
+    """`item`, `acc`, `round`, branches and `errors`: they hide stores of the same name."""
+    schemas: Mapping[str, Schema] = {}
+    is_open: bool = False
+    """True if every name that no step has written is an input: of a pipeline that does not declare its inputs."""
+    failures: Failures = field(default_factory=Failures)
+    """Shared by the whole document."""
+    missed: set[str] = field(default_factory=set)
+    """The names that were read before a step has written them; `*` for all of them. Shared by the whole document."""
+    otherwise: AbstractValue | None = None
+    """Of a pipeline that a model calls with inputs of its choice: every name that no step has written."""
+    answers: Answers = field(default_factory=Answers)
+    """Shared by the whole proof."""
+
+    def store(self, name: str) -> AbstractValue | None:
+        value = self.stores.get(name)
+        if value is None:
+            self.missed.add(name)
+        if value is None and self.otherwise is not None:
+            return self.otherwise
+        if value is None and self.is_open:
+            label = source_label(Integrity.CALLER, Privacy.PUBLIC, Trace(name))
+            value = self.stores[name] = outside_value(name, None, label)
+        return value
+
+    def root(self, segments: tuple[str, ...]) -> tuple[AbstractValue | None, int]:
+        """Return the value at which a path begins, and how many segments that takes; None for an unknown name."""
+        first = segments[0]
+        if first in self.bound:
+            return self.bound[first], 1
+        if first == "pipe":
+            return self.pipe, 1
+        if first == "ctx":
+            if len(segments) == 1:
+                return self.everything(), 1
+            return self.store(segments[1]), 2
+        return (None if first in _BINDINGS else self.store(first)), 1
+
+    def everything(self) -> AbstractValue:
+        """Return `ctx`, the map of all stores."""
+        self.missed.add("*")
+        parts = list(self.stores.values())
+        return AbstractValue(
+            None,
+            number(len(parts)),
+            total(part.length for part in parts).plus(number(PER_ITEM * len(parts))),
+            joined(part.label for part in parts),
+            dict(self.stores),
+        )
+
+    def resolved(self, type: FieldType | None) -> FieldType | None:
+        if isinstance(type, Ref):
+            schema = self.schemas.get(type.schema)
+            return Object(schema.fields) if schema else None
+        return type
+
+    def path(self, segments: tuple[str, ...]) -> AbstractValue:
+        """Return the value of a path. Nothing is known of a name that does not exist: the step fails."""
+        value, at = self.root(segments)
+        if value is None:
+            return NULL
+        for segment in segments[at:]:
+            value = self.entry(value, segment)
+        return value
+
+    def entry(self, value: AbstractValue, name: str) -> AbstractValue:
+        if isinstance(value.type, Ref):
+            value = replace(value, type=self.resolved(value.type))
+        return value.field(name)
+
+    def item(self, value: AbstractValue) -> AbstractValue:
+        """Return any item of a list."""
+        if value.element is not None:
+            return value.element
+        type = value.type.of if isinstance(value.type, ListOf) else None
+        if value.name:
+            return outside_value(f"{value.name}[]", type, value.label)
+        return sized(type, value.length, value.label, value.parts)
+
+    def with_bound(self, name: str, value: AbstractValue) -> Names:
+        return replace(self, bound={**self.bound, name: value})
+
+
+def answer_value(question: QuestionFact, answers: Answers) -> AbstractValue:
+    """Return the answer of a person: one of the words that were offered, or any text."""
+    answers.exist = True
+    place = question.place
+    trace = Trace("answer", place.way, place.span, place.document)
+    label = source_label(Integrity.PERSON, Privacy.PUBLIC, trace)
+    words = ("yes", "no") if question.kind == "confirm" else question.options if question.kind == "select" else ()
+    if words:
+        value = sized(Enum(words), number(max(map(len, words)) * 4), label.narrowed())
+    else:
+        value = sized(TEXT, number(1_000_000), label)
+    return replace(value, answer=question)

@@ -1,0 +1,125 @@
+"""Walk over the steps of a pipeline that reach outside: tools, questions and agents."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from quire.analysis.abstract_values import NULL, AbstractValue, either, reply_value, sized
+from quire.analysis.amounts import number
+from quire.analysis.costs import QUESTIONS, Cost
+from quire.analysis.facts import EffectFact, ModelFact, Place, QuestionFact
+from quire.analysis.labels import AUTHORED, Integrity, Trace, joined
+from quire.analysis.model_costs import model_calls, tool_call
+from quire.analysis.names import TEXT, answer_value
+from quire.analysis.pipeline_values import held_to_schema, prompt_of, read_versions, value_of
+from quire.analysis.tool_results import reading
+from quire.engine.premises import REPAIRS
+from quire.plan.uses import OWN_TOOLS
+
+if TYPE_CHECKING:
+    from quire.analysis.walk import Scope, Walk
+    from quire.plan.pipeline_work import Agent, Invoke
+
+
+def invoke(walk: Walk, work: Invoke, place: Place, scope: Scope, cost: Cost) -> AbstractValue:
+    arguments = {name: value_of(value, scope) for name, value in work.arguments}
+    if work.tool in OWN_TOOLS:
+        return _question(walk, work, arguments, place, scope, cost)
+    if work.piped and work.tool == "shell" and "stdin" not in arguments:
+        arguments["stdin"] = scope.names.pipe
+    label = joined(value.label for value in arguments.values())
+    results = []
+    versions = tuple(dict.fromkeys(one for _, value in work.arguments for one in read_versions(value, scope)))
+    for found in walk.world.tools("", work.tool):
+        tool = reading(found, work.tool, dict(work.arguments), walk.world)
+        walk.note(
+            EffectFact(
+                place,
+                tool,
+                arguments,
+                conditions=scope.conditions,
+                asked=scope.asked,
+                fans=scope.fans,
+                often=scope.often,
+                reads=versions,
+                span=place.span,
+            )
+        )
+        results.append(sized(None, number(tool.result_tokens), walk.result(tool, label, place, arguments)))
+        tool_call(cost, tool, place)
+    result = either(results) if results else NULL
+    scope.names.failures.add(result.label)
+    return held_to_schema(work.schema, result, scope)
+
+
+def _question(
+    walk: Walk, work: Invoke, arguments: Mapping[str, AbstractValue], place: Place, scope: Scope, cost: Cost
+) -> AbstractValue:
+    shown = tuple(arguments[name] for name in ("show", "prompt") if name in arguments)
+    kind = arguments["type"].constant if "type" in arguments else "input"
+    options = arguments["options"].constant if "options" in arguments else ()
+    default = arguments["default"].constant if "default" in arguments else None
+    names = tuple(
+        dict.fromkeys(
+            one for name, value in work.arguments if name in ("show", "prompt") for one in read_versions(value, scope)
+        )
+    )
+    words = tuple(str(one) for one in options) if isinstance(options, list | tuple) else ()
+    question = QuestionFact(
+        place,
+        kind if kind in ("input", "confirm", "select") else "input",
+        shown,
+        names,
+        words,
+        default if isinstance(default, str) else None,
+        scope.fans,
+    )
+    walk.note(question)
+    scope.asked = (*scope.asked, question)
+    cost.count(QUESTIONS, 1, 1)
+    return answer_value(question, scope.names.answers)
+
+
+def agent(walk: Walk, work: Agent, place: Place, scope: Scope, cost: Cost) -> AbstractValue:
+    profile = walk.world.agent(work)
+    length, label = prompt_of(work.prompt, scope)
+    if work.file:
+        # The file is read when the step runs, and it may refer to every store.
+        everything = scope.names.everything()
+        length, label = number(1_000_000).plus(everything.length), label.join(everything.label)
+        trace = Trace(work.file, place.way, place.span, place.document)
+        label = label.at_least(Integrity.WORKSPACE, trace)
+    calls = model_calls(
+        cost,
+        profile,
+        length,
+        place,
+        reads_replies=label.integrity >= Integrity.MODEL or label.chosen >= Integrity.MODEL,
+        repairs=REPAIRS if work.schema else 0,
+    )
+    told = label
+    for tool in profile.tools:
+        told = told.join(walk.result(tool, AUTHORED, place))
+    trace = Trace("model", place.way, place.span, place.document)
+    output = told.through("model", place.way, place.span, place.document).at_least(Integrity.MODEL, trace)
+    tools, longest = profile.tools, profile.reply_tokens
+    walk.note(ModelFact(place, told, tools, profile.model, scope.conditions, scope.fans, calls, scope.often, longest))
+    for tool in profile.tools:
+        walk.note(
+            EffectFact(
+                place,
+                tool,
+                {},
+                output,
+                True,
+                scope.conditions,
+                scope.asked,
+                scope.fans,
+                scope.often,
+                span=place.span,
+            )
+        )
+    scope.names.failures.add(output)
+    reply = reply_value(None if work.schema else TEXT, profile.reply_tokens, output)
+    return held_to_schema(work.schema, reply, scope)

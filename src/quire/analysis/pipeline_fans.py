@@ -1,0 +1,230 @@
+"""Walk over the fans and loops of a pipeline: how many rounds they have, and what their values become on the way."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
+
+from quire.analysis.abstract_values import NULL, AbstractValue, anything, either, grown, same, sized
+from quire.analysis.amounts import Amount, number, total
+from quire.analysis.costs import Cost, side_by_side
+from quire.analysis.facts import Condition, FanFact, Place
+from quire.analysis.labels import Label, joined
+from quire.analysis.model_costs import tried
+from quire.analysis.names import NUMBER
+from quire.analysis.pipeline_values import condition_of, value_of
+from quire.analysis.walk import Scope, StepWalk, Walk, chosen_by
+from quire.expr.limits import MAX_ITEMS as MOST_ITEMS_OF_A_VALUE
+from quire.plan.vocabulary import MAX_ITEMS
+
+if TYPE_CHECKING:
+    from quire.plan.nodes import Step
+    from quire.plan.pipeline_work import Fold, ForEach, Formula, Literal, Parallel, Repeat
+
+
+def _items(
+    source: Literal | Formula | None, most: int | None, scope: Scope, *, cut: bool, place: Place
+) -> tuple[AbstractValue, Amount, int]:
+    """Return the list, how many items of it are gone through at most, and at least."""
+    value = scope.names.pipe if source is None else value_of(source, scope)
+    count = len(value.constant) if value.is_constant and isinstance(value.constant, list | tuple) else None
+    if count is not None:
+        rounds = min(count, most) if cut and most is not None else count
+        return value, number(rounds), rounds
+    known = value.items.as_number
+    if most is not None:
+        return value, number(most if known is None else min(known, most)), 0
+    # A formula says more than the limit of the engine, which is the same for every list.
+    longest = value.items if known is None and not value.items.is_endless else value.items.at_most(_LONGEST[cut])
+    return value, longest, 0
+
+
+_LEARNED_LOOPS = 3
+"""Loops in each other that are walked several times, so that their values are known well."""
+_LONGEST = {False: MAX_ITEMS, True: MOST_ITEMS_OF_A_VALUE}
+"""Most items of a fan, and of a fold, that the engine goes through."""
+
+
+def for_each(
+    walk: Walk, each: StepWalk, work: ForEach, path: str, place: Place, scope: Scope, cost: Cost
+) -> AbstractValue:
+    value, rounds, least = _items(work.source, work.max_items, scope, cut=False, place=place)
+    walk.note(FanFact(place, rounds, least))
+    item = scope.names.item(value)
+    tries = number(1 + work.on_error.times)
+    saved, part = scope.enter(bound={"item": item}, fan=place, often=rounds.times(tries)), Cost()
+    failures = scope.names.failures
+    before = failures.begin()
+    result = each(walk, work.do, f"{path}/for_each", scope, part)
+    failing = failures.end(before).join(item.label)
+    on_error = work.on_error
+    part = tried(part, on_error.times, survives=on_error.goes_on)
+    if work.default is not None:
+        result = either([result, value_of(work.default, scope)])
+    scope.leave(saved)
+    if not part.is_nothing:
+        side = max(1, work.max_parallel)
+        # Sizes are whole numbers, so rounding up each coefficient is as much as rounding up the whole.
+        cost.add(part.times(rounds, 0 if on_error.goes_on else least, rounds.divided(side)))
+    results = AbstractValue(
+        None,
+        rounds,
+        rounds.times(result.length.plus(number(4))).plus(number(2)),
+        result.label.join(value.label.narrowed()),
+        element=result,
+    )
+    return _collect(walk, each, work.collect, path, results, {}, failing, scope, cost)
+
+
+def _collect(
+    walk: Walk,
+    each: StepWalk,
+    collect: Step,
+    path: str,
+    pipe: AbstractValue,
+    bound: Mapping[str, AbstractValue],
+    label: Label,
+    scope: Scope,
+    cost: Cost,
+) -> AbstractValue:
+    errors = sized(None, number(1_000_000), label)
+    saved = scope.enter(bound={**bound, "errors": errors})
+    scope.names.pipe = pipe
+    value = each(walk, collect, f"{path}/collect", scope, cost)
+    scope.leave(saved)
+    return value
+
+
+def parallel(
+    walk: Walk, each: StepWalk, work: Parallel, path: str, place: Place, scope: Scope, cost: Cost
+) -> AbstractValue:
+    parts, results = [], {}
+    on_error = work.on_error
+    before = scope.names.failures.begin()
+    for name, branch in work.branches:
+        fan = replace(place, branch=name)
+        saved, part = scope.enter(bound={}, fan=fan, often=number(1 + on_error.times)), Cost()
+        result = each(walk, branch, f"{path}/parallel[{name}]", scope, part)
+        if work.default is not None:
+            result = either([result, value_of(work.default, scope)])
+        scope.leave(saved)
+        results[name] = result
+        parts.append(tried(part, on_error.times, survives=on_error.goes_on))
+    cost.add(side_by_side(parts))
+    failing = scope.names.failures.end(before)
+    values = list(results.values())
+    pipe = AbstractValue(
+        None,
+        number(len(values)),
+        total(one.length for one in values).plus(number(40 * len(values))),
+        joined(one.label for one in values),
+        results,
+    )
+    return _collect(walk, each, work.collect, path, pipe, results, failing, scope, cost)
+
+
+def fold(walk: Walk, each: StepWalk, work: Fold, path: str, place: Place, scope: Scope, cost: Cost) -> AbstractValue:
+    value, rounds, least = _items(work.source, work.max_items, scope, cut=True, place=place)
+    walk.note(FanFact(place, rounds, least))
+    begin = value_of(work.init, scope)
+    bound = {"item": scope.names.item(value)}
+    last, part, _ = _rounds(walk, each, work.do, f"{path}/fold", begin, bound, place, rounds, scope)
+    cost.add(part.times(rounds, least))
+    last = either([begin, last])
+    return last.labelled(chosen_by(last.label, value.label))
+
+
+def repeat(
+    walk: Walk, each: StepWalk, work: Repeat, path: str, place: Place, scope: Scope, cost: Cost
+) -> AbstractValue:
+    rounds = number(work.max)
+    walk.note(FanFact(place, rounds, 1))
+    begin = value_of(work.init, scope) if work.init is not None else NULL
+    bound = {**scope.names.bound, "round": AbstractValue(NUMBER, length=number(7))}
+    last, part, until = _rounds(
+        walk, each, work.do, f"{path}/repeat", begin, bound, place, rounds, scope, until=work.until
+    )
+    cost.add(part.times(rounds, 1))
+    if until is not None and not work.keeps_last:
+        # If it never holds, the step fails, and no later step runs.
+        scope.conditions = (*scope.conditions, until)
+    return last
+
+
+def _rounds(
+    walk: Walk,
+    each: StepWalk,
+    do: Step,
+    path: str,
+    begin: AbstractValue,
+    bound: Mapping[str, AbstractValue],
+    place: Place,
+    rounds: Amount,
+    scope: Scope,
+    *,
+    until: Formula | None = None,
+) -> tuple[AbstractValue, Cost, Condition | None]:
+    """Walk over a loop until a round brings nothing new. Deep in other loops, anything is possible at once.
+
+    Return the value of the last round, the cost of a round, and the condition under which the loop ends.
+    """
+    accumulated, kept = begin if begin.fields or begin.element else grown(begin, begin), walk.facts
+    missed_before, ending = set(scope.names.missed), None
+    scope.loops += 1
+    if scope.loops > _LEARNED_LOOPS:
+        accumulated = anything(place)
+    carried: dict[str, AbstractValue] = {}
+    for last in (False, False, True):
+        if last:
+            accumulated = anything(place)
+            carried = dict.fromkeys(carried, anything(place))
+        walk.facts, part = [], Cost()
+        saved = scope.enter(bound={**bound, "acc": accumulated}, fan=place, often=rounds)
+        for name, value in carried.items():
+            scope.keep(name, value)
+        scope.names.missed.clear()
+        result = each(walk, do, path, scope, part)
+        if until is not None:
+            scope.names.bound = {**scope.names.bound, "acc": result}
+            ending = condition_of(until, place, scope)
+        missed = set(scope.names.missed)
+        before = {name: value for name, (value, _) in (scope.log or {}).items()}
+        arm = scope.leave(saved)
+        after = grown(accumulated, result)
+        found = {
+            name: grown(carried.get(name) or before.get(name) or NULL, value) for name, (value, _) in arm.stores.items()
+        }
+        if (
+            last
+            or scope.loops > _LEARNED_LOOPS
+            or (same(after, accumulated) and _all_same(found, carried, before, missed))
+        ):
+            break
+        accumulated, carried = after, found
+    scope.loops -= 1
+    found_facts, walk.facts = walk.facts, kept
+    for fact in found_facts:
+        walk.note(fact)
+    scope.names.missed |= missed_before | missed
+    return result, part, ending
+
+
+def _all_same(
+    found: Mapping[str, AbstractValue],
+    carried: Mapping[str, AbstractValue],
+    before: Mapping[str, AbstractValue | None],
+    missed: set[str],
+) -> bool:
+    """Tell whether the stores that a round writes are the same at its beginning and at its end, or new in each.
+
+    A store is not new if a round reads it before it writes it: the value is that of the round before.
+    """
+    for name, value in found.items():
+        earlier = carried.get(name) or before.get(name)
+        if earlier is None and (name in missed or "*" in missed):
+            return False
+        if earlier is not None and not same(value, earlier):
+            return False
+    return True

@@ -1,0 +1,83 @@
+"""The values of a pipeline as far as they are known: literals, expressions, prompts, replies that fit a schema, and
+answers of people."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
+
+from quire.analysis.abstract_values import AbstractValue, is_narrow, literal, sized
+from quire.analysis.amounts import Amount, number, total
+from quire.analysis.expressions import computed, evaluate
+from quire.analysis.facts import Condition, Place
+from quire.analysis.labels import Label, joined
+from quire.plan.pipeline_work import Formula, Literal
+from quire.schema_types import FieldType, ListOf, Object, Ref
+
+if TYPE_CHECKING:
+    from quire.analysis.walk import Scope
+    from quire.plan.nodes import Template
+
+
+def value_of(what: Literal | Formula, scope: Scope) -> AbstractValue:
+    """Return what is known about a literal or an expression of the document."""
+    if isinstance(what, Literal):
+        return literal(what.value)
+    return computed(what.compiled, scope.names)
+
+
+def read_versions(what: Literal | Formula, scope: Scope) -> list[str]:
+    """Return the stores that an expression reads, with their versions."""
+    if isinstance(what, Literal):
+        return []
+    found = []
+    for one in what.compiled.reads():
+        name = one.store
+        if one.path[0] not in scope.names.bound and name is not None:
+            found.append(scope.version(name))
+    return found
+
+
+def condition_of(formula: Formula, place: Place, scope: Scope) -> Condition:
+    """Return an expression as a condition, with the values that it reads."""
+    root = formula.compiled.expression.root
+    reads = {".".join(one.path): scope.names.path(one.path) for one in formula.compiled.reads()}
+    label = evaluate(root, scope.names).label
+    versions = tuple(read_versions(formula, scope))
+    return Condition(place, root, True, reads, label, span=formula.span, versions=versions)
+
+
+def held_to_schema(schema: str | None, value: AbstractValue, scope: Scope) -> AbstractValue:
+    """Return a value that was held to a schema: fields that can only be one of a few values are narrow."""
+    if schema is None or schema not in scope.plan.schemas:
+        return value
+    return shaped(Ref(schema), value, scope, 0)
+
+
+def shaped(type: FieldType, value: AbstractValue, scope: Scope, depth: int) -> AbstractValue:
+    resolved = scope.names.resolved(type)
+    if depth > 12:
+        return value
+    if is_narrow(resolved):
+        return sized(resolved, value.length, value.label.narrowed())
+    if isinstance(resolved, Object):
+        fields = {one.name: shaped(one.type, value, scope, depth + 1) for one in resolved.fields}
+        return replace(value, type=resolved, fields=fields)
+    if isinstance(resolved, ListOf):
+        element = shaped(resolved.of, value, scope, depth + 1)
+        return replace(sized(resolved, value.length, value.label, value.items), element=element)
+    return sized(resolved, value.length, value.label, value.items)
+
+
+def prompt_of(prompt: Template, scope: Scope) -> tuple[Amount, Label]:
+    """Return the bytes of a prompt with its values filled in, and the label of all of it."""
+    length, labels = [], []
+    for part in prompt.parts:
+        if isinstance(part, str):
+            length.append(number(len(part.encode("utf-8", "surrogatepass"))))
+            continue
+        value = scope.names.path(tuple(part.name.split(".")))
+        length.append(value.length.plus(number(len(part.raw) * 4)))
+        labels.append(value.label)
+    return total(length), joined(labels)

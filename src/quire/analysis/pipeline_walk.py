@@ -1,0 +1,221 @@
+"""Walk over a pipeline: steps with guards, fans, loops, choices and blocks."""
+
+from __future__ import annotations
+
+from typing import assert_never
+
+from msgspec import UNSET
+from msgspec.structs import replace
+
+from quire.analysis.abstract_values import NULL, AbstractValue, either, is_narrow, literal, sized
+from quire.analysis.amounts import number
+from quire.analysis.costs import SPAN, Cost
+from quire.analysis.costs import either as either_cost
+from quire.analysis.expressions import computed
+from quire.analysis.facts import MOST_AROUND, ChoiceFact, Condition, Place, StoreFact
+from quire.analysis.model_costs import tried
+from quire.analysis.pipeline_calls import agent, invoke
+from quire.analysis.pipeline_fans import fold, for_each, parallel, repeat
+from quire.analysis.pipeline_values import condition_of, read_versions, value_of
+from quire.analysis.walk import Scope, Walk, chosen_by, sequence
+from quire.plan.nodes import Sequence, Step, Think, UseTool
+from quire.plan.pipeline_work import (
+    Agent,
+    Block,
+    Call,
+    Fail,
+    Fold,
+    ForEach,
+    Formula,
+    Invoke,
+    Parallel,
+    Repeat,
+    Select,
+    Stop,
+    Transform,
+)
+from quire.plan.thread import Thread
+
+
+def walk_pipeline(walk: Walk, scope: Scope, cost: Cost) -> AbstractValue:
+    """Walk over the steps of a pipeline, and return its result."""
+    plan = scope.plan
+    for one in plan.declared or ():
+        given = scope.names.stores.get(one.name)
+        if given is not None and is_narrow(one.type):
+            # A value that does not fit a declared input is refused, so its type is enforced.
+            scope.names.stores[one.name] = replace(given, type=one.type, label=given.label.narrowed())
+        elif given is None and one.default is not UNSET:
+            scope.names.stores[one.name] = literal(one.default)
+    sequence(walk, plan.body, "", scope, cost, _step)
+    return scope.names.pipe if scope.ended is None else either([scope.names.pipe, scope.ended])
+
+
+def _step(walk: Walk, step: Step, path: str, scope: Scope, cost: Cost) -> AbstractValue:
+    """Walk over one step: its guard, its work, and the store that gets its value."""
+    place = scope.place(step, path)
+    guard = step.guard
+    if guard is None:
+        value = _work(walk, step, path, place, scope, cost)
+        _keep(walk, step, place, value, scope)
+        scope.names.pipe = value
+        return value
+    condition = condition_of(guard.when, place, scope) if guard.when is not None else None
+    if condition is not None:
+        walk.note(ChoiceFact(place, condition, scope.conditions[-MOST_AROUND:]))
+    # If the step fails and the run goes on, the stores that its work has written are as they were before.
+    is_undone = guard.goes_on
+    instead = value_of(guard.default, scope) if guard.default else NULL
+    saved = scope.enter(*((condition,) if condition else ())) if condition or is_undone else None
+    part, often = Cost(), scope.often
+    before = scope.names.failures.begin()
+    if guard.on_error is not None:
+        scope.often = often.times(number(1 + guard.on_error.times))
+    value = _work(walk, step, path, place, scope, part)
+    scope.often = often
+    if guard.on_error is not None:
+        part = tried(part, guard.on_error.times, survives=guard.on_error.goes_on)
+    if guard.timeout is not None:
+        part = _timed(part, guard.timeout, guard.on_error.times + 1 if guard.on_error else 1)
+    if is_undone:
+        value = either([value, instead])
+        _note_failure(step, scope)
+    scope.names.failures.end(before)
+    if condition is None or saved is None:
+        if saved is not None:
+            scope.merge([scope.leave(saved)], value.label, or_none=True)
+        _keep(walk, step, place, value, scope)
+        cost.add(part)
+        scope.names.pipe = value
+        return value
+    _keep(walk, step, place, value, scope)
+    cost.add(part.may_be_left_out())
+    # A question that perhaps was not asked is no gate: `merge` forgets it. Its answer can still be read.
+    scope.merge([scope.leave(saved)], condition.label, or_none=True)
+    value = either([value, scope.names.pipe])
+    value = value.labelled(chosen_by(value.label, condition.label))
+    scope.names.pipe = value
+    if _always_ends(step):
+        scope.conditions = (*scope.conditions, replace(condition, holds=False))
+    return value
+
+
+def _note_failure(step: Step, scope: Scope) -> None:
+    """Remember that `errors` may have the failure of a step, with a message of whatever has failed in it."""
+    if step.capture is not None:
+        failure = sized(None, number(1_000_000), scope.names.failures.label)
+        before = scope.names.stores.get("errors")
+        scope.keep("errors", failure if before is None else either([before, failure]))
+
+
+def _keep(walk: Walk, step: Step, place: Place, value: AbstractValue, scope: Scope) -> None:
+    if step.capture is not None:
+        name = step.capture.name
+        kept = value.through(name, step.span, scope.document)
+        walk.note(StoreFact(place, name, scope.keep(name, kept), kept))
+
+
+def _always_ends(step: Step) -> bool:
+    """Tell whether no later step of the pipeline runs after this one."""
+    if step.guard is not None and step.guard.goes_on:
+        return False
+    match step.work:
+        case Stop() | Fail():
+            return True
+        case Block(body=body):
+            return any(_always_ends(one) and (one.guard is None or one.guard.when is None) for one in body.steps)
+    return False
+
+
+def _timed(cost: Cost, seconds: float, tries: int) -> Cost:
+    """Return a cost whose time a time-out bounds, in each try."""
+    found = Cost()
+    found.add(cost)
+    limit = round(seconds * 1000) * tries
+    longest = found.amount(SPAN).at_most(limit)
+    found.drop(SPAN)
+    # Of a formula and a limit the limit is a bound for every size.
+    found.spend(SPAN, longest if longest.as_number is not None else number(limit))
+    return found
+
+
+def _work(walk: Walk, step: Step, path: str, place: Place, scope: Scope, cost: Cost) -> AbstractValue:
+    work = step.work
+    match work:
+        case Transform(value=value):
+            return computed(value.compiled, scope.names)
+        case Invoke():
+            return invoke(walk, work, place, scope, cost)
+        case Agent():
+            return agent(walk, work, place, scope, cost)
+        case Call():
+            return _call(walk, work, step, path, scope, cost)
+        case Select():
+            return _select(walk, work, step, path, place, scope, cost)
+        case Block(body=body):
+            return _block(walk, body, f"{path}/steps/", scope, cost)
+        case Fold():
+            return fold(walk, _step, work, path, place, scope, cost)
+        case ForEach():
+            return for_each(walk, _step, work, path, place, scope, cost)
+        case Parallel():
+            return parallel(walk, _step, work, path, place, scope, cost)
+        case Repeat():
+            return repeat(walk, _step, work, path, place, scope, cost)
+        case Fail(message=message):
+            scope.names.failures.add(value_of(message, scope).label)
+            return NULL
+        case Stop(value=stopped):
+            last = computed(stopped.compiled, scope.names) if stopped else scope.names.pipe
+            scope.ended = last if scope.ended is None else either([scope.ended, last])
+            return last
+        case None | Think() | UseTool() | Thread():
+            return scope.names.pipe
+        case _:
+            assert_never(work)
+
+
+def _block(walk: Walk, body: Sequence, prefix: str, scope: Scope, cost: Cost) -> AbstractValue:
+    sequence(walk, body, prefix, scope, cost, _step)
+    return scope.names.pipe
+
+
+def _call(walk: Walk, work: Call, step: Step, path: str, scope: Scope, cost: Cost) -> AbstractValue:
+    inputs = {name: value_of(value, scope) for name, value in work.passes}
+    return walk.call(work.document, inputs, step, scope, cost)
+
+
+def _select(walk: Walk, work: Select, step: Step, path: str, place: Place, scope: Scope, cost: Cost) -> AbstractValue:
+    on = computed(work.on.compiled, scope.names)
+    reads = {".".join(one.path): scope.names.path(one.path) for one in work.on.compiled.reads()}
+    labels = tuple(label for label, _ in work.cases)
+    if work.default is None:
+        # The failure quotes a value that no case has.
+        scope.names.failures.add(on.label)
+    versions = tuple(read_versions(work.on, scope))
+    targets: list[tuple[str | None, Call | Block | Formula]] = [*work.cases]
+    if work.default is not None:
+        targets.append((None, work.default))
+    costs, values, arms = [], [], []
+    for number_, (label, target) in enumerate(targets, 1):
+        condition = Condition(
+            place, label, True, reads, on.label, on, work.on.span, () if label is not None else labels, versions
+        )
+        if number_ == 1:
+            walk.note(ChoiceFact(place, condition, scope.conditions[-MOST_AROUND:]))
+        saved, part = scope.enter(condition), Cost()
+        match target:
+            case Call():
+                values.append(_call(walk, target, step, path, scope, part))
+            case Block(body=body):
+                values.append(_block(walk, body, f"{path}/match[{number_}]/", scope, part))
+            case Formula():
+                values.append(value_of(target, scope))
+        costs.append(part)
+        arms.append(scope.leave(saved))
+    if not arms:
+        return NULL
+    cost.add(either_cost(costs))
+    scope.merge(arms, on.label)
+    value = either(values)
+    return value.labelled(chosen_by(value.label, on.label))

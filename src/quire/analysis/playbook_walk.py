@@ -1,0 +1,387 @@
+"""Walk over a playbook: each model call reads the results of all steps before it, unless the step says which."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
+
+from quire.analysis.abstract_values import EMPTY, NULL, AbstractValue, either, literal, reply_value, sized, text_length
+from quire.analysis.amounts import Amount, number, total
+from quire.analysis.costs import QUESTIONS, Cost
+from quire.analysis.costs import either as either_cost
+from quire.analysis.facts import Condition, EffectFact, ModelFact, Place, QuestionFact, StoreFact
+from quire.analysis.labels import AUTHORED, Integrity, Label, Privacy, Trace, joined, source_label
+from quire.analysis.model_costs import model_calls, tool_call
+from quire.analysis.names import TEXT, answer_value
+from quire.analysis.tool_results import reading
+from quire.analysis.walk import Scope, Walk, chosen_by, sequence
+from quire.plan.nodes import Arguments, Comparison, Match, Reference, Step, Template, Think, UseTool, ValueSlot
+from quire.plan.templates import template
+from quire.plan.uses import OWN, OWN_TOOLS
+
+if TYPE_CHECKING:
+    from quire.analysis.world import AgentFact
+    from quire.plan.nodes import PromptSource
+
+_PROMPT_TOKENS = 1_000_000
+"""The longest text that a prompt of a library, a file or a server has."""
+_ENTRY = 200
+"""Tokens around an earlier result in the system text: its label and its title."""
+
+
+def walk_playbook(walk: Walk, scope: Scope, cost: Cost) -> AbstractValue:
+    """Walk over the steps of a playbook, and return its result."""
+    for one in scope.plan.inputs:
+        given = scope.names.stores.get(one.name)
+        if given is None:
+            scope.names.stores[one.name] = literal(one.default or "")
+        elif one.type not in ("string", "text") or not (_is_verdict(given) or _is_text(given)):
+            # It is turned into text, and a blank one into the default.
+            scope.names.stores[one.name] = replace(given.unanswered(), is_constant=False, constant=None)
+    scope.names.pipe = EMPTY
+    source = scope.plan.artifact.source if scope.plan.artifact else ""
+    scope.keeps_parts = bool(source) or any(
+        isinstance(step.work, Think) and step.work.context is not None for _, step in scope.plan.steps()
+    )
+    sequence(walk, scope.plan.body, "", scope, cost, _step)
+    result = scope.names.pipe
+    if source in scope.told_parts:
+        result = either([result, scope.told_parts[source]])
+    named = {name: scope.names.stores[name] for name in scope.versions if name in scope.names.stores}
+    if not scope.document or not named:
+        return result
+    # A caller gets all named results.
+    parts = {**named, "output": result}
+    length = total(value.length for value in parts.values()).plus(number(_ENTRY * len(parts)))
+    return AbstractValue(None, number(len(parts)), length, joined(value.label for value in parts.values()), parts)
+
+
+def _step(walk: Walk, step: Step, path: str, scope: Scope, cost: Cost) -> AbstractValue:
+    """Walk over one step: its question, a choice before its work, the work, a choice after it, and the arms."""
+    place = scope.place(step, path)
+    own: AbstractValue | None = None
+    if step.ask is not None:
+        own = _ask(walk, step, place, scope, cost)
+    match = step.match
+    if match is None:
+        worked = _work(walk, step, place, scope, cost)
+        _capture(walk, step, place, worked or own, scope)
+        return scope.names.pipe
+    if match.decide_first:
+        # If no case holds, the work is left out with the arms.
+        conditions = _conditions(match, place, scope)
+        is_open = all(case.test for case in match.cases)
+        part, saved = Cost(), scope.enter(*((_any_of(conditions),) if is_open else ()))
+        worked = _work(walk, step, place, scope, part)
+        _capture(walk, step, place, worked or own, scope)
+        _arms(walk, match, conditions, path, place, scope, part)
+        decided = joined(one.label for one in conditions)
+        arm = scope.leave(saved)
+        scope.merge([arm], decided, or_none=is_open)
+        scope.names.pipe = either([arm.pipe, scope.names.pipe]) if is_open else arm.pipe
+        cost.add(part.may_be_left_out() if is_open else part)
+    else:
+        worked = _work(walk, step, place, scope, cost)
+        _capture(walk, step, place, worked or own, scope)
+        _arms(walk, match, _conditions(match, place, scope), path, place, scope, cost)
+    if worked is None and own is None and step.capture is not None:
+        # If no arm is chosen, the name keeps the value that it has.
+        before = scope.names.stores.get(step.capture.name)
+        _capture(walk, step, place, scope.names.pipe if before is None else either([before, scope.names.pipe]), scope)
+    return scope.names.pipe
+
+
+def _arms(
+    walk: Walk, match: Match, conditions: list[Condition], path: str, place: Place, scope: Scope, cost: Cost
+) -> None:
+    costs, arms = [], []
+    around = scope.around
+    scope.around = (*around, place.step.label)
+    for position, (case, condition) in enumerate(zip(match.cases, conditions, strict=True), 1):
+        saved, part = scope.enter(condition), Cost()
+        sequence(walk, case.body, f"{path}/case[{position}]/", scope, part, _step)
+        costs.append(part)
+        arms.append(scope.leave(saved))
+    scope.around = around
+    if not arms:
+        return
+    is_open = all(case.test for case in match.cases)
+    cost.add(either_cost([*costs, *([Cost()] if is_open else [])]))
+    decided = joined(one.label for one in conditions)
+    pipes = [arm.pipe for arm in arms] + ([scope.names.pipe] if is_open else [])
+    scope.merge(arms, decided, or_none=is_open)
+    value = either(pipes)
+    scope.names.pipe = value.labelled(chosen_by(value.label, decided))
+
+
+def _conditions(match: Match, place: Place, scope: Scope) -> list[Condition]:
+    """Return the condition of each arm: its test holds, and none of those before it."""
+    found: list[Condition] = []
+    earlier: tuple[Comparison, ...] = ()
+    for case in match.cases:
+        tests = (*earlier, case.test) if case.test is not None else earlier
+        reads = {test.variable: _lookup(test.variable, scope) or NULL for test in tests}
+        label = joined(value.label.narrowed() for value in reads.values())
+        found.append(Condition(place, case.test, True, reads, label, span=place.span, others=earlier))
+        earlier = tests
+    return found
+
+
+def _any_of(conditions: list[Condition]) -> Condition:
+    """Return the condition that one of the arms is chosen."""
+    last = conditions[-1]
+    return replace(last, test=None, holds=False, others=(*last.others, last.test))
+
+
+def _lookup(name: str, scope: Scope) -> AbstractValue | None:
+    return scope.names.stores.get(name)
+
+
+def rendered(template: Template, scope: Scope) -> AbstractValue:
+    """Return what is known about a text with its values filled in."""
+    if len(template.parts) == 1 and isinstance(template.parts[0], Reference):
+        value = _lookup(template.parts[0].name, scope)
+        if value is not None:
+            return value
+    length: list[Amount] = []
+    labels: list[Label] = []
+    constant: list[str] | None = []
+    for part in template.parts:
+        value = literal(part) if isinstance(part, str) else _lookup(part.name, scope)
+        if value is None:
+            value = literal(part.raw if isinstance(part, Reference) and part.default is None else _default(part))
+        length.append(value.length)
+        labels.append(value.label)
+        if constant is not None:
+            known = value.is_constant and isinstance(value.constant, str)
+            constant = [*constant, str(value.constant)] if known else None
+    whole = AbstractValue(TEXT, number(1), total(length), joined(labels))
+    if constant is not None:
+        return replace(whole, constant="".join(constant), is_constant=True)
+    return whole
+
+
+def _default(part: str | Reference) -> str:
+    return part if isinstance(part, str) else part.default or ""
+
+
+def read_names(template: Template) -> list[str]:
+    return [one.name for one in template.references()]
+
+
+def _ask(walk: Walk, step: Step, place: Place, scope: Scope, cost: Cost) -> AbstractValue:
+    ask = step.ask
+    assert ask is not None  # noqa: S101  the caller has looked
+    default = rendered(ask.default, scope).constant if ask.default is not None else None
+    words = [rendered(one, scope) for one in ask.options]
+    options = tuple(str(one.constant) for one in words) if all(one.is_constant for one in words) else ()
+    question = QuestionFact(
+        place,
+        ask.kind,
+        (rendered(ask.prompt, scope), *words),
+        tuple(scope.version(name) for name in read_names(ask.prompt)),
+        options,
+        default if isinstance(default, str) else None,
+        scope.fans,
+    )
+    walk.note(question)
+    scope.asked = (*scope.asked, question)
+    cost.count(QUESTIONS, 1, 1)
+    answer = answer_value(question, scope.names.answers)
+    for name in dict.fromkeys((step.number, step.label)):
+        scope.keep(f"__elicit_step_{name}", answer)
+    _tell(step, answer, scope)
+    scope.names.pipe = answer
+    return answer
+
+
+def _tell(step: Step, value: AbstractValue, scope: Scope) -> None:
+    """Add a result to those that the next model calls read."""
+    scope.told = scope.told.join(value.label)
+    scope.told_length = scope.told_length.plus(value.length).plus(number(_ENTRY + text_length(step.title)))
+    for label in (step.label, *scope.around):
+        _tell_part(label, value, scope)
+
+
+def _tell_part(name: str, value: AbstractValue, scope: Scope) -> None:
+    """Add a result to those that later steps choose by a label, or by a name. All results of a step, and of those in
+    its arms, have its label."""
+    if scope.keeps_parts:
+        before = scope.told_parts.get(name)
+        scope.told_parts = {**scope.told_parts, name: value if before is None else either([before, value])}
+
+
+def _work(walk: Walk, step: Step, place: Place, scope: Scope, cost: Cost) -> AbstractValue | None:
+    match step.work:
+        case Think():
+            value = _think(walk, step.work, place, scope, cost)
+        case UseTool():
+            value = _use_tool(walk, step, step.work, place, scope, cost)
+        case _:
+            return None
+    _tell(step, value, scope)
+    scope.names.pipe = value
+    return value
+
+
+def _capture(walk: Walk, step: Step, place: Place, value: AbstractValue | None, scope: Scope) -> None:
+    """Keep a result under its name. A type only warns, so it does not narrow what the value can contain."""
+    if step.capture is None or value is None:
+        return
+    name = step.capture.name
+    label = value.label.through(name, "", step.span, scope.document)
+    kept = replace(value, type=None, label=label)
+    if step.capture.field is not None or (step.capture.type is not None and not _is_verdict(value)):
+        kept = kept.unanswered()
+    if any(one.name == name for one in scope.plan.inputs):
+        # An input takes precedence over a result of the same name.
+        kept = either([scope.names.stores.get(name, kept), kept])
+    _tell_part(name, kept, scope)
+    walk.note(StoreFact(place, name, scope.keep(name, kept), kept))
+
+
+def _is_verdict(value: AbstractValue) -> bool:
+    """Tell whether the value is a yes or a no, which no type changes."""
+    return value.answer is not None and value.answer.kind == "confirm"
+
+
+def _is_text(value: AbstractValue) -> bool:
+    """Tell whether the value is a text that is known and not blank."""
+    return value.is_constant and isinstance(value.constant, str) and bool(value.constant.strip())
+
+
+def _as_text(value: AbstractValue) -> AbstractValue:
+    """Return the text that a value of a callee becomes: that of an answer is the answer."""
+    if value.answer is not None or (value.is_constant and isinstance(value.constant, str)):
+        return value
+    return replace(value.unanswered(), fields={}, element=None, is_constant=False, constant=None)
+
+
+def _think(walk: Walk, work: Think, place: Place, scope: Scope, cost: Cost) -> AbstractValue:
+    agent: AgentFact = walk.world.thinker(work.cast)
+    prompt = rendered(work.prompt, scope)
+    label, length = prompt.label, prompt.length
+    if work.preamble is not None:
+        before = _preamble(walk, work.preamble, place, scope)
+        label, length = label.join(before.label), length.plus(before.length)
+    if work.context is None:
+        earlier, earlier_length = scope.told, scope.told_length
+    else:
+        chosen = [scope.told_parts[one] for one in work.context if one in scope.told_parts]
+        earlier = joined(one.label for one in chosen)
+        earlier_length = total(one.length for one in chosen).plus(number(_ENTRY * len(chosen)))
+    budget = work.cast.budget if work.cast is not None and work.cast.budget is not None else walk.world.context_budget
+    if budget is not None:
+        earlier_length = earlier_length.at_most(budget * 4)
+    label = label.join(earlier)
+    system = number(text_length(scope.plan.system))
+    is_text = any(isinstance(part, str) and part.strip() for part in work.prompt.parts)
+    closing = number(400 * len(work.closing) + 400) if work.closing else number(0)
+    calls = model_calls(
+        cost,
+        agent,
+        length.plus(earlier_length).plus(system).plus(closing),
+        place,
+        reads_replies=max(label.integrity, label.chosen) >= Integrity.MODEL,
+        least=int(is_text),
+    )
+    told = label
+    for tool in agent.tools:
+        told = told.join(walk.result(tool, AUTHORED, place))
+    tools, reply = agent.tools, agent.reply_tokens
+    file = _file_label(work.preamble, scope)
+    walk.note(ModelFact(place, told, tools, agent.model, scope.conditions, scope.fans, calls, scope.often, reply, file))
+    trace = Trace("model", place.way, place.span, place.document)
+    output = told.through("model", place.way, place.span, place.document).at_least(Integrity.MODEL, trace)
+    for tool in agent.tools:
+        walk.note(
+            EffectFact(
+                place, tool, {}, output, True, scope.conditions, scope.asked, scope.fans, scope.often, span=place.span
+            )
+        )
+    return reply_value(TEXT, agent.reply_tokens, output)
+
+
+def _file_label(source: PromptSource | None, scope: Scope) -> Label:
+    if source is None or source.scheme != "file":
+        return AUTHORED
+    return rendered(template(source.where), scope).label
+
+
+def _preamble(walk: Walk, source: PromptSource, place: Place, scope: Scope) -> AbstractValue:
+    """Return a prompt that is fetched: what a server sends is from outside, a file is from the workspace. Its own
+    references are filled in too, so it reads every value."""
+    if source.scheme == "variable":
+        return _lookup(source.where, scope) or EMPTY
+    trace = Trace(f"@prompt({source.scheme}:{source.where})", place.way, place.span, place.document)
+    integrity = Integrity.OUTSIDE if source.scheme == "mcp" else Integrity.WORKSPACE
+    if source.scheme == "mcp" and walk.world.trusts(source.where.partition("/")[0]):
+        integrity = Integrity.WORKSPACE
+    everything = scope.names.everything()
+    label = source_label(integrity, Privacy.PUBLIC, trace).join(everything.label)
+    return sized(TEXT, number(_PROMPT_TOKENS).plus(everything.length), label)
+
+
+def argument_value(tree: Arguments, scope: Scope) -> AbstractValue:
+    """Return what is known about an argument of a tool."""
+    match tree:
+        case Template():
+            return rendered(tree, scope)
+        case ValueSlot(reference=reference):
+            value = rendered(Template((reference,)), scope)
+            # Its text is read as JSON if it is JSON.
+            return value if _is_verdict(value) else value.unanswered()
+        case tuple():
+            parts = [argument_value(part, scope) for part in tree]
+            fields = {str(at): part for at, part in enumerate(parts)}
+            label = joined(part.label for part in parts)
+            return AbstractValue(None, number(len(parts)), total(part.length for part in parts), label, fields)
+        case dict():
+            fields = {key: argument_value(part, scope) for key, part in tree.items()}
+            label = joined(part.label for part in fields.values())
+            return AbstractValue(
+                None, number(len(fields)), total(part.length for part in fields.values()), label, fields
+            )
+    return literal(tree)
+
+
+def argument_names(tree: Arguments) -> list[str]:
+    match tree:
+        case Template():
+            return read_names(tree)
+        case ValueSlot(reference=reference):
+            return [reference.name]
+        case tuple():
+            return [name for part in tree for name in argument_names(part)]
+        case dict():
+            return [name for part in tree.values() for name in argument_names(part)]
+    return []
+
+
+def _use_tool(walk: Walk, step: Step, work: UseTool, place: Place, scope: Scope, cost: Cost) -> AbstractValue:
+    given = argument_value(work.arguments, scope)
+    arguments = dict(given.fields)
+    if work.connection == OWN and work.tool not in OWN_TOOLS and walk.world.document(work.tool) is not None:
+        result = walk.call(work.tool, arguments, step, scope, cost)
+        return _as_text(result)
+    reads = tuple(dict.fromkeys(scope.version(name) for name in argument_names(work.arguments)))
+    results = []
+    for found in walk.world.tools(work.connection, work.tool):
+        tool = reading(found, work.tool, work.arguments, walk.world)
+        walk.note(
+            EffectFact(
+                place,
+                tool,
+                arguments,
+                conditions=scope.conditions,
+                asked=scope.asked,
+                fans=scope.fans,
+                often=scope.often,
+                reads=reads,
+                span=place.span,
+            )
+        )
+        tool_call(cost, tool, place)
+        results.append(sized(None, number(tool.result_tokens), walk.result(tool, given.label, place, arguments)))
+    return either(results) if results else NULL

@@ -1,0 +1,144 @@
+"""Prove, before a run, what a document can cost, touch and pass on at the worst.
+
+`prove` walks over the plan once and returns a `Proof`: bounds as formulas in the sizes of the inputs, and the facts
+that all rules, `show`, `quire.lock` and the page read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
+
+from quire.analysis.abstract_values import NULL, AbstractValue, labelled_deeply, literal, outside_value
+from quire.analysis.costs import COUNTED, Cost
+from quire.analysis.facts import ChoiceFact, EffectFact, Fact, FanFact, ModelFact, QuestionFact, StoreFact
+from quire.analysis.kept_contents import MOST_PROOFS
+from quire.analysis.labels import Integrity, Privacy, Trace, source_label
+from quire.analysis.walk import Walk
+from quire.schema_types import Enum, Kind, Simple
+
+if TYPE_CHECKING:
+    from quire.analysis.amounts import Amount
+    from quire.analysis.world import World
+    from quire.plan.nodes import Input, Plan
+    from quire.schema_types import FieldType
+    from quire.values import Value
+
+
+class Bound(Struct, frozen=True):
+    """How often something happens: at least in a run that completes, at most in every run."""
+
+    least: int
+    most: Amount
+
+
+class Proof(Struct, frozen=True):
+    """Everything that is known of a document before it runs."""
+
+    plan: Plan
+    cost: Cost
+    facts: tuple[Fact, ...]
+    result: AbstractValue
+    unknown: tuple[str, ...] = ()
+    """Documents that are called but were not found. They can do anything."""
+    missed_by: Mapping[str, str] = {}
+    """For each of them, the callee of the document itself that leads to it; empty for one that it calls itself."""
+    incomplete: bool = False
+    """True if the document does too much to list all of it."""
+
+    def bound(self, kind: str) -> Bound:
+        """Return the bounds of one of `COUNTED`."""
+        return Bound(self.cost.least.get(kind, 0), self.cost.amount(kind))
+
+    @property
+    def bounds(self) -> dict[str, Bound]:
+        return {kind: self.bound(kind) for kind in COUNTED}
+
+    @property
+    def effects(self) -> tuple[EffectFact, ...]:
+        return tuple(fact for fact in self.facts if isinstance(fact, EffectFact))
+
+    @property
+    def questions(self) -> tuple[QuestionFact, ...]:
+        return tuple(fact for fact in self.facts if isinstance(fact, QuestionFact))
+
+    @property
+    def model_calls(self) -> tuple[ModelFact, ...]:
+        return tuple(fact for fact in self.facts if isinstance(fact, ModelFact))
+
+    @property
+    def fans(self) -> tuple[FanFact, ...]:
+        return tuple(fact for fact in self.facts if isinstance(fact, FanFact))
+
+    @property
+    def choices(self) -> tuple[ChoiceFact, ...]:
+        return tuple(fact for fact in self.facts if isinstance(fact, ChoiceFact))
+
+    @property
+    def stores(self) -> tuple[StoreFact, ...]:
+        return tuple(fact for fact in self.facts if isinstance(fact, StoreFact))
+
+
+def prove(
+    plan: Plan, world: World, inputs: Mapping[str, AbstractValue] | None = None, pipe: AbstractValue = NULL
+) -> Proof:
+    """Return the proof of a document. `inputs` replaces what is known of inputs by their declaration alone; `pipe` is
+    the value that the first step gets."""
+    walk = Walk(world)
+    given = {**input_values(plan), **(inputs or {})}
+    found = walk.document(plan, given, pipe)
+    for proofs in range(1, MOST_PROOFS + 1):
+        if not walk.contents.has_more:
+            break
+        walk = Walk(world, walk.contents.again(everywhere=proofs == MOST_PROOFS))
+        found = walk.document(plan, given, pipe)
+    return Proof(plan, found.cost, found.facts, found.result, tuple(walk.unknown), walk.unknown, walk.incomplete)
+
+
+def given_values(plan: Plan, inputs: Mapping[str, Value]) -> dict[str, AbstractValue]:
+    """Return the inputs of a run as they are. The caller has chosen them; nothing is known of those left out."""
+    declared = input_values(plan)
+    found = {}
+    for name, value in inputs.items():
+        label = (
+            declared[name].label if name in declared else source_label(Integrity.CALLER, Privacy.PUBLIC, Trace(name))
+        )
+        found[name] = labelled_deeply(literal(value), label)
+    return found
+
+
+def earlier_value() -> AbstractValue:
+    """Return the value of a step before the first one of the plan, of which nothing is known."""
+    return _input("pipe", None)
+
+
+def input_values(plan: Plan) -> dict[str, AbstractValue]:
+    """Return what is known of the inputs of a document by their declaration. The caller has chosen them."""
+    if plan.declared is not None:
+        return {one.name: _input(one.name, one.type, enforced=True) for one in plan.declared}
+    if plan.format == "pipeline":
+        return {}  # the walk takes every name that no step has written for an input
+    if plan.thread is not None:
+        return {one.name: _input(one.name, None) for one in plan.thread.inputs}
+    return {one.name: _input(one.name, _playbook_type(one), enforced=True) for one in plan.inputs}
+
+
+def _input(name: str, type: FieldType | None, *, enforced: bool = False) -> AbstractValue:
+    from quire.analysis.abstract_values import is_narrow
+
+    label = source_label(Integrity.CALLER, Privacy.PUBLIC, Trace(name))
+    return outside_value(name, type, label.narrowed() if enforced and is_narrow(type) else label)
+
+
+def _playbook_type(one: Input) -> FieldType | None:
+    """Return the type of an input of a playbook, which a start holds its values to."""
+    match one.type:
+        case "number":
+            return Simple(Kind.NUMBER)
+        case "boolean":
+            return Simple(Kind.BOOL)
+        case "enum" if one.options:
+            return Enum(one.options)
+    return Simple(Kind.STRING)

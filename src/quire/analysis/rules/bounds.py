@@ -1,0 +1,166 @@
+"""Find amounts that nothing in the document bounds, and runs that a limit of the engine stops (BD101 to BD105)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from quire.analysis.costs import ASKED, MODEL_CALLS, OUTPUT_OF
+from quire.analysis.rules.codes import bounds as codes
+from quire.analysis.rules.item_limits import add_max_items
+from quire.diagnostics import Diagnostic
+from quire.plan.pipeline_work import Fold, ForEach, Formula
+from quire.plan.vocabulary import MAX_ITEMS
+
+if TYPE_CHECKING:
+    from quire.analysis.amounts import Amount
+    from quire.analysis.facts import FanFact, Place
+    from quire.analysis.proof import Proof
+    from quire.analysis.rules.rule_context import RuleContext
+    from quire.diagnostics import Fix
+
+USUAL_ITEMS = 100
+"""The number that a fix of a fan proposes."""
+_MOST_SIZE = 10**9
+
+
+def check(proof: Proof, context: RuleContext) -> Iterator[Diagnostic]:
+    """Yield amounts without a bound, and amounts above the limit of a run."""
+    yield from _endless(proof, context)
+    stops = list(_stops(proof, context))
+    yield from stops
+    yield from _fans(proof, context, asks_counted=bool(stops))
+
+
+def _endless(proof: Proof, context: RuleContext) -> Iterator[Diagnostic]:
+    """Yield the reasons of infinite amounts that a line of the document or of the settings would bound."""
+    for kind, reasons in sorted(proof.cost.endless.items()):
+        for reason in reasons:
+            if not reason.remedy or reason.document:  # a callee is reported where it is checked itself
+                continue
+            code = codes.UNBOUNDED_REPLY if kind.startswith(OUTPUT_OF) else codes.UNBOUNDED_TURN
+            yield Diagnostic(code, reason.why, reason.span, help=reason.remedy)
+
+
+def _stops(proof: Proof, context: RuleContext) -> Iterator[Diagnostic]:
+    """Yield a finding if the limit of model calls stops every run, or the runs from some size on."""
+    cap = context.premises.spawns
+    if not cap or proof.plan.format != "pipeline":
+        return
+    least = proof.bound(MODEL_CALLS).least
+    limit = f"a run may make {cap:,} (max_pipeline_spawns)"
+    if least > cap:
+        if least - _by_directives(proof, least) <= cap:  # otherwise PL116 says it
+            message = f"every run makes at least {least:,} model calls, and {limit}"
+            yield Diagnostic(codes.CANNOT_COMPLETE, message, context.span(proof.model_calls[0].place))
+        return
+    asked, most = proof.cost.amount(ASKED), proof.bound(MODEL_CALLS).most
+    if most.is_endless or not _may_pass(asked, cap):
+        return
+    fan = _first_fan(proof)
+    place = fan.place if fan else proof.model_calls[0].place if proof.model_calls else None
+    if place is None:
+        return
+    worst = ""
+    if str(asked) != str(most):
+        when = _size(most, cap)[0]
+        worst = f"; with turns, corrections and further tries up to {most}{when}"
+    message = (
+        f"a run makes up to {asked} model calls{_size(asked, cap)[0]}{worst}, and {limit}: the calls above that fail"
+    )
+    items = _size(most, cap)[1]
+    help = "limit the list with max_items, or raise max_pipeline_spawns under [safety.spawn] in quire.toml"
+    if fan and items:
+        help = f"max_items: {items} keeps it below the limit; or raise max_pipeline_spawns under [safety.spawn]"
+    yield Diagnostic(codes.MAY_STOP, message, context.span(place), help=help, fix=_fix(fan, items, context))
+
+
+def _may_pass(amount: Amount, cap: int) -> bool:
+    number = amount.as_number
+    return number is None or number > cap
+
+
+def _by_directives(proof: Proof, least: int) -> int:
+    """Return how many model calls directives make at most, which PL116 does not count."""
+    counts = [one.often.as_number for one in proof.model_calls if one.place.format == "directive"]
+    return sum(least if count is None else count for count in counts)
+
+
+def _size(most: Amount, cap: int) -> tuple[str, int]:
+    """Return for people from which size on a formula is above a number, and the largest size below it if there is only
+    one. Each size is looked at for itself, with the others at nothing."""
+    said = []
+    sizes = most.sizes
+    items = 0
+    for size in sizes:
+        alone = most.with_sizes({other: 0 for other in sizes if other != size})
+        first = _first_above(alone, size, cap)
+        if first is not None:
+            said.append(f"{size} = {first:,}")
+            items = first - 1
+    if not said:
+        return "", 0
+    return f" (more than {cap:,} from {' or '.join(said)} on)", items if len(sizes) == 1 else 0
+
+
+def _first_above(formula: Amount, size: str, cap: int) -> int | None:
+    """Return the smallest value of a size for which a formula is above a number; formulas never fall."""
+
+    def above(value: int) -> bool:
+        return (formula.with_sizes({size: value}).as_number or 0) > cap
+
+    if not above(_MOST_SIZE):
+        return None
+    low, high = 0, _MOST_SIZE
+    while low < high:
+        middle = (low + high) // 2
+        if above(middle):
+            high = middle
+        else:
+            low = middle + 1
+    return low
+
+
+def _first_fan(proof: Proof) -> FanFact | None:
+    """Return the first fan without a limit of its own around a model call; else the first around one at all."""
+    around = {_key(place) for one in proof.model_calls for place in one.fans}
+    fans = [one for one in proof.fans if _key(one.place) in around]
+    return next((one for one in fans if _is_open(one)), fans[0] if fans else None)
+
+
+def _fans(proof: Proof, context: RuleContext, *, asks_counted: bool) -> Iterator[Diagnostic]:
+    """Yield the fans whose rounds only the engine limits, if they cost something in each round. Those of callees are
+    reported where the callee is checked."""
+    asking = {_key(place) for one in proof.model_calls for place in one.fans}
+    acting = {_key(place) for one in proof.effects if not one.by_model for place in one.fans}
+    for fan in proof.fans:
+        key = _key(fan.place)
+        if fan.place.document or not _is_open(fan) or key not in asking | acting or (asks_counted and key in asking):
+            continue
+        limit = context.premises.items
+        rounds = f"{fan.rounds} times" if fan.rounds.sizes else "for every item of a list of unknown length"
+        message = f"step {fan.place.way} does its work {rounds}: only the engine stops it, above {limit:,} items"
+        help = f"max_items: {USUAL_ITEMS} says how many are meant"
+        fix = _fix(fan, USUAL_ITEMS, context)
+        yield Diagnostic(codes.UNBOUNDED_FAN, message, context.span(fan.place), help=help, fix=fix)
+
+
+def _is_open(fan: FanFact) -> bool:
+    """Tell whether only the size of an input, or the engine itself, limits the rounds of a fan."""
+    work = fan.place.step.work
+    if not isinstance(work, ForEach | Fold) or work.max_items is not None:
+        return False
+    rounds = fan.rounds.as_number
+    return rounds is None or rounds >= MAX_ITEMS
+
+
+def _fix(fan: FanFact | None, most: int, context: RuleContext) -> Fix | None:
+    if fan is None or not most or fan.place.document or not _is_open(fan):
+        return None
+    work = fan.place.step.work
+    over = work.source if isinstance(work, ForEach | Fold) else None
+    return add_max_items(context.source, over.span, most) if isinstance(over, Formula) else None
+
+
+def _key(place: Place) -> tuple[str, str]:
+    return place.document, place.path

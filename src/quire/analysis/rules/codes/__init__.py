@@ -1,0 +1,1 @@
+"""The codes of the rules, one module for each family."""

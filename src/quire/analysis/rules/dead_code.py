@@ -1,0 +1,257 @@
+"""Find parts of documents without an effect: arms that are never taken, steps after the end, conditions that always
+turn out the same (DD101 to DD103), and stores that are not read (DD104, in `unread_stores.py`)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING
+
+from quire.analysis.rules.codes import dead_code as codes
+from quire.analysis.rules.known_conditions import KnownConditions, compared, is_bound, read_of
+from quire.analysis.rules.unread_stores import unread_stores
+from quire.diagnostics import Diagnostic
+from quire.expr import EvalError, python_text
+from quire.expr.syntax import Compare, Constant, Logic, Node, Not, Path
+from quire.plan.pipeline_work import Block, Fail, Formula, Repeat, Select, Stop
+from quire.schema_types import Enum, Kind, Simple
+
+if TYPE_CHECKING:
+    from quire.analysis.facts import ChoiceFact
+    from quire.analysis.proof import Proof
+    from quire.analysis.rules.rule_context import RuleContext
+    from quire.plan.nodes import Plan, Sequence, Step
+
+_LONGEST_TRIED = 1_000
+"""Characters of an expression that is evaluated to see whether it is constant."""
+_SHOWN = 8
+
+
+def check(proof: Proof, context: RuleContext) -> Iterator[Diagnostic]:
+    """Yield what never runs, never decides, or is never read."""
+    plan = proof.plan
+    if plan.format == "playbook":
+        yield from _chains(plan)
+    if plan.format != "pipeline":
+        return
+    yield from _after_the_end(plan.body)
+    for _, step in plan.steps():
+        if isinstance(step.work, Repeat):
+            yield from _until(step.work)
+    known = KnownConditions()
+    for choice in proof.choices:
+        if choice.place.document:
+            continue
+        step = choice.place.step
+        if isinstance(step.work, Select) and choice.condition.subject is not None:
+            yield from _match(step.work, choice, known)
+        elif step.guard is not None and step.guard.when is not None:
+            yield from _when(step.guard.when, choice, known)
+    yield from unread_stores(plan)
+
+
+def _after_the_end(sequence: Sequence) -> Iterator[Diagnostic]:
+    """Yield a finding for the first step that cannot be reached in each sequence of a pipeline."""
+    waiting = [sequence]
+    while waiting:
+        steps = waiting.pop().steps
+        ended: Step | None = None
+        for at, step in enumerate(steps):
+            if ended is not None:
+                more = len(steps) - at - 1
+                others = (
+                    f", and neither do the {more} after it" if more > 1 else ", nor the one after it" if more else ""
+                )
+                message = f"step {step.label} never runs{others}: step {ended.label} always ends the pipeline"
+                yield Diagnostic(codes.UNREACHABLE, message, step.span, help="leave it out, or give the other a when")
+                break
+            waiting += _sequences(step)
+            ended = step if _always_ends(step) else None
+
+
+def _sequences(step: Step) -> list[Sequence]:
+    """Return the sequences inside of a step, at any depth in other kinds of steps."""
+    match step.work:
+        case None:
+            return []
+        case Block(body=body):
+            return [body]
+        case Select():
+            return [target.body for target in step.work.targets() if isinstance(target, Block)]
+    return [inner for _, part in step.work.parts() for inner in _sequences(part)]
+
+
+def _always_ends(step: Step) -> bool:
+    """Tell whether no step after this one runs. The depth of documents bounds the recursion."""
+    if step.guard is not None and (step.guard.when is not None or step.guard.goes_on):
+        return False
+    match step.work:
+        case Stop() | Fail():
+            return True
+        case Block(body=body):
+            return any(_always_ends(one) for one in body.steps)
+        case Select(default=default) as work:
+            arms = work.targets()
+            is_closed = default is None or isinstance(default, Block)
+            return is_closed and all(
+                isinstance(arm, Block) and any(_always_ends(one) for one in arm.body.steps) for arm in arms
+            )
+    return False
+
+
+def _when(when: Formula, choice: ChoiceFact, known: KnownConditions) -> Iterator[Diagnostic]:
+    outcome, why = _outcome(when)
+    if outcome is None and not any(is_bound(path) for path in choice.condition.reads):
+        outcome = known.outcome(choice.within, when.text, choice.condition.versions)
+        why = "a condition around it decides the same"
+        root = when.compiled.expression.root
+        if outcome is None and isinstance(root, Compare) and root.operator in ("==", "!="):
+            outcome = _by_known(root, choice, known)
+    if outcome is not None:
+        word = "true" if outcome else "false"
+        message = f"the when of step {choice.place.step.label} is always {word}: {why}"
+        help = "leave the when out" if outcome else "the step never runs: leave it out, or correct the condition"
+        yield Diagnostic(codes.CONSTANT_CONDITION, message, when.span, help=help)
+
+
+def _by_known(node: Compare, choice: ChoiceFact, known: KnownConditions) -> bool | None:
+    read, text = compared(node, choice.condition)
+    if read is None or text is None:
+        return None
+    equal = known.equal(choice.within, read)
+    if equal is not None and equal != text:
+        # The known text may be that of a number or a truth value, so that it is equal is not certain.
+        return node.operator == "!="
+    return node.operator == "!=" if text in known.different(choice.within, read) else None
+
+
+def _until(work: Repeat) -> Iterator[Diagnostic]:
+    outcome, why = _outcome(work.until)
+    if outcome is None or (not outcome and work.keeps_last):
+        return
+    means = "there is only one round" if outcome else "the step always fails after its last round"
+    message = f"the until of this loop is always {'true' if outcome else 'false'}, so {means}: {why}"
+    yield Diagnostic(codes.CONSTANT_CONDITION, message, work.until.span)
+
+
+def _outcome(formula: Formula) -> tuple[bool | None, str]:
+    """Return how a condition always turns out, None if that depends on the run, and why."""
+    if not formula.compiled.reads() and len(formula.text) <= _LONGEST_TRIED:
+        try:
+            return bool(formula.compiled.evaluate({}, {})), "it reads nothing"
+        except EvalError:
+            return None, ""
+    return _decided(formula.compiled.expression.root, formula.text)
+
+
+def _decided(node: Node, text: str) -> tuple[bool | None, str]:
+    match node:
+        case Constant(value=value):
+            return bool(value), f"{python_text(value)} decides it"
+        case Not(operand=operand, times=times):
+            outcome, why = _decided(operand, text)
+            return (outcome if outcome is None or times % 2 == 0 else not outcome), why
+        case Logic(operator=operator, operands=operands):
+            for operand in operands:
+                outcome, why = _decided(operand, text)
+                if outcome is not None and outcome == (operator == "or"):
+                    return outcome, why
+        case Compare(left=Path() as left, right=Path() as right, operator=operator) if left.segments == right.segments:
+            # `<` fails for values without an order, so only a comparison that succeeds counts.
+            return operator in ("==", "<=", ">="), "it compares a value with itself"
+    return None, ""
+
+
+def _match(work: Select, choice: ChoiceFact, known: KnownConditions) -> Iterator[Diagnostic]:
+    subject, place = choice.condition.subject, choice.place
+    if subject is None:
+        return
+    labels = [label for label, _ in work.cases]
+    if not work.on.compiled.reads():
+        outcome = _constant_label(work.on)
+        if outcome is not None:
+            message = f"the match of step {place.step.label} always chooses {outcome}: it reads nothing"
+            yield Diagnostic(codes.CONSTANT_CONDITION, message, work.on.span)
+        return
+    read = read_of(work.on.compiled.expression.root, choice.condition)
+    dead: list[str] = []
+    if read is not None and not any(is_bound(path) for path in choice.condition.reads):
+        equal = known.equal(choice.within, read)
+        excluded = known.different(choice.within, read) if equal is None else set()
+        dead = [label for label in labels if (label in excluded if equal is None else label != equal)]
+    if dead:
+        message = f"no run of step {place.step.label} takes {_listed(dead)}: a choice around it excludes that"
+        yield Diagnostic(codes.DEAD_ARM, message, work.on.span)
+    possible = _texts(subject.type)
+    if work.default is not None and possible is not None and possible <= set(labels):
+        message = f"the default of step {place.step.label} is never chosen: the cases name every value there can be"
+        yield Diagnostic(codes.DEAD_ARM, message, work.on.span, help="leave the default out")
+
+
+def _constant_label(formula: Formula) -> str | None:
+    try:
+        return python_text(formula.compiled.evaluate({}, {})) if len(formula.text) <= _LONGEST_TRIED else None
+    except EvalError:
+        return None
+
+
+def _texts(type: object) -> set[str] | None:
+    match type:
+        case Enum(values=values):
+            return {python_text(value) for value in values}
+        case Simple(kind=Kind.BOOL):
+            return {"True", "False"}
+    return None
+
+
+def _listed(names: list[str]) -> str:
+    more = len(names) - _SHOWN
+    return ", ".join(names[:_SHOWN]) + (f" and {more} more" if more > 0 else "")
+
+
+def _chains(plan: Plan) -> Iterator[Diagnostic]:
+    """Yield the arms of a playbook that the arms before them leave nothing for."""
+    options = _options(plan)
+    for _, step in plan.steps():
+        if step.match is None:
+            continue
+        excluded: dict[str, set[str]] = {}
+        certain: dict[str, str] = {}
+        closed = False
+        for case in step.match.cases:
+            test, dead = case.test, closed
+            if test is not None:
+                name, value = test.variable, test.value
+                gone, only = excluded.setdefault(name, set()), certain.get(name)
+                if test.operator == "==":
+                    dead = dead or value in gone or (only is not None and only != value)
+                    closed = closed or only == value
+                    gone.add(value)
+                else:
+                    dead = dead or only == value
+                    closed = closed or value in gone or (only is not None and only != value)
+                    certain.setdefault(name, value)
+                closed = closed or bool(options.get(name) and gone >= options[name])
+            if dead:
+                said = f'if {test.variable} {test.operator} "{test.value}"' if test else "else"
+                span = case.body.steps[0].span if case.body.steps else step.span
+                message = (
+                    f"the arm {said} of step {step.label} is never taken: the arms before it take all that is left"
+                )
+                yield Diagnostic(codes.DEAD_ARM, message, span)
+
+
+def _options(plan: Plan) -> Mapping[str, set[str]]:
+    """Return all values of the variables whose values are enforced: inputs with options, and chosen answers."""
+    found = {one.name: set(one.options) for one in plan.inputs if one.type == "enum" and one.options}
+    writers: dict[str, list[Step]] = {}
+    for _, step in plan.steps():
+        if step.capture is not None:
+            writers.setdefault(step.capture.name, []).append(step)
+    for name, (first, *others) in writers.items():
+        if name in found or others or first.ask is None or first.work is not None or first.match is not None:
+            continue
+        if first.ask.kind == "confirm":
+            found[name] = {"yes", "no"}
+        elif first.ask.kind == "select" and not any(True for one in first.ask.options for _ in one.references()):
+            found[name] = {"".join(map(str, one.parts)) for one in first.ask.options}
+    return found

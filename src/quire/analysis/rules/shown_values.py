@@ -1,0 +1,126 @@
+"""Compare the values that a question shows with those that an effect uses.
+
+Names are those of one document, as its author writes them. A value also counts as shown if a shown one was made from
+it, or it from a shown one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from quire.analysis.playbook_walk import argument_names
+from quire.analysis.rules.unread_stores import formulas
+from quire.plan.nodes import Think, UseTool
+from quire.plan.pipeline_work import Agent, Fold, ForEach, Formula, Invoke
+
+if TYPE_CHECKING:
+    from quire.analysis.facts import EffectFact, QuestionFact
+    from quire.plan.nodes import Plan, Step, Template
+
+ANYTHING = "*"
+"""The name of values that cannot be told apart: `pipe` and `acc`."""
+EVERYTHING = "ctx"
+"""The name of all stores together: `ctx` as a whole, and the prompts of files, which may name any."""
+_UNCLEAR = frozenset((ANYTHING, EVERYTHING))
+_SHOWN = ("prompt", "show", "options")
+
+
+def shown_names(question: QuestionFact) -> frozenset[str]:
+    """Return the names that a question shows."""
+    step = question.place.step
+    if isinstance(step.work, Invoke):
+        return frozenset(_of_formulas(value for name, value in step.work.arguments if name in _SHOWN))
+    if step.ask is None:
+        return _UNCLEAR
+    texts = (step.ask.prompt, *step.ask.options)
+    return frozenset(one.name for text in texts for one in text.references())
+
+
+def used_names(effect: EffectFact) -> frozenset[str]:
+    """Return the names that the arguments of an effect read."""
+    work = effect.place.step.work
+    if isinstance(work, Invoke):
+        return frozenset(_of_formulas(value for _, value in work.arguments))
+    return frozenset(argument_names(work.arguments)) if isinstance(work, UseTool) else _UNCLEAR
+
+
+def _of_formulas(values: Iterator[object]) -> Iterator[str]:
+    for value in values:
+        if isinstance(value, Formula):
+            yield from _of_formula(value)
+
+
+def _of_formula(formula: Formula) -> Iterator[str]:
+    reads = formula.compiled.reads()
+    # `get(ctx, 'x')` reads `ctx` only to find `x`.
+    gets = any(one.optional for one in reads)
+    yield from (_name(one.path) for one in reads if not (gets and one.path == (EVERYTHING,)))
+
+
+def _name(path: tuple[str, ...]) -> str:
+    if path[0] == "ctx":
+        return path[1] if len(path) > 1 else EVERYTHING
+    return ANYTHING if path[0] in ("pipe", "acc") else path[0]
+
+
+def _of_prompt(prompt: Template) -> Iterator[str]:
+    yield from (_name(tuple(one.name.split("."))) for one in prompt.references())
+
+
+class Derivations:
+    """The names that each name of a document was made from."""
+
+    def __init__(self, plan: Plan) -> None:
+        self._made_from: dict[str, set[str]] = {}
+        kept = {path: step.capture.name for path, step in plan.steps() if step.capture is not None}
+        for path, step in plan.steps():
+            names = set(read_names(step))
+            parts = path.split("/")
+            for length in range(len(parts), 0, -1) if names else ():
+                # The value of a step is made from everything that the steps inside of it read.
+                name = kept.get("/".join(parts[:length]))
+                if name is not None:
+                    self._made_from.setdefault(name, set()).update(names)
+
+    def are_related(self, shown: frozenset[str], used: frozenset[str], effect: EffectFact) -> bool:
+        """Tell whether a shown value is among those that are used, or one was made from the other."""
+        around = {name for fan in effect.fans for name in _gone_through(fan.step)}
+        used = used | around if "item" in used else used
+        mine, theirs = self._origins(shown), self._origins(used)
+        return bool((mine | theirs) & _UNCLEAR) or bool(mine & used) or bool(theirs & shown)
+
+    def _origins(self, names: frozenset[str]) -> set[str]:
+        found = set(names)
+        waiting = list(names)
+        while waiting:
+            for name in self._made_from.get(waiting.pop(), ()):
+                if name not in found:
+                    found.add(name)
+                    waiting.append(name)
+        return found
+
+
+def _gone_through(step: Step) -> Iterator[str]:
+    if isinstance(step.work, ForEach | Fold):
+        if step.work.source is None:
+            yield ANYTHING
+        else:
+            yield from _of_formulas(iter((step.work.source,)))
+
+
+def read_names(step: Step) -> Iterator[str]:
+    """Yield the names that the work of a step reads. A model step of a playbook reads everything before it."""
+    for formula in formulas(step):
+        yield from _of_formula(formula)
+    match step.work:
+        case Agent(file=file, prompt=prompt):
+            yield from (EVERYTHING,) if file else _of_prompt(prompt)
+        case Think():
+            yield ANYTHING
+        case UseTool(arguments=arguments):
+            yield from argument_names(arguments)
+    if step.match is not None:
+        yield from (case.test.variable for case in step.match.cases if case.test is not None)
+    if step.ask is not None:
+        yield from (one.name for text in (step.ask.prompt, *step.ask.options) for one in text.references())

@@ -1,0 +1,122 @@
+"""Find stores of pipelines that nothing reads (DD104)."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, assert_never
+
+from quire.analysis.rules.codes.dead_code import UNREAD_STORE
+from quire.diagnostics import Diagnostic
+from quire.expr.syntax import RESERVED
+from quire.plan.nodes import Think, UseTool
+from quire.plan.pipeline_work import (
+    Agent,
+    Block,
+    Call,
+    Fail,
+    Fold,
+    ForEach,
+    Formula,
+    Invoke,
+    Literal,
+    Parallel,
+    Repeat,
+    Select,
+    Stop,
+    Transform,
+)
+from quire.plan.thread import Thread
+
+if TYPE_CHECKING:
+    from quire.plan.nodes import Plan, Step
+
+
+def unread_stores(plan: Plan) -> Iterator[Diagnostic]:
+    """Yield a finding for each `output` that no expression, prompt or call of the pipeline reads."""
+    names: set[str] = set()
+    for _, step in plan.steps():
+        if isinstance(step.work, Agent) and step.work.file:
+            return  # a prompt of a file can refer to every store
+        for formula in formulas(step):
+            for read in formula.compiled.reads():
+                if read.path == ("ctx",) and not _is_base(formula, read.path):
+                    return
+                names.update(_stores(read.path))
+        if isinstance(step.work, Agent):
+            for reference in step.work.prompt.references():
+                path = tuple(reference.name.split("."))
+                if path == ("ctx",):
+                    return
+                names.update(_stores(path))
+    reported: set[str] = set()
+    for step in _kept(plan):
+        name = step.capture.name if step.capture else ""
+        if name and name not in names and name not in reported:
+            reported.add(name)
+            message = f"{name} is never read: no expression, prompt or call of the pipeline names it"
+            yield Diagnostic(UNREAD_STORE, message, step.span, help="leave the output out, or read it")
+
+
+def _stores(path: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the names that a path may read: `errors.draft` reads how the step of `draft` failed."""
+    if path[0] == "ctx":
+        return path[1:3] if path[1:2] == ("errors",) else path[1:2]
+    if path[0] == "errors":
+        return path[:2]
+    return () if path[0] in RESERVED else path[:1]
+
+
+def _is_base(formula: Formula, path: tuple[str, ...]) -> bool:
+    """Tell whether `get` reads a part of it only: then each of its reads has the part as well."""
+    reads = formula.compiled.reads()
+    plain = sum(1 for one in reads if one.path == path and not one.optional)
+    return plain <= sum(1 for one in reads if one.optional and one.path[: len(path)] == path)
+
+
+def _kept(plan: Plan) -> Iterator[Step]:
+    """Yield the steps whose stores the steps after them can see, without the last step of the pipeline."""
+    waiting = deque(plan.body.steps[:-1])
+    if plan.body.steps:
+        waiting += [part for _, part in _inside(plan.body.steps[-1])]
+    while waiting:
+        step = waiting.popleft()
+        if not isinstance(step.work, Fold):  # it must have an output
+            yield step
+        waiting += [part for _, part in _inside(step)]
+
+
+def _inside(step: Step) -> tuple[tuple[str, Step], ...]:
+    return step.work.parts() if isinstance(step.work, Block | Select | Repeat) else ()
+
+
+def formulas(step: Step) -> Iterator[Formula]:
+    """Yield the expressions of a step itself, without those of the steps inside it."""
+    if step.guard is not None:
+        yield from (one for one in (step.guard.when, step.guard.default) if one is not None)
+    work = step.work
+    found: list[Formula | Literal | None] = []
+    match work:
+        case Transform(value=value) | Stop(value=value):
+            found = [value]
+        case Invoke(arguments=arguments):
+            found = [value for _, value in arguments]
+        case Fail(message=message):
+            found = [message]
+        case Call() | Select():
+            found = [value for call in work.calls() for _, value in call.passes]
+            if isinstance(work, Select):
+                found += [work.on, work.default if isinstance(work.default, Formula) else None]
+        case Fold(source=source, init=init):
+            found = [source, init]
+        case ForEach(source=source, default=default):
+            found = [source, default]
+        case Parallel(default=default):
+            found = [default]
+        case Repeat(init=init, until=until):
+            found = [init, until]
+        case Agent() | Block() | None | Think() | UseTool() | Thread():
+            pass
+        case _:
+            assert_never(work)
+    yield from (one for one in found if isinstance(one, Formula))

@@ -1,0 +1,289 @@
+"""Walk over a directive: an agent that chooses its own steps, under permissions, limits and hooks.
+
+What its model does inside is not known, so everything that it may read counts as read before everything that it may
+do, and every turn counts as one that uses all the calls it may make. Threads that it starts are in
+`thread_children.py`, hooks in `thread_hooks.py`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from msgspec import Struct, field
+from msgspec.structs import replace
+
+from quire.analysis.abstract_values import AbstractValue, reply_value
+from quire.analysis.amounts import ONE, Amount, Reason, endless, number
+from quire.analysis.costs import (
+    ASKED,
+    BYTES_OF,
+    CALLS_OF,
+    COUNTED,
+    MODEL_CALLS,
+    OUTPUT_OF,
+    QUESTIONS,
+    SPAN,
+    SURE_INPUT_OF,
+    THREADS,
+    TOOL_CALLS,
+    TOOLS_OF,
+    WINDOW_OF,
+    WORK,
+    Cost,
+)
+from quire.analysis.costs import either as either_cost
+from quire.analysis.facts import Condition, EffectFact, ModelFact, Place
+from quire.analysis.labels import AUTHORED, Integrity, Label, Trace, joined
+from quire.analysis.thread_children import children_cost
+from quire.analysis.thread_hooks import acting, asks, firings, note_hooks, raised_limits, tries_again
+from quire.engine.premises import FAILURES_IN_A_ROW, MOST_CALLS, PARALLEL
+
+if TYPE_CHECKING:
+    from quire.analysis.walk import Scope, Walk
+    from quire.analysis.world import AgentFact, ThreadFact
+    from quire.engine.interpreter.thread.limits import Limits
+    from quire.plan.nodes import Plan, Step
+    from quire.plan.thread import Thread
+
+_ROUNDS = -(-MOST_CALLS // PARALLEL)
+"""How many calls of one turn stand one after the other."""
+
+
+def walk_directive(walk: Walk, scope: Scope, cost: Cost) -> AbstractValue:
+    """Walk over the thread of a directive, and return its outputs."""
+    from quire.plan.thread import Thread
+
+    for step in scope.plan.body.steps:
+        if isinstance(step.work, Thread):
+            scope.names.pipe = _thread(walk, step, step.work, scope.place(step, str(step.position)), scope, cost)
+    return scope.names.pipe
+
+
+def _thread(walk: Walk, step: Step, thread: Thread, place: Place, scope: Scope, cost: Cost) -> AbstractValue:
+    fact = walk.world.thread(thread)
+    told = joined(value.label for value in scope.names.stores.values())
+    for tool in fact.agent.tools:
+        told = told.join(walk.result(tool, AUTHORED, place))
+    output = told.through("model", place.way, place.span, place.document).at_least(
+        Integrity.MODEL, Trace("model", place.way, place.span, place.document)
+    )
+    own = ThreadCosts(walk, step, place, scope, output, fact)
+    below = children_cost(fact, thread, _CountedOnly(own), walk.world, place).amount(THREADS)
+    turns, attempts = own.turns(thread), own.attempts(thread)
+    own.often = turns.times(number(MOST_CALLS)).times(ONE.plus(below))
+    if walk.is_called:
+        cost.count(THREADS, 1, 1)
+    cost.add(own.of(fact, thread))
+    cost.add(children_cost(fact, thread, own, walk.world, place))
+    calls = turns.times(number(attempts)).as_number or 0
+    agent = fact.agent
+    reply = own.longest_reply
+    walk.note(ModelFact(place, told, agent.tools, agent.model, scope.conditions, scope.fans, calls, scope.often, reply))
+    for tool in fact.agent.tools:
+        often = own.often.times(scope.often)
+        walk.note(
+            EffectFact(place, tool, {}, output, True, scope.conditions, scope.asked, scope.fans, often, span=place.span)
+        )
+    events = {hook.event: firings(hook.event, turns, attempts) for hook in thread.hooks}
+    note_hooks(walk, thread, place, scope, output, events)
+    problem = fact.problem
+    if fact.inherits and walk.is_called:
+        problem = f"{thread.name} has no permissions of its own, but those of the thread that it is called from"
+    if problem:
+        walk.miss(thread.extends or thread.name)
+        reason = Reason(f"step {place.way}: {problem}", span=place.span)
+        for kind in (*COUNTED, WORK, SPAN):
+            cost.spend(kind, endless(reason))
+    return reply_value(None, fact.agent.reply_tokens, output)
+
+
+class ThreadCosts(Struct):
+    """The cost of threads in one tree: of the outermost one, and of those that it starts, which have at most its
+    limits, also where a model overrides their own."""
+
+    walk: Walk
+    step: Step
+    place: Place
+    scope: Scope
+    output: Label
+    root: ThreadFact
+    """The outermost one."""
+    often: Amount = ONE
+    """How many calls all of them can make."""
+    documents: dict[tuple[str, str], Cost] = field(default_factory=dict)
+    """The cost of running each document once, by format and name."""
+    any_of: dict[tuple[tuple[str, str], ...], Cost] = field(default_factory=dict)
+    """The cost of running one of several documents once."""
+
+    @property
+    def limits(self) -> Limits:
+        return self.root.limits
+
+    def turns(self, thread: Thread) -> Amount:
+        most = self.limits.turns
+        if most is not None and "turns" not in raised_limits(thread.hooks):
+            return number(most)
+        why = "has no limit of turns" if most is None else "has a hook that asks a person to raise the limit of turns"
+        remedy = '<limits turns="25"/>' if most is None and thread is self.step.work else ""
+        return endless(self._reason(f"{thread.name} {why}", remedy))
+
+    @property
+    def longest_reply(self) -> int | None:
+        """The tokens of the longest reply of all threads; None if it is not known."""
+        if self.root.children is None:
+            return None
+        found = [self.root.agent.reply_tokens]
+        found += [self.walk.world.thread(thread).agent.reply_tokens for _, thread in self.root.children]
+        return None if None in found else max(one or 0 for one in found)
+
+    def attempts(self, thread: Thread) -> int:
+        """Return the model calls of one turn."""
+        return FAILURES_IN_A_ROW if tries_again(thread.hooks) else 1
+
+    def spawns(self, fact: ThreadFact, thread: Thread) -> Amount:
+        """Return how many threads it can start: by each call of a turn and by hooks, up to its limit."""
+        turns, attempts = self.turns(thread), self.attempts(thread)
+        found = turns.times(number(MOST_CALLS))
+        for hook, action in acting(thread.hooks):
+            if action.item_type == "directive":
+                found = found.plus(firings(hook.event, turns, attempts))
+        return found if self.limits.spawns is None else found.at_most(self.limits.spawns)
+
+    def of(self, fact: ThreadFact, thread: Thread) -> Cost:
+        """Return the cost of a thread without those that it starts."""
+        if fact.inherits:
+            held = self.root.agent
+            agent = replace(fact.agent, tools=held.tools, asks=held.asks)
+            fact = replace(fact, agent=agent, documents=self.root.documents)
+        cost, agent = Cost(), fact.agent
+        turns, attempts = self.turns(thread), self.attempts(thread)
+        self._model_calls(cost, agent, turns.times(number(attempts)), thread, fact)
+        calls = turns.times(number(MOST_CALLS))
+        # A call that is not permitted counts too: it is refused, and recorded.
+        cost.spend(TOOL_CALLS, calls)
+        for effect in dict.fromkeys(tool.effect for tool in agent.tools):
+            cost.spend(f"{TOOLS_OF}{effect}", calls)
+        if agent.asks:
+            cost.spend(QUESTIONS, calls)
+        self._time(cost, fact, thread, turns, attempts)
+        self._hooks(cost, thread, turns, attempts)
+        self._documents(cost, fact, calls, turns)
+        return cost
+
+    def _model_calls(self, cost: Cost, agent: AgentFact, calls: Amount, thread: Thread, fact: ThreadFact) -> None:
+        model, most = agent.model, self.limits.tokens
+        if calls.as_number != 0:
+            cost.count(MODEL_CALLS, 0, 1)
+            if thread is self.step.work:
+                cost.count(ASKED, 1)
+        cost.spend(MODEL_CALLS, calls)
+        cost.spend(f"{CALLS_OF}{model}", calls)
+        if agent.reply_tokens is None:
+            why = "the length of a reply is not limited"
+            written = endless(self._reason(why, "[runs] reply_tokens = 4096"))
+        else:
+            written = calls.times(number(agent.reply_tokens))
+        if fact.prompt_length is not None:
+            cost.spend(f"{BYTES_OF}{model}", calls.times(number(fact.prompt_length)))
+        if most is None or "tokens" in raised_limits(thread.hooks):
+            cost.spend(f"{WINDOW_OF}{model}", calls)
+        else:
+            # The limit is looked at before each call, and no reply is longer than what is left of it: so only the
+            # input of the last call passes it.
+            written = written.at_most(most)
+            cost.count(f"{WINDOW_OF}{model}", 1)
+            if calls.as_number != 1:
+                cost.count(f"{SURE_INPUT_OF}{model}", most)
+        cost.spend(f"{OUTPUT_OF}{model}", written)
+
+    def _time(self, cost: Cost, fact: ThreadFact, thread: Thread, turns: Amount, attempts: int) -> None:
+        """Add the time of model calls and tools. The limit of time is looked at before each model call, so the last
+        turn may pass it. Waiting for threads and documents is part of their own cost."""
+        longest = [tool.seconds for tool in fact.agent.tools]
+        if fact.agent.seconds is None or None in longest:
+            reason = self._reason(f"nothing bounds how long a call of a model or a tool of {thread.name} takes")
+            cost.spend(WORK, endless(reason))
+            cost.spend(SPAN, endless(reason))
+            return
+        call, tool = fact.agent.seconds, max((one or 0.0 for one in longest), default=0.0)
+        most = None if "duration_seconds" in raised_limits(thread.hooks) else self.limits.duration_seconds
+        for kind, rounds in ((WORK, MOST_CALLS), (SPAN, _ROUNDS)):
+            whole = turns.times(number(_milliseconds(attempts * call + rounds * tool)))
+            if most is not None:
+                whole = whole.at_most(_milliseconds(most + call + rounds * tool))
+            cost.spend(kind, whole.plus(number(_milliseconds(fact.load_seconds))))
+
+    def _hooks(self, cost: Cost, thread: Thread, turns: Amount, attempts: int) -> None:
+        for event in dict.fromkeys(hook.event for hook in thread.hooks):
+            if event != "after_complete" and asks(thread.hooks, event):
+                cost.spend(QUESTIONS, firings(event, turns, attempts))
+        if raised_limits(thread.hooks):
+            why = f"{thread.name} asks a person to raise a limit, again and again until a number is given"
+            cost.spend(QUESTIONS, endless(self._reason(why)))
+        for hook, action in acting(thread.hooks):
+            tool = self.walk.world.hook_tool(action)
+            if tool is None or action.item_type in ("directive", "knowledge"):
+                continue
+            often = firings(hook.event, turns, attempts)
+            cost.spend(TOOL_CALLS, often)
+            cost.spend(f"{TOOLS_OF}{tool.effect}", often)
+            if tool.seconds is None:
+                reason = self._reason(f"nothing bounds how long the hook {hook.id} takes")
+                cost.spend(WORK, endless(reason))
+                cost.spend(SPAN, endless(reason))
+            else:
+                cost.spend(WORK, often.times(number(_milliseconds(tool.seconds))))
+                cost.spend(SPAN, often.times(number(_milliseconds(tool.seconds))))
+
+    def _documents(self, cost: Cost, fact: ThreadFact, calls: Amount, turns: Amount) -> None:
+        """Add the pipelines and playbooks that the thread may run, with inputs that its model chooses. No thread of the
+        tree may run others than the outermost one."""
+        if fact.documents is None or self.root.documents is None:
+            reason = self._reason("the documents that the thread may run are not known")
+            for kind in (*COUNTED, WORK, SPAN):
+                cost.spend(kind, endless(reason))
+            return
+        if not self.documents:
+            self.documents = {(plan.format, name): self._document(name, plan) for name, plan in self.root.documents}
+        keys = tuple((plan.format, name) for name, plan in fact.documents)
+        if keys not in self.any_of:
+            parts = [self.documents[key] for key in keys if key in self.documents]
+            self.any_of[keys] = either_cost(parts) if parts else Cost()
+        cost.add(self.any_of[keys].times(calls, 0, turns.times(number(_ROUNDS))))
+
+    def _document(self, name: str, plan: Plan) -> Cost:
+        """Walk over a document that threads may run, and return its cost."""
+        chosen = reply_value(None, self.longest_reply, self.output)
+        condition = Condition(self.place, "rye/execute", True, {}, self.output.narrowed(), span=self.place.span)
+        saved, part = self.scope.enter(condition, fan=self.place, often=self.often), Cost()
+        self.walk.call(name, dict.fromkeys(_input_names(plan), chosen), self.step, self.scope, part, plan, chosen)
+        self.scope.leave(saved)
+        part.spend(WORK, number(_milliseconds(self.root.load_seconds)))
+        part.spend(SPAN, number(_milliseconds(self.root.load_seconds)))
+        part.drop(ASKED)
+        return part
+
+    def _reason(self, why: str, remedy: str = "") -> Reason:
+        return Reason(f"step {self.place.way}: {why}", remedy, self.place.span, self.place.document)
+
+
+class _CountedOnly(Struct):
+    """Threads that cost nothing, to count them."""
+
+    costs: ThreadCosts
+
+    def of(self, fact: ThreadFact, thread: Thread) -> Cost:
+        return Cost()
+
+    def spawns(self, fact: ThreadFact, thread: Thread) -> Amount:
+        return self.costs.spawns(fact, thread)
+
+
+def _input_names(plan: Plan) -> list[str]:
+    if plan.declared is not None:
+        return [one.name for one in plan.declared]
+    return [one.name for one in plan.inputs]
+
+
+def _milliseconds(seconds: float) -> int:
+    return -int(-seconds * 1000 // 1)

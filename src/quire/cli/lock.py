@@ -1,0 +1,212 @@
+"""`quire lock`: write down what the documents of a workspace may do and cost, and show how that has changed."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from quire.cli.options import require_text
+from quire.cli.stdio import write_json, write_lines, write_text
+from quire.display.visible import visible
+from quire.errors import Unreadable
+from quire.wording import cut, pluralize
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from quire.analysis.lock.compare import Change
+    from quire.analysis.lock.file import Lock, LockedTool
+    from quire.errors import ToolChanged
+    from quire.library.lock_facts import LockableDocument, LockFacts
+    from quire.workspace.locate import Workspace
+
+_LONGEST_TOLD = 300
+_FORMATS = ("terminal", "markdown", "json")
+
+
+@click.command("lock")
+@click.argument("paths", nargs=-1, metavar="PATH…", callback=require_text)
+@click.option("--diff", "old", metavar="OLD", help="Compare the documents with a lock instead; writes nothing.")
+@click.option(
+    "--format", "form", type=click.Choice(_FORMATS), default="terminal", show_default=True, help="How to print --diff."
+)
+@click.option("--json", "as_json", is_flag=True, help="The same as --format json.")
+@click.option("--no-tools", is_flag=True, help="Start no MCP server: keep the tools as they are in the lock.")
+@click.pass_context
+def command(
+    context: click.Context, paths: tuple[str, ...], old: str | None, form: str, as_json: bool, no_tools: bool
+) -> None:
+    """Write quire.lock: for each document what it may touch, which models, servers and variables it asks for, and what
+    it can cost at most. Review it like code: a change in authority is a changed line.
+
+    A PATH is a document, its name, or a folder; without one, all documents of the workspace are locked. With PATHs
+    only their entries are written again. Comments, layout and titles do not count. MCP servers that documents use are
+    started to pin their tools, if you have agreed to the workspace; otherwise the pins stay as they are.
+
+    With --diff OLD the documents as they are now are compared with another lock, such as that of the base of a pull
+    request. What is wider is marked: + in the terminal, bold in Markdown.
+
+    WRITES quire.lock; with --diff it is FREE. Exit 0 when all is well, 1 when a document has errors: its entry stays as
+    it was, 2 when something could not be read or written.
+    """
+    from quire.library.collect import collect
+    from quire.library.lock_facts import LockFacts
+    from quire.library.lock_file import load_lock, lock_path
+    from quire.workspace.locate import find_workspace
+
+    if (form != "terminal" or as_json) and old is None:
+        raise click.UsageError("--format is for --diff", context)
+    workspace = find_workspace(Path.cwd())
+    found, problems = collect([_named(path) for path in paths] or (str(workspace.folder),))
+    problems += [f"{one.path} does not exist" for one in found if not one.path.exists()]
+    file = lock_path(workspace)
+    try:
+        reading = load_lock(file)
+    except Unreadable as error:
+        reading = None
+        _say(f"{error}; it is written anew" if old is None else str(error))
+    locked = reading.lock if reading else None
+    files = [one.path for one in found]
+    if old is not None:
+        status = _show(old, "json" if as_json else form, LockFacts.with_lock(workspace, locked), files, all=not paths)
+        context.exit(2 if problems else status)
+    if reading is not None and locked is None:
+        _say(f"{file.name} could not be read ({reading.diagnostics[0].message}); it is written anew")
+    status = _write(workspace, locked, files, partly=bool(paths), no_tools=no_tools)
+    for problem in problems:
+        _say(problem)
+    context.exit(2 if problems else status)
+
+
+def _named(path: str) -> str:
+    """Return the file of a document that the user named; any other argument as it is."""
+    if Path(path).exists():
+        return path
+    from quire.library.lookup import file_of
+
+    return file_of(path) or path
+
+
+def _write(workspace: Workspace, locked: Lock | None, files: Sequence[Path], *, partly: bool, no_tools: bool) -> int:
+    from msgspec.structs import replace
+
+    from quire.analysis.lock.compare import compare
+    from quire.analysis.lock.file import Lock, kept_entries
+    from quire.display.lock_diff import diff_lines, diff_summary
+    from quire.library.lock_facts import LockFacts, effect_classes
+    from quire.library.lock_file import lock_path, save_lock
+
+    before = locked or Lock()
+    facts = LockFacts(workspace, before.tools)
+    documents = list(facts.documents(files))
+    new = facts.lock(documents)
+    pins = _pins(workspace, before, new, no_tools=no_tools)
+    if effect_classes(pins) != effect_classes(before.tools):
+        new = LockFacts(workspace, pins).lock(documents)  # the classes of effects are facts too
+    new = replace(new, tools=pins)
+    broken = {one.key for one in documents if one.plan is None}
+    if partly or broken:
+        updated = _updated(before, documents) if partly else [*before.documents, *new.documents]
+        new = kept_entries(before, new, set(updated) - broken)
+    file = lock_path(workspace)
+    save_lock(file, new)
+    changes = compare(before, new) if locked is not None else ()
+    write_text(f"{file.name}\n")
+    for line in diff_lines(changes, new.assumed):
+        click.echo(line, err=True)
+    for key in sorted(broken):
+        kept = "its entry stays as it was" if key in new.documents else "it is not in the lock"
+        _say(f"{key} has errors, and {kept}: quire check {key}")
+    told = f"{len(new.documents)} {pluralize('document', len(new.documents))} locked"
+    click.echo(f"{told}; {diff_summary(changes)}" if locked is not None else told, err=True)
+    return 1 if broken else 0
+
+
+def _pins(workspace: Workspace, before: Lock, new: Lock, *, no_tools: bool) -> dict[str, LockedTool]:
+    """Return the pins of the tools that documents may call, and say which servers were not asked."""
+    from quire.library.tool_pins import needed_pins, python_pins
+    from quire.workspace.configuration import load_settings
+
+    settings = load_settings(workspace)
+    listed = python_pins(settings)
+    servers = sorted({name for one in new.documents.values() for name in one.servers})
+    if servers and not no_tools:
+        import asyncio
+
+        from quire.runs.server_pins import ask_servers
+
+        answers = asyncio.run(ask_servers(settings, servers))
+        listed |= answers.pins
+        for name, why in answers.not_asked.items():
+            _say(f"the server {name} was not asked, and its tools keep their pins: {why}")
+    elif servers:
+        _say(f"not asked, as --no-tools says: {', '.join(servers)}")
+    return needed_pins(new.documents.values(), listed, before.tools)
+
+
+def _updated(before: Lock, documents: Sequence[LockableDocument]) -> list[str]:
+    """Return the keys of the documents, and of those that the lock has of the same files."""
+    files = {one.key.partition("#")[0] for one in documents}
+    return [*(one.key for one in documents), *(key for key in before.documents if key.partition("#")[0] in files)]
+
+
+def _show(old: str, form: str, facts: LockFacts, files: Sequence[Path], *, all: bool) -> int:
+    from quire.analysis.lock.compare import compare
+    from quire.display.lock_diff import NOTHING, diff_data, diff_lines, diff_markdown, diff_summary
+    from quire.library.lock_file import load_old_lock, require_lock
+
+    before = require_lock(load_old_lock(Path(old)))
+    documents = list(facts.documents(files))
+    new = facts.lock(documents)
+    changes: tuple[Change, ...] = compare(before, new)
+    broken = {one.key for one in documents if one.plan is None}
+    wanted = {*(before.documents if all else ()), *_updated(before, documents), ""} - broken
+    changes = tuple(change for change in changes if change.document in wanted)
+    for key in sorted(broken):
+        _say(f"{key} has errors and cannot be compared: quire check {key}")
+    if form == "json":
+        write_json(diff_data(changes, new.assumed))
+    elif form == "markdown":
+        write_text(diff_markdown(changes, new.assumed))
+    else:
+        write_lines(diff_lines(changes, new.assumed))
+        sys.stdout.flush()
+        if changes or not broken:
+            click.echo(diff_summary(changes) if changes else NOTHING, err=True)
+    return 1 if broken else 0
+
+
+def _say(text: str) -> None:
+    click.echo(f"quire: {visible(text)}", err=True)
+
+
+def lock_changed_tools(changed: ToolChanged) -> bool:
+    """Show tools that are not those that were locked, as they are now, and ask whether they are locked so."""
+    import asyncio
+
+    from msgspec.structs import replace
+
+    from quire.cli.trust_prompt import yes_or_no
+    from quire.library.lock_file import load_lock, lock_path, save_lock
+    from quire.runs.server_pins import ask_servers
+    from quire.workspace.configuration import load_settings
+    from quire.workspace.locate import find_workspace
+
+    settings = load_settings(find_workspace(Path.cwd()))
+    reading = load_lock(lock_path(settings.workspace))
+    servers = {name.partition("/")[0] for name in changed.tools}
+    listed = asyncio.run(ask_servers(settings, sorted(servers)))
+    pins = {name: listed.pins[name] for name in changed.tools if name in listed.pins}
+    if reading is None or reading.lock is None or not pins:
+        return False
+    click.echo(visible(str(changed)), err=True)
+    for name, description in sorted(listed.descriptions.items()):
+        if name in pins:
+            click.echo(f"  {visible(name)} says now: {visible(cut(description, _LONGEST_TOLD))}", err=True)
+    if not asyncio.run(yes_or_no("Lock it as it is now, and go on? yes or no [no]: ")):
+        return False
+    save_lock(lock_path(settings.workspace), replace(reading.lock, tools={**reading.lock.tools, **pins}))
+    return True

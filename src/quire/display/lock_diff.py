@@ -1,0 +1,100 @@
+"""Show how two locks differ: lines for a terminal, a table for a pull request, and JSON for programs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from quire.analysis.assumptions import Assumptions, assumptions_of
+from quire.analysis.lock.wording import told
+from quire.display.text import one_line
+from quire.sizes import size_of
+from quire.wording import cut
+
+if TYPE_CHECKING:
+    from quire.analysis.lock.compare import Change
+    from quire.values import Value
+
+FORMATS = ("terminal", "markdown", "json")
+MOST_ROWS = 200
+LONGEST_CELL = 4_000
+NOTHING = "No document may do more, cost more or ask less than before."
+
+_SIGNS = {"wider": "+", "narrower": "-", "other": "~"}
+_ESCAPED = str.maketrans({letter: f"\\{letter}" for letter in "\\`*_[]|#~"} | {"<": "&lt;", ">": "&gt;", "&": "&amp;"})
+
+
+def diff_lines(changes: Sequence[Change], assumed: Mapping[str, str]) -> Iterator[str]:
+    """Yield the differences for people, document by document."""
+    sizes = _assumptions(assumed)
+    for document, several in _by_document(changes).items():
+        yield one_line(document or "tools and prices")
+        for change in several:
+            yield f"  {_SIGNS[change.direction]} {one_line(told(change, sizes))}"
+
+
+def diff_markdown(changes: Sequence[Change], assumed: Mapping[str, str]) -> str:
+    """Return the differences as a table of Markdown. Texts of documents cannot leave their cells."""
+    found = _by_document(changes)
+    if not found:
+        return f"{NOTHING}\n"
+    sizes = _assumptions(assumed)
+    rows = ["| document | change |", "| --- | --- |"]
+    for document, several in list(found.items())[:MOST_ROWS]:
+        cell = " · ".join(_marked(change, told(change, sizes, bars=False)) for change in several)
+        rows.append(f"| {_cell(document or 'tools and prices')} | {cut(cell, LONGEST_CELL)} |")
+    if len(found) > MOST_ROWS:
+        rows.append(f"| … | {len(found) - MOST_ROWS} more |")
+    return "\n".join(rows) + "\n"
+
+
+def diff_data(changes: Sequence[Change], assumed: Mapping[str, str]) -> dict[str, Value]:
+    """Return the differences for programs."""
+    listed: list[Value] = [
+        {
+            "document": change.document or None,
+            "kind": change.kind,
+            "direction": change.direction,
+            "code": change.code.id,
+            "name": change.name,
+            "old": change.old or None,
+            "new": change.new or None,
+            "example": change.example or None,
+            "decided": change.decided,
+            "steps": list(change.steps),
+        }
+        for change in changes
+    ]
+    wider = any(change.direction == "wider" for change in changes)
+    return {"wider": wider, "changes": listed, "assumed": dict(assumed)}
+
+
+def diff_summary(changes: Sequence[Change]) -> str:
+    """Return one line that counts the differences."""
+    wider = len(_by_document(change for change in changes if change.direction == "wider"))
+    found = len(_by_document(changes))
+    if not found:
+        return "nothing has changed"
+    return f"{found} changed, {wider or 'none'} wider"
+
+
+def _assumptions(assumed: Mapping[str, str]) -> Assumptions:
+    sizes = {name: size for name, text in assumed.items() if (size := size_of(text.replace(",", "")))}
+    return assumptions_of(sizes)
+
+
+def _by_document(changes: Iterable[Change]) -> dict[str, list[Change]]:
+    found: dict[str, list[Change]] = {}
+    for change in changes:
+        found.setdefault(change.document, []).append(change)
+    return found
+
+
+def _marked(change: Change, text: str) -> str:
+    if change.direction == "wider":
+        return f"**+ {_cell(text)}**"
+    return f"{'− ' if change.direction == 'narrower' else ''}{_cell(text)}"
+
+
+def _cell(text: str) -> str:
+    return one_line(text).translate(_ESCAPED)

@@ -1,0 +1,102 @@
+"""One line before a run: `at most 14 model calls, ≤ $0.09, 1 question; writes: reports/*`.
+
+The sizes of the inputs are known then, so formulas become numbers. A number that is not proven is never shown as one: a
+formula with a size that is not known stays a formula, and infinity stays infinity.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from quire.analysis.amount_words import written
+from quire.display.capability_names import capability_name
+from quire.display.text import one_line
+from quire.runs.run_proof import number_with
+from quire.wording import pluralize
+
+if TYPE_CHECKING:
+    from quire.analysis.quantities import Quantity
+    from quire.plan.envelope import CapabilityEnvelope, Need
+
+MOST_PLACES = 4
+_NAMES = {"model_calls": "model call", "questions": "question"}
+
+
+def preflight_line(
+    quantities: Sequence[Quantity], sizes: Mapping[str, int], envelope: CapabilityEnvelope | None = None
+) -> str:
+    """Return the line, without a capital letter and a full stop."""
+    found = {one.name: one for one in quantities}
+    parts = [_counted(found["model_calls"], sizes)]
+    if money := money_text(found.get("money"), sizes):
+        parts.append(money)
+    if not found["questions"].most.is_nothing:
+        parts.append(_counted(found["questions"], sizes))
+    places = list(written_places(envelope)) if envelope is not None else []
+    if places:
+        more = f" and {len(places) - MOST_PLACES:,} more" if len(places) > MOST_PLACES else ""
+        parts[-1] += f"; writes: {', '.join(places[:MOST_PLACES])}{more}"
+    if envelope is not None and envelope.unknown:
+        parts[-1] += f"; and what {', '.join(envelope.unknown[:MOST_PLACES])} does, which is not known here"
+    return one_line(", ".join(parts))
+
+
+def _counted(one: Quantity, sizes: Mapping[str, int]) -> str:
+    name, most = _NAMES[one.name], one.most.with_sizes(sizes)
+    limit = f", stopped at {one.ceiling.most:,}" if one.ceiling is not None else ""
+    if most.is_endless:
+        # A run that is stopped has failed, so a cap alone is not shown as a bound.
+        return f"any number of {name}s{limit}"
+    count = most.as_number
+    if count is None:
+        return f"at most {most} {name}s{limit}"
+    if not count:
+        return f"no {name}s"
+    words = f"{count:,} {pluralize(name, count)}"
+    if one.ceiling is not None and count > one.ceiling.most:
+        words += limit
+    return words if one.least == count else f"at most {words}"
+
+
+def money_text(one: Quantity | None, sizes: Mapping[str, int]) -> str:
+    """Return the most that a run costs: `≤ $0.09`; empty if no model is asked."""
+    if one is None:
+        return ""
+    if one.unpriced:
+        return "at a price that is not known"
+    most, sign = number_with(one, sizes), "≤" if one.sure else "~"
+    if most is not None:
+        return f"{sign} {written(most, one.unit)}{_estimate(one, sizes, most)}" if most else "free"
+    amount = one.most.with_sizes(sizes)
+    if amount.is_endless:
+        return "at a price without a bound"
+    return f"{sign} {amount.text(lambda count: written(count, one.unit))}"
+
+
+def _estimate(one: Quantity, sizes: Mapping[str, int], most: int) -> str:
+    """Return the estimate beside a bound that is far from it: no proof knows how long a reply is for its reader."""
+    about = one.about.with_sizes(sizes).as_number if one.about is not None else None
+    return f" (~ {written(about, one.unit)})" if about is not None and 2 * about < most else ""
+
+
+def written_places(envelope: CapabilityEnvelope) -> Iterable[str]:
+    """Return the places that a document may change, each once: paths, hosts and commands where they are known, else the
+    names of tools."""
+    found: dict[str, None] = {}
+    for need in envelope.needs:
+        if need.effect != "read":
+            found.update(dict.fromkeys(_places(need)))
+    return found
+
+
+def _places(need: Need) -> Iterable[str]:
+    name = capability_name(need.capability)
+    for detail in need.details or ("",):
+        kind, _, value = detail.partition("=")
+        if kind == "path" and value != "*":
+            yield value
+        elif value and value != "*":
+            yield f"{name} {value}"
+        else:
+            yield f"{name} (any {kind})" if kind else name

@@ -1,0 +1,221 @@
+"""Print the numbers of a proof: proven, assumed and seen side by side, with the premises as footnotes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from quire.analysis.amount_words import duration, short_number, written
+from quire.analysis.quantities import Quantity, contributions
+from quire.display.tables import paragraph, table
+from quire.display.text import one_line
+
+if TYPE_CHECKING:
+    from quire.analysis.amount_words import Unit
+    from quire.analysis.amounts import Amount, Reason
+    from quire.analysis.assumptions import Assumptions
+    from quire.analysis.flow_paths import Flow
+    from quire.analysis.gates import Gate
+    from quire.analysis.proof import Proof
+    from quire.values import Value
+
+NAMES = {
+    "model_calls": "model calls",
+    "tool_calls": "tool calls",
+    "questions": "questions",
+    "threads": "threads",
+    "input_tokens": "input tokens",
+    "output_tokens": "output tokens",
+    "money": "money",
+    "time": "time without people",
+}
+_SEEN = {"money": "cost", "time": "seconds"}
+
+
+NO_QUESTION = "no question before it"
+_VERDICTS = {
+    "ignored": "it is asked, and a no comes through",
+    "open": NO_QUESTION,
+    "never": "no run reaches it",
+}
+
+
+class Footnotes:
+    """Notes under a table, each with a number. Equal notes share it."""
+
+    def __init__(self) -> None:
+        self.notes: dict[str, int] = {}
+
+    def mark(self, *notes: str) -> str:
+        return "".join(f" [{self.notes.setdefault(note, len(self.notes) + 1)}]" for note in notes if note)
+
+    def lines(self) -> list[str]:
+        return [f"[{number}] {one_line(note)}" for note, number in self.notes.items()]
+
+
+def bound_lines(
+    found: Sequence[Quantity], assumed: Assumptions | None = None, seen: Seen | None = None
+) -> Iterator[str]:
+    """Yield the section `bounds`: a row for each number that is not certainly 0, with a column for what is assumed and
+    one for what earlier runs needed, if there are any."""
+    notes = Footnotes()
+    sizes = assumed.sizes(size for one in found for size in one.most.sizes) if assumed else {}
+    header = ["", "proven"]
+    if assumed and sizes:
+        used = assumed.used(size for one in found for size in one.most.sizes)
+        header.append(str(used))
+    if seen is not None and seen.runs:
+        header.append(f"seen in {seen.runs:,} {'run' if seen.runs == 1 else 'runs'} (95 of 100)")
+    rows = []
+    for one in found:
+        if one.name in ("threads",) and one.most.is_nothing:
+            continue
+        row = [NAMES.get(one.name, one.name), proven_text(one, notes)]
+        if sizes:
+            row.append(assumed_text(one, sizes))
+        if seen is not None and seen.runs:
+            row.append(seen.text(one.name))
+        rows.append(row)
+    lines = table(rows, header if len(header) > 2 else ())
+    yield from paragraph("bounds", [*lines, *notes.lines()])
+
+
+class Seen:
+    """The numbers of earlier runs, by the names of quantities."""
+
+    def __init__(self, runs: int, amounts: Mapping[str, float]) -> None:
+        self.runs = runs
+        self._amounts = amounts
+
+    def text(self, name: str) -> str:
+        found = self._amounts.get(_SEEN.get(name, name))
+        if found is None:
+            return ""
+        if name == "money":
+            return f"${found:.2f}" if found >= 0.01 or not found else f"${found:.4f}"
+        if name == "time":
+            return duration(round(found * 1000))
+        return short_number(round(found)) if name.endswith("tokens") else f"{round(found):,}"
+
+
+def proven_text(one: Quantity, notes: Footnotes) -> str:
+    """Return the proven bound of a number, with the marks of its footnotes."""
+    if one.unpriced:
+        return "unpriced" + notes.mark(*one.unpriced)
+    premises = notes.mark(*one.premises)
+    if one.most.is_endless:
+        why = notes.mark(*map(reason_text, one.most.reasons[:4]))
+        if one.ceiling is None:
+            return f"∞{why}"
+        sign = "≤" if one.sure else "~"
+        return f"{sign} {written(one.ceiling.most, one.unit)}{notes.mark(one.ceiling.why)}{premises}"
+    own = one.most.as_number
+    if one.unit == "count":
+        return _counted(one, own, notes) + premises
+    if own == 0 and one.name == "money":
+        return f"free{premises}"
+    sign = "≤" if one.sure else "~"
+    if one.ceiling is not None and (own is None or own > one.ceiling.most):
+        return f"{sign} {written(one.ceiling.most, one.unit)}{notes.mark(one.ceiling.why)}{premises}"
+    return f"{sign} {one.most.text(lambda count: written(count, one.unit))}{premises}"
+
+
+def _counted(one: Quantity, own: int | None, notes: Footnotes) -> str:
+    least = f"{one.least:,} to " if one.least != own else ""
+    stopped = f", stopped at {one.ceiling.most:,}{notes.mark(one.ceiling.why)}" if one.ceiling else ""
+    return f"{least}{one.most}{stopped}"
+
+
+def assumed_text(one: Quantity, sizes: Mapping[str, int]) -> str:
+    """Return the estimate of a number at assumed sizes."""
+    if one.unpriced:
+        return ""
+    amount = (one.about if one.about is not None else one.most).with_sizes(sizes)
+    if amount.is_endless:
+        return ""
+    most = amount.as_number
+    if most is None:
+        return "" if one.ceiling else f"~ {amount.text(lambda count: written(count, one.unit))}"
+    said = f"~ {written(most, one.unit)}"
+    if one.ceiling is None or most <= one.ceiling.most:
+        return said
+    limit = written(one.ceiling.most, one.unit)
+    return f"{said}, stopped at {limit}" if one.name == "model_calls" else f"≤ {limit}"
+
+
+def reason_text(reason: Reason) -> str:
+    return f"{reason.why}; bound it with {reason.remedy}" if reason.remedy else reason.why
+
+
+def gate_text(gate: Gate) -> str:
+    """Return the gate of an effect in words: `after a yes in step 2 (confirm)`."""
+    if gate.verdict != "gated":
+        return _VERDICTS[gate.verdict]
+    joint = " or " if gate.jointly else " and "
+    asked = joint.join(f"step {one.place.way} ({one.kind})" for one in gate.questions)
+    return f"after a yes in {asked}"
+
+
+def gate_lines(gates: Sequence[Gate]) -> Iterator[str]:
+    """Yield the section `gates`: each effect that changes something, and the question before it; nothing without
+    one."""
+    rows = [(f"step {one.key}", f"{one.effect.tool.effect}, {one.effect.tool.tier}", gate_text(one)) for one in gates]
+    if rows:
+        yield from paragraph("gates (what a person has to say yes to)", table(rows))
+
+
+def flow_lines(flows: Sequence[Flow]) -> Iterator[str]:
+    """Yield the section `flows`: the ways of text from outside; nothing without one."""
+    if flows:
+        yield from paragraph("flows (where text from outside goes)", [one_line(one.text) for one in flows])
+
+
+def why_lines(proof: Proof, one: Quantity) -> Iterator[str]:
+    """Yield the arithmetic of one number: the steps that make it up, its premises, and reasons for infinity."""
+    rows = [
+        (
+            f"step {part.way}",
+            part.what,
+            f"{part.each} × {part.often}" if str(part.often) != "1" else str(part.each),
+            "in an arm" if part.chosen else "",
+        )
+        for part in contributions(proof, one.name)
+    ]
+    notes = Footnotes()
+    total = proven_text(one, notes)
+    lines = table(rows) if rows else []
+    for name, amount in one.parts.items():
+        lines.append(one_line(f"{name}: {_plain(amount, one.unit)}"))
+    if any(part.chosen for part in contributions(proof, one.name)):
+        lines.append("of steps in several arms of one choice, only the dearest arm counts")
+    yield from paragraph(f"{NAMES.get(one.name, one.name)}: {total}", [*lines, *notes.lines()])
+
+
+def _plain(amount: Amount, unit: Unit) -> str:
+    return amount.text(lambda count: written(count, unit))
+
+
+def quantity_data(one: Quantity, sizes: Mapping[str, int] | None = None) -> dict[str, Value]:
+    """Return a number for programs. Infinity and unknown prices are null."""
+    scale = one.unit == "picodollars"
+    most = one.number
+    data: dict[str, Value] = {
+        "formula": None if one.most.is_endless or one.unpriced else str(one.most),
+        "most": None if most is None or one.unpriced else most / 10**12 if scale else most,
+        "least": one.least,
+        "unit": {"picodollars": "dollars"}.get(one.unit, one.unit),
+        "sizes": list(one.most.sizes),
+        "proven": one.sure and not one.unpriced and not (one.most.is_endless and one.ceiling is None),
+        "premises": list(one.premises),
+        "reasons": [reason_text(reason) for reason in one.most.reasons],
+    }
+    if one.ceiling is not None:
+        data["ceiling"] = {"most": one.ceiling.most / 10**12 if scale else one.ceiling.most, "why": one.ceiling.why}
+    if one.unpriced:
+        data["unpriced"] = list(one.unpriced)
+    if one.parts:
+        data["parts"] = {name: str(amount) for name, amount in one.parts.items()}
+    estimate = (one.about if one.about is not None else one.most).with_sizes(sizes or {}).as_number
+    if estimate is not None and (one.about is not None or sizes):
+        data["estimate"] = estimate / 10**12 if scale else estimate
+    return data

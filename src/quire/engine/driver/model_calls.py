@@ -1,0 +1,155 @@
+"""Make the model calls of one drive, within the limits of the run and of its threads.
+
+The most that a call may cost is set aside before it is made, in the budget of the run and in the purse of its thread,
+and given back when its real cost is recorded. Where that is more than nothing, the journal says so before the call: if
+the process dies, or the call is stopped, its cost is never known, and the amount that was set aside counts as spent.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from typing import TYPE_CHECKING
+
+from quire.engine.records import EffectRecord, Usage
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Iterable
+
+    from quire.engine.driver.budget import Budget
+    from quire.engine.driver.journal import Ledger
+    from quire.engine.driver.perform import Performer
+    from quire.engine.driver.walker import DriveLimits
+    from quire.engine.requests import ModelRequest
+    from quire.values import Value
+
+RESERVED = "reserved"
+"""In the value of an intent: the dollars that were set aside for the call."""
+COUNTED = "counted"
+"""In the value of an intent: true if those dollars are counted as spent."""
+
+
+class ModelCalls:
+    """The model calls of one drive. `finish` records the outcome of a call, and returns or raises it."""
+
+    def __init__(
+        self,
+        ledger: Ledger,
+        performer: Performer,
+        terms: DriveLimits,
+        finish: Callable[[EffectRecord], Awaitable[Value]],
+    ) -> None:
+        self._ledger = ledger
+        self._performer = performer
+        self._finish = finish
+        self._most = terms.max_model_calls
+        self._made = ledger.journal.model_calls()
+        self.budget = None if terms.budget is None else _budget(terms.budget, ledger)
+
+    async def make(self, request: ModelRequest) -> Value:
+        """Make a call, or refuse it. Raises `LimitReached` if the budget of the run has no room for it."""
+        money = request.bounds.money if request.bounds is not None else None
+        limited = self.budget is not None or money is not None
+        estimate = self._performer.estimate(request) if limited else None
+        async with self._reserved(estimate):
+            if (refused := self._refused(request, estimate)) is not None:
+                return await self._finish(refused)
+            held = estimate or 0.0
+            if money is not None:
+                money.hold(held)
+            try:
+                return await self._finish(await self._performed(request, held))
+            finally:
+                if money is not None:
+                    money.hold(-held)
+
+    async def _performed(self, request: ModelRequest, reserved: float) -> EffectRecord:
+        if not reserved:
+            return await self._performer.perform(request)
+        intent = self._performer.intent(request)
+        intent.value = {RESERVED: reserved}
+        await self._ledger.write(intent)
+        try:
+            record = await self._performer.perform(request)
+        except asyncio.CancelledError:
+            self._ledger.lose(counted(intent))
+            raise
+        if self._performer.may_have_paid(record):
+            record.usage = Usage(0, 0, reserved)
+        return record
+
+    @contextlib.asynccontextmanager
+    async def _reserved(self, estimate: float | None) -> AsyncIterator[None]:
+        if self.budget is None:
+            yield
+        else:
+            async with self.budget.reserved(estimate):
+                yield
+
+    def _refused(self, request: ModelRequest, estimate: float | None) -> EffectRecord | None:
+        """Return the refusal of a call that the run, or its thread, must not make.
+
+        It is an ordinary failure of its step, and recorded like one.
+        """
+        if (over := self._performer.out_of_bounds(request, estimate)) is not None:
+            return over
+        if self._most is not None and self._made >= self._most:
+            message = f"the run has made the {self._most} model calls that it may make (max_pipeline_spawns)"
+            return self._performer.refused(request, message)
+        self._made += 1
+        return None
+
+
+class CallTime:
+    """The time of one model call, which stands still while the call waits for a place among others."""
+
+    def __init__(self, seconds: float) -> None:
+        self.limit = asyncio.timeout(seconds)
+
+    @contextlib.contextmanager
+    def untimed(self) -> Iterator[None]:
+        loop, ends = asyncio.get_running_loop(), self.limit.when()
+        if ends is None or self.limit.expired():
+            yield
+            return
+        left = ends - loop.time()
+        self.limit.reschedule(None)
+        try:
+            yield
+        finally:
+            self.limit.reschedule(loop.time() + left)
+
+
+def counted(intent: EffectRecord) -> EffectRecord:
+    """Return the intent of a call whose cost will not be known: what was set aside for it is its cost."""
+    reserved = _reserved_for(intent)
+    return EffectRecord(
+        intent.path,
+        intent.kind,
+        "intent",
+        intent.request,
+        intent.at,
+        {RESERVED: reserved, COUNTED: True},
+        usage=Usage(0, 0, reserved),
+    )
+
+
+def lost_calls(records: Iterable[EffectRecord]) -> Iterator[EffectRecord]:
+    """Yield the calls, of models and of launches, that were under way when a process died and are not counted yet, as
+    they are counted now."""
+    for record in records:
+        if record.state == "intent" and record.usage is None and _reserved_for(record):
+            yield counted(record)
+
+
+def _reserved_for(intent: EffectRecord) -> float:
+    value = intent.value.get(RESERVED) if isinstance(intent.value, Mapping) else None
+    # A journal may come from a file that others wrote.
+    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) and 0 < value < 1e9 else 0.0
+
+
+def _budget(most: float, ledger: Ledger) -> Budget:
+    from quire.engine.driver.budget import Budget
+
+    return Budget(most, ledger)

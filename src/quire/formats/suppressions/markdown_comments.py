@@ -1,0 +1,172 @@
+"""Find comments that begin with `quire:` in playbooks and directives, and the part that each one covers.
+
+- Before the title of a playbook, and before the fence of a directive, a comment covers the file.
+- In `## INPUTS` and `## ARTIFACTS` of a playbook it covers the next line.
+- In the XML of a directive a comment behind a line covers that line, and one on a line of its own covers the next
+  element. Only places where the format skips comments count: `<permissions>`, for instance, is sent as it is.
+
+Everything else is text for a model. Code fences are skipped: they show examples.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+
+from quire.formats.suppressions.comments import Comment
+from quire.patterns import late_pattern
+from quire.source import Source, Span
+
+_OPENING = late_pattern(r"<!--[ \t]*+quire:")
+_TAG = late_pattern(r"<!--|<!\[CDATA\[|<\?|<(/?)([^\s/>]++)")
+_REST = late_pattern(r"""(?:[^>"']++|"[^"]*+"|'[^']*+')*>""")
+_ENDS = {"<!--": "-->", "<![CDATA[": "]]>", "<?": "?>"}
+_SKIPPING = ("", "directive", "metadata", "inputs", "outputs", "hooks", "context", "cost")
+"""The elements in which comments are skipped; the empty name is for the place before the root."""
+
+
+def in_playbook(source: Source) -> Iterator[Comment]:
+    """Yield the comments of a playbook that end a line outside of fences."""
+    from quire.formats.playbook.scan import SECTION, STEP, scan
+
+    result = scan(source.text)
+    heads = [line for line in result.lines if line.lastindex in (STEP, SECTION)]
+    starts = [line.start() for line in heads]
+    title = result.title.start() if result.title else 0
+    for span in _in_markdown(source, Span(0, len(source.text)), result.blocks):
+        at = bisect_right(starts, span.start) - 1
+        covers = None
+        if span.start < title and at < 0:
+            covers = Span(0, len(source.text))
+        elif at >= 0 and heads[at].lastindex == SECTION and _is_list(heads[at][SECTION]):
+            covers = _next_line(source, span)
+        yield _comment(source, span, covers if _is_alone(source, span) else None)
+
+
+def _is_list(section: str) -> bool:
+    """Tell whether only some lines of a section have a meaning."""
+    return " ".join(section.upper().split()) in ("INPUTS", "ARTIFACTS", "OUTPUT")
+
+
+def labelled_steps(source: Source) -> dict[str, tuple[Span, ...]]:
+    """Return where the steps of a playbook are, by label. A step extends to the next step or section, a sub-step to the
+    next marker as well."""
+    from quire.formats.playbook.scan import CONDITION, LABEL, MARKER, NUMBER, SECTION, STEP, SUBSTEP, scan
+
+    found: dict[str, list[Span]] = {}
+    step_end = substep_end = len(source.text)
+    for line in reversed(scan(source.text).lines):
+        kind, at = line.lastindex, line.start()
+        if kind == STEP:
+            found.setdefault(line[NUMBER] or "0", []).append(Span(at, step_end))
+        elif kind == SUBSTEP:
+            found.setdefault(line[LABEL], []).append(Span(at, substep_end))
+        if kind in (STEP, SECTION):
+            step_end = substep_end = at
+        elif kind in (SUBSTEP, MARKER, CONDITION):
+            substep_end = at
+    return {label: tuple(reversed(spans)) for label, spans in found.items()}
+
+
+def in_directive(source: Source) -> Iterator[Comment]:
+    """Yield the comments before the fence, in it, and those of the body, which are text."""
+    from quire.formats.markdown import Fence, find_fence
+    from quire.formats.playbook.scan import scan
+
+    fences = scan(source.text).blocks
+    fence = find_fence(source.text, "xml")
+    if not isinstance(fence, Fence):
+        return
+    for span in _in_markdown(source, Span(0, fence.whole.start), fences):
+        yield _comment(source, span, Span(0, len(source.text)) if _is_alone(source, span) else None)
+    yield from _in_xml(source, fence.content)
+    for span in _in_markdown(source, Span(fence.whole.end, len(source.text)), fences):
+        yield _comment(source, span, None)
+
+
+def _in_markdown(source: Source, part: Span, fences: Sequence[tuple[int, int]]) -> Iterator[Span]:
+    """Yield comments that end a line outside of fences. A second comment on a line is not looked for."""
+    text, starts, last = source.text, [start for start, _ in fences], 0
+    for match in _OPENING.finditer(text, part.start, part.end):
+        number = source.position(match.start()).line
+        if number == last:
+            continue
+        last = number
+        line = source.line_span(number)
+        end = text.find("-->", match.end(), line.end)
+        fence = bisect_right(starts, match.start()) - 1
+        in_fence = fence >= 0 and match.start() < fences[fence][1]
+        if end >= 0 and not in_fence and not text[end + 3 : line.end].strip():
+            yield Span(match.start(), end + 3)
+
+
+def _is_alone(source: Source, comment: Span) -> bool:
+    line = source.line_span(source.position(comment.start).line)
+    return not source.text[line.start : comment.start].strip() and not source.text[comment.end : line.end].strip()
+
+
+def _next_line(source: Source, comment: Span) -> Span:
+    """Return the next line that is neither blank nor a comment; an empty span at the end of the text."""
+    for number in range(source.position(comment.start).line + 1, len(source.starts()) + 1):
+        text = source.line(number).strip()
+        if text and not text.startswith("<!--"):
+            return _whole_line(source, number)
+    return Span(len(source.text), len(source.text))
+
+
+def _whole_line(source: Source, number: int) -> Span:
+    line = source.line_span(number)
+    return Span(line.start, line.end + 1)
+
+
+class _Open:
+    """An element whose end has not been found, with the comments that are about it."""
+
+    def __init__(self, name: str, start: int, about: list[Span]) -> None:
+        self.name = name
+        self.start = start
+        self.about = about
+        self.waiting: list[Span] = []
+        """Comments in it that are about its next child."""
+
+
+def _in_xml(source: Source, content: Span) -> Iterator[Comment]:
+    """Yield the comments of the XML, in the order in which the parts that they cover end."""
+    from quire.plan.vocabulary import OPAQUE
+
+    text, at = source.text, content.start
+    stack = [_Open("", content.start, [])]
+    while match := _TAG.search(text, at, content.end):
+        inner = stack[-1]
+        if closing := _ENDS.get(match[0]):
+            end = text.find(closing, match.end(), content.end)
+            at = content.end if end < 0 else end + len(closing)
+            if match[0] == "<!--" and _OPENING.match(text, match.start()) and end >= 0:
+                span = Span(match.start(), at)
+                if inner.name not in _SKIPPING:
+                    yield _comment(source, span, None)
+                elif _is_alone(source, span):
+                    inner.waiting.append(span)
+                else:
+                    yield _comment(source, span, _whole_line(source, source.position(span.start).line))
+            continue
+        rest = _REST.match(text, match.end(), content.end)
+        at = rest.end() if rest else content.end
+        name, is_closing, is_empty = match[2], bool(match[1]), text.endswith("/>", match.start(), at)
+        if not is_closing:
+            stack.append(_Open(name, match.start(), inner.waiting))
+            inner.waiting = []
+            if not is_empty and name in OPAQUE:
+                end = text.find(f"</{name}", at, content.end)
+                at = content.end if end < 0 else end
+        if (is_closing or is_empty) and len(stack) > 1:
+            done = stack.pop()
+            yield from (_comment(source, span, Span(done.start, at)) for span in done.about)
+            yield from (_comment(source, span, Span(span.end, span.end)) for span in done.waiting)
+    for left in stack:
+        yield from (_comment(source, span, Span(span.end, span.end)) for span in (*left.about, *left.waiting))
+
+
+def _comment(source: Source, span: Span, covers: Span | None) -> Comment:
+    text = source.text[span.start : span.end].removeprefix("<!--").removesuffix("-->").strip()
+    return Comment(text, span, covers, covers == Span(0, len(source.text)))

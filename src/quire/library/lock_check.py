@@ -1,0 +1,198 @@
+"""Compare documents with the lock of their workspace: the findings of `quire check --locked`.
+
+Nothing is started, and no price list is loaded: the tools and prices are those of the lock.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
+
+from quire import formats
+from quire.analysis.lock import codes
+from quire.analysis.lock.compare import compare_document, compare_prices, compare_tools
+from quire.analysis.lock.file import FILE_NAME, Lock
+from quire.analysis.lock.read import LockReading
+from quire.analysis.lock.wording import told
+from quire.diagnostics import Diagnostic
+from quire.errors import QuireError, Unreadable
+from quire.library.check import workspace_of
+from quire.library.lock_facts import LockFacts, pinned_capability
+from quire.library.lock_file import load_lock, lock_path, signature_problem
+from quire.library.tool_pins import known_pins
+from quire.source import NOWHERE, Source, Span
+from quire.trust.signature_line import claims_signature
+from quire.workspace.configuration import load_settings
+
+if TYPE_CHECKING:
+    from quire.analysis.lock.compare import Change
+    from quire.library.lock_facts import LockableDocument
+    from quire.plan.nodes import Plan
+    from quire.workspace.locate import Workspace
+
+_LOCK = "look at the change, then write the lock again: quire lock"
+_FIRST = "write it, and look at what it says: quire lock"
+
+_BEYOND = {"LK103": "not in the lock: ", "LK104": "higher than in the lock: "}
+
+
+class LockedFindings(Struct, frozen=True):
+    """The findings about one file: a document, or the lock itself."""
+
+    source: Source
+    diagnostics: tuple[Diagnostic, ...]
+
+
+def locked_findings(sources: Iterable[Source], *, all: bool) -> list[LockedFindings]:
+    """Return the findings about documents that differ from the locks of their workspaces. With `all` the documents are
+    all that there are, so entries of others are findings too."""
+    checks: dict[Path, _LockCheck] = {}
+    found: list[LockedFindings] = []
+    for source in sources:
+        if formats.format_of(source) not in ("playbook", "pipeline", "directive"):
+            continue
+        workspace = workspace_of(Path(source.name).parent)
+        if workspace.folder not in checks:
+            checks[workspace.folder] = _LockCheck(workspace)
+        found.append(LockedFindings(source, tuple(checks[workspace.folder].of(source))))
+    for check in checks.values():
+        if of_lock := check.of_lock(all=all):
+            found.append(of_lock)
+    return found
+
+
+def lock_issues(path: Path) -> list[str]:
+    """Return why a lock should not be signed, a line each: it cannot be read, or its documents differ from it."""
+    from quire.library.collect import collect
+    from quire.library.document import load
+
+    reading = load_lock(path)
+    if reading is None:
+        return [f"{path} does not exist: quire lock writes it"]
+    if reading.lock is None:
+        return [f"line {reading.source.position(one.span.start).line}: {one.message}" for one in reading.diagnostics]
+    sources = []
+    for found in collect([str(path.parent)])[0]:
+        try:
+            sources.append(load(found.path).source)
+        except QuireError:
+            continue
+    findings = locked_findings(sources, all=True)
+    return [f"{one.source.name}: {found.code.id} {found.message}" for one in findings for found in one.diagnostics]
+
+
+class _LockCheck:
+    """Compares the documents of one workspace with its lock."""
+
+    def __init__(self, workspace: Workspace) -> None:
+        self._workspace = workspace
+        self._path = lock_path(workspace)
+        self._reading = self._read()
+        self._lock = self._reading.lock if self._reading else None
+        self._facts = LockFacts.with_lock(workspace, self._lock)
+        self._seen: set[str] = set()
+
+    def _read(self) -> LockReading | None:
+        try:
+            return load_lock(self._path)
+        except Unreadable as error:
+            source = Source.of("", str(self._path))
+            return LockReading(source, None, (Diagnostic(codes.BAD_LOCK, str(error), NOWHERE, help=_LOCK),))
+
+    def of(self, source: Source) -> Iterator[Diagnostic]:
+        """Yield the findings about a document. A lock that cannot be read has a finding of its own."""
+        if self._reading is not None and self._lock is None:
+            return
+        for one in self._facts.documents([Path(source.name)]):
+            self._seen.add(one.key)
+            yield from self._differences(one)
+
+    def _differences(self, one: LockableDocument) -> Iterator[Diagnostic]:
+        locked = self._lock.documents.get(one.key) if self._lock else None
+        if one.plan is None:
+            return
+        if locked is None:
+            what = f"there is no {FILE_NAME}" if self._lock is None else f"{one.key} is not in {FILE_NAME}"
+            yield Diagnostic(codes.NO_LOCK, f"{what}: what it may do was never reviewed", NOWHERE, help=_FIRST)
+            return
+        facts = self._facts.facts(one)
+        known = [name for key in self._facts.tools if (name := pinned_capability(key))]
+        changes = compare_document(one.key, locked, facts, known)
+        wider = [change for change in changes if change.direction == "wider"]
+        for change in wider:
+            message = f"{_BEYOND.get(change.code.id, '')}{told(change)}"
+            yield Diagnostic(change.code, message, _place(one.plan, change), help=_LOCK)
+        if changes and not wider:
+            listed = "; ".join(told(change) for change in changes[:5])
+            yield Diagnostic(codes.STALE, f"the lock is not up to date: {listed}", NOWHERE, help="quire lock")
+
+    def _dearer(self, reading: LockReading) -> list[Diagnostic]:
+        """Return the models that cost more now. The price list is loaded only if it is not the one of the lock."""
+        lock = reading.lock
+        if lock is None or not lock.prices or not _is_other_list(lock.price_source):
+            return []
+        now = Lock(prices=self._facts.prices_now(lock.prices))
+        return [
+            Diagnostic(change.code, told(change), _line_of(reading.source, change.name), help=_LOCK)
+            for change in compare_prices(lock, now)
+            if change.direction == "wider"
+        ]
+
+    def _tampered(self, text: str) -> str:
+        """Return what is wrong with the signature of a lock. A key that is not known here says nothing about the lock,
+        because a build has no keys of its own."""
+        if not claims_signature(text, "yaml"):
+            return ""
+        from quire.trust.signatures import Verification
+
+        outcome, message = signature_problem(text, load_settings(self._workspace))
+        return "" if outcome is Verification.UNTRUSTED else message
+
+    def of_lock(self, *, all: bool) -> LockedFindings | None:
+        """Return the findings about the lock itself."""
+        reading = self._reading
+        if reading is None:
+            return None
+        if reading.lock is None:
+            return LockedFindings(reading.source, reading.diagnostics)
+        if message := self._tampered(reading.source.text):
+            return LockedFindings(reading.source, (Diagnostic(codes.TAMPERED, message, Span(0, 1)),))
+        found = [
+            Diagnostic(change.code, told(change), _line_of(reading.source, change.name), help=_LOCK)
+            for change in compare_tools(reading.lock, Lock(tools=known_pins(reading.lock.tools, self._workspace)))
+            if change.direction == "wider"
+        ]
+        found += self._dearer(reading)
+        gone = sorted(set(reading.lock.documents) - self._seen) if all else []
+        for key in gone:
+            message = f"the lock has an entry of {key}, which is not there any more"
+            found.append(Diagnostic(codes.STALE, message, _line_of(reading.source, key), help="quire lock"))
+        return LockedFindings(reading.source, tuple(found)) if found else None
+
+
+def _place(plan: Plan, change: Change) -> Span:
+    """Return the first step that needs something, if it is a step of the document itself."""
+    spans = {step.label: step.span for _, step in plan.steps()}
+    return next((spans[label] for label in change.steps if label in spans), NOWHERE)
+
+
+def _is_other_list(source: str) -> bool:
+    """Tell whether another version of the price list is installed than the one that a lock was made with."""
+    from importlib.metadata import PackageNotFoundError, version
+
+    try:
+        return "genai-prices" in source and f"genai-prices {version('genai-prices')}" not in source
+    except PackageNotFoundError:
+        return False
+
+
+def _line_of(source: Source, name: str) -> Span:
+    """Return the key of an entry in the text of a lock."""
+    for text in (f"\n  {name}:", f'\n  "{name}":', f"\n    {name}:"):
+        at = source.text.find(text)
+        if at >= 0:
+            return Span(at + 3, at + len(text) - 1)
+    return NOWHERE

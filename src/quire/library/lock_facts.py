@@ -1,0 +1,241 @@
+"""Collect the facts of documents that go into `quire.lock`, the same on every machine.
+
+Only the workspace counts: the settings, documents and trust of the user are left out, so two users write the same lock.
+A model that the workspace does not name is `default`, and a callee that is only in a user's space is unknown.
+"""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Iterable, Iterator, Mapping
+from decimal import Decimal
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
+
+from quire.analysis.lock.file import Lock, LockedCapability, LockedDocument, LockedTool
+from quire.analysis.lock.proof_facts import locked_bounds, locked_flows, locked_gates
+from quire.errors import QuireError
+from quire.library.document import load
+from quire.library.foresight import Foresight
+from quire.library.library import Library
+from quire.library.proof_world import WorkspaceWorld
+from quire.plan.digest import plan_digest
+from quire.source import Source, real_path
+from quire.trust.capabilities import Grants, capability, fixed_head, glob, mcp_tool, python_tool
+from quire.workspace.configuration import load_settings
+
+if TYPE_CHECKING:
+    from quire.diagnostics import Diagnostic
+    from quire.engine.premises import Premises
+    from quire.models.prices import ModelRate, Rate
+    from quire.plan.envelope import CapabilityEnvelope
+    from quire.plan.nodes import Plan
+    from quire.workspace.locate import Workspace
+    from quire.workspace.settings import Settings
+
+NO_USER = {"QUIRE_HOME": str(Path(__file__).parent / "no user")}
+"""The environment of a user without a space: a folder that is not there."""
+
+
+class LockableDocument(Struct, frozen=True):
+    """A document of the workspace under its key. `plan` is None if it has errors."""
+
+    key: str
+    source: Source
+    plan: Plan | None
+    errors: tuple[Diagnostic, ...] = ()
+
+
+class LockFacts:
+    """The facts of the documents of one workspace. Each file is read once."""
+
+    def __init__(
+        self,
+        workspace: Workspace,
+        tools: Mapping[str, LockedTool] | None = None,
+        prices: Mapping[str, str] | None = None,
+    ) -> None:
+        """`tools` are pinned tools with the classes of their effects; `prices` are those of a lock, which need no price
+        list."""
+        self._workspace = workspace
+        self._folder = real_path(workspace.folder)
+        self.tools = tools or {}
+        self._prices = prices
+        self._source = ""
+        self.rates: dict[str, Rate] = {}
+        """The prices that were used, by model."""
+
+    @classmethod
+    def with_lock(cls, workspace: Workspace, lock: Lock | None) -> LockFacts:
+        """Return facts with the tools and the prices of a lock: nothing is started, and no price list is loaded."""
+        found = lock or Lock()
+        facts = cls(workspace, found.tools, found.prices)
+        facts._source = found.price_source
+        return facts
+
+    @cached_property
+    def settings(self) -> Settings:
+        """The settings of the workspace alone."""
+        return load_settings(self._workspace, NO_USER)
+
+    def key_of(self, path: Path) -> str | None:
+        """Return the key of a file; None if it is outside of the workspace."""
+        whole = real_path(path.parent) / path.name
+        if not whole.is_relative_to(self._folder):
+            return None
+        # A name that is not UTF-8 has halves of letters in it, which no file of text can hold.
+        return whole.relative_to(self._folder).as_posix().encode("utf-8", "backslashreplace").decode()
+
+    def documents(self, paths: Iterable[Path]) -> Iterator[LockableDocument]:
+        """Yield the documents in some files; files that are not documents, or not in the workspace, are left out."""
+        for path in paths:
+            key = self.key_of(path)
+            if key is not None:
+                yield from self._in_file(key, path)
+
+    def facts(self, one: LockableDocument) -> LockedDocument | None:
+        """Return the facts of a document; None for one that cannot run."""
+        if one.plan is None:
+            return None
+        name, foresight = one.source.name, self._foresight
+        found = foresight.envelope(one.plan, name, self._classes)
+        proof = foresight.proof(one.plan, name)
+        servers = self._servers(found)
+        return LockedDocument(
+            plan=f"sha256:{plan_digest(one.plan)}",
+            may=tuple(_capabilities(found)),
+            unknown=tuple(sorted({*found.unknown, *proof.unknown})),
+            models=tuple(sorted({fact.model or "default" for fact in proof.model_calls})),
+            servers=tuple(servers),
+            variables=tuple(sorted({name for one in servers for name in self.settings.servers[one].variables()})),
+            most=locked_bounds(proof, self._premises, self._rate),
+            gates=locked_gates(proof),
+            flows=locked_flows(proof),
+            allows=tuple(_allows(one.source)),
+        )
+
+    def lock(self, documents: Iterable[LockableDocument]) -> Lock:
+        """Return the lock of some documents."""
+        found = {one.key: facts for one in documents if (facts := self.facts(one)) is not None}
+        assumed = {name: str(size) for name, size in self.settings.assume.items()}
+        if self._prices is not None:
+            return Lock(found, dict(self.tools), dict(self._prices), self._source, assumed)
+        prices, source = self._used_prices()
+        return Lock(found, dict(self.tools), prices, source, assumed)
+
+    def prices_now(self, models: Iterable[str]) -> dict[str, str]:
+        """Return the prices of models by the price list that is installed, which is loaded for that."""
+        fresh = LockFacts(self._workspace)
+        for model in models:
+            fresh._rate(model)
+        return fresh._used_prices()[0]
+
+    def _used_prices(self) -> tuple[dict[str, str], str]:
+        """Return the prices that were used, and where they come from."""
+        from quire.models.prices import ModelRate
+
+        known = [rate for rate in self.rates.values() if isinstance(rate, ModelRate)]
+        sources = sorted({rate.source for rate in known if rate.source})
+        return {rate.spec: _rate_line(rate) for rate in known}, ", ".join(sources)
+
+    def _in_file(self, key: str, path: Path) -> Iterator[LockableDocument]:
+        registered = self._registered.get(real_path(path), [])
+        if len(registered) > 1:
+            yield from (LockableDocument(f"{key}#{name}", source, plan) for name, source, plan in registered)
+            return
+        try:
+            document = load(path)
+        except QuireError:
+            return
+        plan = registered[0][2] if registered and registered[0][1].text == document.source.text else document.plan
+        yield LockableDocument(key, document.source, plan, document.errors)
+
+    @cached_property
+    def _registered(self) -> dict[Path, list[tuple[str, Source, Plan]]]:
+        """The registered pipelines by their files."""
+        found: dict[Path, list[tuple[str, Source, Plan]]] = {}
+        for one in Library(self.settings).registry().pipelines.values():
+            found.setdefault(real_path(Path(one.source.name)), []).append((one.declared, one.source, one.plan))
+        return found
+
+    @cached_property
+    def _foresight(self) -> Foresight:
+        return Foresight(self.settings)
+
+    @cached_property
+    def _premises(self) -> Premises:
+        return WorkspaceWorld(self._foresight, self.settings).premises
+
+    @cached_property
+    def _classes(self) -> dict[str, str]:
+        return effect_classes(self.tools)
+
+    def _servers(self, envelope: CapabilityEnvelope) -> list[str]:
+        """Return the servers that a document may use. One that a pattern may mean counts."""
+        needed = list(Grants.of(envelope.capabilities).patterns)
+        return [name for name in sorted(self.settings.servers) if any(_meets(one, name) for one in needed)]
+
+    def _rate(self, model: str) -> Rate:
+        from quire.models.prices import ModelRate, Unpriced, rate_of
+
+        if model not in self.rates:
+            written = (self._prices or {}).get(model)
+            if not model:
+                self.rates[model] = Unpriced(model, "the workspace does not say which model it is")
+            elif written is not None:
+                read, said, *window = written.split()
+                context = int(window[0]) if window else None
+                self.rates[model] = ModelRate(model, Decimal(read), Decimal(said), context=context)
+            elif self._prices is not None:
+                self.rates[model] = Unpriced(model, "the lock has no price of it")
+            else:
+                self.rates[model] = rate_of(model, self.settings.models, datetime.date.today(), {})
+        return self.rates[model]
+
+
+def effect_classes(pins: Mapping[str, LockedTool]) -> dict[str, str]:
+    """Return the classes of effects that pins know, by capability. Those of built-in tools are known anyway."""
+    known = ((pinned_capability(key), pin.effect) for key, pin in pins.items() if pin.effect != "unknown")
+    return {name: effect for name, effect in known if name}
+
+
+def pinned_capability(key: str) -> str:
+    """Return the capability of a pinned tool, `SERVER/TOOL`; empty for a built-in one."""
+    server, _, tool = key.partition("/")
+    if server == "quire":
+        return ""
+    return capability("execute", "tool", python_tool(tool) if server == "python" else mcp_tool(server, tool))
+
+
+def _capabilities(envelope: CapabilityEnvelope) -> Iterator[LockedCapability]:
+    for need in envelope.needs:
+        for pattern in Grants.of([need.capability]).patterns:
+            yield LockedCapability(pattern, need.tier, need.effect, need.details, need.steps)
+
+
+def _meets(pattern: str, server: str) -> bool:
+    """Tell whether a pattern may match a tool or a prompt of a server."""
+    for kind in ("execute.tool", "fetch.prompt"):
+        head, fixed = f"rye.{kind}.{mcp_tool(server, '').replace('/', '.')}", fixed_head(pattern)
+        if fixed.startswith(head) or (fixed != pattern and head.startswith(fixed)) or glob(pattern, head):
+            return True
+    return False
+
+
+def _rate_line(rate: ModelRate) -> str:
+    """Return the dearest price per million tokens, read and written, and the window."""
+    read, said = (f"{price.normalize():f}" for price in rate.at())
+    return f"{read} {said} {rate.context}" if rate.context is not None else f"{read} {said}"
+
+
+def _allows(source: Source) -> Iterator[str]:
+    if "quire:" not in source.text:
+        return
+    from quire.formats.suppressions.allows import allows_of
+
+    for one in allows_of(source):
+        where = f" at step {one.step}" if one.step else ""
+        yield f"{one.code}{where}: {one.reason}"

@@ -1,0 +1,214 @@
+"""The workspace as the analysis needs it: tools with their classes and labels, agents with their limits, callees.
+
+Only settings and documents are read. Whether a server is trusted, and which servers hold private data, the user alone
+decides, in the user's own file: a clone cannot call its own server trustworthy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from quire.analysis.world import AgentFact, Kind, ThreadFact, ToolFact
+from quire.engine.premises import (
+    DIALECT_TURNS,
+    MAX_RESULT_BYTES,
+    MAX_TURNS,
+    Premises,
+    ToolKind,
+    longest_call,
+    longest_reply,
+)
+from quire.library.tool_labels import ToolLabels
+from quire.models.choose import NO_SETTINGS
+from quire.plan.uses import OWN_TOOLS
+from quire.plan.vocabulary import ITEM_TYPES
+from quire.trust.capabilities import glob
+from quire.workspace.settings import AgentSettings
+
+if TYPE_CHECKING:
+    from quire.library.foresight import Foresight
+    from quire.library.thread_facts import ThreadFacts
+    from quire.plan.nodes import Plan, StepModel
+    from quire.plan.pipeline_work import Agent
+    from quire.plan.thread import HookAction, Thread
+    from quire.workspace.settings import Settings
+
+_SHELL = "rye.execute.tool.rye.bash"
+_HTTP = ("rye.execute.tool.rye.web.", "rye.execute.tool.rye.http.")
+_MCP, _PYTHON = "rye.execute.tool.mcp.", "rye.execute.tool.python."
+_ITEMS = ("rye.fetch.", "rye.sign.", *(f"rye.execute.{one}" for one in ITEM_TYPES if one != "tool"))
+_SECONDS: Mapping[Kind, ToolKind] = {
+    "built-in": "files",
+    "shell": "shell",
+    "http": "http",
+    "mcp": "mcp",
+    "python": "python",
+    "item": "items",
+    "own": "items",
+}
+
+
+class WorkspaceWorld:
+    """The `World` of a workspace. Without settings nothing but the built-in tools is known."""
+
+    def __init__(self, foresight: Foresight, settings: Settings | None, model: str = "") -> None:
+        """`model` is the run's own, where it is known."""
+        self._foresight = foresight
+        self._settings = settings
+        self._named = model
+        self.model = model or (settings.models.default if settings else "") or ""
+        self._profiles = {"default": AgentSettings(), **(settings.agents if settings else {})}
+        self._facts: dict[tuple[str, str], tuple[ToolFact, ...]] = {}
+        self._agents: dict[object, AgentFact] = {}
+
+    @cached_property
+    def premises(self) -> Premises:
+        if self._settings is None:
+            return Premises()
+        settings = self._settings
+        return Premises(
+            reply_tokens=settings.runs.reply_tokens,
+            timeout=settings.models.longest_timeout,
+            spawns=settings.spawn.max_pipeline_spawns or None,
+        )
+
+    @property
+    def context_budget(self) -> int | None:
+        return self._settings.runs.context_budget if self._settings else None
+
+    @cached_property
+    def labels(self) -> ToolLabels:
+        return ToolLabels(self._settings)
+
+    def trusts(self, server: str) -> bool:
+        return self.labels.trusts(server)
+
+    def reads_private(self, patterns: tuple[str, ...]) -> bool:
+        return self.labels.reads_private(patterns)
+
+    def document(self, name: str) -> Plan | None:
+        return self._foresight.called.get(name)
+
+    def tools(self, connection: str, name: str) -> tuple[ToolFact, ...]:
+        key = (connection, name)
+        if key not in self._facts:
+            self._facts[key] = tuple(self.tool_fact(one, name) for one in self._foresight.words.tool(connection, name))
+        return self._facts[key]
+
+    def tool_fact(self, capability: str, name: str = "") -> ToolFact:
+        """Return what is known of the tool, or of all tools, that a capability stands for."""
+        words = self._foresight.words
+        kind, effect = _kind(capability), words.effect(capability)
+        label = self.labels.of(capability)
+        return ToolFact(
+            name or capability,
+            capability,
+            effect if effect in ("read", "idempotent", "write") else "write",  # type: ignore[arg-type]
+            words.tier(capability) or "elevated",
+            kind,
+            label.integrity,
+            label.privacy,
+            label.sends_out,
+            self.premises.tool_seconds.of(_SECONDS[kind]),
+            MAX_RESULT_BYTES,
+            effect != "unknown",
+        )
+
+    def agent(self, work: Agent) -> AgentFact:
+        key = (work.identity, work.tools, work.settings)
+        if key not in self._agents:
+            self._agents[key] = self._agent(work)
+        return self._agents[key]
+
+    def _agent(self, work: Agent) -> AgentFact:
+        profile = self._profiles.get(work.identity or "default", AgentSettings())
+        said = work.settings
+        names = self._foresight.tools_of(work)
+        turns = profile.turns or MAX_TURNS
+        if said is not None:
+            turns = min(said.turns or profile.turns or DIALECT_TURNS, profile.turns or said.turns or DIALECT_TURNS)
+        return self._called(
+            profile,
+            (said.model if said else "") or profile.model or "",
+            names,
+            turns,
+            _least(said.max_tokens if said else None, profile.call.max_tokens),
+        )
+
+    def thinker(self, cast: StepModel | None) -> AgentFact:
+        if cast is None:
+            return self._plain
+        profile = self._profiles.get(cast.profile, AgentSettings())
+        agent = self._profiles.get(cast.agent, AgentSettings())
+        names = tuple(name for name in cast.tools if name not in OWN_TOOLS)
+        return self._called(profile, cast.model, names, agent.turns or MAX_TURNS, profile.call.max_tokens, reads=True)
+
+    @cached_property
+    def _plain(self) -> AgentFact:
+        return self._called(AgentSettings(), "", (), MAX_TURNS, None)
+
+    def _called(
+        self,
+        profile: AgentSettings,
+        model: str,
+        names: tuple[str, ...],
+        turns: int,
+        tokens: int | None,
+        *,
+        reads: bool = False,
+    ) -> AgentFact:
+        found = [tool for name in names if name not in OWN_TOOLS for tool in self.tools("", name)]
+        if reads:
+            found = [tool for tool in found if tool.effect == "read" or not tool.certain]
+        tier = self._settings.models.settings_of(model or self.model) if self._settings else NO_SETTINGS
+        reasoning = profile.call.reasoning or tier.reasoning
+        return AgentFact(
+            self._spec(model),
+            tuple(found),
+            any(name in OWN_TOOLS or "*" in name for name in names) and not reads,
+            turns,
+            longest_reply(self.premises.reply_tokens, _least(tokens, tier.max_tokens), reasoning),
+            longest_call(profile.call.timeout or self.premises.timeout),
+            len(profile.system.encode()),
+        )
+
+    def _spec(self, model: str) -> str:
+        wanted = model or self.model
+        return self._settings.models.tiers.get(wanted, wanted) if self._settings else wanted
+
+    def thread(self, thread: Thread) -> ThreadFact:
+        return self._threads.of(thread)
+
+    @cached_property
+    def _threads(self) -> ThreadFacts:
+        from quire.library.thread_facts import ThreadFacts
+
+        return ThreadFacts(self._foresight, self._settings, self.premises, self.tool_fact, self._of_a_thread)
+
+    def _of_a_thread(self, model: str) -> str:
+        """Return the model of a thread. A model that the run is started with counts for all of its threads."""
+        return self._spec(self._named or model)
+
+    def hook_tool(self, action: HookAction) -> ToolFact | None:
+        needed = self._foresight.words.action(action)
+        return self.tool_fact(needed, action.item_id) if needed else None
+
+
+def _kind(capability: str) -> Kind:
+    if capability == _SHELL or glob(capability, _SHELL):
+        return "shell"
+    if capability.startswith(_HTTP):
+        return "http"
+    if capability.startswith(_MCP):
+        return "mcp"
+    if capability.startswith(_PYTHON):
+        return "python"
+    if capability.startswith(_ITEMS):
+        return "item"
+    return "built-in" if capability.startswith("rye.execute.tool.rye.") or capability.count(".") < 4 else "mcp"
+
+
+def _least(*limits: int | None) -> int | None:
+    return min((one for one in limits if one is not None), default=None)

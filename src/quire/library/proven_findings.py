@@ -1,0 +1,59 @@
+"""Find what the rules of the analysis say about documents, in the workspace around each of them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from quire import formats
+from quire.analysis.rules import findings
+from quire.analysis.rules.rule_context import RuleContext
+from quire.errors import QuireError
+from quire.library.document import read
+from quire.library.foresight import Foresight
+from quire.library.proof_world import WorkspaceWorld
+
+if TYPE_CHECKING:
+    from quire.diagnostics import Diagnostic
+    from quire.plan.nodes import Plan
+    from quire.source import Source
+    from quire.workspace.settings import Settings
+
+
+class ProvenFindings:
+    """The findings of all rules about documents of one workspace."""
+
+    def __init__(self, settings: Settings | None, *, strict: bool = False) -> None:
+        self._settings = settings
+        self._strict = strict
+        self._foresight = Foresight(settings)
+
+    def of(self, source: Source) -> tuple[Diagnostic, ...]:
+        """Return the findings about a document; none about one that cannot be read."""
+        found: dict[Diagnostic, None] = {}
+        for plan in self._plans(source):
+            proof = self._foresight.proof(plan, source.name)
+            found |= dict.fromkeys(findings(proof, self._context(source)))
+        return tuple(found)
+
+    def _context(self, source: Source) -> RuleContext:
+        settings = self._settings
+        premises = WorkspaceWorld(self._foresight, settings).premises
+        granted = settings.granted if settings else ()
+        agents = frozenset({"default", *settings.agents}) if settings else None
+        return RuleContext(
+            source, self._foresight.source_of, premises, strict=self._strict, granted=granted, agents=agents
+        )
+
+    def _plans(self, source: Source) -> list[Plan]:
+        """Return the plans of a document: several for a file with several pipelines, none for one that cannot be
+        read."""
+        format = formats.format_of(source)
+        if format not in ("playbook", "directive", "pipeline"):
+            return []
+        if format == "pipeline" and (registered := self._foresight.registered(source)):
+            return registered
+        try:
+            plan = read(source).plan
+        except QuireError:
+            return []
+        return [plan] if plan is not None else []

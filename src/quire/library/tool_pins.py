@@ -1,0 +1,111 @@
+"""Pin tools by what they tell of themselves: name, description, schemas, and the class of their effect.
+
+A server may give a tool another meaning under the same name. The description counts too, because it is what a model
+reads, and the place where a changed server would hide instructions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, cast
+
+from quire.analysis.lock.file import NOT_ASKED, LockedDocument, LockedTool
+from quire.errors import QuireError
+from quire.tools.builtin import SPECS
+from quire.trust.capabilities import capability, escape, glob
+from quire.values import InvalidValue, fingerprint
+from quire.workspace.configuration import load_settings
+from quire.workspace.mcp_config import BUILT_IN, PYTHON
+
+if TYPE_CHECKING:
+    from quire.tools.registry import ToolSpec
+    from quire.values import Value
+    from quire.workspace.locate import Workspace
+    from quire.workspace.settings import Settings
+
+_MCP = "rye.execute.tool.mcp."
+_PYTHON = "rye.execute.tool.python."
+
+
+def pin_of(spec: ToolSpec) -> LockedTool:
+    """Return the pin of a tool."""
+    told: dict[str, Value] = {
+        "name": spec.name,
+        "description": spec.description,
+        "schema": spec.schema,
+        "output": cast("Value", spec.output),
+        "effect": spec.effect,
+    }
+    try:
+        return LockedTool(f"sha256:{fingerprint(told)}", spec.effect)
+    except InvalidValue:
+        return LockedTool("sha256:unusable", spec.effect)
+
+
+def known_pins(locked: Mapping[str, LockedTool], workspace: Workspace) -> dict[str, LockedTool]:
+    """Return the pins of those locked tools that are known without starting a server: built-in ones, and Python tools
+    if the user has agreed to the workspace."""
+    found = {name: pin for name in locked if (pin := _built_in(name))}
+    if any(name.startswith(f"{PYTHON}/") for name in locked):
+        now = python_pins(load_settings(workspace))
+        found |= {name: pin for name, pin in now.items() if name in locked}
+    return found
+
+
+def python_pins(settings: Settings) -> dict[str, LockedTool]:
+    """Return the pins of the Python tools of a workspace; none if the user has not agreed to it, or a module cannot be
+    loaded."""
+    if not settings.tools.modules:
+        return {}
+    from quire.tools.python import workspace_tools
+
+    try:
+        return {f"{PYTHON}/{name}": pin_of(spec) for name, spec in workspace_tools(settings).items()}
+    except QuireError:
+        return {}
+
+
+def server_pins(server: str, specs: Iterable[ToolSpec]) -> dict[str, LockedTool]:
+    """Return the pins of the tools that a server lists."""
+    return {f"{server}/{spec.name}": pin_of(spec) for spec in specs}
+
+
+def needed_pins(
+    documents: Iterable[LockedDocument], listed: Mapping[str, LockedTool], before: Mapping[str, LockedTool]
+) -> dict[str, LockedTool]:
+    """Return the pins of all tools that documents may call. `listed` are those of the servers and modules that were
+    asked; a tool of another one keeps its pin of `before`, or has none."""
+    needs = {need.capability for one in documents for need in one.may}
+    found = {f"{BUILT_IN}/{name}": pin_of(SPECS[name]) for name in SPECS if _is_needed(SPECS[name].id, needs)}
+    for key, pin in {**before, **listed}.items():
+        server, _, tool = key.partition("/")
+        if server != BUILT_IN and _is_needed(_id(server, tool), needs):
+            found[key] = pin
+    for need in needs:
+        if (named := _named(need)) and named not in found:
+            found[named] = LockedTool(NOT_ASKED)
+    return found
+
+
+def _built_in(name: str) -> LockedTool | None:
+    place, _, tool = name.partition("/")
+    return pin_of(SPECS[tool]) if place == BUILT_IN and tool in SPECS else None
+
+
+def _id(server: str, tool: str) -> str:
+    return f"python/{escape(tool)}" if server == PYTHON else f"mcp/{escape(server)}/{escape(tool)}"
+
+
+def _is_needed(identity: str, needs: Iterable[str]) -> bool:
+    needed = capability("execute", "tool", identity)
+    return any(one == needed or ("*" in one and glob(one, needed)) for one in needs)
+
+
+def _named(need: str) -> str:
+    """Return the key of the one tool that a capability names; empty for a pattern, and for names that were escaped."""
+    if "*" in need or "%" in need or "?" in need or "[" in need:
+        return ""
+    if need.startswith(_PYTHON):
+        return f"{PYTHON}/{need.removeprefix(_PYTHON)}"
+    server, dot, tool = need.removeprefix(_MCP).partition(".")
+    return f"{server}/{tool}" if need.startswith(_MCP) and dot else ""

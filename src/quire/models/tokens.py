@@ -1,0 +1,73 @@
+"""Tokens of texts before a model has counted them: a number that is not exceeded, and one that is about right.
+
+The engine does not see tokenizers, so both numbers rest on premises. `tokens_at_most` takes a token for at least one
+byte of UTF-8, as tokenizers do that fall back to bytes, and adds the frame that services put around messages and tools.
+A tokenizer that rewrites a text before it cuts it (NFKC turns one rare ligature into 18 letters) can exceed it.
+`tokens_about` takes three characters for a token: prose has fewer tokens than that; digits, code and texts in Chinese
+may have more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from quire.models.choose import CHARACTERS_A_TOKEN
+from quire.values import Value, encode
+
+if TYPE_CHECKING:
+    from quire.engine.ports import ModelCall
+
+BYTES_A_CHARACTER = 4
+"""The longest character in UTF-8."""
+TOKENS_A_MESSAGE = 16
+"""Marks of role, beginning and end that a service puts around a message."""
+TOKENS_A_TOOL = 64
+"""Marks around the name, the description and the schema of a tool."""
+TOKENS_A_CALL = 1024
+"""The text that a service adds to a call by itself, such as its instructions for tools; up to about 800 are known."""
+JSON_GROWTH = 3
+"""Services write schemas and arguments anew, with spaces and `\\u00e9` for letters."""
+
+
+def tokens_at_most(characters: int, messages: int = 1, tools: int = 0) -> int:
+    """Return the most tokens that a call reads whose texts, names and schemas have this many characters in all."""
+    return BYTES_A_CHARACTER * characters + _frame(messages, tools)
+
+
+def text_tokens_at_most(text: str) -> int:
+    """Return the most tokens of a text that is known: its bytes, without the frame of a call."""
+    # Half of a pair that is stored alone is sent as a replacement character, which has three bytes as well.
+    return len(text.encode("utf-8", "surrogatepass"))
+
+
+def tokens_about(characters: int) -> int:
+    """Return an estimate of the tokens of a text with this many characters."""
+    return characters // CHARACTERS_A_TOKEN + 1
+
+
+def call_tokens_at_most(call: ModelCall) -> int:
+    """Return the most tokens that a call reads."""
+    texts = [call.system, *(message.content for message in call.messages)]
+    texts += [tool.name + tool.description for tool in call.tools]
+    uses = [use for message in call.messages for use in message.uses]
+    texts += [use.name + use.id * 2 for use in uses]  # the result names the call as well
+    values = [tool.schema for tool in call.tools] + [use.arguments for use in uses]
+    values += [value for value in (call.schema, call.closing) if value is not None]
+    read = sum(map(text_tokens_at_most, texts)) + sum(map(_value_tokens, values))
+    return read + _frame(len(call.messages) + len(uses) + 1, len(call.tools))
+
+
+def call_tokens_about(call: ModelCall) -> int:
+    """Estimate the tokens that a call reads; the service counts them later."""
+    said = len(call.system) + sum(len(message.content) for message in call.messages)
+    offered = sum(len(tool.name) + len(tool.description) + len(str(tool.schema)) for tool in call.tools)
+    return tokens_about(said + offered)
+
+
+def _frame(messages: int, tools: int) -> int:
+    return TOKENS_A_MESSAGE * messages + TOKENS_A_TOOL * tools + TOKENS_A_CALL
+
+
+def _value_tokens(value: Mapping[str, Value]) -> int:
+    return JSON_GROWTH * text_tokens_at_most(encode(value))

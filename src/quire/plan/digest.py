@@ -1,0 +1,139 @@
+"""The digest of a Plan: equal for two documents exactly if they run the same way.
+
+Positions in the text, comments, layout and texts that only people read do not count. The title of a playbook step
+counts if a later step shows it to a model, above the result of the step. A field that has its default value is left
+out, so that a field that is added to a node later does not change the digests of all documents.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from enum import Enum
+from json.encoder import encode_basestring
+from typing import Any, TypeAlias, cast
+
+from msgspec import NODEFAULT, Struct
+
+from quire.expr import Compiled
+from quire.plan.nodes import Plan, Step, Think, remembered
+from quire.source import Span
+
+_Field: TypeAlias = "tuple[str, object]"
+"""The name of a field and its default."""
+
+_VERSION = "quire plan 1"
+_UNREAD = {
+    "Plan": ("title", "description", "format"),
+    "Step": ("title", "span"),
+    "Input": ("description",),
+    "Thread": ("version", "author"),
+    "Hook": ("span", "origin"),
+    "Formula": ("text", "span"),
+    "Expression": ("text",),
+    "Path": ("places", "span"),
+}
+"""Fields that no model and no rule of a run reads, by class. Fields named `span` are left out of every class."""
+
+
+@remembered
+def plan_digest(plan: Plan) -> str:
+    """Return the SHA-256 of everything in a plan that counts, in hex."""
+    encoder = _Encoder(frozenset(map(id, _shown_titles(plan))))
+    pieces = [_VERSION, plan.format, plan.title if plan.format == "pipeline" else ""]
+    encoder.add(plan)
+    return hashlib.sha256("\n".join([*pieces, *encoder.pieces]).encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def _shown_titles(plan: Plan) -> Iterator[Step]:
+    """Yield the steps of a playbook whose titles a later model call may read."""
+    if plan.format != "playbook":
+        return
+    steps = [step for _, step in plan.steps()]
+    readers = [at for at, step in enumerate(steps) if isinstance(step.work, Think) and step.work.context != ()]
+    yield from steps[: max(readers, default=0)]
+
+
+_SCALARS = (int, float, bool, type(None))
+_KNOWN: dict[type[Any], tuple[_Field, ...]] = {}
+"""The fields that count, by class."""
+
+
+class _Encoder:
+    """Writes a tree as pieces. Each begins with a mark for its kind, so that no two trees have the same pieces."""
+
+    def __init__(self, titled: frozenset[int]) -> None:
+        self.pieces: list[str] = []
+        self._titled = titled
+
+    def add(self, value: object) -> None:
+        kind = type(value)
+        if kind is str:
+            self.pieces.append(encode_basestring(cast("str", value)))
+        elif kind is tuple or kind is list:
+            self._list(cast("Sequence[object]", value))
+        elif kind in _SCALARS:
+            self.pieces.append(json.dumps(value))
+        elif isinstance(value, Mapping):
+            self._map(value)
+        elif isinstance(value, Compiled):
+            self.add(value.expression.root)
+        elif isinstance(value, Enum):
+            self.add(value.value)
+        elif isinstance(value, Struct) or dataclasses.is_dataclass(value):
+            self._node(value)
+        else:
+            raise TypeError(f"a plan has a {kind.__name__}, which has no digest")
+
+    def _list(self, items: Sequence[object]) -> None:
+        self.pieces.append(f"l{len(items)}")
+        for item in items:
+            self.add(item)
+
+    def _map(self, items: Mapping[str, object]) -> None:
+        self.pieces.append(f"m{len(items)}")
+        for key, item in sorted(items.items()):
+            self.add(key)
+            self.add(item)
+
+    def _node(self, node: object) -> None:
+        kind: type[Any] = type(node)
+        put = self.pieces.append
+        put(f"s{kind.__name__}")
+        for name, default in _fields(kind):
+            value = getattr(node, name)
+            if value is default or type(value) is Span or (value == default and type(value) is type(default)):
+                continue
+            put(f"f{name}")
+            self.add(value)
+        if self._titled and id(node) in self._titled and isinstance(node, Step):
+            put("ftitle")
+            self.add(node.title)
+        put("e")
+
+
+def _fields(kind: type[Any]) -> tuple[_Field, ...]:
+    if kind not in _KNOWN:
+        _KNOWN[kind] = _read_fields(kind)
+    return _KNOWN[kind]
+
+
+def _read_fields(kind: type[Any]) -> tuple[_Field, ...]:
+    unread = {*_UNREAD.get(kind.__name__, ()), "span"}
+    found = _struct_fields(kind) if issubclass(kind, Struct) else _dataclass_fields(kind)
+    return tuple((name, default) for name, default in found if name not in unread)
+
+
+def _struct_fields(kind: type[Struct]) -> Iterator[_Field]:
+    # Not msgspec.structs.fields: it evaluates annotations, and some of them name what only type checkers import.
+    names, defaults = kind.__struct_fields__, kind.__struct_defaults__
+    for name, default in zip(names, (NODEFAULT,) * (len(names) - len(defaults)) + defaults, strict=True):
+        yield name, default.factory() if hasattr(default, "factory") else default
+
+
+def _dataclass_fields(kind: type[Any]) -> Iterator[_Field]:
+    for one in dataclasses.fields(kind):
+        if one.init:
+            yield one.name, one.default

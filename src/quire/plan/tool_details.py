@@ -1,0 +1,179 @@
+"""Find how far a call of a built-in tool goes, from the arguments that its document writes out: hosts, paths, commands.
+
+A detail is `KIND=VALUE`. In a value `*` stands for any text, where something is inserted that only a run knows: the
+path `reports/{{name}}` is `reports/*`. Characters that a pattern would misread, and those that are not printed, are
+written as `%XX`, so that a value is one word.
+
+A value is left wide rather than guessed: a host counts only if its end is written out too, because an inserted text may
+hold the rest of its name; and a text for a shell is known by its digest, because its first word says little.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import posixpath
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, TypeAlias
+
+from quire.patterns import late_pattern
+from quire.plan.built_in_tools import ALIASES, FETCH, SEND, SHELL
+from quire.plan.nodes import Reference, Template, ValueSlot
+from quire.plan.pipeline_work import Formula, Literal
+
+if TYPE_CHECKING:
+    from quire.expr.syntax import Node
+
+_Text: TypeAlias = "tuple[str | None, ...]"
+"""A text in parts; None stands for a part that is inserted."""
+
+ANYTHING: _Text = (None,)
+_FILES = "rye/file-system/"
+_GLOB, _GREP = f"{_FILES}glob", f"{_FILES}grep"
+_ODD = frozenset('%*?[]!"\\#')
+_HOST = late_pattern(r"https?://([A-Za-z0-9_.-]+(?::[0-9]{1,5})?)(?:[/?#]|$)")
+_PLAIN_COMMAND = late_pattern(r"[A-Za-z0-9_./-]+(?: +[A-Za-z0-9_./:,@%+-]+)*")
+_WILD = late_pattern(r"[*?\[{]")
+
+
+def details_of(tool: str, arguments: object) -> tuple[str, ...]:
+    """Return the details of a call with the arguments of a playbook or a pipeline."""
+    identity = ALIASES.get(tool, tool)
+    given = arguments if isinstance(arguments, Mapping) else {}
+    if identity in (FETCH, SEND):
+        return (f"host={_host(_text(given.get('url')))}",)
+    if identity == SHELL:
+        command = _command(given.get("command", arguments if not given else None))
+        return (command, *(_variables(given["env"]) if "env" in given else ()))
+    if identity.startswith(_FILES):
+        return tuple(sorted({f"path={_path(identity, one)}" for one in _paths(identity, given)}))
+    return ()
+
+
+def any_details(capability: str) -> tuple[str, ...]:
+    """Return the details of a capability whose calls a model decides."""
+    identity = capability.removeprefix("rye.execute.tool.").replace(".", "/")
+    if identity in (FETCH, SEND):
+        return ("host=*",)
+    if identity == SHELL:
+        return ("command=*",)
+    return ("path=*",) if identity.startswith(_FILES) and "*" not in identity else ()
+
+
+def as_word(text: str) -> str:
+    """Return a text as one word in which nothing is a wildcard."""
+    return "".join(_escaped(letter) if letter in _ODD or not _is_plain(letter) else letter for letter in text)
+
+
+def _is_plain(letter: str) -> bool:
+    return letter.isprintable() and not letter.isspace()
+
+
+def _escaped(letter: str) -> str:
+    return "".join(f"%{byte:02X}" for byte in letter.encode("utf-8", "surrogatepass"))
+
+
+def _pattern(text: _Text) -> str:
+    found = "".join("*" if part is None else as_word(part) for part in text)
+    while "**" in found:
+        found = found.replace("**", "*")
+    return found
+
+
+def _host(url: _Text) -> str:
+    """Return the host with its port. Only a host whose end is written out is known."""
+    head = url[0] if url else None
+    if head is None:
+        return "*"
+    found = _HOST.match(head)
+    if found is None or (found.end() == len(head) and head[-1] not in "/?#" and len(url) > 1):
+        return "*"
+    return as_word(found[1].lower())
+
+
+def _paths(identity: str, given: Mapping[object, object]) -> list[_Text]:
+    """Return the paths of a call. A tool that is given none goes through the whole workspace."""
+    several = _unwrapped(given.get("files"))
+    if isinstance(several, list | tuple):
+        return [_text(one.get("path")) if isinstance(one, Mapping) else ANYTHING for one in several] or [ANYTHING]
+    if identity == _GLOB and "path" not in given:
+        return [_text(given.get("pattern"))]
+    return [_text(given.get("path"))]
+
+
+def _path(identity: str, text: _Text) -> str:
+    if None in text:
+        return _pattern(text)
+    whole = "".join(part for part in text if part is not None)
+    if identity in (_GLOB, _GREP):
+        # Both go through folders: of a pattern only the part before its first wildcard is known.
+        wild = _WILD.search(whole)
+        return f"{as_word(whole[: wild.start()])}*" if wild else f"{as_word(whole)}*"
+    return as_word(posixpath.normpath(whole)) if whole else "*"
+
+
+def _command(command: object) -> str:
+    """Return the program of a list, or of a plain text; the digest of any other text for a shell."""
+    value = _unwrapped(command)
+    if isinstance(value, list | tuple):
+        return f"command={_pattern(_text(value[0])) if value else '*'}"
+    text = _text(command)
+    if None in text:
+        return "command=*"
+    whole = "".join(part for part in text if part is not None).strip()
+    if _PLAIN_COMMAND.fullmatch(whole):
+        return f"command={as_word(whole.split()[0])}"
+    return f"script={hashlib.sha256(whole.encode('utf-8', 'surrogatepass')).hexdigest()[:16]}"
+
+
+def _variables(names: object) -> list[str]:
+    """Return the variables of the environment that a command is given. A command that names none gets all that the user
+    has granted."""
+    value = _unwrapped(names)
+    if not isinstance(value, list | tuple):
+        return ["env=*"]
+    return sorted({f"env={_pattern(_text(one))}" for one in value})
+
+
+def _unwrapped(value: object) -> object:
+    """Return the list that an argument is, as far as it is written out; other values as they are."""
+    if isinstance(value, Literal):
+        return value.value
+    if isinstance(value, Formula):
+        from quire.expr.syntax import ListOf
+
+        root = value.compiled.expression.root
+        return root.items if isinstance(root, ListOf) else value
+    return value
+
+
+def _text(value: object) -> _Text:
+    match value:
+        case str():
+            return (value,)
+        case Template(parts=parts):
+            return tuple(None if isinstance(part, Reference) else part for part in parts)
+        case Literal(value=inner):
+            return _text(inner)
+        case Formula(compiled=compiled):
+            return _of_expression(compiled.expression.root)
+        case None | ValueSlot():
+            return ANYTHING
+        case _:
+            return _of_expression(value) if type(value).__module__ == "quire.expr.syntax" else ANYTHING
+
+
+def _of_expression(node: object) -> _Text:
+    """Return the texts of a sum such as `"reports/" + item.name`; any other expression may be any text."""
+    from quire.expr.syntax import Arithmetic, Constant
+
+    match node:
+        case Constant(value=str() as value):
+            return (value,)
+        case Arithmetic(first=first, rest=rest) if all(operator == "+" for operator, _ in rest):
+            return _sum([first, *(operand for _, operand in rest)])
+        case _:
+            return ANYTHING
+
+
+def _sum(operands: Iterable[Node]) -> _Text:
+    return tuple(part for operand in operands for part in _of_expression(operand))

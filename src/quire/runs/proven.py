@@ -1,0 +1,102 @@
+"""The proof of a document in its workspace, with prices, and with the numbers of its earlier runs."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
+
+from quire.analysis.assumptions import Assumptions, assumptions_of
+from quire.analysis.quantities import Quantity, quantities
+from quire.analysis.rules.prices import noted_rate
+from quire.errors import QuireError
+from quire.library.foresight import Foresight
+from quire.models.prices import Unpriced, rate_of
+from quire.runs.usage_seen import UsageSeen, usage_seen
+
+if TYPE_CHECKING:
+    import datetime
+
+    from quire.analysis.proof import Proof
+    from quire.engine.premises import Premises
+    from quire.library.document import Document
+    from quire.models.prices import Rate
+    from quire.workspace.settings import Settings
+
+
+class ProvenDocument(Struct, frozen=True):
+    """The proof of a document, and its numbers."""
+
+    proof: Proof
+    quantities: tuple[Quantity, ...]
+    premises: Premises
+    model: str = ""
+    """The run's own model, as far as it is known; empty if not."""
+
+
+def prove_document(
+    document: Document,
+    settings: Settings | None,
+    *,
+    model: str = "",
+    today: datetime.date | None = None,
+    environ: Mapping[str, str] | None = None,
+) -> ProvenDocument:
+    """Prove a document. With a day, money is counted in the prices of that day, which may load the list of prices."""
+    foresight = Foresight(settings)
+    world = foresight.world(model)
+    proof = foresight.proof(document.runnable(), document.name, model)
+
+    def rate(spec: str, day: datetime.date) -> Rate:
+        if not spec:
+            return Unpriced(spec, "no model is named: --model NAME, or [models] default in quire.toml")
+        if settings is None:
+            return Unpriced(spec, "the settings cannot be read")
+        return rate_of(spec, settings.models, day, environ or {})
+
+    rates = None if today is None else lambda spec: noted_rate(rate(spec, today), today)
+    found = quantities(proof, world.premises, rates)
+    return ProvenDocument(proof, found, world.premises, world.model)
+
+
+def seen_in_runs(document: Document, settings: Settings, environ: Mapping[str, str], *, ask_server: bool) -> UsageSeen:
+    """Return the usage of earlier runs. A store behind a network is asked only with `ask_server`; a store that is not
+    there, or cannot be read, has seen nothing."""
+    from quire.runs.start import folder_of
+    from quire.runs.stored import store_of, store_place
+    from quire.stores import is_server
+
+    place = store_place(settings)
+    if is_server(place) and not ask_server:
+        return UsageSeen()
+    if not is_server(place) and not _exists(str(place)):
+        return UsageSeen()
+
+    async def look() -> UsageSeen:
+        store = store_of(settings, environ)
+        try:
+            return await usage_seen(store, document, folder_of(document))
+        finally:
+            await store.close()
+
+    try:
+        return asyncio.run(look())
+    except QuireError:
+        return UsageSeen()
+
+
+def _exists(place: str) -> bool:
+    from pathlib import Path
+
+    scheme, separator, rest = place.partition("://")
+    return Path(rest[1:] if separator else scheme).is_file()
+
+
+def assumed_sizes(settings: Settings | None, options: Sequence[str], seen: UsageSeen | None) -> Assumptions:
+    """Return what is assumed of sizes: by options, by earlier runs if they are given, and by `[assume]`."""
+    file = settings.assume if settings is not None else {}
+    if seen is None or not seen.runs:
+        return assumptions_of(file, options)
+    return assumptions_of(file, options, seen.assumed(), seen.told)

@@ -1,0 +1,269 @@
+// What is proven of a document before it runs: bounds as formulas, the questions before its effects, the ways of text
+// from outside, all that it may touch, and how it stands to quire.lock. Every text comes from the server as a text.
+
+import { html } from "../html.js";
+import { number, plural } from "../words.js";
+import { Command, Empty } from "./basics.js";
+import { Icon } from "./icon.js";
+
+/** Rows of one list: more cannot be read, and the terminal has them all. */
+const MOST = 100;
+
+/** @param {{ data: any }} props */
+export function DocumentProof({ data }) {
+  const { proof, gates, flows, envelope, lock, problems } = data;
+  if (!proof) {
+    return html`<${Empty} title="Nothing could be proven." icon="question">
+      ${problems?.proof && html`<p class="pre">${problems.proof}</p>`}
+    </${Empty}>`;
+  }
+  return html`
+    <div class="proof">
+      <${Lock} lock=${lock} problem=${problems?.lock} />
+      <section aria-labelledby="proof-bounds">
+        <h2 id="proof-bounds">Bounds</h2>
+        <${Bounds} proof=${proof} />
+        <p class="actions">
+          <${Command} command="${data.commands.show} --why" label="See the arithmetic" />
+        </p>
+      </section>
+      <section aria-labelledby="proof-gates">
+        <h2 id="proof-gates">Questions before effects</h2>
+        <${Gates} gates=${gates ?? []} />
+      </section>
+      <section aria-labelledby="proof-flows">
+        <h2 id="proof-flows">Text from outside, and private values</h2>
+        <${Flows} flows=${flows ?? []} />
+      </section>
+      <section aria-labelledby="proof-envelope">
+        <h2 id="proof-envelope">All that it may touch</h2>
+        <${Envelope} envelope=${envelope} />
+      </section>
+    </div>
+  `;
+}
+
+/** @param {{ proof: any }} props */
+function Bounds({ proof }) {
+  const rows = Object.values(proof.numbers).filter((/** @type {any} */ one) =>
+    one.title !== "threads" || one.most !== 0
+  );
+  /** Notes share a number with equal ones. @type {Map<string, number>} */
+  const notes = new Map();
+  for (const row of rows) for (const note of row.notes) if (!notes.has(note)) notes.set(note, notes.size + 1);
+  const seen = proof.seen_runs > 0;
+  return html`
+    <div class="table-box" tabindex="0" role="region" aria-label="Table of bounds">
+      <table class="plain-table proof-bounds">
+        <thead>
+          <tr>
+            <th scope="col">Counted</th>
+            <th scope="col">Proven</th>
+            ${proof.assumed_words && html`<th scope="col">Assumed ${proof.assumed_words}</th>`}
+            ${seen && html`<th scope="col">Seen in ${plural(proof.seen_runs, "run")} (95 of 100)</th>`}
+          </tr>
+        </thead>
+        <tbody>
+          ${rows.map((row) =>
+            html`
+              <tr key=${row.title}>
+                <th scope="row">${row.title}</th>
+                <td><span class="formula">${row.words}</span>${row.notes.map((/** @type {string} */ note) =>
+                  html`
+                    <a class="note-mark" href="#proof-note-${notes.get(note)}" aria-label="Note ${notes.get(note)}"
+                      onClick=${toNote}>[${notes.get(note)}]</a>
+                  `
+                )}</td>
+                ${proof.assumed_words && html`<td class="formula">${row.assumed}</td>`}
+                ${seen && html`<td class="formula">${row.seen}</td>`}
+              </tr>
+            `
+          )}
+        </tbody>
+      </table>
+    </div>
+    ${notes.size > 0 && html`
+      <ol class="proof-notes small soft">
+        ${[...notes].map(([note, at]) => html`<li key=${at} id="proof-note-${at}" tabindex="-1">${note}</li>`)}
+      </ol>
+    `}
+    ${proof.unknown.length > 0 && html`
+      <p class="hint-row"><${Icon} name="warning" />${proof.unknown.join(", ")}: not found, so it can do anything</p>
+    `}
+    <p
+      class="soft small">≤ is proven: the engine enforces every premise. ~ is an estimate. ∞ has no bound, and its note says
+      why.</p>
+  `;
+}
+
+/** The address of the page stays as it is: it names the tab. @param {Event} event */
+function toNote(event) {
+  event.preventDefault();
+  const link = /** @type {HTMLAnchorElement} */ (event.currentTarget);
+  const note = document.getElementById(link.hash.slice(1));
+  note?.scrollIntoView({ block: "nearest" });
+  note?.focus();
+}
+
+/** How a verdict is shown: never by colour alone. @type {Record<string, [string, string]>} */
+const VERDICTS = {
+  gated: ["check", "good"],
+  ignored: ["warning", "bad"],
+  open: ["warning", "warn"],
+  never: ["skip", "quiet"],
+};
+
+/** @param {{ gates: any[] }} props */
+function Gates({ gates }) {
+  if (!gates.length) return html`<p>It changes nothing, so no question has to stand before it.</p>`;
+  return html`
+    <div class="permission-box" tabindex="0" role="region" aria-label="Table of gates">
+      <table class="plain-table">
+        <thead>
+          <tr>
+            <th scope="col">Step</th>
+            <th scope="col">Effect</th>
+            <th scope="col">Question</th>
+          </tr>
+        </thead>
+        <tbody>
+          ${gates.slice(0, MOST).map((one) => {
+            const [icon, tone] = VERDICTS[one.verdict] ?? ["question", "quiet"];
+            return html`
+              <tr key=${`${one.effect} ${one.words}`}>
+                <td><span class="step-tag">${one.step}</span></td>
+                <td><code>${one.tool}</code> <span class="soft small">${one.words}</span></td>
+                <td><span class="status tone-${tone}"><${Icon} name=${icon} />${one.gate}</span>
+                  ${one.shown.length > 0 && html`<span class="soft small"> shown: ${one.shown.join(", ")}</span>`}</td>
+              </tr>
+            `;
+          })}
+        </tbody>
+      </table>
+    </div>
+    <${More} count=${gates.length} />
+  `;
+}
+
+/** @param {{ flows: any[] }} props */
+function Flows({ flows }) {
+  if (!flows.length) return html`<p>No text from outside reaches a tool or a model, and nothing private leaves.</p>`;
+  return html`
+    <ul class="proof-flows">
+      ${flows.slice(0, MOST).map((one) =>
+        html`
+          <li key=${one.text}>
+            <span class="status tone-${one.acts ? "warn" : "quiet"}">
+              <${Icon} name=${one.acts ? "warning" : "model"} />${flowWords(one)}</span>
+            <span class="flow-way">
+              ${one.places.map((/** @type {any} */ place) =>
+                html`<span>${place.document && html`<span class="soft">${place.document} </span>`}${
+                  place.step && html`
+                    <span class="step-tag">${place.step}</span>
+                  `
+                }${place.what} <span aria-hidden="true">→</span><span class="visually-hidden">, then</span> </span>`
+              )}
+              <strong><span class="step-tag">${one.step}</span> ${one.sink}</strong>
+            </span>
+          </li>
+        `
+      )}
+    </ul>
+    <${More} count=${flows.length} />
+  `;
+}
+
+/** @param {any} flow */
+function flowWords(flow) {
+  if (flow.kind === "private") return "private, leaves";
+  return flow.acts ? "acts on it" : "only reads it";
+}
+
+/** @param {{ envelope: any }} props */
+function Envelope({ envelope }) {
+  const needs = envelope?.capabilities ?? [];
+  if (!needs.length) return html`<p>Nothing: it uses no tools.</p>`;
+  return html`
+    <div class="permission-box" tabindex="0" role="region" aria-label="Table of permissions">
+      <table class="plain-table">
+        <thead>
+          <tr>
+            <th scope="col">Permission</th>
+            <th scope="col">Class</th>
+            <th scope="col">Risk</th>
+            <th scope="col">How far</th>
+            <th scope="col">Steps</th>
+          </tr>
+        </thead>
+        <tbody>
+          ${needs.slice(0, MOST).map((/** @type {any} */ one) =>
+            html`
+              <tr key=${one.capability}>
+                <td><code>${one.capability}</code></td>
+                <td><span class="narrow-label">Class: </span>${one.class}</td>
+                <td><span class="narrow-label">Risk: </span>${one.tier ?? "in no tier"}</td>
+                <td>${one.details.map((/** @type {string} */ detail) =>
+                  html`
+                    <code key=${detail}>${detail}</code>
+                  `
+                )}</td>
+                <td><span class="narrow-label">Steps: </span>${one.steps.length > 6
+                  ? plural(one.steps.length, "step")
+                  : one.steps.join(", ")}</td>
+              </tr>
+            `
+          )}
+        </tbody>
+      </table>
+    </div>
+    <${More} count=${needs.length} />
+  `;
+}
+
+/** @type {Record<string, [string, string]>} */
+const STANDINGS = {
+  none: ["dot", "quiet"],
+  unreadable: ["cross", "bad"],
+  new: ["warning", "warn"],
+  equal: ["check", "good"],
+  stale: ["clock", "quiet"],
+  wider: ["warning", "bad"],
+};
+/** @type {Record<string, [string, string]>} */
+const DIRECTIONS = { wider: ["plus", "more"], narrower: ["minus", "less"], other: ["edit", "other"] };
+
+/** @param {{ lock: any, problem?: string }} props */
+function Lock({ lock, problem }) {
+  if (!lock) return problem ? html`<p class="hint-row"><${Icon} name="warning" />${problem}</p>` : null;
+  const [icon, tone] = STANDINGS[lock.standing] ?? ["question", "quiet"];
+  return html`
+    <section class="card proof-lock" aria-labelledby="proof-lock">
+      <h2 id="proof-lock">Lock</h2>
+      <p><span class="status tone-${tone}"><${Icon} name=${icon} />${lock.words}</span></p>
+      ${lock.problem && html`<p class="pre">${lock.problem}</p>`}
+      ${lock.changes.length > 0 && html`
+        <ul class="lock-changes">
+          ${lock.changes.slice(0, MOST).map((/** @type {any} */ one, /** @type {number} */ at) => {
+            const [sign, word] = DIRECTIONS[one.direction] ?? ["dot", one.direction];
+            return html`
+              <li key=${at} class="lock-${one.direction}"><${Icon} name=${sign} label=${word} />
+                <span>${one.words}</span> <span class="soft small mono">${one.code}</span></li>
+            `;
+          })}
+        </ul>
+        <${More} count=${lock.changes.length} />
+      `}
+      ${lock.standing !== "equal" && html`
+        <p class="soft small">The page writes no lock. After a review, in a terminal:</p>
+        <p>
+          <${Command} command="quire lock" />
+        </p>
+      `}
+    </section>
+  `;
+}
+
+/** @param {{ count: number }} props */
+function More({ count }) {
+  return count > MOST ? html`<p class="soft small">and ${number(count - MOST)} more</p>` : null;
+}

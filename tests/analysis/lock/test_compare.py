@@ -1,0 +1,171 @@
+"""Two locks side by side: wider, narrower or only different, with an example of what is new."""
+
+from __future__ import annotations
+
+import pytest
+from msgspec.structs import replace
+
+from quire.analysis.lock.compare import Change, compare, compare_document, is_higher
+from quire.analysis.lock.file import Lock, LockedCapability, LockedDocument, LockedTool
+
+DOCUMENT = LockedDocument("sha256:1")
+TICKETS = "rye.execute.tool.mcp.tickets"
+WRITE = "rye.execute.tool.rye.file-system.write"
+
+
+def needs(capability: str, *details: str, tier: str = "elevated", effect: str = "write") -> LockedDocument:
+    return replace(DOCUMENT, may=(LockedCapability(capability, tier, effect, details, ("1",)),))
+
+
+def changes(old: LockedDocument, new: LockedDocument, *known: str) -> list[tuple[str, str, str]]:
+    return [(one.code.id, one.direction, one.example or one.new or one.old)
+            for one in compare_document("a", old, new, known)]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "found"),
+    [
+        (needs(f"{TICKETS}.create"), needs(f"{TICKETS}.create"), []),
+        (DOCUMENT, needs(f"{TICKETS}.create"), [("LK103", "wider", "elevated, write")]),
+        (needs(f"{TICKETS}.create"), DOCUMENT, [("LK102", "narrower", "elevated, write")]),
+        (needs(f"{TICKETS}.*"), needs(f"{TICKETS}.create"), [("LK102", "narrower", "elevated, write")]),
+        (needs(f"{TICKETS}.create"), needs(f"{TICKETS}.*"), [("LK103", "wider", f"{TICKETS}.delete")]),
+        (needs(WRITE, "path=a/*"), needs(WRITE, "path=a/b"), [("LK102", "narrower", "elevated, write, path=a/*")]),
+        (needs(WRITE, "path=a/b"), needs(WRITE, "path=a/*"),
+         [("LK103", "wider", "path=a/anything")]),
+        (needs(WRITE, "path=a", "path=b"), needs(WRITE, "path=b"), [("LK102", "narrower", "elevated, write, path=a")]),
+        (needs(WRITE, "path=a"), needs(WRITE, "path=a", "path=b"), [("LK103", "wider", "path=b")]),
+        (needs("rye.execute.tool.*"), needs(WRITE, "path=b"), [("LK102", "narrower", "elevated, write")]),
+        (needs(WRITE, "path=*"), needs("rye.execute.tool.*"), [("LK103", "wider", f"{TICKETS}.create")]),
+        (needs("rye.execute.*"), needs("rye.execute"), [("LK102", "narrower", "elevated, write")]),
+        (needs(WRITE, effect="read"), needs(WRITE), [("LK103", "wider", "elevated, write")]),
+        (needs(WRITE, effect="unknown"), needs(WRITE), [("LK102", "other", "elevated, write")]),
+        (needs(WRITE, tier="write"), needs(WRITE), [("LK102", "other", "elevated, write")]),
+    ],
+)  # fmt: skip
+def test_capabilities(old: LockedDocument, new: LockedDocument, found: list[tuple[str, str, str]]) -> None:
+    assert changes(old, new, f"{TICKETS}.create", f"{TICKETS}.delete") == found
+
+
+@pytest.mark.parametrize(
+    ("field", "old", "new", "code", "direction"),
+    [
+        ("plan", "sha256:1", "sha256:2", "LK102", "other"),
+        ("unknown", (), ("x",), "LK103", "wider"),
+        ("models", (), ("x",), "LK103", "wider"),
+        ("servers", ("x",), (), "LK102", "narrower"),
+        ("variables", ("A",), ("A", "B"), "LK103", "wider"),
+        ("flows", (), ("1 → 2",), "LK106", "wider"),
+        ("flows", ("1 → 2",), (), "LK102", "narrower"),
+        ("allows", (), ("TA101",), "LK102", "other"),
+        ("most", {"model_calls": "3"}, {"model_calls": "4"}, "LK104", "wider"),
+        ("most", {"model_calls": "4"}, {"model_calls": "3"}, "LK102", "narrower"),
+        ("most", {}, {"model_calls": "1"}, "LK104", "wider"),
+        ("gates", {"4 x": "2 confirm"}, {"4 x": "none"}, "LK105", "wider"),
+        ("gates", {"4 x": "2 confirm"}, {"4 x": "2 input"}, "LK105", "wider"),
+        ("gates", {"4 x": "2 confirm, shown: a"}, {"4 x": "2 confirm"}, "LK105", "wider"),
+        ("gates", {"4 x": "2 confirm"}, {"5 x": "none"}, "LK105", "wider"),
+        ("gates", {"4 x": "2 confirm"}, {"5 x": "3 confirm", "6 x": "none"}, "LK105", "wider"),
+        ("gates", {"4 x": "none"}, {"4 x": "none", "6 x": "none"}, "LK105", "wider"),
+        ("gates", {"4 x": "none"}, {"4 x": "2 confirm"}, "LK102", "narrower"),
+        ("gates", {"4 x": "2 confirm"}, {}, "LK102", "narrower"),
+        ("gates", {}, {"4 x": "none"}, "LK105", "wider"),
+        ("gates", {}, {"4 x": "2 confirm"}, "LK102", "other"),
+    ],
+)
+def test_other_facts(field: str, old: object, new: object, code: str, direction: str) -> None:
+    before, now = replace(DOCUMENT, **{field: old}), replace(DOCUMENT, **{field: new})
+    assert [(one.code.id, one.direction) for one in compare_document("a", before, now)] == [(code, direction)]
+
+
+def test_inserting_a_step_changes_no_gate_and_no_flow() -> None:
+    before = replace(
+        DOCUMENT,
+        gates={"1.a › 4.do x": "2 confirm, shown: a"},
+        flows=("1 http__get → page → 3 model", "private: 1 a → 2 b"),
+    )
+    now = replace(
+        DOCUMENT,
+        gates={"2 › 5 x": "3 › 1 confirm, shown: a"},
+        flows=("2 http__get → page → 4 › 1 model", "private: 2 a → 9 b"),
+    )
+    assert compare_document("a", before, now) == []
+
+
+def test_steps_do_not_count() -> None:
+    one = replace(DOCUMENT, may=(LockedCapability(WRITE, "write", "write", ("path=a",), ("1",)),))
+    other = replace(DOCUMENT, may=(LockedCapability(WRITE, "write", "write", ("path=a",), ("2", "3")),))
+    assert compare_document("a", one, other) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "old", "new", "higher"),
+    [
+        ("model_calls", "30", "30", False),
+        ("model_calls", "30", "31", True),
+        ("model_calls", "1,200", "1,199", False),
+        ("model_calls", "30", "6·|readers| + 30", True),
+        ("model_calls", "6·|readers| + 30", "7·|readers| + 30", True),
+        ("model_calls", "6·|readers| + 30", "5·|readers| + 31", None),
+        ("model_calls", "∞", "6·|readers|", False),
+        ("model_calls", "6·|readers|", "∞", True),
+        ("model_calls", "6", "some", None),
+        ("money", "0.29·|readers| + 0.40", "0.30·|readers| + 0.40", True),
+        ("money", "0.29·|readers| + 0.40", "0.29·|readers| + 0.39", False),
+        ("money", "0.29", "unpriced", None),
+        ("money", "unpriced", "0.29", None),
+        ("money", "unpriced", "", False),
+        ("money", "0.0000000000001", "1", None),
+        ("money", "1.2.3", "1", None),
+    ],
+)
+def test_bounds_are_compared_by_their_coefficients(name: str, old: str, new: str, higher: bool | None) -> None:
+    assert is_higher(name, old, new) is higher
+
+
+def test_a_bound_that_cannot_be_compared_counts_as_higher() -> None:
+    before, now = (replace(DOCUMENT, most={"money": text}) for text in ("0.29", "unpriced"))
+    found = compare_document("a", before, now)
+    assert [(one.direction, one.decided) for one in found] == [("wider", False)]
+
+
+def test_documents_tools_and_prices() -> None:
+    old = Lock(
+        {"gone.yaml": DOCUMENT, "same.yaml": DOCUMENT},
+        {"t/a": LockedTool("sha256:1", "read"), "t/b": LockedTool("not asked"), "t/gone": LockedTool("sha256:1")},
+        {"m": "3 15 200000", "n": "3 15", "o": "3 15"},
+    )
+    new = Lock(
+        {"same.yaml": DOCUMENT, "new.yaml": needs(WRITE)},
+        {"t/a": LockedTool("sha256:2", "read"), "t/b": LockedTool("sha256:1"), "t/c": LockedTool("sha256:3")},
+        {"m": "3 16 200000", "n": "2 15", "p": "9 9"},
+    )
+    assert [(one.document, one.kind, one.direction, one.name, one.code.id) for one in compare(old, new)] == [
+        ("gone.yaml", "document", "narrower", "gone.yaml", "LK102"),
+        ("new.yaml", "document", "wider", "new.yaml", "LK101"),
+        ("new.yaml", "may", "wider", WRITE, "LK103"),
+        ("", "tool", "wider", "t/a", "LK107"),
+        ("", "tool", "other", "t/b", "LK102"),
+        ("", "tool", "other", "t/c", "LK102"),
+        ("", "price", "wider", "m", "LK108"),
+        ("", "price", "other", "n", "LK102"),
+        ("", "price", "other", "p", "LK102"),
+    ]
+    assert compare(old, old) == ()
+
+
+def test_a_real_tool_is_the_example() -> None:
+    pins = {f"tickets/{name}": LockedTool("sha256:1") for name in ("create", "delete")}
+    old, new = Lock({"a": needs(f"{TICKETS}.create")}, pins), Lock({"a": needs(f"{TICKETS}.*")}, pins)
+    (change,) = compare(old, new)
+    assert change == Change(
+        "a", "may", "wider", f"{TICKETS}.*", "", "elevated, write", f"{TICKETS}.delete", True, ("1",)
+    )
+
+
+def test_what_is_given_up_counts_as_wider() -> None:
+    hard = [f"*{letter}{'?' * 18}" for letter in "ab"]
+    old = replace(DOCUMENT, may=tuple(LockedCapability(one) for one in [*hard, "*[ab]*"]))
+    new = replace(DOCUMENT, may=(LockedCapability("*[ab]" + "?" * 18 + "*[ab]" + "?" * 18),))
+    found = next(one for one in compare_document("a", old, new) if one.direction == "wider")
+    assert found.code.id == "LK103"

@@ -1,0 +1,1 @@
+"""Random documents, run on marked texts: a mark never reaches a place that the analysis has called clean."""

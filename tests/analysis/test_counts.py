@@ -1,0 +1,186 @@
+"""How often a document calls models and tools and asks people: proven without running it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import pytest
+from tests.plan.test_bounds import PIPE, pipeline, playbook
+
+from quire.analysis.proof import Bound, Proof
+from quire.library.document import read
+from quire.library.foresight import Foresight
+from quire.plan.nodes import Plan, Sequence, Step
+from quire.plan.pipeline_work import Agent
+from quire.plan.thread import Thread
+from quire.source import Source
+from quire.values import Value
+
+TOOL = "{tool: {name: t}}"
+
+
+class _AllTools(Foresight):
+    """Agents may use all tools that their steps name."""
+
+    def tools_of(self, agent: Agent) -> tuple[str, ...]:
+        return ("*",) if agent.tools is None else agent.tools
+
+
+def proven(plan: Plan, callees: Mapping[str, Plan] | None = None) -> Proof:
+    return _AllTools(None, callees or {}).proof(plan)
+
+
+def counts(proof: Proof) -> list[str]:
+    return [_written(proof.bound(kind)) for kind in ("model_calls", "tool_calls", "questions")]
+
+
+def _written(bound: Bound) -> str:
+    most = str(bound.most)
+    return most if most == str(bound.least) else f"{bound.least} to {most}"
+
+
+@pytest.mark.parametrize(
+    ("step", "models", "tools", "questions"),
+    [
+        ("transform: {value: '1'}", "0", "0", "0"),
+        ("tool: {name: t}", "0", "1", "0"),
+        ("shell: {command: ls}", "0", "1", "0"),
+        ("tool: {name: ask, args: {prompt: hi}}", "0", "0", "1"),
+        ("agent: {prompt: hi, capabilities: {tools: []}}", "1", "0", "0"),
+        ("agent: {prompt: hi, schema: S, capabilities: {tools: []}}", "1 to 3", "0", "0"),
+        ("agent: {prompt: hi, capabilities: {tools: [t]}}", "1 to 26", "0 to 5,000", "0"),
+        ("agent: {prompt: hi, schema: S, capabilities: {tools: [t, ask]}}", "1 to 28", "0 to 5,000", "0 to 5,000"),
+        ("agent: {prompt: hi, capabilities: {tools: [ask]}}", "1 to 26", "0", "0 to 5,000"),
+        ("agent: {prompt: hi, capabilities: {tools: ['*']}}", "1 to 26", "0 to 5,000", "0 to 5,000"),
+        ("agent: {prompt: hi}", "1 to 26", "0 to 5,000", "0 to 5,000"),
+        (f"for_each: {{over: ctx.l, on_error: abort, do: {TOOL}, {PIPE}}}", "0", "0 to |l|", "0"),
+        (f"for_each: {{over: ctx.l, max_items: 5, on_error: abort, do: {TOOL}, {PIPE}}}", "0", "0 to 5", "0"),
+        (f"for_each: {{items: [1, 2, 3], on_error: abort, do: {TOOL}, {PIPE}}}", "0", "3", "0"),
+        (f"for_each: {{items: [1, 2, 3], on_error: retry(2), do: {TOOL}, {PIPE}}}", "0", "3 to 9", "0"),
+        (f"for_each: {{items: [1, 2, 3], on_error: continue, do: {TOOL}, {PIPE}}}", "0", "0 to 3", "0"),
+        (f"for_each: {{items: [1], on_error: abort, do: {{call: {{pipeline: nil}}}}, collect: {TOOL}}}", "0", "1", "0"),
+        (f"fold: {{items: [1, 2, 3], max_items: 2, init: '0', do: {TOOL}, output: x}}", "0", "2", "0"),
+        (f"fold: {{over: ctx.l, max_items: 2, init: '0', do: {TOOL}, output: x}}", "0", "0 to 2", "0"),
+        (f"fold: {{init: '0', do: {TOOL}, output: x}}", "0", "0", "0"),
+        (f"parallel: {{branches: {{a: {TOOL}, b: {TOOL}}}, {PIPE}}}", "0", "2", "0"),
+        (f"parallel: {{on_error: retry(1), branches: {{a: {TOOL}, b: {TOOL}}}, {PIPE}}}", "0", "2 to 4", "0"),
+        (f"for_each: {{items: [[1], [2, 3]], on_error: retry(1), do: {{for_each: {{over: item, max_items: 10, "
+         f"on_error: retry(1), do: {TOOL}, {PIPE}}}}}, {PIPE}}}", "0", "0 to 16", "0"),
+        ("call: {pipeline: two}", "0", "2", "0"),
+        ("match: {on: x, cases: {a: {pipeline: two}, b: {pipeline: asks}}}", "0", "0 to 2", "0 to 1"),
+        ("match: {on: x, cases: {a: {pipeline: two}}, default: {pipeline: four}}", "0", "2 to 4", "0"),
+    ],
+)  # fmt: skip
+def test_of_a_step(step: str, models: str, tools: str, questions: str) -> None:
+    callees = {
+        "two": pipeline("tool: {name: t}", "tool: {name: t}"),
+        "four": pipeline("call: {pipeline: two}", "call: {pipeline: two}"),
+        "nil": pipeline("transform: {value: '1'}"),
+        "asks": pipeline("tool: {name: ask, args: {prompt: hi}}"),
+    }
+    proof = proven(pipeline(step), callees)
+    assert counts(proof) == [models, tools, questions]
+    assert proof.unknown == ()
+
+
+@pytest.mark.parametrize(
+    ("steps", "models", "tools", "questions"),
+    [
+        (["## STEP 1: A\n\nThink."], "1", "0", "0"),
+        (["## STEP 1: A\n\n{{a}}"], "0 to 1", "0", "0"),
+        (["## STEP 1: A\n\n@tool(s, t, {})"], "0", "1", "0"),
+        (["## STEP 1: A\n\nThink.\n\n@elicit(confirm, \"Ok?\")"], "1", "0", "1"),
+        (['## STEP 1: A\n\n```if a == "x"```\n\n### STEP 1a: B\n\nThink.\n\n```endif```'], "0 to 1", "0", "0"),
+        (['## STEP 1: A\n\n```if a == "x"```\n\n### STEP 1a: B\n\nThink.\n\n### STEP 1b: B\n\nThink.\n\n```else```\n\n'
+          "### STEP 1c: C\n\n@tool(s, t, {})\n\n```endif```"], "0 to 2", "0 to 1", "0"),
+    ],
+)  # fmt: skip
+def test_of_a_playbook(steps: list[str], models: str, tools: str, questions: str) -> None:
+    assert counts(proven(playbook(*steps))) == [models, tools, questions]
+
+
+def test_of_a_thread() -> None:
+    plan = Plan("d", "directive", (), Sequence((Step(1, "thread", "d", work=Thread("d", limits={"turns": 3})),)))
+    assert counts(proven(plan))[0] == "1 to 3"
+
+
+def test_a_callee_that_is_not_there_can_be_anything() -> None:
+    proof = proven(pipeline("tool: {name: t}", "call: {pipeline: gone}"))
+    assert proof.unknown == ("gone",)
+    assert counts(proof) == ["0 to ∞", "1 to ∞", "0 to ∞"]
+
+
+def test_a_circle_ends() -> None:
+    assert proven(pipeline("call: {pipeline: p}"), {"p": pipeline("call: {pipeline: p}")}).unknown == ("p",)
+
+
+def test_a_long_chain_of_calls_ends() -> None:
+    callees = {f"d{n}": pipeline(f"call: {{pipeline: d{n + 1}}}") for n in range(200)}
+    assert proven(pipeline("call: {pipeline: d0}"), callees).unknown == ("d100",)
+
+
+@pytest.mark.parametrize(
+    ("over", "before", "count"),
+    [
+        ("ctx.tickets", (), "3"),
+        ("tickets", (), "3"),
+        ("ctx.day.tickets", (), "2"),
+        ("batch", ("{transform: {value: ctx.tickets, output: batch}}",), "3"),
+    ],
+)
+def test_lists_that_come_straight_from_the_inputs_are_counted(over: str, before: tuple[str, ...], count: str) -> None:
+    plan = pipeline(*before, f"{{for_each: {{over: {over}, on_error: abort, do: {TOOL}, {PIPE}}}}}")
+    inputs: dict[str, Value] = {"tickets": [1, 2, 3], "day": {"tickets": [1, 2]}}
+    assert str(Foresight(None).bounds(plan, inputs=inputs).tool_calls) == count
+    assert Foresight(None).bounds(plan).tool_calls.most is None
+
+
+def test_the_rest_of_a_document_may_get_any_values() -> None:
+    steps = [f"{{for_each: {{over: {over}, on_error: abort, do: {TOOL}, {PIPE}}}}}" for over in ("pipe", "ctx.made")]
+    for step in steps:
+        assert Foresight(None).bounds(pipeline(step), inputs={}, is_rest=True).tool_calls.most is None
+
+
+DECLARED = """\
+schema: Box
+fields: {names: {type: list, of: {type: string}, max_items: 4}}
+---
+pipeline: p
+dialect: quire
+input:
+  l: {type: list, of: {type: string}, max_items: 20}
+  box: {type: ref, schema: Box}
+  free: {type: list, of: {type: string}}
+steps:
+"""
+
+
+@pytest.mark.parametrize(
+    ("steps", "tools"),
+    [
+        ([f"for_each: {{over: ctx.l, on_error: abort, do: {TOOL}, {PIPE}}}"], "0 to 20"),
+        ([f"for_each: {{over: l, max_items: 5, on_error: abort, do: {TOOL}, {PIPE}}}"], "0 to 5"),
+        ([f"for_each: {{over: l, max_items: 50, on_error: abort, do: {TOOL}, {PIPE}}}"], "0 to 20"),
+        ([f"for_each: {{over: box.names, on_error: abort, do: {TOOL}, {PIPE}}}"], "0 to 4"),
+        ([f"for_each: {{over: box.nothing, on_error: abort, do: {TOOL}, {PIPE}}}"], "0 to |box.nothing|"),
+        ([f"for_each: {{over: free, on_error: abort, do: {TOOL}, {PIPE}}}"], "0 to |free|"),
+        ([f"fold: {{over: l, init: '0', do: {TOOL}, output: x}}"], "0 to 20"),
+        (
+            [
+                f"for_each: {{over: l, on_error: abort, do: {{fold: {{over: box.names, init: '0', do: {TOOL},"
+                f" output: x}}}}, {PIPE}}}"
+            ],
+            "0 to 80",
+        ),
+        (
+            [
+                "transform: {value: '[1]', output: l}",
+                f"for_each: {{over: l, on_error: abort, do: {TOOL}, {PIPE}}}",
+            ],
+            "0 to 1",
+        ),
+    ],
+)
+def test_a_declared_list_bounds_what_is_done_for_its_items(steps: list[str], tools: str) -> None:
+    plan = read(Source.of(DECLARED + "".join(f"- {step}\n" for step in steps), "p.yaml")).runnable()
+    assert counts(proven(plan))[1] == tools

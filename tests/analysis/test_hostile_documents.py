@@ -1,0 +1,153 @@
+"""Documents that are made to keep an analysis busy: the work is bounded, and what is given up is said, never low."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from quire.analysis.costs import Cost
+from quire.analysis.facts import Fact
+from quire.analysis.proof import Proof
+from quire.analysis.walk import MOST_NESTED, MOST_NOTES, MOST_WALKS, Walk
+from quire.library.document import read
+from quire.library.foresight import Foresight
+from quire.plan.nodes import Plan
+from quire.source import Source
+from quire.workspace.configuration import load_settings
+from quire.workspace.locate import Workspace
+
+AGENT: dict[str, object] = {"agent": {"prompt": "look"}}
+COLLECT = {"transform": {"value": "pipe"}}
+
+
+class Counter:
+    """Counts documents that are walked over, and terms that are multiplied."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.documents = self.terms = 0
+        document, times = Walk.document, Cost.times
+
+        def walked(walk: Walk, *given: object) -> object:
+            self.documents += 1
+            return document(walk, *given)  # type: ignore[arg-type]
+
+        def multiplied(cost: Cost, *given: object) -> Cost:
+            found = times(cost, *given)  # type: ignore[arg-type]
+            self.terms += len(found.terms)
+            return found
+
+        monkeypatch.setattr(Walk, "document", walked)
+        monkeypatch.setattr(Cost, "times", multiplied)
+
+
+def pipeline(*steps: object) -> Plan:
+    lines = "".join(f"- {json.dumps(step)}\n" for step in steps)
+    plan = read(Source.of(f"pipeline: p\ndialect: quire\nsteps:\n{lines}", "p.yaml")).plan
+    assert plan is not None
+    return plan
+
+
+def fan(over: str, do: object) -> dict[str, object]:
+    return {"for_each": {"over": over, "on_error": "abort", "do": do, "collect": COLLECT}}
+
+
+def nested(kind: str, depth: int) -> dict[str, object]:
+    step: dict[str, object] = AGENT
+    for level in range(depth):
+        match kind:
+            case "for_each":
+                step = fan(f"ctx.a{level} + ctx.b{level}", step)
+            case "fold":
+                step = {"fold": {"over": f"ctx.a{level}", "init": "0", "do": step, "output": f"o{level}"}}
+            case "repeat":
+                step = {"repeat": {"do": step, "max": 9, "until": "false", "on_max": "keep", "init": "0"}}
+            case "parallel":
+                branches = {"left": step, "right": step} if level < 8 else {"only": step}
+                step = {"parallel": {"branches": branches, "on_error": "abort", "collect": COLLECT}}
+    return step
+
+
+@pytest.mark.parametrize("kind", ["for_each", "fold", "repeat", "parallel"])
+def test_loops_in_each_other(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    counter = Counter(monkeypatch)
+    found = Foresight(None).proof(pipeline(nested(kind, 20))).bound("model_calls").most
+    assert counter.terms < 20_000
+    if kind == "repeat":
+        assert found.as_number == 9**20
+    elif kind == "parallel":
+        assert found.as_number == 2**8
+    else:
+        assert found.is_endless and "too many parts" in found.reasons[0].why
+
+
+def test_thousands_of_arms() -> None:
+    arms = {f"c{number}": {"steps": [AGENT, {"tool": {"name": f"t{number}", "args": {}}}]} for number in range(1_000)}
+    proof = Foresight(None).proof(pipeline({"match": {"on": "ctx.x", "cases": arms, "default": "null"}}))
+    assert (str(proof.bound("model_calls").most), str(proof.bound("tool_calls").most)) == ("1", "1")
+    assert len(proof.effects) == 1_000
+
+
+@pytest.mark.parametrize("grow", ["v + v", "map(v, x -> v)", "[v, v, ctx.b, ctx.c]", "flatten(map(v, x -> v))"])
+def test_values_that_explode(grow: str) -> None:
+    steps = [{"transform": {"value": grow.replace("v", f"v{n}"), "output": f"v{n + 1}"}} for n in range(80)]
+    first = {"transform": {"value": "ctx.a", "output": "v0"}}
+    proof = Foresight(None).proof(pipeline(first, *steps, fan("flatten(v80)", AGENT)))
+    most = proof.bound("model_calls").most
+    # More items than these fail the step. A formula of sizes is larger.
+    assert most.as_number in (None, 10_000)
+    assert all(len(product) <= 8 and count < 10**41 for product, count in most.terms.items())
+
+
+def workspace(folder: Path, *documents: list[object]) -> Foresight:
+    (folder / "pipelines").mkdir()
+    (folder / "quire.toml").write_text("")
+    for number, steps in enumerate(documents):
+        lines = "".join(f"- {json.dumps(step)}\n" for step in steps)
+        (folder / f"pipelines/c{number}.yaml").write_text(f"pipeline: c{number}\nsteps:\n{lines}")
+    return Foresight(load_settings(Workspace(folder), {"QUIRE_HOME": str(folder / "user")}))
+
+
+def call(number: int, given: str) -> object:
+    return {"call": {"pipeline": f"c{number}", "pass": {"v": given}}}
+
+
+def test_a_chain_of_calls_that_are_all_different(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each call has arguments of its own, so 3 to the power of 60 walks would be needed."""
+    counter = Counter(monkeypatch)
+    chain: list[list[object]] = [[call(n + 1, f"[ctx.v, {m}]") for m in range(3)] for n in range(60)]
+    foresight = workspace(tmp_path, *chain, [AGENT])
+    proof = foresight.proof(foresight.called["c0"])
+    assert counter.documents <= MOST_WALKS + MOST_NESTED
+    assert proof.bound("model_calls").most.is_endless
+    assert proof.unknown
+
+
+def test_a_chain_of_calls_that_are_made_twice(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Walked over once for each value of the pipe; the facts of all calls together are too many to be listed."""
+    counter = Counter(monkeypatch)
+    chain: list[list[object]] = [[call(n + 1, "1"), call(n + 1, "1")] for n in range(60)]
+    last: list[object] = [{"tool": {"name": f"t{number}", "args": {}}} for number in range(20)]
+    foresight = workspace(tmp_path, *chain, last)
+    noted: list[Fact] = []
+    note = Walk.note
+
+    def counted(walk: Walk, fact: Fact) -> None:
+        noted.append(fact)
+        note(walk, fact)
+
+    monkeypatch.setattr(Walk, "note", counted)
+    proof = foresight.proof(foresight.called["c0"])
+    assert counter.documents <= 2 * 61
+    assert proof.bound("tool_calls").most.as_number == 20 * 2**60
+    assert proof.incomplete
+    assert len(noted) <= MOST_NOTES + 1
+
+
+def test_documents_that_call_each_other(tmp_path: Path) -> None:
+    foresight = workspace(tmp_path, [AGENT, call(1, "1")], [call(0, "2")])
+    plan = read(Source.of('pipeline: top\nsteps:\n- call: {pipeline: c0, pass: {v: "1"}}\n', "top.yaml")).plan
+    assert plan is not None
+    proof: Proof = foresight.proof(plan)
+    assert proof.bound("model_calls").most.is_endless

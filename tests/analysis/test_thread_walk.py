@@ -1,0 +1,180 @@
+"""Directives before they run: turns, tools, threads, documents, hooks and limits, as bounds and as flows."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from quire.analysis.labels import Integrity
+from quire.analysis.proof import Proof
+from quire.library.document import load
+from quire.library.foresight import Foresight
+from quire.workspace.configuration import load_settings
+from quire.workspace.locate import Workspace
+
+TEXT = """# One
+
+```xml
+<directive name="{name}" version="1.0.0">
+  <metadata>
+    <description>One.</description>
+    <category></category>
+    <author>ada</author>
+    <model tier="fast" />
+    <limits {limits} />
+    <hooks>{hooks}</hooks>
+    <permissions><execute>{held}</execute></permissions>
+  </metadata>
+  <inputs><input name="tag" type="string" required="false">A mark</input></inputs>
+  <outputs><output name="out" type="string">x</output></outputs>
+</directive>
+```
+
+<process><step name="s">Do it.</step></process>
+"""
+
+READ = "<tool>rye.file-system.read</tool>"
+FORK = "<tool>rye.agent.threads.thread_directive</tool>"
+PIPELINE = """
+pipeline: part
+steps:
+  - agent: {prompt: "Look at {ctx.x}", capabilities: {tools: []}}
+  - tool: {name: ask, args: {prompt: Fine?, type: confirm}}
+"""
+DENIED = '<condition path="error.type" op="eq" value="permission_denied"/>'
+TIMEOUT = '<condition path="error.type" op="eq" value="timeout"/>'
+RESOURCE = '<condition path="error.resource" op="contains" value="write"/>'
+CONTROL = '<action primary="execute" item_type="tool" item_id="rye/agent/threads/internal/control">{}</action>'
+
+
+def directive(name: str = "one", limits: str = 'turns="3"', held: str = READ, hooks: str = "") -> str:
+    return TEXT.format(name=name, limits=limits, held=held, hooks=hooks)
+
+
+def control(event: str, decision: str, condition: str = "") -> str:
+    action = CONTROL.format(f'<param name="action">{decision}</param>')
+    return f'<hook id="h" event="{event}">{condition}{action}</hook>'
+
+
+def proof_of(folder: Path, text: str, **others: str) -> Proof:
+    files = {"quire.toml": "", ".ai/directives/one.md": text, **others}
+    for name, content in files.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(content)
+    settings = load_settings(Workspace(folder), {"QUIRE_HOME": str(folder / "user")})
+    plan = load(folder / ".ai/directives/one.md").plan
+    assert plan is not None
+    return Foresight(settings).proof(plan, "", "small")
+
+
+def most(proof: Proof, kind: str) -> str:
+    return str(proof.cost.amount(kind))
+
+
+@pytest.mark.parametrize(
+    ("text", "counts"),
+    [
+        (directive(), ("3", "600", "0", "0")),
+        (directive(limits=""), ("25", "5,000", "0", "0")),
+        (directive(held=READ + "<tool>ask</tool>"), ("3", "600", "600", "0")),
+        # A model call that fails is made again only if a hook says so, and three times at most.
+        (directive(hooks=control("error", "retry")), ("9", "600", "0", "0")),
+        (directive(hooks=control("error", "fail")), ("3", "600", "0", "0")),
+        (directive(hooks=control("error", "retry", DENIED)), ("3", "600", "0", "0")),
+        (directive(hooks=control("error", "retry", f"<any>{DENIED}{TIMEOUT}</any>")), ("9", "600", "0", "0")),
+        (directive(hooks=control("error", "retry", f"<all>{DENIED}{TIMEOUT}</all>")), ("3", "600", "0", "0")),
+        (directive(hooks=control("error", "retry", f"<not>{DENIED}</not>")), ("9", "600", "0", "0")),
+        (directive(hooks=control("error", "retry", RESOURCE)), ("3", "600", "0", "0")),
+        (directive(hooks=control("after_step", "escalate")), ("3", "600", "3", "0")),
+        # A person may raise the limit of turns as often as it is reached, or only that of money.
+        (directive(hooks=control("limit", "escalate")), ("∞", "∞", "∞", "0")),
+        (
+            directive(
+                hooks=control("limit", "escalate", '<condition path="limit_code" op="eq" value="spend_exceeded"/>')
+            ),
+            ("3", "600", "∞", "0"),
+        ),
+        # Itself, and those that it starts: 2 of them, in 2 levels below.
+        (directive(limits='turns="3" spawns="2" depth="2"', held=FORK), ("21", "4,200", "0", "6")),
+        (directive(limits='turns="3" spawns="2" depth="1"', held=FORK), ("9", "1,800", "0", "2")),
+        (directive(limits='turns="3" spawns="0"', held=FORK), ("3", "600", "0", "0")),
+        (
+            directive(limits='turns="3" spawns="2" depth="2"', held="<directive>one</directive>"),
+            ("21", "4,200", "0", "6"),
+        ),
+        (directive(limits='turns="3" spawns="2" depth="2"', held="<directive>two</directive>"), ("3", "600", "0", "0")),
+    ],
+)
+def test_counts(tmp_path: Path, text: str, counts: tuple[str, ...]) -> None:
+    proof = proof_of(tmp_path, text)
+    found = tuple(most(proof, kind) for kind in ("model_calls", "tool_calls", "questions", "threads"))
+    assert found == counts
+    assert proof.bound("model_calls").least == 1
+
+
+def test_a_child_that_may_do_less_ends_the_tree(tmp_path: Path) -> None:
+    limits = 'turns="3" spawns="2" depth="5"'
+    text = directive(limits=limits, held="<directive>two</directive>")
+    other = directive("two", 'turns="9"', READ)
+    assert most(proof_of(tmp_path, text, **{".ai/directives/two.md": other}), "model_calls") == "9"
+
+
+def test_a_child_without_permissions_has_those_of_its_parent(tmp_path: Path) -> None:
+    held = "<directive>two</directive><tool>ask</tool><pipeline>part</pipeline><tool>rye.file-system.write</tool>"
+    text = directive(limits='turns="1" spawns="1" depth="1"', held=held)
+    start, end = text.index("    <permissions>"), text.index("</permissions>") + len("</permissions>")
+    other = (text[:start] + text[end:]).replace('name="one"', 'name="two"')
+    proof = proof_of(tmp_path, text, **{".ai/directives/two.md": other, "pipelines/part.yaml": PIPELINE})
+    # Each of the two asks a person 200 times itself, and 200 times by the pipeline.
+    assert (most(proof, "questions"), most(proof, "model_calls")) == ("800", "402")
+    assert most(proof, "tools of class idempotent") == "400"
+    assert sum(one.place.document == "part" for one in proof.questions) == 1
+    assert {str(one.often) for one in proof.effects} == {"400"}
+
+
+def test_documents_that_it_may_run_count_for_each_call(tmp_path: Path) -> None:
+    text = directive(held="<pipeline>part</pipeline>")
+    proof = proof_of(tmp_path, text, **{"pipelines/part.yaml": PIPELINE})
+    assert most(proof, "model_calls") == "603"
+    assert most(proof, "questions") == "600"
+    assert any(one.place.document == "part" for one in proof.questions)
+
+
+def test_a_limit_of_tokens_bounds_what_is_written(tmp_path: Path) -> None:
+    assert most(proof_of(tmp_path, directive(limits='turns="9" tokens="5000"')), "output of small") == "5,000"
+    assert most(proof_of(tmp_path, directive(limits='turns="1" tokens="5000"')), "output of small") == "4,096"
+
+
+def test_a_limit_of_time_is_passed_by_one_turn_at_most(tmp_path: Path) -> None:
+    # 25 rounds of reading files for 360 s each, one model call of 3600 s, and loading what it is composed of.
+    proof = proof_of(tmp_path, directive(limits='turns="100" duration_seconds="60"'))
+    assert most(proof, "span") == f"{(60 + 3600 + 25 * 360 + 360) * 1000:,}"
+
+
+def test_hooks_act_with_values_of_their_events(tmp_path: Path) -> None:
+    action = (
+        '<action primary="execute" item_type="tool" item_id="rye/file-system/write">'
+        '<param name="path">notes.txt</param><param name="content">${outputs.out} {input:tag?}</param></action>'
+    )
+    hooks = f'<hook id="h" event="after_complete">{action}</hook>'
+    proof = proof_of(tmp_path, directive(held="<tool>rye.file-system.*</tool>", hooks=hooks))
+    (fact,) = [one for one in proof.effects if not one.by_model]
+    assert fact.tool.capability == "rye.execute.tool.rye.file-system.write"
+    assert (fact.arguments["path"].constant, str(fact.often)) == ("notes.txt", "1")
+    assert fact.arguments["content"].label.integrity >= Integrity.MODEL
+    assert most(proof, "tool_calls") == "601"
+
+
+def test_a_missing_ancestor_makes_everything_possible(tmp_path: Path) -> None:
+    text = directive().replace('version="1.0.0"', 'version="1.0.0" extends="nowhere"')
+    proof = proof_of(tmp_path, text)
+    assert proof.unknown == ("nowhere",)
+    assert proof.cost.amount("tool_calls").is_endless
+
+
+def test_without_settings_children_are_not_known(tmp_path: Path) -> None:
+    (tmp_path / "one.md").write_text(directive(held=FORK))
+    plan = load(tmp_path / "one.md").plan
+    assert plan is not None
+    assert Foresight(None).proof(plan).cost.amount("model_calls").is_endless

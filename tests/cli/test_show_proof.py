@@ -1,0 +1,71 @@
+"""`quire show`: bounds as formulas, what is assumed, the arithmetic, and wrong options."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from tests.cli.conftest import Invoke
+
+from quire.cli.show import command
+
+BOARD = """
+pipeline: board
+steps:
+  - for_each:
+      over: ctx.readers
+      on_error: retry(1)
+      do: {agent: {prompt: "Judge as {item}", capabilities: {tools: []}}}
+      collect: {transform: {value: pipe}}
+  - agent: {prompt: "Sum up {pipe}", capabilities: {tools: []}}
+"""
+
+
+@pytest.fixture
+def board(workspace: Path) -> str:
+    (workspace / "board.yaml").write_text(BOARD)
+    return "board.yaml"
+
+
+def test_a_formula_with_the_names_of_the_author(invoke: Invoke, board: str) -> None:
+    assert "1 to 2·|readers| + 1, stopped at 100 [1]" in invoke(command, board).stdout
+
+
+def test_assumed_sizes(invoke: Invoke, board: str) -> None:
+    lines = invoke(command, board, "--assume", "readers=20").stdout.splitlines()
+    calls = next(line for line in lines if line.startswith("  model calls"))
+    assert calls.endswith("~ 41")
+
+
+def test_the_arithmetic(invoke: Invoke, board: str) -> None:
+    lines = [line.split() for line in invoke(command, board, "--why", "model_calls").stdout.splitlines()]
+    assert ["step", "1.do", "asks", "the", "model", "1", "×", "2·|readers|"] in lines
+    assert ["step", "2", "asks", "the", "model", "1"] in lines
+
+
+def test_the_same_for_programs(invoke: Invoke, board: str) -> None:
+    found = json.loads(invoke(command, board, "--assume", "readers=20", "--json").stdout)["proof"]
+    calls = found["numbers"]["model_calls"]
+    assert (calls["formula"], calls["most"], calls["least"]) == ("2·|readers| + 1", 100, 1)
+    assert calls["estimate"] == 41
+    assert found["numbers"]["money"]["most"] is None
+    assert found["numbers"]["money"]["unpriced"]
+    assert found["assumed"] == {"|readers|": 20}
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        (["--assume", "readers"], "NAME=NUMBER"),
+        (["--assume", "reader=20"], "did you mean |readers|"),
+        (["--assume", "readers=20", "--assume", "readers=21"], "readers"),
+        (["--assume-from-runs"], "no run of this document"),
+        (["--why", "modelcalls"], "did you mean model_calls"),
+        (["--why", "--graph", "svg"], "are for the bounds"),
+    ],
+)
+def test_wrong_options_are_one_line(invoke: Invoke, board: str, options: list[str], told: str) -> None:
+    result = invoke(command, board, *options)
+    assert result.exit_code == 2
+    assert told in result.stderr

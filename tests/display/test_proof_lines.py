@@ -1,0 +1,82 @@
+"""Numbers of a proof as they are printed: rounded up, with units."""
+
+from __future__ import annotations
+
+import pytest
+
+from quire.analysis.amount_words import duration, money, short_number
+from quire.analysis.amounts import Reason, endless, number, size
+from quire.analysis.assumptions import assumptions_of
+from quire.analysis.quantities import Ceiling, Quantity
+from quire.display.proof_lines import Footnotes, Seen, bound_lines, proven_text
+
+
+@pytest.mark.parametrize(
+    ("count", "text"),
+    [
+        (0, "0"),
+        (999, "999"),
+        (1000, "1 K"),
+        (1001, "1.1 K"),
+        (409_600, "410 K"),
+        (3_100_000, "3.1 M"),
+        (99_999, "100 K"),
+    ],
+)
+def test_numbers_are_rounded_up(count: int, text: str) -> None:
+    assert short_number(count) == text
+
+
+@pytest.mark.parametrize(
+    ("picodollars", "text"),
+    [(0, "$0.00"), (1, "$0.0001"), (10**10, "$0.01"), (10**10 + 1, "$0.02"), (5_800_000_000_000, "$5.80")],
+)
+def test_money_is_rounded_up(picodollars: int, text: str) -> None:
+    assert money(picodollars) == text
+
+
+@pytest.mark.parametrize(
+    ("milliseconds", "text"), [(0, "0 s"), (1, "1 s"), (119_001, "2 min"), (7_140_001, "2 h"), (10**9, "12 days")]
+)
+def test_times_are_rounded_up(milliseconds: int, text: str) -> None:
+    assert duration(milliseconds) == text
+
+
+CASES = [
+    (Quantity("model_calls", "count", 2, number(2)), "2", []),
+    (Quantity("model_calls", "count", 0, size("|x|")), "0 to |x|", []),
+    (
+        Quantity("model_calls", "count", 0, size("|x|"), ceiling=Ceiling(100, "a cap")),
+        "0 to |x|, stopped at 100 [1]",
+        ["[1] a cap"],
+    ),
+    (Quantity("tool_calls", "count", 0, endless(Reason("nothing limits it"))), "∞ [1]", ["[1] nothing limits it"]),
+    (
+        Quantity("tool_calls", "count", 0, endless(Reason("nothing limits it", "max_items: 9"))),
+        "∞ [1]",
+        ["[1] nothing limits it; bound it with max_items: 9"],
+    ),
+    (Quantity("money", "picodollars", unpriced=("m: no price",)), "unpriced [1]", ["[1] m: no price"]),
+    (Quantity("money", "picodollars", 0, number(0)), "free", []),
+    (
+        Quantity("money", "picodollars", 0, size("|x|"), ceiling=Ceiling(10**12, "100 calls")),
+        "≤ $1.00 [1]",
+        ["[1] 100 calls"],
+    ),
+]
+
+
+@pytest.mark.parametrize(("one", "text", "notes"), CASES)
+def test_a_proven_number(one: Quantity, text: str, notes: list[str]) -> None:
+    footnotes = Footnotes()
+    assert proven_text(one, footnotes) == text
+    assert footnotes.lines() == notes
+
+
+def test_the_three_columns() -> None:
+    calls = Quantity("model_calls", "count", 0, size("|x|").times(number(3)))
+    lines = list(bound_lines([calls], assumptions_of({}, ["x=20"]), Seen(31, {"model_calls": 41.0})))
+    assert [line.split() for line in lines[2:]] == [
+        ["proven", "x=20", "seen", "in", "31", "runs", "(95", "of", "100)"],
+        ["model", "calls", "0", "to", "3·|x|", "~", "60", "41"],
+    ]

@@ -1,0 +1,151 @@
+"""The page about pull requests is followed in a repository with two branches, and so is the script of the action."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+from tests.docs.pages import ROOT, blocks
+
+PAGE = "docs/recipes/pull-requests.md"
+DOCUMENT, LOCKED, NEW_STEP, CONDITION, GATES, JOB = (block.text for block in blocks(PAGE, "yaml"))
+WARNING, DIFFERENCE = (block.text for block in blocks(PAGE, "text"))
+ACTION = yaml.safe_load((ROOT / "actions/lock-diff/action.yml").read_text(encoding="utf-8"))
+LAST = "  - tool:\n      name: file__write\n"
+
+
+class Repository:
+    """A git repository in which the page is followed."""
+
+    def __init__(self, folder: Path, home: Path) -> None:
+        self.folder = folder
+        bin = str(Path(sys.executable).parent)
+        self.environ = {"PATH": f"{bin}{os.pathsep}{os.environ['PATH']}", "HOME": str(home), "QUIRE_HOME": str(home)}
+        self.run("git", "init", "--quiet", "--initial-branch=main")
+
+    def run(self, *command: str, status: int = 0, **environ: str) -> str:
+        done = subprocess.run(
+            command, cwd=self.folder, env={**self.environ, **environ}, capture_output=True, text=True, check=False
+        )
+        assert done.returncode == status, done.stderr
+        return done.stdout
+
+    def write(self, text: str) -> None:
+        path = self.folder / "pipelines/triage.yaml"
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+
+    def commit(self) -> None:
+        self.run("git", "add", "--all")
+        self.run("git", "-c", "user.name=a", "-c", "user.email=a@example.org", "commit", "--quiet", "--message=x")
+
+
+@pytest.fixture
+def branch(tmp_path: Path) -> Repository:
+    """The repository with the change on a branch, after the base was locked."""
+    folder, home = tmp_path / "work", tmp_path / "home"
+    folder.mkdir()
+    home.mkdir()
+    made = Repository(folder, home)
+    made.write(DOCUMENT)
+    made.run("quire", "lock")
+    assert LOCKED in _joined((folder / "quire.lock").read_text(encoding="utf-8"), LOCKED)
+    made.commit()
+    made.run("git", "checkout", "--quiet", "-b", "post")
+    made.write(DOCUMENT.replace(LAST, NEW_STEP + LAST))
+    return made
+
+
+def _joined(lock: str, shown: str) -> str:
+    """Return the lock without the lines between those that the page shows."""
+    kept = shown.splitlines()
+    return "".join(f"{line}\n" for line in lock.splitlines() if line in kept)
+
+
+def test_the_change_is_followed_from_the_branch_to_the_merge(branch: Repository, tmp_path: Path) -> None:
+    assert branch.run("quire", "check", "pipelines").startswith(WARNING)
+    base = tmp_path / "base.lock"
+    base.write_text(branch.run("git", "show", "main:quire.lock"), encoding="utf-8")
+    assert branch.run("quire", "lock", "--diff", str(base)) == DIFFERENCE
+    refused = branch.run("quire", "check", "--locked", "--format", "concise", status=1)
+    assert all(code in refused for code in ("LK103", "LK104", "LK105"))
+    branch.write(DOCUMENT.replace(LAST, NEW_STEP + CONDITION + LAST))
+    branch.run("quire", "lock")
+    assert GATES in _joined((branch.folder / "quire.lock").read_text(encoding="utf-8"), GATES)
+    branch.run("quire", "check", "--strict", "--locked")
+
+
+def _action(branch: Repository, tmp_path: Path) -> tuple[str, str]:
+    """Run the first step of the action as the service does; return the summary and the outputs."""
+    temp = tmp_path / "runner"
+    temp.mkdir()
+    summary, output = temp / "summary.md", temp / "output"
+    branch.run(
+        *("bash", "-e", "-o", "pipefail", "-c", ACTION["runs"]["steps"][0]["run"]),
+        BASE=branch.run("git", "rev-parse", "main").strip(),
+        RUNNER_TEMP=str(temp),
+        GITHUB_STEP_SUMMARY=str(summary),
+        GITHUB_OUTPUT=str(output),
+    )
+    return summary.read_text(encoding="utf-8"), output.read_text(encoding="utf-8")
+
+
+def test_the_action_says_what_is_new(branch: Repository, tmp_path: Path) -> None:
+    summary, output = _action(branch, tmp_path)
+    assert summary.startswith("<!-- quire lock diff -->\n")
+    assert "**+ may http.send (elevated, write, host=hooks.example.org)" in summary
+    assert output == "wider=true\n"
+
+
+def test_the_action_works_for_a_base_without_a_lock(branch: Repository, tmp_path: Path) -> None:
+    branch.run("git", "checkout", "--quiet", "--force", "main")
+    branch.run("git", "rm", "--quiet", "quire.lock")
+    branch.commit()
+    assert _action(branch, tmp_path)[1] == "wider=true\n"
+
+
+def test_nothing_is_wider_where_nothing_has_changed(branch: Repository, tmp_path: Path) -> None:
+    branch.write(f"# A comment.\n{DOCUMENT}")
+    assert _action(branch, tmp_path)[1] == "wider=false\n"
+
+
+def test_the_job_uses_the_action_with_the_rights_that_it_needs() -> None:
+    job = yaml.safe_load(JOB)
+    assert job["permissions"] == {"contents": "read", "pull-requests": "write"}
+    assert job["jobs"]["lock"]["steps"][-1] == {"uses": "./actions/lock-diff"}
+
+
+def test_the_comment_is_written_once_and_then_changed(branch: Repository, tmp_path: Path) -> None:
+    """A stand-in for `gh` notes its calls; the second time it lists the comment that is there."""
+    tools, calls = tmp_path / "tools", tmp_path / "calls"
+    tools.mkdir()
+    stub = tools / "gh"
+    stub.write_text('#!/bin/sh\necho "$*" >> "$CALLS"\ncase "$*" in *--jq*) echo "$OLD";; esac\n')
+    stub.chmod(0o755)
+    script = next(one["run"] for one in ACTION["runs"]["steps"] if one["name"] == "Write the comment")
+    for old in ("", "17"):
+        branch.run(
+            *("bash", "-e", "-o", "pipefail", "-c", script),
+            PATH=f"{tools}{os.pathsep}{branch.environ['PATH']}",
+            CALLS=str(calls),
+            OLD=old,
+            NUMBER="3",
+            REPOSITORY="team/documents",
+            RUNNER_TEMP=str(tmp_path),
+        )
+    made = [line for line in calls.read_text().splitlines() if "--method" in line]
+    assert [line.split()[1:4] for line in made] == [
+        ["--method", "POST", "repos/team/documents/issues/3/comments"],
+        ["--method", "PATCH", "repos/team/documents/issues/comments/17"],
+    ]
+
+
+def test_the_diff_for_programs_has_the_key_that_the_action_reads(branch: Repository, tmp_path: Path) -> None:
+    base = tmp_path / "base.lock"
+    base.write_text(branch.run("git", "show", "main:quire.lock"), encoding="utf-8")
+    assert json.loads(branch.run("quire", "lock", "--diff", str(base), "--format", "json"))["wider"] is True

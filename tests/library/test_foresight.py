@@ -1,0 +1,100 @@
+"""Estimates before a run: callees of all formats, directives with what they inherit."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from quire.library.document import load
+from quire.library.foresight import Foresight
+from quire.workspace.configuration import load_settings
+from quire.workspace.locate import find_workspace
+
+DIRECTIVE = """# {name}
+
+```xml
+<directive name="{name}" version="1.0.0"{extends}>
+  <metadata>
+    <description>Does it.</description>
+    <category></category>
+    <author>a</author>
+    <model tier="fast" />
+    <limits turns="3" />
+    {permissions}
+    {hooks}
+  </metadata>
+</directive>
+```
+
+Do it.
+"""
+PERMISSIONS = "<permissions><execute><tool>{tool}</tool></execute></permissions>"
+
+
+@pytest.fixture
+def work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("QUIRE_HOME", str(tmp_path / "home"))
+    folder = tmp_path / "work"
+    (folder / ".ai" / "directives").mkdir(parents=True)
+    (folder / "quire.toml").touch()
+    return folder
+
+
+def directive(work: Path, name: str, permissions: str = "", extends: str = "", hooks: str = "") -> None:
+    parent = f' extends="{extends}"' if extends else ""
+    text = DIRECTIVE.format(name=name, extends=parent, permissions=permissions, hooks=hooks)
+    (work / ".ai" / "directives" / f"{name}.md").write_text(text, encoding="utf-8")
+
+
+def foreseen(work: Path) -> Foresight:
+    return Foresight(load_settings(find_workspace(work)))
+
+
+def test_a_called_directive_counts_with_what_it_inherits(work: Path) -> None:
+    directive(work, "base", PERMISSIONS.format(tool="rye.bash"))
+    directive(work, "leaf", extends="base")
+    file = work / "caller.yaml"
+    file.write_text("pipeline: caller\nsteps:\n  - call: {pipeline: leaf}\n", encoding="utf-8")
+    found = foreseen(work).envelope(load(file).runnable(), str(file))
+    assert [(need.capability, need.steps) for need in found.needs] == [("rye.execute.tool.rye.bash", ("leaf thread",))]
+    assert found.unknown == ()
+
+
+def test_of_a_directive_itself(work: Path) -> None:
+    directive(work, "base", PERMISSIONS.format(tool="rye.bash"))
+    directive(work, "leaf", extends="base")
+    file = work / ".ai" / "directives" / "leaf.md"
+    found = foreseen(work).envelope(load(file).runnable(), str(file))
+    assert (found.capabilities, found.unknown) == (("rye.execute.tool.rye.bash",), ())
+
+
+@pytest.mark.parametrize("extends", ["gone", "leaf"])
+def test_a_parent_that_cannot_be_followed_is_unknown(work: Path, extends: str) -> None:
+    directive(work, "leaf", PERMISSIONS.format(tool="rye.bash"), extends=extends)
+    file = work / ".ai" / "directives" / "leaf.md"
+    found = foreseen(work).envelope(load(file).runnable(), str(file))
+    assert (found.capabilities, found.unknown) == (("rye.execute.tool.rye.bash",), (extends,))
+
+
+def test_hooks_of_the_project_count_for_every_directive(work: Path) -> None:
+    directive(work, "leaf", PERMISSIONS.format(tool="rye.bash"))
+    hooks = work / ".ai" / "config" / "agent" / "hooks.yaml"
+    hooks.parent.mkdir(parents=True)
+    hooks.write_text(
+        "hooks:\n  - id: note\n    event: error\n    action: {primary: execute, item_type: tool, "
+        "item_id: file__write, params: {path: a}}\n",
+        encoding="utf-8",
+    )
+    file = work / ".ai" / "directives" / "leaf.md"
+    found = foreseen(work).envelope(load(file).runnable(), str(file))
+    assert found.capabilities == ("rye.execute.tool.rye.bash", "rye.execute.tool.rye.file-system.write")
+
+
+def test_a_document_that_is_not_there_is_unknown(work: Path) -> None:
+    file = work / "caller.yaml"
+    file.write_text("pipeline: caller\nsteps:\n  - call: {pipeline: gone}\n", encoding="utf-8")
+    foresight = foreseen(work)
+    assert foresight.envelope(load(file).runnable(), str(file)).unknown == ("gone",)
+    assert "gone" not in foresight.called
+    assert list(foresight.called) == []

@@ -1,0 +1,136 @@
+"""How far calls of built-in tools go, as far as their documents write it out."""
+
+from __future__ import annotations
+
+from urllib.parse import urlsplit
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.depth import depth
+from tests.plan.test_bounds import pipeline, playbook
+
+from quire.library.capability_words import Words
+from quire.plan.envelope import envelope
+from quire.plan.nodes import Reference, Template
+from quire.plan.pipeline_work import Formula, Invoke
+from quire.plan.tool_details import any_details, as_word, details_of
+from quire.trust.capabilities import glob
+
+WORDS = Words({})
+
+
+@pytest.mark.parametrize(
+    ("step", "details"),
+    [
+        ("tool: {name: file__read, args: {path: notes.md}}", ("path=notes.md",)),
+        ("tool: {name: file__read, args: {path: ./a//b/../notes.md}}", ("path=a/notes.md",)),
+        ("tool: {name: file__write, args: {path: !expr \"'reports/' + ctx.name + '.md'\", content: x}}",
+         ("path=reports/*.md",)),
+        ("tool: {name: file__write, args: {path: !expr ctx.name, content: x}}", ("path=*",)),
+        ("tool: {name: file__write, args: {path: !expr \"'a' + 1 + ctx.x + ctx.y\", content: x}}", ("path=a*",)),
+        ("tool: {name: file__write, args: {files: [{path: a, content: x}, {path: b c*, content: x}]}}",
+         ("path=a", "path=b%20c%2A")),
+        ("tool: {name: file__write, args: {files: !expr ctx.files}}", ("path=*",)),
+        ("tool: {name: file__list}", ("path=*",)),
+        ("tool: {name: file__glob, args: {pattern: 'src/**/*.py'}}", ("path=src/*",)),
+        ("tool: {name: file__glob, args: {pattern: '*.py', path: src}}", ("path=src*",)),
+        ("tool: {name: file__grep, args: {pattern: 'docs/'}}", ("path=*",)),
+        ("tool: {name: file__grep, args: {pattern: x, path: docs}}", ("path=docs*",)),
+        ("tool: {name: http__get, args: {url: 'https://Example.org:8080/a?b'}}", ("host=example.org:8080",)),
+        ("tool: {name: http__get, args: {url: 'https://example.org'}}", ("host=example.org",)),
+        ("tool: {name: http__get, args: {url: !expr \"'https://example.org/' + ctx.x\"}}", ("host=example.org",)),
+        ("tool: {name: http__get, args: {url: !expr \"'https://example.org' + ctx.x\"}}", ("host=*",)),
+        ("tool: {name: http__get, args: {url: !expr \"'https://' + ctx.x + '/'\"}}", ("host=*",)),
+        ("tool: {name: http__get, args: {url: 'https://example.org@evil.net/'}}", ("host=*",)),
+        ("tool: {name: http__get, args: {url: 'https://example.org\\evil.net/'}}", ("host=*",)),
+        ("tool: {name: http__get, args: {url: 'ftp://example.org/'}}", ("host=*",)),
+        ("shell: {command: 'git status -s'}", ("command=git",)),
+        ("shell: {command: [git, status]}", ("command=git",)),
+        ("shell: {command: !expr \"['git', ctx.branch]\"}", ("command=git",)),
+        ("shell: {command: !expr \"[ctx.program, 'x']\"}", ("command=*",)),
+        ("shell: {command: !expr ctx.command}", ("command=*",)),
+        ("tool: {name: shell, args: {command: [ls], env: [A, B]}}", ("command=ls", "env=A", "env=B")),
+        ("tool: {name: shell, args: {command: [ls], env: !expr ctx.names}}", ("command=ls", "env=*")),
+        ("shell: {command: 'ls; rm -rf .'}", ("script=946421978d3f7b97",)),
+        ("tool: {name: travel__book, args: {path: x}}", ()),
+        ("agent: {prompt: a, capabilities: {tools: [shell]}}", ("command=*",)),
+        ("agent: {prompt: a, capabilities: {tools: [http__get]}}", ("host=*",)),
+        ("agent: {prompt: a, capabilities: {tools: [file__write]}}", ("path=*",)),
+    ],
+)  # fmt: skip
+def test_of_a_step(step: str, details: tuple[str, ...]) -> None:
+    assert envelope(pipeline(step), WORDS).needs[0].details == details
+
+
+@pytest.mark.parametrize(
+    ("call", "details"),
+    [
+        ('@tool(quire, file__write, {"path": "reports/{{name}}.md", "content": "x"})', ("path=reports/*.md",)),
+        ('@tool(quire, file__write, {"path": {{name}}, "content": "x"})', ("path=*",)),
+        ('@tool(quire, shell, {"command": ["git", "{{name}}"]})', ("command=git",)),
+        ('@tool(quire, shell, {"command": "git log"})', ("command=git",)),
+        ('@tool(quire, http__get, {"url": "https://example.org/{{name}}"})', ("host=example.org",)),
+        ('@tool(quire, http__get, {"url": "https://example.org{{name}}"})', ("host=*",)),
+        ('@tool(travel, shell, {"command": "git log"})', ()),
+    ],
+)
+def test_of_a_call_in_a_playbook(call: str, details: tuple[str, ...]) -> None:
+    assert envelope(playbook(f"## STEP 1: A\n\n{call}"), WORDS).needs[0].details == details
+
+
+def test_a_tool_of_several_steps_has_the_details_of_all() -> None:
+    need = envelope(pipeline("shell: {command: git log}", "shell: {command: [ls]}"), WORDS).needs[0]
+    assert (need.steps, need.details) == (("1", "2"), ("command=git", "command=ls"))
+
+
+def test_a_pattern_for_several_tools_has_no_detail() -> None:
+    assert any_details("rye.execute.tool.rye.file-system.*") == any_details("rye.execute.tool.*") == ()
+    assert any_details("rye.execute.tool.mcp.files.write") == ()
+
+
+def test_words_hold_no_wildcard_and_no_space() -> None:
+    assert as_word("a b*\n[ü]\u202e") == "a%20b%2A%0A%5Bü%5D%E2%80%AE"
+
+
+_letters = st.text("ab/.:@?#*[%! é\u202e", max_size=6)
+
+
+@given(st.lists(st.tuples(st.booleans(), _letters), min_size=1, max_size=5))
+@settings(max_examples=depth(100, 2000), deadline=None)
+def test_whatever_is_inserted_the_detail_covers_it(pieces: list[tuple[bool, str]]) -> None:
+    """The value of an expression, as a literal of its own, is one of those that its detail allows."""
+    values = {f"v{at}": text for at, (is_inserted, text) in enumerate(pieces) if is_inserted}
+    terms = [f"ctx.v{at}" if is_inserted else quoted(text) for at, (is_inserted, text) in enumerate(pieces)]
+    work = pipeline(f"tool: {{name: file__write, args: {{path: !expr {quoted(' + '.join(terms))}, content: x}}}}")
+    call = work.body.steps[0].work
+    assert isinstance(call, Invoke)
+    formula = dict(call.arguments)["path"]
+    assert isinstance(formula, Formula)
+    actual = formula.compiled.evaluate({"ctx": values})
+    (detail,) = details_of("file__write", dict(call.arguments))
+    pattern = detail.removeprefix("path=")
+    assert isinstance(actual, str)
+    assert "*" not in pattern or glob(pattern, as_word(actual))
+    assert ("*" in pattern) or not values
+
+
+@given(st.text("ab/.:@?#\\\\%-", max_size=10), st.text("ab/.:@?#", max_size=10))
+@settings(max_examples=depth(200, 5000), deadline=None)
+def test_a_host_that_is_known_is_the_host_whatever_is_inserted(written: str, inserted: str) -> None:
+    head = f"https://{written}"
+    arguments = {"url": Template((head, Reference("x", None, "{{x}}")))}
+    (detail,) = details_of("http__get", arguments)
+    if detail == "host=*":
+        return
+    try:
+        parts = urlsplit(head + inserted)
+        netloc = parts.netloc
+    except ValueError:
+        return
+    assert detail == f"host={netloc.lower()}"
+
+
+def quoted(text: str) -> str:
+    """Return a text in single quotes, for YAML and for expressions alike: neither reads escapes in them."""
+    return "'" + text.replace("'", "''") + "'"

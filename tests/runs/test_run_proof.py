@@ -1,0 +1,110 @@
+"""Bounds of a run that is not started yet: its model, its limits, its inputs."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from quire.library.document import load
+from quire.runs.run_bounds import bounds_of_run, sizes_of
+from quire.runs.run_proof import RunProof, number_with, prove_run
+from quire.values import Value
+from quire.workspace.configuration import load_settings
+from quire.workspace.locate import find_workspace
+
+AGENTS = """pipeline: p
+dialect: quire
+steps:
+  - agent: {prompt: "One", model: "script:cheap", capabilities: {tools: []}}
+  - agent: {prompt: "Two {ctx.doc}", capabilities: {tools: []}}
+"""
+PRICES = """
+[models.prices."script:cheap"]
+input = 1.0
+output = 1.0
+[models.prices."script:dear"]
+input = 100.0
+output = 100.0
+"""
+DIRECTIVE = """# Look around
+
+```xml
+<directive name="look" version="1.0.0">
+  <metadata>
+    <description>Looks around.</description>
+    <category>tests</category>
+    <author>tests</author>
+    <model tier="general"/>
+    <limits turns="3" tokens="1000"/>
+    <permissions><execute><tool>rye.file-system.read</tool></execute></permissions>
+  </metadata>
+</directive>
+```
+
+<process><step name="look"><action>Look.</action></step></process>
+"""
+
+
+def proven(folder: Path, text: str, name: str = "p.yaml", **options: object) -> RunProof:
+    home = folder / "home"
+    home.mkdir(exist_ok=True)
+    (home / "quire.toml").write_text(PRICES)
+    (folder / name).write_text(text)
+    settings = load_settings(find_workspace(folder), {"QUIRE_HOME": str(home)})
+    inputs: dict[str, Value] = {"doc": "x" * 1000}
+    return prove_run(load(folder / name), settings, inputs, **options)  # type: ignore[arg-type]
+
+
+def test_one_model_for_all_has_one_price(tmp_path: Path) -> None:
+    mixed = proven(tmp_path, AGENTS, model="script:dear").most("money")
+    dear = proven(tmp_path, AGENTS, model="script:dear", one_model=True).most("money")
+    cheap = proven(tmp_path, AGENTS, model="script:cheap", one_model=True).most("money")
+    assert mixed is not None and dear is not None and cheap is not None
+    assert cheap < mixed < dear == 100 * cheap
+
+
+def test_an_input_that_is_not_given_stays_a_size(tmp_path: Path) -> None:
+    found = proven(tmp_path, AGENTS.replace("ctx.doc", "ctx.other"), model="script:cheap", one_model=True)
+    assert found.most("money") is None or found.quantity("money").ceiling is not None  # type: ignore[union-attr]
+    money = found.quantity("money")
+    assert money is not None
+    assert money.most.sizes == ("‖other‖",)
+
+
+def test_a_list_is_as_long_as_its_widest_text(tmp_path: Path) -> None:
+    inputs: dict[str, Value] = {"doc": [1] * 100}
+    proven(tmp_path, AGENTS)
+    settings = load_settings(find_workspace(tmp_path), {"QUIRE_HOME": str(tmp_path / "home")})
+    sizes = prove_run(load(tmp_path / "p.yaml"), settings, inputs).sizes
+    assert set(sizes) == {"‖doc‖"}
+    assert sizes["‖doc‖"] >= len(json.dumps([1] * 100, indent=4))
+
+
+def test_nothing_is_proven_of_money_without_a_price(tmp_path: Path) -> None:
+    assert proven(tmp_path, AGENTS, model="script:unknown", one_model=True).most("money") is None
+
+
+@pytest.mark.parametrize("turns", [2, 9])
+def test_the_limits_of_the_run_count_not_those_of_the_directive(tmp_path: Path, turns: int) -> None:
+    found = proven(tmp_path, DIRECTIVE, "look.md", limits={"turns": turns})
+    own = proven(tmp_path, DIRECTIVE, "look.md")
+    most, usual = found.most("model_calls"), own.most("model_calls")
+    assert most is not None and usual is not None
+    assert (most < usual) == (turns < 3)
+    assert (most > usual) == (turns > 3)
+
+
+def test_the_bounds_of_a_started_run_have_the_same_price_and_sizes(tmp_path: Path) -> None:
+    for one_model in (True, False):
+        ahead = proven(tmp_path, AGENTS, model="script:dear", one_model=one_model)
+        settings = load_settings(find_workspace(tmp_path), {"QUIRE_HOME": str(tmp_path / "home")})
+        plan = load(tmp_path / "p.yaml").runnable()
+        inputs: dict[str, Value] = {"doc": "x" * 1000}
+        started = bounds_of_run(
+            plan, "p.yaml", settings, {}, "script:dear", inputs, {}, priced=True, one_model=one_model
+        )
+        money = next(one for one in started.quantities if one.name == "money")
+        assert number_with(money, started.sizes) == ahead.most("money")
+    assert sizes_of({"doc": [1] * 100}, {"‖doc‖"})["‖doc‖"] >= len(json.dumps([1] * 100, indent=4))
