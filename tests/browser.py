@@ -33,7 +33,13 @@ FLAGS = (
 )
 WIDE, PHONE = 1280, 375
 # A page outlives the server of its test by a moment, and tries to reach it again.
-SERVER_ENDED = ("ERR_CONNECTION_REFUSED", "ERR_CONNECTION_RESET", "ERR_EMPTY_RESPONSE", "ERR_INCOMPLETE_CHUNKED")
+SERVER_ENDED = (
+    "ERR_CONNECTION_REFUSED",
+    "ERR_CONNECTION_RESET",
+    "ERR_EMPTY_RESPONSE",
+    "ERR_INCOMPLETE_CHUNKED",
+    "ERR_SOCKET_NOT_CONNECTED",
+)
 WITHOUT_BROWSER = f"no browser: install {' or '.join(NAMES)}, or name one in QUIRE_BROWSER"
 
 

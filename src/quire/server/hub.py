@@ -2,7 +2,8 @@
 
 A kept event of a run reaches each subscriber once and in order. Events of runs that are driven here arrive at once;
 those of other processes are read from the store when it has changed. An event that arrives out of order (the
-subscriber came between the event and its write) is not sent: the store is read instead.
+subscriber came between the event and its write) is not sent: the store is read instead. Events are told before they
+are written, so that read may come too early; it is made again at the next event of the run, and when the run rests.
 """
 
 from __future__ import annotations
@@ -10,15 +11,16 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections import deque
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from quire.engine.records import FINAL, Event
+from quire.engine.records import FINAL, Event, Status
 from quire.errors import QuireError
 from quire.server.problems import Problem
 from quire.server.sse import Frame
 
 if TYPE_CHECKING:
+    from quire.engine.records import RunRow
     from quire.server.changes import Changes
     from quire.values import Value
 
@@ -29,8 +31,6 @@ back and goes on where it was."""
 SECONDS_TO_COLLECT = 0.1
 """Changes of runs are collected for so long and sent together."""
 SECONDS_AFTER_TROUBLE = 1.0
-
-ReadEvents = Callable[[str, int], "asyncio.Future[Sequence[Event]] | object"]
 
 
 class Subscription:
@@ -173,15 +173,24 @@ class Hub:
 
     async def _look(self) -> None:
         touched, self._touched = self._touched, set()
-        found = await self._changes.since_last(touched)
-        behind, self._behind = self._behind, set()
-        for one in self._subscriptions:
-            behind |= {(one, run) for run in found.runs if run in one.seen and run not in touched}
-        for one, run in behind:
-            await self._catch_up(one, run)
-        for name, data in found.frames():
-            self._tell(Frame(name, data))
-        await self._end_finished(found.runs)
+        runs, behind = set(touched), set[tuple[Subscription, str]]()
+        try:
+            found = await self._changes.since_last(touched)
+            runs |= found.runs.keys()
+            # The events of a run that is driven here were told as they happened. The last ones may have come too early
+            # for a subscriber that had missed others: a run that rests is read again.
+            late = {run for run, row in found.runs.items() if run not in touched or row.status is not Status.RUNNING}
+            behind, self._behind = self._behind, set()
+            behind |= {(one, run) for one in self._subscriptions for run in late & one.seen.keys()}
+            for one, run in behind:
+                await self._catch_up(one, run)
+            for name, data in found.frames():
+                self._tell(Frame(name, data))
+            await self._end_finished(found.runs)
+        except QuireError:  # the next look reads the same runs
+            self._touched |= runs
+            self._behind |= behind
+            raise
 
     def _tell_trouble(self, error: str) -> None:
         """Tell the pages what is wrong with the store, and with an empty text that it works again."""
@@ -204,14 +213,14 @@ class Hub:
             events = await self._changes.events(run, 0) if not one.whole else ()
         one.stored(events)
 
-    async def _end_finished(self, runs: Mapping[str, object]) -> None:
+    async def _end_finished(self, runs: Mapping[str, RunRow]) -> None:
         """End the streams that follow a single run, once it is final."""
         for one in list(self._subscriptions):
             if one.whole:
                 continue
             (run,) = one.seen
             row = runs.get(run)
-            if row is not None and getattr(row, "status", None) in FINAL:
+            if row is not None and row.status in FINAL:
                 await self._catch_up(one, run)
                 one.put(Frame("end", {"run": run}))
                 one.end()

@@ -1,0 +1,90 @@
+"""The hub: each event of a run reaches a subscriber, even if it is told before it is written or a read fails."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+from typing import TYPE_CHECKING, cast
+
+import pytest
+
+from quire.engine.records import Event, RunRow, Status
+from quire.errors import StoreError
+from quire.server.changes import Changed
+from quire.server.hub import Hub, Subscription
+
+if TYPE_CHECKING:
+    from quire.server.changes import Changes
+
+pytestmark = pytest.mark.asyncio(loop_scope="session")
+
+EVENTS = [Event(type, "r", 0.0, seq) for seq, type in enumerate(("run_started", "effect", "run_completed"), 1)]
+
+
+class Writes:
+    """A store as the hub sees it. Each entry of `meanwhile` happens while one read waits for its answer."""
+
+    seconds = 0.25
+
+    def __init__(self) -> None:
+        self.status = Status.RUNNING
+        self.written: list[Event] = []
+        self.meanwhile: list[Callable[[], None]] = []
+
+    async def since_last(self, touched: Collection[str]) -> Changed:
+        rows = {
+            run: RunRow(run, "", "playbook", "", self.status, "", 0, 0, None, 0, 0, 0, None, (), 1, {})
+            for run in touched
+        }
+        self._wait()
+        return Changed(rows)
+
+    async def events(self, run: str, after: int) -> Sequence[Event]:
+        events = [event for event in self.written if event.seq > after]
+        self._wait()
+        return events
+
+    async def last_event(self, run: str) -> int:
+        return self.written[-1].seq if self.written else 0
+
+    def _wait(self) -> None:
+        if self.meanwhile:
+            self.meanwhile.pop(0)()
+
+
+def waiting(one: Subscription) -> list[str]:
+    return [frame.event for frame in one._frames if frame.id]
+
+
+async def test_the_last_event_is_read_after_it_was_told_too_early() -> None:
+    store = Writes()
+    hub = Hub(cast("Changes", store))
+    started, effect, completed = EVENTS
+    store.written = [started]
+    store.meanwhile = [lambda: hub.listen(effect)]  # told after the read of the new subscriber, and not yet written
+    async with hub.subscribed({"r": 0}, whole=True) as one:
+        assert waiting(one) == ["run_started"]
+        store.meanwhile = [lambda: hub.listen(completed)]  # told during the look, and written after it
+        store.written = [started, effect]
+        await hub._look()
+        assert waiting(one) == ["run_started", "effect"]
+        store.written, store.status = EVENTS, Status.COMPLETED
+        await hub._look()
+        assert waiting(one) == ["run_started", "effect", "run_completed"]
+
+
+@pytest.mark.parametrize("reads", [0, 1])
+async def test_a_read_that_failed_is_made_again(reads: int) -> None:
+    store = Writes()
+    hub = Hub(cast("Changes", store))
+
+    def fail() -> None:
+        raise StoreError("the disk is away")
+
+    async with hub.subscribed({"r": 0}, whole=True) as one:
+        store.written, store.status = EVENTS, Status.COMPLETED
+        hub.listen(EVENTS[2])
+        store.meanwhile = [*[lambda: None] * reads, fail]
+        with pytest.raises(StoreError):
+            await hub._look()
+        await hub._look()
+        assert waiting(one) == ["run_started", "effect", "run_completed"]
