@@ -404,3 +404,13 @@ def test_files_with_odd_names_are_locked(work: Path, name: bytes) -> None:
     assert main(["lock"]) == 0
     assert main(["check", "--locked"]) == 0
     assert all(line.isprintable() for line in (work / "quire.lock").read_text().splitlines())
+
+
+def test_a_document_of_many_steps_and_paths_has_a_lock_that_can_be_read(work: Path, said: Said) -> None:
+    steps = "".join(
+        f"  - tool: {{name: file__write, args: {{path: out/{at:04}.md, content: x}}}}\n" for at in range(400)
+    )
+    (work / "pipelines" / "many.yaml").write_text(f"pipeline: many\nsteps:\n{steps}")
+    assert main(["lock"]) == 0
+    assert main(["check", "--locked"]) == 0
+    assert "LK" not in said()[0]

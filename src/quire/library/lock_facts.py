@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from quire.analysis.lock.file import Lock, LockedCapability, LockedDocument, LockedTool
+from quire.analysis.lock.file import Lock, LockedCapability, LockedDocument, LockedTool, fitting, shortened
 from quire.analysis.lock.proof_facts import locked_bounds, locked_flows, locked_gates
 from quire.errors import QuireError
 from quire.library.document import load
@@ -107,7 +107,7 @@ class LockFacts:
         return LockedDocument(
             plan=f"sha256:{plan_digest(one.plan)}",
             may=tuple(_capabilities(found)),
-            unknown=tuple(sorted({*found.unknown, *proof.unknown})),
+            unknown=tuple(sorted(map(shortened, {*found.unknown, *proof.unknown}))),
             models=tuple(sorted({fact.model or "default" for fact in proof.model_calls})),
             servers=tuple(servers),
             variables=tuple(sorted({name for one in servers for name in self.settings.servers[one].variables()})),
@@ -213,7 +213,7 @@ def pinned_capability(key: str) -> str:
 def _capabilities(envelope: CapabilityEnvelope) -> Iterator[LockedCapability]:
     for need in envelope.needs:
         for pattern in Grants.of([need.capability]).patterns:
-            yield LockedCapability(pattern, need.tier, need.effect, need.details, need.steps)
+            yield from fitting(LockedCapability(pattern, need.tier, need.effect, need.details, need.steps))
 
 
 def _meets(pattern: str, server: str) -> bool:
@@ -238,4 +238,4 @@ def _allows(source: Source) -> Iterator[str]:
 
     for one in allows_of(source):
         where = f" at step {one.step}" if one.step else ""
-        yield f"{one.code}{where}: {one.reason}"
+        yield shortened(f"{one.code}{where}: {one.reason}")

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from quire.analysis.lock.file import FILE_NAME, Lock
-from quire.analysis.lock.read import MOST_BYTES, LockReading, read_lock
+from quire.analysis.lock.read import MOST_BYTES, MOST_FACTS, LockReading, read_lock
 from quire.analysis.lock.write import written
 from quire.errors import CannotStart, Unreadable
 from quire.source import Source, read_source, relative_to_here, written_beside
@@ -55,6 +55,11 @@ def require_lock(reading: LockReading) -> Lock:
 def save_lock(path: Path, lock: Lock) -> bool:
     """Write the lock, unless the file already says the same; return whether it was written. Raises `CannotStart`."""
     text = written(lock)
+    if len(text.encode()) > MOST_BYTES or text.count("\n") > MOST_FACTS:
+        raise CannotStart(
+            f"{path} would be larger than a lock can be ({MOST_FACTS:,} lines, {MOST_BYTES:,} bytes): "
+            f"lock parts of the workspace, each in a folder with a quire.toml of its own"
+        )
     try:
         if path.is_file() and not path.is_symlink() and _unsigned(path.read_bytes()) == text.encode():
             return False  # a signature of it still holds

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, cast
 
-from quire.analysis.lock.file import NOT_ASKED, LockedDocument, LockedTool
+from quire.analysis.lock.file import NOT_ASKED, UNUSABLE, LockedDocument, LockedTool
 from quire.errors import QuireError
 from quire.tools.builtin import SPECS
 from quire.trust.capabilities import capability, escape, glob
@@ -39,7 +39,7 @@ def pin_of(spec: ToolSpec) -> LockedTool:
     try:
         return LockedTool(f"sha256:{fingerprint(told)}", spec.effect)
     except InvalidValue:
-        return LockedTool("sha256:unusable", spec.effect)
+        return LockedTool(UNUSABLE, spec.effect)
 
 
 def known_pins(locked: Mapping[str, LockedTool], workspace: Workspace) -> dict[str, LockedTool]:

@@ -9,7 +9,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.depth import depth
 
-from quire.analysis.lock.file import Lock, LockedCapability, LockedDocument, LockedTool, kept_entries
+from quire.analysis.lock.file import (
+    Lock,
+    LockedCapability,
+    LockedDocument,
+    LockedTool,
+    fitting,
+    kept_entries,
+    shortened,
+)
 from quire.analysis.lock.plain_read import read_plain
 from quire.analysis.lock.read import LONGEST, LockReading, read_lock
 from quire.analysis.lock.strict_read import read_strictly
@@ -142,6 +150,15 @@ def test_a_signature_line_may_stand_above() -> None:
         ("quire: 1\n", "<<<<<<< HEAD\nquire: 1\n", 2, "a merge"),
         ("  many.yaml#one", "\n  many.yaml#one", 12, "edited by hand"),
         ("- gone", f"- {'x' * (LONGEST + 1)}", 21, "characters"),
+        ("tool_calls: ∞", "tool_calls: many", 32, "a bound is a number, a formula or ∞"),
+        ("tool_calls: ∞", "tool_calls: unpriced", 32, "a bound is a number, a formula or ∞"),
+        ("money: 0.29·|readers| + 0.40", 'money: "1e99999999"', 34, "a bound is a number, a formula or ∞"),
+        ("3 15 200000", "NaN 15 200000", 8, "a price is two numbers"),
+        ("3 15 200000", "banana", 8, "a price is two numbers"),
+        ("3 15 200000", f"3 15 {'9' * 30}", 8, "a price is two numbers"),
+        ("tickets/list: not asked class=unknown", "tickets/list: not asked class=read", 43, "no tool has the digest"),
+        (f"tickets/create: {PLAN} class=write", "tickets/create: sha256:12 class=write", 42, "no tool has the digest"),
+        (f"{PLAN} class=write\n", f"{PLAN} class=harmless\n", 42, "no tool has the digest"),
     ],
 )  # fmt: skip
 def test_a_lock_that_is_wrong_is_not_read_at_all(old: str, new: str, line: int, message: str) -> None:
@@ -202,6 +219,24 @@ def test_any_text_is_a_lock_or_a_finding(inserted: str, at: int) -> None:
     found = reading(text)
     assert (found.lock is None) == bool(found.diagnostics)
     assert found == read_strictly(Source.of(text, "quire.lock"))
+
+
+def test_a_fact_of_any_length_is_written_so_that_it_can_be_read() -> None:
+    steps = tuple(map(str, range(3_000)))
+    details = tuple(f"path=out/{number:04}" for number in range(900))
+    long = LockedCapability("rye." + "x" * 9_000, "write", "write", (*details, f"path={'y' * 9_000}"), steps)
+    parts = tuple(fitting(long))
+    found = reading(written(Lock({"a": LockedDocument(PLAN, parts)})))
+    assert found.diagnostics == () and found.lock is not None
+    assert set(found.lock.documents["a"].may) == set(parts)
+    assert {detail for one in parts for detail in one.details} >= set(details)
+    assert all(one.steps[:2] == ("0", "1") and one.steps[-1] == "…" for one in parts)
+
+
+def test_long_texts_that_differ_at_their_ends_stay_different() -> None:
+    one, other = ("z" * 20_000 + end for end in "ab")
+    assert shortened(one) != shortened(other) and len(shortened(one)) < LONGEST
+    assert shortened("short") == "short"
 
 
 def test_updating_some_documents_keeps_the_others() -> None:

@@ -6,16 +6,21 @@ older version can still be compared.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import hashlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
+from quire.patterns import late_pattern
 from quire.plan.vocabulary import LOCK_FILE
 
 VERSION = 1
 FILE_NAME = LOCK_FILE
 NOT_ASKED = "not asked"
 """The pin of a tool whose server has never been asked."""
+UNUSABLE = "sha256:unusable"
+"""The pin of a tool that tells nothing of itself of which a digest can be made."""
 
 COUNTS = (
     "model_calls",
@@ -28,6 +33,17 @@ COUNTS = (
     "minutes",
 )
 """The bounds of a document, in the order in which they are written."""
+
+ENDLESS, UNPRICED = "∞", "unpriced"
+LONGEST_FACT = 1_000
+"""Characters of one text of a fact; a longer text is written by its beginning and a digest."""
+
+_DIGEST = late_pattern(r"sha256:[0-9a-f]{64}")
+_COUNT, _SIZE = r"[0-9][0-9,]{0,60}(?:\.[0-9]{1,12})?", r"[|‖][^|‖]+[|‖][⁰¹²³⁴⁵⁶⁷⁸⁹]?"
+_TERM = rf"(?:{_COUNT}|{_SIZE})(?:·{_SIZE})*"
+_BOUND = late_pattern(rf"{_TERM}(?: \+ {_TERM})*")
+_PRICE = late_pattern(r"[0-9]{1,12}(?:\.[0-9]{1,30})? [0-9]{1,12}(?:\.[0-9]{1,30})?(?: [0-9]{1,12})?")
+_CLASSES = frozenset(("read", "idempotent", "write", "unknown"))
 
 
 class LockedCapability(Struct, frozen=True):
@@ -97,3 +113,57 @@ def kept_entries(old: Lock, new: Lock, updated: Iterable[str]) -> Lock:
         new.price_source or old.price_source,
         new.assumed,
     )
+
+
+def is_digest(text: str) -> bool:
+    return bool(_DIGEST.fullmatch(text))
+
+
+def is_bound(name: str, text: str) -> bool:
+    """Tell whether a text can be the bound of a name: a number, a formula, `∞`, or `unpriced` for money."""
+    return text == ENDLESS or (name == "money" and text == UNPRICED) or bool(_BOUND.fullmatch(text))
+
+
+def is_price(text: str) -> bool:
+    """Tell whether a text has two prices, and perhaps a window."""
+    return bool(_PRICE.fullmatch(text))
+
+
+def is_pin(pin: LockedTool) -> bool:
+    """Tell whether a pin can have been written: the class of a tool that was not asked about is not known."""
+    if pin.digest == NOT_ASKED:
+        return pin.effect == "unknown"
+    return pin.effect in _CLASSES and (pin.digest == UNUSABLE or is_digest(pin.digest))
+
+
+def shortened(text: str) -> str:
+    """Return a text that fits into a fact: the beginning of a long one, and a digest by which two are told apart."""
+    if len(text) <= LONGEST_FACT:
+        return text
+    return f"{text[:LONGEST_FACT]}…{hashlib.sha256(text.encode('utf-8', 'surrogatepass')).hexdigest()[:16]}"
+
+
+def fitting(need: LockedCapability) -> Iterator[LockedCapability]:
+    """Yield a capability as one fact, or as several with a part of the details each. Of many steps the first ones are
+    written: they only help a reader."""
+    steps = _up_to(need.steps)
+    short = replace(
+        need, capability=shortened(need.capability), steps=(*steps, "…") if len(steps) < len(need.steps) else steps
+    )
+    details = [*map(shortened, need.details)]
+    while True:
+        part = _up_to(details)
+        yield replace(short, details=part)
+        details = details[len(part) :]
+        if not details:
+            return
+
+
+def _up_to(texts: Sequence[str]) -> tuple[str, ...]:
+    """Return the first texts that have room in a fact: at least one, if there is one."""
+    length = 0
+    for at, text in enumerate(texts):
+        length += len(text) + 2
+        if at and length > LONGEST_FACT:
+            return tuple(texts[:at])
+    return tuple(texts)

@@ -9,14 +9,21 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 
-from quire.analysis.lock.file import Lock, LockedCapability, LockedDocument, LockedTool
+from quire.analysis.lock.file import (
+    Lock,
+    LockedCapability,
+    LockedDocument,
+    LockedTool,
+    is_bound,
+    is_digest,
+    is_pin,
+    is_price,
+)
 from quire.analysis.lock.read import LONGEST, MOST_FACTS
 from quire.analysis.lock.write import written
-from quire.patterns import late_pattern
 from quire.sizes import size_of
 
 _MOST_DEPTH = 6
-_DIGEST = late_pattern(r"sha256:[0-9a-f]{64}")
 
 
 def read_plain(text: str) -> Lock | None:
@@ -35,9 +42,14 @@ _Tree = dict[str, "_Tree | list[str] | str"]
 
 
 def _is_sound(lock: Lock) -> bool:
-    """Tell whether digests and sizes are such. Everything else is a text."""
-    plans = all(_DIGEST.fullmatch(one.plan) for one in lock.documents.values())
-    return plans and all(size_of(size.replace(",", "")) for size in lock.assumed.values())
+    """Tell whether digests, bounds, prices and sizes are such. Everything else is a text."""
+    return (
+        all(is_digest(one.plan) for one in lock.documents.values())
+        and all(is_bound(name, bound) for one in lock.documents.values() for name, bound in one.most.items())
+        and all(map(is_pin, lock.tools.values()))
+        and all(map(is_price, lock.prices.values()))
+        and all(size_of(size.replace(",", "")) for size in lock.assumed.values())
+    )
 
 
 def _tree(lines: list[str]) -> _Tree:

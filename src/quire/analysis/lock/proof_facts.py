@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from quire.analysis.flow_paths import flows_of
 from quire.analysis.gates import NONE, gates_of
+from quire.analysis.lock.file import ENDLESS, LONGEST_FACT, UNPRICED, shortened
 from quire.analysis.quantities import quantities
 
 if TYPE_CHECKING:
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
     from quire.analysis.quantities import RateOf
     from quire.engine.premises import Premises
 
-UNPRICED = "unpriced"
 _MICRODOLLAR = 10**6
 """Picodollars. Money in a lock is rounded up to these."""
 _MINUTE = 60_000
@@ -38,7 +38,8 @@ def locked_bounds(proof: Proof, premises: Premises, rate_of: RateOf) -> dict[str
             most["input_tokens"] = one.most.text(lambda count: f"{rounded_up(count, 1):,}")
         else:
             most[one.name] = str(one.most)
-    return most
+    # A formula of that length tells a reader as little as none.
+    return {name: text if len(text) <= LONGEST_FACT else ENDLESS for name, text in most.items()}
 
 
 def rounded_up(count: int, digits: int) -> int:
@@ -53,14 +54,14 @@ def locked_gates(proof: Proof) -> dict[str, str]:
     run reaches are left out."""
     found: dict[str, str] = {}
     for gate in gates_of(proof):
-        if gate.verdict != "never" and found.get(gate.key) != NONE:
-            found[gate.key] = gate.text
+        if gate.verdict != "never" and found.get(shortened(gate.key)) != NONE:
+            found[shortened(gate.key)] = shortened(gate.text)
     return found
 
 
 def locked_flows(proof: Proof) -> tuple[str, ...]:
     """Return all flows of a document. A model is written with each tool by which it can act: one more is a change."""
-    return tuple(sorted({_written(flow) for flow in flows_of(proof, most=sys.maxsize)}))
+    return tuple(sorted({shortened(_written(flow)) for flow in flows_of(proof, most=sys.maxsize)}))
 
 
 def _written(flow: Flow) -> str:

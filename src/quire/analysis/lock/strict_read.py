@@ -11,7 +11,18 @@ import re
 from collections.abc import Iterator
 
 from quire.analysis.lock.codes import BAD_LOCK, OTHER_VERSION
-from quire.analysis.lock.file import COUNTS, VERSION, Lock, LockedCapability, LockedDocument, LockedTool
+from quire.analysis.lock.file import (
+    COUNTS,
+    VERSION,
+    Lock,
+    LockedCapability,
+    LockedDocument,
+    LockedTool,
+    is_bound,
+    is_digest,
+    is_pin,
+    is_price,
+)
 from quire.analysis.lock.read import LONGEST, MOST_BYTES, MOST_FACTS, LockReading
 from quire.analysis.lock.write import written
 from quire.diagnostics import Diagnostic
@@ -23,7 +34,6 @@ from quire.trust.signature_line import claims_signature
 from quire.wording import cut
 
 _AGAIN = "write it again with quire lock, and review what changes"
-_DIGEST = late_pattern(r"sha256:[0-9a-f]{64}")
 _CONFLICT = late_pattern(r"^(?:<{7}|>{7}|={7})(?: [^\n]*)?$", re.MULTILINE)
 
 
@@ -83,7 +93,7 @@ class _Reader:
         return Lock(
             {key: one for key, node in self._entries(parts.get("documents")) if (one := self._document(node))},
             {key: pin for key, node in self._entries(parts.get("tools")) if (pin := self._tool(node))},
-            self._texts(prices.get("models")),
+            {key: self._price(node) for key, node in self._entries(prices.get("models"))},
             self._text(prices["source"]) if "source" in prices else "",
             {key: self._size(node) for key, node in self._entries(parts.get("assume"))},
         )
@@ -97,7 +107,7 @@ class _Reader:
         asks = self._parts(parts.get("asks"), ("models", "servers", "variables"))
         most = self._parts(parts.get("most"), COUNTS)
         plan = self._text(parts["plan"]) if "plan" in parts else ""
-        if not _DIGEST.fullmatch(plan):
+        if not is_digest(plan):
             self._wrong("the entry of a document has its plan as sha256: and 64 digits", node.span)
         return LockedDocument(
             plan=plan,
@@ -106,7 +116,7 @@ class _Reader:
             models=self._listed(asks.get("models")),
             servers=self._listed(asks.get("servers")),
             variables=self._listed(asks.get("variables")),
-            most={name: self._text(value) for name, value in most.items()},
+            most={name: self._bound(name, value) for name, value in most.items()},
             gates=self._texts(parts.get("gates")),
             flows=self._listed(parts.get("flows")),
             allows=self._listed(parts.get("allows")),
@@ -133,7 +143,24 @@ class _Reader:
         if not found:
             self._wrong(f"the pin of a tool is DIGEST class=…, not {_quoted(text)}", node.span)
             return None
-        return LockedTool(digest, effect)
+        pin = LockedTool(digest, effect)
+        if not is_pin(pin):
+            self._wrong(f"no tool has the digest and the class {_quoted(text)}", node.span)
+        return pin
+
+    def _bound(self, name: str, node: Node) -> str:
+        text = self._text(node)
+        if not is_bound(name, text):
+            self._wrong(f"a bound is a number, a formula or ∞, not {_quoted(text)}", node.span)
+        return text
+
+    def _price(self, node: Node) -> str:
+        text = self._text(node)
+        if not is_price(text):
+            self._wrong(
+                f"a price is two numbers and perhaps a window, such as 3 15 200000, not {_quoted(text)}", node.span
+            )
+        return text
 
     def _size(self, node: Node) -> str:
         text = self._text(node)
