@@ -71,6 +71,9 @@ def test_capabilities(old: LockedDocument, new: LockedDocument, found: list[tupl
         ("gates", {"4 x": "2 confirm"}, {}, "LK102", "narrower"),
         ("gates", {}, {"4 x": "none"}, "LK105", "wider"),
         ("gates", {}, {"4 x": "2 confirm"}, "LK102", "other"),
+        ("flows", ("1 a → 2 shell",), ("1 a → 2 shell", "1 a → 3 shell"), "LK106", "wider"),
+        ("flows", ("1 a → 2 shell",), ("2 a → 3 shell", "2 a → 4 shell"), "LK106", "wider"),
+        ("flows", ("1 a → 2 shell", "1 a → 3 shell"), ("1 a → 2 shell",), "LK102", "narrower"),
     ],
 )
 def test_other_facts(field: str, old: object, new: object, code: str, direction: str) -> None:
@@ -90,6 +93,21 @@ def test_inserting_a_step_changes_no_gate_and_no_flow() -> None:
         flows=("2 http__get → page → 4 › 1 model", "private: 2 a → 9 b"),
     )
     assert compare_document("a", before, now) == []
+
+
+def test_a_gate_that_moves_to_another_effect_of_the_tool_is_found() -> None:
+    before = replace(DOCUMENT, gates={"9 shell": "2 confirm, shown: a", "10 shell": "none"})
+    now = replace(DOCUMENT, gates={"10 shell": "none", "11 shell": "3 confirm, shown: a"})
+    assert [(one.name, one.direction, one.old, one.new) for one in compare_document("a", before, now)] == [
+        ("10 shell", "wider", "2 confirm, shown: a", "none"),
+        ("11 shell", "narrower", "none", "3 confirm, shown: a"),
+    ]
+
+
+def test_another_class_under_the_same_digest_is_a_changed_tool() -> None:
+    old, new = (Lock(tools={"t/a": LockedTool("sha256:1", effect)}) for effect in ("write", "read"))
+    (change,) = compare(old, new)
+    assert (change.direction, change.code.id) == ("wider", "LK107")
 
 
 def test_steps_do_not_count() -> None:
@@ -117,6 +135,9 @@ def test_steps_do_not_count() -> None:
         ("money", "unpriced", "", False),
         ("money", "0.0000000000001", "1", None),
         ("money", "1.2.3", "1", None),
+        ("money", "0.5·|readers|", "|readers|", True),
+        ("money", "2·|readers|", "|readers|", False),
+        ("money", "1e99999999", "1", None),
     ],
 )
 def test_bounds_are_compared_by_their_coefficients(name: str, old: str, new: str, higher: bool | None) -> None:

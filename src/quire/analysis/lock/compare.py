@@ -7,7 +7,7 @@ that cannot be decided counts as wider.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal, InvalidOperation
 from typing import TYPE_CHECKING, Literal
 
@@ -32,6 +32,8 @@ _MARK = "\x1f"
 """Between a capability and a detail, where both are one text."""
 _LABEL = late_pattern(r"^(private: )?(?:[0-9][^ ]*|thread)(?: › [^ ]+)* ")
 _QUESTION = late_pattern(r"(?:[0-9][^ ,]*|thread)(?: › [^ ,]+)* (confirm|select|input)\b")
+_PARTS = late_pattern(r"([0-9]{0,9})([^0-9]+|$)")
+_DOLLARS = late_pattern(r"[0-9][0-9,]{0,60}(?:\.[0-9]{1,12})?")
 _CLASSES = {"read": 0, "idempotent": 1, "write": 2, "unknown": 2}
 
 
@@ -217,13 +219,15 @@ def _in_picodollars(text: str) -> str:
     terms = []
     for term in text.split(" + "):
         first, dot, rest = term.partition("·")
-        try:
-            count = Decimal(first.replace(",", "")) * PICODOLLARS if first[:1].isdigit() else None
-        except InvalidOperation:
+        if first[:1] in ("|", "‖"):
+            terms.append(f"{PICODOLLARS}·{term}")
+            continue
+        if not _DOLLARS.fullmatch(first):
             return ""
-        if count is not None and count != int(count):
+        count = Decimal(first.replace(",", "")) * PICODOLLARS
+        if count != int(count):
             return ""
-        terms.append(term if count is None else f"{int(count)}{dot}{rest}")
+        terms.append(f"{int(count)}{dot}{rest}")
     return " + ".join(terms)
 
 
@@ -233,6 +237,9 @@ def _gates(key: str, old: Mapping[str, str], new: Mapping[str, str]) -> Iterator
     for tool in sorted({effect.rpartition(" ")[2] for effect in (*old, *new)}):
         before = {effect: gate for effect, gate in old.items() if effect.rpartition(" ")[2] == tool}
         now = {effect: gate for effect, gate in new.items() if effect.rpartition(" ")[2] == tool}
+        if len(before) == len(now):
+            yield from _moved_gates(key, before, now)
+            continue
         fresh = Counter(map(_unnumbered_gate, now.values())) - Counter(map(_unnumbered_gate, before.values()))
         lost = Counter(map(_unnumbered_gate, before.values())) - Counter(map(_unnumbered_gate, now.values()))
         replaced = [gate for gate in before.values() if lost[_unnumbered_gate(gate)]]
@@ -249,12 +256,42 @@ def _gates(key: str, old: Mapping[str, str], new: Mapping[str, str]) -> Iterator
             yield Change(key, "gate", "narrower", gone, before.get(gone, ""))
 
 
-def _flows(key: str, old: Iterable[str], new: Iterable[str]) -> Iterator[Change]:
-    """Yield the flows that are new or gone, whatever the labels of their steps are."""
-    before = {_unnumbered_flow(one): one for one in old}
-    now = {_unnumbered_flow(one): one for one in new}
-    yield from (Change(key, "flow", "wider", "flow", new=one) for text, one in now.items() if text not in before)
-    yield from (Change(key, "flow", "narrower", "flow", old=one) for text, one in before.items() if text not in now)
+def _moved_gates(key: str, old: Mapping[str, str], new: Mapping[str, str]) -> Iterator[Change]:
+    """Yield the effects of one tool that have another gate, in the order of the document: a yes that is asked for
+    before another effect than it was is a change too."""
+    for before, now in zip(sorted(old, key=_in_order), sorted(new, key=_in_order), strict=True):
+        was, gate = old[before], new[now]
+        if _unnumbered_gate(was) != _unnumbered_gate(gate):
+            direction: Direction = "narrower" if was == NONE else "wider"
+            yield Change(key, "gate", direction, now, was, gate, steps=(now.partition(" ")[0],))
+
+
+def _in_order(effect: str) -> list[tuple[int, str]]:
+    """Return a key that sorts the labels of steps as they stand in a document: 9 before 10."""
+    return [(int(digits or 0), other) for digits, other in _PARTS.findall(effect)]
+
+
+def _flows(key: str, old: Sequence[str], new: Sequence[str]) -> Iterator[Change]:
+    """Yield the flows that are new or gone, whatever the labels of their steps are. One more of the same kind is
+    new."""
+    yield from (Change(key, "flow", "wider", "flow", new=one) for one in _more_flows(new, old))
+    yield from (Change(key, "flow", "narrower", "flow", old=one) for one in _more_flows(old, new))
+
+
+def _more_flows(several: Sequence[str], others: Sequence[str]) -> Iterator[str]:
+    """Yield the flows that are not among the others, or are there more often."""
+    left, known = Counter(map(_unnumbered_flow, others)), set(others)
+    for one in several:
+        if one in known:
+            left[_unnumbered_flow(one)] -= 1
+    for one in several:
+        text = _unnumbered_flow(one)
+        if one in known:
+            continue
+        if left[text] > 0:
+            left[text] -= 1
+        else:
+            yield one
 
 
 def _unnumbered_gate(text: str) -> str:
@@ -272,8 +309,8 @@ def compare_tools(old: Lock, new: Lock) -> Iterator[Change]:
         before, now = old.tools.get(name), new.tools.get(name)
         if before == now or now is None:
             continue
-        asked = before is not None and NOT_ASKED not in (before.digest, now.digest)
-        changed = before is not None and asked and before.digest != now.digest
+        # The digest covers the class too, so another class under the same digest was written by hand.
+        changed = before is not None and NOT_ASKED not in (before.digest, now.digest)
         told = ("", now.digest) if before is None else (before.digest, now.digest)
         yield Change("", "tool", "wider" if changed else "other", name, *told)
 
