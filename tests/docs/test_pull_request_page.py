@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -149,3 +150,35 @@ def test_the_diff_for_programs_has_the_key_that_the_action_reads(branch: Reposit
     base = tmp_path / "base.lock"
     base.write_text(branch.run("git", "show", "main:quire.lock"), encoding="utf-8")
     assert json.loads(branch.run("quire", "lock", "--diff", str(base), "--format", "json"))["wider"] is True
+
+
+@pytest.mark.skipif(shutil.which("jq") is None, reason="needs jq")
+def test_a_comment_that_somebody_else_has_written_is_not_changed(branch: Repository, tmp_path: Path) -> None:
+    """The author of a comment can change it later, so one of a stranger must not carry the difference."""
+    tools, calls, listed = tmp_path / "tools", tmp_path / "calls", tmp_path / "comments.json"
+    tools.mkdir()
+    (tools / "gh").write_text(
+        '#!/bin/sh\necho "$*" >> "$CALLS"\ncase "$*" in *--jq*) for last; do :; done; jq "$last" "$LISTED";; esac\n'
+    )
+    (tools / "gh").chmod(0o755)
+    comments = [
+        {"id": at, "body": "<!-- quire lock diff -->", "user": {"type": kind}, "author_association": role}
+        for at, kind, role in ((1, "User", "NONE"), (2, "User", "CONTRIBUTOR"), (3, "Bot", "NONE"))
+    ]
+    script = next(one["run"] for one in ACTION["runs"]["steps"] if one["name"] == "Write the comment")
+    for known in (comments[:2], comments):
+        listed.write_text(json.dumps(known), encoding="utf-8")
+        branch.run(
+            *("bash", "-e", "-o", "pipefail", "-c", script),
+            PATH=f"{tools}{os.pathsep}{branch.environ['PATH']}",
+            CALLS=str(calls),
+            LISTED=str(listed),
+            NUMBER="3",
+            REPOSITORY="team/documents",
+            RUNNER_TEMP=str(tmp_path),
+        )
+    written = [line.split()[2:4] for line in calls.read_text().splitlines() if "--method" in line]
+    assert written == [
+        ["POST", "repos/team/documents/issues/3/comments"],
+        ["PATCH", "repos/team/documents/issues/comments/3"],
+    ]

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from quire.analysis.assumptions import Assumptions, assumptions_of
 from quire.analysis.lock.wording import told
 from quire.display.text import one_line
+from quire.patterns import late_pattern
 from quire.sizes import size_of
 from quire.wording import cut
 
@@ -17,11 +18,18 @@ if TYPE_CHECKING:
 
 FORMATS = ("terminal", "markdown", "json")
 MOST_ROWS = 200
-LONGEST_CELL = 4_000
+LONGEST_CELL, LONGEST_TEXT = 4_000, 1_000
+"""Characters of a cell, and of one difference in it."""
 NOTHING = "No document may do more, cost more or ask less than before."
 
 _SIGNS = {"wider": "+", "narrower": "-", "other": "~"}
-_ESCAPED = str.maketrans({letter: f"\\{letter}" for letter in "\\`*_[]|#~"} | {"<": "&lt;", ">": "&gt;", "&": "&amp;"})
+_ESCAPED = str.maketrans(
+    {letter: f"\\{letter}" for letter in "\\`*_[]|#~"}
+    | {"<": "&lt;", ">": "&gt;", "&": "&amp;", "$": "&#36;", "@": "@&#8203;"}
+)
+"""Markdown, HTML and formulas are shown as they are written. A space without width keeps a name from being called."""
+_LINK = late_pattern(r"(?i)(?<=[a-z])(?=://)|(?<=www)(?=\.)")
+"""The places in an address behind which it would become a link."""
 
 
 def diff_lines(changes: Sequence[Change], assumed: Mapping[str, str]) -> Iterator[str]:
@@ -34,18 +42,40 @@ def diff_lines(changes: Sequence[Change], assumed: Mapping[str, str]) -> Iterato
 
 
 def diff_markdown(changes: Sequence[Change], assumed: Mapping[str, str]) -> str:
-    """Return the differences as a table of Markdown. Texts of documents cannot leave their cells."""
+    """Return the differences as a table of Markdown. Texts of documents cannot leave their cells, and what is wider is
+    first, so that a long list does not hide it."""
     found = _by_document(changes)
     if not found:
         return f"{NOTHING}\n"
     sizes = _assumptions(assumed)
     rows = ["| document | change |", "| --- | --- |"]
-    for document, several in list(found.items())[:MOST_ROWS]:
-        cell = " · ".join(_marked(change, told(change, sizes, bars=False)) for change in several)
-        rows.append(f"| {_cell(document or 'tools and prices')} | {cut(cell, LONGEST_CELL)} |")
-    if len(found) > MOST_ROWS:
-        rows.append(f"| … | {len(found) - MOST_ROWS} more |")
+    several = sorted(found.items(), key=lambda one: not _is_wider(one[1]))
+    rows += [
+        f"| {_cell(cut(document, LONGEST_TEXT) or 'tools and prices')} | {_changes(of_document, sizes)} |"
+        for document, of_document in several[:MOST_ROWS]
+    ]
+    if left := several[MOST_ROWS:]:
+        rows.append(f"| … | {len(left)} more, {sum(_is_wider(one) for _, one in left) or 'none'} wider |")
     return "\n".join(rows) + "\n"
+
+
+def _changes(changes: Sequence[Change], sizes: Assumptions) -> str:
+    """Return the cell of a document: as many differences as have room, and the number of the others."""
+    parts: list[str] = []
+    length = 0
+    ordered = sorted(changes, key=lambda change: change.direction != "wider")
+    for at, change in enumerate(ordered):
+        part = _marked(change, cut(told(change, sizes, bars=False), LONGEST_TEXT))
+        length += len(part)
+        if at and length > LONGEST_CELL:
+            wider = sum(one.direction == "wider" for one in ordered[at:])
+            return " · ".join([*parts, f"**… {len(ordered) - at} more, {wider or 'none'} wider**"])
+        parts.append(part)
+    return " · ".join(parts)
+
+
+def _is_wider(changes: Iterable[Change]) -> bool:
+    return any(change.direction == "wider" for change in changes)
 
 
 def diff_data(changes: Sequence[Change], assumed: Mapping[str, str]) -> dict[str, Value]:
@@ -65,8 +95,7 @@ def diff_data(changes: Sequence[Change], assumed: Mapping[str, str]) -> dict[str
         }
         for change in changes
     ]
-    wider = any(change.direction == "wider" for change in changes)
-    return {"wider": wider, "changes": listed, "assumed": dict(assumed)}
+    return {"wider": _is_wider(changes), "changes": listed, "assumed": dict(assumed)}
 
 
 def diff_summary(changes: Sequence[Change]) -> str:
@@ -97,4 +126,4 @@ def _marked(change: Change, text: str) -> str:
 
 
 def _cell(text: str) -> str:
-    return one_line(text).translate(_ESCAPED)
+    return _LINK.sub("&#8203;", one_line(text).translate(_ESCAPED))
