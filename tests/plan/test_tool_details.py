@@ -67,6 +67,8 @@ def test_of_a_step(step: str, details: tuple[str, ...]) -> None:
     ("call", "details"),
     [
         ('@tool(quire, file__write, {"path": "reports/{{name}}.md", "content": "x"})', ("path=reports/*.md",)),
+        ('@tool(quire, file__write, {"path": "./{{name}}", "content": "x"})', ("path=*",)),
+        ('@tool(quire, file__write, {"path": "././/reports/{{name}}", "content": "x"})', ("path=reports/*",)),
         ('@tool(quire, file__write, {"path": {{name}}, "content": "x"})', ("path=*",)),
         ('@tool(quire, shell, {"command": ["git", "{{name}}"]})', ("command=git",)),
         ('@tool(quire, shell, {"command": "git log"})', ("command=git",)),

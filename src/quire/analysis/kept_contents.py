@@ -1,12 +1,14 @@
-"""Remember which files and kept values can contain text from outside, or private text, because a step has put it there.
+"""Remember which files, kept values and servers can contain text from outside, or private text, because a step has put
+it there.
 
-A step that reads such a file later brings the text back. Places whose names only a run knows may be any place. Steps
-that run at the same time, and rounds of a loop, read what others write, so a proof is made again with the places of the
-one before until there are no new ones.
+A step that reads such a file later brings the text back, and so does a server, also one that the user trusts. Places
+whose names only a run knows may be any place. Steps that run at the same time, and rounds of a loop, read what others
+write, so a proof is made again with the places of the one before until there are no new ones.
 """
 
 from __future__ import annotations
 
+import posixpath
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
@@ -17,8 +19,9 @@ if TYPE_CHECKING:
     from quire.analysis.facts import EffectFact
     from quire.analysis.world import ToolFact
 
-ANY_FILE, ANY_VALUE = "file *", "value *"
+ANY_FILE, ANY_VALUE, ANY_SERVER = "file *", "value *", "server *"
 _FILES, _STATE = "rye.execute.tool.rye.file-system.", "rye.execute.tool.rye.state."
+_MCP = "rye.execute.tool.mcp."
 _WHOLE = (
     "rye.execute.tool.rye.file-system.*",
     "rye.execute.tool.rye.*",
@@ -65,8 +68,13 @@ class KeptContents:
     def read(self, tool: ToolFact, arguments: Mapping[str, AbstractValue]) -> Label:
         """Return the label of what a tool may find in the places that it reads."""
         places = _places(tool, arguments)
-        if not places:
-            return AUTHORED
+        return self._read_in(places) if places else AUTHORED
+
+    def read_file(self) -> Label:
+        """Return the label of what the file of a prompt may contain. Its name is not that of a tool: it may be any."""
+        return self._read_in((ANY_FILE,))
+
+    def _read_in(self, places: tuple[str, ...]) -> Label:
         found = self._found(places)
         self._read.setdefault(places, set()).add(_level(found))
         return found
@@ -92,7 +100,7 @@ class KeptContents:
         if not everywhere:
             return KeptContents(self._labels)
         label = joined(self._labels.values())
-        return KeptContents({ANY_FILE: label, ANY_VALUE: label})
+        return KeptContents({ANY_FILE: label, ANY_VALUE: label, ANY_SERVER: label})
 
 
 def _places(tool: ToolFact, arguments: Mapping[str, AbstractValue]) -> tuple[str, ...]:
@@ -100,7 +108,9 @@ def _places(tool: ToolFact, arguments: Mapping[str, AbstractValue]) -> tuple[str
     if tool.kind in ("shell", "python"):
         return (ANY_FILE,)
     if tool.capability in _WHOLE:
-        return ANY_FILE, ANY_VALUE
+        return ANY_FILE, ANY_VALUE, ANY_SERVER
+    if tool.kind == "mcp":
+        return (_server(tool.capability),)
     if tool.capability.startswith(_STATE):
         return (_named("value", arguments.get("name")),)
     if tool.capability.startswith(_FILES):
@@ -110,15 +120,21 @@ def _places(tool: ToolFact, arguments: Mapping[str, AbstractValue]) -> tuple[str
     return ()
 
 
+def _server(capability: str) -> str:
+    name = capability.removeprefix(_MCP).partition(".")[0]
+    return ANY_SERVER if not capability.startswith(_MCP) or set(name) & set("*?[") else f"server {name}"
+
+
 def _named(kind: str, value: AbstractValue | None) -> str:
     known = value is not None and value.is_constant and isinstance(value.constant, str)
     return f"{kind} {_plain(value.constant)}" if value is not None and known else f"{kind} *"
 
 
 def _plain(path: object) -> str:
-    """Return a path in one spelling. One that leads through folders in an odd way may be any file."""
-    text = str(path).removeprefix("./")
-    return "*" if ".." in text or "//" in text or "/./" in text or "*" in text else text
+    """Return a path in one spelling. One that leads through folders in an odd way, or from the root of the disk, may be
+    any file."""
+    text = posixpath.normpath(str(path))
+    return "*" if ".." in text or "*" in text or text.startswith("/") else text
 
 
 def _level(label: Label) -> tuple[bool, bool]:

@@ -320,6 +320,8 @@ def _preamble(walk: Walk, source: PromptSource, place: Place, scope: Scope) -> A
         integrity = Integrity.WORKSPACE
     everything = scope.names.everything()
     label = source_label(integrity, Privacy.PUBLIC, trace).join(everything.label)
+    if source.scheme != "mcp":
+        label = label.join(walk.contents.read_file().through(trace.what, place.way, place.span, place.document))
     return sized(TEXT, number(_PROMPT_TOKENS).plus(everything.length), label)
 
 

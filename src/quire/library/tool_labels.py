@@ -117,7 +117,10 @@ def _server(capability: str) -> str | None:
 
 
 def _may_meet(path: str, private: str) -> bool:
-    """Tell whether a path, which may contain `*`, can be matched by a pattern: by the texts before the first `*`."""
+    """Tell whether a path, which may contain `*`, can be matched by a pattern: by the texts before the first `*`. A
+    path from the root of the disk may be any file of the workspace."""
+    if path.startswith("/"):
+        return True
     if "*" not in path:
         return fnmatchcase(path, private) or fnmatchcase(path, f"{private.rstrip('/')}/*")
     head, other = path.partition("*")[0], fixed_head(private)

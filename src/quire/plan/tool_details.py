@@ -33,6 +33,8 @@ _ODD = frozenset('%*?[]!"\\#')
 _HOST = late_pattern(r"https?://([A-Za-z0-9_.-]+(?::[0-9]{1,5})?)(?:[/?#]|$)")
 _PLAIN_COMMAND = late_pattern(r"[A-Za-z0-9_./-]+(?: +[A-Za-z0-9_./:,@%+-]+)*")
 _WILD = late_pattern(r"[*?\[{]")
+_HERE = late_pattern(r"^(?:\./+)+")
+"""The beginning of a path that leads nowhere else."""
 
 
 def details_of(tool: str, arguments: object) -> tuple[str, ...]:
@@ -102,7 +104,8 @@ def _paths(identity: str, given: Mapping[object, object]) -> list[_Text]:
 
 def _path(identity: str, text: _Text) -> str:
     if None in text:
-        return _pattern(text)
+        head = text[0]
+        return _pattern(text if head is None else (_HERE.sub("", head), *text[1:]))
     whole = "".join(part for part in text if part is not None)
     if identity in (_GLOB, _GREP):
         # Both go through folders: of a pattern only the part before its first wildcard is known.

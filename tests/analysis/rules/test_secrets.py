@@ -101,6 +101,15 @@ def test_a_path_that_a_run_decides_may_be_a_private_one(tmp_path: Path) -> None:
     assert found(tmp_path, pipeline(read("!expr ctx.file"), SEND))
     assert found(tmp_path, pipeline(read("!expr \"'secrets/' + ctx.file\""), SEND))
     assert not found(tmp_path, pipeline(read("!expr \"'reports/' + ctx.file\""), SEND))
+    assert not found(tmp_path, pipeline(read("!expr \"'./reports/' + ctx.file\""), SEND))
+
+
+@pytest.mark.parametrize(
+    "path", ["!expr \"'./' + ctx.file\"", "!expr \"'.//./secrets/' + ctx.file\"", "!expr \"'/' + ctx.file\""]
+)
+def test_other_spellings_of_a_path_may_be_a_private_one(tmp_path: Path, path: str) -> None:
+    assert found(tmp_path, pipeline(read(path), SEND))
+    assert found(tmp_path, pipeline(read(f"{tmp_path}/secrets/rates.csv"), SEND))
 
 
 def test_a_person_may_let_it_leave(tmp_path: Path) -> None:
