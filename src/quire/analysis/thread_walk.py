@@ -33,7 +33,7 @@ from quire.analysis.costs import (
 )
 from quire.analysis.costs import either as either_cost
 from quire.analysis.facts import Condition, EffectFact, ModelFact, Place
-from quire.analysis.labels import AUTHORED, Integrity, Label, Trace, joined
+from quire.analysis.labels import AUTHORED, Integrity, Label, Privacy, Trace, joined, source_label
 from quire.analysis.thread_children import children_cost
 from quire.analysis.thread_hooks import acting, asks, firings, note_hooks, raised_limits, tries_again
 from quire.engine.premises import FAILURES_IN_A_ROW, MOST_CALLS, PARALLEL
@@ -61,7 +61,7 @@ def walk_directive(walk: Walk, scope: Scope, cost: Cost) -> AbstractValue:
 
 def _thread(walk: Walk, step: Step, thread: Thread, place: Place, scope: Scope, cost: Cost) -> AbstractValue:
     fact = walk.world.thread(thread)
-    told = joined(value.label for value in scope.names.stores.values())
+    told = joined(value.label for value in scope.names.stores.values()).join(_known(walk, fact, place))
     for tool in fact.agent.tools:
         told = told.join(walk.result(tool, AUTHORED, place))
     output = told.through("model", place.way, place.span, place.document).at_least(
@@ -95,6 +95,15 @@ def _thread(walk: Walk, step: Step, thread: Thread, place: Place, scope: Scope, 
         for kind in (*COUNTED, WORK, SPAN):
             cost.spend(kind, endless(reason))
     return reply_value(None, fact.agent.reply_tokens, output)
+
+
+def _known(walk: Walk, fact: ThreadFact, place: Place) -> Label:
+    """Return the label of the knowledge in the prompt of a thread, and in those of the threads that it may start: these
+    tell it their results."""
+    threads = [fact, *(walk.world.thread(thread) for _, thread in fact.children or ())]
+    several = dict.fromkeys(item for one in threads for item in one.knowledge)
+    traces = (Trace(f"knowledge {item}", place.way, place.span, place.document) for item in several)
+    return joined(source_label(Integrity.WORKSPACE, Privacy.PRIVATE, trace) for trace in traces)
 
 
 class ThreadCosts(Struct):

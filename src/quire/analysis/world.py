@@ -73,6 +73,9 @@ class ThreadFact(Struct, frozen=True):
     """The pipelines and playbooks that it may run, by name; None if they are not known."""
     inherits: bool = False
     """True if it has the permissions of the thread that starts it."""
+    knowledge: tuple[str, ...] = ()
+    """Ids of the knowledge of the project and of the user that the engine puts into its prompt: no grant is needed for
+    that."""
     prompt_length: int | None = None
     """Bytes of the first message without inputs; None if it is not known."""
     load_seconds: float = 0.0

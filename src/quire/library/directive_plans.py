@@ -1,8 +1,8 @@
 """The plans of directives with everything that they inherit, for estimates before a run. Nothing is verified.
 
 A directive is composed when it runs: its own limits, model and inputs, the permissions of the nearest ancestor that has
-some, and the hooks of all ancestors and of the project. An ancestor that is missing, broken or circular stays named in
-`extends`: what it would add is not known.
+some, the context of all ancestors, and their hooks with those of the project. An ancestor that is missing, broken or
+circular stays named in `extends`: what it would add is not known.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from quire.engine.interpreter.thread.hooks import in_order, read_hooks_yaml
 from quire.errors import QuireError
 from quire.library.verify import read_thread
 from quire.plan.nodes import Plan, Sequence
+from quire.plan.thread import Context
 from quire.source import read_source
 from quire.workspace.consent import HOOKS
 
@@ -39,9 +40,22 @@ def composed_plan(plan: Plan, spaces: Spaces, project: tuple[Hook, ...] = ()) ->
         permissions_text=granting.permissions_text,
         has_permissions=granting.has_permissions,
         hooks=in_order(*(one.hooks for one in reversed(chain)), project),
+        context=_context(chain),
     )
     steps = tuple(replace(step, work=whole) if step.work is leaf else step for step in plan.body.steps)
     return replace(plan, body=Sequence(steps))
+
+
+def _context(chain: list[Thread]) -> Context:
+    """Return the context of a directive and all of its ancestors, leaf first, without what one of them suppresses."""
+    contexts = [one.context for one in reversed(chain)]
+    left_out = dict.fromkeys(item for one in contexts for item in one.suppress)
+    return Context(
+        tuple(item for one in contexts for item in one.system if item not in left_out),
+        tuple(item for one in contexts for item in one.before if item not in left_out),
+        tuple(item for one in contexts for item in one.after if item not in left_out),
+        tuple(left_out),
+    )
 
 
 def project_hooks(settings: Settings) -> tuple[Hook, ...]:

@@ -104,6 +104,19 @@ class Foresight:
             return None
         return tuple(entry.id for entry in self._library.spaces.entries("directive"))
 
+    def is_own_knowledge(self, item_id: str) -> bool:
+        """Tell whether knowledge is that of the project or of the user, and not one that comes with Quire. An id that
+        only a run knows, and an item that cannot be read, may be any."""
+        from quire.engine.interpreter.thread.hooks import names_statically
+
+        if self._settings is None or not names_statically(item_id):
+            return True
+        try:
+            item = self._library.spaces.find("knowledge", item_id)
+        except QuireError:
+            return True
+        return item is not None and item.space != "system"
+
     def called_directive(self, item_id: str) -> Plan | None:
         """Return a directive with what it inherits, read once; None if it cannot be read."""
         if item_id not in self._read_directives:

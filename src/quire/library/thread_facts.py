@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from quire.analysis.world import AgentFact, ThreadFact, ToolFact
+from quire.engine.interpreter.thread.hooks import is_composed
 from quire.engine.interpreter.thread.limits import Limits, resolve_limits
 from quire.engine.premises import MAX_TURNS, THREAD_LIMITS, longest_call, longest_reply
 from quire.errors import BadInputs
@@ -77,6 +78,7 @@ class ThreadFacts:
             self._children(grants),
             self._documents(grants),
             not thread.grants_itself(),
+            tuple(item for item in _knowledge(thread) if self._foresight.is_own_knowledge(item)),
             _prompt_length(thread),
             self._premises.tool_seconds.items,
             problem,
@@ -133,6 +135,19 @@ def _limits(thread: Thread) -> tuple[Limits, str]:
     except BadInputs as error:
         usual = {name: THREAD_LIMITS[name] for name in (*INTEGER_LIMITS, "spend", "duration_seconds")}
         return Limits(**usual), "; ".join(error.problems)  # type: ignore[arg-type]
+
+
+def _knowledge(thread: Thread) -> list[str]:
+    """Return the ids of the knowledge that goes into the prompt: those of the context, and those that hooks add."""
+    context = thread.context
+    added = (
+        action.item_id
+        for hook in thread.hooks
+        if hook.id not in context.suppress
+        for action in hook.actions
+        if is_composed(hook, action) and action.item_id not in context.suppress
+    )
+    return list(dict.fromkeys((*context.system, *context.before, *context.after, *added)))
 
 
 def _prompt_length(thread: Thread) -> int | None:
