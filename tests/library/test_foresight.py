@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
 
+from quire.analysis.costs import SPAN
+from quire.engine.premises import LONGEST_PYTHON, TOOL_SECONDS
 from quire.library.document import load
 from quire.library.foresight import Foresight
 from quire.workspace.configuration import load_settings
@@ -98,3 +101,36 @@ def test_a_document_that_is_not_there_is_unknown(work: Path) -> None:
     assert foresight.envelope(load(file).runnable(), str(file)).unknown == ("gone",)
     assert "gone" not in foresight.called
     assert list(foresight.called) == []
+
+
+SLOW = {"mcpServers": {"slow": {"command": "slow", "timeout": 3600}, "quick": {"command": "quick", "timeout": 5}}}
+
+
+@pytest.mark.parametrize(
+    ("capability", "longest"),
+    [
+        ("rye.execute.tool.mcp.slow.look", TOOL_SECONDS.of("mcp", 3600)),
+        ("rye.execute.tool.mcp.quick.look", TOOL_SECONDS.of("mcp", 5)),
+        ("rye.execute.tool.mcp.*", TOOL_SECONDS.of("mcp", 3600)),
+        ("rye.execute.tool.mcp.other.look", TOOL_SECONDS.of("mcp", 3600)),
+        ("rye.execute.tool.python.look", TOOL_SECONDS.of("python", LONGEST_PYTHON)),
+        ("rye.execute.tool.*", TOOL_SECONDS.of("python", LONGEST_PYTHON)),
+        ("rye.execute.tool.rye.*", TOOL_SECONDS.shell),
+        ("rye.execute.tool.rye.bash", TOOL_SECONDS.shell),
+    ],
+)
+def test_a_tool_may_take_as_long_as_its_server_or_its_function_lets_it(
+    work: Path, capability: str, longest: float
+) -> None:
+    (work / ".mcp.json").write_text(json.dumps(SLOW))
+    assert foreseen(work).world().tool_fact(capability).seconds == longest
+
+
+def test_the_prompt_of_a_server_takes_time_too(work: Path) -> None:
+    (work / ".mcp.json").write_text(json.dumps(SLOW))
+    spans = []
+    for directive_line in ("", "@prompt(mcp:slow/greet)\n"):
+        (work / "p.playbook.md").write_text(f"# P\n\n## STEP 1: Look\n{directive_line}Say hello.\n")
+        plan = load(work / "p.playbook.md").runnable()
+        spans.append(foreseen(work).proof(plan).cost.amount(SPAN).as_number or 0)
+    assert spans[1] - spans[0] == TOOL_SECONDS.of("mcp", 3600) * 1000

@@ -11,11 +11,12 @@ from pathlib import Path
 import pytest
 
 from quire.cli import main
+from quire.engine.premises import LONGEST_PYTHON
 from quire.engine.requests import ToolRequest
 from quire.errors import ToolFailed
 from quire.tools import python
 from quire.tools.gate import Gate
-from quire.tools.python import PythonConnection, tool
+from quire.tools.python import PythonConnection, PythonTool, tool
 from quire.tools.registry import Connections
 from quire.trust.capabilities import Grants
 from quire.trust.secrets import Redactor
@@ -63,6 +64,13 @@ async def test_out_of_time(name: str, kind: str, message: str) -> None:
     with pytest.raises(ToolFailed) as failed:
         await call(name)
     assert (failed.value.kind, message in failed.value.message) == (kind, True)
+
+
+@pytest.mark.parametrize(
+    ("asked", "seconds"), [(20.0, 20.0), (None, LONGEST_PYTHON), (10 * LONGEST_PYTHON, LONGEST_PYTHON)]
+)
+def test_no_function_takes_longer_than_a_day(asked: float | None, seconds: float) -> None:
+    assert PythonTool("one", print, "read", asked).seconds == seconds
 
 
 def test_an_abandoned_thread_does_not_hold_the_program() -> None:

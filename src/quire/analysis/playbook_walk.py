@@ -265,6 +265,8 @@ def _think(walk: Walk, work: Think, place: Place, scope: Scope, cost: Cost) -> A
     if work.preamble is not None:
         before = _preamble(walk, work.preamble, place, scope)
         label, length = label.join(before.label), length.plus(before.length)
+        if work.preamble.scheme == "mcp":
+            cost.take(round(walk.world.server_seconds(work.preamble.where.partition("/")[0]) * 1000))
     if work.context is None:
         earlier, earlier_length = scope.told, scope.told_length
     else:

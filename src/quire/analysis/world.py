@@ -108,6 +108,10 @@ class World(Protocol):
         """Return the tool behind a name; several for a pattern, none if the engine itself answers it."""
         ...
 
+    def server_seconds(self, name: str) -> float:
+        """Return the longest that a request to a server takes; to any of them, if it is not one that is known."""
+        ...
+
     def agent(self, work: Agent) -> AgentFact:
         """Return the profile of an agent step."""
         ...

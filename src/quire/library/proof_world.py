@@ -13,14 +13,16 @@ from typing import TYPE_CHECKING
 from quire.analysis.world import AgentFact, Kind, ThreadFact, ToolFact
 from quire.engine.premises import (
     DIALECT_TURNS,
+    LONGEST_PYTHON,
     MAX_RESULT_BYTES,
     MAX_TURNS,
+    MCP_SECONDS,
     Premises,
     ToolKind,
     longest_call,
     longest_reply,
 )
-from quire.library.tool_labels import ToolLabels
+from quire.library.tool_labels import ToolLabels, server_of
 from quire.models.choose import NO_SETTINGS
 from quire.plan.uses import OWN_TOOLS
 from quire.plan.vocabulary import ITEM_TYPES
@@ -48,6 +50,8 @@ _SECONDS: Mapping[Kind, ToolKind] = {
     "item": "items",
     "own": "items",
 }
+_TOOLS_OF_OTHERS: Mapping[Kind, str] = {"mcp": f"{_MCP}server.tool", "python": f"{_PYTHON}tool"}
+"""Covered by patterns that are wide enough for all tools of a kind."""
 
 
 class WorkspaceWorld:
@@ -111,10 +115,27 @@ class WorkspaceWorld:
             label.integrity,
             label.privacy,
             label.sends_out,
-            self.premises.tool_seconds.of(_SECONDS[kind]),
+            self._seconds(capability, kind),
             MAX_RESULT_BYTES,
             effect != "unknown",
         )
+
+    def _seconds(self, capability: str, kind: Kind) -> float:
+        """Return the longest that a call takes; of a pattern, that of the slowest tool that it may mean."""
+        kinds = {kind, *(other for other, name in _TOOLS_OF_OTHERS.items() if glob(capability, name))}
+        return max(self._seconds_of(one, capability) for one in kinds)
+
+    def _seconds_of(self, kind: Kind, capability: str) -> float:
+        seconds = self.premises.tool_seconds
+        if kind == "mcp":
+            return self.server_seconds(server_of(capability) or "")
+        # Functions are not loaded here, and each may set a time of its own.
+        return seconds.of("python", LONGEST_PYTHON) if kind == "python" else seconds.of(_SECONDS[kind])
+
+    def server_seconds(self, name: str) -> float:
+        servers = self._settings.servers if self._settings else {}
+        own = [servers[name].timeout] if name in servers else [MCP_SECONDS, *(one.timeout for one in servers.values())]
+        return self.premises.tool_seconds.of("mcp", max(own))
 
     def agent(self, work: Agent) -> AgentFact:
         key = (work.identity, work.tools, work.settings)

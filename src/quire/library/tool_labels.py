@@ -64,7 +64,7 @@ class ToolLabels:
     def of(self, capability: str) -> ToolLabel:
         """Return the labels of a tool, or the worst labels of all tools that a pattern covers."""
         wide = _covers(capability)
-        server = _server(capability)
+        server = server_of(capability)
         outside = wide(_FROM_OUTSIDE) or (self.network and wide((_SHELL,)))
         sends_out = wide(_SENDS) or (self.network and wide((_SHELL,)))
         private = wide(_KNOWLEDGE) or _is_knowledge(capability)
@@ -107,7 +107,7 @@ def _covers(capability: str) -> Callable[[tuple[str, ...]], bool]:
     return covers
 
 
-def _server(capability: str) -> str | None:
+def server_of(capability: str) -> str | None:
     """Return the server of a tool or a prompt; None for other tools, and for a pattern that may mean several."""
     for prefix in (_MCP, _PROMPTS):
         if capability.startswith(prefix):

@@ -48,7 +48,7 @@ class PythonTool(Struct, frozen=True):
 
     @property
     def seconds(self) -> float:
-        return LONGEST_PYTHON if self.timeout is None else self.timeout
+        return LONGEST_PYTHON if self.timeout is None else min(self.timeout, LONGEST_PYTHON)
 
     @property
     def origin(self) -> str:
@@ -81,8 +81,8 @@ def tool(
     Its annotations become the schema of its arguments, its docstring the description. `effect` states what a crash in
     the middle may leave behind: nothing ("read"), nothing that a second call would not repair ("idempotent"), or
     anything ("write"). A parameter named `effect_id` gets an id that is the same when the same step runs again after a
-    crash. A call that takes longer than `timeout` seconds fails; a function that is not `async` cannot be stopped then,
-    and is left behind in its thread. The function itself is returned unchanged.
+    crash. A call that takes longer than `timeout` seconds, or than a day, fails; a function that is not `async` cannot
+    be stopped then, and is left behind in its thread. The function itself is returned unchanged.
     """
 
     def declare(decorated: F) -> F:

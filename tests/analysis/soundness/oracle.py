@@ -75,6 +75,9 @@ class SimulatedWorld:
     def thread(self, thread: Thread) -> ThreadFact:
         raise AssertionError("no threads here")
 
+    def server_seconds(self, name: str) -> float:
+        return 1.0
+
     def hook_tool(self, action: HookAction) -> ToolFact | None:
         raise AssertionError("no threads here")
 
