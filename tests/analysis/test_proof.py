@@ -100,3 +100,60 @@ def test_a_formula_is_read_as_it_was_written(text: str) -> None:
 @pytest.mark.parametrize("text", ["", "x", "-1", "|a", "3·", "|a|⁴⁴"])
 def test_other_text_is_no_formula(text: str) -> None:
     assert parsed(text) is None
+
+
+EACH = """
+pipeline: each
+steps:
+  - for_each:
+      over: x.rows
+      on_error: abort
+      do: {agent: {prompt: "{item}", capabilities: {tools: []}}}
+      collect: {transform: {value: pipe}}
+"""
+ROWS = "fields: {{rows: {{type: list, of: {{type: string}}, max_items: {}}}}}\n---\n"
+ROUND = """  - agent: {{prompt: x, schema: {0}, capabilities: {{tools: []}}, output: first}}
+  - fold:
+      items: [1]
+      init: first
+      output: last{0}
+      do:
+        steps:
+          - transform: {{value: "1"}}
+          - call: {{pipeline: each, pass: {{x: {1}}}}}
+          - agent: {{prompt: x, schema: {0}, capabilities: {{tools: []}}}}
+"""
+
+
+@pytest.fixture
+def work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("QUIRE_HOME", str(tmp_path / "home"))
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "quire.toml").touch()
+    (tmp_path / "pipelines").mkdir()
+    return tmp_path
+
+
+def most_of_calls(work: Path, called: str, caller: str) -> int | None:
+    (work / "pipelines" / "each.yaml").write_text(called)
+    (work / "caller.yaml").write_text(caller)
+    plan = load(Path("caller.yaml")).runnable()
+    return Foresight.here("caller.yaml").proof(plan).bound("model_calls").most.as_number
+
+
+@pytest.mark.parametrize("order", ["AB", "BA"])
+def test_two_values_that_differ_only_in_their_types_are_two_calls(work: Path, order: str) -> None:
+    schemas = f"schema: A\n{ROWS.format(2)}schema: B\n{ROWS.format(1000)}"
+    rounds = "".join(ROUND.format(one, "acc") for one in order)
+    # Each round asks twice, with two corrections each, and once for each row.
+    assert most_of_calls(work, EACH, f"{schemas}pipeline: p\ndialect: quire\nsteps:\n{rounds}") == 12 + 2 + 1000
+
+
+def test_the_name_of_a_schema_means_that_of_its_own_file(work: Path) -> None:
+    whole = "schema: Whole\nfields: {row: {type: ref, schema: Row}}\n---\n"
+    called = f"schema: Row\n{ROWS.format(2)}" + EACH.strip().replace("steps:", "dialect: quire\nsteps:", 1)
+    caller = (
+        f"schema: Row\n{ROWS.format(1000)}{whole}pipeline: p\ndialect: quire\nsteps:\n{ROUND.format('Whole', 'acc')}"
+    )
+    found = most_of_calls(work, called.replace("x.rows", "x.row.rows"), caller)
+    assert found is not None and found >= 6 + 1000

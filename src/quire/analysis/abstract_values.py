@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from quire.analysis.amounts import NOTHING, ONE, Amount, Reason, endless, number, size
 from quire.analysis.labels import AUTHORED, Integrity, Label, Privacy, Trace, source_label
 from quire.engine.premises import MAX_REPLY_CHARACTERS
-from quire.schema_types import Enum, Kind, ListOf, Simple
+from quire.schema_types import Enum, Kind, ListOf, Object, Ref, Simple
 
 if TYPE_CHECKING:
     from quire.analysis.facts import Place, QuestionFact
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 _KEPT_PARTS = 3
 """Levels of parts whose ways are followed by name."""
+_DEEPEST = 12
+"""Levels of parts that are known in another document."""
 _NOTHING: Mapping[str, AbstractValue] = {}
 LONGEST_VALUE, MOST_ITEMS_OF_A_VALUE = 16_000_000, 1_000_000
 """Characters and items of the largest value that an expression makes, as `quire.expr.limits` has them: playbooks have
@@ -233,6 +235,29 @@ def labelled_deeply(value: AbstractValue, label: Label) -> AbstractValue:
         fields={name: labelled_deeply(part, label) for name, part in value.fields.items()},
         element=labelled_deeply(value.element, label) if value.element is not None else None,
     )
+
+
+def without_references(value: AbstractValue, depth: int = 0) -> AbstractValue:
+    """Return a value as another document knows it: there, the name of a schema means another one, or none."""
+    type = None if value.type is not None and _refers(value.type) else value.type
+    if depth > _DEEPEST and (value.fields or value.element):
+        return replace(value, type=type, fields={}, element=None)
+    fields = {name: without_references(part, depth + 1) for name, part in value.fields.items()}
+    element = without_references(value.element, depth + 1) if value.element is not None else None
+    same_parts = element is value.element and all(part is value.fields[name] for name, part in fields.items())
+    return value if type is value.type and same_parts else replace(value, type=type, fields=fields, element=element)
+
+
+def _refers(type: FieldType) -> bool:
+    """Tell whether a type names a schema."""
+    match type:
+        case Ref():
+            return True
+        case ListOf(of=of):
+            return _refers(of)
+        case Object(fields=fields):
+            return any(_refers(one.type) for one in fields)
+    return False
 
 
 def either(values: Iterable[AbstractValue]) -> AbstractValue:

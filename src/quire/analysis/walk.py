@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct, field
 
-from quire.analysis.abstract_values import NULL, AbstractValue, either, sized
+from quire.analysis.abstract_values import NULL, AbstractValue, either, sized, without_references
 from quire.analysis.amounts import NOTHING, ONE, Amount, Reason, endless
 from quire.analysis.call_sites import CallSite
 from quire.analysis.costs import COUNTED, SPAN, WORK, Cost
@@ -31,6 +31,7 @@ from quire.analysis.names import Answers, Names
 if TYPE_CHECKING:
     from quire.analysis.world import ToolFact, World
     from quire.plan.nodes import Plan, Sequence, Step
+    from quire.schema_types import FieldType
 
 MOST_WALKS = 2_000
 """How many different calls of documents are followed in one proof."""
@@ -293,6 +294,7 @@ class Walk:
         """Walk over a callee, and put its cost and its facts in the place of the call. `plan` is the callee, if it is
         known; `otherwise` is every input that is not among `inputs`."""
         plan = plan or self.world.document(name)
+        inputs = {one: without_references(value) for one, value in inputs.items()}
         found = self._callee(name, plan, inputs, scope, otherwise) if plan is not None else None
         if found is None:
             self.miss(name)
@@ -313,7 +315,7 @@ class Walk:
             self.note(site.fact(fact))
         scope.asked = (*scope.asked, *site.questions(found.asked))
         scope.conditions = (*scope.conditions, *site.conditions(found.conditions))
-        return site.value(found.result)
+        return without_references(site.value(found.result))
 
     def _callee(
         self,
@@ -325,21 +327,22 @@ class Walk:
     ) -> Called | None:
         if name in self._way or len(self._way) == MOST_NESTED:
             return None
+        pipe = without_references(scope.names.pipe)
         key = (
             plan.format,
             name,
             tuple(sorted((one, _signature(value)) for one, value in inputs.items())),
-            _signature(scope.names.pipe),
+            _signature(pipe),
             _signature(otherwise) if otherwise is not None else (),
         )
         if key not in self._called:
             if len(self._called) >= MOST_WALKS:
                 return None
             self._way.append(name)
-            self._called[key] = self.document(plan, inputs, scope.names.pipe, otherwise)
+            self._called[key] = self.document(plan, inputs, pipe, otherwise)
             self._way.pop()
             # Keys have identities of values, which must not be those of later values.
-            self._keyed += [*inputs.values(), scope.names.pipe, *([otherwise] if otherwise is not None else [])]
+            self._keyed += [*inputs.values(), pipe, *([otherwise] if otherwise is not None else [])]
         return self._called[key]
 
 
@@ -352,6 +355,7 @@ def _signature(value: AbstractValue, depth: int = 0) -> tuple[object, ...]:
         label.integrity,
         label.chosen,
         label.privacy,
+        _type_key(value.type),
         str(value.items),
         str(value.length),
         value.name,
@@ -360,6 +364,15 @@ def _signature(value: AbstractValue, depth: int = 0) -> tuple[object, ...]:
         tuple((name, _signature(part, depth + 1)) for name, part in sorted(value.fields.items())),
         _signature(value.element, depth + 1) if value.element is not None else None,
     )
+
+
+def _type_key(type: FieldType | None) -> object:
+    """Return a key of a type. An enum of lists has no hash: then the values that keys are made of keep it alive."""
+    try:
+        hash(type)
+    except TypeError:
+        return id(type)
+    return type
 
 
 def sequence(walk: Walk, steps: Sequence, prefix: str, scope: Scope, cost: Cost, each: StepWalk) -> None:
