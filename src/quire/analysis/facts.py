@@ -56,7 +56,7 @@ class QuestionFact(Struct, frozen=True, eq=False, gc=False):
     """The stores or variables that are shown, with their versions: `summary#2`."""
     options: tuple[str, ...] = ()
     default: str | None = None
-    """The answer if nobody answers; None if there is none, or it is not known."""
+    """The answer of an unattended run; None if there is none, or it is not known."""
     fans: tuple[Place, ...] = ()
     """The fan-outs and loops around it."""
 

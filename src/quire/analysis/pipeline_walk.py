@@ -90,7 +90,7 @@ def _step(walk: Walk, step: Step, path: str, scope: Scope, cost: Cost) -> Abstra
         return value
     _keep(walk, step, place, value, scope)
     cost.add(part.may_be_left_out())
-    # A question that perhaps was not asked is no gate: `merge` forgets it. Its answer can still be read.
+    # A question that perhaps was not asked is not a gate: `merge` forgets it. Its answer can still be read.
     scope.merge([scope.leave(saved)], condition.label, or_none=True)
     value = either([value, scope.names.pipe])
     value = value.labelled(chosen_by(value.label, condition.label))

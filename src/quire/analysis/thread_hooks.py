@@ -1,7 +1,7 @@
 """The hooks of a thread as facts: how often they act, what they can decide, and the exact flows of their arguments.
 
-What the model of a thread does is not known, but the actions of its hooks are written down: their arguments are made
-from values of the event by `${…}`.
+The calls of the model of a thread are not known, but the actions of its hooks are written down: their arguments are
+made from values of the event by `${…}`.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Walk over a directive: an agent that chooses its own steps, under permissions, limits and hooks.
 
-What its model does inside is not known, so everything that it may read counts as read before everything that it may
+The calls of its model are not known, so everything that it may read counts as read before everything that it may
 do, and every turn counts as one that uses all the calls it may make. Threads that it starts are in
 `thread_children.py`, hooks in `thread_hooks.py`.
 """

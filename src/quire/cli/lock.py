@@ -47,7 +47,7 @@ def command(
     started to pin their tools, if you have agreed to the workspace; otherwise the pins stay as they are.
 
     With --diff OLD the documents as they are now are compared with another lock, such as that of the base of a pull
-    request. What is wider is marked: + in the terminal, bold in Markdown.
+    request. Wider facts are marked: + in the terminal, bold in Markdown.
 
     WRITES quire.lock; with --diff it is FREE. Exit 0 when all is well, 1 when a document has errors: its entry stays as
     it was, 2 when something could not be read or written.

@@ -1,6 +1,6 @@
 """Read a lock that is exactly as `quire lock` writes it, without a reader of YAML, which takes long to load.
 
-The lines are taken apart by their indentation. Whatever comes out counts only if writing it again gives the same text;
+The lines are taken apart by their indentation. The result counts only if writing it again gives the same text;
 every other text is left to the strict reader, which says what is wrong with it.
 """
 
