@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from quire.analysis.amount_words import duration, money, short_number
-from quire.analysis.amounts import Reason, endless, number, size
+from quire.analysis.amounts import Reason, endless, number, size, total
 from quire.analysis.assumptions import assumptions_of
 from quire.analysis.quantities import Ceiling, Quantity
 from quire.display.proof_lines import Footnotes, Seen, bound_lines, proven_text
@@ -71,6 +71,12 @@ def test_a_proven_number(one: Quantity, text: str, notes: list[str]) -> None:
     footnotes = Footnotes()
     assert proven_text(one, footnotes) == text
     assert footnotes.lines() == notes
+
+
+def test_of_a_long_formula_the_beginning_is_printed() -> None:
+    most = total(size(f"|a{at:02}|") for at in range(40)).plus(number(7))
+    text = proven_text(Quantity("model_calls", "count", 1, most), Footnotes())
+    assert text == "1 to |a00| + |a01| + |a02| + |a03| + |a04| + |a05| + … (35 more, see --json)"
 
 
 def test_the_three_columns() -> None:

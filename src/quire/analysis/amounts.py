@@ -286,4 +286,5 @@ def parsed(text: str) -> Amount | None:
             sizes += [base] * int(power or 1)
         product = tuple(sorted(sizes))
         terms[product] = terms.get(product, 0) + count
-    return _kept(terms)
+    # A long formula was not given up when it was written, so it is compared as it is.
+    return Amount(terms)

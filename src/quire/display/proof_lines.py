@@ -38,6 +38,8 @@ _VERDICTS = {
     "open": NO_QUESTION,
     "never": "no run reaches it",
 }
+_MOST_TERMS = 12
+"""Terms of a formula that are printed."""
 
 
 class Footnotes:
@@ -117,13 +119,13 @@ def proven_text(one: Quantity, notes: Footnotes) -> str:
     sign = "≤" if one.sure else "~"
     if one.ceiling is not None and (own is None or own > one.ceiling.most):
         return f"{sign} {written(one.ceiling.most, one.unit)}{notes.mark(one.ceiling.why)}{premises}"
-    return f"{sign} {one.most.text(lambda count: written(count, one.unit))}{premises}"
+    return f"{sign} {_plain(one.most, one.unit)}{premises}"
 
 
 def _counted(one: Quantity, own: int | None, notes: Footnotes) -> str:
     least = f"{one.least:,} to " if one.least != own else ""
     stopped = f", stopped at {one.ceiling.most:,}{notes.mark(one.ceiling.why)}" if one.ceiling else ""
-    return f"{least}{one.most}{stopped}"
+    return f"{least}{_plain(one.most, one.unit)}{stopped}"
 
 
 def assumed_text(one: Quantity, sizes: Mapping[str, int]) -> str:
@@ -135,7 +137,7 @@ def assumed_text(one: Quantity, sizes: Mapping[str, int]) -> str:
         return ""
     most = amount.as_number
     if most is None:
-        return "" if one.ceiling else f"~ {amount.text(lambda count: written(count, one.unit))}"
+        return "" if one.ceiling else f"~ {_plain(amount, one.unit)}"
     said = f"~ {written(most, one.unit)}"
     if one.ceiling is None or most <= one.ceiling.most:
         return said
@@ -192,7 +194,12 @@ def why_lines(proof: Proof, one: Quantity) -> Iterator[str]:
 
 
 def _plain(amount: Amount, unit: Unit) -> str:
-    return amount.text(lambda count: written(count, unit))
+    """Return a bound in its unit; of a formula with many terms the first ones, and how many more there are."""
+    text = amount.text(lambda count: written(count, unit))
+    terms = text.split(" + ")
+    if len(terms) <= _MOST_TERMS:
+        return text
+    return " + ".join([*terms[: _MOST_TERMS // 2], f"… ({len(terms) - _MOST_TERMS // 2} more, see --json)"])
 
 
 def quantity_data(one: Quantity, sizes: Mapping[str, int] | None = None) -> dict[str, Value]:

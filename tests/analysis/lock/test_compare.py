@@ -144,6 +144,13 @@ def test_bounds_are_compared_by_their_coefficients(name: str, old: str, new: str
     assert is_higher(name, old, new) is higher
 
 
+def test_formulas_of_many_terms_are_compared_too() -> None:
+    sizes = [f"|a{at}|" for at in range(200)]
+    before, now = " + ".join(sizes), " + ".join(["9·|a0|", *sizes[1:]])
+    assert is_higher("model_calls", before, now) is True
+    assert is_higher("model_calls", now, before) is False
+
+
 def test_a_bound_that_cannot_be_compared_counts_as_higher() -> None:
     before, now = (replace(DOCUMENT, most={"money": text}) for text in ("0.29", "unpriced"))
     found = compare_document("a", before, now)

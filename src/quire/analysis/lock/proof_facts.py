@@ -10,7 +10,8 @@ from msgspec.structs import replace
 
 from quire.analysis.flow_paths import flows_of
 from quire.analysis.gates import NONE, gates_of
-from quire.analysis.lock.file import ENDLESS, LONGEST_FACT, UNPRICED, shortened
+from quire.analysis.lock.file import ENDLESS, UNPRICED, shortened
+from quire.analysis.lock.read import LONGEST
 from quire.analysis.quantities import quantities
 
 if TYPE_CHECKING:
@@ -39,7 +40,7 @@ def locked_bounds(proof: Proof, premises: Premises, rate_of: RateOf) -> dict[str
         else:
             most[one.name] = str(one.most)
     # A formula of that length tells a reader as little as none.
-    return {name: text if len(text) <= LONGEST_FACT else ENDLESS for name, text in most.items()}
+    return {name: text if len(text) <= LONGEST else ENDLESS for name, text in most.items()}
 
 
 def rounded_up(count: int, digits: int) -> int:
