@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from functools import reduce
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
@@ -30,7 +31,7 @@ LONGEST_VALUE, MOST_ITEMS_OF_A_VALUE = 16_000_000, 1_000_000
 no expressions, and do not load them."""
 BYTES_A_TOKEN = 3
 """By which the length of texts is estimated from tokens, and tokens from the length of texts."""
-_LONGEST_NUMBER = 4_400
+LONGEST_NUMBER = 4_400
 """Characters of a number as it is written: its digits are limited."""
 
 
@@ -44,6 +45,7 @@ class Computed(Struct, frozen=True, gc=False):
 
 
 _BOOL, _NUMBER, _TEXT = Simple(Kind.BOOL), Simple(Kind.NUMBER), Simple(Kind.STRING)
+_LONGEST_OF = {Kind.BOOL: number(5), Kind.NUMBER: number(LONGEST_NUMBER)}
 _MOST_CHOICES = 16
 _FEW = 50
 """Items of a list in a document that are looked at one by one."""
@@ -96,9 +98,12 @@ class AbstractValue(Struct, frozen=True, gc=False):
         label = self.label
         if (label.chosen_trace is None and label.private_trace is None) or depth > _KEPT_PARTS:
             return self
+        label = label.through(name, "", span, document)
+        if not self.fields and self.element is None:
+            return replace(self, label=label)
         fields = {key: part.through(name, span, document, depth + 1) for key, part in self.fields.items()}
         element = self.element.through(name, span, document, depth + 1) if self.element else None
-        return replace(self, label=label.through(name, "", span, document), fields=fields, element=element)
+        return replace(self, label=label, fields=fields, element=element)
 
     def field(self, name: str) -> AbstractValue:
         """Return an entry of a map. The entry of an input is a size of its own."""
@@ -123,6 +128,8 @@ def _field_type(type: FieldType | None, name: str) -> FieldType | None:
 
 def outside_value(name: str, type: FieldType | None, label: Label) -> AbstractValue:
     """Return a value that a run is given: its sizes have names, unless its type bounds them."""
+    if type is None:
+        return AbstractValue(None, size(f"|{name}|"), size(f"‖{name}‖"), label, name=name)
     longest = type_length(type)
     most = type.max_items if isinstance(type, ListOf) else None
     return AbstractValue(
@@ -136,6 +143,8 @@ def outside_value(name: str, type: FieldType | None, label: Label) -> AbstractVa
 
 def sized(type: FieldType | None, length: Amount, label: Label, items: Amount | None = None) -> AbstractValue:
     """Return a value of at most so many bytes. A list has no more items than bytes: each takes one to write."""
+    if type is None:
+        return AbstractValue(None, length if items is None else items, length, label)
     longest = type_length(type)
     if longest is not None:
         length = _smaller(longest, length)
@@ -157,20 +166,15 @@ def _smaller(one: Amount, other: Amount) -> Amount:
 
 def type_length(type: FieldType | None) -> Amount | None:
     """Return how many bytes a value of the type can have; None if the type does not bound it."""
-    match type:
-        case None:
-            return None
-        case Simple(kind=Kind.BOOL):
-            return number(5)
-        case Simple(kind=Kind.NUMBER):
-            return number(_LONGEST_NUMBER)
-        case Simple(kind=Kind.STRING, max_length=longest) if longest is not None:
-            return number(4 * longest)
-        case Enum(values=values):
-            return number(max((text_length(str(one)) for one in values), default=0))
-        case ListOf(of=of, max_items=most) if most is not None:
-            each = type_length(of)
-            return each.plus(number(2)).times(number(most)).plus(number(2)) if each is not None else None
+    if isinstance(type, Simple):
+        if type.kind is Kind.STRING:
+            return number(4 * type.max_length) if type.max_length is not None else None
+        return _LONGEST_OF.get(type.kind)
+    if isinstance(type, Enum):
+        return number(max((text_length(str(one)) for one in type.values), default=0))
+    if isinstance(type, ListOf) and type.max_items is not None:
+        each = type_length(type.of)
+        return each.plus(number(2)).times(number(type.max_items)).plus(number(2)) if each is not None else None
     return None
 
 
@@ -262,27 +266,26 @@ def _refers(type: FieldType) -> bool:
 
 def either(values: Iterable[AbstractValue]) -> AbstractValue:
     """Return what is known about a value that is one of several."""
-    first, *rest = values
-    for other in rest:
-        first = _either(first, other)
-    return first
+    return reduce(_either, values)
 
 
 def _either(one: AbstractValue, other: AbstractValue) -> AbstractValue:
     if one is other:
         return one
-    fields: Mapping[str, AbstractValue] = {}
+    fields, element = _NOTHING, None
     if one.fields and other.fields:
         # An entry that only one of them has may be anything of the other.
         fields = {name: _either(one.fields[name], other.fields[name]) for name in one.fields if name in other.fields}
     mine, theirs = one.element, other.element
-    element = _either(mine, theirs) if mine and theirs else None
-    if element is None and (mine or theirs) and (_is_empty_list(one) or _is_empty_list(other)):
+    if mine is not None and theirs is not None:
+        element = _either(mine, theirs)
+    elif (mine is not None or theirs is not None) and (_is_empty_list(one) or _is_empty_list(other)):
         element = mine or theirs
+    is_same_type = one.type is other.type or one.type == other.type
     is_answered = one.is_answered or other.is_answered
     is_same_answer = is_answered and _depends_alike(one, other)
     return AbstractValue(
-        one.type if one.type == other.type else None,
+        one.type if is_same_type else None,
         one.items.either(other.items),
         one.length.either(other.length),
         one.label.join(other.label),
@@ -291,7 +294,7 @@ def _either(one: AbstractValue, other: AbstractValue) -> AbstractValue:
         one.answer if one.answer is other.answer else None,
         one.name if one.name == other.name else "",
         one.constant,
-        one.is_constant and other.is_constant and one.constant == other.constant and one.type == other.type,
+        is_same_type and one.is_constant and other.is_constant and one.constant == other.constant,
         one.computed if is_same_answer else None,
         one.choices if is_same_answer else _choices(one, other) if is_answered else (),
     )

@@ -11,14 +11,12 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
 from typing import Literal, TypeAlias
 
-from msgspec import Struct, field
+from msgspec import Struct
 
 from quire.source import NOWHERE, Span
 
 Product: TypeAlias = tuple[str, ...]
 """Sizes that are multiplied, in alphabetical order: `("|a|", "|a|")` is the square of `|a|`. Empty for a number."""
-
-Terms: TypeAlias = Mapping[Product, int]
 
 NUMBER: Product = ()
 MOST_TERMS = 60
@@ -44,65 +42,51 @@ class Reason(Struct, frozen=True, gc=False):
 TOO_LONG = Reason("the formula has too many parts to be read")
 
 
-class Amount(Struct, frozen=True, gc=False):
-    """A bound. Make it with `number`, `size` or `endless`, and combine it with the functions of its own."""
+class Amount(Struct, frozen=True, gc=False, cache_hash=True):
+    """A bound. Make it with `number`, `size` or `endless`, and combine it with the functions of its own.
 
-    terms: Terms = field(default_factory=dict)
+    The walk over a document adds the same few amounts again and again: sums and products of formulas are remembered.
+    """
+
+    products: tuple[tuple[Product, int], ...] = ()
+    """Products with their coefficients, in order; none has the coefficient 0."""
     reasons: tuple[Reason, ...] = ()
     """Not empty if there is no bound."""
+    as_number: int | None = None
+    """The number, if no size is left; None for a formula with sizes, and for infinity."""
+
+    @property
+    def terms(self) -> dict[Product, int]:
+        """The coefficients by product."""
+        return dict(self.products)
 
     @property
     def is_endless(self) -> bool:
         return bool(self.reasons)
 
     @property
-    def as_number(self) -> int | None:
-        """The number, if no size is left; None for a formula with sizes, and for infinity."""
-        if self.reasons:
-            return None
-        if not self.terms:
-            return 0
-        return self.terms[NUMBER] if len(self.terms) == 1 and NUMBER in self.terms else None
-
-    @property
     def sizes(self) -> tuple[str, ...]:
         """The names of the sizes in it, each once."""
-        return tuple(sorted({size for product in self.terms for size in product}))
+        return tuple(sorted({size for product, _ in self.products for size in product}))
 
     def plus(self, other: Amount) -> Amount:
-        if self.reasons or other.reasons:
-            return _endless(self, other)
-        mine, theirs = self.terms, other.terms
-        if not theirs:
-            return self
-        if not mine:
-            return other
-        found = added(mine, theirs)
-        return Amount(found) if len(found) <= MOST_TERMS else Amount(reasons=(TOO_LONG,))
+        mine, theirs = self.as_number, other.as_number
+        if mine is not None and theirs is not None:
+            return number(mine + theirs)
+        return self if theirs == 0 else other if mine == 0 else _sum(self, other)
 
     def times(self, other: Amount) -> Amount:
         if other is ONE:
             return self
         if self is ONE:
             return other
-        if self.is_nothing or other.is_nothing:
+        if self.as_number == 0 or other.as_number == 0:
             return NOTHING
-        if self.reasons or other.reasons:
-            return _endless(self, other)
-        if len(self.terms) * len(other.terms) > MOST_TERMS * MOST_TERMS:
-            return Amount(reasons=(TOO_LONG,))
-        return _kept(multiplied(self.terms, other.terms))
+        return _product(self, other)
 
     def either(self, other: Amount) -> Amount:
         """Return a bound of both."""
-        if self is other or (not other.terms and not other.reasons):
-            return self
-        if self.reasons or other.reasons:
-            return _endless(self, other)
-        if self.terms == other.terms:
-            return self
-        found = larger(self.terms, other.terms)
-        return Amount(found) if len(found) <= MOST_TERMS else Amount(reasons=(TOO_LONG,))
+        return self if self is other or other.as_number == 0 else _larger(self, other)
 
     def at_most(self, limit: int) -> Amount:
         """Return the smaller one of the bound and a number. A formula stays: it may be smaller."""
@@ -118,14 +102,14 @@ class Amount(Struct, frozen=True, gc=False):
 
     @property
     def is_nothing(self) -> bool:
-        return not self.reasons and (not self.terms or not any(self.terms.values()))
+        return self.as_number == 0
 
     def with_sizes(self, known: Mapping[str, int]) -> Amount:
         """Return the formula with numbers in place of the sizes that are known."""
         if self.reasons or not known:
             return self
         found: dict[Product, int] = {}
-        for product, count in self.terms.items():
+        for product, count in self.products:
             rest = []
             for size in product:
                 if size in known:
@@ -140,7 +124,7 @@ class Amount(Struct, frozen=True, gc=False):
         """Return the bound of a part, each coefficient rounded up."""
         if by == 1:
             return self
-        return Amount({product: -(-count // by) for product, count in self.terms.items()}, self.reasons)
+        return self if self.reasons else bounded({product: -(-count // by) for product, count in self.products})
 
     def __str__(self) -> str:
         return self.text()
@@ -149,7 +133,7 @@ class Amount(Struct, frozen=True, gc=False):
         """Return the formula for people. `written` writes a coefficient."""
         if self.reasons:
             return "∞"
-        parts = [_term(product, count, written) for product, count in _sorted(self.terms) if count]
+        parts = [_term(product, count, written) for product, count in _sorted(self.products)]
         return " + ".join(parts) or written(0)
 
 
@@ -168,84 +152,101 @@ def _raised(power: int) -> str:
     return str(power).translate(str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹"))
 
 
-def _sorted(terms: Terms) -> list[tuple[Product, int]]:
-    """Return the terms with the longest products first, the number last."""
-    return sorted(terms.items(), key=lambda term: (-len(term[0]), term[0]))
+def _sorted(products: Iterable[tuple[Product, int]]) -> list[tuple[Product, int]]:
+    """Return the longest products first, the number last."""
+    return sorted(products, key=lambda term: (-len(term[0]), term[0]))
 
 
-NOTHING = Amount()
-ONE = Amount({NUMBER: 1})
+NOTHING = Amount(as_number=0)
+ONE = Amount(((NUMBER, 1),), as_number=1)
 
 
 @lru_cache(maxsize=4096)
 def number(count: int) -> Amount:
     if count == 1:
         return ONE
-    return Amount({NUMBER: count}) if count else NOTHING
+    return Amount(((NUMBER, count),), (), count) if count else NOTHING
 
 
+@lru_cache(maxsize=1024)
 def size(name: str) -> Amount:
     """Return the bound that is the size of this name."""
-    return Amount({(name,): 1})
+    return Amount((((name,), 1),))
 
 
 def endless(*reasons: Reason) -> Amount:
     return Amount(reasons=tuple(dict.fromkeys(reasons)))
 
 
-def total(parts: Iterable[Amount]) -> Amount:
-    """Return the sum of all."""
-    found: dict[Product, int] = {}
-    reasons: dict[Reason, None] = {}
-    for part in parts:
-        if part.reasons:
-            reasons |= dict.fromkeys(part.reasons)
-        if found:
-            for product, count in part.terms.items():
-                found[product] = found.get(product, 0) + count
+def total(parts: Iterable[Amount], constant: int = 0) -> Amount:
+    """Return the sum of all, and of a number."""
+    found, several = NOTHING, list(parts)
+    for part in several:
+        count = part.as_number
+        if count is not None:
+            constant += count
+        elif part.reasons:
+            return Amount(reasons=tuple(dict.fromkeys(reason for one in several for reason in one.reasons)))
         else:
-            found = dict(part.terms)
-    if reasons or len(found) > MOST_TERMS:
-        return Amount(reasons=tuple(reasons) or (TOO_LONG,))
-    return Amount(found) if found else NOTHING
+            found = part if found is NOTHING else _sum(found, part)
+    return found.plus(number(constant)) if constant else found
 
 
-def added(one: Terms, other: Terms) -> dict[Product, int]:
-    found = dict(one)
-    for product, count in other.items():
+@lru_cache(maxsize=1024)
+def _sum(one: Amount, other: Amount) -> Amount:
+    if one.reasons or other.reasons:
+        return _endless(one, other)
+    found = dict(one.products)
+    for product, count in other.products:
         found[product] = found.get(product, 0) + count
-    return found
+    return bounded(found)
 
 
-def multiplied(one: Terms, other: Terms) -> dict[Product, int]:
+@lru_cache(maxsize=1024)
+def _product(one: Amount, other: Amount) -> Amount:
+    if one.reasons or other.reasons:
+        return _endless(one, other)
+    if len(one.products) * len(other.products) > MOST_TERMS * MOST_TERMS:
+        return Amount(reasons=(TOO_LONG,))
     found: dict[Product, int] = {}
-    for left, count in one.items():
-        for right, often in other.items():
+    for left, count in one.products:
+        for right, often in other.products:
             product = tuple(sorted((*left, *right))) if left and right else left or right
             found[product] = found.get(product, 0) + count * often
-    return found
+    return _kept(found)
 
 
-def larger(one: Terms, other: Terms) -> dict[Product, int]:
-    found = dict(one)
-    for product, count in other.items():
+@lru_cache(maxsize=1024)
+def _larger(one: Amount, other: Amount) -> Amount:
+    if one.reasons or other.reasons:
+        return _endless(one, other)
+    found = dict(one.products)
+    for product, count in other.products:
         if count > found.get(product, 0):
             found[product] = count
-    return found
+    return bounded(found)
 
 
-def _kept(terms: Mapping[Product, int]) -> Amount:
-    """Return the formula, unless it has become too long or too large to mean something."""
-    if len(terms) > MOST_TERMS or any(
-        len(product) > MOST_FACTORS or count > LARGEST for product, count in terms.items()
-    ):
+def bounded(terms: Mapping[Product, int]) -> Amount:
+    """Return the formula of these coefficients, unless it has become too long to mean something."""
+    if len(terms) > MOST_TERMS:
         return Amount(reasons=(TOO_LONG,))
-    return Amount(terms)
+    products = tuple(sorted([term for term in terms.items() if term[1]]))
+    if not products or (len(products) == 1 and not products[0][0]):
+        return number(products[0][1]) if products else NOTHING
+    return Amount(products)
 
 
 def _endless(one: Amount, other: Amount) -> Amount:
     reasons = one.reasons if one.reasons == other.reasons else tuple(dict.fromkeys((*one.reasons, *other.reasons)))
     return Amount(reasons=reasons[:MOST_REASONS])
+
+
+def _kept(terms: Mapping[Product, int]) -> Amount:
+    """Return the formula, unless it has become too long or too large to mean something."""
+    if any(len(product) > MOST_FACTORS or count > LARGEST for product, count in terms.items()):
+        return Amount(reasons=(TOO_LONG,))
+    return bounded(terms)
 
 
 Order = Literal["equal", "lower", "higher", "unclear"]
@@ -257,9 +258,10 @@ def compared(new: Amount, old: Amount) -> Order:
         if new.reasons and old.reasons:
             return "equal"
         return "higher" if new.reasons else "lower"
-    products = {*new.terms, *old.terms}
-    more = any(new.terms.get(one, 0) > old.terms.get(one, 0) for one in products)
-    less = any(new.terms.get(one, 0) < old.terms.get(one, 0) for one in products)
+    mine, theirs = new.terms, old.terms
+    products = {*mine, *theirs}
+    more = any(mine.get(one, 0) > theirs.get(one, 0) for one in products)
+    less = any(mine.get(one, 0) < theirs.get(one, 0) for one in products)
     if more and less:
         return "unclear"
     return "higher" if more else "lower" if less else "equal"

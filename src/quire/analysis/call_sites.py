@@ -17,7 +17,7 @@ from quire.plan.ways import JOINT
 if TYPE_CHECKING:
     from quire.analysis.abstract_values import AbstractValue
     from quire.analysis.facts import Place
-    from quire.analysis.walk import Scope
+    from quire.analysis.scope import Scope
     from quire.plan.nodes import Step
 
 _DEEPEST = 100

@@ -20,6 +20,7 @@ from quire.analysis.amounts import (
     Amount,
     Product,
     Reason,
+    bounded,
 )
 
 MODEL_CALLS = "model_calls"
@@ -45,64 +46,72 @@ OUTPUT_OF = "output of "
 TOOLS_OF = "tools of class "
 
 Key = tuple[str, Product]
-_WORK: Key = (WORK, NUMBER)
-_SPAN: Key = (SPAN, NUMBER)
 
 
 class Cost:
     """Amounts by kind. It is changed in place while steps are added."""
 
-    __slots__ = ("endless", "least", "terms")
+    __slots__ = ("endless", "least", "numbers", "terms")
 
     def __init__(self) -> None:
+        self.numbers: dict[str, int] = {}
+        """The part of each amount that no size multiplies: of most steps there is no other."""
         self.terms: dict[Key, int] = {}
+        """The other products of each amount."""
         self.least: dict[str, int] = {}
         self.endless: dict[str, tuple[Reason, ...]] = {}
 
     @property
     def is_nothing(self) -> bool:
-        return not self.terms and not self.least and not self.endless
+        return not (self.numbers or self.terms or self.least or self.endless)
 
     def amount(self, kind: str) -> Amount:
         if kind in self.endless:
             return Amount(reasons=self.endless[kind])
-        return Amount({product: count for (one, product), count in self.terms.items() if one == kind and count})
+        found = {product: count for (one, product), count in self.terms.items() if one == kind and count}
+        if constant := self.numbers.get(kind):
+            found[NUMBER] = constant
+        return Amount(tuple(sorted(found.items()))) if len(found) > MOST_TERMS else bounded(found)
 
     def kinds(self) -> list[str]:
-        return sorted({kind for kind, _ in self.terms} | set(self.endless))
+        return sorted({*self.numbers, *(kind for kind, _ in self.terms), *self.endless})
 
     def count(self, kind: str, most: int, least: int = 0) -> None:
         """Add numbers of a kind."""
-        key = (kind, NUMBER)
-        terms = self.terms
-        terms[key] = terms.get(key, 0) + most
+        self.numbers[kind] = self.numbers.get(kind, 0) + most
         if least:
             self.least[kind] = self.least.get(kind, 0) + least
 
     def spend(self, kind: str, amount: Amount) -> None:
         if amount.reasons:
             self._unbounded(kind, amount.reasons)
-        for product, count in amount.terms.items():
-            key = (kind, product)
-            self.terms[key] = self.terms.get(key, 0) + count
+        for product, count in amount.products:
+            if product:
+                key = (kind, product)
+                self.terms[key] = self.terms.get(key, 0) + count
+            else:
+                self.numbers[kind] = self.numbers.get(kind, 0) + count
 
     def take(self, milliseconds: int) -> None:
         """Add time in which nothing else of this part happens."""
-        terms = self.terms
-        terms[_WORK] = terms.get(_WORK, 0) + milliseconds
-        terms[_SPAN] = terms.get(_SPAN, 0) + milliseconds
+        numbers = self.numbers
+        numbers[WORK] = numbers.get(WORK, 0) + milliseconds
+        numbers[SPAN] = numbers.get(SPAN, 0) + milliseconds
 
     def drop(self, kind: str) -> None:
         """Forget everything of a kind."""
         self.endless.pop(kind, None)
+        self.numbers.pop(kind, None)
         for key in [key for key in self.terms if key[0] == kind]:
             del self.terms[key]
 
     def add(self, other: Cost) -> None:
         """Add what happens after it."""
-        mine = self.terms
+        numbers = self.numbers
+        for kind, count in other.numbers.items():
+            numbers[kind] = numbers.get(kind, 0) + count
         for key, count in other.terms.items():
-            mine[key] = mine.get(key, 0) + count
+            self.terms[key] = self.terms.get(key, 0) + count
         for kind, count in other.least.items():
             self.least[kind] = self.least.get(kind, 0) + count
         for kind, reasons in other.endless.items():
@@ -111,7 +120,7 @@ class Cost:
     def may_be_left_out(self) -> Cost:
         """Return the cost of something that perhaps does not happen."""
         found = Cost()
-        found.terms, found.endless = self.terms, self.endless
+        found.numbers, found.terms, found.endless = self.numbers, self.terms, self.endless
         return found
 
     def times(self, often: Amount, least: int, span_of: Amount | None = None) -> Cost:
@@ -120,26 +129,33 @@ class Cost:
         for kind, reasons in self.endless.items():
             if not often.is_nothing:
                 found.endless[kind] = reasons
+        for kind, count in self.numbers.items():
+            found._repeat(kind, NUMBER, count, span_of if kind == SPAN and span_of is not None else often)
         for (kind, product), count in self.terms.items():
-            repeats = span_of if kind == SPAN and span_of is not None else often
-            if repeats.reasons and count:
-                found._unbounded(kind, repeats.reasons)
-            for factor, times in repeats.terms.items():
-                joint = tuple(sorted((*product, *factor))) if product and factor else product or factor
-                if len(joint) > MOST_FACTORS or count * times > LARGEST:
-                    found._unbounded(kind, (TOO_LONG,))
-                    continue
-                key = (kind, joint)
-                found.terms[key] = found.terms.get(key, 0) + count * times
-        if len(found.terms) > MOST_TERMS:
+            found._repeat(kind, product, count, span_of if kind == SPAN and span_of is not None else often)
+        if len(found.numbers) + len(found.terms) > MOST_TERMS:
             found._give_up_long()
         if least:
             found.least = {kind: count * least for kind, count in self.least.items()}
         return found
 
+    def _repeat(self, kind: str, product: Product, count: int, often: Amount) -> None:
+        """Add a product so often."""
+        if often.reasons and count:
+            self._unbounded(kind, often.reasons)
+        for factor, times in often.products:
+            joint = tuple(sorted((*product, *factor))) if product and factor else product or factor
+            if len(joint) > MOST_FACTORS or count * times > LARGEST:
+                self._unbounded(kind, (TOO_LONG,))
+            elif joint:
+                key = (kind, joint)
+                self.terms[key] = self.terms.get(key, 0) + count * times
+            else:
+                self.numbers[kind] = self.numbers.get(kind, 0) + count * times
+
     def _give_up_long(self) -> None:
         """Give up amounts with too many products: those of loops in each other become twice as many with each loop."""
-        counted: dict[str, int] = {}
+        counted = dict.fromkeys(self.numbers, 1)
         for kind, _ in self.terms:
             counted[kind] = counted.get(kind, 0) + 1
         for kind, count in counted.items():
@@ -159,6 +175,9 @@ def either(parts: list[Cost]) -> Cost:
         return parts[0]
     found = Cost()
     for part in parts:
+        for kind, count in part.numbers.items():
+            if count > found.numbers.get(kind, 0):
+                found.numbers[kind] = count
         for key, count in part.terms.items():
             if count > found.terms.get(key, 0):
                 found.terms[key] = count
@@ -176,12 +195,13 @@ def either(parts: list[Cost]) -> Cost:
 def side_by_side(parts: list[Cost]) -> Cost:
     """Return the cost of ways that are all taken at the same time."""
     found = Cost()
-    longest: dict[Product, int] = {}
+    longest: dict[Key, int] = {}
     for part in parts:
         found.add(part)
-        for (kind, product), count in part.terms.items():
-            if kind == SPAN:
-                longest[product] = max(longest.get(product, 0), count)
-    for product, count in longest.items():
-        found.terms[SPAN, product] = count
+        for key, count in part.terms.items():
+            if key[0] == SPAN:
+                longest[key] = max(longest.get(key, 0), count)
+    found.terms |= longest
+    if SPAN in found.numbers:
+        found.numbers[SPAN] = max(part.numbers.get(SPAN, 0) for part in parts)
     return found

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, assert_never
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, assert_never
 
 from msgspec.structs import replace
 
 from quire.analysis.abstract_values import (
+    LONGEST_NUMBER,
     NULL,
     AbstractValue,
     Computed,
     either,
     literal,
-    sized,
 )
 from quire.analysis.amounts import NOTHING, ONE, Amount, number, total
 from quire.analysis.labels import Integrity, Label, joined
@@ -56,6 +57,7 @@ _KNOWN_ITEMS = 50
 _ESCAPED = 12
 """How much longer a text can be as JSON: one byte as an escape of six characters, twice."""
 
+_FIGURE, _TRUTH = number(LONGEST_NUMBER), number(5)
 _ALL_STORES = ("ctx",)
 _DEEPEST = 10
 """Expressions in each other that answers of people are followed through."""
@@ -63,7 +65,8 @@ _DEEPEST = 10
 
 def computed(expression: Compiled, names: Names) -> AbstractValue:
     """Return all that is known about the value of an expression, and how it depends on answers of people."""
-    return _dependent(expression.expression.root, names)
+    root = expression.expression.root
+    return _dependent(root, names) if names.answers.exist else _EVALUATORS[root.__class__](root, names)
 
 
 def _dependent(root: Node, names: Names) -> AbstractValue:
@@ -79,81 +82,103 @@ def _dependent(root: Node, names: Names) -> AbstractValue:
 
 def evaluate(node: Node, names: Names) -> AbstractValue:
     """Return all that is known about the value of an expression."""
-    match node:
-        case Path(segments=segments):
-            return names.path(segments)
-        case Constant(value=value):
-            return literal(value)
-        case FunctionCall():
-            return _call(node, names)
-        case Compare(left=left, right=right):
-            return _verdict(evaluate(left, names).label.join(evaluate(right, names).label))
-        case Arithmetic(first=first, rest=rest):
-            return _arithmetic([evaluate(first, names), *(evaluate(one, names) for _, one in rest)], rest)
-        case ListOf(items=items):
-            parts = [evaluate(one, names) for one in items]
-            element = either(parts) if parts else None
-            # Items of a list have no names in expressions; rules read them by their numbers.
-            known = {str(at): part for at, part in enumerate(parts)} if len(parts) <= _KNOWN_ITEMS else {}
-            return AbstractValue(None, number(len(parts)), _written(parts), _label(parts), known, element)
-        case MapOf(entries=entries):
-            fields = {name: _dependent(one, names) for name, one in entries}
-            keys = number(sum(len(name) * 4 + 6 for name in fields))
-            values = list(fields.values())
-            return AbstractValue(None, number(len(fields)), _written(values).plus(keys), _label(values), fields)
-        case Not(operand=operand):
-            return _verdict(evaluate(operand, names).label)
-        case Negate(operand=operand):
-            return _figure(evaluate(operand, names).label)
-        case Logic(operands=operands):
-            parts = [evaluate(one, names) for one in operands]
-            chosen = either(parts)
-            return chosen.labelled(chosen.label.join(_label(parts)))
-        case Each():
-            return _each(node, names)
-        case Total(source=source):
-            return _figure(evaluate(source, names).label)
-        case Join(source=source, separator=separator):
-            whole, between = evaluate(source, names), evaluate(separator, names)
-            length = whole.length.plus(whole.items.times(between.length))
-            return AbstractValue(TEXT, ONE, length, whole.label.join(between.label))
-        case Get(base=base, keys=keys, default=default):
-            found = evaluate(base, names)
-            for key in keys:
-                found = names.entry(found, key)
-            if keys and isinstance(base, Path) and base.segments == _ALL_STORES:
-                # From now on the name is known as that of an input.
-                names.store(keys[0])
-            instead = evaluate(default, names) if default is not None else NULL
-            return either([found, instead]).labelled(found.label.join(instead.label))
-        case _:
-            assert_never(node)
+    return _EVALUATORS[node.__class__](node, names)
+
+
+def _path(node: Path, names: Names) -> AbstractValue:
+    return names.path(node.segments)
+
+
+def _constant(node: Constant, names: Names) -> AbstractValue:
+    return literal(node.value)
+
+
+def _compare(node: Compare, names: Names) -> AbstractValue:
+    left, right = node.left, node.right
+    label = _EVALUATORS[left.__class__](left, names).label
+    return _verdict(label.join(_EVALUATORS[right.__class__](right, names).label))
+
+
+def _list(node: ListOf, names: Names) -> AbstractValue:
+    parts = [evaluate(one, names) for one in node.items]
+    element = either(parts) if parts else None
+    # Items of a list have no names in expressions; rules read them by their numbers.
+    known = {str(at): part for at, part in enumerate(parts)} if len(parts) <= _KNOWN_ITEMS else {}
+    return AbstractValue(None, number(len(parts)), _written(parts), _label(parts), known, element)
+
+
+def _map(node: MapOf, names: Names) -> AbstractValue:
+    fields = {name: _dependent(one, names) for name, one in node.entries}
+    keys = number(sum(len(name) * 4 + 6 for name in fields))
+    values = list(fields.values())
+    return AbstractValue(None, number(len(fields)), _written(values).plus(keys), _label(values), fields)
+
+
+def _not(node: Not, names: Names) -> AbstractValue:
+    return _verdict(evaluate(node.operand, names).label)
+
+
+def _negate(node: Negate, names: Names) -> AbstractValue:
+    return _figure(evaluate(node.operand, names).label)
+
+
+def _logic(node: Logic, names: Names) -> AbstractValue:
+    parts = [evaluate(one, names) for one in node.operands]
+    chosen = either(parts)
+    return chosen.labelled(chosen.label.join(_label(parts)))
+
+
+def _total(node: Total, names: Names) -> AbstractValue:
+    return _figure(evaluate(node.source, names).label)
+
+
+def _join(node: Join, names: Names) -> AbstractValue:
+    whole, between = evaluate(node.source, names), evaluate(node.separator, names)
+    length = whole.length.plus(whole.items.times(between.length))
+    return AbstractValue(TEXT, ONE, length, whole.label.join(between.label))
+
+
+def _get(node: Get, names: Names) -> AbstractValue:
+    found = evaluate(node.base, names)
+    for key in node.keys:
+        found = names.entry(found, key)
+    if node.keys and isinstance(node.base, Path) and node.base.segments == _ALL_STORES:
+        # From now on the name is known as that of an input.
+        names.store(node.keys[0])
+    instead = evaluate(node.default, names) if node.default is not None else NULL
+    return either([found, instead]).labelled(found.label.join(instead.label))
 
 
 def _label(parts: list[AbstractValue]) -> Label:
-    return joined([part.label for part in parts])
+    return parts[0].label if len(parts) == 1 else joined([part.label for part in parts])
 
 
 def _written(parts: list[AbstractValue]) -> Amount:
-    return total([part.length for part in parts]).plus(number(4 * len(parts) + 2))
+    lengths = parts[0].length if len(parts) == 1 else total([part.length for part in parts])
+    return lengths.plus(number(4 * len(parts) + 2))
 
 
 def _verdict(label: Label) -> AbstractValue:
-    return AbstractValue(BOOL, NOTHING, number(5), label.narrowed())
+    return AbstractValue(BOOL, NOTHING, _TRUTH, label.narrowed())
 
 
 def _figure(label: Label) -> AbstractValue:
-    return sized(NUMBER, _LONGEST, label.narrowed())
+    return AbstractValue(NUMBER, _FIGURE, _FIGURE, label.narrowed())
 
 
-def _arithmetic(parts: list[AbstractValue], rest: tuple[tuple[str, Node], ...]) -> AbstractValue:
-    label = _label(parts)
-    if any(operator != "+" for operator, _ in rest) or all(part.type == NUMBER for part in parts):
+def _arithmetic(node: Arithmetic, names: Names) -> AbstractValue:
+    first = evaluate(node.first, names)
+    label, length, items = first.label, first.length, first.items
+    is_number, is_text = first.type == NUMBER, first.type == TEXT
+    is_sum = True
+    for operator, operand in node.rest:
+        part = evaluate(operand, names)
+        label, length, items = label.join(part.label), length.plus(part.length), items.plus(part.items)
+        is_number, is_text = is_number and part.type == NUMBER, is_text or part.type == TEXT
+        is_sum = is_sum and operator == "+"
+    if is_number or not is_sum:
         return _figure(label)
-    items = total([part.items for part in parts])
-    text = any(part.type == TEXT for part in parts)
-    type = TEXT if text else None
-    return AbstractValue(type, ONE if text else items, total([part.length for part in parts]), label)
+    return AbstractValue(TEXT, ONE, length, label) if is_text else AbstractValue(None, items, length, label)
 
 
 def _each(node: Each, names: Names) -> AbstractValue:
@@ -211,3 +236,23 @@ def _call(node: FunctionCall, names: Names) -> AbstractValue:
     if node.name in ("min", "max") and len(parts) > 1:
         return either(parts).labelled(label)
     return AbstractValue(TEXT if gives == "text" else None, _MOST_ITEMS, _LONGEST, label)
+
+
+_EVALUATORS: Mapping[type, Callable[[Any, Names], AbstractValue]] = {
+    Path: _path,
+    Constant: _constant,
+    FunctionCall: _call,
+    Compare: _compare,
+    Arithmetic: _arithmetic,
+    ListOf: _list,
+    MapOf: _map,
+    Not: _not,
+    Negate: _negate,
+    Logic: _logic,
+    Each: _each,
+    Total: _total,
+    Join: _join,
+    Get: _get,
+}
+"""The work for each kind of node. Expressions are most of a pipeline, and a chain of tests would ask each node for its
+kind a dozen times."""

@@ -154,4 +154,5 @@ class ChoiceFact(Struct, frozen=True, gc=False):
     """The conditions that hold around it, the outermost first; of many, the last ones."""
 
 
-Fact: TypeAlias = EffectFact | QuestionFact | ModelFact | FanFact | StoreFact | ChoiceFact
+PlainFact: TypeAlias = QuestionFact | ModelFact | FanFact | StoreFact | ChoiceFact
+Fact: TypeAlias = EffectFact | PlainFact

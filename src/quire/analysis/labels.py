@@ -80,13 +80,17 @@ class Label(Struct, frozen=True, gc=False):
     def join(self, other: Label) -> Label:
         if other is self or other is AUTHORED:
             return self
-        content = self if self.integrity >= other.integrity else other
-        choice = self if self.chosen >= other.chosen else other
-        private = self if self.privacy >= other.privacy else other
-        if content is choice is private:
-            return content
-        if _covers(other, self):
+        if self is AUTHORED:
+            # `chosen` is never better than `integrity`.
+            return other if other.chosen or other.privacy else self
+        integrity, chosen, privacy = self.integrity, self.chosen, self.privacy
+        if integrity >= other.integrity and chosen >= other.chosen and privacy >= other.privacy:
+            return self
+        if other.integrity >= integrity and other.chosen >= chosen and other.privacy >= privacy:
             return other
+        content = self if integrity >= other.integrity else other
+        choice = self if chosen >= other.chosen else other
+        private = self if privacy >= other.privacy else other
         return Label(
             content.integrity,
             choice.chosen,
@@ -98,14 +102,22 @@ class Label(Struct, frozen=True, gc=False):
 
     def at_least(self, integrity: Integrity, trace: Trace) -> Label:
         """Return the label of something made by, say, a model from values of this label."""
+        if self.integrity >= integrity and self.chosen >= integrity:
+            return self
         return self.join(Label(integrity, integrity, Privacy.PUBLIC, trace, trace))
+
+    def covers(self, other: Label) -> bool:
+        """Tell whether a join with the other label adds nothing."""
+        return self.integrity >= other.integrity and self.chosen >= other.chosen and self.privacy >= other.privacy
 
     def through(self, what: str, step: str, span: Span = NOWHERE, document: str = "") -> Label:
         """Return the label after one more place on the way."""
         content, choice, private = self.trace, self.chosen_trace, self.private_trace
         if choice is None and private is None:
             return self
-        here = Trace(what, step, span, document, choice) if choice else None
+        here = Trace(what, step, span, document, choice) if choice is not None else None
+        if private is None and content is choice:
+            return Label(self.integrity, self.chosen, self.privacy, here, here)
         return Label(
             self.integrity,
             self.chosen,
@@ -115,15 +127,19 @@ class Label(Struct, frozen=True, gc=False):
             Trace(what, step, span, document, private) if private else None,
         )
 
+    def made_by(self, maker: Integrity, what: str, step: str, span: Span, document: str) -> Label:
+        """Return the label of something that is made at a place from values of this label, say by a model."""
+        if self.integrity >= maker and self.chosen >= maker:
+            return self.through(what, step, span, document)
+        trace = Trace(what, step, span, document)
+        own = Label(maker, maker, Privacy.PUBLIC, trace, trace)
+        return own if own.covers(self) else self.through(what, step, span, document).join(own)
+
     def narrowed(self) -> Label:
         """Return the label of a value that can only be one of a few known ones."""
         if self.integrity == Integrity.AUTHOR:
             return self
         return Label(Integrity.AUTHOR, self.chosen, self.privacy, None, self.chosen_trace, self.private_trace)
-
-
-def _covers(one: Label, other: Label) -> bool:
-    return one.integrity >= other.integrity and one.chosen >= other.chosen and one.privacy >= other.privacy
 
 
 def source_label(integrity: Integrity, privacy: Privacy, trace: Trace) -> Label:
@@ -137,7 +153,8 @@ AUTHORED = Label()
 def joined(labels: Iterable[Label]) -> Label:
     result = AUTHORED
     for label in labels:
-        result = result.join(label)
+        if label is not AUTHORED and label is not result:
+            result = result.join(label)
     return result
 
 

@@ -148,7 +148,10 @@ def tool_call(cost: Cost, tool: ToolFact, place: Place) -> None:
     """Add one call of a tool by a step."""
     cost.count(TOOL_CALLS, 1, 1)
     cost.count(f"{TOOLS_OF}{tool.effect}", 1)
-    _time(cost, tool.seconds, 1, f"{tool.name} at step {place.way}")
+    if tool.seconds is None:
+        _time(cost, None, 1, f"{tool.name} at step {place.way}")
+    else:
+        cost.take(round(tool.seconds * 1000))
 
 
 def _time(cost: Cost, seconds: float | None, often: int, what: str) -> None:

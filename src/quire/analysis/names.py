@@ -70,27 +70,15 @@ class Names(Struct):
 
     def store(self, name: str) -> AbstractValue | None:
         value = self.stores.get(name)
-        if value is None:
-            self.missed.add(name)
-        if value is None and self.otherwise is not None:
+        if value is not None:
+            return value
+        self.missed.add(name)
+        if self.otherwise is not None:
             return self.otherwise
-        if value is None and self.is_open:
+        if self.is_open:
             label = source_label(Integrity.CALLER, Privacy.PUBLIC, Trace(name))
             value = self.stores[name] = outside_value(name, None, label)
         return value
-
-    def root(self, segments: tuple[str, ...]) -> tuple[AbstractValue | None, int]:
-        """Return the value at which a path begins, and how many segments that takes; None for an unknown name."""
-        first = segments[0]
-        if first in self.bound:
-            return self.bound[first], 1
-        if first == "pipe":
-            return self.pipe, 1
-        if first == "ctx":
-            if len(segments) == 1:
-                return self.everything(), 1
-            return self.store(segments[1]), 2
-        return (None if first in _BINDINGS else self.store(first)), 1
 
     def everything(self) -> AbstractValue:
         """Return `ctx`, the map of all stores."""
@@ -112,10 +100,20 @@ class Names(Struct):
 
     def path(self, segments: tuple[str, ...]) -> AbstractValue:
         """Return the value of a path. Nothing is known of a name that does not exist: the step fails."""
-        value, at = self.root(segments)
+        first, rest = segments[0], segments[1:]
+        value = self.bound.get(first)
         if value is None:
-            return NULL
-        for segment in segments[at:]:
+            if first == "ctx":
+                if not rest:
+                    return self.everything()
+                value, rest = self.stores.get(rest[0]) or self.store(rest[0]), rest[1:]
+            elif first == "pipe":
+                value = self.pipe
+            elif first not in _BINDINGS:
+                value = self.stores.get(first) or self.store(first)
+            if value is None:
+                return NULL
+        for segment in rest:
             value = self.entry(value, segment)
         return value
 

@@ -18,7 +18,8 @@ from quire.engine.premises import REPAIRS
 from quire.plan.uses import OWN_TOOLS
 
 if TYPE_CHECKING:
-    from quire.analysis.walk import Scope, Walk
+    from quire.analysis.scope import Scope
+    from quire.analysis.walk import Walk
     from quire.plan.pipeline_work import Agent, Invoke
 
 
@@ -28,12 +29,13 @@ def invoke(walk: Walk, work: Invoke, place: Place, scope: Scope, cost: Cost) -> 
         return _question(walk, work, arguments, place, scope, cost)
     if work.piped and work.tool == "shell" and "stdin" not in arguments:
         arguments["stdin"] = scope.names.pipe
-    label = joined(value.label for value in arguments.values())
+    label = joined([value.label for value in arguments.values()])
     results = []
-    versions = tuple(dict.fromkeys(one for _, value in work.arguments for one in read_versions(value, scope)))
+    versions = tuple(dict.fromkeys([one for _, value in work.arguments for one in read_versions(value, scope)]))
+    named = dict(work.arguments)
     for found in walk.world.tools("", work.tool):
-        tool = reading(found, work.tool, dict(work.arguments), walk.world)
-        walk.note(
+        tool = reading(found, work.tool, named, walk.world)
+        walk.note_effect(
             EffectFact(
                 place,
                 tool,
@@ -101,12 +103,11 @@ def agent(walk: Walk, work: Agent, place: Place, scope: Scope, cost: Cost) -> Ab
     told = label
     for tool in profile.tools:
         told = told.join(walk.result(tool, AUTHORED, place))
-    trace = Trace("model", place.way, place.span, place.document)
-    output = told.through("model", place.way, place.span, place.document).at_least(Integrity.MODEL, trace)
+    output = told.made_by(Integrity.MODEL, "model", place.way, place.span, place.document)
     tools, longest = profile.tools, profile.reply_tokens
     walk.note(ModelFact(place, told, tools, profile.model, scope.conditions, scope.fans, calls, scope.often, longest))
     for tool in profile.tools:
-        walk.note(
+        walk.note_effect(
             EffectFact(
                 place,
                 tool,

@@ -10,16 +10,19 @@ from msgspec.structs import replace
 from quire.analysis.abstract_values import NULL, AbstractValue, anything, either, grown, same, sized
 from quire.analysis.amounts import Amount, number, total
 from quire.analysis.costs import Cost, side_by_side
+from quire.analysis.expressions import computed
 from quire.analysis.facts import Condition, FanFact, Place
 from quire.analysis.labels import Label, joined
 from quire.analysis.model_costs import tried
-from quire.analysis.names import NUMBER
+from quire.analysis.names import NUMBER, Names
 from quire.analysis.pipeline_values import condition_of, value_of
-from quire.analysis.walk import Scope, StepWalk, Walk, chosen_by
+from quire.analysis.scope import Scope, chosen_by
 from quire.expr.limits import MAX_ITEMS as MOST_ITEMS_OF_A_VALUE
+from quire.plan.pipeline_work import Transform
 from quire.plan.vocabulary import MAX_ITEMS
 
 if TYPE_CHECKING:
+    from quire.analysis.walk import StepWalk, Walk
     from quire.plan.nodes import Step
     from quire.plan.pipeline_work import Fold, ForEach, Formula, Literal, Parallel, Repeat
 
@@ -41,6 +44,10 @@ def _items(
     return value, longest, 0
 
 
+_BETWEEN, _AROUND = number(4), number(2)
+"""Bytes between the items of a list as text, and around them."""
+_ERRORS = number(1_000_000)
+"""Bytes of the messages of all failures."""
 _LEARNED_LOOPS = 3
 """Loops in each other that are walked several times, so that their values are known well."""
 _LONGEST = {False: MAX_ITEMS, True: MOST_ITEMS_OF_A_VALUE}
@@ -53,29 +60,56 @@ def for_each(
     value, rounds, least = _items(work.source, work.max_items, scope, cut=False, place=place)
     walk.note(FanFact(place, rounds, least))
     item = scope.names.item(value)
-    tries = number(1 + work.on_error.times)
-    saved, part = scope.enter(bound={"item": item}, fan=place, often=rounds.times(tries)), Cost()
     failures = scope.names.failures
     before = failures.begin()
-    result = each(walk, work.do, f"{path}/for_each", scope, part)
-    failing = failures.end(before).join(item.label)
-    on_error = work.on_error
-    part = tried(part, on_error.times, survives=on_error.goes_on)
-    if work.default is not None:
-        result = either([result, value_of(work.default, scope)])
-    scope.leave(saved)
-    if not part.is_nothing:
-        side = max(1, work.max_parallel)
-        # Sizes are whole numbers, so rounding up each coefficient is as much as rounding up the whole.
-        cost.add(part.times(rounds, 0 if on_error.goes_on else least, rounds.divided(side)))
+    only = _formula(work.do)
+    if only is not None and work.default is None:
+        result = _evaluated(only, scope.names, scope.names.pipe, {"item": item})
+        failing = failures.end(before)
+    else:
+        often = rounds.times(number(1 + work.on_error.times))
+        saved, part = scope.enter(bound={"item": item}, fan=place, often=often), Cost()
+        result = each(walk, work.do, f"{path}/for_each", scope, part)
+        failing = failures.end(before)
+        if work.default is not None:
+            result = either([result, value_of(work.default, scope)])
+        scope.leave(saved)
+        _add_rounds(cost, part, rounds, least, work)
     results = AbstractValue(
         None,
         rounds,
-        rounds.times(result.length.plus(number(4))).plus(number(2)),
+        rounds.times(result.length.plus(_BETWEEN)).plus(_AROUND),
         result.label.join(value.label.narrowed()),
         element=result,
     )
-    return _collect(walk, each, work.collect, path, results, {}, failing, scope, cost)
+    return _collect(walk, each, work.collect, path, results, {}, failing.join(item.label), scope, cost)
+
+
+def _add_rounds(cost: Cost, part: Cost, rounds: Amount, least: int, work: ForEach) -> None:
+    """Add the cost of all rounds, of which each may be tried again."""
+    on_error = work.on_error
+    if not part.is_nothing:
+        part = tried(part, on_error.times, survives=on_error.goes_on)
+        # Sizes are whole numbers, so rounding up each coefficient is as much as rounding up the whole.
+        side = rounds.divided(max(1, work.max_parallel))
+        cost.add(part.times(rounds, 0 if on_error.goes_on else least, side))
+
+
+def _formula(step: Step) -> Formula | None:
+    """Return the expression of a step that does nothing but compute its value; None for any other."""
+    work = step.work
+    return work.value if isinstance(work, Transform) and step.capture is None and step.guard is None else None
+
+
+def _evaluated(
+    formula: Formula, names: Names, pipe: AbstractValue, bound: Mapping[str, AbstractValue]
+) -> AbstractValue:
+    """Return the value of an expression with other bindings. It changes nothing, so there is nothing to take back."""
+    before = names.pipe, names.bound
+    names.pipe, names.bound = pipe, bound
+    value = computed(formula.compiled, names)
+    names.pipe, names.bound = before
+    return value
 
 
 def _collect(
@@ -89,7 +123,10 @@ def _collect(
     scope: Scope,
     cost: Cost,
 ) -> AbstractValue:
-    errors = sized(None, number(1_000_000), label)
+    errors = sized(None, _ERRORS, label)
+    only = _formula(collect)
+    if only is not None:
+        return _evaluated(only, scope.names, pipe, {**bound, "errors": errors})
     saved = scope.enter(bound={**bound, "errors": errors})
     scope.names.pipe = pipe
     value = each(walk, collect, f"{path}/collect", scope, cost)
@@ -205,8 +242,7 @@ def _rounds(
         accumulated, carried = after, found
     scope.loops -= 1
     found_facts, walk.facts = walk.facts, kept
-    for fact in found_facts:
-        walk.note(fact)
+    walk.note_all(found_facts)
     scope.names.missed |= missed_before | missed
     return result, part, ending
 

@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from quire.analysis.abstract_values import AbstractValue, is_narrow, literal, sized
-from quire.analysis.amounts import Amount, number, total
+from quire.analysis.abstract_values import AbstractValue, is_narrow, literal, sized, text_length
+from quire.analysis.amounts import Amount, total
 from quire.analysis.expressions import computed, evaluate
 from quire.analysis.facts import Condition, Place
-from quire.analysis.labels import Label, joined
+from quire.analysis.labels import AUTHORED, Label
 from quire.plan.pipeline_work import Formula, Literal
 from quire.schema_types import FieldType, ListOf, Object, Ref
 
 if TYPE_CHECKING:
-    from quire.analysis.walk import Scope
+    from quire.analysis.scope import Scope
     from quire.plan.nodes import Template
 
 
@@ -31,12 +31,12 @@ def read_versions(what: Literal | Formula, scope: Scope) -> list[str]:
     """Return the stores that an expression reads, with their versions."""
     if isinstance(what, Literal):
         return []
-    found = []
-    for one in what.compiled.reads():
-        name = one.store
-        if one.path[0] not in scope.names.bound and name is not None:
-            found.append(scope.version(name))
-    return found
+    bound = scope.names.bound
+    return [
+        scope.version(name)
+        for one in what.compiled.reads()
+        if one.path[0] not in bound and (name := one.store) is not None
+    ]
 
 
 def condition_of(formula: Formula, place: Place, scope: Scope) -> Condition:
@@ -72,12 +72,13 @@ def shaped(type: FieldType, value: AbstractValue, scope: Scope, depth: int) -> A
 
 def prompt_of(prompt: Template, scope: Scope) -> tuple[Amount, Label]:
     """Return the bytes of a prompt with its values filled in, and the label of all of it."""
-    length, labels = [], []
+    names, fixed, lengths, label = scope.names, 0, [], AUTHORED
     for part in prompt.parts:
         if isinstance(part, str):
-            length.append(number(len(part.encode("utf-8", "surrogatepass"))))
-            continue
-        value = scope.names.path(tuple(part.name.split(".")))
-        length.append(value.length.plus(number(len(part.raw) * 4)))
-        labels.append(value.label)
-    return total(length), joined(labels)
+            fixed += text_length(part)
+        else:
+            fixed += 4 * len(part.raw)
+            value = names.path(tuple(part.name.split(".")))
+            lengths.append(value.length)
+            label = label.join(value.label)
+    return total(lengths, fixed), label

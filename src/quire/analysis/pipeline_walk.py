@@ -17,8 +17,9 @@ from quire.analysis.model_costs import tried
 from quire.analysis.pipeline_calls import agent, invoke
 from quire.analysis.pipeline_fans import fold, for_each, parallel, repeat
 from quire.analysis.pipeline_values import condition_of, read_versions, value_of
-from quire.analysis.walk import Scope, Walk, chosen_by, sequence
-from quire.plan.nodes import Sequence, Step, Think, UseTool
+from quire.analysis.scope import Scope, chosen_by
+from quire.analysis.walk import Walk, sequence
+from quire.plan.nodes import Capture, Sequence, Step, Think, UseTool
 from quire.plan.pipeline_work import (
     Agent,
     Block,
@@ -57,7 +58,8 @@ def _step(walk: Walk, step: Step, path: str, scope: Scope, cost: Cost) -> Abstra
     guard = step.guard
     if guard is None:
         value = _work(walk, step, path, place, scope, cost)
-        _keep(walk, step, place, value, scope)
+        if step.capture is not None:
+            _keep(walk, step.capture, place, value, scope)
         scope.names.pipe = value
         return value
     condition = condition_of(guard.when, place, scope) if guard.when is not None else None
@@ -66,7 +68,7 @@ def _step(walk: Walk, step: Step, path: str, scope: Scope, cost: Cost) -> Abstra
     # If the step fails and the run goes on, the stores that its work has written are as they were before.
     is_undone = guard.goes_on
     instead = value_of(guard.default, scope) if guard.default else NULL
-    saved = scope.enter(*((condition,) if condition else ())) if condition or is_undone else None
+    saved = scope.enter(condition) if condition or is_undone else None
     part, often = Cost(), scope.often
     before = scope.names.failures.begin()
     if guard.on_error is not None:
@@ -84,12 +86,15 @@ def _step(walk: Walk, step: Step, path: str, scope: Scope, cost: Cost) -> Abstra
     if condition is None or saved is None:
         if saved is not None:
             scope.merge([scope.leave(saved)], value.label, or_none=True)
-        _keep(walk, step, place, value, scope)
+        if step.capture is not None:
+            _keep(walk, step.capture, place, value, scope)
         cost.add(part)
         scope.names.pipe = value
         return value
-    _keep(walk, step, place, value, scope)
-    cost.add(part.may_be_left_out())
+    if step.capture is not None:
+        _keep(walk, step.capture, place, value, scope)
+    if not part.is_nothing:
+        cost.add(part.may_be_left_out())
     # A question that perhaps was not asked is not a gate: `merge` forgets it. Its answer can still be read.
     scope.merge([scope.leave(saved)], condition.label, or_none=True)
     value = either([value, scope.names.pipe])
@@ -108,11 +113,10 @@ def _note_failure(step: Step, scope: Scope) -> None:
         scope.keep("errors", failure if before is None else either([before, failure]))
 
 
-def _keep(walk: Walk, step: Step, place: Place, value: AbstractValue, scope: Scope) -> None:
-    if step.capture is not None:
-        name = step.capture.name
-        kept = value.through(name, step.span, scope.document)
-        walk.note(StoreFact(place, name, scope.keep(name, kept), kept))
+def _keep(walk: Walk, capture: Capture, place: Place, value: AbstractValue, scope: Scope) -> None:
+    name = capture.name
+    kept = value.through(name, place.step.span, scope.document)
+    walk.note(StoreFact(place, name, scope.keep(name, kept), kept))
 
 
 def _always_ends(step: Step) -> bool:
@@ -148,6 +152,8 @@ def _work(walk: Walk, step: Step, path: str, place: Place, scope: Scope, cost: C
             return invoke(walk, work, place, scope, cost)
         case Agent():
             return agent(walk, work, place, scope, cost)
+        case ForEach():
+            return for_each(walk, _step, work, path, place, scope, cost)
         case Call():
             return _call(walk, work, step, path, scope, cost)
         case Select():
@@ -156,8 +162,6 @@ def _work(walk: Walk, step: Step, path: str, place: Place, scope: Scope, cost: C
             return _block(walk, body, f"{path}/steps/", scope, cost)
         case Fold():
             return fold(walk, _step, work, path, place, scope, cost)
-        case ForEach():
-            return for_each(walk, _step, work, path, place, scope, cost)
         case Parallel():
             return parallel(walk, _step, work, path, place, scope, cost)
         case Repeat():

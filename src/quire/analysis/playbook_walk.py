@@ -14,8 +14,9 @@ from quire.analysis.facts import Condition, EffectFact, ModelFact, Place, Questi
 from quire.analysis.labels import AUTHORED, Integrity, Label, Privacy, Trace, joined, source_label
 from quire.analysis.model_costs import model_calls, tool_call
 from quire.analysis.names import TEXT, answer_value
+from quire.analysis.scope import Scope, Told, chosen_by
 from quire.analysis.tool_results import reading
-from quire.analysis.walk import Scope, Walk, chosen_by, sequence
+from quire.analysis.walk import Walk, sequence
 from quire.plan.nodes import Arguments, Comparison, Match, Reference, Step, Template, Think, UseTool, ValueSlot
 from quire.plan.templates import template
 from quire.plan.uses import OWN, OWN_TOOLS
@@ -46,8 +47,8 @@ def walk_playbook(walk: Walk, scope: Scope, cost: Cost) -> AbstractValue:
     )
     sequence(walk, scope.plan.body, "", scope, cost, _step)
     result = scope.names.pipe
-    if source in scope.told_parts:
-        result = either([result, scope.told_parts[source]])
+    if source in scope.told.parts:
+        result = either([result, scope.told.parts[source]])
     named = {name: scope.names.stores[name] for name in scope.versions if name in scope.names.stores}
     if not scope.document or not named:
         return result
@@ -72,7 +73,7 @@ def _step(walk: Walk, step: Step, path: str, scope: Scope, cost: Cost) -> Abstra
         # If no case holds, the work is left out with the arms.
         conditions = _conditions(match, place, scope)
         is_open = all(case.test for case in match.cases)
-        part, saved = Cost(), scope.enter(*((_any_of(conditions),) if is_open else ()))
+        part, saved = Cost(), scope.enter(_any_of(conditions) if is_open else None)
         worked = _work(walk, step, place, scope, part)
         _capture(walk, step, place, worked or own, scope)
         _arms(walk, match, conditions, path, place, scope, part)
@@ -198,8 +199,9 @@ def _ask(walk: Walk, step: Step, place: Place, scope: Scope, cost: Cost) -> Abst
 
 def _tell(step: Step, value: AbstractValue, scope: Scope) -> None:
     """Add a result to those that the next model calls read."""
-    scope.told = scope.told.join(value.label)
-    scope.told_length = scope.told_length.plus(value.length).plus(number(_ENTRY + text_length(step.title)))
+    told = scope.told
+    length = told.length.plus(value.length).plus(number(_ENTRY + text_length(step.title)))
+    scope.told = Told(told.label.join(value.label), length, told.parts)
     for label in (step.label, *scope.around):
         _tell_part(label, value, scope)
 
@@ -208,8 +210,10 @@ def _tell_part(name: str, value: AbstractValue, scope: Scope) -> None:
     """Add a result to those that later steps choose by a label, or by a name. All results of a step, and of those in
     its arms, have its label."""
     if scope.keeps_parts:
-        before = scope.told_parts.get(name)
-        scope.told_parts = {**scope.told_parts, name: value if before is None else either([before, value])}
+        told = scope.told
+        before = told.parts.get(name)
+        parts = {**told.parts, name: value if before is None else either([before, value])}
+        scope.told = Told(told.label, told.length, parts)
 
 
 def _work(walk: Walk, step: Step, place: Place, scope: Scope, cost: Cost) -> AbstractValue | None:
@@ -268,9 +272,9 @@ def _think(walk: Walk, work: Think, place: Place, scope: Scope, cost: Cost) -> A
         if work.preamble.scheme == "mcp":
             cost.take(round(walk.world.server_seconds(work.preamble.where.partition("/")[0]) * 1000))
     if work.context is None:
-        earlier, earlier_length = scope.told, scope.told_length
+        earlier, earlier_length = scope.told.label, scope.told.length
     else:
-        chosen = [scope.told_parts[one] for one in work.context if one in scope.told_parts]
+        chosen = [scope.told.parts[one] for one in work.context if one in scope.told.parts]
         earlier = joined(one.label for one in chosen)
         earlier_length = total(one.length for one in chosen).plus(number(_ENTRY * len(chosen)))
     budget = work.cast.budget if work.cast is not None and work.cast.budget is not None else walk.world.context_budget
@@ -294,10 +298,9 @@ def _think(walk: Walk, work: Think, place: Place, scope: Scope, cost: Cost) -> A
     tools, reply = agent.tools, agent.reply_tokens
     file = _file_label(work.preamble, scope)
     walk.note(ModelFact(place, told, tools, agent.model, scope.conditions, scope.fans, calls, scope.often, reply, file))
-    trace = Trace("model", place.way, place.span, place.document)
-    output = told.through("model", place.way, place.span, place.document).at_least(Integrity.MODEL, trace)
+    output = told.made_by(Integrity.MODEL, "model", place.way, place.span, place.document)
     for tool in agent.tools:
-        walk.note(
+        walk.note_effect(
             EffectFact(
                 place, tool, {}, output, True, scope.conditions, scope.asked, scope.fans, scope.often, span=place.span
             )
@@ -373,7 +376,7 @@ def _use_tool(walk: Walk, step: Step, work: UseTool, place: Place, scope: Scope,
     results = []
     for found in walk.world.tools(work.connection, work.tool):
         tool = reading(found, work.tool, work.arguments, walk.world)
-        walk.note(
+        walk.note_effect(
             EffectFact(
                 place,
                 tool,

@@ -22,7 +22,8 @@ from quire.plan.vocabulary import CONTROL, DECISIONS
 from quire.trust.capabilities import canonical
 
 if TYPE_CHECKING:
-    from quire.analysis.walk import Scope, Walk
+    from quire.analysis.scope import Scope
+    from quire.analysis.walk import Walk
     from quire.plan.thread import Hook, HookAction, Thread
     from quire.values import Value
 
@@ -136,7 +137,7 @@ def note_hooks(
         arguments = {name: _filled(value, scope, output) for name, value in action.parameters}
         if not names_statically(action.item_id):
             arguments["item_id"] = _filled(action.item_id, scope, output)
-        walk.note(
+        walk.note_effect(
             EffectFact(
                 place,
                 tool,

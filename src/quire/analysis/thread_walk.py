@@ -39,7 +39,8 @@ from quire.analysis.thread_hooks import acting, asks, firings, note_hooks, raise
 from quire.engine.premises import FAILURES_IN_A_ROW, MOST_CALLS, PARALLEL
 
 if TYPE_CHECKING:
-    from quire.analysis.walk import Scope, Walk
+    from quire.analysis.scope import Scope
+    from quire.analysis.walk import Walk
     from quire.analysis.world import AgentFact, ThreadFact
     from quire.engine.interpreter.thread.limits import Limits
     from quire.plan.nodes import Plan, Step
@@ -64,9 +65,7 @@ def _thread(walk: Walk, step: Step, thread: Thread, place: Place, scope: Scope, 
     told = joined(value.label for value in scope.names.stores.values()).join(_known(walk, fact, place))
     for tool in fact.agent.tools:
         told = told.join(walk.result(tool, AUTHORED, place))
-    output = told.through("model", place.way, place.span, place.document).at_least(
-        Integrity.MODEL, Trace("model", place.way, place.span, place.document)
-    )
+    output = told.made_by(Integrity.MODEL, "model", place.way, place.span, place.document)
     own = ThreadCosts(walk, step, place, scope, output, fact)
     below = children_cost(fact, thread, _CountedOnly(own), walk.world, place).amount(THREADS)
     turns, attempts = own.turns(thread), own.attempts(thread)
@@ -81,7 +80,7 @@ def _thread(walk: Walk, step: Step, thread: Thread, place: Place, scope: Scope, 
     walk.note(ModelFact(place, told, agent.tools, agent.model, scope.conditions, scope.fans, calls, scope.often, reply))
     for tool in fact.agent.tools:
         often = own.often.times(scope.often)
-        walk.note(
+        walk.note_effect(
             EffectFact(place, tool, {}, output, True, scope.conditions, scope.asked, scope.fans, often, span=place.span)
         )
     events = {hook.event: firings(hook.event, turns, attempts) for hook in thread.hooks}

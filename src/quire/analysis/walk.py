@@ -8,25 +8,20 @@ of arguments that it gets; its facts are then put in the place of each call.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING
 
-from msgspec import Struct, field
+from msgspec import Struct
 
-from quire.analysis.abstract_values import NULL, AbstractValue, either, sized, without_references
-from quire.analysis.amounts import NOTHING, ONE, Amount, Reason, endless
+from quire.analysis.abstract_values import AbstractValue, sized, without_references
+from quire.analysis.amounts import Reason, endless
 from quire.analysis.call_sites import CallSite
 from quire.analysis.costs import COUNTED, SPAN, WORK, Cost
-from quire.analysis.facts import (
-    Condition,
-    EffectFact,
-    Fact,
-    Place,
-    QuestionFact,
-)
+from quire.analysis.facts import Condition, EffectFact, Fact, Place, PlainFact, QuestionFact
 from quire.analysis.kept_contents import KeptContents
 from quire.analysis.labels import AUTHORED, Integrity, Label, Privacy, Trace, joined, source_label
 from quire.analysis.names import Answers, Names
+from quire.analysis.scope import Scope
 
 if TYPE_CHECKING:
     from quire.analysis.world import ToolFact, World
@@ -41,161 +36,6 @@ MOST_FACTS = 50_000
 MOST_NOTES = 200_000
 """How many facts are noted in all. Those of a callee are noted again for each call, so a chain of calls that are each
 made twice would have as many as it likes."""
-
-
-class Saved(Struct, frozen=True, gc=False):
-    """A scope as it was before a part of the document whose changes do not last."""
-
-    pipe: AbstractValue
-    bound: Mapping[str, AbstractValue]
-    conditions: tuple[Condition, ...]
-    asked: tuple[QuestionFact, ...]
-    fans: tuple[Place, ...]
-    often: Amount
-    told: Label
-    told_length: Amount
-    told_parts: Mapping[str, AbstractValue]
-    log: dict[str, tuple[AbstractValue | None, int]] | None
-
-
-class Arm(Struct, frozen=True, gc=False):
-    """The changes that a part of the document has made when it was walked."""
-
-    stores: Mapping[str, tuple[AbstractValue, int]]
-    """The stores that it wrote, with their versions."""
-    pipe: AbstractValue
-    asked: tuple[QuestionFact, ...]
-    told: Label
-    told_length: Amount
-    told_parts: Mapping[str, AbstractValue]
-
-
-class Scope(Struct):
-    """The place in a document that the walk has reached, and everything that holds there.
-
-    There is one for a whole document: a part whose changes may not last is walked between `enter` and `leave`, which
-    takes them back. So a part costs as much as it writes, however many stores there are.
-    """
-
-    plan: Plan
-    names: Names
-    way: str = ""
-    """The labels before that of a step, each followed by the joint."""
-    document: str = ""
-    conditions: tuple[Condition, ...] = ()
-    asked: tuple[QuestionFact, ...] = ()
-    fans: tuple[Place, ...] = ()
-    often: Amount = ONE
-    versions: dict[str, int] = field(default_factory=dict)
-    """How often each name was written."""
-    told: Label = AUTHORED
-    """Of a playbook: of everything that its next model call reads."""
-    told_length: Amount = NOTHING
-    told_parts: Mapping[str, AbstractValue] = field(default_factory=dict)
-    """Of a playbook: the results of earlier steps by label and name, for `@context`."""
-    loops: int = 0
-    """How many loops are around."""
-    keeps_parts: bool = False
-    """Of a playbook: whether a step or the artifact chooses among earlier results."""
-    around: tuple[str, ...] = ()
-    """Of a playbook: the labels of the steps whose arms are under way."""
-    ended: AbstractValue | None = None
-    """The value with which an earlier step may have ended the document."""
-    log: dict[str, tuple[AbstractValue | None, int]] | None = None
-    """The values and versions of the stores that were written since `enter`, as they were before."""
-
-    def place(self, step: Step, path: str) -> Place:
-        return Place(step, path, f"{self.way}{step.label}", self.document, self.plan.format)
-
-    def enter(
-        self,
-        *conditions: Condition,
-        bound: Mapping[str, AbstractValue] | None = None,
-        fan: Place | None = None,
-        often: Amount = ONE,
-    ) -> Saved:
-        """Begin a part whose changes are taken back by `leave`."""
-        names = self.names
-        saved = Saved(
-            names.pipe,
-            names.bound,
-            self.conditions,
-            self.asked,
-            self.fans,
-            self.often,
-            self.told,
-            self.told_length,
-            self.told_parts,
-            self.log,
-        )
-        self.log = {}
-        if bound is not None:
-            names.bound = bound
-        if conditions:
-            self.conditions = (*self.conditions, *conditions)
-        if fan is not None:
-            self.fans = (*self.fans, fan)
-        if often is not ONE:
-            self.often = self.often.times(often)
-        return saved
-
-    def leave(self, saved: Saved) -> Arm:
-        """Take back what was changed since `enter`, and return it."""
-        names, written = self.names, {}
-        stores, versions = names.stores, self.versions
-        for name, (before, version) in (self.log or {}).items():
-            written[name] = stores[name], versions[name]
-            versions[name] = version
-            if before is None:
-                del stores[name]
-            else:
-                stores[name] = before
-        arm = Arm(written, names.pipe, self.asked, self.told, self.told_length, self.told_parts)
-        names.pipe, names.bound = saved.pipe, saved.bound
-        self.conditions, self.asked = saved.conditions, saved.asked
-        self.fans, self.often, self.log = saved.fans, saved.often, saved.log
-        self.told, self.told_length, self.told_parts = saved.told, saved.told_length, saved.told_parts
-        return arm
-
-    def keep(self, name: str, value: AbstractValue) -> int:
-        """Write a store and return its version."""
-        version = self.versions.get(name, 0)
-        if self.log is not None and name not in self.log:
-            self.log[name] = self.names.stores.get(name), version
-        self.names.stores[name] = value
-        self.versions[name] = version + 1
-        return version + 1
-
-    def version(self, name: str) -> str:
-        return f"{name}#{self.versions.get(name, 0)}"
-
-    def merge(self, arms: list[Arm], decided: Label, *, or_none: bool = False) -> None:
-        """Go on after one of several arms was walked, or none of them: a store has the value of any."""
-        for name in arms[0].stores if len(arms) == 1 else dict.fromkeys(name for arm in arms for name in arm.stores):
-            before = self.names.store(name) or NULL
-            found = [arm.stores[name][0] if name in arm.stores else before for arm in arms]
-            value = either([*found, before] if or_none else found)
-            if len(arms) > 1 or or_none:
-                value = value.labelled(chosen_by(value.label, decided))
-            self.keep(name, value)
-            self.versions[name] = max(self.versions[name], *(arm.stores[name][1] for arm in arms if name in arm.stores))
-        parts = dict(self.told_parts) if self.keeps_parts else self.told_parts
-        for arm in arms:
-            self.told = self.told.join(arm.told)
-            self.told_length = self.told_length.either(arm.told_length)
-            for name, value in arm.told_parts.items() if arm.told_parts is not self.told_parts else ():
-                if parts.get(name) is not value:
-                    parts = {**parts, name: either([parts[name], value]) if name in parts else value}
-        self.told_parts = parts
-        if arms and not or_none:
-            self.asked = tuple(one for one in arms[0].asked if all(one in arm.asked for arm in arms[1:]))
-
-
-def chosen_by(label: Label, decided: Label) -> Label:
-    """Return the label of a value that was chosen among several."""
-    if decided.chosen <= label.chosen and decided.privacy <= label.privacy:
-        return label
-    return label.join(decided.narrowed())
 
 
 class Called(Struct, frozen=True):
@@ -246,31 +86,45 @@ class Walk:
         scope = Scope(plan, names, document=self._way[-1] if self._way else "")
         cost = Cost()
         result = _walk_of(plan.format)(self, scope, cost)
-        found, self.facts = tuple(self.facts), before
+        if len(self.facts) > MOST_FACTS:
+            self.incomplete = True
+        found, self.facts = tuple(self.facts[:MOST_FACTS]), before
         failures = scope.names.failures.label
         if may_stop_early(plan):
             return Called(cost, result, found, (), (), failures)
         # A document that has come to its end without stopping has fulfilled every condition on the way.
         return Called(cost, result, found, scope.asked, scope.conditions, failures)
 
-    def note(self, fact: Fact) -> None:
-        if isinstance(fact, EffectFact):
-            self.contents.write(fact)
+    def note(self, fact: PlainFact) -> None:
         self.noted += 1
-        if len(self.facts) < MOST_FACTS and self.noted <= MOST_NOTES:
+        if self.noted <= MOST_NOTES:
             self.facts.append(fact)
         else:
             self.incomplete = True
+
+    def note_effect(self, effect: EffectFact) -> None:
+        """Note an effect, and that it may have put its arguments into a file."""
+        self.contents.write(effect)
+        self.note_all((effect,))
+
+    def note_all(self, facts: Iterable[Fact]) -> None:
+        """Note facts that the contents of files know already, or that change none."""
+        for fact in facts:
+            self.noted += 1
+            if self.noted <= MOST_NOTES:
+                self.facts.append(fact)
+            else:
+                self.incomplete = True
 
     def result(
         self, tool: ToolFact, given: Label, place: Place, arguments: Mapping[str, AbstractValue] | None = None
     ) -> Label:
         """Return the label of what a tool returns: at least that of the tool, that of the values it was given, and that
         of what steps have put into the file that it reads. A model may choose any arguments."""
-        trace = Trace(tool.name, place.way, place.span, place.document)
-        own = source_label(tool.gives, tool.gives_privacy, trace)
+        span = place.span
+        own = source_label(tool.gives, tool.gives_privacy, Trace(tool.name, place.way, span, place.document))
         given = given.join(self.contents.read(tool, arguments or {}))
-        return own.join(given.through(tool.name, place.way, place.span, place.document))
+        return own if own.covers(given) else own.join(given.through(tool.name, place.way, span, place.document))
 
     def miss(self, name: str) -> None:
         """Remember that a document was not found."""
@@ -312,7 +166,11 @@ class Walk:
             if self.noted > MOST_NOTES:
                 self.incomplete = True
                 break
-            self.note(site.fact(fact))
+            placed = site.fact(fact)
+            if isinstance(placed, EffectFact):
+                self.note_effect(placed)
+            else:
+                self.note(placed)
         scope.asked = (*scope.asked, *site.questions(found.asked))
         scope.conditions = (*scope.conditions, *site.conditions(found.conditions))
         return without_references(site.value(found.result))

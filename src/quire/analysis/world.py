@@ -42,7 +42,7 @@ class ToolFact(Struct, frozen=True):
     """False if effect and tier are only assumed, because the tool is not known."""
 
 
-class AgentFact(Struct, frozen=True):
+class AgentFact(Struct, frozen=True, cache_hash=True):
     """The model and the tools of a model call, as the settings have them."""
 
     model: str = ""

@@ -156,6 +156,12 @@ def children(node: Node) -> tuple[Node, ...]:
     match node:
         case Constant() | Path():
             return ()
+        case FunctionCall(arguments=arguments, key=key):
+            return arguments if key is None else (*arguments, key)
+        case Compare(left=left, right=right):
+            return (left, right)
+        case Arithmetic(first=first, rest=rest):
+            return (first, *(part for _, part in rest))
         case ListOf(items=items):
             return items
         case MapOf(entries=entries):
@@ -164,10 +170,6 @@ def children(node: Node) -> tuple[Node, ...]:
             return (operand,)
         case Logic(operands=operands):
             return operands
-        case Compare(left=left, right=right):
-            return (left, right)
-        case Arithmetic(first=first, rest=rest):
-            return (first, *(part for _, part in rest))
         case Each(source=source, body=body):
             return (source, body)
         case Total(source=source):
@@ -176,8 +178,6 @@ def children(node: Node) -> tuple[Node, ...]:
             return (source, separator)
         case Get(base=base, default=default):
             return (base,) if default is None else (base, default)
-        case FunctionCall(arguments=arguments, key=key):
-            return arguments if key is None else (*arguments, key)
 
 
 def walk(root: Node) -> Iterator[tuple[Node, int]]:
@@ -213,8 +213,11 @@ def reads(expression: Expression) -> tuple[Read, ...]:
     stack: list[tuple[Node, frozenset[str]]] = [(expression.root, frozenset())]
     while stack:
         node, bound = stack.pop()
-        if isinstance(node, Path) and node.segments[0] not in bound:
-            found.append(Read(node.segments, node.span))
+        if isinstance(node, Path):
+            if node.segments[0] not in bound:
+                found.append(Read(node.segments, node.span))
+        elif isinstance(node, Constant):
+            continue
         elif isinstance(node, Get) and isinstance(node.base, Path) and node.base.segments[0] not in bound:
             found.append(Read(node.base.segments, node.base.span))
             found.append(Read(node.base.segments + node.keys, node.span, optional=True))
@@ -225,5 +228,6 @@ def reads(expression: Expression) -> tuple[Read, ...]:
         elif isinstance(node, FunctionCall) and node.key is not None:
             stack += [(node.key, bound | {node.parameter}), (node.arguments[0], bound)]
         else:
-            stack.extend((part, bound) for part in reversed(children(node)))
+            for part in reversed(children(node)):
+                stack.append((part, bound))
     return tuple(found)

@@ -10,7 +10,7 @@ from tests.depth import depth
 from quire.analysis.kept_contents import KeptContents
 from quire.analysis.labels import AUTHORED, Label
 from quire.analysis.names import Failures
-from quire.analysis.walk import Scope
+from quire.analysis.scope import Scope
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -76,7 +76,7 @@ def _clean(label: Label, *rest: object) -> Label:
     ("place", "name", "instead"),
     [
         (Failures, "add", _forget),
-        (Label, "at_least", _clean),
+        (Label, "made_by", _clean),
         (Scope, "merge", lambda scope, *rest, **more: None),
         (KeptContents, "read", lambda contents, *rest: AUTHORED),
         (KeptContents, "has_more", False),

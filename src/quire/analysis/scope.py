@@ -1,0 +1,177 @@
+"""The place in a document that a walk has reached, with the stores, conditions and questions that hold there."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from msgspec import Struct, field
+
+from quire.analysis.abstract_values import NULL, AbstractValue, either
+from quire.analysis.amounts import NOTHING, ONE, Amount
+from quire.analysis.facts import Condition, Place, QuestionFact
+from quire.analysis.labels import AUTHORED, Label
+
+if TYPE_CHECKING:
+    from quire.analysis.names import Names
+    from quire.plan.nodes import Plan, Step
+
+
+class Told(Struct, frozen=True, gc=False):
+    """Of a playbook: everything that the next model call reads."""
+
+    label: Label = AUTHORED
+    length: Amount = NOTHING
+    parts: Mapping[str, AbstractValue] = {}
+    """The results of earlier steps by label and name, for `@context`. Empty unless the document chooses among them."""
+
+    def either(self, other: Told) -> Told:
+        """Return what is known if one of both was told."""
+        if other is self:
+            return self
+        parts = self.parts
+        for name, value in other.parts.items() if other.parts is not parts else ():
+            known = parts.get(name)
+            if known is not value:
+                parts = {**parts, name: value if known is None else either([known, value])}
+        return Told(self.label.join(other.label), self.length.either(other.length), parts)
+
+
+NOTHING_TOLD = Told()
+
+
+class Saved(Struct, frozen=True, gc=False):
+    """A scope as it was before a part of the document whose changes do not last."""
+
+    pipe: AbstractValue
+    bound: Mapping[str, AbstractValue]
+    conditions: tuple[Condition, ...]
+    asked: tuple[QuestionFact, ...]
+    fans: tuple[Place, ...]
+    often: Amount
+    told: Told
+    log: dict[str, tuple[AbstractValue | None, int]] | None
+
+
+class Arm(Struct, frozen=True, gc=False):
+    """The changes that a part of the document has made when it was walked."""
+
+    stores: Mapping[str, tuple[AbstractValue, int]]
+    """The stores that it wrote, with their versions."""
+    pipe: AbstractValue
+    asked: tuple[QuestionFact, ...]
+    told: Told
+
+
+class Scope(Struct):
+    """The place in a document that the walk has reached, and everything that holds there.
+
+    There is one for a whole document: a part whose changes may not last is walked between `enter` and `leave`, which
+    takes them back. So a part costs as much as it writes, however many stores there are.
+    """
+
+    plan: Plan
+    names: Names
+    way: str = ""
+    """The labels before that of a step, each followed by the joint."""
+    document: str = ""
+    conditions: tuple[Condition, ...] = ()
+    asked: tuple[QuestionFact, ...] = ()
+    fans: tuple[Place, ...] = ()
+    often: Amount = ONE
+    versions: dict[str, int] = field(default_factory=dict)
+    """How often each name was written."""
+    told: Told = NOTHING_TOLD
+    loops: int = 0
+    """How many loops are around."""
+    keeps_parts: bool = False
+    """Of a playbook: whether a step or the artifact chooses among earlier results."""
+    around: tuple[str, ...] = ()
+    """Of a playbook: the labels of the steps whose arms are under way."""
+    ended: AbstractValue | None = None
+    """The value with which an earlier step may have ended the document."""
+    log: dict[str, tuple[AbstractValue | None, int]] | None = None
+    """The values and versions of the stores that were written since `enter`, as they were before."""
+
+    def place(self, step: Step, path: str) -> Place:
+        return Place(step, path, self.way + step.label, self.document, self.plan.format)
+
+    def enter(
+        self,
+        condition: Condition | None = None,
+        bound: Mapping[str, AbstractValue] | None = None,
+        fan: Place | None = None,
+        often: Amount = ONE,
+    ) -> Saved:
+        """Begin a part whose changes are taken back by `leave`."""
+        names = self.names
+        saved = Saved(names.pipe, names.bound, self.conditions, self.asked, self.fans, self.often, self.told, self.log)
+        self.log = {}
+        if bound is not None:
+            names.bound = bound
+        if condition is not None:
+            self.conditions = (*self.conditions, condition)
+        if fan is not None:
+            self.fans = (*self.fans, fan)
+        if often is not ONE:
+            self.often = self.often.times(often)
+        return saved
+
+    def leave(self, saved: Saved) -> Arm:
+        """Take back what was changed since `enter`, and return it."""
+        names, written = self.names, {}
+        if self.log:
+            stores, versions = names.stores, self.versions
+            for name, (before, version) in self.log.items():
+                written[name] = stores[name], versions[name]
+                versions[name] = version
+                if before is None:
+                    del stores[name]
+                else:
+                    stores[name] = before
+        arm = Arm(written, names.pipe, self.asked, self.told)
+        names.pipe = saved.pipe
+        names.bound = saved.bound
+        self.conditions = saved.conditions
+        self.asked = saved.asked
+        self.fans = saved.fans
+        self.often = saved.often
+        self.told = saved.told
+        self.log = saved.log
+        return arm
+
+    def keep(self, name: str, value: AbstractValue) -> int:
+        """Write a store and return its version."""
+        stores, versions, log = self.names.stores, self.versions, self.log
+        version = versions.get(name, 0)
+        if log is not None and name not in log:
+            log[name] = stores.get(name), version
+        stores[name] = value
+        versions[name] = version + 1
+        return version + 1
+
+    def version(self, name: str) -> str:
+        return f"{name}#{self.versions.get(name, 0)}"
+
+    def merge(self, arms: list[Arm], decided: Label, *, or_none: bool = False) -> None:
+        """Go on after one of several arms was walked, or none of them: a store has the value of any."""
+        is_chosen = or_none or len(arms) > 1
+        for name in arms[0].stores if len(arms) == 1 else dict.fromkeys(name for arm in arms for name in arm.stores):
+            before = self.names.store(name) or NULL
+            ends = [arm.stores.get(name, (before, 0)) for arm in arms]
+            values = [value for value, _ in ends]
+            value = either([*values, before] if or_none else values)
+            if is_chosen:
+                value = value.labelled(chosen_by(value.label, decided))
+            self.versions[name] = max([self.keep(name, value), *[version for _, version in ends]])
+        for arm in arms:
+            self.told = self.told.either(arm.told)
+        if arms and not or_none:
+            self.asked = tuple(one for one in arms[0].asked if all(one in arm.asked for arm in arms[1:]))
+
+
+def chosen_by(label: Label, decided: Label) -> Label:
+    """Return the label of a value that was chosen among several."""
+    if decided.chosen <= label.chosen and decided.privacy <= label.privacy:
+        return label
+    return label.join(decided.narrowed())
