@@ -44,6 +44,7 @@ class Computed(Struct, frozen=True, gc=False):
     """How many expressions are in each other."""
 
 
+_STRING = Kind.STRING
 _BOOL, _NUMBER, _TEXT = Simple(Kind.BOOL), Simple(Kind.NUMBER), Simple(Kind.STRING)
 _LONGEST_OF = {Kind.BOOL: number(5), Kind.NUMBER: number(LONGEST_NUMBER)}
 _MOST_CHOICES = 16
@@ -167,7 +168,7 @@ def _smaller(one: Amount, other: Amount) -> Amount:
 def type_length(type: FieldType | None) -> Amount | None:
     """Return how many bytes a value of the type can have; None if the type does not bound it."""
     if isinstance(type, Simple):
-        if type.kind is Kind.STRING:
+        if type.kind is _STRING:
             return number(4 * type.max_length) if type.max_length is not None else None
         return _LONGEST_OF.get(type.kind)
     if isinstance(type, Enum):
@@ -193,9 +194,9 @@ def literal(value: Value) -> AbstractValue:
     """Return the value that stands in the document."""
     if isinstance(value, str):
         return AbstractValue(_TEXT, ONE, number(text_length(value)), constant=value, is_constant=True)
-    if isinstance(value, bool):
+    if value is True or value is False:
         return AbstractValue(_BOOL, NOTHING, number(5), constant=value, is_constant=True)
-    if isinstance(value, int | float):
+    if type(value) is int or isinstance(value, int | float):
         return AbstractValue(_NUMBER, NOTHING, number(len(str(value))), constant=value, is_constant=True)
     if isinstance(value, Mapping):
         fields = {str(key): literal(part) for key, part in value.items()}

@@ -16,7 +16,7 @@ from quire.analysis.abstract_values import (
     literal,
 )
 from quire.analysis.amounts import NOTHING, ONE, Amount, number, total
-from quire.analysis.labels import Integrity, Label, joined
+from quire.analysis.labels import MODEL, Label, joined
 from quire.analysis.names import BOOL, NUMBER, PER_ITEM, TEXT, Names
 from quire.expr.functions import FUNCTIONS
 from quire.expr.limits import MAX_ITEMS as MOST_ITEMS_OF_A_VALUE
@@ -66,6 +66,8 @@ _DEEPEST = 10
 def computed(expression: Compiled, names: Names) -> AbstractValue:
     """Return all that is known about the value of an expression, and how it depends on answers of people."""
     root = expression.expression.root
+    if root.__class__ is Path:
+        return names.path(root.segments)
     return _dependent(root, names) if names.answers.exist else _EVALUATORS[root.__class__](root, names)
 
 
@@ -100,8 +102,8 @@ def _compare(node: Compare, names: Names) -> AbstractValue:
 
 
 def _list(node: ListOf, names: Names) -> AbstractValue:
-    parts = [evaluate(one, names) for one in node.items]
-    element = either(parts) if parts else None
+    parts = [_EVALUATORS[one.__class__](one, names) for one in node.items]
+    element = (parts[0] if len(parts) == 1 else either(parts)) if parts else None
     # Items of a list have no names in expressions; rules read them by their numbers.
     known = {str(at): part for at, part in enumerate(parts)} if len(parts) <= _KNOWN_ITEMS else {}
     return AbstractValue(None, number(len(parts)), _written(parts), _label(parts), known, element)
@@ -167,14 +169,18 @@ def _figure(label: Label) -> AbstractValue:
 
 
 def _arithmetic(node: Arithmetic, names: Names) -> AbstractValue:
-    first = evaluate(node.first, names)
+    operand = node.first
+    first = _EVALUATORS[operand.__class__](operand, names)
     label, length, items = first.label, first.length, first.items
     is_number, is_text = first.type == NUMBER, first.type == TEXT
     is_sum = True
     for operator, operand in node.rest:
-        part = evaluate(operand, names)
-        label, length, items = label.join(part.label), length.plus(part.length), items.plus(part.items)
-        is_number, is_text = is_number and part.type == NUMBER, is_text or part.type == TEXT
+        part = _EVALUATORS[operand.__class__](operand, names)
+        label = label.join(part.label)
+        length = length.plus(part.length)
+        items = items.plus(part.items)
+        is_number = is_number and part.type == NUMBER
+        is_text = is_text or part.type == TEXT
         is_sum = is_sum and operator == "+"
     if is_number or not is_sum:
         return _figure(label)
@@ -201,7 +207,7 @@ def _each(node: Each, names: Names) -> AbstractValue:
 
 
 def _call(node: FunctionCall, names: Names) -> AbstractValue:
-    parts = [evaluate(one, names) for one in node.arguments]
+    parts = [_EVALUATORS[one.__class__](one, names) for one in node.arguments]
     label = _label(parts)
     if node.key is not None and parts:
         key = evaluate(node.key, names.with_bound(node.parameter, names.item(parts[0])))
@@ -224,12 +230,12 @@ def _call(node: FunctionCall, names: Names) -> AbstractValue:
         items = first.items
         if node.name in ("parse", "flatten"):
             # Each item takes at least one character to write, but how many a reply has is not certain.
-            items = _MOST_ITEMS if first.label.chosen >= Integrity.MODEL else items.plus(first.length)
+            items = _MOST_ITEMS if first.label.chosen >= MODEL else items.plus(first.length)
         return AbstractValue(type, items, length, label)
     if node.name in _TWICE:
         items = total([part.items for part in parts])
         if node.name == "split":
-            items = _MOST_ITEMS if first.label.chosen >= Integrity.MODEL else first.length.plus(ONE)
+            items = _MOST_ITEMS if first.label.chosen >= MODEL else first.length.plus(ONE)
         factor = _ESCAPED if node.name in ("json", "text", "group") else 4
         around = items.plus(ONE).times(number(PER_ITEM))
         return AbstractValue(TEXT if gives == "text" else None, items, length.times(number(factor)).plus(around), label)

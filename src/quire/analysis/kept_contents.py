@@ -12,7 +12,7 @@ import posixpath
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from quire.analysis.labels import AUTHORED, Integrity, Label, Privacy, Trace, joined, source_label
+from quire.analysis.labels import AUTHORED, OUTSIDE, PRIVATE, PUBLIC, Label, Trace, joined, source_label
 
 if TYPE_CHECKING:
     from quire.analysis.abstract_values import AbstractValue
@@ -50,11 +50,11 @@ class KeptContents:
         tool = effect.tool
         if tool.effect == "read":
             return
-        label = joined((effect.chooser, *(value.label for value in effect.arguments.values())))
-        if tool.gives >= Integrity.OUTSIDE:
+        label = joined([effect.chooser, *[value.label for value in effect.arguments.values()]])
+        if tool.gives >= OUTSIDE:
             trace = Trace(tool.name, effect.place.way, effect.place.span, effect.place.document)
-            label = label.join(source_label(tool.gives, Privacy.PUBLIC, trace))
-        if label.integrity < Integrity.OUTSIDE and label.privacy < Privacy.PRIVATE:
+            label = label.join(source_label(tool.gives, PUBLIC, trace))
+        if label.integrity < OUTSIDE and label.privacy < PRIVATE:
             return
         for place in _places(tool, effect.arguments):
             label = label.through(place, effect.place.way, effect.place.span, effect.place.document)
@@ -138,4 +138,4 @@ def _plain(path: object) -> str:
 
 
 def _level(label: Label) -> tuple[bool, bool]:
-    return label.integrity >= Integrity.OUTSIDE, label.privacy >= Privacy.PRIVATE
+    return label.integrity >= OUTSIDE, label.privacy >= PRIVATE

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from quire.analysis.abstract_values import NULL, AbstractValue, outside_value, sized
 from quire.analysis.amounts import number, total
-from quire.analysis.labels import AUTHORED, Integrity, Label, Privacy, Trace, joined, source_label
+from quire.analysis.labels import AUTHORED, CALLER, PUBLIC, Integrity, Label, Trace, joined, source_label
 from quire.schema_types import Enum, FieldType, Kind, ListOf, Object, Ref, Simple
 
 if TYPE_CHECKING:
@@ -30,7 +30,8 @@ class Failures(Struct):
     label: Label = AUTHORED
 
     def add(self, label: Label) -> None:
-        self.label = self.label.join(label)
+        if label is not self.label:
+            self.label = self.label.join(label)
 
     def begin(self) -> Label:
         """Begin a part whose failures may be survived; `end` takes the result."""
@@ -39,7 +40,8 @@ class Failures(Struct):
 
     def end(self, before: Label) -> Label:
         """Return the label of the failures since `begin`."""
-        found, self.label = self.label, before.join(self.label)
+        found = self.label
+        self.label = before if found is AUTHORED else before.join(found)
         return found
 
 
@@ -76,7 +78,7 @@ class Names(Struct):
         if self.otherwise is not None:
             return self.otherwise
         if self.is_open:
-            label = source_label(Integrity.CALLER, Privacy.PUBLIC, Trace(name))
+            label = source_label(CALLER, PUBLIC, Trace(name))
             value = self.stores[name] = outside_value(name, None, label)
         return value
 
@@ -100,6 +102,10 @@ class Names(Struct):
 
     def path(self, segments: tuple[str, ...]) -> AbstractValue:
         """Return the value of a path. Nothing is known of a name that does not exist: the step fails."""
+        if len(segments) == 2 and segments[0] == "ctx" and not self.bound:
+            kept = self.stores.get(segments[1])
+            if kept is not None:
+                return kept
         first, rest = segments[0], segments[1:]
         value = self.bound.get(first)
         if value is None:
@@ -140,7 +146,7 @@ def answer_value(question: QuestionFact, answers: Answers) -> AbstractValue:
     answers.exist = True
     place = question.place
     trace = Trace("answer", place.way, place.span, place.document)
-    label = source_label(Integrity.PERSON, Privacy.PUBLIC, trace)
+    label = source_label(Integrity.PERSON, PUBLIC, trace)
     words = ("yes", "no") if question.kind == "confirm" else question.options if question.kind == "select" else ()
     if words:
         value = sized(Enum(words), number(max(map(len, words)) * 4), label.narrowed())

@@ -9,7 +9,7 @@ from quire.analysis.abstract_values import NULL, AbstractValue, either, reply_va
 from quire.analysis.amounts import number
 from quire.analysis.costs import QUESTIONS, Cost
 from quire.analysis.facts import EffectFact, ModelFact, Place, QuestionFact
-from quire.analysis.labels import AUTHORED, Integrity, Trace, joined
+from quire.analysis.labels import AUTHORED, MODEL, Integrity, Trace, joined
 from quire.analysis.model_costs import model_calls, tool_call
 from quire.analysis.names import TEXT, answer_value
 from quire.analysis.pipeline_values import held_to_schema, prompt_of, read_versions, value_of
@@ -97,13 +97,13 @@ def agent(walk: Walk, work: Agent, place: Place, scope: Scope, cost: Cost) -> Ab
         profile,
         length,
         place,
-        reads_replies=label.integrity >= Integrity.MODEL or label.chosen >= Integrity.MODEL,
+        reads_replies=label.integrity >= MODEL or label.chosen >= MODEL,
         repairs=REPAIRS if work.schema else 0,
     )
     told = label
     for tool in profile.tools:
         told = told.join(walk.result(tool, AUTHORED, place))
-    output = told.made_by(Integrity.MODEL, "model", place.way, place.span, place.document)
+    output = told.made_by(MODEL, "model", place.way, place.span, place.document)
     tools, longest = profile.tools, profile.reply_tokens
     walk.note(ModelFact(place, told, tools, profile.model, scope.conditions, scope.fans, calls, scope.often, longest))
     for tool in profile.tools:

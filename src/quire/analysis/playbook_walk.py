@@ -11,7 +11,7 @@ from quire.analysis.amounts import Amount, number, total
 from quire.analysis.costs import QUESTIONS, Cost
 from quire.analysis.costs import either as either_cost
 from quire.analysis.facts import Condition, EffectFact, ModelFact, Place, QuestionFact, StoreFact
-from quire.analysis.labels import AUTHORED, Integrity, Label, Privacy, Trace, joined, source_label
+from quire.analysis.labels import AUTHORED, MODEL, Integrity, Label, Privacy, Trace, joined, source_label
 from quire.analysis.model_costs import model_calls, tool_call
 from quire.analysis.names import TEXT, answer_value
 from quire.analysis.scope import Scope, Told, chosen_by
@@ -289,7 +289,7 @@ def _think(walk: Walk, work: Think, place: Place, scope: Scope, cost: Cost) -> A
         agent,
         length.plus(earlier_length).plus(system).plus(closing),
         place,
-        reads_replies=max(label.integrity, label.chosen) >= Integrity.MODEL,
+        reads_replies=max(label.integrity, label.chosen) >= MODEL,
         least=int(is_text),
     )
     told = label
@@ -298,7 +298,7 @@ def _think(walk: Walk, work: Think, place: Place, scope: Scope, cost: Cost) -> A
     tools, reply = agent.tools, agent.reply_tokens
     file = _file_label(work.preamble, scope)
     walk.note(ModelFact(place, told, tools, agent.model, scope.conditions, scope.fans, calls, scope.often, reply, file))
-    output = told.made_by(Integrity.MODEL, "model", place.way, place.span, place.document)
+    output = told.made_by(MODEL, "model", place.way, place.span, place.document)
     for tool in agent.tools:
         walk.note_effect(
             EffectFact(

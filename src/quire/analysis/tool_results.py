@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from quire.analysis.labels import Privacy
+from quire.analysis.labels import PRIVATE, Privacy
 from quire.plan.tool_details import details_of
 
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 def reading(tool: ToolFact, name: str, arguments: object, world: World) -> ToolFact:
     """Return a tool as one call of a step uses it: the results are private only if the file may be a private one.
     `arguments` are those of the plan."""
-    if tool.kind != "built-in" or tool.gives_privacy < Privacy.PRIVATE:
+    if tool.kind != "built-in" or tool.gives_privacy < PRIVATE:
         return tool
     paths = tuple(one.removeprefix("path=") for one in details_of(name, arguments) if one.startswith("path="))
     if not paths or world.reads_private(paths):
