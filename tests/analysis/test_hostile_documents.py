@@ -35,7 +35,7 @@ class Counter:
 
         def multiplied(cost: Cost, *given: object) -> Cost:
             found = times(cost, *given)  # type: ignore[arg-type]
-            self.terms += len(found.terms)
+            self.terms += sum(map(len, found.terms.values()))
             return found
 
         monkeypatch.setattr(Walk, "document", walked)

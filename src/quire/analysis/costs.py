@@ -45,8 +45,6 @@ WINDOW_OF = "window of "
 OUTPUT_OF = "output of "
 TOOLS_OF = "tools of class "
 
-Key = tuple[str, Product]
-
 
 class Cost:
     """Amounts by kind. It is changed in place while steps are added."""
@@ -56,7 +54,7 @@ class Cost:
     def __init__(self) -> None:
         self.numbers: dict[str, int] = {}
         """The part of each amount that no size multiplies: of most steps there is no other."""
-        self.terms: dict[Key, int] = {}
+        self.terms: dict[str, dict[Product, int]] = {}
         """The other products of each amount."""
         self.least: dict[str, int] = {}
         self.endless: dict[str, tuple[Reason, ...]] = {}
@@ -68,13 +66,13 @@ class Cost:
     def amount(self, kind: str) -> Amount:
         if kind in self.endless:
             return Amount(reasons=self.endless[kind])
-        found = {product: count for (one, product), count in self.terms.items() if one == kind and count}
+        found = {product: count for product, count in self.terms.get(kind, {}).items() if count}
         if constant := self.numbers.get(kind):
             found[NUMBER] = constant
         return Amount(tuple(sorted(found.items()))) if len(found) > MOST_TERMS else bounded(found)
 
     def kinds(self) -> list[str]:
-        return sorted({*self.numbers, *(kind for kind, _ in self.terms), *self.endless})
+        return sorted({*self.numbers, *self.terms, *self.endless})
 
     def count(self, kind: str, most: int, least: int = 0) -> None:
         """Add numbers of a kind."""
@@ -87,8 +85,8 @@ class Cost:
             self._unbounded(kind, amount.reasons)
         for product, count in amount.products:
             if product:
-                key = (kind, product)
-                self.terms[key] = self.terms.get(key, 0) + count
+                terms = self.terms.setdefault(kind, {})
+                terms[product] = terms.get(product, 0) + count
             else:
                 self.numbers[kind] = self.numbers.get(kind, 0) + count
 
@@ -102,16 +100,17 @@ class Cost:
         """Forget everything of a kind."""
         self.endless.pop(kind, None)
         self.numbers.pop(kind, None)
-        for key in [key for key in self.terms if key[0] == kind]:
-            del self.terms[key]
+        self.terms.pop(kind, None)
 
     def add(self, other: Cost) -> None:
         """Add what happens after it."""
         numbers = self.numbers
         for kind, count in other.numbers.items():
             numbers[kind] = numbers.get(kind, 0) + count
-        for key, count in other.terms.items():
-            self.terms[key] = self.terms.get(key, 0) + count
+        for kind, products in other.terms.items():
+            terms = self.terms.setdefault(kind, {})
+            for product, count in products.items():
+                terms[product] = terms.get(product, 0) + count
         for kind, count in other.least.items():
             self.least[kind] = self.least.get(kind, 0) + count
         for kind, reasons in other.endless.items():
@@ -131,10 +130,10 @@ class Cost:
                 found.endless[kind] = reasons
         for kind, count in self.numbers.items():
             found._repeat(kind, NUMBER, count, span_of if kind == SPAN and span_of is not None else often)
-        for (kind, product), count in self.terms.items():
-            found._repeat(kind, product, count, span_of if kind == SPAN and span_of is not None else often)
-        if len(found.numbers) + len(found.terms) > MOST_TERMS:
-            found._give_up_long()
+        for kind, products in self.terms.items():
+            for product, count in products.items():
+                found._repeat(kind, product, count, span_of if kind == SPAN and span_of is not None else often)
+        found._give_up_long()
         if least:
             found.least = {kind: count * least for kind, count in self.least.items()}
         return found
@@ -148,18 +147,15 @@ class Cost:
             if len(joint) > MOST_FACTORS or count * times > LARGEST:
                 self._unbounded(kind, (TOO_LONG,))
             elif joint:
-                key = (kind, joint)
-                self.terms[key] = self.terms.get(key, 0) + count * times
+                terms = self.terms.setdefault(kind, {})
+                terms[joint] = terms.get(joint, 0) + count * times
             else:
                 self.numbers[kind] = self.numbers.get(kind, 0) + count * times
 
     def _give_up_long(self) -> None:
         """Give up amounts with too many products: those of loops in each other become twice as many with each loop."""
-        counted = dict.fromkeys(self.numbers, 1)
-        for kind, _ in self.terms:
-            counted[kind] = counted.get(kind, 0) + 1
-        for kind, count in counted.items():
-            if count > MOST_TERMS:
+        for kind in [kind for kind, products in self.terms.items() if len(products) >= MOST_TERMS]:
+            if len(self.terms[kind]) + (kind in self.numbers) > MOST_TERMS:
                 self.drop(kind)
                 self._unbounded(kind, (TOO_LONG,))
 
@@ -178,9 +174,11 @@ def either(parts: list[Cost]) -> Cost:
         for kind, count in part.numbers.items():
             if count > found.numbers.get(kind, 0):
                 found.numbers[kind] = count
-        for key, count in part.terms.items():
-            if count > found.terms.get(key, 0):
-                found.terms[key] = count
+        for kind, products in part.terms.items():
+            terms = found.terms.setdefault(kind, {})
+            for product, count in products.items():
+                if count > terms.get(product, 0):
+                    terms[product] = count
         for kind, reasons in part.endless.items():
             found._unbounded(kind, reasons)
     first, *rest = parts or [Cost()]
@@ -195,13 +193,13 @@ def either(parts: list[Cost]) -> Cost:
 def side_by_side(parts: list[Cost]) -> Cost:
     """Return the cost of ways that are all taken at the same time."""
     found = Cost()
-    longest: dict[Key, int] = {}
+    longest: dict[Product, int] = {}
     for part in parts:
         found.add(part)
-        for key, count in part.terms.items():
-            if key[0] == SPAN:
-                longest[key] = max(longest.get(key, 0), count)
-    found.terms |= longest
+        for product, count in part.terms.get(SPAN, {}).items():
+            longest[product] = max(longest.get(product, 0), count)
+    if longest:
+        found.terms[SPAN] = longest
     if SPAN in found.numbers:
         found.numbers[SPAN] = max(part.numbers.get(SPAN, 0) for part in parts)
     return found

@@ -40,12 +40,14 @@ def invoke(walk: Walk, work: Invoke, place: Place, scope: Scope, cost: Cost) -> 
                 place,
                 tool,
                 arguments,
-                conditions=scope.conditions,
-                asked=scope.asked,
-                fans=scope.fans,
-                often=scope.often,
-                reads=versions,
-                span=place.span,
+                AUTHORED,
+                False,
+                scope.conditions,
+                scope.asked,
+                scope.fans,
+                scope.often,
+                versions,
+                place.span,
             )
         )
         results.append(sized(None, number(tool.result_tokens), walk.result(tool, label, place, arguments)))

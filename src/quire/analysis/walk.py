@@ -105,10 +105,14 @@ class Walk:
     def note_effect(self, effect: EffectFact) -> None:
         """Note an effect, and that it may have put its arguments into a file."""
         self.contents.write(effect)
-        self.note_all((effect,))
+        self.noted += 1
+        if self.noted <= MOST_NOTES:
+            self.facts.append(effect)
+        else:
+            self.incomplete = True
 
     def note_all(self, facts: Iterable[Fact]) -> None:
-        """Note facts that the contents of files know already, or that change none."""
+        """Note facts that were noted before, in a round of a loop."""
         for fact in facts:
             self.noted += 1
             if self.noted <= MOST_NOTES:
