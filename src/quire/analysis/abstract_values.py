@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from functools import reduce
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
@@ -25,7 +26,8 @@ _KEPT_PARTS = 3
 """Levels of parts whose ways are followed by name."""
 _DEEPEST = 12
 """Levels of parts that are known in another document."""
-_NOTHING: Mapping[str, AbstractValue] = {}
+NO_PARTS: Mapping[str, AbstractValue] = MappingProxyType({})
+"""Shared by all values without parts: each value would get an empty map of its own."""
 LONGEST_VALUE, MOST_ITEMS_OF_A_VALUE = 16_000_000, 1_000_000
 """Characters and items of the largest value that an expression makes, as `quire.expr.limits` has them: playbooks have
 no expressions, and do not load them."""
@@ -62,7 +64,7 @@ class AbstractValue(Struct, frozen=True, gc=False):
     """How many bytes its text can have. Of a reply only the tokens are limited: each is counted as a few bytes, so the
     length of everything that is made from a reply is an estimate."""
     label: Label = AUTHORED
-    fields: Mapping[str, AbstractValue] = _NOTHING
+    fields: Mapping[str, AbstractValue] = NO_PARTS
     """Entries of a map that are known by name; then `rest` is False if it has no others."""
     element: AbstractValue | None = None
     """Every item of a list."""
@@ -273,7 +275,7 @@ def either(values: Iterable[AbstractValue]) -> AbstractValue:
 def _either(one: AbstractValue, other: AbstractValue) -> AbstractValue:
     if one is other:
         return one
-    fields, element = _NOTHING, None
+    fields, element = NO_PARTS, None
     if one.fields and other.fields:
         # An entry that only one of them has may be anything of the other.
         fields = {name: _either(one.fields[name], other.fields[name]) for name in one.fields if name in other.fields}

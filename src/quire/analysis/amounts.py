@@ -229,8 +229,10 @@ def _larger(one: Amount, other: Amount) -> Amount:
 
 def bounded(terms: Mapping[Product, int]) -> Amount:
     """Return the formula of these coefficients, unless it has become too long to mean something."""
-    if len(terms) > MOST_TERMS:
-        return Amount(reasons=(TOO_LONG,))
+    return Amount(reasons=(TOO_LONG,)) if len(terms) > MOST_TERMS else _formula(terms)
+
+
+def _formula(terms: Mapping[Product, int]) -> Amount:
     products = tuple(sorted([term for term in terms.items() if term[1]]))
     if not products or (len(products) == 1 and not products[0][0]):
         return number(products[0][1]) if products else NOTHING
@@ -289,4 +291,4 @@ def parsed(text: str) -> Amount | None:
         product = tuple(sorted(sizes))
         terms[product] = terms.get(product, 0) + count
     # A long formula was not given up when it was written, so it is compared as it is.
-    return Amount(terms)
+    return _formula(terms)

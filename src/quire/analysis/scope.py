@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct, field
 
-from quire.analysis.abstract_values import NULL, AbstractValue, either
+from quire.analysis.abstract_values import NO_PARTS, NULL, AbstractValue, either
 from quire.analysis.amounts import NOTHING, ONE, Amount
 from quire.analysis.facts import Condition, Place, QuestionFact
 from quire.analysis.labels import AUTHORED, Label
@@ -22,7 +22,7 @@ class Told(Struct, frozen=True, gc=False):
 
     label: Label = AUTHORED
     length: Amount = NOTHING
-    parts: Mapping[str, AbstractValue] = {}
+    parts: Mapping[str, AbstractValue] = NO_PARTS
     """The results of earlier steps by label and name, for `@context`. Empty unless the document chooses among them."""
 
     def either(self, other: Told) -> Told:
