@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TypeAlias
 
 from msgspec import UNSET, Struct, UnsetType
+from msgspec.structs import force_setattr
 
 from quire.source import NOWHERE, Span
 from quire.values import Value  # noqa: TC001  the types of the fields are evaluated when they are asked for
@@ -32,19 +32,24 @@ class Simple(Struct, frozen=True):
     """A portable pattern (`quire.safe_regex`) that occurs in the text."""
 
 
-@dataclass(frozen=True, slots=True)
-class Enum:
+class Enum(Struct, frozen=True, eq=False):
     """One of several literals."""
 
     values: tuple[Value, ...]
-    _simple: frozenset[tuple[bool, object]] = field(init=False, repr=False, compare=False)
-    _nested: tuple[Value, ...] = field(init=False, repr=False, compare=False)
+    _simple: frozenset[tuple[bool, object]] = frozenset()
+    _nested: tuple[Value, ...] = ()
 
     def __post_init__(self) -> None:
         nested = tuple(one for one in self.values if _is_nested(one))
         simple = frozenset(_distinct(one) for one in self.values if not _is_nested(one))
-        object.__setattr__(self, "_nested", nested)
-        object.__setattr__(self, "_simple", simple)
+        force_setattr(self, "_nested", nested)
+        force_setattr(self, "_simple", simple)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Enum) and self.values == other.values
+
+    def __hash__(self) -> int:
+        return hash(self.values)
 
     def distinct(self) -> list[Value]:
         """Return the values without repetitions. Repeated lists and objects are kept."""
@@ -66,13 +71,19 @@ class Object(Struct, frozen=True):
     fields: tuple[Field, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Ref:
+class Ref(Struct, frozen=True, eq=False):
     """A reference to another schema."""
 
     schema: str
-    span: Span = field(default=NOWHERE, compare=False)
+    span: Span = NOWHERE
     """Where the name of the other schema is in the document."""
+
+    def __eq__(self, other: object) -> bool:
+        """Compare the names, wherever they stand."""
+        return isinstance(other, Ref) and self.schema == other.schema
+
+    def __hash__(self) -> int:
+        return hash(self.schema)
 
 
 FieldType: TypeAlias = Simple | Enum | ListOf | Object | Ref

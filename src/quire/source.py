@@ -8,26 +8,25 @@ from __future__ import annotations
 
 import errno
 import os
-import re
 import stat
 import sys
 from bisect import bisect_right
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import BinaryIO
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from quire.errors import Unreadable
+from quire.patterns import late_pattern
 
 MAX_DOCUMENT_BYTES = 200_000
 MAX_TEST_BYTES = 2_000_000
 MAX_FILE_BYTES = 100_000_000
 
 # Every repetition is over a class that excludes the character after it, so matching is linear.
-PLACEHOLDER = re.compile(r"\{\{([A-Za-z0-9_]+)(?::([A-Za-z0-9_]+)(?::([^{}\n]*))?)?\}\}")
+PLACEHOLDER = late_pattern(r"\{\{([A-Za-z0-9_]+)(?::([A-Za-z0-9_]+)(?::([^{}\n]*))?)?\}\}")
 """`{{name}}`, `{{name:type}}` or `{{name:type:default}}`: the place in a text that a value is put in."""
 
 
@@ -61,18 +60,25 @@ def _bytes(text: str) -> int:
     return len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
 
 
-@dataclass(slots=True, unsafe_hash=True)
-class Source:
-    """The normalised text of one document.
-
-    It is never changed; it is not frozen because frozen dataclasses are slow to create.
-    """
+class Source(Struct, eq=False, repr_omit_defaults=True):
+    """The normalised text of one document. It is never changed."""
 
     name: str
     text: str
     stored: int | None = None
     """Number of bytes as stored, if that differs from the length of the text in UTF-8."""
-    _starts: list[int] = field(default_factory=list, repr=False, compare=False)
+    _starts: list[int] = field(default_factory=list)
+    """Found when they are first asked for."""
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Source) and self._compared == other._compared
+
+    def __hash__(self) -> int:
+        return hash(self._compared)
+
+    @property
+    def _compared(self) -> tuple[str, str, int | None]:
+        return self.name, self.text, self.stored
 
     @classmethod
     def of(cls, text: str, name: str = "<text>") -> Source:

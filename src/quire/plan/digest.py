@@ -34,6 +34,7 @@ _UNREAD = {
     "Formula": ("text", "span"),
     "Expression": ("text",),
     "Path": ("places", "span"),
+    "Enum": ("_simple", "_nested"),
 }
 """Fields that no model and no rule of a run reads, by class. Fields named `span` are left out of every class."""
 

@@ -14,9 +14,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import Literal, get_args
+
+from msgspec import Struct
+from msgspec.structs import force_setattr
 
 from quire.errors import Denied
 from quire.patterns import late_pattern
@@ -141,7 +143,7 @@ def escape(name: str) -> str:
 def canonical(item_id: str) -> str:
     """Return the one id behind the id that a document wrote. Existing escapes stay."""
     item_id = ALIASES.get(item_id, item_id)
-    return _ODD.sub(lambda found: _bytes(found.group()), item_id)
+    return _escaped(item_id)
 
 
 def flat_name(item_id: str) -> str:
@@ -151,7 +153,7 @@ def flat_name(item_id: str) -> str:
 
 def from_flat_name(name: str) -> str:
     """Return the id behind the name that a model used: a flat one, an id, or another name of a tool."""
-    return _FLAT.get(name) or canonical(name)
+    return _flat_names().get(name) or canonical(name)
 
 
 def mcp_tool(server: str, tool: str) -> str:
@@ -173,19 +175,18 @@ def pattern_for(primary: Primary, item_type: str, item_id: str) -> str:
     return _normal(f"rye.{primary}.{item_type}.{_ODD_IN_PATTERN.sub(lambda found: _bytes(found.group()), item_id)}")
 
 
-@dataclass(frozen=True, slots=True)
-class Grants:
+class Grants(Struct, frozen=True, eq=False):
     """A set of granted capabilities. Build with `Grants.of`, which brings every way to write a grant to one form."""
 
     patterns: frozenset[str] = frozenset()
-    declared: str = field(default="", compare=False)
+    declared: str = ""
     """Where the grants are written, such as `.ai/directives/x.md:12`: a denial sends the reader there."""
-    _exact: frozenset[str] = field(init=False, repr=False, compare=False)
-    _prefixes: tuple[str, ...] = field(init=False, repr=False, compare=False)
-    _globs: tuple[str, ...] = field(init=False, repr=False, compare=False)
-    _heads: tuple[str, ...] = field(init=False, repr=False, compare=False)
-    _tails: tuple[str, ...] = field(init=False, repr=False, compare=False)
-    _searched: frozenset[str] = field(init=False, repr=False, compare=False)
+    _exact: frozenset[str] = frozenset()
+    _prefixes: tuple[str, ...] = ()
+    _globs: tuple[str, ...] = ()
+    _heads: tuple[str, ...] = ()
+    _tails: tuple[str, ...] = ()
+    _searched: frozenset[str] = frozenset()
 
     def __post_init__(self) -> None:
         """Sort the patterns by how they are looked up: nearly all are fixed, or fixed except for a `*` at the end."""
@@ -201,13 +202,22 @@ class Grants:
                 if pattern.endswith(".*"):
                     exact.add(pattern[:-2])
         fetched = (pattern.split(".", 3) for pattern in self.patterns if pattern.startswith("rye.fetch."))
-        set_once = object.__setattr__
-        set_once(self, "_exact", frozenset(exact))
-        set_once(self, "_prefixes", tuple(prefixes))
-        set_once(self, "_globs", tuple(globs))
-        set_once(self, "_heads", tuple({fixed_head(pattern) for pattern in globs}))
-        set_once(self, "_tails", tuple({_fixed_tail(pattern) for pattern in globs}))
-        set_once(self, "_searched", frozenset(".".join(parts[:3]) for parts in fetched if len(parts) == 4))
+        force_setattr(self, "_exact", frozenset(exact))
+        force_setattr(self, "_prefixes", tuple(prefixes))
+        force_setattr(self, "_globs", tuple(globs))
+        force_setattr(self, "_heads", tuple({fixed_head(pattern) for pattern in globs}))
+        force_setattr(self, "_tails", tuple({_fixed_tail(pattern) for pattern in globs}))
+        force_setattr(self, "_searched", frozenset(".".join(parts[:3]) for parts in fetched if len(parts) == 4))
+
+    def __eq__(self, other: object) -> bool:
+        """Compare the patterns alone."""
+        return isinstance(other, Grants) and self.patterns == other.patterns
+
+    def __hash__(self) -> int:
+        return hash(self.patterns)
+
+    def __repr__(self) -> str:
+        return f"Grants(patterns={self.patterns!r}, declared={self.declared!r})"
 
     @classmethod
     def of(cls, patterns: Iterable[str], declared: str = "") -> Grants:
@@ -317,7 +327,14 @@ def _bytes(text: str) -> str:
 
 def _identity(item_type: str, item_id: str) -> str:
     """Return the canonical id. Only tools have other names: a knowledge item called `shell` is just that."""
-    return canonical(item_id) if item_type == "tool" else _ODD.sub(lambda found: _bytes(found.group()), item_id)
+    return canonical(item_id) if item_type == "tool" else _escaped(item_id)
+
+
+def _escaped(item_id: str) -> str:
+    """Return an id with escapes for everything odd. Nearly all ids have nothing odd, and need no pattern."""
+    if item_id.isascii() and item_id.replace("/", "").replace("_", "").replace("-", "").isalnum():
+        return item_id
+    return _ODD.sub(lambda found: _bytes(found.group()), item_id)
 
 
 def _climbs(item_id: str) -> bool:
@@ -350,10 +367,13 @@ _OLD_GRANTS = {
     for old, new in ALIASES.items()
 }
 
-_FLAT = {flat_name(identity): identity for identity in (*ALIASES.values(), "rye/agent/threads/orchestrator")} | {
-    flat_name(old): new for old, new in ALIASES.items() if "/" in old
-}
-"""Ids by their flat names, including ids that a thread is not offered, so that a denial can name the denied tool."""
+
+@cache
+def _flat_names() -> dict[str, str]:
+    """Return ids by their flat names, including ids that a thread is not offered, so that a denial can name the denied
+    tool."""
+    current = {flat_name(identity): identity for identity in (*ALIASES.values(), "rye/agent/threads/orchestrator")}
+    return current | {flat_name(old): new for old, new in ALIASES.items() if "/" in old}
 
 
 _NEEDED = late_pattern(r"needs the capability ([A-Za-z0-9_.%*-]+)")
