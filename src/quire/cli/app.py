@@ -57,7 +57,7 @@ class Verbs(click.Group):
         if not module or not find_spec(module):
             return None
         found: object = import_module(module).command
-        return found if isinstance(found, click.Command) else None
+        return _with_help(found) if isinstance(found, click.Command) else None
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -75,12 +75,36 @@ class Verbs(click.Group):
             formatter.write_dl(rows)
 
 
+def _with_help(command: click.Command) -> click.Command:
+    """Give a command the option `--help`. That of click looks for a translation of its text, and loads `locale`."""
+    if command.add_help_option:
+        command.add_help_option = False
+        command.params.append(
+            click.Option(
+                ["-h", "--help"],
+                is_flag=True,
+                is_eager=True,
+                expose_value=False,
+                help="Show this message and exit.",
+                callback=_show_help,
+            )
+        )
+    return command
+
+
+def _show_help(context: click.Context, parameter: click.Parameter, asked: bool) -> None:
+    if asked and not context.resilient_parsing:
+        click.echo(context.get_help(), color=context.color)
+        context.exit()
+
+
 group = Verbs(
     "quire",
     help="Runs AI workflows that are written as documents.",
     context_settings={"help_option_names": ["-h", "--help"]},
     params=[click.Option(["-V", "--version"], is_flag=True, help="Show the version and exit.")],
 )
+_with_help(group)
 
 
 def enter(arguments: list[str]) -> int:
