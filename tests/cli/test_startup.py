@@ -26,18 +26,23 @@ OTHER_FORMATS = ("quire.expr", "quire.formats.pipeline", "quire.formats.directiv
 INTERPRETERS = ("quire.engine.interpreter.pipeline", "quire.engine.interpreter.thread")
 
 VERBS = {
-    "help": (["--help"], 10, (*ENGINE, *HEAVY, "quire.formats", "quire.library")),
-    "help of run": (["run", "--help"], 15, (*ENGINE, *HEAVY, "quire.formats", "quire.library")),
+    "help": (["--help"], 7, (*ENGINE, *HEAVY, "quire.formats", "quire.library")),
+    "help of run": (["run", "--help"], 10, (*ENGINE, *HEAVY, "quire.formats", "quire.library")),
     "check of a playbook": (["check", "one.playbook.md"], 37, (*ENGINE, *HEAVY, *OTHER_FORMATS)),
-    "runs": (["runs"], 64, (*HEAVY, *OTHER_FORMATS, "asyncio", "quire.engine.interpreter", "quire.engine.driver")),
-    "inbox": (["inbox"], 62, (*HEAVY, *OTHER_FORMATS, "asyncio", "quire.engine.interpreter", "quire.engine.driver")),
+    "show of a playbook": (
+        ["show", "one.playbook.md"],
+        111,
+        (*HEAVY, *OTHER_FORMATS, "asyncio", "dataclasses", "quire.engine.interpreter", "quire.engine.driver"),
+    ),
+    "runs": (["runs"], 60, (*HEAVY, *OTHER_FORMATS, "asyncio", "quire.engine.interpreter", "quire.engine.driver")),
+    "inbox": (["inbox"], 58, (*HEAVY, *OTHER_FORMATS, "asyncio", "quire.engine.interpreter", "quire.engine.driver")),
     "run of a playbook": (
         ["run", "one.playbook.md", "--script", "script.json", "--unattended", "--quiet"],
         170,
         (*HEAVY, *OTHER_FORMATS, *INTERPRETERS),
     ),
     "help of test": (["test", "--help"], 25, (*ENGINE, *HEAVY, "yaml", "quire.library")),
-    "test of a playbook": (["test", "one.test.yaml"], 231, (*HEAVY, *INTERPRETERS, "sqlite3", "multiprocessing")),
+    "test of a playbook": (["test", "one.test.yaml"], 228, (*HEAVY, *INTERPRETERS, "sqlite3", "multiprocessing")),
 }
 """The arguments, the most modules of Quire, and modules that are not loaded. The numbers only fall."""
 
@@ -54,8 +59,21 @@ def _documents(folder: Path) -> None:
 def test_a_verb_loads_only_what_it_needs(verb: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     arguments, most, absent = VERBS[verb]
     _documents(tmp_path)
+    _loads_at_most(tmp_path, arguments, most, absent)
+
+
+def test_show_reads_earlier_runs_without_an_event_loop(tmp_path: Path) -> None:
+    _documents(tmp_path)
+    subprocess.run([sys.executable, "-m", "quire", *VERBS["run of a playbook"][0]], check=True, cwd=tmp_path)
+    arguments, most, absent = VERBS["show of a playbook"]
+    stores = _loads_at_most(tmp_path, arguments, most + 9, absent)
+    assert "quire.stores.sqlite.store" in stores
+
+
+def _loads_at_most(folder: Path, arguments: list[str], most: int, absent: tuple[str, ...]) -> list[str]:
+    """Run a verb, and return the modules of Quire that it has loaded."""
     done = subprocess.run(
-        [sys.executable, "-c", CODE, *arguments], capture_output=True, text=True, cwd=tmp_path, check=True
+        [sys.executable, "-c", CODE, *arguments], capture_output=True, text=True, cwd=folder, check=True
     )
     code, *modules = done.stdout.split()
     assert code == "0", done.stderr
@@ -63,9 +81,10 @@ def test_a_verb_loads_only_what_it_needs(verb: str, tmp_path: Path, monkeypatch:
     assert loaded == set()
     own = [module for module in modules if module.partition(".")[0] == "quire"]
     assert len(own) <= most, own
+    return own
 
 
-INSTRUCTIONS = {"help": 6, "check of a playbook": 7.6, "runs": 9.5, "run of a playbook": 15}
+INSTRUCTIONS = {"help": 6, "check of a playbook": 7.6, "show of a playbook": 9.5, "runs": 9.5, "run of a playbook": 15}
 """How many times the instructions of a Python that does nothing a verb may take. The numbers only fall.
 
 Counting takes seconds: the short suite counts for two of them, which do most of what the others do."""

@@ -16,7 +16,6 @@ from quire.models.scripted import ScriptedModel
 from quire.runs import usage_seen as module
 from quire.runs.options import RunOptions
 from quire.runs.runtime import Runtime
-from quire.runs.start import folder_of
 from quire.runs.usage_seen import Spread, UsageSeen, busy_seconds, child_threads, input_sizes, usage_seen
 from quire.stores.contract import History, restore
 from quire.values import Value
@@ -267,7 +266,7 @@ async def test_a_real_run_is_seen(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     for who in ("Ada", "Grace"):
         run = await runtime.start(document, {"who": who}, RunOptions())
         await runtime.drive(run)
-    found = await usage_seen(runtime.store, document, folder_of(document))
+    found = await usage_seen(runtime.store, document, document.folder)
     await runtime.close()
     assert (found.runs, found.of_this_text) == (2, 2)
     assert found.amounts["model_calls"] == Spread(2, 2, 2)

@@ -10,8 +10,7 @@ from tests.simulator.fakes import PRICE, settled
 from tests.simulator.lifecycle import Lived
 from tests.simulator.scenario import Scenario
 
-from quire.engine.driver.journal import REFUSED
-from quire.engine.records import EffectRecord, Status
+from quire.engine.records import REFUSED, EffectRecord, Status
 from quire.values import encode
 
 STEPS = ("step_started", "step_completed", "step_skipped")

@@ -13,7 +13,6 @@ from msgspec import Struct
 
 from quire.analysis.facts import EffectFact, ModelFact
 from quire.analysis.labels import Integrity, Privacy, joined
-from quire.analysis.sinks import sinks
 
 if TYPE_CHECKING:
     from quire.analysis.facts import Place
@@ -86,6 +85,8 @@ def _into_arguments(effect: EffectFact) -> Iterator[Flow]:
     tool, place = effect.tool, effect.place
     if tool.effect == "read" and not tool.sends_out and tool.kind != "shell":
         return
+    from quire.analysis.sinks import sinks
+
     known = []
     for sink in sinks(effect):
         known.append(sink.name)

@@ -15,7 +15,6 @@ from quire.analysis.labels import AUTHORED, MODEL, Integrity, Label, Privacy, Tr
 from quire.analysis.model_costs import model_calls, tool_call
 from quire.analysis.names import TEXT, answer_value
 from quire.analysis.scope import Scope, Told, chosen_by
-from quire.analysis.tool_results import reading
 from quire.analysis.walk import Walk, sequence
 from quire.plan.nodes import Arguments, Comparison, Match, Reference, Step, Template, Think, UseTool, ValueSlot
 from quire.plan.templates import template
@@ -375,6 +374,8 @@ def _use_tool(walk: Walk, step: Step, work: UseTool, place: Place, scope: Scope,
     reads = tuple(dict.fromkeys(scope.version(name) for name in argument_names(work.arguments)))
     results = []
     for found in walk.world.tools(work.connection, work.tool):
+        from quire.analysis.tool_results import reading
+
         tool = reading(found, work.tool, work.arguments, walk.world)
         walk.note_effect(
             EffectFact(

@@ -7,12 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
-
-from click.shell_completion import CompletionItem
+from typing import TYPE_CHECKING, TypeAlias
 
 if TYPE_CHECKING:
     import click
+    from click.shell_completion import CompletionItem
 
     from quire.engine.records import RunRow
     from quire.library.items import ItemType
@@ -20,7 +19,7 @@ if TYPE_CHECKING:
     from quire.schema import Field
     from quire.workspace.settings import Settings
 
-Items = list[CompletionItem[str]]
+Items: TypeAlias = "list[CompletionItem[str]]"
 _SHOWN = 30
 PART = "part"
 """Item type: the word continues after this item, so the shell adds no space."""
@@ -35,6 +34,12 @@ _FITTING: Mapping[str, frozenset[str]] = {
 """The run states that a verb applies to. Verbs that are not listed take any run."""
 
 
+def _item(value: str, type: str = "plain", help: str | None = None) -> CompletionItem[str]:
+    from click.shell_completion import CompletionItem  # only a shell that asks needs it
+
+    return CompletionItem(value, type=type, help=help)
+
+
 def _quietly(find: Callable[[], Items]) -> Items:
     from quire.errors import QuireError
 
@@ -46,9 +51,9 @@ def _quietly(find: Callable[[], Items]) -> Items:
 
 def complete_run(context: click.Context, parameter: click.Parameter, incomplete: str) -> Items:
     """Offer the newest runs whose id has this prefix and whose state fits the verb."""
-    items = [CompletionItem("last", help="the newest run")] if "last".startswith(incomplete) else []
+    items = [_item("last", help="the newest run")] if "last".startswith(incomplete) else []
     items += _quietly(lambda: _runs(incomplete, _FITTING.get(context.info_name or "")))
-    return items or [CompletionItem("", type=NOTHING)]
+    return items or [_item("", type=NOTHING)]
 
 
 def _runs(incomplete: str, states: frozenset[str] | None) -> Items:
@@ -59,7 +64,7 @@ def _runs(incomplete: str, states: frozenset[str] | None) -> Items:
         return list(await runtime.store.list(limit=200))
 
     return [
-        CompletionItem(row.id, help=f"{row.status.words}, {one_line(row.title)}")
+        _item(row.id, help=f"{row.status.words}, {one_line(row.title)}")
         for row in with_runtime(newest)
         if row.id.startswith(incomplete) and (states is None or row.status.value in states)
     ][:_SHOWN]
@@ -68,7 +73,7 @@ def _runs(incomplete: str, states: frozenset[str] | None) -> Items:
 def complete_document(context: click.Context, parameter: click.Parameter, incomplete: str) -> Items:
     """Offer the documents that have a name, and files."""
     names = _quietly(lambda: list(_documents(incomplete))) if "/" not in incomplete[:1] else []
-    return [*names, CompletionItem(incomplete, type="file")]
+    return [*names, _item(incomplete, type="file")]
 
 
 def _documents(incomplete: str) -> Iterator[CompletionItem[str]]:
@@ -80,19 +85,19 @@ def _documents(incomplete: str) -> Iterator[CompletionItem[str]]:
     here = set(load_registry(settings).pipelines)
     for name in here:
         if name.startswith(incomplete):
-            yield CompletionItem(name, help="pipeline")
+            yield _item(name, help="pipeline")
     kinds: tuple[ItemType, ...] = ("playbook", "directive")
     for kind in kinds:
         for entry in Spaces(settings).entries(kind):
             here.add(entry.id)
             # Documents that come with Quire are offered only after the user has begun to type a name.
             if entry.id.startswith(incomplete) and (incomplete or not entry.id.startswith("rye/")):
-                yield CompletionItem(entry.id, help=kind)
+                yield _item(entry.id, help=kind)
     for kind, entries in shelf_entries(settings).items():
         for entry in entries:
             name = f"{SHELF}:{entry.id}" if entry.id in here else entry.id
             if name.startswith(incomplete) or entry.id.startswith(incomplete):
-                yield CompletionItem(name, help=f"{kind} of your own")
+                yield _item(name, help=f"{kind} of your own")
 
 
 def complete_input(context: click.Context, parameter: click.Parameter, incomplete: str) -> Items:
@@ -109,7 +114,7 @@ def _names(context: click.Context, incomplete: str) -> Items:
     from quire.display.text import one_line
 
     return [
-        CompletionItem(f"{name}=", type=PART, help=one_line(about))
+        _item(f"{name}=", type=PART, help=one_line(about))
         for name, (about, _) in _inputs(context).items()
         if name.startswith(incomplete)
     ]
@@ -117,7 +122,7 @@ def _names(context: click.Context, incomplete: str) -> Items:
 
 def _values(context: click.Context, name: str, value: str) -> Items:
     _, options = _inputs(context).get(name, ("", ()))
-    return [CompletionItem(f"{name}={option}") for option in options if option.startswith(value)]
+    return [_item(f"{name}={option}") for option in options if option.startswith(value)]
 
 
 def _inputs(context: click.Context) -> dict[str, tuple[str, tuple[str, ...]]]:
@@ -163,8 +168,8 @@ def _paths(beginning: str) -> list[Path]:
 
 def _path_item(before: str, path: Path) -> CompletionItem[str]:
     if path.is_dir():
-        return CompletionItem(f"{before}{path}/", type=PART)
-    return CompletionItem(f"{before}{path}")
+        return _item(f"{before}{path}/", type=PART)
+    return _item(f"{before}{path}")
 
 
 def complete_model(context: click.Context, parameter: click.Parameter, incomplete: str) -> Items:
@@ -184,9 +189,9 @@ def _models(incomplete: str) -> Items:
         found.setdefault(config.default, "[models] default")
     found |= {f"local:{one.name}": "here" for one in pulled_models()}
     found |= {spec: variable for variable, spec in MODEL_BY_KEY.items() if os.environ.get(variable)}
-    items = [CompletionItem(name, help=about) for name, about in found.items() if name.startswith(incomplete)]
+    items = [_item(name, help=about) for name, about in found.items() if name.startswith(incomplete)]
     providers = [f"{name}:" for name in config.providers]
-    return items + [CompletionItem(name, type=PART) for name in providers if name.startswith(incomplete)]
+    return items + [_item(name, type=PART) for name in providers if name.startswith(incomplete)]
 
 
 def _settings() -> Settings:

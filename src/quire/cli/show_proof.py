@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from quire.analysis.assumptions import Assumptions
+    from quire.analysis.gates import Gate
+    from quire.analysis.proof import Proof
     from quire.library.document import Document
     from quire.runs.proven import ProvenDocument
     from quire.runs.usage_seen import UsageSeen
@@ -76,7 +78,6 @@ def proof_lines(document: Document, options: Wanted) -> list[str]:
     Raises `UsageError` for options that cannot be meant, so it comes before anything is printed.
     """
     from quire.analysis.flow_paths import flows_of
-    from quire.analysis.gates import gates_of
     from quire.display.outline import envelope_lines
     from quire.display.proof_lines import Seen, bound_lines, flow_lines, gate_lines, why_lines
     from quire.library.foresight import Foresight
@@ -94,7 +95,7 @@ def proof_lines(document: Document, options: Wanted) -> list[str]:
     shown = Seen(seen.runs, {name: spread.p95 for name, spread in seen.amounts.items()})
     return [
         *bound_lines(found.quantities, assumed, shown),
-        *gate_lines(gates_of(found.proof)),
+        *gate_lines(_gates(found.proof)),
         *flow_lines(flows_of(found.proof)),
         *envelope_lines(Foresight(settings).envelope(document.runnable(), document.name)),
     ]
@@ -103,7 +104,6 @@ def proof_lines(document: Document, options: Wanted) -> list[str]:
 def proof_data(document: Document, options: Wanted) -> Mapping[str, Value]:
     """Return the same for programs."""
     from quire.analysis.flow_paths import flows_of
-    from quire.analysis.gates import gates_of
     from quire.display.proof_json import flows_data, gates_data
     from quire.display.proof_lines import quantity_data
 
@@ -113,7 +113,7 @@ def proof_data(document: Document, options: Wanted) -> Mapping[str, Value]:
         "model": found.model or None,
         "numbers": {one.name: quantity_data(one, sizes) for one in found.quantities},
         "assumed": dict(sizes),
-        "gates": gates_data(gates_of(found.proof)),
+        "gates": gates_data(_gates(found.proof)),
         "flows": flows_data(flows_of(found.proof)),
     }
     if seen.runs:
@@ -122,6 +122,14 @@ def proof_data(document: Document, options: Wanted) -> Mapping[str, Value]:
         }
         data["seen"] = {"runs": seen.runs, **amounts}
     return data
+
+
+def _gates(proof: Proof) -> tuple[Gate, ...]:
+    if not proof.effects:
+        return ()  # and the expressions, by which gates are judged, are not loaded
+    from quire.analysis.gates import gates_of
+
+    return gates_of(proof)
 
 
 def _looked_up(

@@ -44,11 +44,8 @@ def with_runtime(work: Callable[[Runtime], Coroutine[object, object, T]], runtim
 
 
 def look_at_runs(work: Callable[[StoredRuns], Coroutine[object, object, T]]) -> T:
-    """Do something with the stored runs of the workspace, then close them.
-
-    Reading a file never waits: then no event loop is needed, whose import takes longer than most reads."""
-    from quire.runs.stored import StoredRuns
-    from quire.stores import is_server
+    """Read something of the stored runs of the workspace, then close them."""
+    from quire.runs.stored import StoredRuns, finish_reading, store_place
 
     runs = StoredRuns.around()
 
@@ -58,20 +55,7 @@ def look_at_runs(work: Callable[[StoredRuns], Coroutine[object, object, T]]) -> 
         finally:
             await runs.close()
 
-    if is_server(runs.settings.store_url or ""):
-        import asyncio
-
-        return asyncio.run(opened())
-    return _without_loop(opened())
-
-
-def _without_loop(work: Coroutine[object, object, T]) -> T:
-    try:
-        work.send(None)
-    except StopIteration as done:
-        result: T = done.value
-        return result
-    raise AssertionError("reading a file waited for something")
+    return finish_reading(opened(), store_place(runs.settings))
 
 
 def wants_colour(stream: TextIO) -> bool:

@@ -10,7 +10,6 @@ import click
 
 from quire.display.tables import paragraph, short, table
 from quire.display.text import one_line, visible
-from quire.plan.bounds import COUNTED, PlanBounds, Range
 from quire.plan.descriptions import QUESTIONS, condition, tool_name, written
 from quire.plan.nodes import Ask, Capture, Input, Plan, PromptSource, Step, Think, UseTool
 from quire.plan.nodes import Sequence as Steps
@@ -18,6 +17,7 @@ from quire.plan.thread import Thread
 from quire.wording import pluralize
 
 if TYPE_CHECKING:
+    from quire.plan.bounds import PlanBounds, Range
     from quire.plan.envelope import CapabilityEnvelope, Need
     from quire.values import Value
 
@@ -202,9 +202,6 @@ def _step_data(step: Step) -> Value:
     return data
 
 
-_NOTHING = Range()
-
-
 def envelope_lines(envelope: CapabilityEnvelope) -> Iterator[str]:
     """Yield the capabilities of an envelope for people."""
     needs = [one_line(_need_text(need)) for need in envelope.needs] or ["nothing"]
@@ -221,6 +218,8 @@ def _need_text(need: Need) -> str:
 
 def foreseen_data(bounds: PlanBounds, envelope: CapabilityEnvelope) -> dict[str, Value]:
     """Return bounds and envelope for programs. Null means infinity, which JSON cannot express."""
+    from quire.plan.bounds import COUNTED
+
     counts: dict[str, Value] = {one: range_data(getattr(bounds, one)) for one in COUNTED}
     return {
         "bounds": {**counts, "unknown": list(bounds.unknown)},

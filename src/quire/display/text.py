@@ -9,7 +9,6 @@ from __future__ import annotations
 import io
 import os
 import re
-import shlex
 import sys
 from typing import TYPE_CHECKING
 
@@ -59,6 +58,8 @@ def pasted(text: str) -> str:
     if _PLAIN_WORD.fullmatch(text):
         return text
     if shown(text) == text:
+        import shlex
+
         return shlex.quote(text)
     return f"$'{''.join(_escaped(one) for one in text)}'"
 

@@ -11,7 +11,6 @@ file or a store that other people wrote, and the interpreter trusts its records 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING, Literal
 
@@ -49,6 +48,8 @@ class Status(StrEnum):
 
 WAITING = (Status.PAUSED, Status.AWAITING_INPUT)
 FINAL = (Status.COMPLETED, Status.EXPIRED)
+REFUSED = "too_many_calls"
+"""Failure kind of a model call that the run was not allowed to make."""
 
 
 class Usage(Struct, frozen=True, gc=False):
@@ -277,8 +278,7 @@ class WriteResult(Struct, gc=False):
     answer_waiting: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Lease:
+class Lease(Struct, frozen=True, eq=False):
     """The right to write a run, held by one process at a time.
 
     `row` and `records` are the run at the moment when it is acquired, checked against its seals.
@@ -291,8 +291,19 @@ class Lease:
     """The (type, path) of every kept event."""
     cost: float | None = 0.0
     """Cost of all effects so far, superseded ones included: that money is spent."""
-    row: RunRow | None = field(default=None, compare=False)
-    records: tuple[EffectRecord, ...] = field(default=(), compare=False)
+    row: RunRow | None = None
+    records: tuple[EffectRecord, ...] = ()
+
+    def __eq__(self, other: object) -> bool:
+        """Compare the rights, not the run."""
+        return isinstance(other, Lease) and self._compared == other._compared
+
+    def __hash__(self) -> int:
+        return hash(self._compared)
+
+    @property
+    def _compared(self) -> tuple[object, ...]:
+        return self.run, self.epoch, self.last_seq, self.seen, self.cost
 
 
 def has_shape(record: EffectRecord) -> bool:

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from fnmatch import fnmatchcase
+from functools import cache
 from typing import TYPE_CHECKING
 
 from quire.patterns import late_pattern
 from quire.plan.built_in_tools import BUILT_IN_TOOLS
 from quire.plan.vocabulary import adds_context
-from quire.tools.builtin import NAMES, SPECS
 from quire.trust.capabilities import (
     ACTIONS,
     canonical,
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 _INSERTED = late_pattern(r"\$\{[^{}]*\}|\{input:[^{}]*\}")
 _CONTROL = "rye/agent/threads/internal/"
-_CLASSES = {capability("execute", "tool", tool.id): tool.effect for tool in BUILT_IN_TOOLS}
+_IDS = frozenset(tool.id for tool in BUILT_IN_TOOLS)
 _ORDER = ("read", "idempotent", "write")
 _OWN = "rye.execute.tool.rye."
 
@@ -56,7 +56,7 @@ class Words:
             identity = python_tool(name) if connection == PYTHON else mcp_tool(connection, name)
             return (capability("execute", "tool", identity),)
         if "*" in name and not connection:
-            fitting = [spec.id for one, spec in SPECS.items() if fnmatchcase(one, name)]
+            fitting = [tool.id for tool in BUILT_IN_TOOLS if fnmatchcase(tool.name, name)]
             return tuple(capability("execute", "tool", one) for one in fitting) or (grant_for(self._id(name)),)
         return (capability("execute", "tool", self._id(name)),)
 
@@ -88,9 +88,9 @@ class Words:
             return "read"
         if capability.startswith("rye.sign."):
             return "write"
-        if known := _CLASSES.get(capability) or self._classes.get(capability):
+        if known := _classes().get(capability) or self._classes.get(capability):
             return known
-        fitting = [effect for one, effect in _CLASSES.items() if glob(capability, one)]
+        fitting = [effect for one, effect in _classes().items() if glob(capability, one)]
         return max(fitting, key=_ORDER.index) if fitting and capability.startswith(_OWN) else "unknown"
 
     def tier(self, capability: str) -> str:
@@ -98,7 +98,7 @@ class Words:
         return found.value if found else ""
 
     def _id(self, name: str) -> str:
-        if canonical(name) in NAMES:
+        if canonical(name) in _IDS:
             return canonical(name)
         for mark in ("__", "/"):
             server, found, tool = name.partition(mark)
@@ -107,3 +107,9 @@ class Words:
             if found and tool and server in self._servers:
                 return f"{mcp_tool(server, '')}{tool}" if tool == "*" else mcp_tool(server, tool)
         return name
+
+
+@cache
+def _classes() -> dict[str, str]:
+    """Return the classes of effects of the built-in tools, by capability."""
+    return {capability("execute", "tool", tool.id): tool.effect for tool in BUILT_IN_TOOLS}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -42,6 +43,12 @@ class Document(Struct, frozen=True):
     @property
     def sha256(self) -> str:
         return self.source.sha256
+
+    @property
+    def folder(self) -> str | None:
+        """The real folder of its file; None if it was not read from a file."""
+        name = self.name or "."
+        return os.path.dirname(os.path.realpath(name)) if os.path.exists(name) else None  # noqa: PTH110, PTH120
 
     @property
     def errors(self) -> tuple[Diagnostic, ...]:

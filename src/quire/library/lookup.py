@@ -61,7 +61,7 @@ def document_of(argument: str, start: Path | None = None) -> Document:
 def is_name(argument: str) -> bool:
     """Tell whether an argument is looked up as a name: it has the form of one, and no file has it."""
     _, name = _in_space(argument)
-    return _NAME.fullmatch(name) is not None and not name.lower().endswith(_FILES) and not os.path.lexists(argument)
+    return not name.lower().endswith(_FILES) and not os.path.lexists(argument) and _NAME.fullmatch(name) is not None
 
 
 def file_of(argument: str, start: Path | None = None) -> str:

@@ -22,7 +22,6 @@ from quire.engine.premises import (
     longest_call,
     longest_reply,
 )
-from quire.library.tool_labels import ToolLabels, server_of
 from quire.models.choose import NO_SETTINGS
 from quire.plan.uses import OWN_TOOLS
 from quire.plan.vocabulary import ITEM_TYPES
@@ -32,6 +31,7 @@ from quire.workspace.settings import AgentSettings
 if TYPE_CHECKING:
     from quire.library.foresight import Foresight
     from quire.library.thread_facts import ThreadFacts
+    from quire.library.tool_labels import ToolLabels
     from quire.plan.nodes import Plan, StepModel
     from quire.plan.pipeline_work import Agent
     from quire.plan.thread import HookAction, Thread
@@ -84,6 +84,8 @@ class WorkspaceWorld:
 
     @cached_property
     def labels(self) -> ToolLabels:
+        from quire.library.tool_labels import ToolLabels
+
         return ToolLabels(self._settings)
 
     def trusts(self, server: str) -> bool:
@@ -128,6 +130,8 @@ class WorkspaceWorld:
     def _seconds_of(self, kind: Kind, capability: str) -> float:
         seconds = self.premises.tool_seconds
         if kind == "mcp":
+            from quire.library.tool_labels import server_of
+
             return self.server_seconds(server_of(capability) or "")
         # Functions are not loaded here, and each may set a time of its own.
         return seconds.of("python", LONGEST_PYTHON) if kind == "python" else seconds.of(_SECONDS[kind])

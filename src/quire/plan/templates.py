@@ -26,7 +26,7 @@ __all__ = ["InputReference", "as_text", "fill", "input_text", "references"]
 def template(text: str) -> Template:
     parts: list[str | Reference] = []
     at = 0
-    for found in PLACEHOLDER.finditer(text):
+    for found in PLACEHOLDER.finditer(text) if "{{" in text else ():
         if found.start() > at:
             parts.append(text[at : found.start()])
         parts.append(reference(found))

@@ -31,7 +31,7 @@ from quire.plan.uses import asks_a_model, has_threads, step_tools
 from quire.runs.agent_models import check_agent_models
 from quire.runs.preflight import Start, built_in_gate, look_ahead
 from quire.runs.run_proof import RunProof, prove_run
-from quire.runs.start import NO_BUNDLES, asked_models, folder_of
+from quire.runs.start import NO_BUNDLES, asked_models
 from quire.runs.static_failures import check_prices
 from quire.runs.step_names import check_step_labels
 from quire.values import encode
@@ -110,7 +110,7 @@ async def forecast(runtime: Runtime, document: Document, inputs: Mapping[str, Va
         from quire.runs.reuse import find_earlier
 
         try:
-            await find_earlier(runtime, options.reuse, document, folder_of(document))
+            await find_earlier(runtime, options.reuse, document, document.folder)
         except QuireError as error:
             found.problems[str(error)] = None
     start = Start(

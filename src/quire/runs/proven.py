@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
@@ -64,8 +63,7 @@ def prove_document(
 def seen_in_runs(document: Document, settings: Settings, environ: Mapping[str, str], *, ask_server: bool) -> UsageSeen:
     """Return the usage of earlier runs. A store behind a network is asked only with `ask_server`; a store that is not
     there, or cannot be read, has seen nothing."""
-    from quire.runs.start import folder_of
-    from quire.runs.stored import store_of, store_place
+    from quire.runs.stored import finish_reading, store_of, store_place
     from quire.stores import is_server
 
     place = store_place(settings)
@@ -77,12 +75,12 @@ def seen_in_runs(document: Document, settings: Settings, environ: Mapping[str, s
     async def look() -> UsageSeen:
         store = store_of(settings, environ)
         try:
-            return await usage_seen(store, document, folder_of(document))
+            return await usage_seen(store, document, document.folder)
         finally:
             await store.close()
 
     try:
-        return asyncio.run(look())
+        return finish_reading(look(), place)
     except QuireError:
         return UsageSeen()
 

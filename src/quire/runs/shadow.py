@@ -34,7 +34,6 @@ from quire.runs.diff import Change
 from quire.runs.edited_document import EditedDocument, MissingInputs
 from quire.runs.outcome import RunOutcome
 from quire.runs.reuse import is_run_of
-from quire.runs.start import folder_of
 
 if TYPE_CHECKING:
     from quire.engine.step_progress import StepView
@@ -114,7 +113,7 @@ def is_end(change: Change) -> bool:
 async def runs_of(runtime: Runtime, edited: EditedDocument, most: int) -> tuple[list[str], int]:
     """Return the newest completed runs of a document, and the number of all that were found. Raises `NoSuchRun`."""
     document = edited.whole
-    folder = folder_of(document)
+    folder = document.folder
     rows = await runtime.store.list(status=Status.COMPLETED, limit=_LOOKED_AT)
     found = [row.id for row in rows if is_run_of(row, replace(document, declared=_declared(row)), folder)]
     if not found:

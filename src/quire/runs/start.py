@@ -3,7 +3,6 @@ can type."""
 
 from __future__ import annotations
 
-import os
 import secrets
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -83,7 +82,7 @@ async def prepare(
     _check_models(runtime, parts, options, choice.spec)
     plan, documents, bundles = parts.plan, parts.documents, parts.bundles
     _check_agent_models(runtime, parts, options, choice.spec)
-    folder = folder_of(document)
+    folder = document.folder
     if options.reuse:
         from quire.runs.reuse import find_earlier
 
@@ -338,9 +337,3 @@ def _values(plan: Plan, inputs: Mapping[str, Value], started: Started | None) ->
     from quire.engine.declared_inputs import complete_declared
 
     return complete_declared(plan, inputs)
-
-
-def folder_of(document: Document) -> str | None:
-    """Return the real folder of a document's file; None for one that was not read from a file."""
-    name = document.name or "."
-    return os.path.dirname(os.path.realpath(name)) if os.path.exists(name) else None  # noqa: PTH110, PTH120

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 from weakref import WeakKeyDictionary
 
 from quire.errors import BrokenSeal, NoSuchRun
-from quire.stores import DEFAULT_PATH, open_store
+from quire.stores import DEFAULT_PATH, is_server, open_store
 from quire.trust.seal import seal_source, user_seal
 from quire.values import clean
 from quire.wording import did_you_mean, nearest
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from quire.engine.records import Event, RunRow
     from quire.stores.shared import Sharing
     from quire.workspace.settings import Settings
+
+T = TypeVar("T")
 
 _READ_ALONE = 50
 """Records that are read one by one; beyond that the whole journal is read."""
@@ -160,3 +162,19 @@ def shared_store_of(settings: Settings, environ: Mapping[str, str]) -> Sharing:
 
 def store_place(settings: Settings) -> str | Path:
     return settings.store_url or settings.workspace.folder / DEFAULT_PATH
+
+
+def finish_reading(work: Coroutine[object, object, T], place: str | Path) -> T:
+    """Run to its end what only reads the store at a place.
+
+    Reading a file never waits: then no event loop is needed, whose import takes longer than most reads."""
+    if is_server(place):
+        import asyncio
+
+        return asyncio.run(work)
+    try:
+        work.send(None)
+    except StopIteration as done:
+        result: T = done.value
+        return result
+    raise AssertionError("reading a file waited for something")

@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Literal
 
 from msgspec import Struct, field
 
-from quire.engine.driver.journal import REFUSED
-from quire.engine.records import EffectRecord, Status
+from quire.engine.records import REFUSED, EffectRecord, Status
 from quire.stores.journal_pages import Paged
 from quire.stores.run_list import Lister, RunFilters
 from quire.values import Value, encode
@@ -82,7 +81,7 @@ class UsageSeen(Struct, frozen=True):
 
 
 async def usage_seen(store: Store, document: Document, folder: str | None) -> UsageSeen:
-    """Return the usage of the newest completed runs of a document. `folder` is that of its file, as `folder_of` has it;
+    """Return the usage of the newest completed runs of a document. `folder` is that of its file;
     without one, only runs of the same text count."""
     amounts: dict[str, list[float]] = {}
     sizes: dict[str, list[float]] = {}

@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING, Any, Literal, ParamSpec, TypeAlias, TypeVar, c
 from msgspec.structs import replace
 
 from quire.engine.records import Answer, EffectRecord, Event, Letter, Question, RunRow, Status, Usage
-from quire.engine.requests import Failure
 from quire.errors import BrokenSeal, StoreError
 from quire.stores.seals import seal_answer, seal_letter
 from quire.values import decode
 
 if TYPE_CHECKING:
+    from quire.engine.requests import Failure
     from quire.trust.seal import Seal
 
 P = ParamSpec("P")
@@ -233,7 +233,11 @@ def answer(run: str, row: Row, seal: Seal) -> Answer:
 
 
 def _failure(kind: str | None, message: str | None) -> Failure | None:
-    return None if kind is None else Failure(kind, message or "")
+    if kind is None:
+        return None
+    from quire.engine.requests import Failure  # the requests, which a list of runs does not need
+
+    return Failure(kind, message or "")
 
 
 @functools.lru_cache(maxsize=256)  # most open questions come from a few documents

@@ -167,7 +167,7 @@ class RunQueries:
 
 def escaped(text: str) -> str:
     """Return a text as LIKE takes it literally, with a backslash as the sign of escape."""
-    return re.sub(r"([\\%_])", r"\\\1", text)
+    return text.replace("\\", r"\\").replace("%", r"\%").replace("_", r"\_")
 
 
 def _any(conditions: Sequence[Condition]) -> Condition:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import contextlib
-import secrets
+import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
 from operator import attrgetter
 from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
@@ -28,17 +29,17 @@ from quire.errors import RunState, StoreError
 from quire.stores import contract, row_decoder, rows
 from quire.stores.journal_pages import JournalPages
 from quire.stores.run_list import Condition, RunFilters, RunPage, RunQueries, cursor
-from quire.stores.transactions import Steps, Transactions, drive_async, encode_run
 from quire.values import clean
 
 if TYPE_CHECKING:
     from quire.stores.contract import History, KeptReply
     from quire.stores.rows import OwnedRun
     from quire.stores.statements import Statements
+    from quire.stores.transactions import Steps, Transactions
     from quire.trust.seal import Seal
 
 T = TypeVar("T")
-Work: TypeAlias = Callable[[bool], Steps[T]]
+Work: TypeAlias = "Callable[[bool], Steps[T]]"
 """Begins a transaction. The argument is `again`: true after an attempt whose outcome is unknown."""
 
 
@@ -51,9 +52,15 @@ class SqlStore(ABC):
         self._sql = sql
         self._seal = seal
         self._now = now
-        self._transactions = Transactions(sql, place, seal, now)
         self._queries = RunQueries(sql, now, self._owner_is)
         self._held: dict[str, OwnedRun] = {}
+
+    @cached_property
+    def _transactions(self) -> Transactions:
+        """Made when one is first needed: most verbs only read."""
+        from quire.stores.transactions import Transactions
+
+        return Transactions(self._sql, self.place, self._seal, self._now)
 
     @abstractmethod
     async def _rows(self, sql: str, parameters: Sequence[object] = ()) -> Sequence[row_decoder.Row]:
@@ -102,10 +109,14 @@ class SqlStore(ABC):
         """Tell whether the owner of a running run is alive."""
 
     async def create(self, run: NewRun) -> None:
+        from quire.stores.transactions import encode_run
+
         new = encode_run(run, self._seal)
         await self._insert(lambda again: self._transactions.create(new, again=again))
 
     async def restore(self, run: NewRun, history: History) -> None:
+        from quire.stores.transactions import encode_run
+
         new = encode_run(run, self._seal, history)
         await self._insert(lambda again: self._transactions.create(new, again=again))
 
@@ -158,7 +169,7 @@ class SqlStore(ABC):
 
     async def claim_key(self, key: str, request: str) -> KeptReply | str:
         """Implement `quire.stores.contract.ReplyKeeper.claim_key`."""
-        claim = secrets.token_hex(8)
+        claim = os.urandom(8).hex()
         return await self._transact(lambda again: self._transactions.claim_key(key, request, claim))
 
     async def keep_reply(self, key: str, claim: str, reply: str | None) -> None:
@@ -266,6 +277,8 @@ class SqlStore(ABC):
                 await self._cancel_and_drop(lease.run)
 
     async def check_seal(self, run: str, *, whole: bool = True) -> None:
+        from quire.stores.transactions import drive_async
+
         await drive_async(self._transactions.check_seal(run, whole=whole), lambda query: self._rows(*query))
         if whole:
             await self.answers(run)

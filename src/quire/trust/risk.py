@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
+from functools import cache
 from pathlib import Path
 from typing import Literal
 
@@ -75,15 +76,17 @@ def _tool_rules() -> Iterator[Rule]:
             yield Rule(grant_for(tool.id), Tier(tool.risk))
 
 
-_BUILT_IN_RULES = (
-    Rule("rye.*", Tier.UNRESTRICTED),
-    Rule("rye.execute.*", Tier.ELEVATED),
-    Rule("rye.execute.tool.rye.bash.*", Tier.ELEVATED),
-    Rule("rye.execute.tool.rye.shell.*", Tier.ELEVATED),
-    *dict.fromkeys(_tool_rules()),
-    Rule("rye.fetch.*", Tier.SAFE),
-    Rule("rye.sign.*", Tier.SAFE),
-)
+@cache
+def _built_in_rules() -> tuple[Rule, ...]:
+    return (
+        Rule("rye.*", Tier.UNRESTRICTED),
+        Rule("rye.execute.*", Tier.ELEVATED),
+        Rule("rye.execute.tool.rye.bash.*", Tier.ELEVATED),
+        Rule("rye.execute.tool.rye.shell.*", Tier.ELEVATED),
+        *dict.fromkeys(_tool_rules()),
+        Rule("rye.fetch.*", Tier.SAFE),
+        Rule("rye.sign.*", Tier.SAFE),
+    )
 
 
 class ProjectRisk(Struct, frozen=True):
@@ -108,12 +111,12 @@ NO_RULES = ProjectRisk()
 
 def tier_of(capability: str, project: ProjectRisk = NO_RULES) -> Tier | None:
     capability = capability.strip().replace("/", ".")
-    own = _classed(capability, _BUILT_IN_RULES)
+    own = _classed(capability, _built_in_rules())
     fixed = fixed_head(capability)
     if own is None and fixed != capability and "rye.".startswith(fixed):
         # `*` or `r*` matches no pattern of the table because it is wider than each of them.
         own = Tier.UNRESTRICTED
-    with_project = _classed(capability, (*_BUILT_IN_RULES, *project.rules))
+    with_project = _classed(capability, (*_built_in_rules(), *project.rules))
     return max((tier for tier in (own, with_project) if tier), key=lambda tier: tier.rank, default=None)
 
 

@@ -14,7 +14,6 @@ import hashlib
 import hmac
 import json
 import os
-import secrets
 from collections.abc import Callable, Mapping
 from functools import cached_property
 from pathlib import Path
@@ -101,7 +100,7 @@ def seal_key(user: Path, environ: Mapping[str, str] = os.environ) -> str:
         return _long_enough(read_small(Path(named)).strip(), named)
     file = key_file(user)
     if not file.exists():
-        _make(file, secrets.token_hex(32))
+        _make(file, os.urandom(32).hex())  # as `secrets` does, whose import takes 2 ms
     text = read_private(file, "seal key", f"move it away, and seal your runs again: mv {file} {file}.old").strip()
     if text.startswith(_KEYRING):
         from quire.trust.keys import get

@@ -6,14 +6,24 @@ its codes.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from importlib import import_module
-from typing import TYPE_CHECKING, Protocol, cast
+from typing import TYPE_CHECKING, cast
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import Protocol
+
     from quire.analysis.proof import Proof
     from quire.analysis.rules.rule_context import RuleContext
     from quire.diagnostics import Code, Diagnostic
+
+    class Family(Protocol):
+        """The function that the module of a family provides."""
+
+        def check(self, proof: Proof, context: RuleContext) -> Iterator[Diagnostic]:
+            """Yield what the family finds."""
+            ...
+
 
 FAMILIES: tuple[str, ...] = (
     "bounds",
@@ -24,14 +34,6 @@ FAMILIES: tuple[str, ...] = (
     "races",
     "secrets",
 )
-
-
-class Family(Protocol):
-    """The function that the module of a family provides."""
-
-    def check(self, proof: Proof, context: RuleContext) -> Iterator[Diagnostic]:
-        """Yield what the family finds."""
-        ...
 
 
 def findings(proof: Proof, context: RuleContext) -> tuple[Diagnostic, ...]:

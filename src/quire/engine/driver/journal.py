@@ -10,16 +10,23 @@ from msgspec.structs import replace
 
 from quire.engine.events import Feed, Listener
 from quire.engine.pure_work import PureWork
-from quire.engine.records import Batch, EffectRecord, Lease, Letter, Question, RunUpdate, WriteResult, has_shape
+from quire.engine.records import (
+    REFUSED,
+    Batch,
+    EffectRecord,
+    Lease,
+    Letter,
+    Question,
+    RunUpdate,
+    WriteResult,
+    has_shape,
+)
 from quire.engine.request_hashes import KINDS, hashed_request, request_hash
 from quire.engine.requests import Fan, Halt, HumanRequest, Meter, Metering, Recorded
 from quire.errors import JournalMismatch, StoreLocked
 
 if TYPE_CHECKING:
     from quire.engine.ports import Clock, Store
-
-REFUSED = "too_many_calls"
-"""Failure kind of a model call that the run was not allowed to make."""
 
 
 class Journal:

@@ -7,7 +7,6 @@ import hashlib
 from dataclasses import replace
 from typing import TYPE_CHECKING, cast
 
-from quire.engine.driver.journal import REFUSED
 from quire.engine.driver.model_calls import CallTime
 from quire.engine.interpreter.playbook.steps import MOST_UNFIT, WrongAnswer, checked_answer
 from quire.engine.ports import (
@@ -31,7 +30,7 @@ from quire.engine.premises import (
     longest_call,
     longest_reply,
 )
-from quire.engine.records import Answer, EffectRecord, Question, Usage
+from quire.engine.records import REFUSED, Answer, EffectRecord, Question, Usage
 from quire.engine.request_hashes import KINDS, request_hash
 from quire.engine.requests import (
     TINY,

@@ -28,7 +28,6 @@ from quire.errors import QuireError, StoreError
 from quire.library.codes import all_codes
 from quire.library.document import read
 from quire.library.foresight import Foresight
-from quire.runs.start import folder_of
 from quire.runs.usage_seen import UsageSeen, usage_seen
 from quire.server.document_edits import save
 from quire.server.document_proof import proof_parts
@@ -132,7 +131,7 @@ async def _seen(site: Site, state: DocumentState) -> UsageSeen:
     if state.document is None or state.document.plan is None:
         return UsageSeen()
     try:
-        return await usage_seen(site.runtime.store, state.document, folder_of(state.document))
+        return await usage_seen(site.runtime.store, state.document, state.document.folder)
     except StoreError:
         return UsageSeen()
 

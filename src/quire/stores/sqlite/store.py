@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Collection, Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
@@ -24,13 +25,13 @@ from quire.stores.sql_store import SqlStore, Work
 from quire.stores.sqlite.database import Database, Durability, explain
 from quire.stores.sqlite.locks import OwnerLocks
 from quire.stores.sqlite.statements import SqliteStatements
-from quire.stores.sqlite.writer import Transaction, Write, Writer
 from quire.trust.seal import PUBLIC_SEAL, Seal
 from quire.values import encode
 
 if TYPE_CHECKING:
     from quire.stores.rows import OwnedRun
     from quire.stores.run_list import Condition
+    from quire.stores.sqlite.writer import Writer
 
 FILE_NAME = "quire.db"
 
@@ -52,9 +53,15 @@ class SqliteStore(SqlStore):
         super().__init__(SqliteStatements, str(path), seal, now)
         self.path = path
         self._database = Database(path, durability=durability, busy_timeout=busy_timeout)
-        self._writer = Writer(self._database, seal)
         # Files under other names may share the folder, and then must not share their locks.
         self._locks = OwnerLocks(path.parent / ("locks" if path.name == FILE_NAME else f"{path.name}.locks"))
+
+    @cached_property
+    def _writer(self) -> Writer:
+        """Made when something is first written: most verbs only read."""
+        from quire.stores.sqlite.writer import Writer
+
+        return Writer(self._database, self._seal)
 
     async def evict(self, run: str, epoch: int) -> bool:
         """Implement `quire.stores.contract.SharedStore.evict` by removing the lock file."""
@@ -100,7 +107,7 @@ class SqliteStore(SqlStore):
         return archive.backup(self._database, to)
 
     async def close(self) -> None:
-        self._writer.flush()
+        self._flush()
         self._held.clear()
         self._locks.drop_all()
         self._database.close()
@@ -109,7 +116,7 @@ class SqliteStore(SqlStore):
         return self._database.rows(sql, parameters)
 
     async def _transact(self, work: Work[T]) -> T:
-        return await self._writer.commit(Transaction(begin=lambda: work(False)))
+        return await self._writer.transact(lambda: work(False))
 
     _insert = _transact_as_owner = _transact
 
@@ -117,7 +124,7 @@ class SqliteStore(SqlStore):
         if batch == Batch() and not park:
             return self._look(held)
         encoded = rows.encode_batch(held.run, batch, self._seal)
-        return await self._writer.commit(Write(held=held, rows=encoded, at=self._now(), park=park))
+        return await self._writer.write(held, encoded, self._now(), park=park)
 
     def _look(self, held: OwnedRun) -> WriteResult:
         """Read what a write would report, without taking (and so without waiting for) the write lock. Raises
@@ -128,7 +135,11 @@ class SqliteStore(SqlStore):
         raise contract.fenced(held.run)
 
     async def _settle(self) -> None:
-        self._writer.flush()
+        self._flush()
+
+    def _flush(self) -> None:
+        if "_writer" in vars(self):
+            self._writer.flush()
 
     async def _expect(self, run: str) -> None:
         """Raise `NoSuchRun` if the file does not exist, so that asking for a run never creates it. Opens the file, so

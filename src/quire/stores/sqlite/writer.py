@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import sqlite3
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
 from msgspec import Struct
@@ -98,6 +98,14 @@ class Writer:
         self._writer_of_turn: asyncio.Task[object] | None = None
         self._resuming = 0
         """The number of tasks that have shared the last commit and have not resumed yet."""
+
+    def transact(self, begin: Callable[[], Steps[T]]) -> Awaitable[T]:
+        """Commit the steps of a transaction."""
+        return self.commit(Transaction(begin=begin))
+
+    def write(self, held: OwnedRun, rows: Encoded, at: float, *, park: bool) -> Awaitable[WriteResult]:
+        """Commit rows of a run by its owner."""
+        return self.commit(Write(held=held, rows=rows, at=at, park=park))
 
     async def commit(self, job: Job[T]) -> T:
         """Commit a job; it is durable on return. If the caller is cancelled meanwhile, it is written all the same: the
