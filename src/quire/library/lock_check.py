@@ -16,7 +16,6 @@ from quire.analysis.lock import codes
 from quire.analysis.lock.compare import compare_document, compare_prices, compare_tools
 from quire.analysis.lock.file import FILE_NAME, Lock
 from quire.analysis.lock.read import LockReading
-from quire.analysis.lock.wording import told
 from quire.diagnostics import Diagnostic
 from quire.errors import QuireError, Unreadable
 from quire.library.check import workspace_of
@@ -123,10 +122,10 @@ class _LockCheck:
         changes = compare_document(one.key, locked, facts, known)
         wider = [change for change in changes if change.direction == "wider"]
         for change in wider:
-            message = f"{_BEYOND.get(change.code.id, '')}{told(change)}"
+            message = f"{_BEYOND.get(change.code.id, '')}{_told(change)}"
             yield Diagnostic(change.code, message, _place(one.plan, change), help=_LOCK)
         if changes and not wider:
-            listed = "; ".join(told(change) for change in changes[:5])
+            listed = "; ".join(_told(change) for change in changes[:5])
             yield Diagnostic(codes.STALE, f"the lock is not up to date: {listed}", NOWHERE, help="quire lock")
 
     def _dearer(self, reading: LockReading) -> list[Diagnostic]:
@@ -136,7 +135,7 @@ class _LockCheck:
             return []
         now = Lock(prices=self._facts.prices_now(lock.prices))
         return [
-            Diagnostic(change.code, told(change), _line_of(reading.source, change.name), help=_LOCK)
+            Diagnostic(change.code, _told(change), _line_of(reading.source, change.name), help=_LOCK)
             for change in compare_prices(lock, now)
             if change.direction == "wider"
         ]
@@ -161,7 +160,7 @@ class _LockCheck:
         if message := self._tampered(reading.source.text):
             return LockedFindings(reading.source, (Diagnostic(codes.TAMPERED, message, Span(0, 1)),))
         found = [
-            Diagnostic(change.code, told(change), _line_of(reading.source, change.name), help=_LOCK)
+            Diagnostic(change.code, _told(change), _line_of(reading.source, change.name), help=_LOCK)
             for change in compare_tools(reading.lock, Lock(tools=known_pins(reading.lock.tools, self._workspace)))
             if change.direction == "wider"
         ]
@@ -171,6 +170,12 @@ class _LockCheck:
             message = f"the lock has an entry of {key}, which is not there any more"
             found.append(Diagnostic(codes.STALE, message, _line_of(reading.source, key), help="quire lock"))
         return LockedFindings(reading.source, tuple(found)) if found else None
+
+
+def _told(change: Change) -> str:
+    from quire.analysis.lock.wording import told  # only a difference needs words
+
+    return told(change)
 
 
 def _place(plan: Plan, change: Change) -> Span:

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 from quire.analysis.lock.file import FILE_NAME, Lock
 from quire.analysis.lock.read import MOST_BYTES, MOST_FACTS, LockReading, read_lock
-from quire.analysis.lock.write import written
 from quire.errors import CannotStart, Unreadable
 from quire.source import Source, read_source, relative_to_here, written_beside
 from quire.trust.signature_line import claims_signature
@@ -54,6 +53,8 @@ def require_lock(reading: LockReading) -> Lock:
 
 def save_lock(path: Path, lock: Lock) -> bool:
     """Write the lock, unless the file already says the same; return whether it was written. Raises `CannotStart`."""
+    from quire.analysis.lock.write import written
+
     text = written(lock)
     if len(text.encode()) > MOST_BYTES or text.count("\n") > MOST_FACTS:
         raise CannotStart(

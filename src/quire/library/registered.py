@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -158,8 +157,7 @@ SUFFIX = ".playbook.md"
 MAX_PLAYBOOKS = 10_000
 
 
-@dataclass(frozen=True)
-class Playbooks:
+class Playbooks(Struct, frozen=True, dict=True):
     """The playbooks of a workspace by name. `problems` has a line for each name that two files claim."""
 
     paths: Mapping[str, Path]

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, cast
 
 from quire.analysis.lock.file import NOT_ASKED, UNUSABLE, LockedDocument, LockedTool
 from quire.errors import QuireError
-from quire.tools.builtin import SPECS
 from quire.trust.capabilities import capability, escape, glob
 from quire.values import InvalidValue, fingerprint
 from quire.workspace.configuration import load_settings
@@ -76,6 +75,8 @@ def needed_pins(
     """Return the pins of all tools that documents may call. `listed` are those of the servers and modules that were
     asked; a tool of another one keeps its pin of `before`, or has none."""
     needs = {need.capability for one in documents for need in one.may}
+    from quire.tools.builtin import SPECS
+
     found = {f"{BUILT_IN}/{name}": pin_of(SPECS[name]) for name in SPECS if _is_needed(SPECS[name].id, needs)}
     for key, pin in {**before, **listed}.items():
         server, _, tool = key.partition("/")
@@ -89,7 +90,11 @@ def needed_pins(
 
 def _built_in(name: str) -> LockedTool | None:
     place, _, tool = name.partition("/")
-    return pin_of(SPECS[tool]) if place == BUILT_IN and tool in SPECS else None
+    if place != BUILT_IN:
+        return None
+    from quire.tools.builtin import SPECS
+
+    return pin_of(SPECS[tool]) if tool in SPECS else None
 
 
 def _id(server: str, tool: str) -> str:

@@ -7,19 +7,21 @@ out, so that a field that is added to a node later does not change the digests o
 
 from __future__ import annotations
 
-import dataclasses
 import hashlib
 import json
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from enum import Enum
 from json.encoder import encode_basestring
-from typing import Any, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeGuard, cast
 
 from msgspec import NODEFAULT, Struct
 
-from quire.expr import Compiled
 from quire.plan.nodes import Plan, Step, Think, remembered
 from quire.source import Span
+
+if TYPE_CHECKING:
+    from quire.expr import Compiled
 
 _Field: TypeAlias = "tuple[str, object]"
 """The name of a field and its default."""
@@ -79,11 +81,11 @@ class _Encoder:
             self.pieces.append(json.dumps(value))
         elif isinstance(value, Mapping):
             self._map(value)
-        elif isinstance(value, Compiled):
+        elif _is_compiled(value):
             self.add(value.expression.root)
         elif isinstance(value, Enum):
             self.add(value.value)
-        elif isinstance(value, Struct) or dataclasses.is_dataclass(value):
+        elif isinstance(value, Struct) or hasattr(kind, "__dataclass_fields__"):
             self._node(value)
         else:
             raise TypeError(f"a plan has a {kind.__name__}, which has no digest")
@@ -115,6 +117,12 @@ class _Encoder:
         put("e")
 
 
+def _is_compiled(value: object) -> TypeGuard[Compiled]:
+    """Tell whether a value is a compiled expression. There is none unless their module is loaded, which takes long."""
+    loaded = sys.modules.get("quire.expr.compile")
+    return loaded is not None and isinstance(value, loaded.Compiled)
+
+
 def _fields(kind: type[Any]) -> tuple[_Field, ...]:
     if kind not in _KNOWN:
         _KNOWN[kind] = _read_fields(kind)
@@ -135,6 +143,8 @@ def _struct_fields(kind: type[Struct]) -> Iterator[_Field]:
 
 
 def _dataclass_fields(kind: type[Any]) -> Iterator[_Field]:
+    import dataclasses
+
     for one in dataclasses.fields(kind):
         if one.init:
             yield one.name, one.default

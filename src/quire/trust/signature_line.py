@@ -10,8 +10,6 @@ only looks like a signature is distinguished from one that is not a signature at
 
 from __future__ import annotations
 
-import base64
-import binascii
 import hashlib
 import re
 from datetime import datetime
@@ -65,10 +63,12 @@ class SignatureLine(Struct, frozen=True):
 
         A signature that is not in its canonical spelling was changed and is invalid.
         """
+        import base64  # not for a file that is not signed
+
         text = self.signature
         try:
             raw = base64.b64decode(text + "=" * (-len(text) % 4), altchars=b"-_", validate=True)
-        except (binascii.Error, ValueError):
+        except ValueError:
             return None
         return raw if len(raw) == 64 and spelled(raw).rstrip("=") == text.rstrip("=") else None
 
@@ -131,6 +131,8 @@ def line_end(text: str) -> str:
 
 
 def spelled(signature: bytes) -> str:
+    import base64
+
     return base64.urlsafe_b64encode(signature).decode("ascii")
 
 

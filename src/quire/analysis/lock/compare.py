@@ -16,11 +16,11 @@ from msgspec import Struct
 from quire.analysis.amounts import Amount, compared, parsed
 from quire.analysis.lock import codes
 from quire.analysis.lock.file import COUNTS, NOT_ASKED, Lock, LockedCapability, LockedDocument
-from quire.analysis.pattern_inclusion import PatternSet
 from quire.models.prices import PICODOLLARS
 from quire.patterns import late_pattern
 
 if TYPE_CHECKING:
+    from quire.analysis.pattern_inclusion import PatternSet
     from quire.diagnostics import Code
 
 Direction = Literal["wider", "narrower", "other"]
@@ -145,6 +145,8 @@ def _beyond(
         if (need.capability, need.details) in written:
             continue
         if patterns is None:
+            from quire.analysis.pattern_inclusion import PatternSet
+
             patterns = PatternSet((one for cover in covering for one in _patterns(cover)), known)
         beyond = [(detail, patterns.inclusion(one)) for one, detail in _patterns(need).items()]
         fresh = [(detail, found) for detail, found in beyond if found.answer != "covered"]

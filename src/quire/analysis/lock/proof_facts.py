@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from quire.analysis.flow_paths import flows_of
-from quire.analysis.gates import NONE, gates_of
 from quire.analysis.lock.file import ENDLESS, UNPRICED, shortened
 from quire.analysis.lock.read import LONGEST
 from quire.analysis.quantities import quantities
@@ -53,6 +52,10 @@ def rounded_up(count: int, digits: int) -> int:
 def locked_gates(proof: Proof) -> dict[str, str]:
     """Return the question before each effect that changes something, by the effect; `none` without one. Effects that no
     run reaches are left out."""
+    if not proof.effects:
+        return {}  # and the expressions, by which gates are judged, are not loaded
+    from quire.analysis.gates import NONE, gates_of
+
     found: dict[str, str] = {}
     for gate in gates_of(proof):
         if gate.verdict != "never" and found.get(shortened(gate.key)) != NONE:
