@@ -1,15 +1,17 @@
-"""`quire check` of 500 documents: the rules of the formats alone, and with the analysis and with comments that hide.
+"""`quire check` of 500 documents: the rules of the formats alone, with the analysis, and with comments that hide; and
+of 1,400 playbooks with 6 MB.
 
     python -m bench.checks
 
 The documents are playbooks, pipelines and directives of about 2 KB, one folder with one workspace. Each number is
-measured in this process, in turns; the last one is a fresh process.
+measured in this process, in turns; the last two are fresh processes.
 """
 
 from __future__ import annotations
 
 import contextlib
 import os
+import resource
 import subprocess
 import sys
 import tempfile
@@ -26,6 +28,7 @@ from quire.source import Source, read_source
 Check = Callable[[Source], tuple[Diagnostic, ...]]
 
 DOCUMENTS = 500
+PLAYBOOKS = 1_400
 ROUNDS = 5
 _PROSE = "Write what a reader needs, in short sentences, and leave out what does not help. "
 
@@ -43,6 +46,8 @@ def measure() -> list[Row]:
             }
         )
         whole = min(_process("plain") for _ in range(ROUNDS))
+        total = _write_playbooks(Path("playbooks"))
+        many = min(_processor_time("playbooks") for _ in range(ROUNDS))
     size = sum(len(one.text) for one in plain) / len(plain)
     ratio = least["all"] / least["formats"]
     added = (least["all"] - least["formats"]) / DOCUMENTS * 1e3
@@ -57,6 +62,9 @@ def measure() -> list[Row]:
             f"{name}: each with a comment that hides / without", with_comments, "×", "at most 1.3", with_comments <= 1.3
         ),
         Row(f"quire check of {DOCUMENTS} documents, a process of its own", whole, "s", "", True),
+        Row(
+            f"quire check of {PLAYBOOKS:,} playbooks, {total / 1e6:.1f} MB: processor", many, "s", "<= 1.2", many <= 1.2
+        ),
     ]
 
 
@@ -94,6 +102,24 @@ def _process(folder: str) -> float:
     return time.perf_counter() - started
 
 
+def _processor_time(folder: str) -> float:
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    _process(folder)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return after.ru_utime - before.ru_utime + after.ru_stime - before.ru_stime
+
+
+def _write_playbooks(folder: Path) -> int:
+    """Write many playbooks, and return how long all of them are."""
+    folder.mkdir()
+    total = 0
+    for number in range(PLAYBOOKS):
+        name, text = _playbook(number, comment=False, sentences=8)
+        (folder / name).write_text(text)
+        total += len(text)
+    return total
+
+
 def _written(folder: Path, *, comment: bool) -> list[Source]:
     folder.mkdir()
     sources = []
@@ -107,9 +133,10 @@ def _written(folder: Path, *, comment: bool) -> list[Source]:
     return sources
 
 
-def _playbook(number: int, comment: bool) -> tuple[str, str]:
+def _playbook(number: int, comment: bool, sentences: int = 3) -> tuple[str, str]:
     steps = "".join(
-        f"## STEP {at}: Part {at}\n\n{_PROSE * 3}On {{{{topic}}}}.\n\n@output(part{at})\n\n" for at in range(1, 7)
+        f"## STEP {at}: Part {at}\n\n{_PROSE * sentences}On {{{{topic}}}}.\n\n@output(part{at})\n\n"
+        for at in range(1, 7)
     )
     first = '<!-- quire: allow PB201 because "the reader fills it in" -->\n' if comment else ""
     end = "## STEP 7: Join\n\nJoin {{part1}} to {{part6}} for {{reader}}.\n"
