@@ -40,7 +40,7 @@ def without_spans(node: object) -> object:
 
 def _fields(node: object) -> list[str] | None:
     if isinstance(node, msgspec.Struct):
-        return list(node.__struct_fields__)
+        return [name for name in node.__struct_fields__ if not name.startswith("_")]
     if dataclasses.is_dataclass(node) and not isinstance(node, type):
         return [field.name for field in dataclasses.fields(node) if field.init]
     return None

@@ -108,7 +108,7 @@ def proof_data(document: Document, options: Wanted) -> Mapping[str, Value]:
     from quire.display.proof_lines import quantity_data
 
     found, assumed, seen = _looked_up(document, _settings(document), options)
-    sizes = assumed.sizes(size for one in found.quantities for size in one.most.sizes)
+    sizes = assumed.sizes(size for one in found.quantities for size in one.most.sizes) if assumed else {}
     data: dict[str, Value] = {
         "model": found.model or None,
         "numbers": {one.name: quantity_data(one, sizes) for one in found.quantities},
@@ -134,10 +134,10 @@ def _gates(proof: Proof) -> tuple[Gate, ...]:
 
 def _looked_up(
     document: Document, settings: Settings | None, options: Wanted
-) -> tuple[ProvenDocument, Assumptions, UsageSeen]:
+) -> tuple[ProvenDocument, Assumptions | None, UsageSeen]:
+    """Return the proof, the assumptions if there are any, and the usage of earlier runs."""
     import datetime
 
-    from quire.analysis.assumptions import contradictions
     from quire.runs.proven import assumed_sizes, prove_document, seen_in_runs
     from quire.runs.usage_seen import UsageSeen
 
@@ -148,6 +148,10 @@ def _looked_up(
         seen = seen_in_runs(document, settings, os.environ, ask_server=options.assume_from_runs)
     if options.assume_from_runs and not seen.runs:
         raise click.UsageError("--assume-from-runs: no run of this document has completed here")
+    if not (options.assume or options.assume_from_runs or (settings and settings.assume)):
+        return found, None, seen
+    from quire.analysis.assumptions import contradictions
+
     assumed = assumed_sizes(settings, options.assume, seen if options.assume_from_runs else None)
     problems = [*contradictions(assumed, document.runnable())]
     problems += assumed.unused(size for one in found.quantities for size in one.most.sizes)

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from quire.analysis.assumptions import Assumptions, assumptions_of
 from quire.analysis.quantities import Quantity, quantities
 from quire.analysis.rules.prices import noted_rate
 from quire.errors import QuireError
@@ -18,6 +17,7 @@ from quire.runs.usage_seen import UsageSeen, usage_seen
 if TYPE_CHECKING:
     import datetime
 
+    from quire.analysis.assumptions import Assumptions
     from quire.analysis.proof import Proof
     from quire.engine.premises import Premises
     from quire.library.document import Document
@@ -94,6 +94,8 @@ def _exists(place: str) -> bool:
 
 def assumed_sizes(settings: Settings | None, options: Sequence[str], seen: UsageSeen | None) -> Assumptions:
     """Return what is assumed of sizes: by options, by earlier runs if they are given, and by `[assume]`."""
+    from quire.analysis.assumptions import assumptions_of
+
     file = settings.assume if settings is not None else {}
     if seen is None or not seen.runs:
         return assumptions_of(file, options)

@@ -25,7 +25,8 @@ def differences(one: object, other: object, place: str = "") -> Iterator[str]:
         yield place
     elif isinstance(one, msgspec.Struct):
         for name in one.__struct_fields__:
-            yield from differences(getattr(one, name), getattr(other, name), f"{place}.{name}" if place else name)
+            if not name.startswith("_"):
+                yield from differences(getattr(one, name), getattr(other, name), f"{place}.{name}" if place else name)
     elif is_dataclass(one):
         for field in fields(one):
             if field.compare:

@@ -23,7 +23,6 @@ from quire.stores import contract, row_decoder, rows
 from quire.stores.contract import Pruned
 from quire.stores.sql_store import SqlStore, Work
 from quire.stores.sqlite.database import Database, Durability, explain
-from quire.stores.sqlite.locks import OwnerLocks
 from quire.stores.sqlite.statements import SqliteStatements
 from quire.trust.seal import PUBLIC_SEAL, Seal
 from quire.values import encode
@@ -31,6 +30,7 @@ from quire.values import encode
 if TYPE_CHECKING:
     from quire.stores.rows import OwnedRun
     from quire.stores.run_list import Condition
+    from quire.stores.sqlite.locks import OwnerLocks
     from quire.stores.sqlite.writer import Writer
 
 FILE_NAME = "quire.db"
@@ -53,8 +53,14 @@ class SqliteStore(SqlStore):
         super().__init__(SqliteStatements, str(path), seal, now)
         self.path = path
         self._database = Database(path, durability=durability, busy_timeout=busy_timeout)
+
+    @cached_property
+    def _locks(self) -> OwnerLocks:
+        from quire.stores.sqlite.locks import OwnerLocks
+
         # Files under other names may share the folder, and then must not share their locks.
-        self._locks = OwnerLocks(path.parent / ("locks" if path.name == FILE_NAME else f"{path.name}.locks"))
+        path = self.path
+        return OwnerLocks(path.parent / ("locks" if path.name == FILE_NAME else f"{path.name}.locks"))
 
     @cached_property
     def _writer(self) -> Writer:
@@ -109,7 +115,8 @@ class SqliteStore(SqlStore):
     async def close(self) -> None:
         self._flush()
         self._held.clear()
-        self._locks.drop_all()
+        if "_locks" in vars(self):
+            self._locks.drop_all()
         self._database.close()
 
     async def _rows(self, sql: str, parameters: Sequence[object] = ()) -> Sequence[row_decoder.Row]:
