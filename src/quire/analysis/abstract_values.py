@@ -269,19 +269,20 @@ def _refers(type: FieldType) -> bool:
 
 def either(values: Iterable[AbstractValue]) -> AbstractValue:
     """Return what is known about a value that is one of several."""
-    return reduce(_either, values)
+    return reduce(either_of, values)
 
 
-def _either(one: AbstractValue, other: AbstractValue) -> AbstractValue:
+def either_of(one: AbstractValue, other: AbstractValue) -> AbstractValue:
+    """Return what is known about a value that is one of two."""
     if one is other:
         return one
     fields, element = NO_PARTS, None
     if one.fields and other.fields:
         # An entry that only one of them has may be anything of the other.
-        fields = {name: _either(one.fields[name], other.fields[name]) for name in one.fields if name in other.fields}
+        fields = {name: either_of(one.fields[name], other.fields[name]) for name in one.fields if name in other.fields}
     mine, theirs = one.element, other.element
     if mine is not None and theirs is not None:
-        element = _either(mine, theirs)
+        element = either_of(mine, theirs)
     elif (mine is not None or theirs is not None) and (_is_empty_list(one) or _is_empty_list(other)):
         element = mine or theirs
     is_same_type = one.type is other.type or one.type == other.type
@@ -327,7 +328,7 @@ def grown(before: AbstractValue, after: AbstractValue) -> AbstractValue:
 
     A value that has become larger may go on growing, up to the longest that an expression makes.
     """
-    found = _either(before, after)
+    found = either_of(before, after)
     if found.length != before.length:
         found = replace(found, length=number(LONGEST_VALUE * 4))
     if found.items != before.items:

@@ -52,7 +52,7 @@ def invoke(walk: Walk, work: Invoke, place: Place, scope: Scope, cost: Cost) -> 
         )
         results.append(sized(None, number(tool.result_tokens), walk.result(tool, label, place, arguments)))
         tool_call(cost, tool, place)
-    result = either(results) if results else NULL
+    result = (results[0] if len(results) == 1 else either(results)) if results else NULL
     scope.names.failures.add(result.label)
     return held_to_schema(work.schema, result, scope)
 

@@ -41,11 +41,10 @@ def read_versions(what: Literal | Formula, scope: Scope) -> list[str]:
 
 def condition_of(formula: Formula, place: Place, scope: Scope) -> Condition:
     """Return an expression as a condition, with the values that it reads."""
-    root = formula.compiled.expression.root
-    reads = {".".join(one.path): scope.names.path(one.path) for one in formula.compiled.reads()}
-    label = evaluate(root, scope.names).label
+    root, names = formula.compiled.expression.root, scope.names
+    reads = {".".join(one.path): names.path(one.path) for one in formula.compiled.reads()}
     versions = tuple(read_versions(formula, scope))
-    return Condition(place, root, True, reads, label, span=formula.span, versions=versions)
+    return Condition(place, root, True, reads, evaluate(root, names).label, None, formula.span, (), versions)
 
 
 def held_to_schema(schema: str | None, value: AbstractValue, scope: Scope) -> AbstractValue:

@@ -7,7 +7,7 @@ from typing import assert_never
 from msgspec import UNSET
 from msgspec.structs import replace
 
-from quire.analysis.abstract_values import NULL, AbstractValue, either, is_narrow, literal, sized
+from quire.analysis.abstract_values import NULL, AbstractValue, either, either_of, is_narrow, literal, sized
 from quire.analysis.amounts import number
 from quire.analysis.costs import SPAN, Cost
 from quire.analysis.costs import either as either_cost
@@ -85,7 +85,7 @@ def _step(walk: Walk, step: Step, path: str, scope: Scope, cost: Cost) -> Abstra
     scope.names.failures.end(before)
     if condition is None or saved is None:
         if saved is not None:
-            scope.merge([scope.leave(saved)], value.label, or_none=True)
+            scope.merge_optional(scope.leave(saved), value.label)
         if step.capture is not None:
             _keep(walk, step.capture, place, value, scope)
         cost.add(part)
@@ -95,9 +95,9 @@ def _step(walk: Walk, step: Step, path: str, scope: Scope, cost: Cost) -> Abstra
         _keep(walk, step.capture, place, value, scope)
     if not part.is_nothing:
         cost.add(part.may_be_left_out())
-    # A question that perhaps was not asked is not a gate: `merge` forgets it. Its answer can still be read.
-    scope.merge([scope.leave(saved)], condition.label, or_none=True)
-    value = either([value, scope.names.pipe])
+    # A question that perhaps was not asked is not a gate: `leave` forgets it. Its answer can still be read.
+    scope.merge_optional(scope.leave(saved), condition.label)
+    value = either_of(value, scope.names.pipe)
     value = value.labelled(chosen_by(value.label, condition.label))
     scope.names.pipe = value
     if _always_ends(step):
@@ -119,9 +119,12 @@ def _keep(walk: Walk, capture: Capture, place: Place, value: AbstractValue, scop
     walk.note(StoreFact(place, name, scope.keep(name, kept), kept))
 
 
+_ENDING = frozenset((Stop, Fail, Block))
+
+
 def _always_ends(step: Step) -> bool:
     """Tell whether no later step of the pipeline runs after this one."""
-    if step.guard is not None and step.guard.goes_on:
+    if type(step.work) not in _ENDING or (step.guard is not None and step.guard.goes_on):
         return False
     match step.work:
         case Stop() | Fail():

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct, field
 
-from quire.analysis.abstract_values import NO_PARTS, NULL, AbstractValue, either
+from quire.analysis.abstract_values import NO_PARTS, NULL, AbstractValue, either, either_of
 from quire.analysis.amounts import NOTHING, ONE, Amount
 from quire.analysis.facts import Condition, Place, QuestionFact
 from quire.analysis.labels import AUTHORED, Label
@@ -153,8 +153,20 @@ class Scope(Struct):
     def version(self, name: str) -> str:
         return f"{name}#{self.versions.get(name, 0)}"
 
+    def merge_optional(self, arm: Arm, decided: Label) -> None:
+        """Go on after an arm that perhaps was not walked: a store has the value of before, or that of the arm."""
+        for name, (written, version) in arm.stores.items():
+            value = either_of(written, self.names.store(name) or NULL)
+            value = value.labelled(chosen_by(value.label, decided))
+            self.versions[name] = max(self.keep(name, value), version)
+        if arm.told is not self.told:
+            self.told = self.told.either(arm.told)
+
     def merge(self, arms: list[Arm], decided: Label, *, or_none: bool = False) -> None:
         """Go on after one of several arms was walked, or none of them: a store has the value of any."""
+        if or_none and len(arms) == 1:
+            self.merge_optional(arms[0], decided)
+            return
         is_chosen = or_none or len(arms) > 1
         for name in arms[0].stores if len(arms) == 1 else dict.fromkeys(name for arm in arms for name in arm.stores):
             before = self.names.store(name) or NULL

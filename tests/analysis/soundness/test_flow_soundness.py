@@ -78,6 +78,7 @@ def _clean(label: Label, *rest: object) -> Label:
         (Failures, "add", _forget),
         (Label, "made_by", _clean),
         (Scope, "merge", lambda scope, *rest, **more: None),
+        (Scope, "merge_optional", lambda scope, *rest: None),
         (KeptContents, "read", lambda contents, *rest: AUTHORED),
         (KeptContents, "has_more", False),
     ],
