@@ -3,6 +3,9 @@ BIN := .venv/bin
 MODEL ?=
 SEEDS ?= 200
 PAGE := src/quire/server/page
+# Three processes for two cores: some tests wait. Work is stolen, not dealt: so most tests of a file share its fixtures.
+# Snapshots are compared all the same without their plugin, which costs time in every test; it writes them anew.
+PYTEST := $(BIN)/python -m pytest -n 3 --dist worksteal -p no:inline_snapshot
 DENO := DENO_NO_UPDATE_CHECK=1 $(abspath $(BIN)/deno)
 
 # Without compiled code every process that a test starts would compile the whole package again.
@@ -22,13 +25,12 @@ setup: .venv/.ready
 demo: setup
 	@sh examples/demo.sh $(MODEL)
 
-# Three processes for two cores: some tests wait. Work is stolen, not dealt: so most tests of a file share its fixtures.
 test: setup
-	$(BIN)/python -m pytest -n 3 --dist worksteal tests
+	$(PYTEST) tests
 
 # The same tests with many more random cases, kills and points of death in each (tests/depth.py).
 test-long: setup
-	QUIRE_LONG=1 $(BIN)/python -m pytest -n 3 --dist worksteal tests
+	QUIRE_LONG=1 $(PYTEST) tests
 
 # The suites of formats, expressions, plan and engine on every CPython from 3.11 on that this machine has, each in an
 # environment of its own below .venv (VERSIONS=3.13 chooses).

@@ -10,7 +10,7 @@ import secrets
 import shutil
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +31,7 @@ CERTIFICATE = Path(__file__).parent / "fixtures" / "one_certificate.pem"
 hundred. No test calls a server of others."""
 
 _first_seed = pytest.StashKey[int]()
+_known_modules = pytest.StashKey[set[str]]()
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -57,13 +58,18 @@ def _write_to_memory() -> None:
         tempfile.tempdir = None
 
 
-@pytest.hookimpl(trylast=True)
-def pytest_collection_finish() -> None:
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_collection() -> Iterator[None]:
     """Spares each collection of garbage a look at some million objects that stay for the whole test run, and collects
-    less often."""
-    gc.collect()
-    gc.freeze()
-    gc.set_threshold(20_000, 20, 20)
+    less often: not at all while these objects are made."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.collect()
+        gc.freeze()
+        gc.set_threshold(20_000, 20, 20)
+        gc.enable()
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -85,12 +91,22 @@ def first_seed(pytestconfig: pytest.Config) -> int:
     return pytestconfig.stash[_first_seed]
 
 
-@pytest.fixture(autouse=True)
-def _no_modules_of_others(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    before = set(sys.modules)
-    yield
-    written = tmp_path_factory.getbasetemp()
-    for name in sys.modules.keys() - before:
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
+    """Forgets the modules that a test has written and imported. It is not a fixture, which costs more in every test."""
+    if (known := item.config.stash.get(_known_modules, None)) is None:
+        known = item.config.stash[_known_modules] = set(sys.modules)
+    ended = yield
+    if len(sys.modules) != len(known):
+        factory: pytest.TempPathFactory = item.config._tmp_path_factory  # type: ignore[attr-defined]
+        _forget_modules(sys.modules.keys() - known, factory.getbasetemp())
+        known |= sys.modules.keys()
+        known &= sys.modules.keys()
+    return ended
+
+
+def _forget_modules(names: Iterable[str], written: Path) -> None:
+    for name in names:
         file = getattr(sys.modules[name], "__file__", None)
         if file and Path(file).is_relative_to(written):
             del sys.modules[name]
