@@ -1,8 +1,8 @@
 """Commands as processes of their own, without the time that Python takes to import what they need.
 
-A parent that has imported the verbs forks a child for each command, which runs `quire.cli.main`: a process with its own
-memory, folder, environment, streams and death. Tests of what a start imports, and of code that lies in wait for one,
-start Python themselves. Where the system has no `pidfd_open`, each command is a cold start.
+A parent that has imported all of Quire forks a child for each command, which runs `quire.cli.main`: a process with its
+own memory, folder, environment, streams and death. Tests of what a start imports, and of code that lies in wait for
+one, start Python themselves. Where the system has no `pidfd_open`, each command is a cold start.
 
 The parent is a separate program (this file, run as a script): forking a test runner with its threads would not do. A
 child that has ended stays until its exit code is asked for, so that its id cannot come to mean another process.
@@ -17,6 +17,8 @@ import gc
 import io
 import json
 import os
+import pkgutil
+import re
 import select
 import signal
 import socket
@@ -34,39 +36,19 @@ PATIENCE = 120.0
 _ORDER_BYTES = 1_000_000
 _NEEDED = (
     "asyncio",
-    "quire.cli.answer",
-    "quire.cli.cancel",
-    "quire.cli.check",
-    "quire.cli.app",
-    "quire.cli.keys",
-    "quire.cli.resume",
-    "quire.cli.run",
-    "quire.cli.runs",
-    "quire.cli.serve",
-    "quire.cli.sign",
-    "quire.cli.trust",
-    "quire.cli.worker",
-    "quire.cluster.client",
-    "quire.cluster.worker",
-    "quire.cluster.workflow",
-    "quire.formats.directive.check",
-    "quire.formats.pipeline.check",
-    "quire.formats.playbook.check",
-    "quire.display.live",
-    "quire.display.run_page",
-    "quire.library.directives",
-    "quire.runs.launch",
-    "quire.server.app",
-    "quire.server.serving",
-    "quire.stores.postgres.store",
-    "quire.stores.sqlite.store",
-    "quire.tools.builtin.connection",
-    "quire.library.item_tools.connection",
-    "quire.tools.mcp",
-    "quire.tools.python",
-    "quire.library.search",
+    "cryptography.hazmat.primitives.asymmetric.ed25519",
+    "cryptography.hazmat.primitives.ciphers.algorithms",
+    "cryptography.hazmat.primitives.serialization",
+    "encodings.utf_8_sig",
+    "lxml.etree",
+    "mcp",
+    "pwd",
+    "re2",
+    "resource",
 )
-"""What the verbs import along the way, where it is installed; none of it starts a thread."""
+"""What Quire imports along the way, where it is installed; none of it starts a thread."""
+_LEFT_OUT = re.compile(r"__main__|pytest_plugin|models\.(compatible|failures|messages|providers)")
+"""Modules that are programs, or that need libraries of providers, which hardly any command asks."""
 
 
 class WarmProcess:
@@ -196,7 +178,7 @@ def _parent() -> _Parent:
 
 
 def _serve(door: socket.socket) -> None:
-    for name in _NEEDED:
+    for name in (*_NEEDED, *_modules()):
         with contextlib.suppress(ImportError):
             import_module(name)
     # The children share this memory until it is touched, and a collection of garbage touches all of it.
@@ -215,6 +197,13 @@ def _serve(door: socket.socket) -> None:
         for stream in streams:
             os.close(stream)
         door.send(str(answer).encode())
+
+
+def _modules() -> list[str]:
+    import quire
+
+    found = (module.name for module in pkgutil.walk_packages(quire.__path__, "quire.", onerror=lambda name: None))
+    return [name for name in found if not _LEFT_OUT.search(name)]
 
 
 def _become(order: dict[str, Any], streams: Sequence[int]) -> None:
