@@ -13,6 +13,7 @@ import re
 import sys
 from collections import Counter
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import yaml
@@ -65,6 +66,7 @@ def _texts(given: dict[str, object]) -> list[str]:
     return found
 
 
+@cache
 def findings() -> tuple[Counter[str], list[tuple[str, Source, Diagnostic]]]:
     """Return how many documents each group has, and the findings of the analysis about them."""
     known = {code.id for code in (*rule_codes(), *codes_in(types))}

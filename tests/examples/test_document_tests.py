@@ -8,12 +8,11 @@ import pytest
 
 from quire.cli import main
 from quire.formats import format_of
+from quire.formats.test.parse import parse
 from quire.library.collect import collect
 from quire.source import read_source
 from quire.testing.discovery import find_tests
-from quire.testing.file_run import FileOptions
-from quire.testing.selection import EVERYTHING
-from quire.testing.suite import jobs_of, run_job, run_suite
+from quire.testing.document_under_test import open_document
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 TESTED = sorted({path.relative_to(EXAMPLES).parts[0] for path in EXAMPLES.rglob("*.test.yaml")})
@@ -33,12 +32,17 @@ def test_an_example_is_tested(
     assert any("\ncoverage: {" in text for text in files)
 
 
+def tested_document(path: Path) -> Path:
+    reading = parse(read_source(path))
+    assert reading.file is not None and reading.file.cases, path
+    return Path(open_document(reading.source, reading.file).document.source.name).resolve()
+
+
 def test_every_document_has_tests() -> None:
     wanted, _ = collect([str(EXAMPLES)])
     formats = ("playbook", "pipeline", "directive")
     documents = {one.path.resolve() for one in wanted if format_of(read_source(one.path)) in formats}
     targets, _ = find_tests([str(EXAMPLES)])
-    results = run_suite(jobs_of(targets, EVERYTHING), lambda job: run_job(job, FileOptions()), processes=1)
-    tested = {Path(one.document).resolve() for one in results}
+    tested = {tested_document(Path(target.path)) for target in targets}
     missing = {one.relative_to(EXAMPLES).as_posix() for one in documents - tested}
     assert missing == set()
