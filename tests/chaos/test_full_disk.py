@@ -29,7 +29,7 @@ COULD_NOT_GO_ON = (2, 3)
 
 ROOM = 3_000_000
 NO_ROOM = "no room left on the disk of"
-DRIVES = depth(4, 8)
+DRIVES = depth(3, 8)
 """How many processes of a run have too little room."""
 
 

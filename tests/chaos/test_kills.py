@@ -23,10 +23,10 @@ from tests.depth import depth
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="looks after its processes in the way of Linux")
 
-KILLS = depth(20, 100)
+KILLS = depth(10, 100)
 """Of each story, however long a slow machine takes for them."""
 
-NEIGHBOUR_KILLS = depth(4, 10)
+NEIGHBOUR_KILLS = depth(3, 10)
 
 
 @pytest.mark.parametrize("story", STORIES, ids=lambda story: str(story.name))

@@ -26,7 +26,7 @@ from tests.stores.postgres_server import PostgresServer, shared_server
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="looks after its processes in the way of Linux")
 
-KILLS = depth(8, 20)
+KILLS = depth(4, 20)
 COULD_NOT_GO_ON = (2, 3)
 """Before it began, and in the middle."""
 

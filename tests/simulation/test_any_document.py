@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from tests.depth import depth
 from tests.simulator.case import simulate
 from tests.simulator.draw import Draw
 from tests.simulator.faults import draw_faults
@@ -13,7 +14,7 @@ from tests.simulator.generate import FORMATS, draw_scenario
 
 @pytest.mark.parametrize("format", FORMATS)
 def test_any_document_under_any_faults(format: str) -> None:
-    @settings(max_examples=12, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+    @settings(max_examples=depth(6, 12), deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
     @given(st.data())
     def tried(data: st.DataObject) -> None:
         draw = Draw(lambda count: data.draw(st.integers(0, count - 1)))

@@ -14,7 +14,7 @@ from tests.simulation.documents import SCENARIOS
 from tests.simulator.case import at_every_point, simulate
 from tests.simulator.faults import Fault
 
-STRIDE = {"playbook": depth(3, 1), "pipeline": depth(17, 5), "directive": depth(35, 11)}
+STRIDE = {"playbook": depth(4, 1), "pipeline": depth(21, 5), "directive": depth(61, 11)}
 
 
 @pytest.mark.parametrize("name", SCENARIOS)

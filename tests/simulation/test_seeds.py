@@ -10,8 +10,8 @@ import pytest
 from tests.depth import depth
 from tests.simulator.case import Case, check
 
-SEEDS = {"playbook": depth(16, 40), "pipeline": depth(16, 40), "directive": depth(8, 16)}
-FRESH = {"playbook": depth(24, 56), "pipeline": depth(24, 56), "directive": depth(16, 40)}
+SEEDS = {"playbook": depth(8, 40), "pipeline": depth(8, 40), "directive": depth(8, 16)}
+FRESH = {"playbook": depth(16, 56), "pipeline": depth(16, 56), "directive": depth(8, 40)}
 PART = 8
 
 

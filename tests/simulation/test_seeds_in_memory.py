@@ -16,7 +16,7 @@ from tests.simulator.faults import Fault
 
 from quire.engine.records import Status
 
-SEEDS = depth(12, 60)
+SEEDS = depth(6, 60)
 PART = 6
 
 

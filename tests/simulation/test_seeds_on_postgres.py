@@ -23,8 +23,8 @@ from quire.engine.records import Status
 from quire.stores.postgres import writer
 from quire.stores.postgres.statements import PostgresStatements
 
-SEEDS = {"playbook": depth(4, 12), "pipeline": depth(4, 12), "directive": depth(4, 8)}
-PART = 4
+SEEDS = {"playbook": depth(2, 12), "pipeline": depth(2, 12), "directive": depth(2, 8)}
+PART = 2
 
 
 @pytest.fixture(scope="module")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from tests.depth import depth
 from tests.simulator.__main__ import main
 from tests.simulator.case import Case, check
 from tests.simulator.draw import Draw
@@ -50,7 +51,7 @@ def test_every_list_of_numbers_is_a_document(format: str) -> None:
 
 @pytest.mark.parametrize("format", FORMATS)
 def test_a_case_does_the_same_again(format: str) -> None:
-    for seed in range(4):
+    for seed in range(depth(2, 4)):
         case = Case.of_seed(seed, format)
         runs = [check(case).lived for _ in range(2)]
         assert runs[0] is not None and runs[1] is not None

@@ -61,7 +61,7 @@ def declared(draw: st.DrawFn) -> PipelineFile:
     return file_of(tuple(fields), schemas)
 
 
-@settings(max_examples=depth(25, 500), deadline=None)
+@settings(max_examples=depth(10, 500), deadline=None)
 @given(declared())
 def test_a_declaration_is_written_as_it_was_read(file: PipelineFile) -> None:
     assume(is_readable(file))
@@ -72,7 +72,7 @@ def test_a_declaration_is_written_as_it_was_read(file: PipelineFile) -> None:
     check_reading(reading)
 
 
-@settings(max_examples=depth(25, 500), deadline=None)
+@settings(max_examples=depth(10, 500), deadline=None)
 @given(declared(), st.data())
 def test_the_check_and_the_schema_for_clients_agree(file: PipelineFile, data: st.DataObject) -> None:
     assume(is_readable(file))
