@@ -26,10 +26,11 @@ import subprocess
 import sys
 import tempfile
 import termios
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from importlib import import_module
 from pathlib import Path
+from threading import Timer
 from typing import Any
 
 PATIENCE = 120.0
@@ -103,6 +104,22 @@ def start_quire(
         return WarmProcess(_parent(), _parent().ask(order, streams))
     finally:
         os.close(nowhere)
+
+
+@contextlib.contextmanager
+def running_quire(arguments: Sequence[str], **options: Any) -> Iterator[WarmProcess | subprocess.Popen[bytes]]:
+    """Starts `quire ARGUMENTS` as `start_quire` does and kills it in the end, or after `PATIENCE` seconds, so that a
+    test that reads its pipes fails instead of hanging."""
+    process = start_quire(arguments, **options)
+    alarm = Timer(PATIENCE, process.kill)
+    alarm.daemon = True
+    alarm.start()
+    try:
+        yield process
+    finally:
+        alarm.cancel()
+        process.kill()
+        process.wait()
 
 
 def run_quire(

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import os
 import signal
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from click.testing import Result
-from tests.processes import started
+from tests.warm import running_quire
 
 from quire.cli.mcp import command
 
@@ -56,15 +54,19 @@ def test_what_it_does_not_start_with(
 @pytest.mark.parametrize("token", ["", "a-token-of-the-user"])
 def test_the_url_and_the_token_are_said_on_stderr(workspace: Path, token: str) -> None:
     environ = {**os.environ, "QUIRE_MCP_TOKEN": token}
-    command = [sys.executable, "-m", "quire", "mcp", "--http"]
-    pipe = subprocess.PIPE
-    with started(command, env=environ, stdout=pipe, stderr=pipe, text=True) as process:
-        assert process.stderr and process.stdout
-        first = process.stderr.readline()
+    (stdout, out), (stderr, err) = os.pipe(), os.pipe()
+    with (
+        os.fdopen(stdout) as said,
+        os.fdopen(stderr) as told,
+        running_quire(["mcp", "--http"], cwd=workspace, env=environ, stdout=out, stderr=err) as process,
+    ):
+        os.close(out)
+        os.close(err)
+        first = told.readline()
         assert "at http://127.0.0.1:" in first
         if not token:
-            assert "Authorization: Bearer " in process.stderr.readline()
+            assert "Authorization: Bearer " in told.readline()
         process.send_signal(signal.SIGINT)
         assert process.wait() == 130
-        assert token == "" or token not in process.stderr.read()
-        assert process.stdout.read() == ""
+        assert token == "" or token not in told.read()
+        assert said.read() == ""

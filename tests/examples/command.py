@@ -60,8 +60,12 @@ class Desk:
 
     def effects(self, run: str = "last") -> dict[str, float]:
         """When each recorded effect was done, by its path."""
-        shown = json.loads(self.fine("runs", run, "--json"))
-        return {effect["path"]: effect["at"] for effect in shown["effects"] if effect["state"] == "ok"}
+        return recorded(self.fine("runs", run, "--json"))
+
+
+def recorded(shown: str) -> dict[str, float]:
+    """When each effect was done of a run that was shown as JSON, by its path."""
+    return {effect["path"]: effect["at"] for effect in json.loads(shown)["effects"] if effect["state"] == "ok"}
 
 
 def desk(folder: Path) -> Desk:

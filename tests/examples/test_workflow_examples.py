@@ -18,7 +18,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
-from tests.examples.command import Desk, calls, need_sandbox
+from tests.examples.command import Desk, calls, need_sandbox, recorded
 from tests.examples.workflow_cases import CASES, EXAMPLES, Case
 from tests.warm import start_quire
 
@@ -131,8 +131,9 @@ def wait_for(desk: Desk, paths: tuple[str, ...], ended: object) -> dict[str, flo
     effects: dict[str, float] = {}
     while not set(paths) <= set(effects):
         assert time.monotonic() < until and callable(ended) and ended() is None, effects
-        if desk.quire("runs", "last", "--json").returncode == 0:
-            effects = desk.effects()
+        shown = desk.quire("runs", "last", "--json")
+        if shown.returncode == 0:
+            effects = recorded(shown.stdout)
     return effects
 
 

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import io
 import json
 import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 import mcp_types as types
@@ -17,7 +20,7 @@ from mcp import Client, StdioServerParameters
 from mcp.client.session import ClientRequestContext
 from tests.mcp_server.serving import MODES, THINK, envelope, text, write
 from tests.security.test_pure_work import FOLDS, ITEMS
-from tests.warm import run_quire
+from tests.warm import run_quire, running_quire
 
 from quire.engine.records import Status
 from quire.library.document import load
@@ -43,17 +46,37 @@ def quire(folder: Path, environ: dict[str, str], *arguments: str) -> subprocess.
     return run_quire(arguments, cwd=folder, env=environ, timeout=60)
 
 
-async def scripted_server(folder: Path, environ: dict[str, str], script: Path) -> asyncio.subprocess.Process:
-    """One that can be killed, with the protocol on its pipes."""
-    pipe = asyncio.subprocess.PIPE
-    return await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "quire", "mcp", "--script", str(script)),
-        cwd=folder,
-        env=environ,
-        stdin=pipe,
-        stdout=pipe,
-        stderr=asyncio.subprocess.DEVNULL,
-    )
+@dataclass(slots=True)
+class RawServer:
+    """A process with the protocol on its pipes, without a client."""
+
+    stdin: io.FileIO
+    stdout: asyncio.StreamReader
+
+    def write(self, *messages: object) -> None:
+        self.stdin.write(b"".join(json.dumps(one).encode() + b"\n" for one in messages))
+
+    async def readline(self) -> bytes:
+        return await asyncio.wait_for(self.stdout.readline(), 30)
+
+
+@asynccontextmanager
+async def raw_server(folder: Path, environ: dict[str, str], *arguments: str) -> AsyncIterator[RawServer]:
+    """Run `quire mcp` until the block ends, which kills it."""
+    (inside, stdin), (stdout, outside) = os.pipe(), os.pipe()
+    reader = asyncio.StreamReader()
+    protocol = asyncio.StreamReaderProtocol(reader)
+    with (
+        os.fdopen(stdin, "wb", buffering=0) as writer,
+        running_quire(["mcp", *arguments], cwd=folder, env=environ, stdin=inside, stdout=outside),
+    ):
+        os.close(inside)
+        os.close(outside)
+        pipe, _ = await asyncio.get_running_loop().connect_read_pipe(lambda: protocol, os.fdopen(stdout, "rb"))
+        try:
+            yield RawServer(writer, reader)
+        finally:
+            pipe.close()
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -78,6 +101,7 @@ async def test_stdout_has_nothing_but_the_protocol(folder: Path, environ: dict[s
     (folder / "quire.toml").write_text('[tools]\nmodules = ["loud_tools"]\n')
     assert quire(folder, environ, "trust", "workspace", "--yes").returncode == 0
     pipe = asyncio.subprocess.PIPE
+    # A cold one: what stands on its stdout is the point.
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, "-m", "quire", "mcp"), cwd=folder, env=environ, stdin=pipe, stdout=pipe, stderr=pipe
     )
@@ -102,15 +126,12 @@ async def test_a_crash_in_the_middle_loses_nothing(folder: Path, environ: dict[s
     script, rest = folder / "script.yaml", folder / "rest.yaml"
     script.write_text('- {step: "1", reply: one}\n- {step: "2", reply: never, delay_ms: 600000}\n')
     rest.write_text('- {step: "1", reply: wrong}\n- {step: "2", reply: two}\n')
-    process = await scripted_server(folder, environ, script)
-    assert process.stdin and process.stdout
     *opening, call = requests()
     call["params"] = {"name": "pipeline__think", "arguments": {}, "_meta": {"progressToken": "p"}}
-    process.stdin.write(b"".join(json.dumps(one).encode() + b"\n" for one in (*opening, call)))
-    while b"step 2 (agent) started" not in await asyncio.wait_for(process.stdout.readline(), 30):
-        pass
-    process.kill()
-    await process.wait()
+    async with raw_server(folder, environ, "--script", str(script)) as server:
+        server.write(*opening, call)
+        while b"step 2 (agent) started" not in await server.readline():
+            pass
     runtime = Runtime.open(folder, environ=environ)
     (row,) = await runtime.store.list()
     assert row.status is Status.INTERRUPTED
@@ -127,20 +148,17 @@ async def test_the_next_server_takes_over_what_a_killed_one_had_launched(folder:
     write(folder, think=THINK)
     script = folder / "script.yaml"
     script.write_text('- {step: "1", reply: one}\n- {step: "2", reply: never, delay_ms: 600000}\n')
-    process = await scripted_server(folder, environ, script)
-    assert process.stdin and process.stdout
     *opening, call = requests()
     waited = {**call, "params": {"name": "pipeline__think", "arguments": {}, "_meta": {"progressToken": "p"}}}
     left = {**call, "id": 4, "params": {"name": "run_pipeline_async", "arguments": {"name": "think"}}}
-    process.stdin.write(b"".join(json.dumps(one).encode() + b"\n" for one in (*opening, left, waited)))
-    while b"step 2 (agent) started" not in await asyncio.wait_for(process.stdout.readline(), 30):
-        pass
     runtime = Runtime.open(folder, environ=environ)
-    launched = [row.id for row in await runtime.store.list()]
-    while {len(await runtime.store.effects(run)) for run in launched} != {1}:
-        await asyncio.sleep(0.01)
-    process.kill()
-    await process.wait()
+    async with raw_server(folder, environ, "--script", str(script)) as server:
+        server.write(*opening, left, waited)
+        while b"step 2 (agent) started" not in await server.readline():
+            pass
+        launched = [row.id for row in await runtime.store.list()]
+        while {len(await runtime.store.effects(run)) for run in launched} != {1}:
+            await asyncio.sleep(0.01)
     paused = await runtime.start(load(folder / "pipelines" / "think.yaml"), {}, RunOptions(reply_to="mcp:raw"))
     assert (await asyncio.to_thread(quire, folder, environ, "cancel", paused)).returncode == 0
     script.write_text('- {step: "1", reply: wrong}\n- {step: "2", reply: two}\n')

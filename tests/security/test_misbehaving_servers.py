@@ -7,7 +7,6 @@ import json
 import os
 import resource
 import signal
-import subprocess
 import sys
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
@@ -15,8 +14,9 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
 
 import pytest
-from tests.processes import started, wait_until
+from tests.processes import wait_until
 from tests.security import misbehaving
+from tests.warm import running_quire
 
 from quire.engine.requests import ToolRequest
 from quire.errors import StepFailed, ToolFailed
@@ -317,10 +317,10 @@ def test_ctrl_c_ends_the_command(tmp_path: Path, mode: str) -> None:
     (tmp_path / "p.yaml").write_text(PIPELINE)
     environ = {**os.environ, "QUIRE_HOME": str(tmp_path / "home"), "NO_COLOR": "1"}
     confirm(load_settings(Workspace(tmp_path), environ))
-    command = [sys.executable, "-m", "quire", "run", "p.yaml", "--allow", "mcp/bad/work"]
+    command = ["run", "p.yaml", "--allow", "mcp/bad/work"]
     with (
         (tmp_path / "said").open("wb") as file,
-        started(command, cwd=tmp_path, env=environ, stderr=file, stdout=file, stdin=subprocess.DEVNULL) as run,
+        running_quire(command, cwd=tmp_path, env=environ, stderr=file.fileno(), stdout=file.fileno()) as run,
     ):
         wait_until(lambda: left_running(str(tmp_path)) or run.poll() is not None)
         # The first lets the step finish, the second does not.
