@@ -56,6 +56,15 @@ def normalise(text: str) -> str:
     return text
 
 
+OPEN_TEXTS: dict[str, Source] = {}
+"""Texts that an editor has open, by absolute path. They are read instead of the files, which may be older."""
+
+
+def open_text(path: Path) -> Source | None:
+    """Return the text of a file that an editor has open; None for every other file."""
+    return OPEN_TEXTS.get(os.path.abspath(path)) if OPEN_TEXTS else None  # noqa: PTH100
+
+
 def _bytes(text: str) -> int:
     return len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
 
@@ -135,8 +144,14 @@ def read_source(path: Path, *, limit: int = MAX_DOCUMENT_BYTES) -> Source:
     """Read a document from disk. Raises `Unreadable` with the reason in one line.
 
     The type of the file is checked before it is opened (opening a FIFO would block forever), and at most `limit` bytes
-    are kept.
+    are kept. A text that an editor has open is read instead of its file.
     """
+    if (kept := open_text(path)) is not None:
+        if kept.exceeds(limit):
+            raise Unreadable(path, f"is larger than {limit:,} bytes", "too_large")
+        if not kept.text.strip("\ufeff \t\r\n"):
+            raise Unreadable(path, "is empty", "empty")
+        return Source(str(path), kept.text, kept.stored)
     try:
         mode = path.stat().st_mode
         if stat.S_ISDIR(mode):

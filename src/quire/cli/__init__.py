@@ -38,6 +38,7 @@ VERBS: dict[str, tuple[str, str]] = {
     "grammar": ("quire.cli.grammar", "Print how documents are written, for a model that writes one. FREE"),
     "serve": ("quire.cli.serve", "Open the web page of this workspace, with its HTTP API. PAID, WRITES"),
     "mcp": ("quire.cli.mcp", "Serve documents as tools to MCP clients. PAID, WRITES"),
+    "lsp": ("quire.cli.lsp", "Serve editors: findings, hover, completion and more. FREE"),
     "worker": ("quire.cli.worker", "Drive the runs of a cluster. PAID, WRITES"),
     "doctor": ("quire.cli.doctor", "Show what Quire finds here. FREE"),
     "completion": ("quire.cli.completion", "Print a script that completes commands in a shell. FREE"),

@@ -20,7 +20,7 @@ from quire.errors import CannotStart, QuireError, Refused, Unreadable
 from quire.formats import belongs_to_test
 from quire.library.items import BUILT_IN_FOLDER, FOLDERS, Entry, Item, ItemType, SpaceName, checked_id
 from quire.library.registered import load_playbooks
-from quire.source import MAX_DOCUMENT_BYTES, normalise
+from quire.source import MAX_DOCUMENT_BYTES, normalise, open_text
 
 if TYPE_CHECKING:
     from quire.workspace.settings import Settings
@@ -259,6 +259,8 @@ def _below(root: Root) -> Iterator[Entry]:
 
 def _read(item_id: str, item_type: ItemType, space: SpaceName, path: Path) -> Item:
     """Read a file, both as stored and as normalised text. Never blocks: only regular files are read."""
+    if (kept := open_text(path)) is not None and not kept.exceeds(MAX_DOCUMENT_BYTES):
+        return Item(item_id, item_type, space, path, kept.text, kept.text)
     try:
         opened = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
         try:

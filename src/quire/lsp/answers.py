@@ -1,0 +1,216 @@
+"""Answers about documents, before they are written as the protocol wants them.
+
+The modules of a format (`quire.lsp.playbook`, `pipeline`, `directive`, `knowledge`, `test`, `settings`) return these
+values. They count in offsets of the source and know nothing about the protocol; `quire.lsp.wire` writes them as JSON.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal, TypeAlias
+
+from msgspec import Struct
+
+if TYPE_CHECKING:
+    from quire.diagnostics import Edit
+    from quire.source import Span
+
+NameKind: TypeAlias = Literal[
+    "input",
+    "output",
+    "store",
+    "schema",
+    "field",
+    "step",
+    "branch",
+    "pipeline",
+    "document",
+    "directive",
+    "knowledge",
+    "prompt",
+    "file",
+    "tool",
+    "server",
+    "model",
+    "agent",
+    "capability",
+    "hook",
+    "case",
+    "element",
+]
+Role: TypeAlias = Literal["declares", "writes", "reads"]
+"""`declares` introduces a name, `writes` gives it a value at another place, `reads` uses it."""
+
+
+class Name(Struct, frozen=True):
+    """A name at one place of a document."""
+
+    kind: NameKind
+    text: str
+    """The name itself, as other places of the same thing write it."""
+    span: Span
+    """The characters of the name, without quotes and braces."""
+    role: Role
+    scope: str = ""
+    """Tells apart equal names of different things in one document, such as stores of two pipelines of a file. For the
+    name of a document in a file of several pipelines: the name that is declared there."""
+    document: str = ""
+    """The absolute path of the document that the thing belongs to, or that a name of a document means; empty for a
+    thing of this document, and for a name that nothing introduces."""
+    renames: bool = True
+    """False if this place must not be written by a rename, because it is prose or a name of the format itself, or the
+    path of a file, which follows when the file is renamed."""
+
+
+class Symbol(Struct, frozen=True):
+    """A part of a document in its outline."""
+
+    name: str
+    kind: NameKind
+    span: Span
+    """The whole part."""
+    selection: Span
+    """The characters to show when the part is chosen."""
+    detail: str = ""
+    children: tuple[Symbol, ...] = ()
+
+
+class Link(Struct, frozen=True):
+    """A text that names a file."""
+
+    span: Span
+    path: str
+    """The absolute path of the file."""
+    tooltip: str = ""
+
+
+class Index(Struct, frozen=True):
+    """The names and parts of one document, with their places."""
+
+    names: tuple[Name, ...] = ()
+    symbols: tuple[Symbol, ...] = ()
+    links: tuple[Link, ...] = ()
+    pairs: tuple[tuple[Span, Span], ...] = ()
+    """Places that are always edited together: the names of an opening and a closing tag."""
+
+    def at(self, offset: int) -> Name | None:
+        """Return the name at an offset; its end counts too, because a cursor stands behind the word that was typed."""
+        inside = [name for name in self.names if name.span.start <= offset <= name.span.end]
+        return min(inside, key=lambda name: (name.span.end == offset, name.span.end - name.span.start), default=None)
+
+    def same(self, name: Name) -> list[Name]:
+        """Return all places of the same thing in this document."""
+        key = _key(name)
+        return [one for one in self.names if _key(one) == key]
+
+
+DOCUMENTS: frozenset[NameKind] = frozenset({"pipeline", "document", "directive", "knowledge", "prompt", "file"})
+"""Kinds of names that mean a whole document, which may be written in several ways."""
+
+
+def _key(name: Name) -> tuple[str, ...]:
+    if name.kind in DOCUMENTS and name.document:
+        return (name.document, name.scope)
+    return (name.kind, name.text, name.scope, name.document)
+
+
+class Hover(Struct, frozen=True):
+    span: Span
+    markdown: str
+
+
+CompletionKind: TypeAlias = Literal[
+    "text", "function", "variable", "field", "class", "module", "property", "value", "enum", "keyword", "snippet",
+    "file", "reference", "folder", "constant", "operator",
+]  # fmt: skip
+
+
+class Completion(Struct, frozen=True):
+    """A text that can be put at the cursor."""
+
+    label: str
+    kind: CompletionKind
+    insert: str = ""
+    """The text to insert; empty if it is the label."""
+    snippet: bool = False
+    """True if `insert` has places to fill in: `${1:name}`."""
+    detail: str = ""
+    documentation: str = ""
+    """Markdown. A long one is left out here and given by `resolve`."""
+    order: int = 5
+    """Smaller numbers stand first."""
+    span: Span | None = None
+    """The text that is replaced; None for the word before the cursor."""
+    deprecated: bool = False
+    resolve: str = ""
+    """What the `resolve` function of the format is asked for the documentation."""
+
+
+class Signature(Struct, frozen=True):
+    label: str
+    parameters: tuple[tuple[str, str], ...] = ()
+    """Each parameter as it stands in the label, with its meaning."""
+    active: int = 0
+    documentation: str = ""
+
+
+TokenKind: TypeAlias = Literal[
+    "keyword", "variable", "parameter", "property", "function", "method", "type", "enumMember", "string", "number",
+    "operator", "comment", "macro", "decorator", "namespace", "unresolved",
+]  # fmt: skip
+TokenMark: TypeAlias = Literal["declaration", "readonly", "deprecated", "modification"]
+
+
+class Token(Struct, frozen=True):
+    """A piece of text with a meaning. It may not go over a line end; pieces of one document must not overlap."""
+
+    span: Span
+    kind: TokenKind
+    marks: tuple[TokenMark, ...] = ()
+
+
+class Hint(Struct, frozen=True):
+    """A text that the editor shows inside of a line, without it being in the document."""
+
+    offset: int
+    label: str
+    kind: Literal["type", "parameter"] = "type"
+    tooltip: str = ""
+    before: bool = False
+    """True if it stands before the text at the offset, and not behind the one before it."""
+
+
+class Lens(Struct, frozen=True):
+    """A line above a place, which can be clicked if it has a command."""
+
+    span: Span
+    title: str
+    command: str = ""
+    """`quire.run`, `quire.test`, `quire.showPrompt`, `quire.sign`, `quire.showProof`; empty for a plain text."""
+    arguments: tuple[str, ...] = ()
+
+
+class FileEdit(Struct, frozen=True):
+    """Edits of one file. A file that does not exist is made first."""
+
+    path: str
+    edits: tuple[Edit, ...]
+    creates: bool = False
+
+
+class Action(Struct, frozen=True):
+    """A change that the user can choose at a place."""
+
+    title: str
+    kind: Literal["quickfix", "refactor", "refactor.extract", "refactor.rewrite", "source", "source.fixAll.quire"]
+    edits: tuple[FileEdit, ...] = ()
+    codes: tuple[str, ...] = ()
+    """The codes of the findings that it corrects."""
+    preferred: bool = False
+
+
+class Fold(Struct, frozen=True):
+    """Lines that can be folded, counted from 1; the first one stays."""
+
+    first: int
+    last: int
+    kind: Literal["region", "comment", "imports"] = "region"

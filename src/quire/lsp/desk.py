@@ -1,0 +1,187 @@
+"""The documents that an editor has open, and the workspaces around them.
+
+The open texts are put before the files on disk (`quire.source.OPEN_TEXTS`), so an unsaved callee counts everywhere.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import quote, unquote, urlsplit
+
+from msgspec import Struct
+
+from quire.lsp.folders import Folder, read_closed
+from quire.lsp.texts import EditorText, Encoding
+from quire.lsp.views import View
+from quire.source import OPEN_TEXTS
+
+if TYPE_CHECKING:
+    from quire.diagnostics import Diagnostic
+    from quire.source import Span
+
+MOST_OPEN = 2_000
+"""Documents that can be open at once. More are ignored, so that a client cannot fill the memory."""
+
+
+class OpenDocument(Struct):
+    """A document that is open in the editor."""
+
+    uri: str
+    path: str
+    text: EditorText
+    version: int
+    findings: tuple[Diagnostic, ...] = ()
+    """The findings of the last check."""
+    checked: int | None = None
+    """The version that was last checked."""
+    edited: Span | None = None
+    """The text that the last change has inserted; None if the whole text is new."""
+    view: View | None = None
+    """The view of this version, once it was asked for."""
+
+
+class Desk:
+    """The open documents and their workspaces."""
+
+    def __init__(self) -> None:
+        self.encoding: Encoding = "utf-16"
+        self.roots: list[Path] = []
+        """The folders that the editor has open."""
+        self.documents: dict[str, OpenDocument] = {}
+        self._folders: dict[Path, Folder] = {}
+        self._places: dict[str, Path] = {}
+
+    def open(self, uri: str, version: int, text: str) -> OpenDocument | None:
+        if len(self.documents) >= MOST_OPEN and uri not in self.documents:
+            return None
+        path = path_of(uri, self.roots)
+        self._take_back(uri)
+        document = OpenDocument(uri, path, EditorText(text, self.encoding, path), version)
+        self.documents[uri] = document
+        self._put_before_disk(document)
+        return document
+
+    def change(self, uri: str, version: int, changes: Sequence[object]) -> OpenDocument | None:
+        """Apply the changes of one notification; None for a document that is not open."""
+        document = self.documents.get(uri)
+        if document is None:
+            return None
+        document.text = document.text.edited(changes)
+        document.version = version
+        document.edited = _inserted(document.text, changes)
+        document.view = None
+        self._put_before_disk(document)
+        return document
+
+    def close(self, uri: str) -> OpenDocument | None:
+        document = self.documents.get(uri)
+        self._take_back(uri)
+        return document
+
+    def forget(self) -> None:
+        """Forget everything that was read of the workspaces, because a text has changed."""
+        self._folders.clear()
+        for document in self.documents.values():
+            document.view = None
+
+    def forget_places(self) -> None:
+        """Forget in which workspace each document is, because a file that marks one may have come or gone."""
+        self._places.clear()
+        self.forget()
+
+    def view(self, uri: str) -> View | None:
+        """Return an open document as features see it."""
+        document = self.documents.get(uri)
+        if document is None:
+            return None
+        if document.view is None:
+            document.view = View(document.path, document.text, self.folder_of(document.path), document.findings)
+        return document.view
+
+    def view_of(self, path: str) -> View | None:
+        """Return a document by its path, open or not; None for a file that cannot be read."""
+        document = self.at(path)
+        if document is not None:
+            return self.view(document.uri)
+        text = read_closed(path)
+        return None if text is None else View(path, EditorText(text, self.encoding, path), self.folder_of(path))
+
+    def at(self, path: str) -> OpenDocument | None:
+        """Return the open document of a path."""
+        return next((one for one in self.documents.values() if one.path == path), None)
+
+    def folder_of(self, path: str) -> Folder:
+        """Return the workspace around a document."""
+        place = str(Path(path).parent)
+        if place not in self._places:
+            self._places[place] = self._workspace(Path(place))
+        root = self._places[place]
+        if root not in self._folders:
+            self._folders[root] = Folder(root, self)
+        return self._folders[root]
+
+    def folders(self) -> list[Folder]:
+        """Return the workspaces of the folders that the editor has open, and of the open documents."""
+        found = {self.folder_of(str(root / "quire.toml")).path for root in self.roots if root.is_dir()}
+        found |= {self.folder_of(document.path).path for document in self.documents.values()}
+        return [self._folders.setdefault(root, Folder(root, self)) for root in sorted(found)]
+
+    def beside(self, document: OpenDocument) -> Iterator[OpenDocument]:
+        """Yield the other open documents of the same workspace, whose findings may depend on this one."""
+        home = self.folder_of(document.path).path
+        for one in self.documents.values():
+            if one is not document and self.folder_of(one.path).path == home:
+                yield one
+
+    def _workspace(self, folder: Path) -> Path:
+        from quire.workspace.locate import find_workspace
+
+        found = find_workspace(folder)
+        if found.marker is not None:
+            return found.folder
+        return next((root for root in self.roots if folder.is_relative_to(root)), folder)
+
+    def _put_before_disk(self, document: OpenDocument) -> None:
+        OPEN_TEXTS[document.path] = document.text.source
+        self.forget()
+
+    def _take_back(self, uri: str) -> None:
+        document = self.documents.pop(uri, None)
+        if document is not None:
+            OPEN_TEXTS.pop(document.path, None)
+            self.forget()
+
+
+def path_of(uri: str, roots: Sequence[Path] = ()) -> str:
+    """Return the absolute path that a URI means. One that is not a file gets a place in the first open folder."""
+    parts = urlsplit(uri)
+    if parts.scheme == "file":
+        name = unquote(parts.path)
+        if os.name == "nt":
+            from urllib.request import url2pathname
+
+            name = url2pathname(parts.path)
+        return os.path.abspath(name)  # noqa: PTH100
+    name = unquote(parts.path).rpartition("/")[2] or "untitled"
+    return str((roots[0] if roots else Path.cwd()) / name)
+
+
+def uri_of(path: str) -> str:
+    """Return the URI of an absolute path."""
+    if os.name == "nt":
+        return Path(path).as_uri()
+    return "file://" + quote(path, safe="/~!$&'()*+,;=:@")
+
+
+def _inserted(text: EditorText, changes: Sequence[object]) -> Span | None:
+    """Return the place of the last change in the text that it has led to; None if the whole text was replaced."""
+    from quire.source import Span, normalise
+
+    last = changes[-1] if changes else None
+    if not isinstance(last, Mapping) or not isinstance(last.get("range"), Mapping):
+        return None
+    start = text.offset(last["range"].get("start"))
+    return Span(start, start + len(normalise(str(last.get("text", "")))))

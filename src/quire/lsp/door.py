@@ -1,0 +1,175 @@
+"""Connect a session to an editor: by the standard streams, or by a socket of this machine.
+
+One loop waits for the editor, for the time of the next check, and for processes that do what takes long. Each of those
+is a copy of this one (`fork`), so it knows every unsaved text, and its end leaves nothing behind. Where no process can
+be copied, such work is done in between.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import select
+import signal
+import sys
+from typing import TYPE_CHECKING
+
+from quire.lsp.framing import BadFraming, FrameReader, framed
+from quire.lsp.session import Session
+
+if TYPE_CHECKING:
+    import socket
+
+    from quire.lsp.jobs import Job
+
+SECONDS_BETWEEN_LOOKS = 5.0
+"""The editor's process is looked for this often. Its end usually closes the connection as well."""
+_PIECE = 65_536
+_CERTAIN = 4_096
+"""Bytes that can be written to a pipe without waiting once it is ready."""
+CAN_FORK = hasattr(os, "fork")
+
+
+class _Child:
+    """The process that does one job."""
+
+    def __init__(self, job: Job, process: int, pipe: int) -> None:
+        self.job = job
+        self.process = process
+        self.pipe = pipe
+        self.result = bytearray()
+
+    def read(self) -> bool:
+        """Read a part of the result. Return False at its end."""
+        piece = os.read(self.pipe, _PIECE)
+        self.result += piece
+        return bool(piece)
+
+    def end(self) -> bytes | None:
+        """Return the result, once the process is gone; None if it died."""
+        os.close(self.pipe)
+        _, status = os.waitpid(self.process, 0)
+        return bytes(self.result) if status == 0 else None
+
+    def kill(self) -> None:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(self.process, signal.SIGKILL)
+        self.end()
+
+
+class Connection:
+    """A session that reads from one file descriptor and writes to another."""
+
+    def __init__(self, session: Session, reads: int, writes: int) -> None:
+        self._session = session
+        self._reads = reads
+        self._writes = writes
+        self._frames = FrameReader()
+        self._out = bytearray()
+        self._children: list[_Child] = []
+
+    def serve(self) -> int:
+        """Serve until the editor ends the session or is gone. Return the exit code."""
+        try:
+            while self._session.ended is None:
+                if not self._turn(self._session.wait):
+                    return self._session.ended if self._session.ended is not None else 1
+                self._work()
+            self._flush()
+            return self._session.ended
+        except BadFraming as error:
+            print(f"quire: {error}", file=sys.stderr)
+            return 2
+        except (BrokenPipeError, ConnectionError):
+            return 1
+        finally:
+            for child in self._children:
+                child.kill()
+
+    def _turn(self, wait: float | None) -> bool:
+        """Wait until something can be read, written or done. Return False once the editor is gone."""
+        seconds = SECONDS_BETWEEN_LOOKS if wait is None else min(wait, SECONDS_BETWEEN_LOOKS)
+        reads = [self._reads, *(child.pipe for child in self._children)]
+        ready, writable, _ = select.select(reads, [self._writes] if self._out else [], [], seconds)
+        if writable:
+            del self._out[: os.write(self._writes, self._out[:_CERTAIN])]
+        for child in [child for child in self._children if child.pipe in ready and not child.read()]:
+            self._children.remove(child)
+            child.job.done(child.end())
+        if self._reads in ready:
+            data = os.read(self._reads, _PIECE)
+            if not data:
+                return False
+            for message in self._frames.feed(data):
+                self._session.take(message)
+        return bool(ready or writable) or self._editor_lives()
+
+    def _work(self) -> None:
+        """Do what can be done now. New messages are taken in between, so that a cancellation is seen in time."""
+        while self._session.wait == 0 and self._session.ended is None:
+            job = self._session.work()
+            for child in [child for child in self._children if child.job.is_old()]:
+                self._children.remove(child)
+                child.kill()
+                child.job.done(None)
+            if job is not None:
+                self._children.append(_begin(job, self._reads))
+            for message in self._session.sent():
+                self._out += framed(message)
+            if self._out or select.select([self._reads], [], [], 0)[0]:
+                return
+        for message in self._session.sent():
+            self._out += framed(message)
+
+    def _flush(self) -> None:
+        for message in self._session.sent():
+            self._out += framed(message)
+        while self._out:
+            del self._out[: os.write(self._writes, self._out[:_CERTAIN])]
+
+    def _editor_lives(self) -> bool:
+        if self._session.process is None or os.name == "nt":
+            return True
+        try:
+            os.kill(self._session.process, 0)
+        except ProcessLookupError:
+            return False
+        except PermissionError:
+            pass
+        return True
+
+
+def _begin(job: Job, reads: int) -> _Child:
+    """Start a copy of this process that does a job and writes the result to a pipe."""
+    pipe, writes = os.pipe()
+    process = os.fork()
+    if process:
+        os.close(writes)
+        return _Child(job, process, pipe)
+    status = 1
+    try:
+        os.close(pipe)
+        os.close(reads)
+        os.nice(5)
+        with os.fdopen(writes, "wb") as file:
+            file.write(job.run())
+        status = 0
+    finally:
+        os._exit(status)
+
+
+def serve_stdio() -> int:
+    """Serve the editor that has started this process. Nothing but the protocol is written to standard output: what a
+    library prints goes to standard error."""
+    reads, writes = os.dup(0), os.dup(1)
+    os.dup2(2, 1)
+    sys.stdout = sys.stderr
+    return Connection(Session(forks=CAN_FORK), reads, writes).serve()
+
+
+def serve_socket(listening: socket.socket) -> int:
+    """Serve the first client of a socket."""
+    with listening:
+        client, _ = listening.accept()
+    with client:
+        return Connection(Session(forks=CAN_FORK), client.fileno(), client.fileno()).serve()

@@ -1,0 +1,26 @@
+"""Lines above the parts of a document that can be run, tested or looked at."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from quire.lsp.features.places import ask, view_in
+
+if TYPE_CHECKING:
+    from quire.lsp.answers import Lens
+    from quire.lsp.session import Session
+
+
+def code_lenses(session: Session, params: Mapping[str, Any]) -> list[dict[str, Any]] | None:
+    view = view_in(session, params)
+    if view is None:
+        return None
+    found: list[Lens] = ask(view, "lenses", "lenses") or []
+    return [
+        {
+            "range": view.text.range(one.span),
+            "command": {"title": one.title, "command": one.command, "arguments": list(one.arguments)},
+        }
+        for one in found
+    ]

@@ -1,0 +1,51 @@
+"""Carry out the commands of the server: all of them are free, start nothing and write nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from quire.lsp import wire
+from quire.lsp.desk import path_of
+from quire.lsp.features.code_actions import fix_all
+from quire.lsp.protocol import INVALID_PARAMS, RequestFailed
+
+if TYPE_CHECKING:
+    from quire.lsp.session import Session
+    from quire.lsp.views import View
+
+
+def execute(session: Session, params: Mapping[str, Any]) -> Any:
+    """Carry out a command and return its result. Raises `RequestFailed` for one that is not known."""
+    command, arguments = params.get("command"), params.get("arguments")
+    given = [str(one) for one in arguments] if isinstance(arguments, list) else []
+    match command:
+        case "quire.showPrompt":
+            return _prompt(_view(session, given), given[1:])
+        case "quire.fixAll":
+            return _fix_all(session, _view(session, given))
+    raise RequestFailed(f"the command {command} is not known", INVALID_PARAMS)
+
+
+def _view(session: Session, given: Sequence[str]) -> View:
+    uri = given[0] if given else ""
+    view = session.desk.view(uri) or (session.desk.view_of(path_of(uri)) if uri.startswith("file:") else None)
+    if view is None or not view.format:
+        raise RequestFailed("the command needs the address of a document", INVALID_PARAMS)
+    return view
+
+
+def _prompt(view: View, steps: Sequence[str]) -> str:
+    """Return the messages that a model would get at a step, as text."""
+    from quire.display.transcript import prompt_text
+    from quire.lsp.prompts import preview_of
+
+    return prompt_text(preview_of(view, steps[0] if steps else "").request)
+
+
+def _fix_all(session: Session, view: View) -> Any:
+    found = fix_all(view)
+    if found is None:
+        return None
+    versioned = session.client.can("workspace.workspaceEdit.documentChanges")
+    return wire.workspace_edit(session.desk, found.edits, versioned=versioned, creates=False)

@@ -1,0 +1,44 @@
+"""Complete what is being typed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from quire.lsp import wire
+from quire.lsp.features.places import ask, place_in
+from quire.source import Span
+
+if TYPE_CHECKING:
+    from quire.lsp.answers import Completion
+    from quire.lsp.session import Session
+
+MOST = 500
+
+
+def completion(session: Session, params: Mapping[str, Any]) -> dict[str, Any] | None:
+    place = place_in(session, params)
+    if place is None:
+        return None
+    view, offset = place
+    found: list[Completion] = ask(view, "completion", "complete", offset) or []
+    word = Span(view.word(offset).start, offset)
+    snippets = session.client.can("textDocument.completion.completionItem.snippetSupport")
+    uri = params["textDocument"]["uri"]
+    items = [
+        wire.completion(view.text, one, word, snippets=snippets, number=number, uri=uri)
+        for number, one in enumerate(found[:MOST])
+    ]
+    return {"isIncomplete": len(found) > MOST, "items": items}
+
+
+def resolve(session: Session, params: Mapping[str, Any]) -> dict[str, Any]:
+    """Add the documentation of a completion that the user looks at."""
+    item = dict(params)
+    data = params.get("data")
+    if isinstance(data, Mapping) and isinstance(data.get("uri"), str) and isinstance(data.get("resolve"), str):
+        view = session.desk.view(data["uri"])
+        text = ask(view, "completion", "resolve", data["resolve"]) if view is not None else None
+        if text:
+            item["documentation"] = {"kind": "markdown", "value": text}
+    return item

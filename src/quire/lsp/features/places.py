@@ -1,0 +1,31 @@
+"""The place that a request is about."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from quire.lsp.languages import function
+from quire.lsp.session import uri_in
+
+if TYPE_CHECKING:
+    from quire.lsp.session import Session
+    from quire.lsp.views import View
+
+
+def view_in(session: Session, params: Mapping[str, Any]) -> View | None:
+    """Return the document of a request; None for one that is not open or that Quire does not know."""
+    view = session.desk.view(uri_in(params))
+    return view if view is not None and view.format else None
+
+
+def place_in(session: Session, params: Mapping[str, Any]) -> tuple[View, int] | None:
+    """Return the document and the offset of a request."""
+    view = view_in(session, params)
+    return (view, view.text.offset(params.get("position"))) if view is not None else None
+
+
+def ask(view: View, module: str, name: str, *arguments: object) -> Any:
+    """Call a function of the document's format; None if the format does not have it."""
+    found = function(view.format, module, name)
+    return found(view, *arguments) if found else None

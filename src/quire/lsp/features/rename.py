@@ -1,0 +1,70 @@
+"""Rename a thing everywhere: in its document, in those that call it, and in their tests. Prose is not touched."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from quire.diagnostics import Edit
+from quire.lsp import wire
+from quire.lsp.answers import DOCUMENTS, FileEdit
+from quire.lsp.features.navigation import name_at
+from quire.lsp.features.places import ask, place_in
+from quire.lsp.name_targets import places_of
+from quire.lsp.protocol import RequestFailed
+
+if TYPE_CHECKING:
+    from quire.lsp.answers import Name
+    from quire.lsp.session import Session
+    from quire.lsp.views import View
+
+
+def prepare(session: Session, params: Mapping[str, Any]) -> dict[str, Any] | None:
+    """Return the text that can be renamed. Raises `RequestFailed` with the reason if it cannot."""
+    found = name_at(session, params)
+    if found is None:
+        return None
+    view, name = found
+    _require_renamable(view, name)
+    text = view.source.text[name.span.start : name.span.end]
+    return {"range": view.text.range(name.span), "placeholder": text}
+
+
+def rename(session: Session, params: Mapping[str, Any]) -> dict[str, Any] | None:
+    found = name_at(session, params)
+    new = params.get("newName")
+    if found is None or not isinstance(new, str):
+        raise RequestFailed("there is nothing here that can be renamed")
+    view, name = found
+    _require_renamable(view, name)
+    problem = ask(view, "naming", "name_problem", name, new)
+    if problem:
+        raise RequestFailed(problem)
+    edits: dict[str, list[Edit]] = {}
+    for where, one in places_of(view, name):
+        if one.renames:
+            old = where.source.text[one.span.start : one.span.end]
+            edits.setdefault(where.path, []).append(Edit(one.span, old, new))
+    files = [FileEdit(path, tuple(sorted(some, key=lambda edit: edit.span.start))) for path, some in edits.items()]
+    versioned = session.client.can("workspace.workspaceEdit.documentChanges")
+    return wire.workspace_edit(session.desk, files, versioned=versioned, creates=False)
+
+
+def linked(session: Session, params: Mapping[str, Any]) -> dict[str, Any] | None:
+    """Return the places that change while one of them is typed: the names of an opening and a closing tag."""
+    place = place_in(session, params)
+    if place is None:
+        return None
+    view, offset = place
+    for pair in view.index.pairs:
+        if any(span.start <= offset <= span.end for span in pair):
+            return {"ranges": [view.text.range(span) for span in pair]}
+    return None
+
+
+def _require_renamable(view: View, name: Name) -> None:
+    if name.renames:
+        return
+    if name.kind in DOCUMENTS:
+        raise RequestFailed("this is the name of a file: rename the file, and the documents that name it follow")
+    raise RequestFailed(f"{name.text} cannot be renamed here")

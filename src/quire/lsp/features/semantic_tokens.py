@@ -1,0 +1,80 @@
+"""Colour the parts of a document that only its own language knows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from quire.lsp.features.places import ask, view_in
+from quire.lsp.protocol import TOKEN_MARKS, TOKEN_TYPES
+from quire.lsp.texts import units
+
+if TYPE_CHECKING:
+    from quire.lsp.answers import Token
+    from quire.lsp.session import Session
+    from quire.lsp.views import View
+
+_TYPES = {name: number for number, name in enumerate(TOKEN_TYPES)}
+_MARKS = {name: 1 << number for number, name in enumerate(TOKEN_MARKS)}
+_UNRESOLVED = (_TYPES["variable"], _MARKS["deprecated"])
+"""A name that nothing introduces is shown struck out, as most themes do for this mark."""
+MOST_KEPT = 50
+_KEPT: dict[str, tuple[str, list[int]]] = {}
+"""The last tokens that were sent for a document, with their number."""
+
+
+def full(session: Session, params: Mapping[str, Any]) -> dict[str, Any] | None:
+    view = view_in(session, params)
+    return _kept(params["textDocument"]["uri"], _data(view)) if view else None
+
+
+def delta(session: Session, params: Mapping[str, Any]) -> dict[str, Any] | None:
+    """Return the difference to the tokens that the editor has, or all of them if these are not known any more."""
+    view = view_in(session, params)
+    if view is None:
+        return None
+    uri = params["textDocument"]["uri"]
+    known, before = _KEPT.get(uri, ("", []))
+    answer = _kept(uri, data := _data(view))
+    if not known or params.get("previousResultId") != known:
+        return answer
+    start = next((at for at, (old, new) in enumerate(zip(before, data, strict=False)) if old != new), None)
+    if start is None:
+        start = min(len(before), len(data))
+    end = 0
+    while end < min(len(before), len(data)) - start and before[-1 - end] == data[-1 - end]:
+        end += 1
+    edits = []
+    if start < len(before) - end or start < len(data) - end:
+        edits.append({"start": start, "deleteCount": len(before) - end - start, "data": data[start : len(data) - end]})
+    return {"resultId": answer["resultId"], "edits": edits}
+
+
+def _kept(uri: str, data: list[int]) -> dict[str, Any]:
+    number = str(int(_KEPT.pop(uri, ("0", []))[0]) + 1)
+    _KEPT[uri] = (number, data)
+    while len(_KEPT) > MOST_KEPT:
+        del _KEPT[next(iter(_KEPT))]
+    return {"resultId": number, "data": data}
+
+
+def _data(view: View) -> list[int]:
+    found: Sequence[Token] = ask(view, "tokens", "tokens") or ()
+    data: list[int] = []
+    line = column = 0
+    for one in found:
+        at = view.text.position(one.span.start)
+        length = units(view.source.text[one.span.start : one.span.end], view.text.encoding)
+        if not length or (at["line"], at["character"]) < (line, column):
+            continue
+        ahead = at["character"] - (column if at["line"] == line else 0)
+        type, marks = _numbers(one)
+        data += [at["line"] - line, ahead, length, type, marks]
+        line, column = at["line"], at["character"]
+    return data
+
+
+def _numbers(one: Token) -> tuple[int, int]:
+    if one.kind == "unresolved":
+        return _UNRESOLVED
+    return _TYPES[one.kind], sum(_MARKS[mark] for mark in one.marks)

@@ -1,0 +1,106 @@
+"""The workspace around open documents: its library, settings and foresight, with the editor's texts before the disk.
+
+Nothing is started and no module of the workspace is imported. Everything is made anew after a change, when it is first
+asked for; parsed texts are remembered by the library itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from quire.errors import BadConfiguration, QuireError, Unreadable
+
+if TYPE_CHECKING:
+    from quire.library.check import DocumentCheck
+    from quire.library.foresight import Foresight
+    from quire.library.library import Library
+    from quire.library.snapshot import Snapshot
+    from quire.lsp.desk import Desk
+    from quire.lsp.views import View
+    from quire.workspace.settings import Settings
+
+
+class Folder:
+    """One workspace as it is now."""
+
+    def __init__(self, path: Path, desk: Desk) -> None:
+        self.path = path
+        self._desk = desk
+        self._views: dict[str, View | None] = {}
+
+    @cached_property
+    def check(self) -> DocumentCheck:
+        """The checker of all documents here."""
+        from quire.library.check import DocumentCheck
+
+        return DocumentCheck(imports=False)
+
+    @cached_property
+    def settings(self) -> Settings | None:
+        """The settings; None if they cannot be read."""
+        from quire.workspace.configuration import load_settings
+        from quire.workspace.locate import find_workspace
+
+        try:
+            return load_settings(find_workspace(self.path))
+        except BadConfiguration:
+            return None
+
+    @cached_property
+    def snapshot(self) -> Snapshot | None:
+        """The documents of the workspace, each read once; None if the settings cannot be read."""
+        from quire.library.snapshot import Snapshot
+
+        return Snapshot(self.settings, imports=False) if self.settings else None
+
+    @cached_property
+    def library(self) -> Library | None:
+        from quire.library.library import Library
+
+        return Library(self.settings) if self.settings else None
+
+    @cached_property
+    def foresight(self) -> Foresight:
+        from quire.library.foresight import Foresight
+
+        return Foresight(self.settings)
+
+    @cached_property
+    def files(self) -> tuple[str, ...]:
+        """The absolute paths of all documents and tests here."""
+        from quire.library.collect import collect
+
+        found, _ = collect([str(self.path)], tests=True)
+        return tuple(str(one.path) for one in found)
+
+    def view(self, path: str) -> View | None:
+        """Return another document, open or not; None for a file that cannot be read."""
+        if path not in self._views:
+            self._views[path] = self._desk.view_of(path)
+        return self._views[path]
+
+    def views(self) -> Iterator[View]:
+        """Yield all documents here that can be read."""
+        for path in self.files:
+            if (view := self.view(path)) is not None:
+                yield view
+
+    def holding(self, name: str) -> Iterator[View]:
+        """Yield the documents whose text holds a name: only these can use it."""
+        for view in self.views():
+            if name in view.source.text:
+                yield view
+
+
+def read_closed(path: str) -> str | None:
+    """Return the text of a file that is not open; None if it cannot be read."""
+    from quire.formats import most_bytes
+    from quire.source import read_source
+
+    try:
+        return read_source(Path(path), limit=most_bytes(path)).text
+    except (Unreadable, QuireError):
+        return None

@@ -1,0 +1,39 @@
+"""The functions that each format has for editors.
+
+A function stands in a module of the format's folder: `quire.lsp.playbook.hover` has `hover(view, offset)`. A format
+without the module has no such answers. Modules are imported when they are first asked.
+
+| module | function | returns |
+| --- | --- | --- |
+| `index` | `index(view)` | `Index` |
+| `hover` | `hover(view, offset)` | `Hover` or None |
+| `completion` | `complete(view, offset)` | list of `Completion` |
+| `completion` | `resolve(view, what)` | Markdown |
+| `signatures` | `signature(view, offset)` | `Signature` or None |
+| `tokens` | `tokens(view)` | list of `Token`, in order |
+| `hints` | `hints(view, span)` | list of `Hint` |
+| `lenses` | `lenses(view)` | list of `Lens` |
+| `actions` | `actions(view, span, findings)` | list of `Action` |
+| `formatting` | `format(view, span)` | list of `Edit` |
+| `folding` | `folds(view)` | list of `Fold` |
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import lru_cache
+from importlib import import_module
+from importlib.util import find_spec
+from typing import Any
+
+FORMATS = ("playbook", "pipeline", "directive", "knowledge", "test", "settings")
+
+
+@lru_cache(maxsize=256)
+def function(format: str, module: str, name: str) -> Callable[..., Any] | None:
+    """Return a function of a format; None if the format has no such module."""
+    place = f"quire.lsp.{format}.{module}"
+    if format not in FORMATS or find_spec(f"quire.lsp.{format}") is None or find_spec(place) is None:
+        return None
+    found: Callable[..., Any] | None = getattr(import_module(place), name, None)
+    return found

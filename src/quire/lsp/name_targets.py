@@ -1,0 +1,79 @@
+"""Tell which thing a name means, in all documents of a workspace.
+
+A thing belongs to one document: an input, a step, a schema. A name of a document (a callee, a prompt file) means the
+whole document, however it is written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
+
+from quire.lsp.answers import DOCUMENTS
+from quire.source import Span
+
+if TYPE_CHECKING:
+    from quire.lsp.answers import Name
+    from quire.lsp.views import View
+
+OUTWARD = frozenset({"input", "output", "step", "case", "schema", "agent", "server", "model"})
+"""Kinds of things of one document that others may name: callers pass inputs, tests name steps."""
+
+
+class Thing(Struct, frozen=True):
+    """A thing that names mean."""
+
+    kind: str
+    """The kind of the thing; `document` for a whole document."""
+    text: str
+    """Its name; empty for a document."""
+    scope: str
+    document: str
+
+    @property
+    def word(self) -> str:
+        """A text that every document with a name of this thing holds."""
+        if self.kind != "document":
+            return self.text
+        return self.scope or _bare(Path(self.document).name)
+
+    def is_meant(self, view: View, name: Name) -> bool:
+        return thing_of(view, name) == self
+
+
+def thing_of(view: View, name: Name) -> Thing:
+    """Return the thing that a name of a document means."""
+    if name.kind in DOCUMENTS and name.document:
+        return Thing("document", "", name.scope, name.document)
+    return Thing(name.kind, name.text, name.scope, name.document or view.path)
+
+
+def places_of(view: View, name: Name) -> Iterator[tuple[View, Name]]:
+    """Yield all places of the thing that a name means, in this document and in all others of its workspace."""
+    thing = thing_of(view, name)
+    shared = thing.kind == "document" or thing.document != view.path or thing.kind in OUTWARD
+    for other in view.folder.holding(thing.word) if shared else ():
+        if other.path != view.path:
+            yield from ((other, one) for one in other.index.names if thing.is_meant(other, one))
+    yield from ((view, one) for one in view.index.names if thing.is_meant(view, one))
+
+
+def definitions_of(view: View, name: Name) -> list[tuple[str, Span]]:
+    """Return where the thing of a name is introduced: path and span. A document without a name of its own is introduced
+    by its first line."""
+    thing = thing_of(view, name)
+    home = view if thing.document == view.path else view.folder.view(thing.document)
+    names = home.index.names if home else ()
+    places = [one for one in names if home and thing.is_meant(home, one)]
+    declared = [one for one in places if one.role == "declares"] or [one for one in places if one.role == "writes"]
+    if not declared and thing.kind == "document":
+        return [(thing.document, Span(0, 0))] if Path(thing.document).is_file() else []
+    return [(thing.document, one.span) for one in declared]
+
+
+def _bare(file: str) -> str:
+    """Return the part of the name of a file that every reference to it holds."""
+    return file.partition(".")[0] or file

@@ -1,0 +1,331 @@
+"""The conversation with an editor, without input and output: messages go in, messages come out.
+
+`take` queues a message, `work` does one thing, `wait` says for how long nothing is to be done. So a request that is
+cancelled while it waits in the queue is never begun, and a test needs neither processes nor time.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from quire.errors import QuireError
+from quire.lsp.framing import Malformed, Message
+from quire.lsp.jobs import Errands
+from quire.lsp.protocol import (
+    INTERNAL_ERROR,
+    INVALID_PARAMS,
+    INVALID_REQUEST,
+    METHOD_NOT_FOUND,
+    NOT_INITIALIZED,
+    PARSE_ERROR,
+    REQUEST_CANCELLED,
+    REQUEST_FAILED,
+    ClientCapabilities,
+    RequestFailed,
+)
+
+if TYPE_CHECKING:
+    from quire.lsp.checks import Checks
+    from quire.lsp.desk import Desk
+    from quire.lsp.jobs import Job
+
+MOST_QUEUED = 10_000
+_WATCHED = "**/{quire.toml,pyproject.toml,.mcp.json,quire.lock,*.md,*.markdown,*.yaml,*.yml}"
+
+
+class _Later(Exception):  # not an error: the answer comes later
+    """Ends the handling of a request whose answer comes later."""
+
+    def __init__(self, work: Callable[[], Any]) -> None:
+        super().__init__()
+        self.work = work
+
+
+class Session:
+    """One session, from `initialize` to `exit`."""
+
+    def __init__(self, *, clock: Callable[[], float] = time.monotonic, forks: bool = False) -> None:
+        self._clock = clock
+        self._forks = forks
+        self._queue: deque[Message] = deque()
+        self._cancelled: set[object] = set()
+        self._out: list[Message] = []
+        self.client = ClientCapabilities({})
+        self._state = "new"
+        self.ended: int | None = None
+        """The exit code, once the session is over."""
+        self.process: int | None = None
+        """The process of the editor; the session ends with it."""
+        self._errands = Errands(self._answer, lambda request, reason: self._fail(request, REQUEST_FAILED, reason))
+        self._desk: Desk | None = None
+        self._checks: Checks | None = None
+
+    @property
+    def desk(self) -> Desk:
+        if self._desk is None:
+            from quire.lsp.desk import Desk
+
+            self._desk = Desk()
+        return self._desk
+
+    @property
+    def checks(self) -> Checks:
+        if self._checks is None:
+            from quire.lsp.checks import Checks
+
+            self._checks = Checks(self.desk, self._out.append, self._clock, forks=self._forks)
+            self._checks.client = self.client
+        return self._checks
+
+    # Messages
+
+    def take(self, message: Message | Malformed) -> None:
+        """Queue a message. A cancellation takes effect at once."""
+        if isinstance(message, Malformed):
+            self._fail(None, PARSE_ERROR, message.reason)
+            return
+        if message.get("method") == "$/cancelRequest":
+            params = message.get("params")
+            request = params.get("id") if isinstance(params, Mapping) else None
+            if isinstance(request, int | str):
+                self._cancel(request)
+            return
+        if len(self._queue) >= MOST_QUEUED:
+            if "id" in message and "method" in message:
+                self._fail(message["id"], REQUEST_FAILED, "too many messages wait")
+            return
+        self._queue.append(message)
+
+    def work(self) -> Job | None:
+        """Handle the next message, or check a document. Return work for another process, if there is some."""
+        if self._queue:
+            self._handle(self._queue.popleft())
+            return None
+        if self._errands.is_due:
+            return self._errands.next()
+        return self.checks.work() if self._checks is not None else None
+
+    def later(self, work: Callable[[], Any]) -> NoReturn:
+        """Answer the request that is being handled with the result of a function, in a process of its own."""
+        raise _Later(work)
+
+    @property
+    def wait(self) -> float | None:
+        """The seconds until something is to be done: 0 for now, None for nothing."""
+        if self._queue or self._errands.is_due:
+            return 0.0
+        at = self._checks.next_at if self._checks is not None else None
+        return None if at is None else max(0.0, at - self._clock())
+
+    def sent(self) -> list[Message]:
+        """Return the messages for the editor since the last call."""
+        sent = list(self._out)
+        self._out.clear()
+        return sent
+
+    def _cancel(self, request: int | str) -> None:
+        if any(one.get("id") == request and "method" in one for one in self._queue):
+            self._cancelled.add(request)
+        elif self._errands.cancelled(request) or (self._checks is not None and self._checks.cancelled(request)):
+            self._fail(request, REQUEST_CANCELLED, "cancelled")
+
+    def _handle(self, message: Message) -> None:
+        method, request = message.get("method"), message.get("id")
+        if not isinstance(method, str):
+            if "result" not in message and "error" not in message:
+                self._fail(request, INVALID_REQUEST, "a message needs a method")
+            return
+        params = message.get("params")
+        params = params if isinstance(params, Mapping) else {}
+        if "id" not in message:
+            self._notified(method, params)
+            return
+        if request in self._cancelled:
+            self._cancelled.discard(request)
+            self._fail(request, REQUEST_CANCELLED, "cancelled")
+            return
+        try:
+            self._requested(request, method, params)
+        except _Later as later:
+            self._errands.add(request, later.work)
+        except RequestFailed as error:
+            self._fail(request, error.code, str(error))
+        except QuireError as error:
+            self._fail(request, REQUEST_FAILED, str(error))
+        except Exception as error:  # a mistake of ours ends one request, never the session
+            self._fail(request, INTERNAL_ERROR, f"{type(error).__name__}: {error}")
+            self._log(f"{method} failed", error)
+
+    # Requests
+
+    def _requested(self, request: object, method: str, params: Mapping[str, Any]) -> None:
+        if method == "initialize":
+            if self._state != "new":
+                raise RequestFailed("the session is initialized already", INVALID_REQUEST)
+            self._answer(request, self._initialize(params))
+            return
+        if self._state == "new":
+            raise RequestFailed("initialize comes first", NOT_INITIALIZED)
+        if self._state == "shut":
+            raise RequestFailed("the session is shut down", INVALID_REQUEST)
+        if method == "shutdown":
+            self._state = "shut"
+            self._answer(request, None)
+        elif method == "textDocument/diagnostic":
+            known = params.get("previousResultId")
+            self.checks.asked(request, uri_in(params), known if isinstance(known, str) else "")
+        elif method == "workspace/diagnostic":
+            self.checks.asked_workspace(request, _known_results(params.get("previousResultIds")))
+        else:
+            from quire.lsp.capabilities import handler
+
+            answer = handler(method)
+            if answer is None:
+                raise RequestFailed(f"{method} is not known", METHOD_NOT_FOUND)
+            self._answer(request, answer(self, params))
+
+    def _initialize(self, params: Mapping[str, Any]) -> dict[str, object]:
+        from quire.lsp.capabilities import SERVER_INFO, server_capabilities
+
+        self.client = ClientCapabilities(params.get("capabilities"))
+        process = params.get("processId")
+        self.process = process if isinstance(process, int) and process > 0 else None
+        offered = self.client.value("general.positionEncodings")
+        offered = offered if isinstance(offered, list) else []
+        self.encoding = next((one for one in ("utf-32", "utf-8") if one in offered), "utf-16")
+        self._roots = _roots(params)
+        self._state = "ready"
+        return {
+            "capabilities": server_capabilities(self.encoding, pulls=self.client.pulls),
+            "serverInfo": SERVER_INFO,
+        }
+
+    # Notifications
+
+    def _notified(self, method: str, params: Mapping[str, Any]) -> None:
+        if method == "exit":
+            self.ended = 0 if self._state == "shut" else 1
+            return
+        if self._state != "ready":
+            return
+        try:
+            self._changed(method, params)
+        except Exception as error:  # a mistake of ours must not end the session
+            self._log(f"{method} failed", error)
+
+    def _changed(self, method: str, params: Mapping[str, Any]) -> None:
+        match method:
+            case "initialized":
+                self._begin()
+            case "textDocument/didOpen":
+                said = params.get("textDocument")
+                if isinstance(said, Mapping) and isinstance(said.get("text"), str):
+                    opened = self.desk.open(uri_in(params), _version(said), said["text"])
+                    if opened is not None:
+                        self.checks.changed(opened, typed=False)
+            case "textDocument/didChange":
+                changes = params.get("contentChanges")
+                said = params.get("textDocument")
+                changed = self.desk.change(uri_in(params), _version(said), changes if isinstance(changes, list) else [])
+                if changed is not None:
+                    self.checks.changed(changed)
+            case "textDocument/didClose":
+                closed = self.desk.close(uri_in(params))
+                if closed is not None:
+                    self.checks.closed(closed)
+                    self.checks.workspace_changed()
+                    self.checks.files_changed()
+            case "textDocument/didSave" | "workspace/didChangeWatchedFiles":
+                self.desk.forget_places()
+                self.checks.workspace_changed()
+                self.checks.files_changed()
+            case "workspace/didChangeWorkspaceFolders":
+                event = params.get("event")
+                event = event if isinstance(event, Mapping) else {}
+                self._move_roots(event.get("added"), event.get("removed"))
+
+    def _begin(self) -> None:
+        desk = self.desk
+        desk.encoding = self.encoding  # type: ignore[assignment]
+        desk.roots = self._roots
+        self.checks.files_changed()
+        if self.client.can("workspace.didChangeWatchedFiles.dynamicRegistration"):
+            options = {"watchers": [{"globPattern": _WATCHED}]}
+            registration = {
+                "id": "quire-files",
+                "method": "workspace/didChangeWatchedFiles",
+                "registerOptions": options,
+            }
+            params = {"registrations": [registration]}
+            request = {"id": "quire-watch", "method": "client/registerCapability", "params": params}
+            self._out.append({"jsonrpc": "2.0", **request})
+
+    def _move_roots(self, added: object, removed: object) -> None:
+        gone = set(_folders(removed))
+        self.desk.roots[:] = [root for root in self.desk.roots if root not in gone]
+        self.desk.roots += [root for root in _folders(added) if root not in self.desk.roots]
+        self.desk.forget_places()
+        self.checks.workspace_changed()
+        self.checks.files_changed()
+
+    # Answers
+
+    def _answer(self, request: object, result: object) -> None:
+        self._out.append({"jsonrpc": "2.0", "id": request, "result": result})
+
+    def _fail(self, request: object, code: int, message: str) -> None:
+        self._out.append({"jsonrpc": "2.0", "id": request, "error": {"code": code, "message": message}})
+
+    def _log(self, message: str, error: Exception) -> None:
+        import traceback
+
+        place = traceback.extract_tb(error.__traceback__)[-1]
+        text = f"{message}: {type(error).__name__}: {error} ({Path(place.filename).name}:{place.lineno})"
+        params = {"type": 1, "message": text}
+        self._out.append({"jsonrpc": "2.0", "method": "window/logMessage", "params": params})
+
+
+def uri_in(params: Mapping[str, Any]) -> str:
+    """Return the URI of the document that a request is about. Raises `RequestFailed` without one."""
+    document = params.get("textDocument")
+    uri = document.get("uri") if isinstance(document, Mapping) else None
+    if not isinstance(uri, str):
+        raise RequestFailed("the request names no document", INVALID_PARAMS)
+    return uri
+
+
+def _version(said: object) -> int:
+    version = said.get("version") if isinstance(said, Mapping) else None
+    return version if isinstance(version, int) else 0
+
+
+def _known_results(said: object) -> dict[str, str]:
+    known = said if isinstance(said, list) else []
+    return {
+        one["uri"]: one["value"]
+        for one in known
+        if isinstance(one, Mapping) and isinstance(one.get("uri"), str) and isinstance(one.get("value"), str)
+    }
+
+
+def _roots(params: Mapping[str, Any]) -> list[Path]:
+    from quire.lsp.desk import path_of
+
+    if found := _folders(params.get("workspaceFolders")):
+        return found
+    uri, path = params.get("rootUri"), params.get("rootPath")
+    if isinstance(uri, str) and uri.startswith("file:"):
+        return [Path(path_of(uri))]
+    return [Path(path)] if isinstance(path, str) and path else []
+
+
+def _folders(said: object) -> list[Path]:
+    from quire.lsp.desk import path_of
+
+    folders = said if isinstance(said, list) else []
+    uris = [one.get("uri") for one in folders if isinstance(one, Mapping)]
+    return [Path(path_of(uri)) for uri in uris if isinstance(uri, str) and uri.startswith("file:")]

@@ -1,0 +1,155 @@
+"""The text of a document as an editor has it, and the places in it as the protocol counts them.
+
+A `Source` has its byte order mark dropped and its line ends normalised; the editor counts in the text as it is. Lines
+are the same in both, so a place is found by its line. Columns are counted in units of the encoding that was agreed on:
+bytes of UTF-8, units of UTF-16, or characters.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from typing import Literal, TypeAlias
+
+from quire.source import Source, Span, normalise
+
+Encoding: TypeAlias = Literal["utf-8", "utf-16", "utf-32"]
+
+_LINE_END = re.compile(r"\r\n|\n|\r")
+_LONE = re.compile(r"[\ud800-\udfff]")
+_BOM = "\ufeff"
+
+
+class EditorText:
+    """One version of the text of an open document. It is never changed."""
+
+    def __init__(self, text: str, encoding: Encoding, name: str = "") -> None:
+        self.raw = text
+        self.encoding = encoding
+        self.name = name
+
+    @cached_property
+    def source(self) -> Source:
+        """The text as the formats read it."""
+        text = normalise(self.raw)
+        if not text.isascii() and _LONE.search(text):
+            text = _LONE.sub("\ufffd", text)
+        return Source(self.name, text)
+
+    def edited(self, changes: Sequence[object]) -> EditorText:
+        """Return the text after the changes of one notification, which apply one after the other."""
+        text = self
+        for change in changes:
+            if not isinstance(change, Mapping) or not isinstance(new := change.get("text"), str):
+                continue
+            where = change.get("range")
+            if isinstance(where, Mapping):
+                start, end = text._raw_offset(where.get("start")), text._raw_offset(where.get("end"))
+                start, end = min(start, end), max(start, end)
+                new = text.raw[:start] + new + text.raw[end:]
+            text = EditorText(_paired(new), self.encoding, self.name)
+        return text
+
+    def offset(self, position: object) -> int:
+        """Return the offset in the source of a position. One beyond a line, or beyond the text, means its end."""
+        line, column = _numbers(position)
+        source = self.source
+        starts = source.starts()
+        if line >= len(starts):
+            return len(source.text)
+        text = source.line(line + 1)
+        if line == 0 and self.raw.startswith(_BOM):
+            column = max(0, column - units(_BOM, self.encoding))
+        return starts[line] + _characters(text, column, self.encoding)
+
+    def position(self, offset: int) -> dict[str, int]:
+        """Return the position of an offset in the source."""
+        source = self.source
+        starts = source.starts()
+        offset = max(0, min(offset, len(source.text)))
+        line = bisect_right(starts, offset) - 1
+        before = source.text[starts[line] : offset]
+        column = units(before, self.encoding)
+        if line == 0 and self.raw.startswith(_BOM):
+            column += units(_BOM, self.encoding)
+        return {"line": line, "character": column}
+
+    def range(self, span: Span) -> dict[str, dict[str, int]]:
+        return {"start": self.position(span.start), "end": self.position(max(span.start, span.end))}
+
+    def span(self, where: object) -> Span:
+        """Return the span of a range."""
+        if not isinstance(where, Mapping):
+            return Span(0, 0)
+        start, end = self.offset(where.get("start")), self.offset(where.get("end"))
+        return Span(min(start, end), max(start, end))
+
+    @cached_property
+    def whole(self) -> dict[str, dict[str, int]]:
+        """The range of the whole text."""
+        return self.range(Span(0, len(self.source.text)))
+
+    @cached_property
+    def line_end(self) -> str:
+        """The line end that new lines of this text get."""
+        found = _LINE_END.search(self.raw)
+        return found[0] if found else "\n"
+
+    @cached_property
+    def _raw_starts(self) -> list[int]:
+        if "\r" not in self.raw:
+            starts, at, find = [0], 0, self.raw.find
+            while (at := find("\n", at) + 1) > 0:
+                starts.append(at)
+            return starts
+        return [0, *(found.end() for found in _LINE_END.finditer(self.raw))]
+
+    def _raw_offset(self, position: object) -> int:
+        line, column = _numbers(position)
+        starts = self._raw_starts
+        if line >= len(starts):
+            return len(self.raw)
+        end = starts[line + 1] if line + 1 < len(starts) else len(self.raw)
+        text = self.raw[starts[line] : end].rstrip("\r\n")
+        return starts[line] + _characters(text, column, self.encoding)
+
+
+def units(text: str, encoding: Encoding) -> int:
+    """Return the length of a text as the protocol counts it."""
+    if encoding == "utf-32" or text.isascii():
+        return len(text)
+    if encoding == "utf-8":
+        return len(text.encode("utf-8", "surrogatepass"))
+    return len(text) + sum(character > "\uffff" for character in text)
+
+
+def _characters(line: str, column: int, encoding: Encoding) -> int:
+    """Return the number of characters before a column. A column inside of a character means its start."""
+    if encoding == "utf-32" or line.isascii():
+        return min(column, len(line))
+    at = 0
+    for count, character in enumerate(line):
+        at += units(character, encoding)
+        if at > column:
+            return count
+    return len(line)
+
+
+def _numbers(position: object) -> tuple[int, int]:
+    """Return line and column of a position; what is not a number counts as 0."""
+    if not isinstance(position, Mapping):
+        return 0, 0
+    line, column = position.get("line"), position.get("character")
+    return (
+        max(0, line) if isinstance(line, int) else 0,
+        max(0, column) if isinstance(column, int) else 0,
+    )
+
+
+def _paired(text: str) -> str:
+    """Join the halves of a character that two edits have inserted one after the other."""
+    if text.isascii() or not _LONE.search(text):
+        return text
+    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass")

@@ -1,0 +1,167 @@
+"""Write answers as the JSON of the protocol."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from quire.diagnostics import Severity
+from quire.lsp.desk import uri_of
+
+if TYPE_CHECKING:
+    from quire.diagnostics import Diagnostic, Edit
+    from quire.lsp.answers import Completion, FileEdit, NameKind, Symbol
+    from quire.lsp.desk import Desk
+    from quire.lsp.texts import EditorText
+
+Json = dict[str, Any]
+
+_SEVERITIES = {Severity.ERROR: 1, Severity.WARNING: 2, Severity.LINT: 3, Severity.NOTE: 4}
+_UNNECESSARY, _DEPRECATED = 1, 2
+_TAGS = {
+    "DD101": _UNNECESSARY,
+    "DD102": _UNNECESSARY,
+    "DD104": _UNNECESSARY,
+    "EV101": _UNNECESSARY,
+    "DR302": _UNNECESSARY,
+}
+"""Codes of parts that have no effect; editors show these faded."""
+
+_COMPLETION_KINDS = {
+    "text": 1, "function": 3, "field": 5, "variable": 6, "class": 7, "module": 9, "property": 10, "value": 12,
+    "enum": 13, "keyword": 14, "snippet": 15, "file": 17, "reference": 18, "folder": 19, "constant": 21,
+    "operator": 24,
+}  # fmt: skip
+_SYMBOL_KINDS: dict[NameKind, int] = {
+    "input": 13, "output": 13, "store": 13, "schema": 23, "field": 8, "step": 12, "branch": 22, "pipeline": 2,
+    "document": 1, "directive": 5, "knowledge": 1, "prompt": 15, "file": 1, "tool": 6, "server": 3, "model": 14,
+    "agent": 5, "capability": 20, "hook": 24, "case": 12, "element": 19,
+}  # fmt: skip
+
+
+def diagnostic(text: EditorText, found: Diagnostic, desk: Desk) -> Json:
+    """Write one finding. Its help stands under its message, because most editors show only that."""
+    from quire.display.visible import visible
+
+    message = visible(found.message) + (f"\nhelp: {visible(found.help)}" if found.help else "")
+    data: Json = {
+        "range": text.range(found.span),
+        "severity": _SEVERITIES[found.severity],
+        "code": found.code.id,
+        "source": "quire",
+        "message": message,
+        "data": {"name": found.code.name, "fix": found.fix is not None},
+    }
+    if found.code.id in _TAGS:
+        data["tags"] = [_TAGS[found.code.id]]
+    if found.related:
+        data["relatedInformation"] = [
+            {"location": related_location(text, one, desk), "message": visible(one.message)} for one in found.related
+        ]
+    return data
+
+
+def related_location(text: EditorText, one: Any, desk: Desk) -> Json:
+    """Write the place of a step of a path, which may be in another document."""
+    if one.source is None or one.source.name == text.name:
+        return {"uri": uri_at(desk, text.name), "range": text.range(one.span)}
+    return location(desk, one.source.name, one.span)
+
+
+def uri_at(desk: Desk, path: str) -> str:
+    """Return the URI by which the editor knows a path."""
+    document = desk.at(path)
+    return document.uri if document else uri_of(path)
+
+
+def location(desk: Desk, path: str, span: Any) -> Json:
+    """Write a place in a document, open or not."""
+    view = desk.view_of(path)
+    whole = {"start": {"line": 0, "character": 0}, "end": {"line": 0, "character": 0}}
+    return {"uri": uri_at(desk, path), "range": view.text.range(span) if view else whole}
+
+
+def text_edit(text: EditorText, edit: Edit) -> Json:
+    new = edit.new if text.line_end == "\n" else edit.new.replace("\n", text.line_end)
+    return {"range": text.range(edit.span), "newText": new}
+
+
+def workspace_edit(desk: Desk, edits: Iterable[FileEdit], *, versioned: bool, creates: bool) -> Json | None:
+    """Write the edits of several files. None if the client cannot make a file that has to be made."""
+    changes: list[Json] = []
+    for one in edits:
+        uri = uri_at(desk, one.path)
+        document = desk.at(one.path)
+        view = desk.view_of(one.path)
+        if one.creates and view is None:
+            if not creates:
+                return None
+            changes.append({"kind": "create", "uri": uri, "options": {"ignoreIfExists": True}})
+            start = {"line": 0, "character": 0}
+            written = [{"range": {"start": start, "end": start}, "newText": edit.new} for edit in one.edits]
+        elif view is None:
+            continue
+        else:
+            written = [text_edit(view.text, edit) for edit in one.edits]
+        version = document.version if document else None
+        changes.append({"textDocument": {"uri": uri, "version": version}, "edits": written})
+    if versioned:
+        return {"documentChanges": changes}
+    return {"changes": {change["textDocument"]["uri"]: change["edits"] for change in changes if "edits" in change}}
+
+
+def completion(text: EditorText, one: Completion, word: Any, *, snippets: bool, number: int, uri: str) -> Json:
+    """Write one completion. `number` keeps the order of the list in editors that sort by text."""
+    insert = one.insert or one.label
+    if one.snippet and not snippets:
+        insert = plain(insert)
+    item: Json = {
+        "label": one.label,
+        "kind": _COMPLETION_KINDS[one.kind],
+        "sortText": f"{one.order}{number:04d}",
+        "filterText": one.label,
+        "textEdit": {"range": text.range(one.span or word), "newText": insert},
+    }
+    if one.snippet and snippets:
+        item["insertTextFormat"] = 2
+    if one.detail:
+        item["detail"] = one.detail
+    if one.documentation:
+        item["documentation"] = {"kind": "markdown", "value": one.documentation}
+    if one.deprecated:
+        item["tags"] = [1]
+    if one.resolve:
+        item["data"] = {"uri": uri, "resolve": one.resolve}
+    return item
+
+
+def plain(snippet: str) -> str:
+    """Return a snippet without its places: `${1:name}` becomes `name`."""
+    import re
+
+    return re.sub(r"\$\{\d+:([^}]*)\}|\$\{\d+\}|\$\d+", lambda found: found[1] or "", snippet).replace("\\$", "$")
+
+
+def symbol(text: EditorText, one: Symbol) -> Json:
+    data: Json = {
+        "name": one.name or "(no name)",
+        "kind": _SYMBOL_KINDS[one.kind],
+        "range": text.range(one.span),
+        "selectionRange": text.range(one.selection),
+    }
+    if one.detail:
+        data["detail"] = one.detail
+    if one.children:
+        data["children"] = [symbol(text, child) for child in one.children]
+    return data
+
+
+def symbol_kind(kind: NameKind) -> int:
+    return _SYMBOL_KINDS[kind]
+
+
+def flat_symbols(symbols: Sequence[Symbol], container: str = "") -> Iterable[tuple[Symbol, str]]:
+    """Yield all parts of an outline, each with the name of the part around it."""
+    for one in symbols:
+        yield one, container
+        yield from flat_symbols(one.children, one.name)

@@ -1,0 +1,23 @@
+"""An editor for the tests of the language server."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from tests.lsp.editor import Editor
+
+from quire.source import OPEN_TEXTS
+
+
+@pytest.fixture
+def editor(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Editor]:
+    """An editor with an empty workspace open."""
+    folder = tmp_path / "work"
+    folder.mkdir()
+    (folder / "quire.toml").write_text("")
+    monkeypatch.setenv("QUIRE_HOME", str(tmp_path / "home"))
+    monkeypatch.chdir(folder)
+    yield Editor(folder)
+    OPEN_TEXTS.clear()
