@@ -24,7 +24,7 @@ def command(context: click.Context, stdio: bool, tcp: int | None, process: int |
     """
     if stdio and tcp is not None:
         raise click.UsageError("--stdio and --tcp exclude each other")
-    from quire.lsp.door import serve_socket, serve_stdio
+    from quire.lsp.connection import serve_socket, serve_stdio
 
     if tcp is None:
         if sys.stdin.isatty():

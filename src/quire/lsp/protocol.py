@@ -37,7 +37,7 @@ class RequestFailed(QuireError):
 
 
 class ClientCapabilities:
-    """What the editor can do, as it has said in `initialize`."""
+    """The capabilities of the editor, as it has stated them in `initialize`."""
 
     def __init__(self, said: object) -> None:
         self._said = said

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from quire.lsp import wire
 from quire.lsp.answers import Name
-from quire.lsp.features.places import place_in
+from quire.lsp.features.request_places import place_in
 from quire.lsp.name_targets import definitions_of, places_of
 from quire.source import Span
 

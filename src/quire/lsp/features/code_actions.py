@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 from quire.diagnostics import fix_of
 from quire.lsp import wire
 from quire.lsp.answers import Action, FileEdit
-from quire.lsp.features.places import ask, view_in
+from quire.lsp.features.request_places import ask, view_in
 
 if TYPE_CHECKING:
     from quire.diagnostics import Diagnostic, Edit

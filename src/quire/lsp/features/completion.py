@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from quire.lsp import wire
-from quire.lsp.features.places import ask, place_in
+from quire.lsp.features.request_places import ask, place_in
 from quire.source import Span
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from quire.lsp.features.places import ask, view_in
+from quire.lsp.features.request_places import ask, view_in
 
 if TYPE_CHECKING:
     from quire.lsp.answers import Fold, Symbol

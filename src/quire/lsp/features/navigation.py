@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from quire.lsp import wire
-from quire.lsp.features.places import place_in, view_in
+from quire.lsp.features.request_places import place_in, view_in
 from quire.lsp.name_targets import definitions_of, places_of
 
 if TYPE_CHECKING:

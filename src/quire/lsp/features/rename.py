@@ -9,7 +9,7 @@ from quire.diagnostics import Edit
 from quire.lsp import wire
 from quire.lsp.answers import DOCUMENTS, FileEdit
 from quire.lsp.features.navigation import name_at
-from quire.lsp.features.places import ask, place_in
+from quire.lsp.features.request_places import ask, place_in
 from quire.lsp.name_targets import places_of
 from quire.lsp.protocol import RequestFailed
 

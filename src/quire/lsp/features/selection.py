@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from quire.lsp.features.places import view_in
+from quire.lsp.features.request_places import view_in
 from quire.source import Span
 
 if TYPE_CHECKING:

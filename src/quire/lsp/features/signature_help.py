@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from quire.lsp.features.places import ask, place_in
+from quire.lsp.features.request_places import ask, place_in
 
 if TYPE_CHECKING:
     from quire.lsp.answers import Signature
