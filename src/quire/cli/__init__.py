@@ -1,7 +1,8 @@
 """Command line entry point: `quire VERB …`.
 
 Each verb is a module of this folder with a click command named `command`. The module of a verb is imported only when
-that verb is invoked, so that short commands start quickly; `--version` does not even import click.
+that verb is invoked, so that short commands start quickly; `--version` and the start of `lsp` by an editor do not even
+import click.
 """
 
 from __future__ import annotations
@@ -63,6 +64,10 @@ def main(argv: list[str] | None = None) -> int:
 
         leave_current_folder()
         gc.set_threshold(NEW_OBJECTS)
+    if argv is None and arguments in (["lsp"], ["lsp", "--stdio"]) and not sys.stdin.isatty():
+        from quire.lsp.connection import serve_stdio
+
+        return serve_stdio()
     from quire.cli.app import enter
 
     code = enter(arguments)

@@ -6,8 +6,6 @@ import json
 from collections.abc import Iterator
 from typing import TypeAlias
 
-from msgspec import Struct
-
 from quire.errors import QuireError
 
 Message: TypeAlias = dict[str, object]
@@ -22,10 +20,15 @@ class BadFraming(QuireError):
     """The bytes are not framed messages, so it is not known where the next one begins."""
 
 
-class Malformed(Struct, frozen=True):
+class Malformed:
     """A body that is not a message."""
 
-    reason: str
+    __slots__ = (
+        "reason",
+    )  # not a Struct: importing msgspec takes longer than all that an editor waits for at the start
+
+    def __init__(self, reason: str) -> None:
+        self.reason = reason
 
 
 class FrameReader:

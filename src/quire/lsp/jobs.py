@@ -2,23 +2,30 @@
 
 from __future__ import annotations
 
-import pickle
 from collections import deque
 from collections.abc import Callable
 from typing import Any
 
-from msgspec import Struct
-
 MOST_AT_ONCE = 2
 
 
-class Job(Struct, frozen=True, eq=False):
-    """One piece of work. `run` is called in the other process, `done` here, with the result or None if that died."""
+class Job:
+    """One piece of work. `run` is called in the other process, `done` here, with the result or None if that died.
 
-    run: Callable[[], bytes]
-    done: Callable[[bytes | None], None]
-    is_old: Callable[[], bool] = lambda: False
-    """Tells whether the result would be thrown away; the process is ended then."""
+    `is_old` tells whether the result would be thrown away; the process is ended then.
+    """
+
+    __slots__ = ("done", "is_old", "run")
+
+    def __init__(
+        self,
+        run: Callable[[], bytes],
+        done: Callable[[bytes | None], None],
+        is_old: Callable[[], bool] = lambda: False,
+    ) -> None:
+        self.run = run
+        self.done = done
+        self.is_old = is_old
 
 
 class Errands:
@@ -57,6 +64,8 @@ class Errands:
         self._under_way.add(request)
 
         def run() -> bytes:
+            import pickle
+
             try:
                 return pickle.dumps((work(), ""))
             except Exception as error:  # told to the editor, like a mistake in this process
@@ -70,6 +79,8 @@ class Errands:
             if result is None:
                 self._fail(request, "the process that did the work has ended")
                 return
+            import pickle
+
             answer, problem = pickle.loads(result)  # noqa: S301  # written by our own child
             self._fail(request, problem) if problem else self._answer(request, answer)
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 import time
 from collections import deque
 from collections.abc import Callable, Mapping
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from quire.errors import QuireError
@@ -29,9 +28,12 @@ from quire.lsp.protocol import (
 )
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from quire.lsp.checks import Checks
     from quire.lsp.desk import Desk
     from quire.lsp.jobs import Job
+    from quire.lsp.texts import Encoding
 
 MOST_QUEUED = 10_000
 _WATCHED = "**/{quire.toml,pyproject.toml,.mcp.json,quire.lock,*.md,*.markdown,*.yaml,*.yml}"
@@ -56,6 +58,8 @@ class Session:
         self._out: list[Message] = []
         self.client = ClientCapabilities({})
         self._state = "new"
+        self.encoding: Encoding = "utf-16"
+        self._opened: Mapping[str, Any] = {}
         self.ended: int | None = None
         """The exit code, once the session is over."""
         self.process: int | None = None
@@ -196,8 +200,9 @@ class Session:
         self.process = process if isinstance(process, int) and process > 0 else None
         offered = self.client.value("general.positionEncodings")
         offered = offered if isinstance(offered, list) else []
-        self.encoding = next((one for one in ("utf-32", "utf-8") if one in offered), "utf-16")
-        self._roots = _roots(params)
+        wanted: tuple[Encoding, ...] = ("utf-32", "utf-8")
+        self.encoding = next((one for one in wanted if one in offered), "utf-16")
+        self._opened = params
         self._state = "ready"
         return {
             "capabilities": server_capabilities(self.encoding, pulls=self.client.pulls),
@@ -250,8 +255,8 @@ class Session:
 
     def _begin(self) -> None:
         desk = self.desk
-        desk.encoding = self.encoding  # type: ignore[assignment]
-        desk.roots = self._roots
+        desk.encoding = self.encoding
+        desk.roots = _roots(self._opened)
         self.checks.files_changed()
         if self.client.can("workspace.didChangeWatchedFiles.dynamicRegistration"):
             options = {"watchers": [{"globPattern": _WATCHED}]}
@@ -284,7 +289,8 @@ class Session:
         import traceback
 
         place = traceback.extract_tb(error.__traceback__)[-1]
-        text = f"{message}: {type(error).__name__}: {error} ({Path(place.filename).name}:{place.lineno})"
+        file = place.filename.rpartition("/")[2]
+        text = f"{message}: {type(error).__name__}: {error} ({file}:{place.lineno})"
         params = {"type": 1, "message": text}
         self._out.append({"jsonrpc": "2.0", "method": "window/logMessage", "params": params})
 
@@ -313,6 +319,9 @@ def _known_results(said: object) -> dict[str, str]:
 
 
 def _roots(params: Mapping[str, Any]) -> list[Path]:
+    """Return the folders that the editor has open."""
+    from pathlib import Path
+
     from quire.lsp.desk import path_of
 
     if found := _folders(params.get("workspaceFolders")):
@@ -324,6 +333,8 @@ def _roots(params: Mapping[str, Any]) -> list[Path]:
 
 
 def _folders(said: object) -> list[Path]:
+    from pathlib import Path
+
     from quire.lsp.desk import path_of
 
     folders = said if isinstance(said, list) else []
