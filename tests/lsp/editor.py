@@ -10,6 +10,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from tests.lsp.message_types import require_valid_answer, require_valid_message
+
 from quire.lsp.desk import uri_of
 from quire.lsp.session import Session
 from quire.source import OPEN_TEXTS
@@ -40,6 +42,7 @@ class Editor:
         self.messages: list[dict[str, Any]] = []
         """The notifications and requests of the server, in their order."""
         self._answers: dict[object, dict[str, Any]] = {}
+        self._asked: dict[object, str] = {}
         self._next = 0
         self.versions: dict[str, int] = {}
         self.texts: dict[str, str] = {}
@@ -62,6 +65,7 @@ class Editor:
     def begin(self, method: str, params: Mapping[str, Any]) -> int:
         """Send a request and return its number, without handling it."""
         self._next += 1
+        self._asked[self._next] = method
         self.session.take({"jsonrpc": "2.0", "id": self._next, "method": method, "params": dict(params)})
         return self._next
 
@@ -82,6 +86,10 @@ class Editor:
         self._settle()
         return self._answers.pop(request)
 
+    def has_answer(self, request: int) -> bool:
+        self._settle()
+        return request in self._answers
+
     def pause(self, seconds: float = 2.0) -> None:
         """Let time pass, and everything happen that is due."""
         until = self.now + seconds
@@ -97,8 +105,11 @@ class Editor:
                 job.done(job.run())
         for message in self.session.sent():
             if "method" in message:
+                require_valid_message(message)
                 self.messages.append(message)
             else:
+                if message["id"] in self._asked:
+                    require_valid_answer(self._asked[message["id"]], message)
                 self._answers[message["id"]] = message
 
     # Documents

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from quire.lsp.desk import Desk, OpenDocument
     from quire.lsp.framing import Message
     from quire.lsp.protocol import ClientCapabilities
+    from quire.lsp.texts import EditorText
 
 QUICK_SECONDS = 0.010
 """A check that took less is made at once and in this process."""
@@ -53,8 +54,8 @@ class Checks:
         self._asked: dict[str, list[tuple[object, str]]] = {}
         """Requests for the findings of a document that wait for its check, each with the result that it knows."""
         self._job: Job | None = None
-        self._checking: tuple[str, int] | None = None
-        """The document and the version that the job checks."""
+        self._checking: EditorText | None = None
+        """The text that the job checks."""
         self._survey_at: float | None = None
         self._surveyed: dict[str, list[wire.Json]] = {}
         self._survey_waits: list[tuple[object, dict[str, str]]] = []
@@ -121,7 +122,7 @@ class Checks:
             if document is None:
                 return None
             if self._is_slow(uri):
-                self._job, self._checking = self._check_job(document), (uri, document.version)
+                self._job, self._checking = self._check_job(document), document.text
                 return self._job
             self.check(document)
             return None
@@ -146,7 +147,7 @@ class Checks:
         self._checked(document, found)
 
     def _check_job(self, document: OpenDocument) -> Job:
-        view, uri, version = self._desk.view(document.uri), document.uri, document.version
+        view, uri, text = self._desk.view(document.uri), document.uri, document.text
 
         def run() -> bytes:
             began = self._clock()
@@ -155,9 +156,9 @@ class Checks:
 
         def is_old() -> bool:
             now = self._desk.documents.get(uri)
-            return now is None or now.version != version
+            return now is None or now.text is not text
 
-        return Job(run, lambda result: self._take_check(uri, version, result), is_old)
+        return Job(run, lambda result: self._take_check(uri, text, result), is_old)
 
     def _survey_job(self) -> Job | None:
         opened = {document.path for document in self._desk.documents.values()}
@@ -173,13 +174,13 @@ class Checks:
         job.done(job.run())
         return None
 
-    def _take_check(self, uri: str, version: int, result: bytes | None) -> None:
+    def _take_check(self, uri: str, text: EditorText, result: bytes | None) -> None:
         """Take the findings of another process. Those about an old text are thrown away."""
         self._job = self._checking = None
         document = self._desk.documents.get(uri)
         if document is None:
             return
-        if document.version != version:
+        if document.text is not text:
             self._due.setdefault(uri, self._clock())
         elif result is None:
             self._took[uri] = 0.0  # the next check is made here, where a mistake can be reported
@@ -190,7 +191,7 @@ class Checks:
 
     def _checked(self, document: OpenDocument, found: tuple[Diagnostic, ...]) -> None:
         document.findings = found
-        document.checked = document.version
+        document.checked = document.text
         if document.view is not None:
             document.view.findings = found
         self._tell(document, self._without_typed(document, found))
@@ -215,7 +216,7 @@ class Checks:
     def _show_held_back(self, uri: str) -> None:
         del self._shown_at[uri]
         document = self._desk.documents.get(uri)
-        if document is not None and document.checked == document.version:
+        if document is not None and document.checked is document.text:
             self._tell(document, document.findings, late=True)
 
     # Telling
@@ -254,11 +255,11 @@ class Checks:
             self._answer(request, {"kind": "full", "items": self._surveyed.get(uri, [])})
             return
         self._asked.setdefault(uri, []).append((request, known))
-        if uri in self._due or document.checked != document.version:
+        if uri in self._due or document.checked is not document.text:
             if not self._is_slow(uri):
                 self._due.pop(uri, None)
                 self.check(document)
-            elif self._checking != (uri, document.version):
+            elif self._checking is not document.text:
                 self._due.setdefault(uri, self._clock())
             return
         for one, last in self._asked.pop(uri):

@@ -35,8 +35,8 @@ class OpenDocument(Struct):
     version: int
     findings: tuple[Diagnostic, ...] = ()
     """The findings of the last check."""
-    checked: int | None = None
-    """The version that was last checked."""
+    checked: EditorText | None = None
+    """The text that was last checked. Versions are not compared: an editor may give one to two texts."""
     edited: Span | None = None
     """The text that the last change has inserted; None if the whole text is new."""
     view: View | None = None
@@ -139,7 +139,8 @@ class Desk:
     def _workspace(self, folder: Path) -> Path:
         from quire.workspace.locate import find_workspace
 
-        found = find_workspace(folder)
+        place = next((one for one in (folder, *folder.parents) if one.is_dir()), folder)  # a new file may have no folder
+        found = find_workspace(place)
         if found.marker is not None:
             return found.folder
         return next((root for root in self.roots if folder.is_relative_to(root)), folder)
