@@ -11,7 +11,10 @@ from hypothesis import strategies as st
 from quire.lsp import framing
 from quire.lsp.framing import BadFraming, FrameReader, Malformed, framed
 
-MESSAGES = [{"jsonrpc": "2.0", "method": "a", "params": {"text": "ä𝄞\ud800\r\n"}}, {"id": 1, "result": None}]
+MESSAGES: list[dict[str, object]] = [
+    {"jsonrpc": "2.0", "method": "a", "params": {"text": "ä𝄞\ud800\r\n"}},
+    {"id": 1, "result": None},
+]
 
 
 @given(st.lists(st.integers(1, 40), max_size=60))

@@ -139,7 +139,8 @@ class Desk:
     def _workspace(self, folder: Path) -> Path:
         from quire.workspace.locate import find_workspace
 
-        place = next((one for one in (folder, *folder.parents) if one.is_dir()), folder)  # a new file may have no folder
+        # The folder of a new file may not be there yet.
+        place = next((one for one in (folder, *folder.parents) if one.is_dir()), folder)
         found = find_workspace(place)
         if found.marker is not None:
             return found.folder

@@ -1,0 +1,133 @@
+"""The language server as a process: it speaks only the protocol, starts nothing, and ends with its editor."""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from tests.lsp.language_server import COMMAND, LanguageServer, language_server
+from tests.processes import started
+
+BAD = "# Note\n\n## STEP 1: Say\n\nSay {{name}}.\n"
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    folder = tmp_path / "work"
+    folder.mkdir()
+    (folder / "quire.toml").write_text("")
+    return folder
+
+
+def test_a_whole_session(folder: Path) -> None:
+    with language_server(folder) as server:
+        server.begin(folder)
+        server.open(folder / "note.playbook.md", BAD)
+        assert server.findings(folder / "note.playbook.md") == ["PB201"]
+        assert server.ask("shutdown", {}) is None
+        server.send({"method": "exit"})
+        rest, errors = server.process.communicate(timeout=30)
+        assert (server.process.returncode, rest, errors) == (0, b"", b"")
+
+
+def test_a_large_document_is_checked_in_another_process_and_requests_are_answered(folder: Path) -> None:
+    steps = "".join(f"## STEP {number}: Say\n\nSay {{{{name}}}} {'x' * 150}.\n\n" for number in range(1, 900))
+    path = folder / "large.playbook.md"
+    with language_server(folder) as server:
+        server.begin(folder)
+        server.open(path, f"# Note\n\n{steps}")
+        assert server.findings(path).count("PB201") >= 1
+        for version in range(2, 5):
+            server.send(
+                {
+                    "method": "textDocument/didChange",
+                    "params": {
+                        "textDocument": {"uri": path.as_uri(), "version": version},
+                        "contentChanges": [{"text": f"# Note {version}\n\n{steps}"}],
+                    },
+                }
+            )
+        assert server.ask("textDocument/documentHighlight", _start(path)) is None
+        assert server.findings(path)
+        server.ask("shutdown", {})
+        server.send({"method": "exit"})
+        assert server.process.wait(30) == 0
+
+
+def _start(path: Path) -> dict[str, object]:
+    return {"textDocument": {"uri": path.as_uri()}, "position": {"line": 0, "character": 0}}
+
+
+def test_it_ends_when_the_editor_closes_the_connection(folder: Path) -> None:
+    with language_server(folder) as server:
+        server.begin(folder)
+        assert server.process.stdin is not None
+        server.process.stdin.close()
+        assert server.process.wait(30) == 1
+
+
+def test_it_ends_when_the_process_of_the_editor_is_gone(folder: Path) -> None:
+    waiting = started([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
+    with waiting as editor, language_server(folder) as server:
+        server.begin(folder, process=editor.pid)
+        editor.kill()
+        editor.wait()
+        assert server.process.wait(30) == 1
+
+
+def test_bytes_that_are_not_the_protocol_are_refused_in_one_line(folder: Path) -> None:
+    with language_server(folder) as server:
+        server.send_bytes(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+        _, errors = server.process.communicate(timeout=30)
+        assert server.process.returncode == 2
+        assert errors.startswith(b"quire: the header of a message has no length")
+
+
+def test_a_message_that_is_not_json_is_answered_with_an_error(folder: Path) -> None:
+    with language_server(folder) as server:
+        server.send_bytes(b"Content-Length: 1\r\n\r\n{")
+        assert server.receive()["error"]["code"] == -32700
+        server.begin(folder)
+
+
+def test_a_socket_of_this_machine(folder: Path) -> None:
+    environment = {**os.environ, "QUIRE_HOME": str(folder.parent / "home")}
+    with started([*COMMAND, "--tcp", "0"], cwd=folder, env=environment, stderr=subprocess.PIPE) as process:
+        assert process.stderr is not None
+        port = int(process.stderr.readline().rpartition(b":")[2])
+        with socket.create_connection(("127.0.0.1", port)) as client, client.makefile("rwb") as stream:
+            server = LanguageServer(_Streams(stream))  # type: ignore[arg-type]
+            server.begin(folder)
+            server.open(folder / "note.playbook.md", BAD)
+            assert server.findings(folder / "note.playbook.md") == ["PB201"]
+        assert process.wait(30) == 1
+
+
+class _Streams:
+    """A connection in the place of a process."""
+
+    def __init__(self, stream: object) -> None:
+        self.stdin = self.stdout = stream
+
+
+def test_modules_of_the_workspace_are_not_imported(folder: Path) -> None:
+    (folder / "quire.toml").write_text('[tools]\nmodules = ["evil"]\n')
+    (folder / "evil.py").write_text("open('ran', 'w').close()\n")
+    (folder / "json.py").write_text("open('ran', 'w').close()\n")
+    path = folder / "p.yaml"
+    with language_server(folder) as server:
+        server.begin(folder)
+        server.open(path, "pipeline: p\nsteps:\n  - tool: {name: evil__x, args: {}}\n")
+        server.findings(path)
+    assert not (folder / "ran").exists()
+
+
+@pytest.mark.parametrize("arguments", [("--stdio", "--tcp", "0"), ("--tcp", "x"), ("--nonsense",)])
+def test_wrong_flags_are_refused_in_one_line(arguments: tuple[str, ...]) -> None:
+    done = subprocess.run([*COMMAND, *arguments], capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 2
+    assert done.stderr.count("\n") == 1

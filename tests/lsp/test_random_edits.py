@@ -1,0 +1,92 @@
+"""Random edits: the findings after each are those of a check of the whole text, and no request raises."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import pytest
+from tests.depth import depth
+from tests.lsp.editor import Editor
+
+from quire.lsp import findings, wire
+from quire.lsp.capabilities import REQUESTS
+from quire.lsp.desk import Desk
+from quire.lsp.texts import EditorText
+from quire.lsp.views import View
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+PIECES = [
+    "\n", " ", "  ", "{{", "}}", "@", "@output(", ")", "- ", ":", '"', "'", "#", "## STEP 2: ", "```", "<", "/>", "ä",
+    "𝄞", "\t", "\r", "\r\n", "ctx.", "{", "}", "[", "!expr ", "&a ", "*a", "steps:\n", "x", "1", "|\n", "=", "\ud834",
+    "\x00",
+]  # fmt: skip
+PLACED = [name for name in REQUESTS if name.startswith("textDocument/") and "rename" not in name]
+
+
+def documents() -> list[Path]:
+    found = [path for path in sorted(EXAMPLES.rglob("*")) if path.suffix in (".md", ".yaml", ".toml")]
+    return [path for path in found if path.name != "README.md"]
+
+
+@pytest.mark.parametrize("seed", range(depth(6, 60)))
+def test_edits_one_after_the_other(editor: Editor, seed: int) -> None:
+    chance = random.Random(seed)
+    paths = documents()
+    for path in chance.sample(paths, 4):
+        name = str(path.relative_to(EXAMPLES))
+        (editor.folder / name).parent.mkdir(parents=True, exist_ok=True)
+        text = path.read_text()
+        editor.open(name, text)
+        for _ in range(depth(12, 170)):
+            text = editor.texts[name]
+            at = chance.randrange(len(text) + 1)
+            editor.type(name, at, _new(chance, text), min(chance.choice([0, 0, 1, 3, 30]), len(text) - at))
+            _ask_anything(editor, name, chance)
+            editor.pause(0.4)
+            assert _told(editor, name) == _checked_whole(editor, name), f"{name} after an edit at {at}, seed {seed}"
+        logged = [one["params"]["message"] for one in editor.messages if one["method"] == "window/logMessage"]
+        assert logged == [], f"seed {seed}"
+        editor.tell("textDocument/didClose", {"textDocument": {"uri": editor.uri(name)}})
+
+
+def _new(chance: random.Random, text: str) -> str:
+    if chance.random() < 0.3 and text:
+        start = chance.randrange(len(text))
+        return text[start : start + chance.randrange(60)]
+    return "".join(chance.choice(PIECES) for _ in range(chance.randrange(4)))
+
+
+def _ask_anything(editor: Editor, name: str, chance: random.Random) -> None:
+    """Ask for something at a random place. `Editor.ask` fails on an error and on an answer of the wrong form."""
+    method = chance.choice(PLACED)
+    place = editor.place(name, chance.randrange(len(editor.texts[name]) + 1))
+    end = {"line": 10**6, "character": 10**6}
+    params = {
+        **place,
+        "range": {"start": place["position"], "end": end},
+        "positions": [place["position"], end],
+        "context": {"diagnostics": [], "includeDeclaration": True},
+        "options": {"tabSize": 2, "insertSpaces": True},
+        "previousResultId": "1",
+    }
+    editor.ask(method, params)
+
+
+def _told(editor: Editor, name: str) -> list[tuple[str, int, int, str]]:
+    return [_key(one) for one in editor.findings(name)]
+
+
+def _checked_whole(editor: Editor, name: str) -> list[tuple[str, int, int, str]]:
+    """Return the findings of a check that knows nothing of the edits before."""
+    desk = Desk()
+    desk.encoding, desk.roots = "utf-32", [editor.folder]
+    path = str(editor.folder / name)
+    raw = editor.session.desk.documents[editor.uri(name)].text.raw
+    view = View(path, EditorText(raw, "utf-32", path), desk.folder_of(path))
+    return [_key(wire.diagnostic(view.text, one, desk)) for one in findings.findings_of(view)]
+
+
+def _key(one: dict[str, object]) -> tuple[str, int, int, str]:
+    start = one["range"]["start"]  # type: ignore[index]
+    return str(one["code"]), start["line"], start["character"], str(one["message"])
