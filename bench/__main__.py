@@ -31,6 +31,7 @@ BENCHES = (
     "langgraph_peer",
     "document_tests",
     "document_suite",
+    "editor",
 )
 
 
