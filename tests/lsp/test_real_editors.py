@@ -1,0 +1,60 @@
+"""The golden path in real editors: findings appear, a hover is asked for, an edit mends them."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+from tests.lsp.language_server import COMMAND
+
+HERE = Path(__file__).parent
+TEXT = "# Note\n\n## STEP 1: Say\n\nSay {{name}}.\n"
+
+
+@pytest.fixture
+def environment(tmp_path: Path) -> dict[str, str]:
+    folder = tmp_path / "work"
+    folder.mkdir()
+    (folder / "quire.toml").write_text("")
+    (folder / "note.playbook.md").write_text(TEXT)
+    return {
+        **os.environ,
+        "HOME": str(tmp_path),
+        "QUIRE_HOME": str(tmp_path / "home"),
+        "QUIRE_TEST_FILE": str(folder / "note.playbook.md"),
+        "QUIRE_TEST_COMMAND": COMMAND[0],
+    }
+
+
+@pytest.mark.skipif(shutil.which("nvim") is None, reason="no Neovim: install neovim")
+def test_neovim(environment: dict[str, str], tmp_path: Path) -> None:
+    command = ["nvim", "--headless", "-u", "NONE", "-i", "NONE", "-n", "-c", f"luafile {HERE / 'neovim.lua'}"]
+    done = subprocess.run(
+        command, env=environment, cwd=tmp_path / "work", capture_output=True, text=True, timeout=120, check=False
+    )
+    said = (done.stdout + done.stderr).replace("\r", "")
+    assert done.returncode == 0, said
+    assert "finding PB201 line 4" in said
+    assert "hover " in said
+    assert "mended" in said
+
+
+@pytest.mark.skipif(shutil.which("emacs") is None, reason="no Emacs: install emacs-nox and elpa-eglot")
+def test_emacs(environment: dict[str, str], tmp_path: Path) -> None:
+    has_eglot = subprocess.run(
+        ["emacs", "--batch", "--eval", "(progn (package-initialize) (require 'eglot))"],
+        capture_output=True,
+        check=False,
+    )
+    if has_eglot.returncode != 0:
+        pytest.skip("Emacs has no eglot: install elpa-eglot")
+    command = ["emacs", "--batch", "--eval", "(package-initialize)", "-l", str(HERE / "emacs.el")]
+    done = subprocess.run(
+        command, env=environment, cwd=tmp_path / "work", capture_output=True, text=True, timeout=120, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "finding PB201" in done.stdout or "Nothing sets {{name}}" in done.stdout
+    assert "mended" in done.stdout
