@@ -11,7 +11,7 @@ DENO := DENO_NO_UPDATE_CHECK=1 $(abspath $(BIN)/deno)
 # Without compiled code every process that a test starts would compile the whole package again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: setup demo test test-long test-pythons package check vendor bench simulate chaos chaos-cluster lock clean
+.PHONY: setup demo test test-long test-pythons test-vscode package vscode check vendor bench simulate chaos chaos-cluster lock clean
 
 setup: .venv/.ready
 
@@ -47,6 +47,15 @@ check: setup
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	cd $(PAGE) && $(DENO) check --quiet . && $(DENO) lint --quiet && $(DENO) fmt --check --quiet
+	cd editors/vscode && $(DENO) lint --quiet && $(DENO) fmt --check --quiet
+
+# The extension for VS Code as a file in editors/vscode/dist. Needs node and npm.
+vscode:
+	cd editors/vscode && npm install --no-package-lock --no-audit --no-fund && npm run package
+
+# The extension in VS Code itself: a server of it in editors/vscode/.code-server, and a real browser. Takes minutes.
+test-vscode: setup vscode
+	$(BIN)/python -m tests.lsp.vscode
 
 # The page's modules of others, as VENDOR.toml lists them, from the npm registry (UPDATE=1 records the sums of new versions).
 vendor: setup

@@ -17,7 +17,8 @@ function registerCommands(context) {
   add("quire.testDocument", (uri) => inTerminal("test", uri));
   add("quire.prompt", async (uri, step) => {
     const document = file(uri);
-    const named = step ?? (await vscode.window.showInputBox({ prompt: "The step, such as 2 or 2.do; empty for a directive" }));
+    const named = step ??
+      (await vscode.window.showInputBox({ prompt: "The step, such as 2 or 2.do; empty for a directive" }));
     if (named !== undefined) {
       await shown(await free(["show", document, "--prompt", ...(named === "" ? [] : [named])], document), "markdown");
     }
@@ -153,7 +154,9 @@ async function shown(content, language) {
 
 /** Show a picture in a frame without scripts. */
 function picture(title, svg) {
-  const panel = vscode.window.createWebviewPanel("quire.graph", title, vscode.ViewColumn.Beside, { enableScripts: false });
+  const panel = vscode.window.createWebviewPanel("quire.graph", title, vscode.ViewColumn.Beside, {
+    enableScripts: false,
+  });
   const policy = "default-src 'none'; img-src data:; style-src 'unsafe-inline'";
   const data = Buffer.from(svg).toString("base64");
   panel.webview.html = `<!doctype html><meta http-equiv="Content-Security-Policy" content="${policy}">

@@ -52,7 +52,9 @@ async function start(log) {
     {
       documentSelector: SELECTOR,
       outputChannel: log,
-      middleware: { executeCommand: async (command, given, next) => present(client, command, await next(command, given)) },
+      middleware: {
+        executeCommand: async (command, given, next) => present(client, command, await next(command, given)),
+      },
     },
   );
   try {
@@ -78,8 +80,7 @@ function markDocument(editor) {
   const document = editor?.document;
   const name = document?.fileName ?? "";
   const text = document !== undefined && document.lineCount < 20000 ? document.getText() : "";
-  const isDocument =
-    /\.playbook\.md$|[\\/]\.ai[\\/]directives[\\/].*\.md$/.test(name) ||
+  const isDocument = /\.playbook\.md$|[\\/]\.ai[\\/]directives[\\/].*\.md$/.test(name) ||
     (/\.(md|markdown)$/.test(name) && /^## STEP/m.test(text)) ||
     (/\.ya?ml$/.test(name) && /^pipeline:/m.test(text));
   vscode.commands.executeCommand("setContext", "quire.isDocument", isDocument);

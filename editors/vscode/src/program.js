@@ -25,7 +25,7 @@ function configured() {
 function ofFolders() {
   const folders = vscode.workspace.workspaceFolders ?? [];
   return folders.flatMap((folder) =>
-    FOLDERS.flatMap((below) => NAMES.map((name) => path.join(folder.uri.fsPath, below, name))),
+    FOLDERS.flatMap((below) => NAMES.map((name) => path.join(folder.uri.fsPath, below, name)))
   );
 }
 

@@ -14,7 +14,12 @@ class TestTree {
     this.controller = vscode.tests.createTestController("quire", "Quire");
     this.controller.resolveHandler = (item) => (item === undefined ? this.findFiles() : this.findCases(item));
     this.controller.refreshHandler = () => this.findFiles();
-    this.controller.createRunProfile("Run", vscode.TestRunProfileKind.Run, (wanted, token) => this.run(wanted, token), true);
+    this.controller.createRunProfile(
+      "Run",
+      vscode.TestRunProfileKind.Run,
+      (wanted, token) => this.run(wanted, token),
+      true,
+    );
     this.watcher = vscode.workspace.createFileSystemWatcher(PATTERN);
     this.watcher.onDidCreate((uri) => this.file(uri));
     this.watcher.onDidChange((uri) => this.findCases(this.file(uri)));
@@ -126,7 +131,9 @@ class TestTree {
 /** Return the messages of a case that failed, each at its line. */
 function messages(event, uri) {
   const found = (event.problems ?? []).map((problem) => {
-    const message = new vscode.TestMessage(typeof problem === "string" ? problem : (problem.message ?? JSON.stringify(problem)));
+    const message = new vscode.TestMessage(
+      typeof problem === "string" ? problem : (problem.message ?? JSON.stringify(problem)),
+    );
     const line = Math.max(0, (problem.line ?? event.line ?? 1) - 1);
     message.location = new vscode.Location(uri, new vscode.Position(line, Math.max(0, (problem.column ?? 1) - 1)));
     return message;
