@@ -119,8 +119,8 @@ class _BodyReader:
         self._nested = 0
         self._has_else = False
 
-    def read(self) -> Playbook | None:
-        """Return the tree as far as it can be read; None if there is no title or no step."""
+    def read(self) -> Playbook:
+        """Return the tree as far as it can be read. A document without a title has an empty one."""
         for kind, line in zip(self._scan.kinds, self._scan.lines, strict=True):
             if kind <= SECTION:
                 self._end_section(line.start())
@@ -137,19 +137,19 @@ class _BodyReader:
             miss_steps(sections, self._found)
         elif sections.near_steps:
             warn_of_headings(sections.near_steps, [step.number for step in steps], self._found)
-        return self._playbook(self._scan.title) if self._scan.title else None
+        return self._playbook(self._scan.title)
 
-    def _playbook(self, line: Match[str]) -> Playbook:
-        title = line[TITLE].rstrip()
+    def _playbook(self, line: Match[str] | None) -> Playbook:
+        title = line[TITLE].rstrip() if line else ""
         return Playbook(
             title,
-            self._text[line.end() : self._first_section].strip(),
+            self._text[line.end() : self._first_section].strip() if line else "",
             self._sections.system,
             tuple(self._sections.inputs.values()),
             tuple(self._steps),
             self._sections.artifact,
-            line.start(),
-            line.start(TITLE) - 1 + len(title),
+            line.start() if line else 0,
+            line.start(TITLE) - 1 + len(title) if line else 0,
         )
 
     def _begin_step(self, line: Match[str]) -> None:
@@ -348,15 +348,15 @@ def parse(source: Source, *, extended: bool = True) -> ParseResult:
     playbook = _BodyReader(source, result, found, extended=extended).read()
     if result.blocks or result.unclosed:
         note_fences(source, result, found)
-    if playbook and ("@context(" in text or (playbook.artifact and playbook.artifact.source)):
+    if result.title and ("@context(" in text or (playbook.artifact and playbook.artifact.source)):
         from quire.formats.playbook.extensions import check_names
 
         check_names(playbook, found)
     if not found:
-        return ParseResult(source, playbook, ())
+        return ParseResult(source, playbook, (), playbook)
     found.sort(key=_in_order)
     wrong = [diagnostic for diagnostic in found if diagnostic.code.severity is Severity.ERROR]
-    return ParseResult(source, None if wrong else playbook, tuple(found))
+    return ParseResult(source, None if wrong else playbook, tuple(found), playbook)
 
 
 def unread(name: str, kind: str) -> ParseResult:

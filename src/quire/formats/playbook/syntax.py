@@ -333,6 +333,8 @@ class ParseResult(Struct, frozen=True):
     playbook: Playbook | None
     """None exactly if there is an error."""
     diagnostics: tuple[Diagnostic, ...]
+    partial: Playbook | None = None
+    """The tree as far as the text could be read, also with errors; None for a text that is empty or too large."""
 
     def of(self, severity: Severity) -> tuple[Diagnostic, ...]:
         return tuple(found for found in self.diagnostics if found.severity is severity)
