@@ -102,6 +102,11 @@ _KNOWN = {
 }
 
 
+def section_kind(name: str) -> str | None:
+    """Return `system`, `inputs` or `artifacts` for the heading of a section; None for one that is skipped."""
+    return _KNOWN.get(name) or _KNOWN.get(" ".join(name.upper().split()))
+
+
 class Sections(Struct):
     """The content of the sections."""
 
@@ -121,7 +126,7 @@ class Sections(Struct):
 
     def read(self, heading: Match[str], end: int) -> None:
         name = heading[SECTION]
-        known = _KNOWN.get(name) or _KNOWN.get(" ".join(name.upper().split()))
+        known = section_kind(name)
         if known == "inputs":
             for first, last in self._gaps(heading.end() - 1, end):
                 read_inputs(self._source, first, last, self.inputs, self._found)

@@ -1,0 +1,97 @@
+"""The documents, files and names of settings that a playbook refers to."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
+
+from quire.errors import QuireError
+
+if TYPE_CHECKING:
+    from quire.lsp.answers import NameKind
+    from quire.lsp.views import View
+
+OWN, PYTHON = "quire", "python"
+"""The connections of Quire's own tools and documents, and of the Python tools of a workspace."""
+
+
+class CalledDocument(Struct, frozen=True):
+    """A document that a name means."""
+
+    kind: NameKind
+    path: str
+    scope: str = ""
+    """The name that is declared in a file of several pipelines."""
+    declares_name: bool = False
+    """True if the name stands in the document, so that it can be renamed there."""
+
+
+def called_document(view: View, name: str) -> CalledDocument | None:
+    """Return the document that `@tool(quire, NAME)` calls; None for a built-in tool, and for a name of nothing."""
+    from quire.library.callees import is_built_in
+
+    library = view.folder.snapshot
+    if library is None or not name or is_built_in(name):
+        return None
+    try:
+        if (registered := library.registry().pipelines.get(name)) is not None:
+            scope = registered.declared if registered.name != registered.declared else ""
+            return CalledDocument("pipeline", _path(registered.source.name), scope, True)
+        if (playbook := library.playbooks().find(name)) is not None:
+            return CalledDocument("document", _path(str(playbook[1])))
+        item = library.named_directive(name)
+    except QuireError:
+        return None
+    return CalledDocument("directive", _path(str(item.path))) if item else None
+
+
+def callable_documents(view: View) -> list[tuple[str, str]]:
+    """Return the names of all documents that can be called, each with its kind."""
+    library = view.folder.snapshot
+    if library is None:
+        return []
+    found: list[tuple[str, str]] = []
+    try:
+        found += [(name, "pipeline") for name in sorted(library.registry().pipelines)]
+        here = Path(view.path)
+        found += [(name, "playbook") for name, path in library.playbooks().paths.items() if path != here]
+        found += [(one, "directive") for one in sorted(library.ids("directive"))]
+    except QuireError:
+        pass
+    return found
+
+
+def prompt_path(view: View, reference: str) -> str:
+    """Return the file that a reference of `@prompt` means; empty if it is not there, or known only in a run."""
+    scheme, _, where = reference.partition(":")
+    if scheme == "file" and "{{" not in where:
+        from quire.formats.playbook.lint import leaves_folder
+
+        path = Path(view.path).parent / where.replace("\\", "/")
+        return "" if leaves_folder(where) or not path.is_file() else _path(str(path))
+    if scheme == "library":
+        return next(
+            (_path(str(file)) for folder in prompt_folders(view) if (file := folder / f"{where}.md").is_file()), ""
+        )
+    return ""
+
+
+def prompt_folders(view: View) -> list[Path]:
+    """Return the folders of the prompt library, in the order in which they are searched."""
+    settings = view.folder.settings
+    if settings is None:
+        return []
+    return [settings.workspace.folder / "prompts", *settings.prompt_folders, settings.user / "prompts"]
+
+
+def settings_file(view: View) -> str:
+    """Return the path of the workspace's settings."""
+    settings = view.folder.settings
+    return str(settings.workspace.folder / "quire.toml") if settings else ""
+
+
+def _path(name: str) -> str:
+    return os.path.abspath(name)  # noqa: PTH100
