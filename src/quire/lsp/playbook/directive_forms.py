@@ -1,0 +1,165 @@
+"""The directives and markers of playbooks: their forms, parameters and meanings."""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+
+class Parameter(Struct, frozen=True):
+    label: str
+    """As it stands in the form."""
+    meaning: str
+
+
+class Form(Struct, frozen=True):
+    """One way to write a directive."""
+
+    label: str
+    snippet: str
+    """The text to insert, with places to fill in."""
+    meaning: str
+    parameters: tuple[Parameter, ...] = ()
+
+
+_QUESTION = Parameter('"question"', "The question. `{{names}}` in it are filled in; `\\n` is a line break.")
+_NAME = Parameter("name", "Later steps read the value as `{{name}}`. Letters, digits and `_`.")
+_TYPE = Parameter(
+    "type", "`string`, `text`, `number`, `boolean`, `enum` or `json`. A value that does not fit is a warning."
+)
+_FIELD = Parameter('extract:"field"', "Keep one field of a JSON object that the reply ends with.")
+_CONNECTION = Parameter("connection", "A server of `.mcp.json`, `python`, or `quire` for built-in tools and documents.")
+_TOOL = Parameter("tool", "The name of the tool; with `quire` also that of a document.")
+_ARGUMENTS = Parameter('{"key": "value"}', "One JSON object. `{{names}}` are filled in after it is read.")
+
+MEANINGS = {
+    "output": "Keeps the result of the step under a name.",
+    "elicit": "Asks a person before the step goes on. A step without text has the answer as its result.",
+    "prompt": "Puts a text from elsewhere before the text of the step.",
+    "tool": "Calls a tool or another document instead of a model. Its result is the result of the step.",
+    "context": "Chooses the earlier results that the model of this step sees.",
+    "model": "Chooses the model of this step: a tier of `[models.tiers]` or a profile of `[agents]`.",
+}
+"""Each directive in a sentence."""
+
+FORMS: dict[str, tuple[Form, ...]] = {
+    "output": (
+        Form("@output(name)", "@output(${1:name})", "Keep the whole result as text.", (_NAME,)),
+        Form("@output(name: type)", "@output(${1:name}: ${2:number})", "Keep it, and check its type.", (_NAME, _TYPE)),
+        Form(
+            '@output(name: enum, "a", "b")',
+            '@output(${1:name}: enum, "${2:a}", "${3:b}")',
+            "Keep one of a few texts.",
+            (
+                _NAME,
+                Parameter("enum", "The result is one of the texts."),
+                Parameter('"a", "b"', "The texts, in quotes."),
+            ),
+        ),
+        Form(
+            '@output(name, extract:"field")',
+            '@output(${1:name}, extract:"${2:field}")',
+            "Keep one field of the reply.",
+            (_NAME, _FIELD),
+        ),
+        Form(
+            '@output(name: type, extract:"field")',
+            '@output(${1:name}: ${2:number}, extract:"${3:field}")',
+            "Keep one field of the reply, and check its type.",
+            (_NAME, _TYPE, _FIELD),
+        ),
+    ),
+    "elicit": (
+        Form(
+            '@elicit(input, "question")',
+            '@elicit(input, "${1:question}")',
+            "Ask for a text.",
+            (Parameter("input", "The answer is any text."), _QUESTION),
+        ),
+        Form(
+            '@elicit(confirm, "question", default:"no")',
+            '@elicit(confirm, "${1:question}", default:"${2:no}")',
+            "Ask for yes or no.",
+            (
+                Parameter("confirm", "The answer is `yes` or `no`."),
+                _QUESTION,
+                Parameter('default:"no"', "The answer in a run without people: `yes` or `no`."),
+            ),
+        ),
+        Form(
+            '@elicit(select, "question", "a", "b", default:"a")',
+            '@elicit(select, "${1:question}", "${2:a}", "${3:b}")',
+            "Ask for one of a few answers.",
+            (
+                Parameter("select", "The answer is one of the options."),
+                _QUESTION,
+                Parameter('"a", "b"', "The options, each in quotes of its own."),
+                Parameter('default:"a"', "The answer in a run without people: one of the options."),
+            ),
+        ),
+    ),
+    "prompt": (
+        Form(
+            "@prompt(library:ID)",
+            "@prompt(library:${1:id})",
+            "A text of the prompt library.",
+            (
+                Parameter(
+                    "library:ID", "`prompts/ID.md` of the workspace, of `[prompts] folders`, or of your own space."
+                ),
+            ),
+        ),
+        Form(
+            "@prompt(file:PATH)",
+            "@prompt(file:${1:path})",
+            "A file beside the playbook.",
+            (Parameter("file:PATH", "A path in the folder of the playbook or below. `{{names}}` are filled in."),),
+        ),
+        Form(
+            "@prompt(mcp:SERVER/PROMPT)",
+            "@prompt(mcp:${1:server}/${2:prompt})",
+            "A prompt of a server.",
+            (Parameter("mcp:SERVER/PROMPT", "A prompt of an MCP server of `.mcp.json`."),),
+        ),
+        Form(
+            "@prompt({{name}})",
+            "@prompt({{${1:name}}})",
+            "The value of an input or of an earlier result.",
+            (Parameter("{{name}}", "An input, or a name that an earlier step keeps."),),
+        ),
+    ),
+    "tool": (
+        Form(
+            '@tool(connection, tool, {"key": "value"})',
+            '@tool(${1:quire}, ${2:tool}, {"${3:key}": "${4:value}"})',
+            "Call a tool or a document.",
+            (_CONNECTION, _TOOL, _ARGUMENTS),
+        ),
+    ),
+    "context": (
+        Form(
+            "@context(none)", "@context(none)", "No earlier result.", (Parameter("none", "No earlier result at all."),)
+        ),
+        Form(
+            "@context(name, 2, 3a)",
+            "@context(${1:name})",
+            "Only these results.",
+            (Parameter("name, 2, 3a", "Names of outputs, or labels of earlier steps."),),
+        ),
+    ),
+    "model": (
+        Form(
+            "@model(NAME)",
+            "@model(${1:cheap})",
+            "A tier or a profile of the settings.",
+            (Parameter("NAME", "A tier such as `cheap`, or an agent of `quire.toml`; never a model itself."),),
+        ),
+    ),
+}
+"""The forms of each directive, the plainest first."""
+
+MARKER_MEANINGS = {
+    "if": "Begins the first arm. The texts are compared exactly.",
+    "elif": "Begins another arm, which is taken if no arm before it is.",
+    "else": "Begins the arm that is taken if no condition holds.",
+    "endif": "Ends the branches.",
+}

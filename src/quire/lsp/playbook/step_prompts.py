@@ -1,0 +1,98 @@
+"""The prompt of a step as a model would get it, and the model that would get it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from quire.errors import QuireError
+
+if TYPE_CHECKING:
+    from quire.library.document import Document
+    from quire.lsp.views import View
+    from quire.plan.nodes import Plan
+    from quire.values import Value
+    from quire.workspace.settings import Settings
+
+RUN_MODEL = "the model of the run"
+
+
+class ComposedPrompt(Struct, frozen=True):
+    """The messages of a step, or why there are none."""
+
+    text: str = ""
+    notes: tuple[str, ...] = ()
+    problem: str = ""
+
+
+def composed_prompt(view: View, label: str) -> ComposedPrompt:
+    """Return what a model would get at a step. Inputs without a value have a stand-in; where that cannot be, the first
+    option of an enum is taken."""
+    from quire.display.transcript import prompt_text
+    from quire.runs.prompts import prompt_of_document
+
+    document, settings = view.document, view.folder.settings
+    if document is None or document.plan is None:
+        return ComposedPrompt(problem="the document has errors, so it has no prompts yet")
+    if settings is None:
+        return ComposedPrompt(problem="the settings of the workspace cannot be read")
+    document = _up_to(document, document.plan, label)
+    problem = ""
+    for given in ({}, _first_options(document.plan)):
+        try:
+            found = prompt_of_document(document, label, given, settings)
+        except QuireError as error:
+            problem = problem or str(error)
+            continue
+        notes = (*found.notes, *(f"with {name} = {value}" for name, value in given.items()))
+        return ComposedPrompt(prompt_text(found.request), notes)
+    return ComposedPrompt(problem=problem)
+
+
+def _up_to(document: Document, plan: Plan, label: str) -> Document:
+    """Return a document without the steps after one. They have no part in its prompt, and a large document has many."""
+    for at, step in enumerate(plan.body.steps):
+        inner = [one.label for case in (step.match.cases if step.match else ()) for one in case.body.steps]
+        if label == step.label or label in inner:
+            return replace(document, plan=replace(plan, body=replace(plan.body, steps=plan.body.steps[: at + 1])))
+    return document
+
+
+def _first_options(plan: Plan | None) -> dict[str, Value]:
+    return {one.name: one.options[0] for one in (plan.inputs if plan else ()) if one.options}
+
+
+def model_of_step(view: View, label: str, asked: str) -> str:
+    """Return the model of a step in words. `asked` is the name in its `@model`; empty without one."""
+    settings = view.folder.settings
+    if settings is None:
+        return ""
+    from quire.library.step_models import playbook_settings
+
+    chosen = playbook_settings(view.path, settings)[1]
+    for name in (chosen.steps.get(label, ""), asked, chosen.model):
+        found = resolved_model(settings, name) if name else ""
+        if found:
+            return found
+    agent = settings.agents.get(chosen.agent)
+    return (agent.model if agent and agent.model else settings.models.default) or RUN_MODEL
+
+
+def resolved_model(settings: Settings, name: str) -> str:
+    """Return the model that a name means: a profile, a tier, or, in the settings, a model itself; empty for a name that
+    the settings do not have."""
+    from quire.models.tiers import step_model
+
+    own = settings.models.default or ""
+    own_words = settings.models.tiers.get(own, own) or RUN_MODEL
+    if name in settings.agents:
+        model = settings.agents[name].model
+        return settings.models.tiers.get(model, model) if model else own_words
+    if ":" in name:
+        return name
+    tier = step_model(name, settings.models, own)
+    if tier is None:
+        return ""
+    return settings.models.tiers.get(tier, tier) or own_words
