@@ -1,0 +1,189 @@
+"""The pieces of a playbook that only its language knows: headings, directives, markers, placeholders and inputs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from re import Match
+from typing import TYPE_CHECKING
+
+from quire.formats.playbook.names import family
+from quire.formats.playbook.scan import (
+    CONDITION,
+    MARKER,
+    OPERATOR,
+    SECTION,
+    VALUE,
+    VARIABLE,
+)
+from quire.formats.playbook.sections import section_kind
+from quire.lsp.answers import Token, TokenKind, TokenMark
+from quire.lsp.playbook.index import KnownNames, tree_of
+from quire.lsp.playbook.layout import Layout, layout_of
+from quire.patterns import late_pattern
+from quire.source import PLACEHOLDER, Span
+
+if TYPE_CHECKING:
+    from quire.formats.playbook.syntax import InputDeclaration, Playbook, Step
+    from quire.lsp.views import View
+
+_WORD = late_pattern(r"@[a-z]++")
+_PART = late_pattern(
+    r'"(?:[^"\\\n]|\\.)*+"|(?P<key>extract|default)(?=:)|(?P<scheme>library|file|mcp)(?=:)|(?P<number>-?[0-9]++(?![A-Za-z_0-9]))'
+    r"|(?P<name>[A-Za-z0-9_][A-Za-z0-9_.-]*+)"
+)
+_TYPE = late_pattern(r"\(([A-Za-z]++)")
+_COMMENT = late_pattern(r"<!--[ \t]*+quire:[^\n]*?-->")
+
+
+def tokens(view: View) -> list[Token]:
+    """Return the tokens of a document in order. None of them overlap."""
+    tree = tree_of(view)
+    layout = layout_of(view.source)
+    found = [*_headings(layout)]
+    if tree is not None:
+        known = KnownNames(tree)
+        found += [*_markers(layout, known), *_document(view.source.text, tree, known)]
+        found += [
+            Token(Span(*one.span()), "comment") for one in _COMMENT.finditer(view.source.text, 0, tree.title_start)
+        ]
+    return _apart(found)
+
+
+def _apart(found: list[Token]) -> list[Token]:
+    """Return tokens in order. Where two overlap, the later one gives way."""
+    kept: list[Token] = []
+    end = 0
+    for one in sorted(found, key=lambda one: (one.span.start, one.span.end)):
+        if one.span.start >= end and one.span.end > one.span.start:
+            kept.append(one)
+            end = one.span.end
+    return kept
+
+
+def _headings(layout: Layout) -> Iterator[Token]:
+    for part in layout.parts:
+        at = part.line[0].index("STEP") + part.line.start() - 1
+        yield Token(Span(at, at + len("STEP")), "keyword")
+        yield Token(part.label_span, "number", ("declaration",))
+    for section in layout.sections:
+        if section_kind(section.name):
+            at = section.line.start(SECTION) - 1
+            yield Token(Span(at, at + len(section.name)), "keyword")
+
+
+def _markers(layout: Layout, known: KnownNames) -> Iterator[Token]:
+    """Yield the words of branch markers and the parts of conditions."""
+    for marker in layout.markers:
+        line = marker.line
+        yield Token(_group(line, MARKER), "keyword")
+        if line.lastindex == CONDITION:
+            yield Token(_group(line, VARIABLE), _value(line[VARIABLE], known))
+            yield Token(_group(line, OPERATOR), "operator")
+            value = _group(line, VALUE)
+            yield Token(Span(value.start - 1, value.end + 1), "string")
+
+
+def _group(line: Match[str], group: int) -> Span:
+    """Return the place of a group in the text. The scan runs on the text with a line end before it."""
+    return Span(line.start(group) - 1, line.end(group) - 1)
+
+
+def _document(text: str, tree: Playbook, known: KnownNames) -> Iterator[Token]:
+    for declared in tree.inputs:
+        yield from _input(text, declared)
+    for parent in tree.steps:
+        for step in family(parent):
+            yield from _step(text, step, known)
+    artifact = tree.artifact
+    if artifact and artifact.end > artifact.start:
+        if found := PLACEHOLDER.fullmatch(text, artifact.start, artifact.end):
+            yield from _placeholder(found, known)
+        elif artifact.type:
+            yield Token(artifact.span, "enumMember")
+    if artifact and artifact.source:
+        yield Token(artifact.source_span, _value(artifact.source, known))
+
+
+def _input(text: str, declared: InputDeclaration) -> Iterator[Token]:
+    yield Token(declared.name_span, "parameter", ("declaration",))
+    if found := _TYPE.search(text, declared.name_span.end, declared.end):
+        yield Token(Span(*found.span(1)), "type")
+
+
+def _step(text: str, step: Step, known: KnownNames) -> Iterator[Token]:
+    for start, end in step.pieces:
+        for found in PLACEHOLDER.finditer(text, start, end):
+            yield from _placeholder(found, known)
+    for one in (step.prompt, step.output, step.elicitation, step.tool, step.context, step.model):
+        if one is not None:
+            yield from _directive(text, one.start, one.end, known)
+
+
+def _directive(text: str, start: int, end: int, known: KnownNames) -> Iterator[Token]:
+    word = _WORD.match(text, start, end)
+    if not word:
+        return
+    yield Token(Span(*word.span()), "decorator")
+    kind, first, at = word[0][1:], True, word.end()
+    while at < end:
+        if found := PLACEHOLDER.match(text, at, end):
+            yield from _placeholder(found, known)
+            at = found.end()
+        elif part := _PART.match(text, at, end):
+            yield from _argument(text, part, kind, known, first=first)
+            first, at = False, part.end()
+        else:
+            at += 1
+
+
+def _argument(text: str, part: Match[str], kind: str, known: KnownNames, *, first: bool) -> Iterator[Token]:
+    """Yield the tokens of one part between the parentheses."""
+    span = Span(*part.span())
+    if part["key"]:
+        yield Token(span, "property")
+    elif part["scheme"] and kind == "prompt":
+        yield Token(span, "keyword")
+    elif part[0][0] == '"':
+        yield from _quoted(text, span, known)
+    elif kind == "output":
+        yield Token(span, "variable", ("declaration",)) if first else Token(span, "type")
+    elif kind == "elicit":
+        yield Token(span, "enumMember" if first else "string")
+    elif kind == "tool":
+        yield Token(span, "namespace" if first else "number" if part["number"] else "function")
+    elif kind == "context":
+        yield Token(span, "keyword" if part[0] == "none" else _value(part[0], known))
+    elif kind == "model":
+        yield Token(span, "type")
+    elif kind == "prompt":
+        yield Token(span, "string")
+
+
+def _quoted(text: str, span: Span, known: KnownNames) -> Iterator[Token]:
+    """Yield a quoted text in pieces, with the placeholders in it."""
+    at = span.start
+    for found in PLACEHOLDER.finditer(text, span.start, span.end):
+        yield Token(Span(at, found.start()), "string")
+        yield from _placeholder(found, known)
+        at = found.end()
+    yield Token(Span(at, span.end), "string")
+
+
+def _placeholder(found: Match[str], known: KnownNames) -> Iterator[Token]:
+    """Yield the name of a placeholder and its type. One that has a default is never unresolved."""
+    name = Span(*found.span(1))
+    is_known = found[3] is not None or known.is_known(found[1])
+    marks: tuple[TokenMark, ...] = ("readonly",) if is_known and found[1] in known.inputs else ()
+    yield Token(
+        name, _value(found[1], known) if known.is_known(found[1]) else "variable" if is_known else "unresolved", marks
+    )
+    if found[2]:
+        yield Token(Span(*found.span(2)), "type")
+
+
+def _value(name: str, known: KnownNames) -> TokenKind:
+    if name in known.inputs:
+        return "parameter"
+    if name in known.outputs or known.is_known(name):
+        return "variable"
+    return "number" if name in known.labels else "unresolved"
