@@ -1,0 +1,210 @@
+"""Write the headings, directives, markers and inputs of a playbook in one way. Prose is never touched.
+
+The meaning stays the same: the tree before and after is compared, and a change that would alter it is not made.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from re import Match
+from typing import TYPE_CHECKING
+
+from quire.diagnostics import Edit
+from quire.formats.playbook.names import family
+from quire.formats.playbook.scan import (
+    AT,
+    CONDITION,
+    DEFAULT,
+    ELICIT,
+    FIELD,
+    KIND,
+    LABEL,
+    MARKER,
+    NAME,
+    OPERATOR,
+    OPTIONS,
+    OUTPUT,
+    SECTION,
+    STEP,
+    SUBSTEP,
+    TEXTS,
+    TITLE,
+    TYPE,
+    VALUE,
+    VARIABLE,
+)
+from quire.formats.playbook.syntax import ARTIFACT_TYPES, ELICIT_KINDS, OUTPUT_TYPES
+from quire.lsp.playbook.layout import heading_span, layout_of
+from quire.lsp.playbook.tool_text import read_tool
+from quire.patterns import late_pattern
+from quire.source import Source, Span
+
+if TYPE_CHECKING:
+    from quire.formats.playbook.syntax import InputDeclaration, Playbook
+    from quire.lsp.playbook.layout import Part
+    from quire.lsp.views import View
+
+MOST_TRIED = 40
+"""Edits that are tried one by one where all of them together would change the meaning."""
+_WORD = late_pattern(r"[A-Za-z0-9_]++")
+_INPUT = late_pattern(r"-[^\S\n]++`[^`\n]++`[^\S\n]++\(([^):\n]*+)(?::([^)\n]*+))?\)(:?+)")
+_ARTIFACT = late_pattern(r"^([^\S\n]*+)(type|from):[^\S\n]*+(\S++)[^\S\n]*+$")
+
+
+def format(view: View, span: Span) -> list[Edit]:
+    """Return the edits of a part of the document. Nothing is done in a document that cannot be read."""
+    reading = view.reading
+    if reading.playbook is None:
+        return []
+    edits = list(_edits(view.source, reading.playbook))
+    if edits and not _means_same(view.source, edits):
+        edits = [one for one in edits[:MOST_TRIED] if _means_same(view.source, [one])]
+        if not _means_same(view.source, edits):
+            return []
+    return [one for one in edits if span.start <= one.span.start and one.span.end <= span.end]
+
+
+def _edits(source: Source, tree: Playbook) -> Iterator[Edit]:
+    """Yield an edit for each line that is written otherwise."""
+    text, layout = source.text, layout_of(source)
+    ours = _directives(tree)
+    parts = {part.start: part for part in layout.parts}
+    starts = {step.start for parent in tree.steps for step in family(parent)}
+    for kind, line in zip(layout.scan.kinds, layout.scan.lines, strict=True):
+        place = heading_span(line)
+        part = parts.get(line.start())
+        if kind in (STEP, SUBSTEP):
+            new = _heading(part) if part is not None and place.start in starts else ""
+        elif kind == SECTION:
+            known = " ".join(line[SECTION].split()).upper()
+            new = f"## {known}" if known in ("SYSTEM", "SYSTEM PROMPT", "INPUTS", "ARTIFACTS", "OUTPUT") else ""
+        elif kind == TITLE:
+            new = f"# {tree.title}" if line is layout.scan.title else ""
+        elif kind in (MARKER, CONDITION):
+            new = _marker(line) if layout.part_at(place.start) else ""
+        elif place.start in ours:
+            new = _directive(text, kind, line, place)
+        else:
+            continue
+        yield from _line(source, place, new)
+    for declared in tree.inputs:
+        yield from _line(source, declared.span, _input(text, declared))
+    for section in layout.sections:
+        if section.kind == "artifacts":
+            yield from _artifact(source, section.heading.end, section.end)
+
+
+def _directives(tree: Playbook) -> set[int]:
+    """Return where the directives are that have an effect. Others are text, or are replaced by a later one."""
+    return {
+        one.start
+        for parent in tree.steps
+        for step in family(parent)
+        for one in (step.prompt, step.output, step.elicitation, step.tool, step.context, step.model)
+        if one is not None
+    }
+
+
+def _line(source: Source, place: Span, new: str) -> Iterator[Edit]:
+    """Yield the edit that makes a line consist of a text; none if it does already."""
+    if not new:
+        return
+    line = source.line_span(source.position(place.start).line)
+    old = source.text[line.start : line.end]
+    if old != new:
+        yield Edit(line, old, new)
+
+
+def _heading(part: Part) -> str:
+    if part.parent is not None:
+        return f"### STEP {part.line[LABEL]}: {part.title}"
+    return f"## STEP {part.label}: {part.title}"
+
+
+def _marker(line: Match[str]) -> str:
+    word = line[MARKER]
+    if line.lastindex == CONDITION:
+        return f'```{word} {line[VARIABLE]} {line[OPERATOR]} "{line[VALUE]}"```'
+    return f"```{word}```"
+
+
+def _directive(text: str, kind: int, line: Match[str], place: Span) -> str:
+    if kind == OUTPUT:
+        return _output(line)
+    if kind == ELICIT:
+        return _elicit(line)
+    written = text[place.start : place.end]
+    if kind != AT:
+        return ""
+    if written.startswith("@tool("):
+        return _tool(text, place)
+    if written.startswith("@context("):
+        return f"@context({', '.join(_WORD.findall(written, len('@context(')))})"
+    return written
+
+
+def _output(line: Match[str]) -> str:
+    name, type, quoted, field = line.group(NAME, TYPE, OPTIONS, FIELD)
+    kind = f": {type.lower() if type.lower() in OUTPUT_TYPES else type}" if type else ""
+    options = "".join(f', "{one}"' for one in quoted.split('"')[1::2]) if quoted else ""
+    return f"@output({name}{kind}{options}" + (f', extract:"{field}")' if field else ")")
+
+
+def _elicit(line: Match[str]) -> str:
+    kind, quoted, default = line.group(KIND, TEXTS, DEFAULT)
+    kind = kind.lower() if kind.lower() in ELICIT_KINDS else kind
+    texts = "".join(f', "{one}"' for one in (quoted or "").split('"')[1::2])
+    return f"@elicit({kind}{texts}" + (f', default:"{default}")' if default is not None else ")")
+
+
+def _tool(text: str, place: Span) -> str:
+    call = read_tool(text, place.start, place.end - 1)
+    if call is None or call.tool_span is None:
+        return ""
+    names = []
+    for span in (call.connection_span, call.tool_span):
+        sign = '"' if text[span.start - 1] == '"' else ""
+        names.append(f"{sign}{text[span.start : span.end]}{sign}")
+    arguments = text[call.arguments : place.end - 1].strip() if call.arguments is not None else ""
+    return f"@tool({', '.join([*names, arguments] if arguments else names)})"
+
+
+def _input(text: str, declared: InputDeclaration) -> str:
+    """Return the line of an input. Its description is prose, and stays as it is."""
+    found = _INPUT.match(text, declared.start, declared.end + 1)
+    if not found:
+        return ""
+    kind = " ".join(found[1].split()) or declared.type
+    value = found[2].strip() if found[2] else ""
+    if declared.options:
+        value = ", ".join(declared.options)
+    about = f": {declared.description}" if declared.description else ""
+    return f"- `{declared.name}` ({kind}{f': {value}' if value else ''}){about}"
+
+
+def _artifact(source: Source, start: int, end: int) -> Iterator[Edit]:
+    """Yield edits of the lines `type:` and `from:`."""
+    first, last = source.position(start).line, source.position(end).line
+    for number in range(first + 1, last + 1):
+        line = source.line(number)
+        found = _ARTIFACT.match(line)
+        if found:
+            value = found[3].lower() if found[2] == "type" and found[3].lower() in ARTIFACT_TYPES else found[3]
+            yield from _line(source, source.line_span(number), f"{found[2]}: {value}")
+
+
+def _means_same(source: Source, edits: list[Edit]) -> bool:
+    """Tell whether a document has the same tree after some edits."""
+    from quire.formats.playbook.as_json import as_vector
+    from quire.formats.playbook.parse import parse
+
+    before = as_vector(parse(source))["definition"]
+    after = as_vector(parse(Source.of(edited(source.text, edits), source.name)))["definition"]
+    return before == after
+
+
+def edited(text: str, edits: list[Edit]) -> str:
+    """Return a text after some edits, which do not touch each other."""
+    for edit in sorted(edits, key=lambda one: one.span.start, reverse=True):
+        text = text[: edit.span.start] + edit.new + text[edit.span.end :]
+    return text
