@@ -12,20 +12,18 @@ from collections.abc import Mapping
 from pathlib import PurePath
 from typing import TYPE_CHECKING
 
-from msgspec import Struct, field
 from msgspec.structs import replace
 
 from quire.errors import QuireError
 from quire.formats.test.document_steps import DocumentSteps
-from quire.formats.test.syntax import Case, Entry, FileContent, GivenAnswer, Script, Setting, ToolScript
 from quire.library.input_schema import input_schema
 from quire.library.library import Library
 from quire.library.tested_document import callee_plans
 from quire.patterns import late_pattern
 from quire.plan.built_in_tools import ALIASES, RETURN
-from quire.source import NOWHERE
 from quire.testing.case_run import CaseRun
 from quire.testing.coverage.meter import CoverageMeter
+from quire.testing.drafts import Draft, DraftReply
 from quire.testing.observe import NOT_STARTED
 from quire.testing.placeholders import TODO, Choices, Placeholders
 from quire.values import Value, encode
@@ -43,55 +41,6 @@ MOST_CASES = 40
 _UNATTENDED = "unattended"
 _GRANT = late_pattern(r"--allow ([A-Za-z0-9_./=-]*[A-Za-z0-9_])")
 _PROMPT = late_pattern(r'under tools as "([^"]+)"')
-
-
-class DraftReply(Struct, frozen=True):
-    """A placeholder for a reply."""
-
-    step: str
-    value: Value
-    """A text, or a value that is sent as JSON."""
-    item: int | None = None
-    calls: tuple[tuple[str, Mapping[str, Value]], ...] = ()
-    any_times: bool = False
-
-    @property
-    def entry(self) -> Entry:
-        sent = self.value if isinstance(self.value, str) else encode(self.value)
-        times = None if self.any_times else 1
-        return Entry(step=self.step, item=self.item, reply=sent, calls=self.calls, times=times)
-
-
-class Draft(Struct):
-    """A case that is being made."""
-
-    name: str = ""
-    inputs: Mapping[str, Value] = field(default_factory=dict)
-    replies: dict[tuple[str, int | None], DraftReply] = field(default_factory=dict)
-    answers: dict[str, str] = field(default_factory=dict)
-    tools: dict[str, Value] = field(default_factory=dict)
-    files: dict[str, str] = field(default_factory=dict)
-    allow: list[str] = field(default_factory=list)
-    unattended: bool = False
-
-    @property
-    def size(self) -> tuple[int, ...]:
-        """Grows with everything that is added."""
-        again = sum(one.any_times for one in self.replies.values())
-        return len(self.replies), again, len(self.answers), len(self.tools), len(self.files), len(self.allow)
-
-    @property
-    def case(self) -> Case:
-        setting = Setting(
-            inputs=self.inputs,
-            model=Script(tuple(one.entry for one in self.replies.values()), by_step=True),
-            tools={name: ToolScript(returns=value) for name, value in self.tools.items()},
-            answers={way: (GivenAnswer(answer),) for way, answer in self.answers.items()},
-            files={path: FileContent(text) for path, text in self.files.items()},
-            allow=tuple(self.allow) or None,
-            unattended=self.unattended or None,
-        )
-        return Case(self.name, NOWHERE, setting, None)
 
 
 def scaffold(document: Document) -> str:

@@ -9,7 +9,7 @@ from quire.patterns import late_pattern
 from quire.plan.ways import JOINT
 
 if TYPE_CHECKING:
-    from quire.testing.scaffold import Draft, DraftReply
+    from quire.testing.drafts import Draft, DraftReply
     from quire.values import Value
 
 _HEAD = """\
@@ -31,6 +31,11 @@ def file_text(document: str, drafts: Sequence[Draft]) -> str:
     for draft in drafts:
         lines += _case(draft, shared)
     return "\n".join(lines) + "\n"
+
+
+def case_text(draft: Draft) -> str:
+    """Return the text of one case, to be added to the cases of a file."""
+    return "\n".join(_case(draft, {})) + "\n"
 
 
 def _shared(inputs: Sequence[Mapping[str, Value]]) -> dict[str, Value]:

@@ -1,0 +1,123 @@
+"""Changes that the user can choose in a playbook: allow a finding, declare an input, add an arm, write a test."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from quire.diagnostics import Edit, Severity
+from quire.formats.markdown import signature_line
+from quire.formats.playbook.codes import lints, warnings
+from quire.lsp.answers import Action, FileEdit
+from quire.lsp.playbook.case_actions import case_actions
+from quire.lsp.playbook.complete_lines import free_label
+from quire.lsp.playbook.index import KnownNames, tree_of
+from quire.lsp.playbook.layout import Layout, Part, layout_of
+from quire.source import NOWHERE, Span
+
+if TYPE_CHECKING:
+    from quire.diagnostics import Diagnostic
+    from quire.formats.playbook.syntax import Playbook
+    from quire.lsp.views import View
+
+REASON = "say why this is right here"
+"""Stands in a comment until the user writes a reason."""
+_COMMENTS = "AL"
+
+
+def actions(view: View, span: Span, findings: Sequence[Diagnostic]) -> list[Action]:
+    """Return the changes for a selection and the findings that it touches."""
+    tree = tree_of(view)
+    if tree is None:
+        return []
+    return [
+        *_declare(view, tree, span),
+        *_add_else(view, tree, span),
+        *case_actions(view, span),
+        *_allow(view, findings),
+    ]
+
+
+def _allow(view: View, findings: Sequence[Diagnostic]) -> Iterator[Action]:
+    """Yield a comment for each finding that may be hidden. Errors may not, and neither may findings about comments."""
+    seen: set[tuple[str, int]] = set()
+    for one in findings:
+        if one.severity is Severity.ERROR or one.code.id.startswith(_COMMENTS):
+            continue
+        at, text = _comment(view, one)
+        if (one.code.id, at) not in seen:
+            seen.add((one.code.id, at))
+            edit = Edit(Span(at, at), "", text)
+            yield Action(f"Allow {one.code.id} because …", "quickfix", (FileEdit(view.path, (edit,)),), (one.code.id,))
+
+
+def _comment(view: View, found: Diagnostic) -> tuple[int, str]:
+    """Return where the comment belongs, and its line: above a line of a list, else before the title."""
+    layout, source = layout_of(view.source), view.source
+    at = found.span.start
+    section = layout.section_at(at)
+    where = ""
+    if found.span != NOWHERE:
+        if section is not None and section.kind in ("inputs", "artifacts") and at > section.heading.end:
+            line = source.line_span(source.position(at).line)
+            return line.start, f'<!-- quire: allow {found.code.id} because "{REASON}" -->\n'
+        part = layout.part_at(at)
+        where = f" in step {part.label}" if part is not None else ""
+    top = len(signature_line(source.text))
+    top += 1 if top else 0
+    return top, f'<!-- quire: allow {found.code.id}{where} because "{REASON}" -->\n'
+
+
+def _declare(view: View, tree: Playbook, span: Span) -> Iterator[Action]:
+    """Yield the declaration of a name that nothing sets."""
+    name = view.index.at(span.start)
+    if name is None or name.kind != "input" or name.document or KnownNames(tree).is_known(name.text):
+        return
+    if not name.text[0].isalpha():
+        return
+    edit = input_edit(view, tree, f"- `{name.text}` (string)")
+    if edit is not None:
+        codes = (lints.UNRESOLVED.id, warnings.UNDECLARED_VARIABLE.id)
+        yield Action(f"Declare the input {name.text}", "quickfix", (FileEdit(view.path, (edit,)),), codes)
+
+
+def input_edit(view: View, tree: Playbook, line: str) -> Edit | None:
+    """Return the edit that adds a line to the inputs, with the section if there is none."""
+    layout, text = layout_of(view.source), view.source.text
+    section = next((one for one in layout.sections if one.kind == "inputs"), None)
+    if section is None:
+        starts = [part.start for part in layout.parts[:1]]
+        starts += [one.start for one in layout.sections if one.kind != "system"]
+        return Edit(Span(min(starts), min(starts)), "", f"## INPUTS\n\n{line}\n\n") if starts else None
+    inside = [one for one in tree.inputs if section.start <= one.start < section.end]
+    at = inside[-1].end if inside else section.heading.end
+    end = text.find("\n", at)
+    end = len(text) if end < 0 else end
+    return Edit(Span(end, end), "", f"\n{line}" if inside else f"\n\n{line}")
+
+
+def _add_else(view: View, tree: Playbook, span: Span) -> Iterator[Action]:
+    """Yield the arm that a step lacks, where the cursor is in its branches."""
+    layout = layout_of(view.source)
+    part = layout.part_at(span.start)
+    top = part.top if part else None
+    step = next((one for one in tree.steps if top is not None and one.start == top.heading.start), None)
+    if top is None or step is None or not step.arms or any(arm.condition is None for arm in step.arms):
+        return
+    if top.branches is None or not top.branches.start <= span.start <= top.branches.end:
+        return
+    at = _end_of_branches(layout, top, step.arms[-1].start)
+    label = free_label(layout, top)
+    lines = f"```else```\n\n### STEP {label}: Otherwise\n\nSay what to do otherwise.\n\n"
+    before = view.source.text[:at]
+    lead = "" if before.endswith("\n\n") else "\n" if before.endswith("\n") else "\n\n"
+    edit = Edit(Span(at, at), "", lead + lines)
+    yield Action("Add an else arm", "refactor.rewrite", (FileEdit(view.path, (edit,)),))
+
+
+def _end_of_branches(layout: Layout, step: Part, after: int) -> int:
+    """Return where a new last arm belongs: before the `endif`, or at the end of the step."""
+    for marker in layout.markers:
+        if marker.step is step and marker.word == "endif" and marker.line.start() > after:
+            return marker.line.start()
+    return step.end
