@@ -17,7 +17,7 @@ from quire.source import Span
 if TYPE_CHECKING:
     from quire.lsp.views import View
 
-MOST = 300
+MOST = 200
 """Names that are offered. The nearest captures come first."""
 _FIRST, _SECOND, _THIRD, _LAST = 1, 2, 3, 8
 _CAPTURED = late_pattern(r"@output\(([A-Za-z0-9_]++)")

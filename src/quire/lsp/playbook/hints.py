@@ -35,11 +35,13 @@ def hints(view: View, span: Span) -> list[Hint]:
     for capture in layout.captures:
         if span.start <= capture.span.end <= span.end and not capture.name.startswith("__"):
             found += _capture(view, capture)
+    ends = {marker.step.start: marker.span.end for marker in layout.markers if marker.word == "endif"}
     for parent in tree.steps:
+        if parent.start > span.end:
+            break
         for step in family(parent):
             found += _model(view, step, span)
-        if parent.arms and parent.start <= span.end:
-            found += _arms(view, parent)
+        found += _arms(view, parent, ends.get(parent.start))
     return sorted((one for one in found if span.start <= one.offset <= span.end), key=lambda one: one.offset)
 
 
@@ -58,17 +60,12 @@ def _model(view: View, step: Step, span: Span) -> Iterator[Hint]:
             yield Hint(step.model.end, f"→ {cut_line(found, LONGEST)}", tooltip="The model that does this step.")
 
 
-def _arms(view: View, step: Step) -> Iterator[Hint]:
-    """Yield where each arm leads, and what happens if no condition holds."""
+def _arms(view: View, step: Step, end: int | None) -> Iterator[Hint]:
+    """Yield where each arm leads, and what happens if no condition holds; `end` is the end of the last marker."""
     text = view.source.text
     for arm in step.arms:
-        end = text.find("\n", arm.end)
+        at = text.find("\n", arm.end)
         labels = ", ".join(one.label for one in arm.steps) or "nothing"
-        yield Hint(end if end >= 0 else len(text), f"→ {cut_line(labels, LONGEST)}")
-    if any(arm.condition is None for arm in step.arms):
-        return
-    last = step.arms[-1].start
-    for marker in layout_of(view.source).markers:
-        if marker.word == "endif" and marker.span.start > last and marker.step.start <= step.start:
-            yield Hint(marker.span.end, "otherwise no arm", tooltip="No condition holds: no sub-step runs.")
-            return
+        yield Hint(at if at >= 0 else len(text), f"→ {cut_line(labels, LONGEST)}")
+    if step.arms and end is not None and all(arm.condition for arm in step.arms):
+        yield Hint(end, "otherwise no arm", tooltip="No condition holds: no sub-step runs.")

@@ -79,7 +79,7 @@ class Part:
     def title(self) -> str:
         return self.line[SUBSTEP if self.parent else STEP].rstrip()
 
-    @property
+    @cached_property
     def heading(self) -> Span:
         return heading_span(self.line)
 
