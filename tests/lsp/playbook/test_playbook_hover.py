@@ -99,7 +99,7 @@ def test_a_value_that_comes_later_says_so(editor: Editor) -> None:
         ),
         ('@tool(quire, sub, {"w‸ho": "me"})', ["input of `sub`", "The person"]),
         ('@tool(quire, sub, {"w‸hat": "me"})', ["not an input of `sub`"]),
-        ("@tool(clock, ti‸ck)", ["tool of the server `clock`"]),
+        ("@tool(clock, ti‸ck)", ["tool of the server `clock`", "`quire trust`"]),
     ],
 )
 def test_a_tool_has_its_arguments_class_and_grant(editor: Editor, line: str, parts: list[str]) -> None:

@@ -55,7 +55,8 @@ def tool_class(view: View, connection: str, tool: str) -> str:
     if found is None:
         return ""
     tier = f", tier {quoted(found.tier)}" if found.tier else ""
-    granted = f"Granted by {found.granted_by}." if found.granted_by else "Not granted: a run needs `--allow`."
+    missing = "a run needs `--allow`" if connection == OWN else "agree to this workspace with `quire trust`"
+    granted = f"Granted by {found.granted_by}." if found.granted_by else f"Not granted: {missing}."
     return f"It {_EFFECTS.get(found.effect, found.effect)}{tier}. {granted}"
 
 
