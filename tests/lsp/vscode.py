@@ -115,7 +115,7 @@ async def _window(url: str) -> AsyncIterator[Page]:
             try:
                 await page.goto(url)
                 break
-            except Exception:  # noqa: BLE001  # the server is not there yet
+            except Exception:  # the server is not there yet
                 await asyncio.sleep(1)
         yield page
         await launched.close()
