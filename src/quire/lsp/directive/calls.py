@@ -1,0 +1,151 @@
+"""Find the calls that instructions spell out, `rye_execute(item_type="tool", …)`, also while one is being typed.
+
+A call goes on to its closing parenthesis, else to the end of its backticks or to an empty line.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from functools import lru_cache
+
+from msgspec import Struct
+
+from quire.source import Span
+
+CALL = re.compile(r"\brye_(execute|fetch|sign)(?=\()")
+_TOKEN = re.compile(
+    r"\"(?:[^\"\\\n`]|\\.)*+\"?|'(?:[^'\\\n`]|\\.)*+'?|[A-Za-z_]\w*+|[(){}\[\],:=]|`|\n[ \t]*+\n",
+)
+_OPENS, _CLOSES = "({[", ")}]"
+LONGEST = 4_000
+"""Characters of one call. A longer one is read up to there."""
+
+
+class Argument(Struct, frozen=True):
+    """An argument of a call, or a key of its parameters."""
+
+    name: str
+    name_span: Span
+    value: str = ""
+    """The text, if the value begins with one."""
+    value_span: Span | None = None
+    """The text without its quotes; None if the value does not begin with a text."""
+    within: str = ""
+    """The keys around it, joined by dots: empty for an argument, `parameters` for a key of them."""
+
+
+class SpelledCall(Struct, frozen=True):
+    """A call in a text."""
+
+    primary: str
+    name_span: Span
+    """The name of the function."""
+    open: int
+    """The offset behind the opening parenthesis."""
+    end: int
+    arguments: tuple[Argument, ...]
+    commas: tuple[int, ...]
+    """The offsets of the commas between arguments."""
+
+    def argument(self, name: str, within: str = "") -> Argument | None:
+        return next((one for one in self.arguments if one.name == name and one.within == within), None)
+
+    def value(self, name: str, within: str = "") -> str:
+        found = self.argument(name, within)
+        return found.value if found else ""
+
+    @property
+    def item_type(self) -> str:
+        return self.value("item_type") or self.value("scope") or ("tool" if self.primary == "execute" else "")
+
+
+@lru_cache(maxsize=32)
+def spelled_calls(text: str, start: int, end: int) -> tuple[SpelledCall, ...]:
+    """Return the calls in a part of a text."""
+    return tuple(_calls(text, start, end))
+
+
+def _calls(text: str, start: int, end: int) -> Iterator[SpelledCall]:
+    at = start
+    while match := CALL.search(text, at, end):
+        found = call_at(text, match, min(end, match.end() + LONGEST))
+        yield found
+        at = max(found.end, match.end())
+
+
+def call_at(text: str, match: re.Match[str], end: int) -> SpelledCall:
+    """Read the call whose name was matched."""
+    reader = _Reader(text)
+    stop = reader.read(match.end(), end)
+    name = Span(match.start(), match.end())
+    return SpelledCall(match[1], name, match.end() + 1, stop, tuple(reader.arguments), tuple(reader.commas))
+
+
+class _Reader:
+    """Reads the tokens of one call."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self.arguments: list[Argument] = []
+        self.commas: list[int] = []
+        self._keys: list[str] = []
+        """The key of each level that is open: the first is that of the parenthesis."""
+        self._pending: tuple[str, Span] | None = None
+        self._word: tuple[str, Span] | None = None
+
+    def read(self, at: int, end: int) -> int:
+        for token in _TOKEN.finditer(self._text, at, end):
+            sign = token[0]
+            if sign == "`" or sign[0] == "\n":
+                self._flush()
+                return token.start()
+            if sign in _OPENS:
+                self._open()
+            elif sign in _CLOSES:
+                self._flush()
+                if self._keys:
+                    self._keys.pop()
+                if not self._keys:
+                    return token.end()
+            elif sign in "=:":
+                self._pending, self._word = (self._word if self._is_key(sign) else None), None
+            elif sign == ",":
+                self._flush()
+                if len(self._keys) == 1:
+                    self.commas.append(token.start())
+            else:
+                self._take(token)
+        self._flush()
+        return end
+
+    def _open(self) -> None:
+        name = self._pending[0] if self._pending else ""
+        self._flush()
+        self._keys.append(name)
+
+    def _is_key(self, sign: str) -> bool:
+        return sign == "=" if len(self._keys) == 1 else sign == ":"
+
+    def _take(self, token: re.Match[str]) -> None:
+        """Take a word or a text: the value of the key before it, or else a key itself, perhaps."""
+        text, span = token[0], Span(token.start(), token.end())
+        if text[0] in "\"'":
+            closed = len(text) > 1 and text[-1] == text[0]
+            text, span = text[1 : -1 if closed else None], Span(span.start + 1, span.end - closed)
+            if self._pending:
+                name, where = self._pending
+                self.arguments.append(Argument(name, where, text, span, self._within))
+                self._pending = None
+                return
+        self._word = (text, span)
+
+    def _flush(self) -> None:
+        if self._pending:
+            name, where = self._pending
+            self.arguments.append(Argument(name, where, "", None, self._within))
+        self._pending = self._word = None
+
+    @property
+    def _within(self) -> str:
+        return ".".join(key for key in self._keys[1:] if key)

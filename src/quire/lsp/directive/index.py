@@ -1,0 +1,217 @@
+"""The names of a directive: its inputs and outputs, the items that it names, its permissions, hooks and steps.
+
+Names come from a scan of the tags, so they are there while the text is not well-formed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from quire.lsp.answers import Index, Link, Name
+from quire.lsp.directive.calls import SpelledCall, spelled_calls
+from quire.lsp.directive.item_files import KINDS, entry_of, is_static, path_of_item
+from quire.lsp.directive.outline import outline
+from quire.lsp.directive.tags import Scan, Tagged, scan
+from quire.lsp.directive.value_references import value_references
+from quire.plan.built_in_tools import FORK
+from quire.plan.vocabulary import CONTEXT, ITEM_TYPES, PRIMARIES
+from quire.source import Span
+from quire.trust.capabilities import canonical
+
+if TYPE_CHECKING:
+    from quire.lsp.answers import NameKind
+    from quire.lsp.views import View
+
+
+def index(view: View) -> Index:
+    text = view.source.text
+    scanned = scan(text)
+    names = sorted(_Names(view, scanned).all(), key=lambda name: name.span.start)
+    links = [
+        Link(name.span, name.document, _tooltip(name))
+        for name in names
+        if name.role == "reads" and name.kind in KINDS.values() and name.document
+    ]
+    pairs = [(tag.name_span, tag.closing) for tag in scanned.tags if tag.closing is not None]
+    return Index(tuple(names), outline(view, scanned), tuple(links), tuple(pairs))
+
+
+def _tooltip(name: Name) -> str:
+    return f"{name.kind} {name.text}"
+
+
+class _Names:
+    """Collects the names of one document."""
+
+    def __init__(self, view: View, scanned: Scan) -> None:
+        self._view = view
+        self._folder = view.folder
+        self._scan = scanned
+        self._text = view.source.text
+        self._hooks = {tag.value("id") for tag in scanned.tags if tag.tag == "hook"}
+
+    def all(self) -> Iterator[Name]:
+        for tag in self._scan.tags:
+            if self._scan.holds(tag.start):
+                yield from self._in_fence(tag)
+            yield from self._anywhere(tag)
+        for one in value_references(self._text, self._scan):
+            yield Name(one.kind, one.name, one.span, "reads")
+        for call in spelled_calls(self._text, self._scan.body_start, len(self._text)):
+            yield from self._call(call)
+
+    def _anywhere(self, tag: Tagged) -> Iterator[Name]:
+        """Yield the names of elements that may stand in the fence or after it."""
+        if tag.tag == "step" and (named := tag.attribute("name")) and named.value:
+            yield Name("step", named.value, named.value_span, "declares", renames=False)
+        elif tag.tag in (*PRIMARIES, "action") and not tag.inside("permissions"):
+            yield from self._action(tag)
+
+    def _in_fence(self, tag: Tagged) -> Iterator[Name]:
+        parent = tag.parent.tag if tag.parent else ""
+        match tag.tag:
+            case "directive" if tag is self._scan.root:
+                yield from self._root(tag)
+            case "input" if parent == "inputs":
+                yield from self._parameter(tag, "input")
+            case "output" if parent == "outputs":
+                yield from self._parameter(tag, "output")
+            case "hook":
+                if (named := tag.attribute("id")) and named.value:
+                    yield Name("hook", named.value, named.value_span, "declares")
+            case "model":
+                yield from self._model(tag)
+            case _ if parent == "outputs" and tag.tag not in ("success", "failure") and tag.finished:
+                yield Name("output", tag.tag, tag.name_span, "declares")
+                if tag.closing is not None:
+                    yield Name("output", tag.tag, tag.closing, "reads")
+            case _ if parent == "context" and tag.tag in CONTEXT and not tag.inside("cost"):
+                yield from self._layer(tag)
+            case _ if parent in PRIMARIES and tag.inside("permissions"):
+                yield from self._permission(tag, parent)
+
+    def _root(self, tag: Tagged) -> Iterator[Name]:
+        if (named := tag.attribute("name")) and named.value.strip():
+            path = self._view.path
+            yield Name("directive", named.value, named.value_span, "declares", document=path, renames=False)
+        if (parent := tag.attribute("extends")) and parent.value.strip():
+            yield self._item("directive", parent.value, parent.value_span)
+
+    def _parameter(self, tag: Tagged, kind: NameKind) -> Iterator[Name]:
+        if (named := tag.attribute("name")) and named.value.strip():
+            yield Name(kind, named.value.strip(), _stripped(self._text, named.value_span), "declares")
+
+    def _model(self, tag: Tagged) -> Iterator[Name]:
+        for key in ("tier", "fallback"):
+            if (named := tag.attribute(key)) and named.value.strip():
+                yield self._configured("model", named.value.strip(), _stripped(self._text, named.value_span))
+        if (named := tag.attribute("id")) and named.value.strip():
+            span = _stripped(self._text, named.value_span)
+            yield Name("model", named.value.strip(), span, "reads", renames=False)
+
+    def _configured(self, kind: NameKind, name: str, span: Span) -> Name:
+        """Return a name that `quire.toml` may declare."""
+        settings = self._folder.settings
+        path = str(settings.workspace.folder / "quire.toml") if settings else ""
+        home = self._folder.view(path) if path and Path(path).is_file() else None
+        declared = home is not None and any(
+            (one.kind, one.text, one.role) == (kind, name, "declares") for one in home.index.names
+        )
+        return Name(kind, name, span, "reads", document=path if declared else "", renames=declared)
+
+    def _layer(self, tag: Tagged) -> Iterator[Name]:
+        text, span = tag.text
+        if not text or not tag.finished:
+            return
+        if tag.tag == "suppress" and not path_of_item(self._folder, "knowledge", text):
+            yield self._suppressed_hook(text, span)
+        else:
+            yield self._item("knowledge", text, span)
+
+    def _suppressed_hook(self, text: str, span: Span) -> Name:
+        """Return the hook that is left out: one of this directive, or of one that it extends."""
+        if text in self._hooks:
+            return Name("hook", text, span, "reads")
+        root = self._scan.root
+        wanted, seen = root.value("extends") if root else "", {self._view.path}
+        while wanted:
+            path = path_of_item(self._folder, "directive", wanted)
+            home = self._folder.view(path) if path and path not in seen else None
+            if home is None:
+                break
+            seen.add(path)
+            above = scan(home.source.text)
+            if any(tag.tag == "hook" and tag.value("id") == text for tag in above.tags):
+                return Name("hook", text, span, "reads", document=path)
+            wanted = above.root.value("extends") if above.root else ""
+        return Name("hook", text, span, "reads", renames=False)
+
+    def _permission(self, tag: Tagged, primary: str) -> Iterator[Name]:
+        text, span = tag.text
+        if not text or not tag.finished or tag.children:
+            return
+        if tag.tag in KINDS and is_static(text):
+            slashed = text if "/" in text else text.replace(".", "/")
+            if entry_of(self._folder, tag.tag, slashed) is not None:
+                yield self._item(tag.tag, slashed, span)
+                return
+        if tag.tag == "tool" and is_static(text):
+            yield self._tool(text.replace(".", "/") if "/" not in text else text, span)
+            return
+        dotted = text.replace("/", ".")
+        yield Name("capability", f"rye.{primary}.{tag.tag}.{dotted}", span, "reads", renames=False)
+
+    def _action(self, tag: Tagged) -> Iterator[Name]:
+        item_type, named = tag.value("item_type"), tag.attribute("item_id")
+        target = ""
+        if named is not None and named.value.strip():
+            span = _stripped(self._text, named.value_span)
+            yield self._item(item_type, named.value.strip(), span)
+            target = path_of_item(self._folder, item_type, named.value.strip()) if item_type != "tool" else ""
+        given = [(one, one.attribute("name")) for one in tag.children if one.tag == "param"]
+        starts = item_type == "tool" and named is not None and canonical(named.value.strip()) == FORK
+        for param, name in given:
+            if name is None or not name.value:
+                continue
+            if target and tag.value("primary") in ("", "execute") and tag.tag in ("execute", "action"):
+                yield Name("input", name.value, name.value_span, "writes", document=target)
+            elif starts and name.value == "directive_id" and param.text[0]:
+                yield self._item("directive", *param.text)
+
+    def _call(self, call: SpelledCall) -> Iterator[Name]:
+        item_type, named = call.item_type, call.argument("item_id")
+        target, within = "", "parameters"
+        if named is not None and named.value_span is not None and named.value:
+            yield self._item(item_type, named.value, named.value_span)
+            if item_type == "tool" and canonical(named.value) == FORK:
+                within = "parameters.inputs"
+                started = call.argument("directive_id", "parameters")
+                if started and started.value_span and started.value:
+                    yield self._item("directive", started.value, started.value_span)
+                    target = path_of_item(self._folder, "directive", started.value)
+            elif call.primary == "execute":
+                target = path_of_item(self._folder, item_type, named.value)
+        for one in call.arguments if target else ():
+            if one.within == within:
+                yield Name("input", one.name, one.name_span, "writes", document=target)
+
+    def _item(self, item_type: str, item_id: str, span: Span) -> Name:
+        """Return the name of an item. It follows when its file is renamed."""
+        item_id = item_id.strip()
+        if item_type not in ITEM_TYPES or item_type == "tool":
+            return self._tool(item_id, span)
+        path = path_of_item(self._folder, item_type, item_id)
+        scope = item_id if item_type == "pipeline" and path and "." in item_id else ""
+        return Name(KINDS[item_type], item_id, _stripped(self._text, span), "reads", scope, path, renames=False)
+
+    def _tool(self, item_id: str, span: Span) -> Name:
+        return Name("tool", canonical(item_id), _stripped(self._text, span), "reads", renames=False)
+
+
+def _stripped(text: str, span: Span) -> Span:
+    """Return a span without the white space around its text."""
+    inner = text[span.start : span.end]
+    start = span.start + len(inner) - len(inner.lstrip())
+    return Span(start, max(start, span.start + len(inner.rstrip())))

@@ -1,0 +1,79 @@
+"""The files behind the ids of items: directives, knowledge, pipelines and playbooks of all spaces.
+
+The folders are listed once for each state of the workspace. Nothing is verified here.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+from weakref import WeakKeyDictionary
+
+from quire.errors import QuireError
+from quire.patterns import late_pattern
+
+if TYPE_CHECKING:
+    from quire.library.items import Entry, ItemType
+    from quire.lsp.answers import NameKind
+    from quire.lsp.folders import Folder
+
+KINDS: dict[str, NameKind] = {
+    "directive": "directive",
+    "knowledge": "knowledge",
+    "pipeline": "pipeline",
+    "playbook": "document",
+}
+"""The kind of name for each type of item that is a file."""
+
+_OPEN = late_pattern(r"[{}$<>*?\[\]]|\.\.\.|…")
+_LISTED: WeakKeyDictionary[Folder, dict[str, dict[str, Entry]]] = WeakKeyDictionary()
+
+
+def entries(folder: Folder, item_type: str) -> dict[str, Entry]:
+    """Return the items of a type by their ids; empty if the workspace cannot be read."""
+    listed = _LISTED.setdefault(folder, {})
+    if item_type not in listed:
+        listed[item_type] = _read(folder, item_type)
+    return listed[item_type]
+
+
+def _read(folder: Folder, item_type: str) -> dict[str, Entry]:
+    if item_type not in KINDS or folder.library is None:
+        return {}
+    kind: ItemType = item_type  # type: ignore[assignment]  # one of the keys of KINDS
+    try:
+        return {entry.id: entry for entry in folder.library.spaces.entries(kind)}
+    except (QuireError, OSError):
+        return {}
+
+
+def entry_of(folder: Folder, item_type: str, item_id: str) -> Entry | None:
+    """Return the item that an id means: by its whole id, else by a bare name that only one item has."""
+    item_id = item_id.strip()
+    if not item_id or item_type not in KINDS or not is_static(item_id):
+        return None
+    known = entries(folder, item_type)
+    if item_id in known:
+        return known[item_id]
+    if "/" in item_id:
+        return None
+    named = [entry for entry in known.values() if entry.name == item_id]
+    return named[0] if len(named) == 1 else None
+
+
+def path_of_item(folder: Folder, item_type: str, item_id: str) -> str:
+    """Return the absolute path of the file of an item; empty if there is none."""
+    found = entry_of(folder, item_type, item_id)
+    return os.path.abspath(found.path) if found else ""  # noqa: PTH100
+
+
+def is_static(item_id: str) -> bool:
+    """Tell whether an id is spelled out: it has no reference and no wildcard in it."""
+    return bool(item_id) and not _OPEN.search(item_id)
+
+
+def id_of(path: str) -> str:
+    """Return the id of a file below `.ai/directives` or `.ai/knowledge`; empty for another file."""
+    parts = os.path.splitext(path)[0].split(os.sep)
+    at = max((at for at, part in enumerate(parts) if part == ".ai"), default=-1)
+    return "/".join(parts[at + 2 :]) if at >= 0 and len(parts) > at + 2 else ""
