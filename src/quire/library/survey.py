@@ -142,7 +142,7 @@ class _Looking:
             item_id=bundle.item_id,
             composed=replace(composed, warnings=(*bundle.warnings, *composed.warnings)),
             limits=resolve_limits(composed.limits_declared, {}, None),
-            model=self._model(),
+            model=model_here(chain[0][1].model, self._settings, self._environ),
             chain=ancestors,
             files=(*ancestors, *(self._file("knowledge", one) for one in knowledge)),
             context=context,
@@ -221,17 +221,19 @@ class _Looking:
             path, line = self._place(one.origin_id, one.span.start)
             yield Capability(one.capability, one.origin_id, path, line, tier, fine)
 
-    def _model(self) -> Choice:
-        """Return the model that would be used. Ollama is not looked for, because that would open a connection."""
-        models = self._settings.models
-        if models.default is None and not any(self._environ.get(name) for name in MODEL_BY_KEY):
-            models = replace(models, default=_LATER)
-        choice = thread_model(self._chain[0][1].model, models, self._environ)
-        if choice.spec != _LATER:
-            return choice
-        pulled = preferred_model(self._environ)
-        here = f"the embedded model {pulled.name}" if pulled else "no model, until one is named or fetched"
-        return Choice("", f"a local Ollama if one answers, else {here}")
+
+def model_here(asked: Mapping[str, str], settings: Settings, environ: Mapping[str, str]) -> Choice:
+    """Return the model that `<model>` with these attributes would be. Ollama is not looked for, because that would open
+    a connection."""
+    models = settings.models
+    if models.default is None and not any(environ.get(name) for name in MODEL_BY_KEY):
+        models = replace(models, default=_LATER)
+    choice = thread_model(asked, models, environ)
+    if choice.spec != _LATER:
+        return choice
+    pulled = preferred_model(environ)
+    here = f"the embedded model {pulled.name}" if pulled else "no model, until one is named or fetched"
+    return Choice("", f"a local Ollama if one answers, else {here}")
 
 
 class _StandIns(BundleResolver):
