@@ -1,0 +1,230 @@
+"""Complete what is being typed in a directive.
+
+The place is found by looking back from the cursor (`open_at`), so it is known in text that is not well-formed. Elements
+and attributes come from `elements`, values and texts from `completion_values`, calls from `completion_calls`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from quire.formats.markdown import Fence, find_fence
+from quire.lsp.answers import Completion
+from quire.lsp.directive.elements import ELEMENTS, ElementMeaning, children_of, meaning_of
+from quire.lsp.directive.tags import open_at, read_attributes
+from quire.patterns import late_pattern
+from quire.source import Span
+
+if TYPE_CHECKING:
+    from quire.lsp.directive.tags import Attribute, Tagged
+    from quire.lsp.views import View
+
+_TAG_START = late_pattern(r"<(/?)([\w.-]*)$")
+_OPEN_TAG = late_pattern(r"<([A-Za-z_][\w.-]*+)((?:[^<>\"']|\"[^\"<]*+\"|'[^'<]*+')*+)(?:(\"|')([^\"'<>\n]*+))?$")
+_BODY_ELEMENTS = ("process", "success_criteria", "step", "criterion", "execute", "fetch", "sign")
+_LOOK_BACK = 3_000
+"""Characters before the cursor in which the tag that is being typed begins."""
+
+
+def complete(view: View, offset: int) -> list[Completion]:
+    start, end = fence_around(view.source.text)
+    if start is None:
+        return _whole(view) if not view.line_before(offset).strip() else []
+    if start <= offset <= end:
+        return _in_fence(view, offset, start)
+    return _in_body(view, offset, end) if offset > end else []
+
+
+def resolve(view: View, what: str) -> str:
+    """Return what is known about a completion that the user looks at: `item:TYPE:ID`, `tool:ID` or `grant:CAPABILITY`."""
+    kind, _, rest = what.partition(":")
+    if kind == "tool":
+        from quire.lsp.directive.item_words import tool_markdown
+
+        return tool_markdown(rest)
+    if kind == "grant":
+        from quire.lsp.directive.permission_words import permission_markdown
+
+        return permission_markdown(view, rest)
+    if kind == "item":
+        from quire.lsp.answers import Name
+        from quire.lsp.directive.item_files import KINDS, path_of_item
+        from quire.lsp.directive.item_words import item_markdown
+
+        item_type, _, item_id = rest.partition(":")
+        if item_type in KINDS:
+            path = path_of_item(view.folder, item_type, item_id)
+            return item_markdown(view, Name(KINDS[item_type], item_id, Span(0, 0), "reads", "", path))
+    return ""
+
+
+def fence_around(text: str) -> tuple[int | None, int]:
+    """Return where the content of the fence begins and ends; a fence that is not closed ends with the text."""
+    found = find_fence(text, "xml")
+    if isinstance(found, Fence):
+        return found.content.start, found.content.end
+    if found.reason == "unclosed" and found.near is not None:
+        return min(found.near.end + 1, len(text)), len(text)
+    return None, len(text)
+
+
+# In the fence
+
+
+def _in_fence(view: View, offset: int, start: int) -> list[Completion]:
+    text = view.source.text
+    around = open_at(text, start, offset)
+    near = text[max(start, offset - _LOOK_BACK) : offset]
+    if (typed := _TAG_START.search(near)) is not None:
+        span = Span(offset - len(typed[2]), offset)
+        return _closing(around, span, text, offset) if typed[1] else _elements(around, span, text, offset)
+    if (tag := _OPEN_TAG.search(near)) is not None:
+        begin = max(start, offset - _LOOK_BACK) + tag.start()
+        return _in_tag(view, offset, begin, tag[1], around)
+    return _in_text(view, offset, around)
+
+
+def _closing(around: list[Tagged], span: Span, text: str, offset: int) -> list[Completion]:
+    if not around:
+        return []
+    end = "" if text.startswith(">", offset) else ">"
+    return [Completion(one.tag, "keyword", one.tag + end, order=at, span=span) for at, one in enumerate(around[::-1])]
+
+
+def _elements(around: list[Tagged], span: Span, text: str, offset: int, *, mark: str = "") -> list[Completion]:
+    """Return the elements that can stand here. `mark` is `<` if it is not typed yet."""
+    if not around:
+        return [_element("directive", "", span, mark, text, offset)]
+    parent, above = around[-1], around[-2].tag if len(around) > 1 else ""
+    names = children_of(parent.tag, above)
+    return [_element(name, parent.tag, span, mark, text, offset) for name in names]
+
+
+def _element(name: str, parent: str, span: Span, mark: str, text: str, offset: int) -> Completion:
+    known = meaning_of(f"{parent}>{name}" if parent else name) or ElementMeaning("")
+    closed = text.startswith(">", offset)
+    insert = f"{mark}{name}" if closed else mark + _snippet(name, known)
+    return Completion(
+        f"{mark}{name}" if mark else name,
+        "class",
+        insert,
+        snippet=not closed,
+        detail=f"in <{parent}>" if parent else "",
+        documentation=known.meaning,
+        order=7 if parent in ("directive", "metadata") and f"<{name}" in text else 5,
+        span=span,
+    )
+
+
+def _snippet(name: str, known: ElementMeaning) -> str:
+    given = "".join(f' {one}="${{{at}}}"' for at, one in enumerate(known.needed, 1))
+    last = len(known.needed) + 1
+    return f"{name}{given} />" if known.empty else f"{name}{given}>${{{last}}}</{name}>"
+
+
+def _in_tag(view: View, offset: int, begin: int, name: str, around: list[Tagged]) -> list[Completion]:
+    text = view.source.text
+    attributes, _ = read_attributes(text, begin + 1 + len(name), offset)
+    last = attributes[-1] if attributes else None
+    if last is not None and not last.quoted and text[last.value_span.start - 1] in "\"'":
+        from quire.lsp.directive.completion_values import values_of
+
+        span = Span(last.value_span.start, offset)
+        return values_of(view, name, last.name, attributes, around, span)
+    return _attributes(view, offset, name, attributes, around)
+
+
+def _attributes(
+    view: View, offset: int, name: str, given: tuple[Attribute, ...], around: list[Tagged]
+) -> list[Completion]:
+    parent = around[-1].tag if around else ""
+    known = meaning_of(f"{parent}>{name}" if parent else name)
+    word = view.word(offset)
+    if known is None or text_before(view, word.start) not in " \n\t":
+        return []
+    after, _ = read_attributes(view.source.text, word.end, word.end + _LOOK_BACK)
+    taken = {one.name for one in given if one.value_span.end < word.start} | {one.name for one in after if one.quoted}
+    rest = view.source.text[word.end : word.end + 1]
+    return [
+        Completion(
+            attribute,
+            "property",
+            attribute if rest == "=" else f'{attribute}="${{1}}"',
+            snippet=rest != "=",
+            documentation=meaning,
+            order=3 if attribute in known.needed else 5,
+            span=Span(word.start, offset),
+        )
+        for attribute, meaning in known.attributes.items()
+        if attribute not in taken
+    ]
+
+
+def text_before(view: View, offset: int) -> str:
+    return view.source.text[offset - 1 : offset]
+
+
+def _in_text(view: View, offset: int, around: list[Tagged]) -> list[Completion]:
+    """Complete the text of an element."""
+    from quire.lsp.directive.completion_values import references, texts_of
+
+    if found := references(view, offset, around):
+        return found
+    if not around:
+        line = view.line_before(offset)
+        span = Span(offset - len(line.lstrip()), offset)
+        return _elements(around, span, view.source.text, offset, mark="<") if not line.strip() else []
+    found = texts_of(view, offset, around)
+    typed = view.source.text[around[-1].inner_start : offset]
+    if not found and not typed.rpartition("\n")[2].rpartition(">")[2].strip():
+        found = _elements(around, Span(offset, offset), view.source.text, offset, mark="<")
+    return found
+
+
+# After the fence, and without one
+
+
+def _in_body(view: View, offset: int, start: int) -> list[Completion]:
+    from quire.lsp.directive.completion_calls import in_call
+    from quire.lsp.directive.completion_values import references, values_of
+
+    if (found := in_call(view, offset, start)) is not None:
+        return found
+    if found := references(view, offset, []):
+        return found
+    text = view.source.text
+    line = view.line_before(offset)
+    if (typed := _TAG_START.search(line)) is not None:
+        around = open_at(text, start, offset)
+        span = Span(offset - len(typed[2]), offset)
+        if typed[1]:
+            return _closing(around, span, text, offset)
+        return [_element(name, "", span, "", text, offset) for name in _BODY_ELEMENTS if name in ELEMENTS]
+    if (tag := _OPEN_TAG.search(line)) is not None and tag[1] in ELEMENTS:
+        begin = offset - len(line) + tag.start()
+        attributes, _ = read_attributes(text, begin + 1 + len(tag[1]), offset)
+        last = attributes[-1] if attributes else None
+        if last is not None and not last.quoted and text[last.value_span.start - 1] in "\"'":
+            return values_of(view, tag[1], last.name, attributes, [], Span(last.value_span.start, offset))
+        return _attributes(view, offset, tag[1], attributes, [])
+    return []
+
+
+def _whole(view: View) -> list[Completion]:
+    """Return a whole directive, for a file that has none yet."""
+    from pathlib import PurePath
+
+    from quire.lsp.directive.item_files import id_of
+
+    name = PurePath(view.path).stem
+    category = id_of(view.path).rpartition("/")[0]
+    insert = (
+        f"# ${{1:What it does}}\n\n```xml\n<directive name=\"{name}\" version=\"1.0.0\">\n  <metadata>\n"
+        f"    <description>${{2}}</description>\n    <category>{category}</category>\n    <author>${{3}}</author>\n"
+        '    <model tier="${4:low}" />\n    <limits turns="${5:6}" tokens="${6:8000}" spend="${7:0.05}" />\n'
+        "    <permissions>\n      <execute>\n        <tool>${8:rye.file-system.read}</tool>\n      </execute>\n"
+        '    </permissions>\n  </metadata>\n\n  <inputs>\n    <input name="${9:topic}" type="string" required="true">'
+        "${10}</input>\n  </inputs>\n</directive>\n```\n\n<process>\n  <step name=\"${11:first}\">\n    ${12}\n"
+        "  </step>\n</process>\n\n<success_criteria>\n  <criterion>${13}</criterion>\n</success_criteria>\n"
+    )
+    return [Completion("directive", "snippet", insert, snippet=True, documentation="A whole directive.")]

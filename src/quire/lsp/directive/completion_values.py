@@ -1,0 +1,244 @@
+"""Complete the values of attributes, the texts of elements, and references to inputs in a directive."""
+
+from __future__ import annotations
+
+import os
+import re
+from typing import TYPE_CHECKING
+
+from quire.lsp.answers import Completion
+from quire.lsp.directive.elements import VALUES
+from quire.lsp.directive.hook_values import DECISION_MEANINGS, EVENTS, OPERATOR_MEANINGS, paths_of
+from quire.lsp.directive.item_files import KINDS, entries, id_of
+from quire.patterns import late_pattern
+from quire.plan.built_in_tools import BUILT_IN_TOOLS, FORK
+from quire.plan.vocabulary import CONTEXT, CONTROL, DECISIONS, ITEM_TYPES, PRIMARIES
+from quire.source import Span
+
+if TYPE_CHECKING:
+    from quire.lsp.directive.tags import Attribute, Tagged
+    from quire.lsp.views import View
+
+_INPUT = late_pattern(r"\{input:(\w*)$")
+_EXPRESSION = late_pattern(r"\$\{([^{}\n]*?)([\w.]*)$")
+_DECLARED = late_pattern(r"<input\b[^<>]*?\bname\s*=\s*[\"'](\w+)[\"']")
+_OUTPUT = late_pattern(r"<output\b[^<>]*?\bname\s*=\s*[\"'](\w+)[\"']")
+_OUTPUTS = late_pattern(r"<outputs>(.*?)(?:</outputs>|</directive>|$)", re.DOTALL)
+_KEYED = late_pattern(r"<(?!output\b|success\b|failure\b)([A-Za-z_]\w*)[\s>]")
+_MEANINGS = {**EVENTS, **OPERATOR_MEANINGS, **DECISION_MEANINGS}
+ORCHESTRATOR = "rye/agent/threads/orchestrator"
+
+
+def declared_inputs(text: str) -> tuple[str, ...]:
+    """Return the names of inputs, from the text alone: it may not be well-formed."""
+    return tuple(dict.fromkeys(_DECLARED.findall(text)))
+
+
+def declared_outputs(text: str) -> tuple[str, ...]:
+    found = _OUTPUTS.search(text)
+    part = found[1] if found else ""
+    return tuple(dict.fromkeys([*_OUTPUT.findall(part), *_KEYED.findall(part)]))
+
+
+def values_of(
+    view: View, tag: str, attribute: str, given: tuple[Attribute, ...], around: list[Tagged], span: Span
+) -> list[Completion]:
+    """Complete the value of an attribute."""
+    parent = around[-1] if around else None
+    if words := VALUES.get(f"{tag}.{attribute}"):
+        return [Completion(one, "enum", documentation=_MEANINGS.get(one, ""), span=span) for one in words]
+    match tag, attribute:
+        case "directive", "extends":
+            return items(view, "directive", span)
+        case "directive", "name":
+            return [Completion(_stem(view), "value", detail="the name of the file", span=span)]
+        case "directive", "version":
+            return [Completion("1.0.0", "value", span=span)]
+        case "model", "tier" | "fallback":
+            return tiers(view, span)
+        case "model", "id":
+            return models(view, span)
+        case "condition", "path":
+            hook = next((one for one in reversed(around) if one.tag == "hook"), None)
+            return paths(view, hook.value("event") if hook else "", span)
+        case ("action" | "execute" | "fetch" | "sign"), "item_id":
+            kind = next((one.value.strip() for one in given if one.name == "item_type"), "")
+            return items(view, kind, span)
+        case "param", "name" if parent is not None:
+            return parameters(view, parent, span)
+        case "param", "value" if parent is not None and parent.value("item_id") == CONTROL:
+            return _words(DECISIONS, span)
+        case "limits", _:
+            return _default(attribute, span)
+    return []
+
+
+def texts_of(view: View, offset: int, around: list[Tagged]) -> list[Completion]:
+    """Complete the text of the innermost element."""
+    tag = around[-1]
+    typed = view.source.text[tag.inner_start : offset]
+    if tag.children or "<" in typed:
+        return []
+    start = offset - len(typed.lstrip())
+    span = Span(start, offset)
+    parent = around[-2] if len(around) > 1 else None
+    if parent is not None and parent.tag in PRIMARIES and tag.tag in ITEM_TYPES:
+        return grants(view, parent.tag, tag.tag, span)
+    if parent is not None and parent.tag == "context" and tag.tag in CONTEXT:
+        return items(view, "knowledge", span)
+    if tag.tag == "category":
+        folder = id_of(view.path).rpartition("/")[0]
+        return [Completion(folder, "folder", detail="the folder of the file", span=span)] if folder else []
+    if tag.tag == "param" and tag.value("name") == "action" and parent and parent.value("item_id") == CONTROL:
+        return _words(DECISIONS, span)
+    if tag.tag == "param" and tag.value("name") == "directive_id":
+        return items(view, "directive", span)
+    return []
+
+
+def references(view: View, offset: int, around: list[Tagged]) -> list[Completion]:
+    """Complete `{input:` and, where it can be read, `${`."""
+    text, line = view.source.text, view.line_before(offset)
+    if (found := _INPUT.search(line)) is not None:
+        end = "" if text.startswith(("}", ":", "|", "?"), offset) else "}"
+        span = Span(offset - len(found[1]), offset)
+        return [
+            Completion(name, "variable", name + end, detail="input", span=span) for name in declared_inputs(text)
+        ]
+    if (found := _EXPRESSION.search(line)) is not None:
+        end = "" if "}" in text[offset : offset + 80].partition("\n")[0] else "}"
+        span = Span(offset - len(found[2]), offset)
+        hook = next((one for one in reversed(around) if one.tag == "hook"), None)
+        if hook is not None:
+            return paths(view, hook.value("event"), span, end)
+        names = (f"inputs.{name}" for name in declared_inputs(text))
+        return [Completion(name, "variable", name + end, detail="input", span=span) for name in names]
+    if line.endswith("{") and not line.endswith("${"):
+        return [
+            Completion(f"{{input:{name}}}", "variable", detail="input", span=Span(offset - 1, offset))
+            for name in declared_inputs(text)
+        ]
+    return []
+
+
+def items(view: View, item_type: str, span: Span) -> list[Completion]:
+    """Return the ids of items of a type; tools of Quire for tools; everything for a type that is not written yet."""
+    if item_type == "tool" or not item_type:
+        found = [_tool(one, span) for one in tool_ids(view)]
+        if item_type:
+            return found
+        kinds: tuple[str, ...] = ("directive", "knowledge")
+    else:
+        found, kinds = [], (item_type,) if item_type in KINDS else ()
+    own = id_of(view.path)
+    for kind in kinds:
+        found += [
+            Completion(one, "reference", detail=f"{kind}, {entry.space}", span=span, resolve=f"item:{kind}:{one}")
+            for one, entry in entries(view.folder, kind).items()
+            if not (kind == view.format and one == own)
+        ]
+    return found
+
+
+def tool_ids(view: View) -> list[str]:
+    """Return the ids of tools that are known without starting anything."""
+    settings = view.folder.settings
+    servers = [f"mcp/{name}/" for name in settings.servers] if settings else []
+    return [*(tool.id for tool in BUILT_IN_TOOLS), FORK, ORCHESTRATOR, CONTROL, *servers]
+
+
+def _tool(item_id: str, span: Span) -> Completion:
+    return Completion(item_id, "function", detail="tool", span=span, resolve=f"tool:{item_id}")
+
+
+def grants(view: View, primary: str, item_type: str, span: Span) -> list[Completion]:
+    """Return patterns for a permission: each item, and each folder of items."""
+    if item_type == "tool":
+        ids = [one for one in tool_ids(view) if one != CONTROL]
+        ids += ["python/"] if view.folder.settings and view.folder.settings.tools.modules else []
+    else:
+        ids = list(entries(view.folder, item_type))
+    folders = dict.fromkeys(f"{one.rpartition('/')[0]}/*" for one in ids if "/" in one)
+    mark = "." if item_type == "tool" and "/" not in view.source.text[span.start : span.end] else "/"
+    patterns = [*(one for one in ids if not one.endswith("/")), *folders]
+    found = []
+    for at, one in enumerate(patterns):
+        label = one.replace("/", mark) if one.startswith("rye/") else one
+        asked = f"rye.{primary}.{item_type}.{one.replace('/', '.')}"
+        order = 4 if at < len(ids) else 6
+        found.append(Completion(label, "value", detail=_tier(view, asked), order=order, span=span, resolve=f"grant:{asked}"))
+    return [*found, Completion("*", "value", detail=_tier(view, f"rye.{primary}.{item_type}.*"), order=9, span=span)]
+
+
+def _tier(view: View, pattern: str) -> str:
+    from quire.lsp.directive.grants import tier
+
+    found = tier(view, pattern)
+    return found.value if found else ""
+
+
+def paths(view: View, event: str, span: Span, end: str = "") -> list[Completion]:
+    """Return the values that a hook on an event can read."""
+    text = view.source.text
+    found = paths_of(event, declared_inputs(text), declared_outputs(text))
+    return [Completion(one, "field", one + end, detail=meaning, span=span) for one, meaning in found.items()]
+
+
+def parameters(view: View, action: Tagged, span: Span) -> list[Completion]:
+    """Return the names of parameters that the item of an action takes."""
+    from quire.lsp.directive.call_words import parameters_of
+
+    if action.value("item_id") == CONTROL:
+        return [Completion(one, "property", span=span) for one in ("action", "message")]
+    found = parameters_of(view, action.value("item_type"), action.value("item_id"))
+    taken = {one.value("name") for one in action.children}
+    return [
+        Completion(one, "property", documentation=meaning, span=span)
+        for one, meaning in found.items()
+        if one not in taken
+    ]
+
+
+def tiers(view: View, span: Span) -> list[Completion]:
+    """Return the tiers of the workspace, then those that every directive may name."""
+    from quire.models.tiers import FAMILIES
+
+    settings = view.folder.settings
+    own = dict(settings.models.tiers) if settings else {}
+    found = [Completion(one, "enum", detail=spec, order=3, span=span) for one, spec in own.items()]
+    return found + [
+        Completion(name, "enum", detail="a size of model", order=5 if at == 0 else 7, span=span)
+        for family in FAMILIES
+        for at, name in enumerate(family)
+        if name not in own
+    ]
+
+
+def models(view: View, span: Span) -> list[Completion]:
+    """Return models that are configured, or that a provider has whose key is set."""
+    from quire.models.choose import MODEL_BY_KEY
+
+    settings = view.folder.settings
+    found = dict.fromkeys(settings.models.tiers.values()) if settings else {}
+    if settings and settings.models.default:
+        found[settings.models.default] = None
+    found |= dict.fromkeys(spec for variable, spec in MODEL_BY_KEY.items() if os.environ.get(variable))
+    return [Completion(one, "constant", span=span) for one in found]
+
+
+def _default(name: str, span: Span) -> list[Completion]:
+    from quire.engine.premises import THREAD_LIMITS
+    from quire.plan.vocabulary import LIMIT_ALIASES
+
+    value = THREAD_LIMITS.get(LIMIT_ALIASES.get(name, name))
+    return [Completion(f"{value}", "value", detail="the default", span=span)] if value is not None else []
+
+
+def _words(words: tuple[str, ...], span: Span) -> list[Completion]:
+    return [Completion(one, "enum", documentation=_MEANINGS.get(one, ""), span=span) for one in words]
+
+
+def _stem(view: View) -> str:
+    from pathlib import PurePath
+
+    return PurePath(view.path).stem

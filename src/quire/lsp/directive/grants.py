@@ -1,0 +1,120 @@
+"""What a permission of a directive offers: tools and items that it covers, its tier of risk, and the steps that use it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+from weakref import WeakKeyDictionary
+
+from quire.lsp.directive.item_files import KINDS, entries
+from quire.lsp.directive.tags import scan
+from quire.patterns import late_pattern
+from quire.plan.built_in_tools import BUILT_IN_TOOLS, FORK
+from quire.plan.vocabulary import PRIMARIES
+from quire.trust.capabilities import Grants, capability
+from quire.trust.risk import NO_RULES, Tier, project_risk, tier_of
+
+if TYPE_CHECKING:
+    from quire.formats.directive.item_references import Call
+    from quire.lsp.directive.tags import Tagged
+    from quire.lsp.folders import Folder
+    from quire.lsp.views import View
+    from quire.source import Span
+    from quire.trust.capabilities import Primary
+    from quire.trust.risk import ProjectRisk
+
+ORCHESTRATOR = "rye/agent/threads/orchestrator"
+_BOLD = late_pattern(r"^(?:#{1,4}[ \t]+|\*\*)([^\n*]+)", re.MULTILINE)
+_RISKS: WeakKeyDictionary[Folder, ProjectRisk] = WeakKeyDictionary()
+
+
+def risk_rules(folder: Folder) -> ProjectRisk:
+    """Return the project's table of risks."""
+    if folder not in _RISKS:
+        _RISKS[folder] = project_risk(folder.settings.workspace.folder) if folder.settings else NO_RULES
+    return _RISKS[folder]
+
+
+def tier(view: View, pattern: str) -> Tier | None:
+    return tier_of(pattern, risk_rules(view.folder))
+
+
+def permission_at(tag: Tagged) -> tuple[str, Span] | None:
+    """Return the capability that an element inside of `<permissions>` asks for, and where its pattern is."""
+    above = tag.parent
+    if not tag.finished or tag.children or above is None or not tag.inside("permissions"):
+        return None
+    text, span = tag.text
+    if not text or any(sign.isspace() for sign in text):
+        return None
+    if above.tag in PRIMARIES:
+        return f"rye.{above.tag}.{tag.tag}.{text.replace('/', '.')}", span
+    if tag.tag in PRIMARIES:
+        return f"rye.{tag.tag}.{text.replace('/', '.')}", span
+    return None
+
+
+def permissions(view: View) -> Iterator[tuple[str, Span, Tagged]]:
+    """Yield the permissions of a directive, in the order of the text."""
+    for tag in scan(view.source.text).tags:
+        if tag.tag == "permissions" and not tag.children and tag.text[0] == "*":
+            yield "rye.*", tag.text[1], tag
+        elif (found := permission_at(tag)) is not None:
+            yield *found, tag
+
+
+def offered_tools(view: View, pattern: str) -> list[str]:
+    """Return the ids of the tools that a permission offers. The tools of servers and modules are not listed, because
+    they are not started: `mcp/NAME/…` stands for those."""
+    grants = Grants.of([pattern])
+    known = (*(tool.id for tool in BUILT_IN_TOOLS), FORK, ORCHESTRATOR)
+    found = [one for one in known if grants.covers(capability("execute", "tool", one))]
+    settings = view.folder.settings
+    for name in settings.servers if settings else ():
+        head = capability("execute", "tool", f"mcp/{name}")
+        if grants.covers(f"{head}.x") or any(one.startswith(f"{head}.") for one in grants.patterns):
+            found.append(f"mcp/{name}/…")
+    return found
+
+
+def covered_items(view: View, pattern: str) -> list[tuple[str, str]]:
+    """Return the items that a permission covers, as (type, id). Pipelines are read only if the pattern is for them."""
+    parts = pattern.split(".")
+    if len(parts) < 4 or parts[2] not in KINDS:
+        return []
+    primary: Primary = parts[1]  # type: ignore[assignment]  # a tag of the format
+    grants = Grants.of([pattern])
+    return [(parts[2], one) for one in entries(view.folder, parts[2]) if grants.covers(capability(primary, parts[2], one))]
+
+
+def calls_of_view(view: View) -> list[Call]:
+    """Return the calls of the instructions and of the hooks."""
+    from quire.formats.directive.item_references import calls_of, calls_of_hooks
+
+    directive = view.reading.partial
+    return [*calls_of(directive), *calls_of_hooks(directive)]
+
+
+def users(view: View, pattern: str) -> list[str]:
+    """Return where a permission is used: names of steps and hooks, each once."""
+    scanned = scan(view.source.text)
+    found: dict[str, None] = {}
+    for call in calls_of_view(view):
+        if not call.covered_by(pattern):
+            continue
+        at = scanned.at(call.span.start)
+        named = next((one for one in (at, *at.around()) if one.tag in ("step", "hook")), None) if at else None
+        if named is not None:
+            found[f"{named.tag} {named.value('name') or named.value('id')}".strip()] = None
+        else:
+            found[_heading(view.source.text, scanned.body_start, call.span.start)] = None
+    return list(found)
+
+
+def _heading(text: str, start: int, at: int) -> str:
+    """Return the heading, or the line in bold letters, before an offset of the instructions."""
+    last = None
+    for match in _BOLD.finditer(text, start, at):
+        last = match
+    return f"“{last[1].strip()}”" if last else "the instructions"

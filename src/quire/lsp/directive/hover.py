@@ -1,0 +1,189 @@
+"""Say what stands under the cursor of a directive: elements, attributes, permissions, hooks, limits, ids, inputs, calls."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from quire.lsp.answers import Hover
+from quire.lsp.directive.elements import is_limit, meaning_of
+from quire.lsp.directive.grants import permission_at
+from quire.lsp.directive.tags import scan
+from quire.lsp.markdown import code
+from quire.source import Span
+
+if TYPE_CHECKING:
+    from quire.lsp.answers import Name
+    from quire.lsp.directive.tags import Attribute, Scan, Tagged
+    from quire.lsp.views import View
+
+
+def hover(view: View, offset: int) -> Hover | None:
+    scanned = scan(view.source.text)
+    if any(span.start <= offset < span.end for span in scanned.comments):
+        return None
+    if (title := _title(view, scanned, offset)) is not None:
+        return title
+    if scanned.holds(offset):
+        return _in_fence(view, scanned, offset)
+    return _in_body(view, scanned, offset) if offset >= scanned.body_start else None
+
+
+def _title(view: View, scanned: Scan, offset: int) -> Hover | None:
+    """Return the first message to the model, at the name of the directive and at the heading of the file."""
+    from quire.lsp.directive.prompt_words import prompt_markdown
+
+    root = scanned.root
+    named = root.attribute("name") if root else None
+    if named is not None and _touches(named.value_span, offset):
+        return Hover(named.value_span, prompt_markdown(view))
+    line = view.source.line_span(view.source.position(offset).line)
+    before_fence = scanned.opening is not None and offset < scanned.opening.start
+    if before_fence and view.source.text.startswith("# ", line.start):
+        return Hover(line, prompt_markdown(view))
+    return None
+
+
+def _in_fence(view: View, scanned: Scan, offset: int) -> Hover | None:
+    tag = scanned.at(offset)
+    if tag is None:
+        return None
+    if _touches(tag.name_span, offset) or (tag.closing is not None and _touches(tag.closing, offset)):
+        span = tag.name_span if _touches(tag.name_span, offset) else tag.closing or tag.name_span
+        return _element(view, tag, span)
+    if offset < tag.inner_start:
+        for one in tag.attributes:
+            if _touches(one.name_span, offset):
+                return _attribute(view, tag, one)
+            if _touches(one.value_span, offset):
+                return _value(view, tag, one, offset)
+        return None
+    named = _named(view, offset)
+    if (asked := permission_at(tag)) is not None and _touches(asked[1], offset):
+        from quire.lsp.directive.permission_words import permission_markdown
+
+        item = f"\n\n{named.markdown}" if named is not None and tag.tag != "tool" else ""
+        return Hover(asked[1], permission_markdown(view, asked[0]) + item)
+    return named
+
+
+def _element(view: View, tag: Tagged, span: Span) -> Hover | None:
+    from quire.lsp.directive.hook_words import hook_markdown
+    from quire.lsp.directive.limit_words import limits_markdown, model_markdown
+    from quire.lsp.directive.permission_words import permissions_markdown
+
+    parent = tag.parent.tag if tag.parent else ""
+    if parent == "outputs" and tag.tag not in ("output", "success", "failure"):
+        return Hover(span, f"**output** {code(tag.tag)}\n\nThe short form of an output, without a type.")
+    known = meaning_of(tag.path)
+    if known is None:
+        return None
+    head = f"{code(f'<{tag.tag}>')} — {known.meaning}"
+    match tag.tag:
+        case "hook" | "condition" | "any" | "all" | "not":
+            head += hook_markdown(view, tag)
+        case "limits" | "cost":
+            head += limits_markdown(view)
+        case "model":
+            head += model_markdown(view, tag)
+        case "permissions":
+            head += permissions_markdown(view)
+    if known.attributes and tag.tag != "limits":
+        head += "\n\n" + "\n".join(f"- {code(name)}: {meaning}" for name, meaning in known.attributes.items())
+    return Hover(span, head)
+
+
+def _attribute(view: View, tag: Tagged, one: Attribute) -> Hover | None:
+    known = meaning_of(tag.path)
+    if known is None or one.name not in known.attributes:
+        return None
+    if (limit := _limit(tag, one.name)) is not None:
+        from quire.lsp.directive.limit_words import limit_markdown
+
+        return Hover(one.name_span, limit_markdown(limit, one.value))
+    return Hover(one.name_span, f"{code(one.name)} of {code(f'<{tag.tag}>')} — {known.attributes[one.name]}")
+
+
+def _value(view: View, tag: Tagged, one: Attribute, offset: int) -> Hover | None:
+    from quire.lsp.directive.hook_values import EVENTS, OPERATOR_MEANINGS, path_meaning
+    from quire.lsp.directive.limit_words import limit_markdown, model_markdown
+
+    value = one.value.strip()
+    if (found := _named(view, offset)) is not None and found.markdown and tag.tag != "model":
+        return found
+    match tag.tag, one.name:
+        case _, name if (limit := _limit(tag, name)) is not None:
+            return Hover(one.value_span, limit_markdown(limit, value))
+        case "model", "tier" | "id" | "fallback":
+            return Hover(one.value_span, f"**model**{model_markdown(view, tag)}")
+        case "hook", "event" if value in EVENTS:
+            return Hover(one.value_span, f"**event** {code(value)} — {EVENTS[value]}")
+        case "condition", "op" if value in OPERATOR_MEANINGS:
+            return Hover(one.value_span, f"**operator** {code(value)} — {OPERATOR_MEANINGS[value]}")
+        case "condition", "path" if meaning := path_meaning(value):
+            return Hover(one.value_span, f"**value** {code(value)} — {meaning}")
+        case "acknowledge", "risk":
+            return _tier(value, one.value_span)
+    return None
+
+
+def _limit(tag: Tagged, attribute: str) -> str | None:
+    """Return the limit that an attribute sets; None if it sets none."""
+    if tag.tag == "limits" and is_limit(attribute):
+        return attribute
+    if tag.path == "cost>context":
+        return {"turns": "turns", "spawn_threshold": "spawns"}.get(attribute)
+    return None
+
+
+def _tier(value: str, span: Span) -> Hover | None:
+    from quire.trust.risk import Tier
+
+    found = next((one for one in Tier if one.value == value), None)
+    return Hover(span, f"**tier** {code(value)} — {found.meaning}") if found else None
+
+
+def _in_body(view: View, scanned: Scan, offset: int) -> Hover | None:
+    from quire.lsp.directive.call_words import call_markdown
+    from quire.lsp.directive.calls import spelled_calls
+
+    if (found := _named(view, offset)) is not None:
+        return found
+    for call in spelled_calls(view.source.text, scanned.body_start, len(view.source.text)):
+        if _touches(call.name_span, offset):
+            return Hover(call.name_span, call_markdown(call.primary))
+        if call.name_span.start <= offset <= call.end:
+            for one in call.arguments:
+                if _touches(one.name_span, offset) and (text := call_markdown(call.primary, call, one)):
+                    return Hover(one.name_span, text)
+            return None
+    tag = scanned.at(offset)
+    if tag is not None and _touches(tag.name_span, offset) and (known := meaning_of(tag.path)):
+        return Hover(tag.name_span, f"{code(f'<{tag.tag}>')} — {known.meaning}")
+    return None
+
+
+def _named(view: View, offset: int) -> Hover | None:
+    """Return what is known about the name at an offset."""
+    name = view.index.at(offset)
+    return Hover(name.span, text) if name is not None and (text := _name_words(view, name)) else None
+
+
+def _name_words(view: View, name: Name) -> str:
+    from quire.lsp.directive.item_words import item_markdown, parameter_markdown, tool_markdown
+
+    match name.kind:
+        case "input" | "output":
+            return parameter_markdown(view, name)
+        case "directive" | "knowledge" | "pipeline" | "document":
+            return item_markdown(view, name)
+        case "tool":
+            return tool_markdown(name.text)
+        case "hook":
+            from quire.lsp.directive.hook_words import hook_named
+
+            return hook_named(view, name)
+    return ""
+
+
+def _touches(span: Span, offset: int) -> bool:
+    return span.start <= offset <= span.end
