@@ -36,7 +36,7 @@ def complete(view: View, offset: int) -> list[Completion]:
 
 
 def resolve(view: View, what: str) -> str:
-    """Return what is known about a completion that the user looks at: `item:TYPE:ID`, `tool:ID` or `grant:CAPABILITY`."""
+    """Return what is known about a completion: `item:TYPE:ID`, `tool:ID` or `grant:CAPABILITY`."""
     kind, _, rest = what.partition(":")
     if kind == "tool":
         from quire.lsp.directive.item_words import tool_markdown
@@ -219,12 +219,12 @@ def _whole(view: View) -> list[Completion]:
     name = PurePath(view.path).stem
     category = id_of(view.path).rpartition("/")[0]
     insert = (
-        f"# ${{1:What it does}}\n\n```xml\n<directive name=\"{name}\" version=\"1.0.0\">\n  <metadata>\n"
+        f'# ${{1:What it does}}\n\n```xml\n<directive name="{name}" version="1.0.0">\n  <metadata>\n'
         f"    <description>${{2}}</description>\n    <category>{category}</category>\n    <author>${{3}}</author>\n"
         '    <model tier="${4:low}" />\n    <limits turns="${5:6}" tokens="${6:8000}" spend="${7:0.05}" />\n'
         "    <permissions>\n      <execute>\n        <tool>${8:rye.file-system.read}</tool>\n      </execute>\n"
         '    </permissions>\n  </metadata>\n\n  <inputs>\n    <input name="${9:topic}" type="string" required="true">'
-        "${10}</input>\n  </inputs>\n</directive>\n```\n\n<process>\n  <step name=\"${11:first}\">\n    ${12}\n"
+        '${10}</input>\n  </inputs>\n</directive>\n```\n\n<process>\n  <step name="${11:first}">\n    ${12}\n'
         "  </step>\n</process>\n\n<success_criteria>\n  <criterion>${13}</criterion>\n</success_criteria>\n"
     )
     return [Completion("directive", "snippet", insert, snippet=True, documentation="A whole directive.")]

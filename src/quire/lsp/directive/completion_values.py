@@ -61,7 +61,7 @@ def values_of(
         case "condition", "path":
             hook = next((one for one in reversed(around) if one.tag == "hook"), None)
             return paths(view, hook.value("event") if hook else "", span)
-        case ("action" | "execute" | "fetch" | "sign"), "item_id":
+        case (("action" | "execute" | "fetch" | "sign"), "item_id"):
             kind = next((one.value.strip() for one in given if one.name == "item_type"), "")
             return items(view, kind, span)
         case "param", "name" if parent is not None:
@@ -102,9 +102,7 @@ def references(view: View, offset: int, around: list[Tagged]) -> list[Completion
     if (found := _INPUT.search(line)) is not None:
         end = "" if text.startswith(("}", ":", "|", "?"), offset) else "}"
         span = Span(offset - len(found[1]), offset)
-        return [
-            Completion(name, "variable", name + end, detail="input", span=span) for name in declared_inputs(text)
-        ]
+        return [Completion(name, "variable", name + end, detail="input", span=span) for name in declared_inputs(text)]
     if (found := _EXPRESSION.search(line)) is not None:
         end = "" if "}" in text[offset : offset + 80].partition("\n")[0] else "}"
         span = Span(offset - len(found[2]), offset)
@@ -166,7 +164,9 @@ def grants(view: View, primary: str, item_type: str, span: Span) -> list[Complet
         label = one.replace("/", mark) if one.startswith("rye/") else one
         asked = f"rye.{primary}.{item_type}.{one.replace('/', '.')}"
         order = 4 if at < len(ids) else 6
-        found.append(Completion(label, "value", detail=_tier(view, asked), order=order, span=span, resolve=f"grant:{asked}"))
+        found.append(
+            Completion(label, "value", detail=_tier(view, asked), order=order, span=span, resolve=f"grant:{asked}")
+        )
     return [*found, Completion("*", "value", detail=_tier(view, f"rye.{primary}.{item_type}.*"), order=9, span=span)]
 
 

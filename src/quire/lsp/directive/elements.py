@@ -97,8 +97,8 @@ ELEMENTS: Mapping[str, ElementMeaning] = {
         empty=True,
     ),
     "limits": ElementMeaning(
-        "How much the thread may use. A limit that is reached ends the run with exit code 5, unless a `limit` hook asks "
-        "a person.",
+        "How much the thread may use. A limit that is reached ends the run with exit code 5, unless a `limit` hook "
+        "asks a person.",
         {**LIMIT_MEANINGS, **{alias: f"another name of `{name}`" for alias, name in LIMIT_ALIASES.items()}},
         (),
         ("turns",),
@@ -118,8 +118,8 @@ ELEMENTS: Mapping[str, ElementMeaning] = {
     "cost>duration": ElementMeaning("The limit `duration_seconds`."),
     "cost>spend": ElementMeaning("The limit `spend`.", {"currency": "always USD"}),
     "permissions": ElementMeaning(
-        "What the directive may do. Anything that is not granted is refused; an empty block grants nothing and inherits "
-        "nothing. A `*` right in it is everything there is.",
+        "What the directive may do. Anything that is not granted is refused; an empty block grants nothing and "
+        "inherits nothing. A `*` right in it is everything there is.",
         {},
         (*PRIMARIES, "acknowledge"),
     ),

@@ -7,6 +7,7 @@ Texts are never touched: only white space between elements changes, and only whe
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -50,7 +51,7 @@ class _Formatter:
     def __init__(self, text: str, scanned: Scan) -> None:
         self._text = text
         self._scan = scanned
-        self._comments = {span.start: span for span in scanned.comments}
+        self._starts = [span.start for span in scanned.comments]
 
     def edits(self, root: Tagged) -> Iterator[Edit]:
         yield from self._indent(root.start, 0)
@@ -69,15 +70,17 @@ class _Formatter:
                 yield from self._inside(child, depth + 1)
             elif child.closing is not None and not child.children:
                 yield from self._indent(child.inner_end, depth + 1)  # the reader drops white space around a text
-        for start, span in self._comments.items():
-            if tag.inner_start <= start < tag.inner_end and not self._is_deeper(tag, start):
-                if "\n" not in self._text[span.start : span.end]:
-                    yield from self._indent(start, depth + 1)
+        for span in self._comments(tag):
+            if "\n" not in self._text[span.start : span.end]:
+                yield from self._indent(span.start, depth + 1)
         if tag.closing is not None:
             yield from self._indent(tag.inner_end, depth)
 
-    def _is_deeper(self, tag: Tagged, offset: int) -> bool:
-        return any(child.start <= offset < child.end for child in tag.children)
+    def _comments(self, tag: Tagged) -> list[Span]:
+        """Return the comments that stand directly in an element."""
+        first, last = bisect_left(self._starts, tag.inner_start), bisect_left(self._starts, tag.inner_end)
+        found = self._scan.comments[first:last]
+        return [one for one in found if not any(child.start <= one.start < child.end for child in tag.children)]
 
     def _is_read(self, tag: Tagged) -> bool:
         """Tell whether the engine reads an element, so that its white space has no meaning."""
@@ -91,11 +94,11 @@ class _Formatter:
     def _is_structure(self, tag: Tagged) -> bool:
         """Tell whether there is nothing but elements, comments and white space in an element."""
         at = tag.inner_start
-        for start, end in sorted(
-            [*((one.start, one.end) for one in tag.children), *((one.start, one.end) for one in self._comments.values())]
-        ):
-            if start < at or end > tag.inner_end:
-                continue
+        parts = [
+            *((one.start, one.end) for one in tag.children),
+            *((one.start, one.end) for one in self._comments(tag)),
+        ]
+        for start, end in sorted(parts):
             if self._text[at:start].strip():
                 return False
             at = end

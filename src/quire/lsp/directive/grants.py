@@ -1,4 +1,4 @@
-"""What a permission of a directive offers: tools and items that it covers, its tier of risk, and the steps that use it."""
+"""Tell what a permission of a directive offers: tools and items, its tier of risk, and the steps that use it."""
 
 from __future__ import annotations
 
@@ -85,7 +85,9 @@ def covered_items(view: View, pattern: str) -> list[tuple[str, str]]:
         return []
     primary: Primary = parts[1]  # type: ignore[assignment]  # a tag of the format
     grants = Grants.of([pattern])
-    return [(parts[2], one) for one in entries(view.folder, parts[2]) if grants.covers(capability(primary, parts[2], one))]
+    return [
+        (parts[2], one) for one in entries(view.folder, parts[2]) if grants.covers(capability(primary, parts[2], one))
+    ]
 
 
 def calls_of_view(view: View) -> list[Call]:

@@ -74,7 +74,7 @@ def paths_of(event: str, inputs: tuple[str, ...], outputs: tuple[str, ...]) -> d
     if event in _WITH_OUTPUTS or not known:
         found |= {f"outputs.{name}": "an output of the model" for name in outputs}
     found |= {f"inputs.{name}": "an input" for name in inputs}
-    return found | _COMMON
+    return found | dict(_COMMON)
 
 
 def path_meaning(path: str) -> str:

@@ -1,4 +1,4 @@
-"""Say what stands under the cursor of a directive: elements, attributes, permissions, hooks, limits, ids, inputs, calls."""
+"""Explain the place under the cursor of a directive: elements, permissions, hooks, limits, ids, inputs and calls."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from quire.lsp.directive.elements import is_limit, meaning_of
 from quire.lsp.directive.grants import permission_at
 from quire.lsp.directive.tags import scan
 from quire.lsp.markdown import code
-from quire.source import Span
 
 if TYPE_CHECKING:
     from quire.lsp.answers import Name
     from quire.lsp.directive.tags import Attribute, Scan, Tagged
     from quire.lsp.views import View
+    from quire.source import Span
 
 
 def hover(view: View, offset: int) -> Hover | None:

@@ -6,6 +6,7 @@ The folders are listed once for each state of the workspace. Nothing is verified
 from __future__ import annotations
 
 import os
+from pathlib import PurePath
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
@@ -74,6 +75,6 @@ def is_static(item_id: str) -> bool:
 
 def id_of(path: str) -> str:
     """Return the id of a file below `.ai/directives` or `.ai/knowledge`; empty for another file."""
-    parts = os.path.splitext(path)[0].split(os.sep)
+    parts = PurePath(path).with_suffix("").parts
     at = max((at for at, part in enumerate(parts) if part == ".ai"), default=-1)
     return "/".join(parts[at + 2 :]) if at >= 0 and len(parts) > at + 2 else ""

@@ -1,4 +1,4 @@
-"""The outline of a directive: its elements, inputs, outputs, permissions and hooks, then the parts of its instructions."""
+"""The outline of a directive: its elements, inputs, outputs, permissions, hooks, and the parts of its instructions."""
 
 from __future__ import annotations
 

@@ -35,7 +35,9 @@ def permission_markdown(view: View, pattern: str) -> str:
     if pattern.split(".")[2:3] and pattern.split(".")[2] in ("directive", "knowledge", "pipeline", "playbook"):
         lines.append(f"- covers: {_listed(items) or 'nothing that is there now'}")
     used = users(view, pattern)
-    lines.append(f"- used by: {', '.join(first_of(used, _SHOWN))}" if used else "- no call of the instructions needs it")
+    lines.append(
+        f"- used by: {', '.join(first_of(used, _SHOWN))}" if used else "- no call of the instructions needs it"
+    )
     return "\n".join(lines)
 
 

@@ -1,4 +1,4 @@
-"""Show the arguments of a call that is being typed in the instructions: `rye_execute(`, and the parameters of its item."""
+"""Show the arguments of a call that is being typed in the instructions, and the parameters of its item."""
 
 from __future__ import annotations
 

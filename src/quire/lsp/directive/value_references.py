@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from msgspec import Struct
 
-from quire.lsp.directive.tags import Scan
 from quire.patterns import late_pattern
 from quire.source import Span
+
+if TYPE_CHECKING:
+    from quire.lsp.directive.tags import Scan
 
 _REFERENCE = late_pattern(r"\{input:(\w++)(\?|[:|][^}\n]*+)?\}|\$\{([^{}\n]*+)\}")
 _VALUE = late_pattern(r"(?<![\w.])(inputs|outputs)\.(\w++)")

@@ -1,0 +1,216 @@
+"""Offer changes in a directive: allow a finding, grant, narrow, acknowledge, declare, write a test."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path, PurePath
+from typing import TYPE_CHECKING
+
+from quire.diagnostics import Edit, Severity
+from quire.formats.directive.codes import lints, notes, warnings
+from quire.lsp.answers import Action, FileEdit
+from quire.lsp.directive.element_edits import begins_line, indent_of, replaced, with_child, with_grant
+from quire.lsp.directive.grants import calls_of_view, permissions, tier
+from quire.lsp.directive.item_files import id_of
+from quire.lsp.directive.tags import scan
+from quire.source import Span
+
+if TYPE_CHECKING:
+    from quire.diagnostics import Diagnostic
+    from quire.formats.directive.item_references import Call
+    from quire.lsp.directive.tags import Tagged
+    from quire.lsp.views import View
+
+COMMENTED = ("directive", "metadata", "inputs", "outputs", "hooks", "context", "cost")
+"""Elements in which the format skips comments."""
+_REASON = "say why"
+
+
+def actions(view: View, span: Span, findings: Sequence[Diagnostic]) -> list[Action]:
+    return list(_Actions(view, span, findings).all())
+
+
+class _Actions:
+    def __init__(self, view: View, span: Span, findings: Sequence[Diagnostic]) -> None:
+        self._view = view
+        self._text = view.source.text
+        self._span = span
+        self._findings = findings
+        self._scan = scan(self._text)
+
+    def all(self) -> Iterator[Action]:
+        for found in self._findings:
+            yield from self._for_finding(found)
+        yield from self._for_permissions()
+        yield from self._tests()
+        for found in self._findings:
+            yield from self._allow(found)
+
+    def _for_finding(self, found: Diagnostic) -> Iterator[Action]:
+        match found.code:
+            case lints.UNGRANTED:
+                yield from self._grant(found)
+            case notes.LEAST_PRIVILEGE:
+                tag = self._grant_at(found.span.start)
+                if tag is not None:
+                    yield self._one("Remove the permission that no step uses", replaced(self._text, tag, ()), found)
+            case warnings.UNKNOWN_INPUT:
+                yield from self._declare(found)
+            case lints.UNSIGNABLE:
+                yield from self._missing(found)
+            case lints.MISPLACED:
+                yield from self._move_name(found)
+            case warnings.NO_MODEL:
+                metadata = self._scan.below("metadata")
+                if metadata and (edit := with_child(self._text, metadata, '<model tier="low" />')):
+                    yield self._one("Ask for a small model", edit, found)
+
+    # Permissions
+
+    def _grant(self, found: Diagnostic) -> Iterator[Action]:
+        call = next((one for one in calls_of_view(self._view) if one.span == found.span), None)
+        element = _element_for(call) if call else ""
+        if call is None or not element:
+            return
+        edit = with_grant(self._text, self._scan, call.primary, element)
+        if edit is not None:
+            yield self._one(f"Grant {element} in <{call.primary}>", edit, found)
+
+    def _for_permissions(self) -> Iterator[Action]:
+        touched = [one for one in permissions(self._view) if self._touches(one[1])]
+        for pattern, _, tag in touched:
+            yield from self._acknowledge(pattern)
+            if "*" in pattern and tag.tag not in ("permissions",):
+                yield from self._narrow(pattern, tag)
+
+    def _acknowledge(self, pattern: str) -> Iterator[Action]:
+        risk = tier(self._view, pattern)
+        block = self._scan.below("metadata", "permissions")
+        if block is None or risk is None or risk.value not in ("elevated", "unrestricted"):
+            return
+        if any(one.tag == "acknowledge" and one.value("risk") == risk.value for one in block.children):
+            return
+        edit = with_child(self._text, block, f'<acknowledge risk="{risk.value}">{_REASON}</acknowledge>')
+        if edit is not None:
+            codes = [one for one in self._findings if one.code is warnings.UNACKNOWLEDGED]
+            yield self._one(f"Acknowledge that it is {risk.value}", edit, *codes)
+
+    def _narrow(self, pattern: str, tag: Tagged) -> Iterator[Action]:
+        """Offer the items that the calls name in place of a wildcard. A call whose item is not known keeps it."""
+        calls = [one for one in calls_of_view(self._view) if one.covered_by(pattern) and not one.always_allowed]
+        needed = dict.fromkeys(_element_for(one) for one in calls)
+        if not calls or any(one.open for one in calls) or "" in needed:
+            return
+        elements = list(needed)
+        if tag.parent is None or tag.parent.tag == "permissions":
+            return
+        shown = ", ".join(elements[:3]) + (" …" if len(elements) > 3 else "")
+        title = f"Narrow to what the steps use: {shown}"
+        yield Action(title, "refactor.rewrite", self._edits(replaced(self._text, tag, elements)))
+
+    def _grant_at(self, offset: int) -> Tagged | None:
+        return next((tag for _, span, tag in permissions(self._view) if span.start <= offset <= span.end), None)
+
+    # Inputs and fields
+
+    def _declare(self, found: Diagnostic) -> Iterator[Action]:
+        from quire.plan.templates import references
+
+        written = self._text[found.span.start : found.span.end]
+        name = next((one.name for one in references(written)), "")
+        root = self._scan.root
+        if not name or root is None:
+            return
+        element = f'<input name="{name}" type="string" required="true"></input>'
+        inputs = root.child("inputs")
+        parent, child = (inputs, element) if inputs else (root, f"<inputs>\n  {element}\n</inputs>")
+        if (edit := with_child(self._text, parent, child)) is not None:
+            yield self._one(f"Declare the input {name}", edit, found)
+
+    def _missing(self, found: Diagnostic) -> Iterator[Action]:
+        from quire.formats.directive.validate import missing_fields
+
+        metadata, root = self._scan.below("metadata"), self._scan.root
+        missing = missing_fields(self._view.reading.partial)
+        texts = {
+            "description": f"<description>{_REASON.replace('why', 'what it does')}</description>",
+            "category": f"<category>{id_of(self._view.path).rpartition('/')[0]}</category>",
+            "author": "<author>who to ask</author>",
+        }
+        children = [text for name, text in texts.items() if name in missing]
+        if not children or root is None:
+            return
+        if metadata is None:
+            inner = "\n".join(f"  {one}" for one in children)
+            edit = with_child(self._text, root, f"<metadata>\n{inner}\n</metadata>")
+        else:
+            edit = with_child(self._text, metadata, *children)
+        if edit is not None:
+            yield self._one("Add the fields that signing requires", edit, found)
+
+    def _move_name(self, found: Diagnostic) -> Iterator[Action]:
+        """Offer the name of the file, or its folder, where the directive says another."""
+        own = id_of(self._view.path)
+        directive = self._view.reading.partial
+        if directive.name is not None and directive.name.span == found.span:
+            new = PurePath(own).name
+        elif directive.category is not None and directive.category.span == found.span:
+            new = own.rpartition("/")[0]
+        else:
+            return
+        old = self._text[found.span.start : found.span.end]
+        yield self._one(f"Write {new or 'no category'}, as the place of the file is", Edit(found.span, old, new), found)
+
+    # Tests and comments
+
+    def _tests(self) -> Iterator[Action]:
+        from quire.lsp.directive.tested_cases import test_path, test_text
+
+        root = self._scan.root
+        path = test_path(self._view)
+        at_head = self._span.start <= (root.inner_start if root else 0)
+        if not at_head or root is None or Path(path).exists():
+            return
+        text = test_text(self._view)
+        edits = (FileEdit(path, (Edit(Span(0, 0), "", text),), creates=True),)
+        yield Action("Write a test for this directive", "refactor", edits)
+
+    def _allow(self, found: Diagnostic) -> Iterator[Action]:
+        """Offer the comment that hides a finding, at the nearest place where the format skips comments."""
+        if found.severity is Severity.ERROR or found.code.id.startswith("AL") or self._scan.opening is None:
+            return
+        comment = f'<!-- quire: allow {found.code.id} because "{_REASON}" -->'
+        at, indent = self._scan.opening.start, ""
+        tag = self._scan.at(found.span.start) if self._scan.holds(found.span.start) else None
+        while tag is not None:
+            above = tag.parent.tag if tag.parent else ""
+            if (
+                (not above or above in COMMENTED)
+                and not tag.inside("permissions")
+                and begins_line(self._text, tag.start)
+            ):
+                indent = indent_of(self._text, tag.start)
+                at = tag.start - len(indent)
+                break
+            tag = tag.parent
+        yield self._one(f"Allow {found.code.id} because …", Edit(Span(at, at), "", f"{indent}{comment}\n"), found)
+
+    def _one(self, title: str, edit: Edit, *found: Diagnostic) -> Action:
+        return Action(title, "quickfix", self._edits(edit), tuple(one.code.id for one in found))
+
+    def _edits(self, edit: Edit) -> tuple[FileEdit, ...]:
+        return (FileEdit(self._view.path, (edit,)),)
+
+    def _touches(self, span: Span) -> bool:
+        return span.start <= self._span.end and self._span.start <= span.end
+
+
+def _element_for(call: Call) -> str:
+    """Return the element that grants a call; empty if its capability is not spelled out."""
+    parts = call.needs.split(".", 3)
+    if len(parts) < 3:
+        return ""
+    pattern = parts[3] if len(parts) == 4 else "*"
+    if parts[2] != "tool":
+        pattern = pattern.replace(".", "/")
+    return f"<{parts[2]}>{pattern}</{parts[2]}>"
