@@ -27,7 +27,7 @@ _REASON = "say why"
 
 
 def actions(view: View, span: Span, findings: Sequence[Diagnostic]) -> list[Action]:
-    return list(_Actions(view, span, findings).all())
+    return list(dict.fromkeys(_Actions(view, span, findings).all()))
 
 
 class _Actions:

@@ -1,0 +1,33 @@
+"""Lines above a knowledge file: sign it, and the directives that use it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from quire.lsp.answers import Lens
+from quire.lsp.desk import uri_of
+from quire.lsp.knowledge.metadata import metadata
+from quire.source import Span
+from quire.wording import pluralize
+
+if TYPE_CHECKING:
+    from quire.lsp.views import View
+
+
+def lenses(view: View) -> list[Lens]:
+    from quire.lsp.directive.signature_state import signature_words
+    from quire.lsp.knowledge.usage import used_by
+
+    found = metadata(view)
+    if found.part is None:
+        return []
+    start = view.source.line_span(view.source.position(max(0, found.part.start - 1)).line)
+    line = Span(start.start, start.end)
+    naming, fetching = used_by(view)
+    used = f"used by {len(naming)} {pluralize('directive', len(naming))}"
+    if fetching:
+        used += f", {len(fetching)} may fetch it"
+    return [
+        Lens(line, f"Sign ({signature_words(view)})", "quire.sign", (uri_of(view.path),)),
+        Lens(line, used),
+    ]
