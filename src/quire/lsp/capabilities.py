@@ -84,7 +84,14 @@ def server_capabilities(encoding: str, *, pulls: bool) -> dict[str, object]:
         "executeCommandProvider": {"commands": list(COMMANDS)},
         "workspace": {
             "workspaceFolders": {"supported": True, "changeNotifications": True},
-            "fileOperations": {"willRename": {"filters": [{"pattern": {"glob": "**/*.{md,markdown,yaml,yml}"}}]}},
+            "fileOperations": {
+                "willRename": {
+                    "filters": [
+                        {"pattern": {"glob": "**/*.{md,markdown,yaml,yml}", "matches": "file"}},
+                        {"pattern": {"glob": "**", "matches": "folder"}},
+                    ]
+                }
+            },
         },
     }
     if pulls:

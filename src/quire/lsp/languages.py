@@ -16,6 +16,8 @@ without the module has no such answers. Modules are imported when they are first
 | `actions` | `actions(view, span, findings)` | list of `Action` |
 | `formatting` | `format(view, span)` | list of `Edit` |
 | `folding` | `folds(view)` | list of `Fold` |
+| `naming` | `name_problem(view, name, new)` | why a new name is not allowed, or an empty text |
+| `file_moves` | `moved(view, new)` | list of `Edit`: what the document says about its own place |
 """
 
 from __future__ import annotations

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from quire.lsp.answers import Name
     from quire.lsp.views import View
 
-OUTWARD = frozenset({"input", "output", "step", "case", "schema", "agent", "server", "model"})
-"""Kinds of things of one document that others may name: callers pass inputs, tests name steps."""
+OUTWARD = frozenset({"input", "output", "store", "step", "hook", "case", "schema", "agent", "server", "model"})
+"""Kinds of things of one document that others may name: callers pass inputs, tests name steps, stores and hooks."""
 
 
 class Thing(Struct, frozen=True):

@@ -11,59 +11,72 @@ from quire.diagnostics import Edit
 from quire.lsp import wire
 from quire.lsp.answers import DOCUMENTS, FileEdit
 from quire.lsp.desk import path_of
+from quire.lsp.features.places import ask
 
 if TYPE_CHECKING:
     from quire.lsp.session import Session
     from quire.lsp.views import View
+    from quire.source import Span
 
 _ENDINGS = (".playbook.md", ".markdown", ".md", ".yaml", ".yml")
 
 
 def will_rename(session: Session, params: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Return the edits that keep the references to the renamed files."""
+    """Return the edits that keep the references to the renamed files, and those from them to others. A folder stands
+    for all documents in it."""
     files = params.get("files")
-    moves = [
-        (path_of(one["oldUri"], session.desk.roots), path_of(one["newUri"], session.desk.roots))
-        for one in (files if isinstance(files, list) else [])
-        if isinstance(one, Mapping) and isinstance(one.get("oldUri"), str) and isinstance(one.get("newUri"), str)
-    ]
-    edits: dict[str, list[Edit]] = {}
-    for old, new in moves:
-        for view, edit in _followed(session, old, new):
-            edits.setdefault(view.path, []).append(edit)
-    if not edits:
+    moves: dict[str, str] = {}
+    for one in files if isinstance(files, list) else []:
+        if isinstance(one, Mapping) and isinstance(one.get("oldUri"), str) and isinstance(one.get("newUri"), str):
+            old, new = (path_of(one[key], session.desk.roots) for key in ("oldUri", "newUri"))
+            moves |= _documents(session, old, new)
+    found: dict[str, dict[Span, Edit]] = {}
+    for folder in {session.desk.folder_of(old).path: session.desk.folder_of(old) for old in moves}.values():
+        for view in folder.views():
+            for edit in _followed(view, folder.path, moves):
+                found.setdefault(view.path, {}).setdefault(edit.span, edit)
+    if not found:
         return None
-    found = [FileEdit(path, tuple(sorted(some, key=lambda edit: edit.span.start))) for path, some in edits.items()]
+    edits = [
+        FileEdit(path, tuple(sorted(some.values(), key=lambda edit: edit.span.start))) for path, some in found.items()
+    ]
     versioned = session.client.can("workspace.workspaceEdit.documentChanges")
-    return wire.workspace_edit(session.desk, found, versioned=versioned, creates=False)
+    return wire.workspace_edit(session.desk, edits, versioned=versioned, creates=False)
 
 
-def _followed(session: Session, old: str, new: str) -> Iterator[tuple[View, Edit]]:
-    folder = session.desk.folder_of(old)
-    for view in folder.views():
-        for name in view.index.names:
-            if name.kind not in DOCUMENTS or name.document != old or name.scope:
-                continue
-            text = view.source.text[name.span.start : name.span.end]
-            written = _written(text, Path(view.path).parent, folder.path, old, new)
-            if written and written != text:
-                yield view, Edit(name.span, text, written)
+def _documents(session: Session, old: str, new: str) -> dict[str, str]:
+    """Return the old and new paths of the documents that a rename moves."""
+    if not Path(old).is_dir():
+        return {old: new}
+    inside = f"{old}{os.sep}"
+    files = session.desk.folder_of(str(Path(old) / "x")).files
+    return {path: new + path[len(old) :] for path in files if path.startswith(inside)}
 
 
-def _written(text: str, beside: Path, workspace: Path, old: str, new: str) -> str:
-    """Return a reference as it is written after the move; empty for one that does not depend on the path."""
-    before, after = _forms(old, beside, workspace), _forms(new, beside, workspace)
-    return next((new_form for old_form, new_form in zip(before, after, strict=True) if old_form == text), "")
+def _followed(view: View, workspace: Path, moves: Mapping[str, str]) -> Iterator[Edit]:
+    """Yield the edits of one document, which may be moved itself."""
+    here, there = Path(view.path).parent, Path(moves.get(view.path, view.path)).parent
+    for name in view.index.names:
+        old = name.document
+        if name.kind not in DOCUMENTS or not old or name.scope or (old not in moves and here == there):
+            continue
+        text = view.source.text[name.span.start : name.span.end]
+        before, after = _forms(old, here, workspace), _forms(moves.get(old, old), there, workspace)
+        written = next((later for form, later in zip(before, after, strict=True) if form == text), "")
+        if written and written != text:
+            yield Edit(name.span, text, written)
+    if view.path in moves:
+        yield from ask(view, "file_moves", "moved", moves[view.path]) or ()
 
 
 def _forms(path: str, beside: Path, workspace: Path) -> list[str]:
     """Return the ways in which documents name a file: its path from the document, from the workspace, below the folder
-    of its kind, each with and without its ending, and its bare name."""
+    of its kind, each with and without its ending, its bare name, and its id with dots."""
     relative = PurePosixPath(Path(os.path.relpath(path, beside)).as_posix())
     inside = PurePosixPath(Path(os.path.relpath(path, workspace)).as_posix())
     below = _below_kind(inside)
     ways = [str(relative), f"./{relative}", str(inside), str(below), inside.name]
-    return [*ways, *map(_bare, ways)]
+    return [*ways, *map(_bare, ways), _bare(str(below)).replace("/", ".")]
 
 
 def _below_kind(inside: PurePosixPath) -> PurePosixPath:
