@@ -18,6 +18,7 @@ without the module has no such answers. Modules are imported when they are first
 | `folding` | `folds(view)` | list of `Fold` |
 | `naming` | `name_problem(view, name, new)` | why a new name is not allowed, or an empty text |
 | `file_moves` | `moved(view, new)` | list of `Edit`: what the document says about its own place |
+| `file_moves` | `followed(view, moves)` | list of `Edit`: other texts that depend on moved files |
 """
 
 from __future__ import annotations

@@ -75,6 +75,6 @@ def is_static(item_id: str) -> bool:
 
 def id_of(path: str) -> str:
     """Return the id of a file below `.ai/directives` or `.ai/knowledge`; empty for another file."""
-    parts = PurePath(path).with_suffix("").parts
+    parts = PurePath(path).with_suffix("").parts if PurePath(path).name else ()
     at = max((at for at, part in enumerate(parts) if part == ".ai"), default=-1)
     return "/".join(parts[at + 2 :]) if at >= 0 and len(parts) > at + 2 else ""

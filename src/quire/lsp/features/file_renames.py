@@ -8,9 +8,10 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
 from quire.diagnostics import Edit
+from quire.formats import TEST_SUFFIX
 from quire.lsp import wire
 from quire.lsp.answers import DOCUMENTS, FileEdit
-from quire.lsp.desk import path_of
+from quire.lsp.desk import path_of, uri_of
 from quire.lsp.features.places import ask
 
 if TYPE_CHECKING:
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from quire.lsp.views import View
     from quire.source import Span
 
+SNAPSHOT_SUFFIX = ".test.snap.yaml"
 _ENDINGS = (".playbook.md", ".markdown", ".md", ".yaml", ".yml")
 
 
@@ -35,13 +37,37 @@ def will_rename(session: Session, params: Mapping[str, Any]) -> dict[str, Any] |
         for view in folder.views():
             for edit in _followed(view, folder.path, moves):
                 found.setdefault(view.path, {}).setdefault(edit.span, edit)
-    if not found:
+    tests = _tests(session, moves) if _can_rename(session) else []
+    if not found and not tests:
         return None
     edits = [
         FileEdit(path, tuple(sorted(some.values(), key=lambda edit: edit.span.start))) for path, some in found.items()
     ]
     versioned = session.client.can("workspace.workspaceEdit.documentChanges")
-    return wire.workspace_edit(session.desk, edits, versioned=versioned, creates=False)
+    written = wire.workspace_edit(session.desk, edits, versioned=versioned, creates=False)
+    if written is not None and versioned:
+        written["documentChanges"] += tests
+    return written
+
+
+def _can_rename(session: Session) -> bool:
+    return "rename" in (session.client.value("workspace.workspaceEdit.resourceOperations") or [])
+
+
+def _tests(session: Session, moves: Mapping[str, str]) -> list[wire.Json]:
+    """Return the renames of tests that find their document by having its name, with their snapshots."""
+    found: list[wire.Json] = []
+    for old, new in moves.items():
+        before, after = _bare(old), _bare(new)
+        test = session.desk.view_of(before + TEST_SUFFIX) if before != after and before != old else None
+        file = test.reading.file if test is not None and test.format == "test" else None
+        if test is None or test.path in moves or (file is not None and file.document is not None):
+            continue
+        for ending in (TEST_SUFFIX, SNAPSHOT_SUFFIX):
+            if Path(before + ending).is_file() and not Path(after + ending).exists():
+                uris = {"oldUri": wire.uri_at(session.desk, before + ending), "newUri": uri_of(after + ending)}
+                found.append({"kind": "rename", **uris})
+    return found
 
 
 def _documents(session: Session, old: str, new: str) -> dict[str, str]:
@@ -67,6 +93,7 @@ def _followed(view: View, workspace: Path, moves: Mapping[str, str]) -> Iterator
             yield Edit(name.span, text, written)
     if view.path in moves:
         yield from ask(view, "file_moves", "moved", moves[view.path]) or ()
+    yield from ask(view, "file_moves", "followed", moves) or ()
 
 
 def _forms(path: str, beside: Path, workspace: Path) -> list[str]:
