@@ -20,7 +20,7 @@ from quire.source import Span
 _PIECE = re.compile(r"<!--|<!\[CDATA\[|<(/?)([A-Za-z_][\w.-]*+)(?:((?:[^<>\"'\n]|\"[^\"<\n]*+\"|'[^'<\n]*+')*+)>)?")
 """A comment, or a tag; the third group is the rest of a tag that is whole and stands on one line."""
 _NAME = re.compile(
-    r"<!--(?:.*?-->)?|<!\[CDATA\[(?:.*?\]\]>)?|<(?:template|example|raw)(?=[\s>])[^<>]*+>.*?</"
+    r"<!--(?:.*?-->|.*+)|<!\[CDATA\[(?:.*?\]\]>|.*+)|<(?:template|example|raw)(?=[\s>])[^<>]*+>.*?</"
     r"|<(/?)([A-Za-z_][\w.-]*+)(?:(?:[^<>\"'\n/]|\"[^\"<\n]*+\"|'[^'<\n]*+')*+/>)?+(?<!/>)",
     re.DOTALL,
 )
