@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -115,6 +116,30 @@ def test_broken_texts(desk: Desk, folder: str, what: str) -> None:
     look_over(view)
     for offset in range(0, len(BROKEN[what]) + 1, STEP):
         look_at(view, offset)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "```xml\n" + "<a>" * 20_000 + "</b>" * 20_000,
+        "```xml\n" + "<raw>" * 20_000,
+        "```xml\n" + "<a b='" * 20_000,
+        "```xml\n" + "<!-- " * 20_000,
+        "```xml\n<x/>\n```\n" + "<step>" * 20_000 + "</criterion>" * 5_000,
+        "```xml\n<x/>\n```\n" + "rye_execute(" * 10_000,
+        "```xml\n<x/>\n```\n" + "rye_execute(parameters={" * 5_000,
+        "```xml\n<x/>\n```\n" + "{input:" * 20_000 + "${" * 20_000,
+        "```xml\n<x/>\n```\n" + "# a\n## b\n" * 10_000,
+    ],
+    ids=["nested", "opaque", "values", "comments", "body", "calls", "parameters", "references", "headings"],
+)
+def test_hostile_texts_take_no_longer(desk: Desk, text: str) -> None:
+    began = time.process_time()
+    view = opened(desk, ".ai/directives/team/hostile.md", text)
+    look_over(view)
+    for offset in (0, len(text) // 2, len(text)):
+        look_at(view, offset)
+    assert time.process_time() - began < 20
 
 
 def test_without_settings(desk: Desk) -> None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from quire.lsp.answers import Hover
 from quire.lsp.directive.elements import is_limit, meaning_of
 from quire.lsp.directive.grants import permission_at
+from quire.lsp.directive.index import name_at
 from quire.lsp.directive.tags import scan
 from quire.lsp.markdown import code
 
@@ -144,11 +145,13 @@ def _tier(value: str, span: Span) -> Hover | None:
 
 def _in_body(view: View, scanned: Scan, offset: int) -> Hover | None:
     from quire.lsp.directive.call_words import call_markdown
-    from quire.lsp.directive.calls import spelled_calls
+    from quire.lsp.directive.calls import LONGEST, spelled_calls
 
     if (found := _named(view, offset)) is not None:
         return found
-    for call in spelled_calls(view.source.text, scanned.body_start, len(view.source.text)):
+    text = view.source.text
+    first = max(scanned.body_start, text.rfind("\n", 0, max(0, offset - LONGEST)) + 1)
+    for call in spelled_calls(text, first, min(len(text), offset + LONGEST)):
         if _touches(call.name_span, offset):
             return Hover(call.name_span, call_markdown(call.primary))
         if call.name_span.start <= offset <= call.end:
@@ -164,7 +167,7 @@ def _in_body(view: View, scanned: Scan, offset: int) -> Hover | None:
 
 def _named(view: View, offset: int) -> Hover | None:
     """Return what is known about the name at an offset."""
-    name = view.index.at(offset)
+    name = name_at(view, offset)
     return Hover(name.span, text) if name is not None and (text := _name_words(view, name)) else None
 
 

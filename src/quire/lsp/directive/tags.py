@@ -8,7 +8,8 @@ fence and the instructions after it are scanned in the same way.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 
 from msgspec import Struct, field
@@ -20,7 +21,7 @@ from quire.source import Span
 _PIECE = re.compile(r"<!--|<!\[CDATA\[|<(/?)([A-Za-z_][\w.-]*+)(?:((?:[^<>\"'\n]|\"[^\"<\n]*+\"|'[^'<\n]*+')*+)>)?")
 """A comment, or a tag; the third group is the rest of a tag that is whole and stands on one line."""
 _NAME = re.compile(
-    r"<!--(?:.*?-->|.*+)|<!\[CDATA\[(?:.*?\]\]>|.*+)|<(?:template|example|raw)(?=[\s>])[^<>]*+>.*?</"
+    r"<!--(?:.*?-->|.*+)|<!\[CDATA\[(?:.*?\]\]>|.*+)"
     r"|<(/?)([A-Za-z_][\w.-]*+)(?:(?:[^<>\"'\n/]|\"[^\"<\n]*+\"|'[^'<\n]*+')*+/>)?+(?<!/>)",
     re.DOTALL,
 )
@@ -30,6 +31,8 @@ _AFTER_VALUE = re.compile(r"[\s/>?]|$")
 _OPEN_VALUE = re.compile(r"[^\n<>]*+")
 _END = re.compile(r"\s*+(/?)>")
 _ENDS = {"<!--": "-->", "<![CDATA[": "]]>"}
+DEEPEST = 100
+"""Levels of elements. Those below are taken for empty, so that no text takes long: the format allows fewer."""
 
 
 class Attribute(Struct, frozen=True):
@@ -130,11 +133,13 @@ class Scan(Struct, frozen=True):
     """The offset at which the instructions begin."""
     tags: tuple[Tagged, ...]
     """All elements, in the order of the text."""
+    tops: tuple[Tagged, ...]
+    """Those that are in no other one."""
     comments: tuple[Span, ...]
 
     @property
     def root(self) -> Tagged | None:
-        return next((one for one in self.tags if one.tag == "directive" and self.holds(one.start)), None)
+        return next((one for one in self.tops if one.tag == "directive" and self.holds(one.start)), None)
 
     def holds(self, offset: int) -> bool:
         """Tell whether an offset is in the fence."""
@@ -150,12 +155,13 @@ class Scan(Struct, frozen=True):
     def at(self, offset: int) -> Tagged | None:
         """Return the innermost element around an offset."""
         found: Tagged | None = None
-        level = [one for one in self.tags if one.parent is None]
+        level: Sequence[Tagged] = self.tops
         while level:
-            found_here = next((one for one in level if one.start <= offset < max(one.end, one.start + 1)), None)
-            if found_here is None:
+            before = bisect_right(level, offset, key=lambda one: one.start) - 1
+            if before < 0 or offset >= max(level[before].end, level[before].start + 1):
                 return found
-            found, level = found_here, found_here.children
+            found = level[before]
+            level = found.children
         return found
 
 
@@ -176,24 +182,32 @@ def scan(text: str) -> Scan:
     for part in (fence, Span(body, len(text))):
         if part is not None:
             _Scanner(text, part, tags, comments).run()
-    return Scan(fence, opening, body, tuple(tags), tuple(comments))
+    tops = tuple(one for one in tags if one.parent is None)
+    return Scan(fence, opening, body, tuple(tags), tops, tuple(comments))
 
 
 def open_at(text: str, start: int, offset: int) -> list[Tagged]:
     """Return the elements that are open at an offset, the outermost first, whatever comes after it. Only their names
     are looked at on the way, because this is asked after every key."""
     open: list[tuple[str, int]] = []
+    unclosed: set[str] = set()
+    after = start
     for match in _NAME.finditer(text, start, offset):
         mark, name = match[1], match[2]
-        if not name:
+        if not name or match.start() < after:
             continue
-        if not mark:
-            open.append((name, match.start()))
-        elif mark == "/":
+        if mark:
             for at in range(len(open) - 1, -1, -1):
                 if open[at][0] == name:
                     del open[at:]
                     break
+        elif len(open) < DEEPEST:
+            open.append((name, match.start()))
+        if not mark and name in OPAQUE and name not in unclosed:
+            close = text.find(f"</{name}", match.end(), offset)
+            if close < 0:
+                unclosed.add(name)
+            after = max(after, close)
     found: list[Tagged] = []
     for name, at in open:
         _, end = read_attributes(text, at + 1 + len(name), offset)
@@ -212,7 +226,7 @@ class _Scanner:
         self._tags = tags
         self._comments = comments
         self._open: list[Tagged] = []
-        self.left_open: list[Tagged] = []
+        self._unclosed: set[str] = set()
 
     def run(self) -> None:
         at, end, text = self._part.start, self._part.end, self._text
@@ -226,7 +240,6 @@ class _Scanner:
                 at = self._close(match)
             else:
                 at = self._begin(match)
-        self.left_open = list(self._open)
         for one in self._open:
             one.inner_end = one.end = end
 
@@ -248,14 +261,19 @@ class _Scanner:
             return at
         if tag.tag in OPAQUE:
             return self._opaque(tag)
-        self._open.append(tag)
+        if len(self._open) < DEEPEST:
+            self._open.append(tag)
         return at
 
     def _opaque(self, tag: Tagged) -> int:
         """Pass over an element whose text is kept as it is."""
-        close = self._text.find(f"</{tag.tag}", tag.inner_start, self._part.end)
+        close = -1
+        if tag.tag not in self._unclosed:
+            close = self._text.find(f"</{tag.tag}", tag.inner_start, self._part.end)
         if close < 0:
-            self._open.append(tag)
+            self._unclosed.add(tag.tag)
+            if len(self._open) < DEEPEST:
+                self._open.append(tag)
             return tag.inner_start
         tag.inner_end = close
         tag.closing = Span(close + 2, close + 2 + len(tag.tag))
@@ -266,8 +284,10 @@ class _Scanner:
     def _close(self, match: re.Match[str]) -> int:
         end = None if match[3] is not None else _END.match(self._text, match.end(2), self._part.end)
         at = end.end() if end else match.end()
-        depth = next((n for n in range(len(self._open) - 1, -1, -1) if self._open[n].tag == match[2]), None)
-        if depth is None:
+        depth, name = len(self._open) - 1, match[2]
+        while depth >= 0 and self._open[depth].tag != name:
+            depth -= 1
+        if depth < 0:
             return at
         for one in self._open[depth + 1 :]:
             one.inner_end = one.end = match.start()
