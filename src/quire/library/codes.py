@@ -1,4 +1,4 @@
-"""Every kind of finding that `quire check` knows, whichever room reports it."""
+"""Every kind of finding that `quire check` and editors know, whichever room reports it."""
 
 from __future__ import annotations
 
@@ -14,5 +14,6 @@ def all_codes() -> tuple[Code, ...]:
     """Return all codes, in the order of their ids."""
     from quire.analysis.lock.codes import CODES
     from quire.analysis.rules import rule_codes
+    from quire.workspace.codes import CODES as SETTINGS
 
-    return tuple(sorted((*formats.all_codes(), *rule_codes(), *CODES), key=lambda code: code.id))
+    return tuple(sorted((*formats.all_codes(), *rule_codes(), *CODES, *SETTINGS), key=lambda code: code.id))

@@ -17,7 +17,7 @@ from msgspec.structs import replace
 from quire.errors import BadConfiguration
 from quire.models.choose import ModelSettings
 from quire.patterns import late_pattern
-from quire.source import read_bytes, real_path
+from quire.source import open_text, read_bytes, real_path
 from quire.workspace.locate import SAFE_FOLDERS, Workspace, has_table, user_space
 from quire.workspace.mcp_config import CONFIG_FILE as MCP_FILE
 from quire.workspace.mcp_config import McpServer, read_servers
@@ -27,9 +27,7 @@ from quire.workspace.settings import (
     Durability,
     OnUncertain,
     RunSettings,
-    SandboxSettings,
     Settings,
-    SpawnSettings,
     ToolSettings,
     TrustMode,
     TrustSettings,
@@ -42,6 +40,8 @@ from quire.workspace.tables import (
     read_pipelines,
     read_playbook,
     read_private_files,
+    read_sandbox,
+    read_spawn,
     read_webhook,
     server_of_one_file,
 )
@@ -55,7 +55,8 @@ NEVER = "never"
 
 
 class _File(Struct, frozen=True):
-    """A file as it was read; without content if it does not exist, or if a problem says why it cannot be read.
+    """A file as it was read, or as an editor has it; without content if it does not exist, or if a problem says why it
+    cannot be read.
 
     `name` is a text, because these are the keys of a cache, and the hash of a path takes long.
     """
@@ -67,6 +68,8 @@ class _File(Struct, frozen=True):
     @classmethod
     def read(cls, path: Path) -> _File:
         name = str(path)
+        if (kept := open_text(path)) is not None:
+            return cls(name, kept.text.encode("utf-8", "replace"))
         try:
             return cls(name, read_bytes(path))
         except FileNotFoundError:
@@ -162,6 +165,18 @@ def _contents(folder: str, user_folder: str, own_file: _File, file: _File, mcp_f
         raise BadConfiguration("\n".join(problems))
     merged = _settings(workspace, user, _merge(own, theirs), file.path, [])
     return _Contents(own, theirs, merged, users, requests, servers, tuple(disabled), tuple(warnings))
+
+
+def problems_in(path: Path, text: str, workspace: Workspace, user: Path) -> list[str]:
+    """Return the problems of one file of settings, in the words of `load_settings`. The file is that of the user if it
+    is in the user's own space, else that of a workspace."""
+    problems: list[str] = []
+    tables = _tables(_File(str(path), text.encode("utf-8", "replace")), problems)
+    if not problems:
+        is_own = real_path(path.parent) == real_path(user)
+        _settings(workspace, user, tables, path, problems)
+        problems += _misplaced(path, tables, path, {}) if is_own else _misplaced(path, {}, path, tables)
+    return problems
 
 
 def with_tables(settings: Settings, tables: Mapping[str, object], name: str) -> Settings:
@@ -292,10 +307,10 @@ def _settings(
         store_url=_store(top.table("store")),
         agents=agents,
         playbooks={name: read_playbook(table) for name, table in top.tables("playbooks").items()},
-        spawn=_safety(top.table("safety")),
+        spawn=read_spawn(top.table("safety")),
         pipelines=read_pipelines(top.table("pipelines")),
         cluster=read_cluster(top.table("cluster"), file.parent),
-        sandbox=_sandbox(top.table("sandbox")),
+        sandbox=read_sandbox(top.table("sandbox")),
         webhooks={name: read_webhook(table, file.parent) for name, table in top.tables("webhooks").items()},
         notify=read_notify(top.table("notify")) if "notify" in top.data else None,
         http=_http(top.tables("http")),
@@ -358,28 +373,6 @@ def _store(table: Table) -> str | None:
     url = table.text("url")
     table.end()
     return url
-
-
-def _safety(table: Table) -> SpawnSettings:
-    spawn, default = table.table("spawn"), SpawnSettings()
-    depth, spawns = spawn.count("max_pipeline_fan_out_depth"), spawn.count("max_pipeline_spawns")
-    spawn.end()
-    table.end()
-    return SpawnSettings(
-        default.max_pipeline_fan_out_depth if depth is None else depth,
-        default.max_pipeline_spawns if spawns is None else spawns,
-    )
-
-
-def _sandbox(table: Table) -> SandboxSettings:
-    default = SandboxSettings()
-    settings = SandboxSettings(
-        table.count("memory") or default.memory,
-        table.count("processes") or default.processes,
-        table.count("file") or default.file,
-    )
-    table.end()
-    return settings
 
 
 def _http(tables: Mapping[str, Table]) -> tuple[HostHeaders, ...]:

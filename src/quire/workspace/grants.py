@@ -97,6 +97,15 @@ def default_grants(settings: Settings, allow: Sequence[str] = ()) -> Grants:
     return Grants.of(patterns)
 
 
+def allow_problem(settings: Settings, name: str, *, denies: bool = False) -> str:
+    """Return why an entry of `[tools] allow`, or of `deny`, cannot be one; empty if it can."""
+    try:
+        list(_grants(settings, name) if denies else _with_receiver(settings, name))
+    except BadConfiguration as error:
+        return str(error)
+    return ""
+
+
 def granted_by(settings: Settings, needed: str, allow: Sequence[str] = ()) -> str:
     """Return who grants a capability to new runs, in words; empty if it is not granted. `allow` are the values of
     `--allow`."""

@@ -23,7 +23,9 @@ from quire.workspace.settings import (
     NotifySettings,
     PipelineEntry,
     PlaybookSettings,
+    SandboxSettings,
     ServerMark,
+    SpawnSettings,
     TemporalAccess,
     WebhookSettings,
 )
@@ -327,3 +329,27 @@ def read_notify(table: Table) -> NotifySettings | None:
             table.problems.append(f"{table.file}: [{table.name}] events: {one!r} is unknown; there are {known}")
     table.end()
     return NotifySettings(command, events or NOTIFY_EVENTS) if command else None
+
+
+def read_spawn(table: Table) -> SpawnSettings:
+    """Read the table `[safety]`."""
+    spawn, default = table.table("spawn"), SpawnSettings()
+    depth, spawns = spawn.count("max_pipeline_fan_out_depth"), spawn.count("max_pipeline_spawns")
+    spawn.end()
+    table.end()
+    return SpawnSettings(
+        default.max_pipeline_fan_out_depth if depth is None else depth,
+        default.max_pipeline_spawns if spawns is None else spawns,
+    )
+
+
+def read_sandbox(table: Table) -> SandboxSettings:
+    """Read the table `[sandbox]`."""
+    default = SandboxSettings()
+    settings = SandboxSettings(
+        table.count("memory") or default.memory,
+        table.count("processes") or default.processes,
+        table.count("file") or default.file,
+    )
+    table.end()
+    return settings

@@ -1,0 +1,372 @@
+"""Every key of `quire.toml`: its default, its meaning, and the words that it takes, for editors and for the docs.
+
+`docs/configuration.md` shows the same table; a test compares both with each other and with the readers of settings.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from typing import Literal
+
+from msgspec import Struct
+
+from quire.plan.vocabulary import REASONING
+from quire.workspace.settings import NOTIFY_EVENTS, WEBHOOK_EVENTS, WEBHOOK_TEXTS
+
+_FLAG = ("true", "false")
+_LINK = re.compile(r"\[([^\]]*)\]\([^)]*\)")
+_OWN = re.compile(r"your own (file|space) only|only in your own file")
+_CHOSEN = frozenset(("NAME", "PROVIDER", "KEY", "STEP"))
+"""Parts of keys that the user chooses."""
+
+
+class SettingKey(Struct, frozen=True):
+    """One key."""
+
+    key: str
+    """Dotted. A part in capitals stands for a name that the user chooses."""
+    default: str
+    """As people read it; empty if the key is needed together with others."""
+    meaning: str
+    """Markdown, with links to other pages of the documentation."""
+    words: tuple[str, ...] = ()
+    """The words that it takes; those of a list for its entries."""
+    names: Literal["", "model", "agent", "tool", "folder", "pipeline"] = ""
+    """The kind of things that its value names."""
+
+    @property
+    def parts(self) -> tuple[str, ...]:
+        return tuple(self.key.split("."))
+
+    @property
+    def text(self) -> str:
+        """The meaning without links."""
+        return _LINK.sub(r"\1", self.meaning)
+
+    @property
+    def only_own(self) -> bool:
+        """True if only the user's own file may have it."""
+        return _OWN.search(self.meaning) is not None
+
+
+SETTING_KEYS = (
+    SettingKey("models.default", "none", "the model of runs that name none, or a tier", names="model"),
+    SettingKey(
+        "models.tiers.NAME",
+        "none",
+        "a name that stands for a model; a text, or a table with the next keys",
+        names="model",
+    ),
+    SettingKey("models.tiers.NAME.model", "needed", "the model", names="model"),
+    SettingKey(
+        "models.tiers.NAME.temperature",
+        "that of the service",
+        "[settings of its calls](models.md#settings-of-calls): a number from 0 to 2",
+    ),
+    SettingKey("models.tiers.NAME.max_tokens", "`runs.reply_tokens`", "the longest reply, in tokens"),
+    SettingKey(
+        "models.tiers.NAME.reasoning",
+        "that of the service",
+        'how much it thinks: `"none"`, `"minimal"`, `"low"`, `"medium"`, `"high"`',
+        words=REASONING,
+    ),
+    SettingKey("models.tiers.NAME.timeout", "`models.timeout`", "how long the service may be silent"),
+    SettingKey("models.tiers.NAME.at_once", "no limit", "how many calls of the model run side by side in a process"),
+    SettingKey(
+        "models.limits.PROVIDER.at_once",
+        "no limit",
+        "[limits of a provider](models.md#limits-of-a-provider): calls side by side",
+    ),
+    SettingKey("models.limits.PROVIDER.calls_per_minute", "no limit", "calls a minute"),
+    SettingKey("models.limits.PROVIDER.tokens_per_minute", "no limit", "tokens a minute, read and written"),
+    SettingKey(
+        "models.timeout",
+        '`"2m"`',
+        (
+            "how long a service may be silent, before its reply and in the middle of it, until the call counts as "
+            "failed and is tried again"
+        ),
+    ),
+    SettingKey("models.providers.NAME.base_url", "needed", "the address of an OpenAI-compatible service"),
+    SettingKey(
+        "models.providers.NAME.api_key_env", "none", "the variable that holds its key; without it no key is sent"
+    ),
+    SettingKey("models.providers.NAME.timeout", "`models.timeout`", "the same for this service alone"),
+    SettingKey(
+        "models.prices.NAME.input",
+        "",
+        'dollars per million tokens that a model reads, by its name as in `"house:small"`; in your own file only',
+    ),
+    SettingKey("models.prices.NAME.output", "", "the same for those that it writes"),
+    SettingKey(
+        "models.prices.NAME.from",
+        "none",
+        'where you have the price from, as in `"contract"`; it is [shown with amounts](models.md#prices)',
+    ),
+    SettingKey("models.prices.NAME.date", "none", "the day on which you last looked at it, as in `2026-11-17`"),
+    SettingKey(
+        "tools.allow",
+        "`[]`",
+        (
+            "tools to grant, with [how far they may go](tools-and-trust.md#how-far-they-may-go); in the workspace a "
+            "request, in your own space a grant"
+        ),
+        names="tool",
+    ),
+    SettingKey(
+        "tools.deny",
+        "`[]`",
+        (
+            "tools that nothing may use here, even with a grant: not a document, not a signature, not `--allow`; in "
+            "either file"
+        ),
+        names="tool",
+    ),
+    SettingKey(
+        "tools.modules",
+        "`[]`",
+        "Python modules with [`@quire.tool`](tools-and-trust.md#python-functions) functions; in a workspace only",
+    ),
+    SettingKey(
+        "tools.shell_env", "`[]`", "variables of the environment that commands get, by name; in your own file only"
+    ),
+    SettingKey(
+        "http.NAME.headers",
+        "none",
+        (
+            "headers that `http__get` and `http__send` [add to requests](tools-and-trust.md#how-far-they-may-go) to "
+            'a host, as in `[http."api.github.com"]`, with `${VAR}` for values of the environment; in your own file '
+            "only"
+        ),
+    ),
+    SettingKey(
+        "servers.NAME.at",
+        "none",
+        (
+            "the [server](#servers-that-you-trust) of `.mcp.json` that the other two keys are about: its address, or "
+            "its command with the arguments; in your own file only"
+        ),
+    ),
+    SettingKey(
+        "servers.NAME.trusted",
+        "`false`",
+        "`true`: its results and prompts do not count as text from outside",
+        words=_FLAG,
+    ),
+    SettingKey(
+        "servers.NAME.private",
+        "`false`",
+        "`true`: its results are private, so `check` warns where they leave",
+        words=_FLAG,
+    ),
+    SettingKey(
+        "privacy.files",
+        "`[]`",
+        'patterns of files whose contents are private, as in `"secrets/*"`; of both files together',
+    ),
+    SettingKey(
+        "runs.expiry", '`"30d"`', 'how long a run may wait for a person: `"90s"`, `"30m"`, `"24h"`, `"7d"`, `"never"`'
+    ),
+    SettingKey(
+        "runs.on_uncertain",
+        '`"rerun"`',
+        'what to do about a writing tool that was under way at a crash: `"rerun"`, `"ask"`, `"fail"`',
+        words=("rerun", "ask", "fail"),
+    ),
+    SettingKey(
+        "runs.durability",
+        '`"power"`',
+        'what a recorded step survives: `"power"`, a power cut; `"process"`, a crash of the process, and faster',
+        words=("power", "process"),
+    ),
+    SettingKey(
+        "runs.context_budget",
+        "400000; 12000 for `local:` models",
+        (
+            "how many characters of earlier results go into a prompt; the oldest are left out first; playbooks that "
+            "a document calls keep to it too; a run keeps what held when it started"
+        ),
+    ),
+    SettingKey(
+        "runs.reply_tokens",
+        "`4096`",
+        (
+            "the longest reply of a model, in tokens, [sent with every call](models.md#the-longest-reply) whose "
+            "agent, step or tier sets no `max_tokens`"
+        ),
+    ),
+    SettingKey(
+        "runs.pure_work",
+        "100000000",
+        (
+            "how much a run may [compute](pipelines.md#limits) without asking anybody, in units of about 0.1 µs; a "
+            "workspace can lower it, only your own file can raise it"
+        ),
+    ),
+    SettingKey(
+        "assume.NAME",
+        "none",
+        'the [size of an input](#assumed-sizes) for which bounds are shown as well: a number, or a text like `"40 KB"`',
+    ),
+    SettingKey("agents.NAME.model", "that of the run", "the model of an [agent](#agents), or a tier", names="model"),
+    SettingKey("agents.NAME.system", '`""`', "its system prompt"),
+    SettingKey("agents.NAME.tools", "`[]`", "the tools that it may use; `*` stands for any text", names="tool"),
+    SettingKey("agents.NAME.turns", "25; 8 under `dialect: quire`", "for how many turns it may use tools"),
+    SettingKey(
+        "agents.NAME.temperature",
+        "that of the model",
+        "[settings of its calls](models.md#settings-of-calls), as for a tier",
+    ),
+    SettingKey("agents.NAME.max_tokens", "that of the model", ""),
+    SettingKey("agents.NAME.reasoning", "that of the model", "", words=REASONING),
+    SettingKey("agents.NAME.timeout", "that of the model", ""),
+    SettingKey("agents.NAME.at_once", "no limit", "how many of its calls run side by side in a process"),
+    SettingKey(
+        "playbooks.NAME.model",
+        "that of the run",
+        (
+            "the model of the steps of a [playbook](playbooks.md#which-model-does-a-step-model), as in "
+            '`[playbooks."release-notes"]`: a tier, an agent, or a model'
+        ),
+        names="model",
+    ),
+    SettingKey(
+        "playbooks.NAME.agent", "none", "the [agent](#agents) whose read-only tools its steps may use", names="agent"
+    ),
+    SettingKey(
+        "playbooks.NAME.steps.STEP.model",
+        "that of the playbook",
+        "the model of one step, before what the document asks for",
+        names="model",
+    ),
+    SettingKey(
+        "pipelines.entries.KEY.path",
+        "needed",
+        "the file of a [registered pipeline](pipelines.md#registered-pipelines), relative to the workspace",
+        names="pipeline",
+    ),
+    SettingKey("pipelines.entries.KEY.description", "that of the file", "for lists and tools"),
+    SettingKey("pipelines.entries.KEY.enabled", "`true`", "`false` leaves it out", words=_FLAG),
+    SettingKey(
+        "safety.spawn.max_pipeline_spawns", "`100`", "how many model calls a run of a pipeline may make; 0 for no limit"
+    ),
+    SettingKey("safety.spawn.max_pipeline_fan_out_depth", "`5`", "how deep fans may stand in fans; 0 for no limit"),
+    SettingKey(
+        "sandbox.memory",
+        "`4096`",
+        "MB that all processes of a [command](tools-and-trust.md#the-sandbox) may use together; only in your own file",
+    ),
+    SettingKey("sandbox.processes", "`2048`", "how many processes and threads it may have; only in your own file"),
+    SettingKey("sandbox.file", "`4096`", "MB of one file that it may write; only in your own file"),
+    SettingKey(
+        "webhooks.NAME.url",
+        "–",
+        (
+            "where `quire serve --webhooks` [sends events](#webhooks): http or https, without a query; only in your "
+            "own file"
+        ),
+    ),
+    SettingKey("webhooks.NAME.secret_env", "–", "the variable with the secret that signs the messages"),
+    SettingKey("webhooks.NAME.secret_file", "–", "a file with that secret, in place of the variable"),
+    SettingKey(
+        "webhooks.NAME.events",
+        "all",
+        "`question.opened`, `question.answered`, `run.completed`, `run.failed`, `run.expiring`",
+        words=WEBHOOK_EVENTS,
+    ),
+    SettingKey("webhooks.NAME.include", "none", "texts that are sent along: `prompt`, `artifact`", words=WEBHOOK_TEXTS),
+    SettingKey(
+        "notify.command",
+        "–",
+        "a program and its arguments that are [told](#notify) when a run waits or ends; only in your own file",
+    ),
+    SettingKey("notify.events", "all", "`run.waiting`, `run.completed`, `run.failed`", words=NOTIFY_EVENTS),
+    SettingKey(
+        "prompts.folders",
+        "`[]`",
+        "more folders for `@prompt(library:…)`, relative to the file's folder",
+        names="folder",
+    ),
+    SettingKey(
+        "store.url",
+        "`.quire/quire.db`",
+        "where runs are kept: a path, `sqlite:///PATH`, or `postgresql://USER@HOST/DATABASE` ([stores](stores.md))",
+    ),
+    SettingKey("cluster.temporal", "none", "`HOST:PORT` of the Temporal server of a [cluster](deployment.md)"),
+    SettingKey("cluster.namespace", '`"default"`', "its namespace"),
+    SettingKey("cluster.task_queue", '`"quire"`', "the task queue that the workers serve"),
+    SettingKey("cluster.heartbeat", '`"10s"`', "after how much silence a worker counts as dead"),
+    SettingKey(
+        "cluster.tls",
+        "`true` where one of the next is set",
+        "whether the way to [Temporal](deployment.md#a-temporal-server-that-is-locked) is encrypted",
+        words=_FLAG,
+    ),
+    SettingKey("cluster.tls_ca", "those of the system", "a file with the CAs that may have signed its certificate"),
+    SettingKey("cluster.tls_cert", "none", "a file with the certificate to show it"),
+    SettingKey("cluster.tls_key", "none", "a file with the private key of that certificate"),
+    SettingKey("cluster.tls_server_name", "the host", "the name that its certificate is for"),
+    SettingKey("cluster.api_key_env", "none", "the variable that holds the API key"),
+    SettingKey("cluster.api_key_file", "none", "the file that holds it instead"),
+    SettingKey(
+        "trust.safe_folders",
+        "`[]`",
+        "[workspaces of other accounts](tools-and-trust.md#trust) that may be used; in your own space only",
+    ),
+    SettingKey(
+        "trust.mode",
+        '`"require"`',
+        'whether unsigned directives are [refused or warned about](trust.md#signing): `"require"`, `"warn"`',
+        words=("require", "warn"),
+    ),
+    SettingKey(
+        "trust.documents",
+        "`false`",
+        "whether playbooks and pipelines must be [signed](trust.md#signing) too",
+        words=_FLAG,
+    ),
+    SettingKey(
+        "trust.locked",
+        "`false`",
+        "whether a run is refused that may do or cost more than [`quire.lock`](lock.md#holding-runs-to-the-lock) says",
+        words=_FLAG,
+    ),
+    SettingKey("knowledge.folders", "`[]`", "folders of knowledge items", names="folder"),
+)
+
+
+@lru_cache(maxsize=1)
+def tables() -> tuple[str, ...]:
+    """Return the names of the top-level tables, in the order of the docs."""
+    return tuple(dict.fromkeys(one.parts[0] for one in SETTING_KEYS))
+
+
+def key_at(path: tuple[str, ...]) -> SettingKey | None:
+    """Return the key with a path, in which the user has chosen the names."""
+    return next((one for one in SETTING_KEYS if _fits(one.parts, path)), None)
+
+
+def below(path: tuple[str, ...]) -> dict[str, SettingKey | None]:
+    """Return the keys and tables that can stand in the table at a path; None for a table. Names that the user
+    chooses are left out."""
+    found: dict[str, SettingKey | None] = {}
+    for one in SETTING_KEYS:
+        parts = one.parts
+        if len(parts) > len(path) and _fits(parts[: len(path)], path) and parts[len(path)] not in _CHOSEN:
+            found.setdefault(parts[len(path)], one if len(parts) == len(path) + 1 else None)
+    return found
+
+
+def takes_names(path: tuple[str, ...]) -> bool:
+    """Tell whether the user chooses the names of the keys in the table at a path: `[agents]`, `[models.tiers]`."""
+    return any(
+        len(one.parts) > len(path) and _fits(one.parts[: len(path)], path) and one.parts[len(path)] in _CHOSEN
+        for one in SETTING_KEYS
+    )
+
+
+def _fits(parts: tuple[str, ...], path: tuple[str, ...]) -> bool:
+    return len(parts) == len(path) and all(
+        one == other or one in _CHOSEN for one, other in zip(parts, path, strict=True)
+    )
