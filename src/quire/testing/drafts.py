@@ -39,6 +39,8 @@ class Draft(Struct):
     files: dict[str, str] = field(default_factory=dict)
     allow: list[str] = field(default_factory=list)
     unattended: bool = False
+    takes: tuple[str, ...] = ()
+    """The ids of the arms and answers that it is there for."""
 
     @property
     def size(self) -> tuple[int, ...]:

@@ -118,6 +118,18 @@ def _check(check: Check, seen: Observation, scope: Scope) -> Problem | None:
     return _with_value(problem, shown(value) if not isinstance(value, Missing) else "")
 
 
+def seen_value(check: Check, seen: Observation) -> Seen:
+    """Return the value that a check is about: the number of calls, the text of all prompts; `MISSING` if it is about
+    more than one value."""
+    if check.subject in ("that", "warnings", "events", "refused"):
+        return MISSING
+    if check.subject == "calls":
+        return sum(not one.refused and _is_tool(one, check.name) for one in seen.calls)
+    if check.subject == "prompts":
+        return "\n\n".join(one.text for one in seen.prompts if not check.name or one.is_of(check.name))
+    return _value(check, seen)
+
+
 def _value(check: Check, seen: Observation) -> Seen:
     """Return the value that a check is about."""
     name = check.name

@@ -67,6 +67,7 @@ def draft_cases(bench: Bench) -> list[Draft]:
             continue
         scaffold.covered.update(one.id for one in new)
         draft.name = _unique(_name(new), kept)
+        draft.takes = tuple(one.id for one in new)
         kept.append(draft)
         for name, options in choices.offered.items():
             for option in options:

@@ -58,7 +58,7 @@ def parse(source: Source) -> TestReading:
     diagnostics = yaml.with_findings(reader.fields.diagnostics)
     if any(found.severity is Severity.ERROR for found in diagnostics):
         file = None
-    return TestReading(source, file, diagnostics)
+    return TestReading(source, file, diagnostics, yaml.documents[0] if yaml.documents else None)
 
 
 _SHAPE = "a test file has the key cases, a list of cases that each have a name"

@@ -17,6 +17,7 @@ from quire.source import NOWHERE, Span
 if TYPE_CHECKING:
     from quire.diagnostics import Diagnostic
     from quire.formats.test.expected import Expect
+    from quire.formats.yaml import Node
     from quire.plan.pipeline_work import Formula
     from quire.source import Source
     from quire.values import Value
@@ -271,3 +272,5 @@ class TestReading(Struct, frozen=True):
     file: TestFile | None
     """None if the diagnostics contain an error."""
     diagnostics: tuple[Diagnostic, ...] = ()
+    tree: Node | None = None
+    """The YAML of the file, also if it is not a valid test; None if the text is not YAML."""
