@@ -164,7 +164,8 @@ class Checks:
         opened = {document.path for document in self._desk.documents.values()}
 
         def run() -> bytes:
-            paths = [path for folder in self._desk.folders() for path in folder.files if path not in opened]
+            folders = self._desk.folders()
+            paths = [path for one in folders for path in (*one.files, one.settings_file) if path not in opened]
             return pickle.dumps(survey(self._desk, paths))
 
         job = Job(run, self._take_survey)

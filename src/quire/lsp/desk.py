@@ -14,6 +14,7 @@ from urllib.parse import quote, unquote, urlsplit
 from msgspec import Struct
 
 from quire.lsp.folders import Folder, read_closed
+from quire.lsp.test_results import TestMemory
 from quire.lsp.texts import EditorText, Encoding
 from quire.lsp.views import View
 from quire.source import OPEN_TEXTS
@@ -51,6 +52,7 @@ class Desk:
         self.roots: list[Path] = []
         """The folders that the editor has open."""
         self.documents: dict[str, OpenDocument] = {}
+        self.test_memory = TestMemory()
         self._folders: dict[Path, Folder] = {}
         self._places: dict[str, Path] = {}
 

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from quire.library.library import Library
     from quire.library.snapshot import Snapshot
     from quire.lsp.desk import Desk
+    from quire.lsp.test_results import TestMemory
     from quire.lsp.views import View
     from quire.workspace.settings import Settings
 
@@ -68,6 +69,11 @@ class Folder:
 
         return Foresight(self.settings)
 
+    @property
+    def test_memory(self) -> TestMemory:
+        """The results of the tests that were run in this session."""
+        return self._desk.test_memory
+
     @cached_property
     def files(self) -> tuple[str, ...]:
         """The absolute paths of all documents and tests here."""
@@ -76,6 +82,13 @@ class Folder:
         found, _ = collect([str(self.path)], tests=True)
         return tuple(str(one.path) for one in found)
 
+    @property
+    def settings_file(self) -> str:
+        """The absolute path of the workspace's `quire.toml`, which need not exist."""
+        from quire.lsp.views import SETTINGS_FILE
+
+        return str(self.path / SETTINGS_FILE)
+
     def view(self, path: str) -> View | None:
         """Return another document, open or not; None for a file that cannot be read."""
         if path not in self._views:
@@ -83,8 +96,8 @@ class Folder:
         return self._views[path]
 
     def views(self) -> Iterator[View]:
-        """Yield all documents here that can be read."""
-        for path in self.files:
+        """Yield all documents here that can be read, and the settings."""
+        for path in (*self.files, self.settings_file):
             if (view := self.view(path)) is not None:
                 yield view
 

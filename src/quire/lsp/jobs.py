@@ -6,6 +6,8 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any
 
+from quire.errors import QuireError
+
 MOST_AT_ONCE = 2
 
 
@@ -28,19 +30,24 @@ class Job:
         self.is_old = is_old
 
 
+def _as_it_is(result: Any) -> Any:
+    return result
+
+
 class Errands:
     """Requests that are answered by jobs, a few at a time."""
 
     def __init__(self, answer: Callable[[object, Any], None], fail: Callable[[object, str], None]) -> None:
         self._answer = answer
         self._fail = fail
-        self._waiting: deque[tuple[object, Callable[[], Any]]] = deque()
+        self._waiting: deque[tuple[object, Callable[[], Any], Callable[[Any], Any]]] = deque()
         self._cancelled: set[object] = set()
         self._under_way: set[object] = set()
 
-    def add(self, request: object, work: Callable[[], Any]) -> None:
-        """Answer a request with the result of a function, once it is done."""
-        self._waiting.append((request, work))
+    def add(self, request: object, work: Callable[[], Any], then: Callable[[Any], Any] = _as_it_is) -> None:
+        """Answer a request with the result of a function, once it is done. `then` is called in this process: it may
+        keep the result, and returns the answer."""
+        self._waiting.append((request, work, then))
 
     @property
     def is_due(self) -> bool:
@@ -60,7 +67,7 @@ class Errands:
         """Return the next job; None if none is due."""
         if not self.is_due:
             return None
-        request, work = self._waiting.popleft()
+        request, work, then = self._waiting.popleft()
         self._under_way.add(request)
 
         def run() -> bytes:
@@ -68,6 +75,8 @@ class Errands:
 
             try:
                 return pickle.dumps((work(), ""))
+            except QuireError as error:
+                return pickle.dumps((None, str(error)))
             except Exception as error:  # told to the editor, like a mistake in this process
                 return pickle.dumps((None, f"{type(error).__name__}: {error}"))
 
@@ -82,6 +91,6 @@ class Errands:
             import pickle
 
             answer, problem = pickle.loads(result)  # noqa: S301  # written by our own child
-            self._fail(request, problem) if problem else self._answer(request, answer)
+            self._fail(request, problem) if problem else self._answer(request, then(answer))
 
         return Job(run, done, lambda: request in self._cancelled)

@@ -42,9 +42,10 @@ _WATCHED = "**/{quire.toml,pyproject.toml,.mcp.json,quire.lock,*.md,*.markdown,*
 class _Later(Exception):  # not an error: the answer comes later
     """Ends the handling of a request whose answer comes later."""
 
-    def __init__(self, work: Callable[[], Any]) -> None:
+    def __init__(self, work: Callable[[], Any], then: Callable[[Any], Any]) -> None:
         super().__init__()
         self.work = work
+        self.then = then
 
 
 class Session:
@@ -56,6 +57,8 @@ class Session:
         self._queue: deque[Message] = deque()
         self._cancelled: set[object] = set()
         self._out: list[Message] = []
+        self._requests = 0
+        """Counts the requests to the editor, so that each has a number of its own."""
         self.client = ClientCapabilities({})
         self._state = "new"
         self.encoding: Encoding = "utf-16"
@@ -113,9 +116,18 @@ class Session:
             return self._errands.next()
         return self.checks.work() if self._checks is not None else None
 
-    def later(self, work: Callable[[], Any]) -> NoReturn:
-        """Answer the request that is being handled with the result of a function, in a process of its own."""
-        raise _Later(work)
+    def later(self, work: Callable[[], Any], then: Callable[[Any], Any] = lambda result: result) -> NoReturn:
+        """Answer the request that is being handled with the result of a function, in a process of its own. `then` is
+        called here with the result: it may keep it, and returns the answer."""
+        raise _Later(work, then)
+
+    def refresh(self, *parts: str) -> None:
+        """Ask the editor to ask again for `codeLens` or `inlayHint`, if it can."""
+        for part in parts:
+            if self.client.can(f"workspace.{part}.refreshSupport"):
+                self._requests += 1
+                message = {"id": f"quire-{part}-{self._requests}", "method": f"workspace/{part}/refresh"}
+                self._out.append({"jsonrpc": "2.0", **message})
 
     @property
     def wait(self) -> float | None:
@@ -155,7 +167,7 @@ class Session:
         try:
             self._requested(request, method, params)
         except _Later as later:
-            self._errands.add(request, later.work)
+            self._errands.add(request, later.work, later.then)
         except RequestFailed as error:
             self._fail(request, error.code, str(error))
         except QuireError as error:

@@ -10,6 +10,7 @@ from quire.lsp.features.request_places import ask, view_in
 if TYPE_CHECKING:
     from quire.lsp.answers import Lens
     from quire.lsp.session import Session
+    from quire.lsp.views import View
 
 
 def code_lenses(session: Session, params: Mapping[str, Any]) -> list[dict[str, Any]] | None:
@@ -20,7 +21,14 @@ def code_lenses(session: Session, params: Mapping[str, Any]) -> list[dict[str, A
     return [
         {
             "range": view.text.range(one.span),
-            "command": {"title": one.title, "command": one.command, "arguments": list(one.arguments)},
+            "command": {"title": _title(view, one), "command": one.command, "arguments": list(one.arguments)},
         }
         for one in found
     ]
+
+
+def _title(view: View, lens: Lens) -> str:
+    """Return the title of a lens. One that runs all tests of a document has the numbers of their last results."""
+    if lens.command == "quire.test" and len(lens.arguments) == 1:
+        return view.folder.test_memory.title(view, lens.title)
+    return lens.title
