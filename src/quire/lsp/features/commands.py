@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from quire.lsp import wire
 from quire.lsp.desk import path_of
@@ -24,6 +25,18 @@ def execute(session: Session, params: Mapping[str, Any]) -> Any:
             return _prompt(_view(session, given), given[1:])
         case "quire.fixAll":
             return _fix_all(session, _view(session, given))
+        case "quire.test":
+            return _test(session, _view(session, given), given[1] if len(given) > 1 else "")
+        case "quire.showProof":
+            from quire.lsp.reports import proof_text
+
+            view = _view(session, given)
+            session.later(lambda: proof_text(view))
+        case "quire.lockDiff":
+            from quire.lsp.reports import lock_text
+
+            folder = _view(session, given).folder
+            session.later(lambda: lock_text(folder))
     raise RequestFailed(f"the command {command} is not known", INVALID_PARAMS)
 
 
@@ -49,3 +62,37 @@ def _fix_all(session: Session, view: View) -> Any:
         return None
     versioned = session.client.can("workspace.workspaceEdit.documentChanges")
     return wire.workspace_edit(session.desk, found.edits, versioned=versioned, creates=False)
+
+
+def _test(session: Session, view: View, case: str) -> NoReturn:
+    """Run the cases of a test file, or of all tests of a document. The answer has the objects of `quire test --json`;
+    the results are kept for lenses, hints and hovers."""
+    tests = list(_tests_of(view))
+    if not tests:
+        raise RequestFailed(f"{Path(view.path).name} has no test yet")
+
+    def run() -> Any:
+        from quire.lsp.test_runs import run_tests
+
+        return run_tests(tests, case)
+
+    def keep(result: Any) -> Any:
+        printed, records = result
+        session.desk.test_memory.keep(records)
+        session.refresh("codeLens", "inlayHint")
+        return printed
+
+    session.later(run, keep)
+
+
+def _tests_of(view: View) -> Iterator[tuple[str, str]]:
+    """Yield the paths of the tests of a document, or of a test itself, each with that of its document."""
+    from quire.formats import TEST_SUFFIX
+    from quire.lsp.test.tested import tested
+
+    if view.format == "test":
+        yield view.path, tested(view).path
+        return
+    for path in view.folder.files:
+        if path.endswith(TEST_SUFFIX) and (test := view.folder.view(path)) and tested(test).path == view.path:
+            yield path, view.path

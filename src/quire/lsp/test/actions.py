@@ -1,0 +1,191 @@
+"""Changes that a test file offers: names that were meant, missing inputs and replies, values of the last run, and cases
+for arms that no case takes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from quire.diagnostics import Edit
+from quire.formats.yaml.nodes import Entry, Mapping, Node, Scalar
+from quire.formats.yaml.nodes import Sequence as YamlSequence
+from quire.lsp.answers import Action, FileEdit
+from quire.lsp.test.completion import names_at
+from quire.lsp.test.name_roles import key_role, value_role
+from quire.lsp.test.tested import TestedDocument, tested
+from quire.lsp.test.yaml_lines import place_at
+from quire.source import Span
+from quire.wording import nearest
+
+if TYPE_CHECKING:
+    from quire.diagnostics import Diagnostic
+    from quire.lsp.views import View
+
+_NAMES = ("TS005", "TS006", "TS007", "TS014")
+"""Codes of names that the document does not have."""
+_TODO = "TODO"
+
+
+def actions(view: View, span: Span, findings: Sequence[Diagnostic]) -> list[Action]:
+    """Return the changes that are offered at a place."""
+    found = [*_meant_names(view, findings), *_seen_values(view, span)]
+    tree = view.reading.tree if view.reading is not None else None
+    case = _case_at(tree, span)
+    if case is not None and isinstance(tree, Mapping):
+        document = tested(view)
+        found += [
+            one
+            for one in (_missing_inputs(view, document, tree, case), _missing_replies(view, document, tree, case))
+            if one
+        ]
+    return [*found, *_missing_cases(view, tree)]
+
+
+def _meant_names(view: View, findings: Sequence[Diagnostic]) -> Iterator[Action]:
+    """Yield the nearest name of the document for each one that it does not have."""
+    text = view.source.text
+    for finding in findings:
+        if finding.code.id not in _NAMES:
+            continue
+        place = place_at(text, finding.span.start + 1, whole=True)
+        role = value_role(place.path) if place.kind == "value" else key_role(place.path)
+        word = text[place.word.start : place.word.end]
+        meant = nearest(word, names_at(view, role, place)) if role is not None and word else None
+        if meant is not None:
+            edit = Edit(place.word, word, meant)
+            yield Action(
+                f"Replace {word} with {meant}", "quickfix", _edits(view, edit), (finding.code.id,), preferred=True
+            )
+
+
+def _seen_values(view: View, span: Span) -> Iterator[Action]:
+    """Yield the value that the last run gave, for an expectation that did not hold."""
+    record = view.folder.test_memory.of_test(view)
+    for case in record.cases if record else ():
+        for mark in case.marks:
+            if not mark.literal or mark.start > span.end or span.start > mark.end:
+                continue
+            entry = _entry_at(view.reading.tree, mark.start) if view.reading is not None else None
+            if entry is not None and isinstance(entry.value, Scalar) and not entry.value.tag:
+                place = entry.value.body
+                old = view.source.text[place.start : place.end]
+                if "\n" not in old and old:
+                    yield Action(
+                        "Expect what the last run gave", "quickfix", _edits(view, Edit(place, old, mark.literal))
+                    )
+
+
+def _missing_inputs(view: View, document: TestedDocument, tree: Mapping, case: Mapping) -> Action | None:
+    """Return the change that adds the inputs without which a run of the case does not start."""
+    defaults = tree.get("defaults")
+    present = {*_keys(case.get("inputs")), *(_keys(defaults.get("inputs")) if isinstance(defaults, Mapping) else ())}
+    missing = [name for name in document.required if name not in present]
+    if not missing or case.get("each") is not None or case.get("matrix") is not None:
+        return None
+    pairs = [f'{_key(name)}: "{_TODO}: {name}"' for name in missing]
+    edit = _added(view.source.text, case, "inputs", pairs)
+    title = f"Add the missing {'input' if len(missing) == 1 else 'inputs'} {', '.join(missing)}"
+    return Action(title, "refactor.rewrite", _edits(view, edit)) if edit else None
+
+
+def _missing_replies(view: View, document: TestedDocument, tree: Mapping, case: Mapping) -> Action | None:
+    """Return the change that adds placeholders for the replies that a case does not script."""
+    if document.format == "directive" or document.steps is None:
+        return None
+    defaults = tree.get("defaults")
+    scripts = [case.get("model"), defaults.get("model") if isinstance(defaults, Mapping) else None]
+    if any(isinstance(one, YamlSequence) for one in scripts) or case.get("cassette") is not None:
+        return None
+    present = {name for one in scripts for name in _keys(one)}
+    missing = [label for label in document.labels("model step") if label not in present and ">" not in label]
+    missing = [label for label in missing if "›" not in label]
+    if not missing or "default" in present:
+        return None
+    pairs = [f'{_key(label)}: "{_TODO}: a reply to step {label}"' for label in missing]
+    edit = _added(view.source.text, case, "model", pairs)
+    return Action(f"Add replies for {_steps(missing)}", "refactor.rewrite", _edits(view, edit)) if edit else None
+
+
+def _steps(labels: list[str]) -> str:
+    return f"step {labels[0]}" if len(labels) == 1 else f"steps {', '.join(labels)}"
+
+
+def _missing_cases(view: View, tree: Node | None) -> Iterator[Action]:
+    """Yield the cases that the last run of the whole file has found missing."""
+    record = view.folder.test_memory.of_test(view)
+    cases = tree.get("cases") if isinstance(tree, Mapping) else None
+    if record is None or not isinstance(cases, YamlSequence) or not cases.items:
+        return
+    text = view.source.text
+    last = cases.items[-1]
+    first = cases.items[0].span.start
+    line = text.rfind("\n", 0, first) + 1
+    mark = text.rfind("-", line, first)
+    if mark < 0 or text[line:mark].strip():
+        return
+    end = text.find("\n", max(last.span.start, last.span.end - 1))
+    at, begin = (len(text), "\n") if end < 0 else (end + 1, "")
+    for draft in record.drafts:
+        lines = "".join(text[line:mark] + one[2:] + "\n" for one in draft.text.splitlines())
+        edit = Edit(Span(at, at), "", begin + lines)
+        yield Action(f"Add a case: {draft.name}", "refactor.rewrite", _edits(view, edit))
+
+
+def _added(text: str, case: Mapping, key: str, pairs: list[str]) -> Edit | None:
+    """Return the edit that adds pairs to a mapping of a case, or the mapping itself behind the case's name."""
+    entry = case.find(key)
+    named = case.find("name")
+    column = _column(text, case)
+    if entry is None:
+        if named is None or column is None:
+            return None
+        end = text.find("\n", named.value.span.end)
+        at = len(text) if end < 0 else end
+        return Edit(Span(at, at), "", f"\n{' ' * column}{key}: {{{', '.join(pairs)}}}")
+    node = entry.value
+    if not isinstance(node, Mapping) or not node.entries:
+        return None
+    last = node.entries[-1].value.span.end
+    if text[node.span.start] == "{":
+        return Edit(Span(last, last), "", "".join(f", {pair}" for pair in pairs))
+    first = node.entries[0].key.span.start
+    indent = first - (text.rfind("\n", 0, first) + 1)
+    return Edit(Span(first, first), "", "".join(f"{pair}\n{' ' * indent}" for pair in pairs))
+
+
+def _column(text: str, case: Mapping) -> int | None:
+    """Return the column of the keys of a case; None if it is written in braces."""
+    start = case.entries[0].key.span.start if case.entries else case.span.start
+    return None if text[case.span.start] == "{" else start - (text.rfind("\n", 0, start) + 1)
+
+
+def _case_at(tree: Node | None, span: Span) -> Mapping | None:
+    cases = tree.get("cases") if isinstance(tree, Mapping) else None
+    for item in cases.items if isinstance(cases, YamlSequence) else ():
+        if isinstance(item, Mapping) and item.span.start <= span.end and span.start <= item.span.end:
+            return item
+    return None
+
+
+def _entry_at(node: Node | None, offset: int) -> Entry | None:
+    """Return the entry whose key begins at an offset."""
+    if isinstance(node, YamlSequence):
+        return next((found for item in node.items if (found := _entry_at(item, offset))), None)
+    for entry in node.entries if isinstance(node, Mapping) else ():
+        if entry.key.span.start == offset:
+            return entry
+        if entry.key.span.start < offset and (found := _entry_at(entry.value, offset)) is not None:
+            return found
+    return None
+
+
+def _keys(node: Node | None) -> list[str]:
+    return [entry.key.text for entry in node.entries] if isinstance(node, Mapping) else []
+
+
+def _key(name: str) -> str:
+    return name if name.isidentifier() else f'"{name}"'
+
+
+def _edits(view: View, *edits: Edit | None) -> tuple[FileEdit, ...]:
+    return (FileEdit(view.path, tuple(edit for edit in edits if edit is not None)),)

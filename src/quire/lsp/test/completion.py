@@ -1,0 +1,300 @@
+"""Complete test files: keys by their place, names of the tested document, status words, matchers, and expressions."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from quire.lsp.answers import Completion, CompletionKind
+from quire.lsp.test.name_roles import ITEM, Role, key_role, value_role
+from quire.lsp.test.schema_places import (
+    description_of,
+    keys_at,
+    takes_expression,
+    takes_mapping,
+    takes_matcher,
+    words_at,
+)
+from quire.lsp.test.tested import TestedDocument, tested
+from quire.lsp.test.yaml_lines import Place, place_at
+from quire.source import Span
+
+if TYPE_CHECKING:
+    from quire.lsp.views import View
+
+MOST_FILES = 200
+_PLAIN = re.compile(r"(?:\.\./)*[A-Za-z_][A-Za-z0-9_./ -]*[A-Za-z0-9_]|[A-Za-z_]")
+_WORDS = frozenset(("true", "false", "null", "yes", "no", "on", "off", "y", "n"))
+_TOOL_NAME = re.compile(r"""\bname:[ \t]*["']?([A-Za-z0-9_./-]+)""")
+_TAG = re.compile(r"\btags:[ \t]*\[([^\]\n]*)\]")
+_DETAILS: dict[Role, str] = {
+    "input": "input",
+    "model step": "step that asks a model",
+    "person step": "step that asks a person",
+    "step": "step",
+    "tool": "tool",
+    "argument": "argument",
+    "named": "named value",
+    "store": "store",
+    "output": "output",
+    "hook": "hook",
+    "limit": "limit",
+    "config": "table of quire.toml",
+}
+_KINDS: dict[Role, CompletionKind] = {
+    "tool": "function",
+    "config": "module",
+    "argument": "property",
+    "hook": "function",
+}
+
+
+def complete(view: View, offset: int) -> list[Completion]:
+    """Return what can be typed at the cursor. The text need not be valid."""
+    text = view.source.text
+    place = place_at(text, offset)
+    found = tested(view)
+    if place.kind == "text":
+        return []
+    if place.tag == "!expr":
+        return list(_in_expression(found, text, place, offset))
+    if place.kind == "key":
+        keys = [*_keys(view, found, place)]
+        # An item of a list may be a plain word instead of a mapping.
+        return [*keys, *(_values(view, found, place) if place.path[-1:] == (ITEM,) else ())]
+    return list(_values(view, found, place))
+
+
+def resolve(view: View, what: str) -> str:
+    """Return the documentation of a name of the tested document: `input place`, `step 2`."""
+    from quire.lsp.test.hover import name_text
+
+    role, _, name = what.partition(":")
+    return name_text(tested(view), role, name, ()) if role in _DETAILS else ""
+
+
+def _keys(view: View, found: TestedDocument, place: Place) -> Iterator[Completion]:
+    role = key_role(place.path)
+    for name in _names(view, found, role, place.path, place.word.start) if role is not None else ():
+        if name not in place.present:
+            yield _key_of(view, place, name, role, order=1)
+    for name, meaning in keys_at(place.path).items():
+        if name in place.present or (role is not None and takes_matcher(place.path)):
+            continue
+        insert = f"{name}: " if not takes_mapping((*place.path, name)) or place.in_flow else f"{name}:"
+        yield Completion(name, "property", insert, documentation=meaning, order=3, span=place.word)
+    if place.path and place.path[-1] == "model" and "default" not in place.present:
+        meaning = "The reply to every call that no other entry answers."
+        yield Completion("default", "keyword", "default: ", documentation=meaning, order=4, span=place.word)
+
+
+def _key_of(view: View, place: Place, name: str, role: Role | None, order: int) -> Completion:
+    span, written = _written(view, place, name)
+    return Completion(
+        name,
+        _KINDS.get(role, "variable") if role else "variable",
+        f"{written}: ",
+        detail=_DETAILS.get(role, "") if role else "",
+        order=order,
+        span=span,
+        resolve=f"{role}:{name}" if role in ("input", "model step", "person step", "step", "tool") else "",
+    )
+
+
+def _written(view: View, place: Place, name: str) -> tuple[Span, str]:
+    """Return the text to replace and the name as it is written, with quotes where YAML needs them."""
+    text = view.source.text
+    start, end = place.word.start, place.word.end
+    quote = text[start - 1] if start > 0 and text[start - 1] in "\"'" else ""
+    if quote:
+        end = end + 1 if text[end : end + 1] == quote else end
+        return Span(start - 1, end), f"{quote}{name}{quote}"
+    plain = _PLAIN.fullmatch(name) is not None and name.lower() not in _WORDS
+    return place.word, name if plain else '"' + name.replace("\\", "\\\\").replace('"', '\\"') + '"'
+
+
+def _names(view: View, found: TestedDocument, role: Role, path: tuple[str, ...], offset: int) -> Iterable[str]:
+    match role:
+        case "input":
+            return found.inputs
+        case "model step" | "person step" | "step":
+            return found.labels(role)
+        case "tool":
+            return found.tools
+        case "argument":
+            tool = _tool_around(view.source.text, path, offset)
+            known = found.tool(tool)
+            return known.schema.get("properties", {}) if known else ()
+        case "named" | "store" | "output":
+            return _made(found, role)
+        case "hook":
+            return found.hooks
+        case "limit":
+            from quire.plan.vocabulary import LIMITS
+
+            return LIMITS
+        case "config":
+            from quire.workspace.setting_keys import tables
+
+            return tables()
+    return ()
+
+
+def names_at(view: View, role: Role, place: Place) -> list[str]:
+    """Return the names of the document that can stand at a place."""
+    return list(_names(view, tested(view), role, place.path, place.word.start))
+
+
+def _made(found: TestedDocument, role: Role) -> Iterable[str]:
+    """Return the values of the document, if its format has values of this kind."""
+    right = {"playbook": "named", "pipeline": "store", "directive": "output"}.get(found.format)
+    return found.values if role == right else ()
+
+
+def _tool_around(text: str, path: tuple[str, ...], offset: int) -> str:
+    """Return the tool whose arguments are typed: by the path of its script, or by the `name` before the `input`."""
+    if "tools" in path and "tool_calls" not in path:
+        return path[path.index("tools") + 1]
+    found = list(_TOOL_NAME.finditer(text, max(0, offset - 500), offset))
+    return found[-1][1] if found else ""
+
+
+def _values(view: View, found: TestedDocument, place: Place) -> Iterator[Completion]:
+    role = value_role(place.path)
+    for name, detail in _value_names(view, found, role, place.path) if role is not None else ():
+        span, written = _written(view, place, name)
+        kind = _KINDS.get(role, "value") if role else "value"
+        resolvable = role in ("model step", "step", "tool")
+        yield Completion(
+            name, kind, written, detail=detail, order=1, span=span, resolve=f"{role}:{name}" if resolvable else ""
+        )
+    description = description_of(place.path)
+    for word in words_at(place.path):
+        yield Completion(word, "enum", documentation=description, order=2, span=place.word)
+    yield from _matchers(place)
+
+
+def _matchers(place: Place) -> Iterator[Completion]:
+    """Yield the matchers where an expectation stands."""
+    expression = takes_expression(place.path)
+    matcher = takes_matcher(place.path)
+    if expression or matcher:
+        insert = '!expr "${1:value == 1}"'
+        yield Completion(
+            "!expr",
+            "keyword",
+            insert,
+            snippet=True,
+            documentation=description_of(("always", ITEM)),
+            order=4,
+            span=place.word,
+        )
+    if matcher:
+        told = "The value that is kept beside the test, in its .snap.yaml."
+        yield Completion("!snapshot", "keyword", documentation=told, order=4, span=place.word)
+        for name, meaning in keys_at(("cases", ITEM, "expect", "output")).items():
+            yield Completion(
+                name, "keyword", f"{{{name}: ${{1}}}}", snippet=True, detail="matcher", documentation=meaning, order=3,
+                span=place.word,
+            )  # fmt: skip
+
+
+def _value_names(view: View, found: TestedDocument, role: Role, path: tuple[str, ...]) -> Iterable[tuple[str, str]]:
+    match role:
+        case "model step" | "step":
+            return ((name, _DETAILS[role]) for name in found.labels(role))
+        case "tool":
+            return ((name, "tool") for name in found.tools)
+        case "answer":
+            label = path[path.index("answers" if "answers" in path else "answer") + 1]
+            return ((one, "answer") for one in found.answers(label))
+        case "input value":
+            return ((one, "value") for one in _words_of(found.inputs.get(path[-1], {})))
+        case "made value":
+            return ((one, "value") for one in found.values.get(path[-1], ()))
+        case "grant":
+            return ((name, "tool") for name in _grantable())
+        case "tag":
+            return ((name, "tag") for name in _tags(view.source.text))
+        case "document":
+            return _documents(view)
+        case "file" | "rows" | "rubric":
+            return _files(view, role)
+    return ()
+
+
+def _words_of(schema: object) -> list[str]:
+    if not isinstance(schema, dict):
+        return []
+    words = [str(one) for one in schema.get("enum", ())]
+    if schema.get("type") == "boolean":
+        words += ["true", "false"]
+    if "default" in schema and str(schema["default"]) not in words:
+        words.append(str(schema["default"]))
+    return words
+
+
+def _grantable() -> list[str]:
+    from quire.plan.built_in_tools import BUILT_IN_TOOLS
+
+    return [tool.name for tool in BUILT_IN_TOOLS if tool.granted != "always"]
+
+
+def _tags(text: str) -> list[str]:
+    found = (word.strip(" \"'") for line in _TAG.findall(text) for word in line.split(","))
+    return [word for word in dict.fromkeys(found) if word]
+
+
+def _documents(view: View) -> Iterator[tuple[str, str]]:
+    """Yield the documents of the workspace as paths from the folder of the test."""
+    from quire.formats import belongs_to_test
+
+    folder = Path(view.path).parent
+    paths = [path for path in view.folder.files if not belongs_to_test(Path(path).name)]
+    names = [Path(os.path.relpath(path, folder)).as_posix() for path in paths[:MOST_FILES]]
+    for name in sorted(names, key=lambda name: (name.count("/"), name)):
+        yield name, "document"
+
+
+def _files(view: View, role: Role) -> Iterator[tuple[str, str]]:
+    """Yield the files beside the test that can stand here."""
+    ends = {"rows": (".csv", ".jsonl"), "rubric": (".judge.yaml",)}.get(role, ("",))
+    folder = Path(view.path).parent
+    try:
+        names = sorted(entry.name for entry in os.scandir(folder) if entry.is_file())
+    except OSError:
+        return
+    for name in names[:MOST_FILES]:
+        if name.endswith(ends) and name != Path(view.path).name and not name.startswith("."):
+            yield name, "file"
+
+
+_READ = re.compile(r"\b(inputs|named|stores|outputs|row)\.([A-Za-z0-9_]*)$")
+
+
+def _in_expression(found: TestedDocument, text: str, place: Place, offset: int) -> Iterator[Completion]:
+    """Yield the names that an expression can read: `inputs.place`, and the functions."""
+    from quire.formats.test.expected import EXPRESSION_NAMES
+
+    before = text[place.word.start : offset]
+    if read := _READ.search(before):
+        span = Span(offset - len(read[2]), offset)
+        names = {"inputs": found.inputs, "row": ()}.get(read[1], found.values)
+        for name in names:
+            yield Completion(name, "variable", order=1, span=span)
+        return
+    start = offset
+    while start > place.word.start and (text[start - 1].isalnum() or text[start - 1] == "_"):
+        start -= 1
+    for name in EXPRESSION_NAMES:
+        yield Completion(name, "variable", order=1, span=Span(start, offset))
+    from quire.expr.functions import FUNCTIONS
+
+    for name, function in FUNCTIONS.items():
+        yield Completion(
+            name, "function", f"{name}(", detail=function.forms[0], documentation=function.meaning, order=3,
+            span=Span(start, offset),
+        )  # fmt: skip

@@ -1,0 +1,58 @@
+"""Show the results of the last run inside of a test file: ✓ or ✗ behind each case and each expectation."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from quire.lsp.answers import Hint
+from quire.lsp.markdown import fenced
+from quire.lsp.test.hover import case_text
+from quire.wording import cut_line
+
+if TYPE_CHECKING:
+    from quire.lsp.test_results import CaseRecord, CheckMark
+    from quire.lsp.views import View
+    from quire.source import Span
+
+LONGEST_VALUE = 40
+
+
+def hints(view: View, span: Span) -> list[Hint]:
+    """Return the results of cases that were run with this text and with the document as it is now."""
+    record = view.folder.test_memory.of_test(view)
+    if record is None:
+        return []
+    found: list[Hint] = []
+    cases = {case.name: case for case in record.cases}
+    for symbol in view.index.symbols:
+        case = cases.get(symbol.name)
+        if case is None or symbol.span.start > span.end or symbol.span.end < span.start:
+            continue
+        found.append(Hint(_line_end(view, symbol.selection.end), _label(case), tooltip=case_text(case)))
+        found += [_of_check(view, mark) for mark in case.marks]
+    return found
+
+
+def _label(case: CaseRecord) -> str:
+    if case.failed:
+        rows = case.passed + case.failed
+        return "✗" if rows == 1 else f"✗ {case.failed} of {rows} rows"
+    if case.others and not case.passed:
+        return "skipped" if not case.messages else "✗ as expected"
+    return f"✓ {case.seconds * 1000:.0f} ms"
+
+
+def _of_check(view: View, mark: CheckMark) -> Hint:
+    value = cut_line(" ".join(mark.value.split()), LONGEST_VALUE)
+    if mark.holds and value != mark.value:
+        value = ""  # a long text, such as a prompt, that is as it should be
+    tooltip = mark.message if not mark.holds else ""
+    if value != mark.value:
+        tooltip = f"{tooltip}\n\n{fenced(mark.value)}".strip()
+    sign = "✓" if mark.holds else "✗"
+    return Hint(min(mark.end, _line_end(view, mark.start)), f"{sign} {value}".rstrip(), tooltip=tooltip)
+
+
+def _line_end(view: View, offset: int) -> int:
+    found = view.source.text.find("\n", offset)
+    return len(view.source.text) if found < 0 else found

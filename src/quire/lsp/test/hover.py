@@ -1,0 +1,229 @@
+"""Say what stands under the cursor in a test file: keys of the format, names of its document, and results of cases."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from quire.lsp.answers import Hover
+from quire.lsp.markdown import code, fenced
+from quire.lsp.test.name_roles import ITEM, Role, below_world, key_role, value_role
+from quire.lsp.test.schema_places import description_of, words_at
+from quire.lsp.test.tested import TestedDocument, tested
+from quire.lsp.test.yaml_lines import Place, place_at
+
+if TYPE_CHECKING:
+    from quire.lsp.test_results import CaseRecord, CheckMark
+    from quire.lsp.views import View
+
+LONGEST_PROMPT = 3_000
+_STEPS = ("model step", "person step", "step")
+_READ = re.compile(r"\b(inputs|named|stores|outputs)\.([A-Za-z_][A-Za-z0-9_]*)")
+_READ_ROLES: Mapping[str, Role] = {"inputs": "input", "named": "named", "stores": "store", "outputs": "output"}
+
+
+def hover(view: View, offset: int) -> Hover | None:
+    """Return what is known about the place under the cursor."""
+    text = view.source.text
+    place = place_at(text, offset, whole=True)
+    if place.kind == "text" or not place.word.start <= offset <= place.word.end:
+        return None
+    word = text[place.word.start : place.word.end].strip()
+    found = tested(view)
+    told = _expression(found, text, place, offset) if place.tag == "!expr" else ""
+    told = told or (_value(found, place.path, word) if place.kind == "value" else _key(found, place, word))
+    result = _result(view, offset)
+    whole = "\n\n".join(part for part in (told, result) if part)
+    return Hover(place.word, whole) if whole else None
+
+
+def _key(found: TestedDocument, place: Place, word: str) -> str:
+    if not word:
+        return ""
+    path = (*place.path, word)
+    role = key_role(place.path)
+    if role is not None and (told := name_text(found, role, word, place.path)):
+        return told
+    if place.path[-1:] == (ITEM,) and (told := _value(found, place.path, word)):
+        return told
+    description = description_of(path)
+    if not description:
+        return ""
+    words = words_at(path)
+    one_of = f"\n\nOne of {', '.join(map(code, words))}." if len(words) > 1 else ""
+    return f"**{word}**\n\n{description}{one_of}"
+
+
+def _value(found: TestedDocument, path: tuple[str, ...], word: str) -> str:
+    role = value_role(path)
+    if role in ("document", "tool", *_STEPS) and role is not None:
+        return name_text(found, role, word, path)
+    if word in words_at(path):
+        description = description_of(path) or description_of(path[:-1])
+        return f"**{path[-1]}**: {code(word)}\n\n{description}"
+    return ""
+
+
+def _expression(found: TestedDocument, text: str, place: Place, offset: int) -> str:
+    for one in _READ.finditer(text, place.word.start, place.word.end):
+        if one.start() <= offset <= one.end():
+            return name_text(found, _READ_ROLES[one[1]], one[2], place.path)
+    return ""
+
+
+def name_text(found: TestedDocument, role: Role, name: str, path: tuple[str, ...]) -> str:
+    """Return what is known about a name of the tested document, as Markdown; empty if nothing is."""
+    match role:
+        case "input":
+            return input_text(found, name)
+        case "model step" | "person step" | "step":
+            return step_text(found, name)
+        case "named" | "store" | "output":
+            return _value_text(found, name)
+        case "tool":
+            return tool_text(found, name)
+        case "argument":
+            return _argument_text(found, name, path)
+        case "document":
+            return _document_text(found)
+        case "hook" if name in found.hooks:
+            return f"**hook {code(name)}** of {_file(found)}"
+    return ""
+
+
+def input_text(found: TestedDocument, name: str) -> str:
+    schema = found.inputs.get(name)
+    if schema is None:
+        return ""
+    facts = [f"**input {code(name)}** of {_file(found)}", *_facts(schema)]
+    facts += ["It is needed." if name in found.required else ""]
+    return "\n\n".join(part for part in facts if part)
+
+
+def _facts(schema: Mapping[str, Any]) -> list[str]:
+    kind = schema.get("type")
+    facts = [f"Type: {code(kind)}" if isinstance(kind, str) else ""]
+    if "enum" in schema:
+        facts.append("One of " + ", ".join(code(str(one)) for one in schema["enum"]))
+    if "default" in schema:
+        facts.append(f"Default: {code(str(schema['default']))}")
+    return [*(one for one in facts if one), str(schema.get("description", ""))]
+
+
+def step_text(found: TestedDocument, label: str) -> str:
+    """Return the step with a label: its title, its work, and the messages that its model would get."""
+    step = found.step(label)
+    if step is None:
+        return ""
+    from quire.plan.descriptions import instead_of_model, step_title
+
+    is_pipeline = found.format == "pipeline"
+    title = step_title(step) if is_pipeline else step.title
+    asks = step.work is not None and step.work.asks_model
+    lines = [f"**step {code(label)}** {title}".rstrip(), f"in {_file(found)}"]
+    if step.ask is not None:
+        lines.append(f"It asks a person ({step.ask.kind}).")
+    if step.capture is not None and not is_pipeline:
+        lines.append(f"Its result is named {code(step.capture.name)}.")
+    if not asks and step.ask is None:
+        lines.append(f"It asks no model: {instead_of_model(step)}.")
+    prompt = _prompt(found, label) if asks else ""
+    return "\n\n".join([*lines, *([fenced(prompt)] if prompt else [])])
+
+
+def _prompt(found: TestedDocument, label: str) -> str:
+    from quire.display.transcript import prompt_text
+    from quire.errors import QuireError
+    from quire.lsp.prompts import preview_of
+
+    view = found.view
+    if view is None or view.document is None:
+        return ""
+    try:
+        text = prompt_text(preview_of(view, label).request)
+    except QuireError:
+        return ""
+    return text if len(text) <= LONGEST_PROMPT else text[:LONGEST_PROMPT] + " …"
+
+
+def tool_text(found: TestedDocument, name: str) -> str:
+    """Return the arguments of a tool, if they are known without starting anything."""
+    known = found.tool(name)
+    if known is None:
+        unknown = "Its arguments are known to its server or module, which is not started here."
+        return f"**tool {code(name)}**\n\n{unknown}"
+    again = f"Calling it again: {known.effect}." if known.effect else ""
+    arguments = "\n".join(f"- {_parameter(known.schema, one)}" for one in known.schema.get("properties", {}))
+    return "\n\n".join(part for part in (f"**tool {code(name)}**", known.description, again, arguments) if part)
+
+
+def _parameter(schema: Mapping[str, Any], name: str) -> str:
+    facts = schema["properties"][name]
+    kind = f" ({facts['type']})" if isinstance(facts.get("type"), str) else ""
+    needed = ", needed" if name in schema.get("required", ()) else ""
+    description = str(facts.get("description", ""))
+    return f"{code(name)}{kind}{needed}" + (f": {description}" if description else "")
+
+
+def _argument_text(found: TestedDocument, name: str, path: tuple[str, ...]) -> str:
+    """Return an argument of a tool whose script is at this path; the tool of a call is not known by the path."""
+    below = below_world(path) or ()
+    tool = below[1] if below[:1] == ("tools",) and len(below) > 1 else ""
+    known = found.tool(tool) if tool else None
+    return _parameter(known.schema, name) if known and name in known.schema.get("properties", {}) else ""
+
+
+def _value_text(found: TestedDocument, name: str) -> str:
+    if name not in found.values:
+        return input_text(found, name)
+    lines = [f"**{code(name)}** is made by {_file(found)}"]
+    if words := found.values[name]:
+        lines.append("One of " + ", ".join(map(code, words)))
+    if found.plan is not None:
+        makers = [step.label for _, step in found.plan.steps() if step.capture and step.capture.name == name]
+        if makers:
+            lines.append(f"Written by step {', '.join(map(code, makers))}.")
+    return "\n\n".join(lines)
+
+
+def _document_text(found: TestedDocument) -> str:
+    if found.document is None:
+        return ""
+    lines = [f"**{code(Path(found.path).name)}**, a {found.format}"]
+    if found.plan is None:
+        return "\n\n".join([*lines, "It has errors, so its tests cannot run."])
+    return "\n\n".join(part for part in (*lines, found.plan.title, found.plan.description) if part)
+
+
+def _file(found: TestedDocument) -> str:
+    return code(Path(found.path).name)
+
+
+def _result(view: View, offset: int) -> str:
+    """Return the result of the last run at a place: of an expectation, or of a whole case at its name."""
+    record = view.folder.test_memory.of_test(view)
+    if record is None:
+        return ""
+    for case in record.cases:
+        for mark in case.marks:
+            if mark.start <= offset <= mark.end:
+                return _mark_text(mark)
+    symbol = next((one for one in view.index.symbols if one.selection.start <= offset <= one.selection.end), None)
+    found = next((one for one in record.cases if symbol is not None and one.name == symbol.name), None)
+    return case_text(found) if found else ""
+
+
+def _mark_text(mark: CheckMark) -> str:
+    told = "✓ held in the last run" if mark.holds else f"✗ {mark.message}"
+    return f"{told}\n\n{fenced(mark.value)}" if mark.value else told
+
+
+def case_text(case: CaseRecord) -> str:
+    """Return the result of a case as Markdown."""
+    if case.failed:
+        return "\n".join(["✗ failed in the last run", "", *(f"- {code(one)}" for one in case.messages)])
+    if case.others and not case.passed:
+        return f"not counted in the last run: {case.reason}" if case.reason else "skipped in the last run"
+    return f"✓ passed in the last run, in {case.seconds * 1000:.0f} ms"

@@ -1,0 +1,190 @@
+"""The names, cases and linked files of a test file.
+
+Names of inputs, steps and values belong to the document that is tested, so they follow when they are renamed there.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from quire.formats.yaml.nodes import EXPR, Mapping, Node, Scalar, Sequence, Style
+from quire.lsp.answers import Index, Link, Name, NameKind, Symbol
+from quire.lsp.test.name_roles import ITEM, Role, key_role, value_role
+from quire.lsp.test.tested import TestedDocument, tested
+from quire.source import Span
+
+if TYPE_CHECKING:
+    from quire.lsp.views import View
+
+_KINDS: Final[dict[Role, NameKind]] = {
+    "input": "input",
+    "model step": "step",
+    "person step": "step",
+    "step": "step",
+    "named": "output",
+    "store": "store",
+    "output": "output",
+    "hook": "hook",
+}
+"""The kinds of names that belong to the document of the test."""
+_FILES: Final = frozenset({"rows", "file", "rubric"})
+_READ = re.compile(r"\b(inputs|named|stores|outputs)\.([A-Za-z_][A-Za-z0-9_]*)")
+_READ_ROLES: Final[dict[str, Role]] = {"inputs": "input", "named": "named", "stores": "store", "outputs": "output"}
+_CASE_NAME = re.compile(r"^[ \t]*-[ \t]+name:[ \t]*(\S.*?)[ \t]*$", re.MULTILINE)
+_DEFAULT = "default"
+"""The key of `model` that is not a step."""
+
+
+def index(view: View) -> Index:
+    """Return the names of a test file. In a text that is not YAML only the cases are found."""
+    tree = view.reading.tree if view.reading is not None else None
+    if not isinstance(tree, Mapping):
+        return Index(symbols=tuple(_cases_by_lines(view.source.text)))
+    walk = _Walk(view)
+    walk.node(tree, ())
+    return Index(tuple(walk.names), tuple(walk.symbols), tuple(walk.links))
+
+
+class _Walk:
+    """Collects names along the tree."""
+
+    def __init__(self, view: View) -> None:
+        self._text = view.source.text
+        self._folder = Path(view.path).parent
+        self._tested = tested(view)
+        self.names: list[Name] = []
+        self.symbols: list[Symbol] = []
+        self.links: list[Link] = []
+        self._path = self._tested.path
+        self._scope = _pipeline_of(self._tested)
+
+    def node(self, node: Node, path: tuple[str, ...]) -> None:
+        if isinstance(node, Mapping):
+            self._mapping(node, path)
+        elif isinstance(node, Sequence):
+            for item in node.items:
+                self.node(item, (*path, ITEM))
+                if path == ("cases",) and isinstance(item, Mapping):
+                    self._case(item)
+        else:
+            self._scalar(node, path)
+
+    def _mapping(self, node: Mapping, path: tuple[str, ...]) -> None:
+        role = key_role(path)
+        for entry in node.entries:
+            key = entry.key.text
+            if role is not None and not (path[-1] == "model" and key == _DEFAULT):
+                self._name(role, key, entry.key)
+            self.node(entry.value, (*path, key))
+
+    def _scalar(self, node: Scalar, path: tuple[str, ...]) -> None:
+        if node.tag == EXPR:
+            self._expression(node)
+            return
+        role = value_role(path)
+        if role is None or node.tag or not node.text:
+            return
+        if role == "document":
+            self._document(node)
+        elif role in _FILES:
+            self._file(node)
+        else:
+            self._name(role, node.text, node)
+
+    def _name(self, role: Role, text: str, node: Scalar) -> None:
+        span = inner_span(self._text, node)
+        if role == "case":
+            self.names.append(Name("case", text, span, "declares", renames=_is_verbatim(self._text, span, text)))
+        elif role == "tool":
+            self.names.append(Name("tool", text, span, "reads", renames=False))
+        elif (kind := self._kind(role, text)) is not None and self._path:
+            for part, place in _parts(text, span) if kind == "step" else [(text, span)]:
+                verbatim = _is_verbatim(self._text, place, part)
+                self.names.append(Name(kind, part, place, "reads", self._scope, self._path, verbatim))
+
+    def _kind(self, role: Role, text: str) -> NameKind | None:
+        """Return the kind of a name. Inputs are among the values of a run, and win over others of their name."""
+        if role in ("named", "store") and text in self._tested.inputs:
+            return "input"
+        return _KINDS.get(role)
+
+    def _expression(self, node: Scalar) -> None:
+        """Add the inputs and values that an expression reads."""
+        if not self._path:
+            return
+        for found in _READ.finditer(self._text, node.body.start, node.body.end):
+            kind = self._kind(_READ_ROLES[found[1]], found[2])
+            if kind is not None:
+                self.names.append(Name(kind, found[2], Span(*found.span(2)), "reads", self._scope, self._path))
+
+    def _document(self, node: Scalar) -> None:
+        path = self._path
+        if not path:
+            return
+        span = inner_span(self._text, node)
+        self.names.append(Name("document", node.text, span, "reads", self._scope, path, renames=False))
+        self.links.append(Link(span, path, "the document that is tested"))
+
+    def _file(self, node: Scalar) -> None:
+        path = os.path.abspath(self._folder / node.text)  # noqa: PTH100
+        if isinstance(node.value, str) and os.path.isfile(path):  # noqa: PTH113
+            span = inner_span(self._text, node)
+            self.names.append(Name("file", node.text, span, "reads", document=path, renames=False))
+            self.links.append(Link(span, path))
+
+    def _case(self, node: Mapping) -> None:
+        named = node.find("name")
+        name = named.value.text if named is not None and isinstance(named.value, Scalar) else ""
+        selection = inner_span(self._text, named.value) if named and isinstance(named.value, Scalar) else node.span
+        tags = node.get("tags")
+        words = [one.text for one in tags.items if isinstance(one, Scalar)] if isinstance(tags, Sequence) else []
+        acts = node.get("then")
+        children = (
+            tuple(_act(one) for one in acts.items if isinstance(one, Mapping) and one.entries)
+            if isinstance(acts, Sequence)
+            else ()
+        )
+        whole = Span(min(node.span.start, selection.start), max(node.span.end, selection.end))
+        self.symbols.append(Symbol(name, "case", whole, selection, ", ".join(words), children))
+
+
+def _act(node: Mapping) -> Symbol:
+    first = node.entries[0].key
+    return Symbol(f"then {first.text}", "step", node.span, first.span)
+
+
+def _pipeline_of(found: TestedDocument) -> str:
+    """Return the name of the pipeline that is tested, in a file of several."""
+    return found.document.declared if found.document else ""
+
+
+def _parts(label: str, span: Span) -> Iterator[tuple[str, Span]]:
+    """Yield the first label of a way to a step of a callee (`2>1`): it is the one of the document itself."""
+    end = next((at for at, sign in enumerate(label) if sign in ">›"), len(label))
+    first = label[:end].rstrip()
+    yield first, Span(span.start, span.start + len(first))
+
+
+def inner_span(text: str, node: Scalar) -> Span:
+    """Return the place of a scalar without its quotes."""
+    body = node.body if node.body.start < node.body.end else node.span
+    if node.style in (Style.SINGLE, Style.DOUBLE) and body.end - body.start >= 2:
+        return Span(body.start + 1, body.end - 1)
+    return body
+
+
+def _is_verbatim(text: str, span: Span, name: str) -> bool:
+    """Tell whether the characters at a place are the name itself, without escapes."""
+    return text[span.start : span.end] == name
+
+
+def _cases_by_lines(text: str) -> Iterator[Symbol]:
+    """Yield the cases of a text that is not YAML, by the lines with their names."""
+    found = list(_CASE_NAME.finditer(text))
+    for at, one in enumerate(found):
+        end = found[at + 1].start() if at + 1 < len(found) else len(text)
+        yield Symbol(one[1].strip("\"'"), "case", Span(one.start(), end), Span(*one.span(1)))
