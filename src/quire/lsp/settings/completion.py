@@ -1,0 +1,223 @@
+"""Complete `quire.toml`: tables, keys, words, and the tools, models, agents, files and folders that values name."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from quire.lsp.answers import Completion
+from quire.lsp.settings.toml_places import TomlTable, tables_of
+from quire.source import Span
+from quire.workspace.setting_keys import SETTING_KEYS, SettingKey, below, key_at, takes_names
+
+if TYPE_CHECKING:
+    from quire.lsp.views import View
+
+MOST_ENTRIES = 200
+_HEADER = re.compile(r"\[+[ \t]*([^\]#\n]*)$")
+_KEY = re.compile(r"[ \t]*([A-Za-z0-9_.\"'-]*)$")
+_VALUE = re.compile(r"""[ \t]*([A-Za-z0-9_."'-]+)[ \t]*=[ \t]*(.*)$""")
+_OPEN_KEY = re.compile(r"(?:\{|,)[ \t]*([A-Za-z0-9_-]*)$")
+_INNER = re.compile(r"""([A-Za-z0-9_-]+)[ \t]*=[ \t]*("?)([^",{}]*)$""")
+
+
+def complete(view: View, offset: int) -> list[Completion]:
+    """Return what can be typed at the cursor. The text need not be TOML."""
+    line = view.line_before(offset)
+    tables = tables_of(view.source.text)
+    if header := _HEADER.fullmatch(line.strip()):
+        return list(_tables(view, header[1], offset))
+    table = _table_at(tables, offset)
+    if value := _VALUE.fullmatch(line):
+        path = (*table.path, *_split(value[1]))
+        return list(_in_value(view, path, value[2], offset))
+    if inside := _key_around(table, offset):
+        return list(_in_value(view, inside, line, offset))
+    if key := _KEY.fullmatch(line):
+        above = list(_headers(key[1], offset)) if line == key[1] and "." not in line else []
+        return [*_keys(table, tables, key[1], offset), *above]
+    return []
+
+
+def resolve(view: View, what: str) -> str:
+    """Return the meaning of a table or a key: `runs.expiry`."""
+    from quire.lsp.settings.hover import table_text
+
+    return table_text(tuple(what.split(".")))
+
+
+def _split(name: str) -> tuple[str, ...]:
+    return tuple(part.strip(" \t\"'") for part in name.split("."))
+
+
+def _table_at(tables: list[TomlTable], offset: int) -> TomlTable:
+    """Return the table that a line belongs to: the last one whose name stands before it."""
+    before = [table for table in tables if table.header.end <= offset and table.span.start <= offset]
+    return before[-1] if before else tables[0]
+
+
+def _key_around(table: TomlTable, offset: int) -> tuple[str, ...]:
+    """Return the key whose value goes over several lines around an offset; empty if there is none."""
+    inside = [key for key in table.keys if key.value.start < offset <= key.value.end]
+    return inside[-1].path if inside else ()
+
+
+def _tables(view: View, typed: str, offset: int) -> Iterator[Completion]:
+    """Yield the names of tables; a part that the user chooses is a place to fill in."""
+    span = Span(offset - len(typed), offset)
+    close = "" if view.source.text[offset : offset + 1] == "]" else "]"
+    names = dict.fromkeys(".".join(key.parts[:-1]) for key in SETTING_KEYS if len(key.parts) > 1)
+    for name in names:
+        if name.endswith(("NAME", "KEY", "PROVIDER", "STEP")) or any(part.isupper() for part in name.split(".")):
+            numbered = iter(range(1, 9))
+            parts = [f"${{{next(numbered)}:{part.lower()}}}" if part.isupper() else part for part in name.split(".")]
+            yield Completion(name, "module", ".".join(parts) + close, snippet=True, order=3, span=span, resolve=name)
+        else:
+            yield Completion(name, "module", name + close, order=2, span=span, resolve=name)
+
+
+def _headers(typed: str, offset: int) -> Iterator[Completion]:
+    """Yield whole lines that begin a table, for a line in which only a word is typed."""
+    span = Span(offset - len(typed), offset)
+    for name in dict.fromkeys(".".join(key.parts[:-1]) for key in SETTING_KEYS if len(key.parts) > 1):
+        if not any(part.isupper() for part in name.split(".")):
+            yield Completion(f"[{name}]", "module", order=6, span=span, resolve=name)
+
+
+def _keys(table: TomlTable, tables: list[TomlTable], typed: str, offset: int) -> Iterator[Completion]:
+    above, _, word = typed.rpartition(".")
+    path = (*table.path, *(_split(above) if above else ()))
+    here = Span(offset - len(word), offset)
+    present = {
+        key.path[len(path)]
+        for one in tables
+        for key in one.keys
+        if key.path[: len(path)] == path and len(key.path) > len(path) and key.parts[-1].span.end != offset
+    }
+    for name, known in below(path).items():
+        if name in present:
+            continue
+        if known is None and not table.parts and not above:
+            continue  # tables are written with brackets
+        insert = f"{name}." if known is None else f"{name} = {_template(known)}"
+        detail = f"default: {known.default}" if known and known.default not in ("", "–", "needed") else ""
+        needed = known is not None and known.default == "needed"
+        yield Completion(
+            name, "module" if known is None else "property", insert, snippet=known is not None, detail=detail,
+            documentation=known.text if known else "", order=1 if needed else 2, span=here,
+        )  # fmt: skip
+
+
+def _template(known: SettingKey) -> str:
+    """Return a value to fill in, of the kind that the key has."""
+    if (
+        known.default.startswith("`[")
+        or "events" in known.key
+        or known.key.endswith((".allow", ".folders", ".command"))
+    ):
+        return '["${1}"]'
+    if known.words == ("true", "false"):
+        return "${1:true}"
+    if known.default.strip("`").replace(".", "").isdigit() or known.key.endswith(_NUMBERS):
+        return "${1}"
+    return '"${1}"'
+
+
+_NUMBERS = (".at_once", ".turns", ".max_tokens", ".temperature", "_per_minute", ".input", ".output", ".pure_work",
+            ".context_budget")  # fmt: skip
+
+
+def _in_value(view: View, path: tuple[str, ...], typed: str, offset: int) -> Iterator[Completion]:
+    """Yield what a value can be. Inside of braces the keys of a table are completed."""
+    if "{" in typed:
+        inner = typed[typed.rindex("{") :]
+        if named := _INNER.search(inner):
+            path, typed = (*path, named[1]), named[2] + named[3]
+        elif key := _OPEN_KEY.search(inner):
+            for name, known in below(path).items():
+                insert = f"{name} = {_template(known)}" if known else f"{name} = "
+                span = Span(offset - len(key[1]), offset)
+                yield Completion(name, "property", insert, snippet=known is not None, order=1, span=span,
+                                 documentation=known.text if known else "")  # fmt: skip
+            return
+    known = key_at(path)
+    if known is None:
+        return
+    quote = _open_quote(typed)
+    word = typed[quote + 1 :] if quote >= 0 else re.search(r"[A-Za-z0-9_./:*=-]*$", typed)[0]  # type: ignore[index]
+    span = Span(offset - len(word), offset)
+    plain = known.words == ("true", "false")
+    for name, detail in _words(view, known):
+        insert = name if quote >= 0 or plain else f'"{name}"'
+        yield Completion(name, "enum" if known.words else "value", insert, detail=detail, order=1, span=span)
+
+
+def _open_quote(typed: str) -> int:
+    """Return the column of a quote that is not closed; -1 if there is none."""
+    at = -1
+    for column, sign in enumerate(typed):
+        if sign == '"':
+            at = column if at < 0 else -1
+    return at
+
+
+def _words(view: View, known: SettingKey) -> Iterator[tuple[str, str]]:
+    yield from ((word, "") for word in known.words)
+    match known.names:
+        case "tool":
+            yield from _tools(view)
+        case "model":
+            yield from _models(view)
+        case "agent":
+            yield from ((name, "agent") for name in _names(view, ("agents",)))
+        case "folder":
+            yield from ((name, "folder") for name in _entries(view, folders=True))
+        case "pipeline":
+            yield from ((name, "file") for name in _entries(view, folders=False))
+
+
+def _tools(view: View) -> Iterator[tuple[str, str]]:
+    from quire.plan.built_in_tools import BUILT_IN_TOOLS
+
+    details = {"host": "=HOST", "place": "=PLACE", "sandbox": "=network"}
+    for tool in BUILT_IN_TOOLS:
+        yield tool.name, f"{tool.risk}{', takes ' + details[tool.detail] if tool.detail else ''}"
+    settings = view.folder.settings
+    for server in settings.servers if settings else ():
+        yield f"{server}/*", "all tools of a server"
+
+
+def _models(view: View) -> Iterator[tuple[str, str]]:
+    from quire.models.choose import MODEL_BY_KEY
+
+    yield from ((name, "tier") for name in _names(view, ("models", "tiers")))
+    yield from ((name, "") for name in dict.fromkeys(MODEL_BY_KEY.values()))
+
+
+def _names(view: View, table: tuple[str, ...]) -> list[str]:
+    """Return the names that the user has chosen in a table of this file."""
+    found = [one.path[len(table)] for one in tables_of(view.source.text) if one.path[: len(table)] == table != one.path]
+    found += [
+        key.path[len(table)]
+        for one in tables_of(view.source.text)
+        for key in one.keys
+        if key.path[: len(table)] == table and len(key.path) > len(table)
+    ]
+    return list(dict.fromkeys(found)) if takes_names(table) else []
+
+
+def _entries(view: View, *, folders: bool) -> list[str]:
+    """Return the folders, or the YAML files, of the workspace as paths from the file of settings."""
+    home = Path(view.path).parent
+    if not folders:
+        paths = [path for path in view.folder.files if path.endswith((".yaml", ".yml"))]
+        names = [Path(os.path.relpath(path, home)).as_posix() for path in paths[:MOST_ENTRIES]]
+        return [name for name in names if not name.endswith(".test.yaml")]
+    try:
+        found = sorted(entry.name for entry in os.scandir(home) if entry.is_dir())
+    except OSError:
+        return []
+    return [name for name in found if not name.startswith(".")][:MOST_ENTRIES]
