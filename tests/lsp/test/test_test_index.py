@@ -87,3 +87,12 @@ def test_files_beside_the_test_are_links(house: Editor) -> None:
     house.open(VISIT, TEXT.replace("  - name: later\n", "  - name: later\n    each: rows.csv\n"))
     links = house.ask("textDocument/documentLink", {"textDocument": {"uri": house.uri(VISIT)}})
     assert house.uri("rows.csv") in [link["target"] for link in links]
+
+
+def test_outputs_that_a_scripted_model_returns_are_names_of_the_directive(house: Editor) -> None:
+    name = ".ai/directives/house/greet.test.yaml"
+    calls = "[{name: directive_return, input: {letter: x}}, {name: rye_fetch, input: {item_id: y}}]"
+    house.open(name, f"cases:\n  - name: a\n    model: [{{turn: 1, tool_calls: {calls}}}]\n")
+    view = house.session.desk.view(house.uri(name))
+    assert view is not None
+    assert [one.text for one in view.index.names if one.kind == "output"] == ["letter"]

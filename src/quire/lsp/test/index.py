@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from quire.formats.yaml.nodes import EXPR, Mapping, Node, Scalar, Sequence, Style
+from quire.formats.yaml.nodes import EXPR, Mapping, Node, Scalar, Sequence, Style, text_of
 from quire.lsp.answers import Index, Link, Name, NameKind, Symbol
 from quire.lsp.test.name_roles import ITEM, Role, key_role, value_role
 from quire.lsp.test.tested import TestedDocument, tested
@@ -75,11 +75,22 @@ class _Walk:
 
     def _mapping(self, node: Mapping, path: tuple[str, ...]) -> None:
         role = key_role(path)
+        if path[-2:] == ("tool_calls", ITEM):
+            self._returned(node)
         for entry in node.entries:
             key = entry.key.text
             if role is not None and not (path[-1] == "model" and key == _DEFAULT):
                 self._name(role, key, entry.key)
             self.node(entry.value, (*path, key))
+
+    def _returned(self, call: Mapping) -> None:
+        """Add the outputs that a scripted model returns from a directive."""
+        from quire.plan.built_in_tools import RETURN
+
+        given = call.get("input")
+        if text_of(call.get("name")) == RETURN and isinstance(given, Mapping):
+            for entry in given.entries:
+                self._name("output", entry.key.text, entry.key)
 
     def _scalar(self, node: Scalar, path: tuple[str, ...]) -> None:
         if node.tag == EXPR:
