@@ -14,9 +14,10 @@ from quire.diagnostics import Diagnostic, Severity
 from quire.errors import BadDocument, CannotStart
 from quire.formats import invisible
 from quire.plan.nodes import EXTENDED_PLAYBOOKS, SEMANTICS_VERSION
-from quire.source import MAX_DOCUMENT_BYTES, Source, read_source
+from quire.source import MAX_DOCUMENT_BYTES, OPEN_TEXTS, Source, read_source
 
 if TYPE_CHECKING:
+    from quire.formats.pipeline.incremental import IncrementalReader
     from quire.formats.pipeline.syntax import ParseResult as PipelineParseResult
     from quire.plan.nodes import Plan
 
@@ -80,7 +81,8 @@ def read(source: Source, rules: int = SEMANTICS_VERSION) -> Document:
         import shlex
 
         raise CannotStart(f"{source.name} is a test: quire test {shlex.quote(source.name)}")
-    plan, diagnostics = _contents(name, unnamed(source), rules >= EXTENDED_PLAYBOOKS)
+    contents = _open_contents if is_open(source) else _contents
+    plan, diagnostics = contents(name, unnamed(source), rules >= EXTENDED_PLAYBOOKS)
     return Document(source, name, plan, diagnostics)
 
 
@@ -90,9 +92,7 @@ def unnamed(source: Source) -> Source:
     return Source("", source.text, source.stored if source.exceeds(MAX_DOCUMENT_BYTES) else None)
 
 
-@lru_cache(maxsize=64)
-def _contents(name: str, source: Source, extended: bool) -> tuple[Plan | None, tuple[Diagnostic, ...]]:
-    """Read a text. Cached, because a run reads its document when it is checked, started and driven, under two names."""
+def _read_contents(name: str, source: Source, extended: bool) -> tuple[Plan | None, tuple[Diagnostic, ...]]:
     match name:
         case "pipeline":
             plan, diagnostics = _pipeline(source)
@@ -105,6 +105,11 @@ def _contents(name: str, source: Source, extended: bool) -> tuple[Plan | None, t
     return plan, invisible.added(source, diagnostics)
 
 
+_contents = lru_cache(maxsize=64)(_read_contents)
+"""Reads a text. Cached, because a run reads its document when it is checked, started and driven, under two names."""
+_open_contents = lru_cache(maxsize=4)(_read_contents)
+
+
 def _pipeline(source: Source) -> tuple[Plan | None, tuple[Diagnostic, ...]]:
     from quire.formats.pipeline.lower import lower
 
@@ -115,10 +120,16 @@ def _pipeline(source: Source) -> tuple[Plan | None, tuple[Diagnostic, ...]]:
 
 def parse_pipelines(source: Source, registered: bool) -> PipelineParseResult:
     """Parse a file of pipelines. `source` is `unnamed`, so that its text is parsed once for all its names."""
-    found = _parse_pipelines(source, True)
+    parse = _parse_open if is_open(source) else _parse_pipelines
+    found = parse(source, True)
     if registered or (found.file and len(found.file.pipelines) == 1):
         return found
-    return _parse_pipelines(source, False)
+    return parse(source, False)
+
+
+def is_open(source: Source) -> bool:
+    """Tell whether an editor has a text open. Such a text is soon another one: only its last versions are kept."""
+    return any(one.text == source.text for one in OPEN_TEXTS.values())
 
 
 @lru_cache(maxsize=2_000)
@@ -127,6 +138,21 @@ def _parse_pipelines(source: Source, registered: bool) -> PipelineParseResult:
     from quire.formats.pipeline.parse import parse
 
     return parse(source, registered=registered)
+
+
+@lru_cache(maxsize=4)
+def _parse_open(source: Source, registered: bool) -> PipelineParseResult:
+    """Parse a text that an editor has open: the steps that have not changed are not parsed again."""
+    from quire.formats.pipeline.incremental import IncrementalReader
+
+    global _reader
+    if _reader is None:
+        _reader = IncrementalReader()
+    return _reader.parse(source, registered=registered)
+
+
+_reader: IncrementalReader | None = None
+"""Keeps what was read of open texts."""
 
 
 def _directive(source: Source) -> tuple[Plan | None, tuple[Diagnostic, ...]]:

@@ -1,0 +1,247 @@
+"""Read a pipeline file again after a change, and parse only the steps whose text is new.
+
+The text is cut where a document or a step of a pipeline begins. Each piece is read by itself and its tree is kept by
+its text, with spans that count from the start of the piece. The result is exactly that of `parse`: whenever a cut may
+change the meaning (anchors, mistakes in the YAML, lists in brackets, unusual lines), the whole text is read instead.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
+
+from quire.formats.pipeline.fields import Fields
+from quire.formats.pipeline.parse import KnownSteps, parse, read_documents
+from quire.formats.pipeline.shifted import shifted_finding, shifted_node, shifted_step
+from quire.formats.pipeline.steps import StepReader
+from quire.formats.pipeline.syntax import ParseResult, PipelineFile, Step
+from quire.formats.yaml import MAX_DEPTH, Entry, Mapping, Node, Scalar, Sequence, YamlReading, read_yaml
+from quire.source import MAX_DOCUMENT_BYTES, Source, Span
+
+if TYPE_CHECKING:
+    from quire.diagnostics import Diagnostic
+
+_DOCUMENT = re.compile(r"^---(?=[ \t\n]|\Z)", re.MULTILINE)
+_ANCHOR = re.compile(r"(?<![^\s,:\[{-])&[^\s&]")
+"""Matches every anchor, and texts that look like one."""
+_SPECIAL = ("\n%", "\n...", "\ufeff", "\x85", "\u2028", "\u2029")
+"""Directives, ends of documents, and characters that YAML treats in its own way."""
+_STEPS = re.compile(r"^steps:[ \t]*(?:#[^\n]*)?\n(?:[ \t]*(?:#[^\n]*)?\n)*(?=( *)-[ \n])", re.MULTILINE)
+_MOST_FINDINGS = 20
+"""Above this many findings the limits of one reading on suggestions may count, so the whole text is read."""
+_MOST_PIECES = 8_000
+_MOST_LEVELS = MAX_DEPTH - 10
+
+
+class Piece(Struct, frozen=True):
+    """A step of the list `steps`, read by itself. All spans count from the start of its text."""
+
+    node: Node
+    step: Step
+    diagnostics: tuple[Diagnostic, ...]
+    lost: tuple[Step, ...]
+
+
+class PlacedPiece(Struct, frozen=True):
+    """A piece at its place in a text."""
+
+    start: int
+    piece: Piece
+    known: KnownSteps
+    """The same step with the spans of the whole text."""
+
+
+class Part(Struct, frozen=True):
+    """One document of a file: the text before its steps, and where each of its steps begins."""
+
+    start: int
+    head: int
+    """Where the text before the steps ends; the end of the document if it is not cut."""
+    end: int
+    items: tuple[int, ...] = ()
+    column: int = 0
+    """The column in which the steps begin."""
+
+
+class IncrementalReader:
+    """Reads the versions of one text after each other."""
+
+    def __init__(self) -> None:
+        self._placed: dict[int, PlacedPiece] = {}
+        self._nodes: dict[tuple[int, str], Node] = {}
+
+    def parse(self, source: Source, *, registered: bool = False, limit: int = MAX_DOCUMENT_BYTES) -> ParseResult:
+        """Return what `quire.formats.pipeline.parse.parse` returns."""
+        return self._from_pieces(source, registered, limit) or parse(source, registered=registered, limit=limit)
+
+    def _from_pieces(self, source: Source, registered: bool, limit: int) -> ParseResult | None:
+        if source.size > limit or _needs_all(source.text):
+            return None
+        documents: list[Node] = []
+        known: dict[Span, KnownSteps] = {}
+        nodes: dict[tuple[int, str], Node] = {}
+        placed: dict[int, PlacedPiece] = {}
+        for part in parts_of(source.text):
+            head = source.text[part.start : part.head]
+            read = _documents(head)
+            if read is None or (part.items and not (len(read) == 1 and _is_cut_pipeline(read[0]))):
+                return None
+            for node in read:
+                key = (part.start, head)
+                nodes[key] = at = self._nodes.get(key) or shifted_node(node, part.start)
+                if part.items and isinstance(at, Mapping):
+                    steps = self._steps(source.text, part, _is_dialect(at), placed)
+                    if steps is None:
+                        return None
+                    span = Span(part.items[0], part.end)
+                    known[span] = steps
+                    *others, last = at.entries
+                    at = Mapping((*others, Entry(last.key, Sequence((), span))), at.span)
+                documents.append(at)
+        self._nodes, self._placed = nodes, placed
+        if sum(len(one.diagnostics) for one in known.values()) > _MOST_FINDINGS:
+            return None
+        return read_documents(YamlReading(source, tuple(documents), ()), registered=registered, known=known)
+
+    def _steps(self, text: str, part: Part, dialect: bool, placed: dict[int, PlacedPiece]) -> KnownSteps | None:
+        steps: list[Step] = []
+        found: list[Diagnostic] = []
+        lost: list[Step] = []
+        before = self._placed
+        for start, end in zip(part.items, (*part.items[1:], part.end), strict=True):
+            piece = piece_of(text[start:end], dialect, part.column)
+            if piece is None:
+                return None
+            one = before.get(start)
+            if one is None or one.piece is not piece:
+                one = _placed(piece, start)
+            placed[start] = one
+            steps += one.known.steps
+            if piece.diagnostics:
+                found += one.known.diagnostics
+            if piece.lost:
+                lost += one.known.lost
+        return KnownSteps(tuple(steps), tuple(found), tuple(lost))
+
+
+def parts_of(text: str) -> list[Part]:
+    """Cut a text into its documents, and each of them at its steps if that is possible."""
+    starts = [0, *(one.start() for one in _DOCUMENT.finditer(text) if one.start())]
+    return [_part(text, start, end) for start, end in zip(starts, (*starts[1:], len(text)), strict=True)]
+
+
+def _part(text: str, start: int, end: int) -> Part:
+    found = _STEPS.search(text, start, end)
+    if found is None:
+        return Part(start, end, end)
+    column = len(found[1])
+    mark = "\n" + " " * column + "-"
+    items: list[int] = []
+    at = found.end() - 1
+    while at >= 0:
+        if text[at + column + 2 : at + column + 3] in (" ", "\n"):
+            items.append(at + 1)
+        at = text.find(mark, at + column + 2, end)
+    return Part(start, found.end(), end, tuple(items), column)
+
+
+def _needs_all(text: str) -> bool:
+    """Tell whether a text has something that makes it impossible to read its parts alone."""
+    if text.startswith(("%", "...")) or any(one in text for one in (_SPECIAL if not text.isascii() else _SPECIAL[:2])):
+        return True
+    return "&" in text and _ANCHOR.search(text) is not None
+
+
+@lru_cache(maxsize=32)
+def _outside(column: int) -> re.Pattern[str]:
+    """Return what matches any line that would end a list whose items begin at a column."""
+    left = rf"| {{0,{column - 1}}}-" if column else ""
+    return re.compile(rf"^(?: {{0,{column}}}[^ \n#-]{left}| {{{column}}}-(?![ \n]))", re.MULTILINE)
+
+
+@lru_cache(maxsize=512)
+def _documents(text: str) -> tuple[Node, ...] | None:
+    """Return the documents of a text; None if its YAML is not plainly right."""
+    yaml = read_yaml(Source("", text))
+    return None if yaml.diagnostics or any(map(_is_deep, yaml.documents)) else yaml.documents
+
+
+@lru_cache(maxsize=_MOST_PIECES)
+def piece_of(text: str, dialect: bool, column: int) -> Piece | None:
+    """Read one item of a list of steps that begin at a column; None if its YAML is not plainly right."""
+    if _outside(column).search(text):
+        return None
+    source = Source("", text)
+    yaml = read_yaml(source)
+    if yaml.diagnostics or len(yaml.documents) != 1:
+        return None
+    node = yaml.documents[0]
+    if not isinstance(node, Sequence) or len(node.items) != 1 or _is_deep(node):
+        return None
+    fields = Fields(source)
+    fields.dialect = dialect
+    reader = StepReader(fields)
+    step = reader.step(node.items[0], "a step")
+    return Piece(node.items[0], step, tuple(fields.diagnostics), tuple(reader.lost))
+
+
+def readable(source: Source) -> PipelineFile:
+    """Return what can be read of a text whose YAML is broken: its schemas, and the steps that are right."""
+    documents: list[Node] = []
+    known: dict[Span, KnownSteps] = {}
+    for part in parts_of(source.text):
+        head = source.text[part.start : part.head]
+        for node in _documents(head) or ():
+            at = shifted_node(node, part.start)
+            if part.items and isinstance(at, Mapping) and _is_cut_pipeline(at):
+                dialect = _is_dialect(at)
+                ends = (*part.items[1:], part.end)
+                pieces = [
+                    (start, piece_of(source.text[start:end], dialect, part.column))
+                    for start, end in zip(part.items, ends, strict=True)
+                ]
+                span = Span(part.items[0], part.end)
+                known[span] = KnownSteps(tuple(shifted_step(one.step, start) for start, one in pieces if one))
+                *others, last = at.entries
+                at = Mapping((*others, Entry(last.key, Sequence((), span))), at.span)
+            documents.append(at)
+    read = read_documents(YamlReading(source, tuple(documents), ()), registered=True, known=known)
+    return read.file or read.partial or PipelineFile((), ())
+
+
+def _placed(piece: Piece, start: int) -> PlacedPiece:
+    found = tuple(shifted_finding(one, start) for one in piece.diagnostics)
+    lost = tuple(shifted_step(one, start) for one in piece.lost)
+    return PlacedPiece(start, piece, KnownSteps((shifted_step(piece.step, start),), found, lost))
+
+
+def _is_cut_pipeline(node: Node) -> bool:
+    """Tell whether a document is a pipeline whose steps are missing at its end."""
+    if not isinstance(node, Mapping) or not node.find("pipeline") or node.find("schema"):
+        return False
+    last = node.entries[-1]
+    return last.key.value == "steps" and isinstance(last.value, Scalar) and last.value.value is None
+
+
+def _is_dialect(node: Mapping) -> bool:
+    """Tell whether steps are read with the keys of the dialect: also beside a dialect that is not known."""
+    return node.find("dialect") is not None
+
+
+def _is_deep(node: Node) -> bool:
+    """Tell whether a node is nested so deep that the limit may depend on what is around it."""
+    level: list[Node] = [node]
+    for _ in range(_MOST_LEVELS):
+        below: list[Node] = []
+        for one in level:
+            if isinstance(one, Sequence):
+                below += one.items
+            elif isinstance(one, Mapping):
+                below += [entry.value for entry in one.entries]
+        if not below:
+            return False
+        level = below
+    return True
