@@ -78,11 +78,13 @@ def check_types(
 ) -> None:
     """Check the types of a pipeline. `gives` are the result types of documents of other formats, by name; `takes` the
     inputs that called pipelines declare. The resolver knows the arguments of tools, and the inputs of other formats."""
-    walker = _Walker(Shapes({schema.name: schema for schema in schemas}), fields, gives or {}, takes or {}, resolver)
+    walker = TypeWalker(Shapes({schema.name: schema for schema in schemas}), fields, gives or {}, takes or {}, resolver)
     walker.sequence(pipeline.steps, KnownTypes({one.name: one.type for one in pipeline.input or ()}, None, {}))
 
 
-class _Walker:
+class TypeWalker:
+    """Lets types flow through the steps of a pipeline, and reports expressions that they do not fit."""
+
     def __init__(
         self,
         shapes: Shapes,

@@ -1,0 +1,254 @@
+"""Complete values that are not expressions: schemas, targets, tools and their arguments, agents, models, words."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from quire.lsp.answers import Completion
+from quire.lsp.pipeline.tree import cursor_place, file_of, item_at, part_at
+from quire.source import Span
+
+if TYPE_CHECKING:
+    from quire.lsp.pipeline.places import YamlPlace
+    from quire.lsp.pipeline.yaml_scan import CursorPlace
+    from quire.lsp.views import View
+
+_WORDS: dict[str, tuple[str, ...]] = {
+    "dialect": ("quire",),
+    "on_max": ("fail", "keep"),
+    "check": ("false", "true"),
+    "text": ("true", "false"),
+    "required": ("false", "true"),
+    "type": ("string", "number", "bool", "enum", "list", "object", "ref"),
+}
+_POLICIES = ("abort", "continue", "retry(2)")
+_MOST_FILES = 200
+_NAME = re.compile(r"""\bname:[ ]*["']?([\w./-]+)""")
+_PIPELINE = re.compile(r"""\bpipeline:[ ]*["']?([\w./-]+)""")
+
+
+def complete_value(view: View, offset: int, place: CursorPlace, parent: YamlPlace, key: str) -> list[Completion]:
+    """Return the values that a key can have."""
+    span = Span(place.start, offset)
+    if place.tag == "!file" or (key == "prompt" and place.text.startswith("!")):
+        return _files(view, offset, place) if place.tag else _tags(span, ("!file",))
+    if parent.kind in ("body", "field", "document") and key == "schema" and parent.kind != "document":
+        return _schemas(view, span)
+    if key == "pipeline" and parent.kind in ("body", "target"):
+        return _targets(view, span)
+    if parent.kind == "body" and key == "name":
+        return _tools(view, span)
+    if parent.kind == "body" and key == "identity":
+        return _agents(view, span)
+    if parent.kind == "body" and key == "model":
+        return _models(view, span)
+    if parent.kind == "body" and key == "on_error":
+        from quire.lsp.pipeline.completion import is_dialect
+
+        more = ('"retry(2), continue"',) if is_dialect(view, offset) and not place.quote else ()
+        return [Completion(one, "value", span=span) for one in (*_POLICIES, *more)]
+    if parent.kind == "args":
+        return [*_argument_values(view, offset, key, span), *_tags(span, ("!expr",))]
+    if parent.kind == "body" and key in ("command", "stdin", "cwd", "message"):
+        return _tags(span, ("!expr",))
+    if parent.kind == "body" and key == "prompt" and not place.text:
+        return _tags(span, ("!file",))
+    return [Completion(one, "value", span=span) for one in _WORDS.get(key, ())]
+
+
+def complete_item(view: View, offset: int, place: CursorPlace, where: YamlPlace) -> list[Completion]:
+    """Return the items that a list can have."""
+    span = Span(place.start, offset)
+    if where.kind == "pass":
+        return passed_names(view, offset, place, span, mapping=False)
+    if where.kind == "tools":
+        return _tools(view, span)
+    return []
+
+
+def _tags(span: Span, tags: tuple[str, ...]) -> list[Completion]:
+    about = {"!expr": "The value is an expression.", "!file": "The prompt is in a file."}
+    return [
+        Completion(tag, "keyword", f'{tag} "$1"' if tag == "!expr" else f"{tag} $1", True, about[tag], span=span)
+        for tag in tags
+    ]
+
+
+def _schemas(view: View, span: Span) -> list[Completion]:
+    found = {one.name: ", ".join(field.name for field in one.fields) for one in file_of(view).schemas}
+    for name in re.findall(r"^schema:[ ]*([\w-]+)", view.source.text, re.MULTILINE):
+        found.setdefault(name, "")
+    return [
+        Completion(name, "class", detail=about, span=span, resolve=f"schema:{name}") for name, about in found.items()
+    ]
+
+
+def _targets(view: View, span: Span) -> list[Completion]:
+    from quire.lsp.pipeline.callees import target_names
+
+    return [
+        Completion(
+            name,
+            "module",
+            detail=about or format,
+            order=4 if format == "pipeline" else 5,
+            span=span,
+            resolve=f"target:{name}",
+        )
+        for name, format, about in target_names(view)
+    ]
+
+
+def _tools(view: View, span: Span) -> list[Completion]:
+    from quire.plan.built_in_tools import BUILT_IN_TOOLS
+
+    found = [
+        Completion(one.name, "function", detail=one.description, span=span, resolve=f"tool:{one.name}")
+        for one in BUILT_IN_TOOLS
+    ]
+    settings = view.folder.settings
+    for server in settings.servers if settings is not None else ():
+        found.append(Completion(f"{server}__", "module", detail=f"A tool of the server {server}.", order=6, span=span))
+    return found
+
+
+def _agents(view: View, span: Span) -> list[Completion]:
+    settings = view.folder.settings
+    names = ["default", *(settings.agents if settings is not None else ())]
+    return [Completion(name, "reference", span=span) for name in dict.fromkeys(names)]
+
+
+def _models(view: View, span: Span) -> list[Completion]:
+    snapshot = view.folder.snapshot
+    names = sorted(map(str, snapshot.models())) if snapshot is not None else []
+    return [Completion(name, "reference", span=span) for name in names]
+
+
+def _files(view: View, offset: int, place: CursorPlace) -> list[Completion]:
+    """Return the files below the folder of the document that may hold a prompt."""
+    folder = Path(view.path).parent
+    head, _, last = place.text.rpartition("/")
+    if ".." in head.split("/") or head.startswith(("/", "~")):
+        return []
+    span = Span(offset - len(last), offset)
+    found: list[Completion] = []
+    try:
+        for one in sorted((folder / head).iterdir())[:_MOST_FILES]:
+            if one.name.startswith("."):
+                continue
+            if one.is_dir():
+                found.append(Completion(f"{one.name}/", "folder", order=6, span=span))
+            elif one.suffix in (".md", ".txt", ".prompt"):
+                found.append(Completion(one.name, "file", order=4, span=span))
+    except OSError:
+        return []
+    return found
+
+
+def _step_text(view: View, offset: int) -> str:
+    """Return the text of the step around an offset, before and after it."""
+    part = part_at(view, offset)
+    item = item_at(part, offset)
+    return view.source.text[item.start : item.end] if item is not None else ""
+
+
+def nearest_name(view: View, offset: int, pattern: re.Pattern[str]) -> str:
+    """Return the name that the step or the target around an offset gives: the last one before it, else the next."""
+    part = part_at(view, offset)
+    item = item_at(part, offset)
+    if item is None:
+        return ""
+    before = pattern.findall(view.source.text, item.start, offset)
+    if before:
+        return str(before[-1])
+    after = pattern.search(view.source.text, offset, item.end)
+    return after[1] if after else ""
+
+
+def _properties(view: View, offset: int) -> Mapping[str, object]:
+    snapshot = view.folder.snapshot
+    tool = nearest_name(view, offset, _NAME)
+    schema = snapshot.parameters(tool) if snapshot is not None and tool else None
+    found = schema.get("properties") if schema is not None else None
+    return found if isinstance(found, Mapping) else {}
+
+
+def argument_names(view: View, offset: int, place: CursorPlace, span: Span) -> list[Completion]:
+    """Return the arguments that the tool of a step takes."""
+    found = []
+    for name, about in _properties(view, offset).items():
+        if name not in place.keys:
+            said = str(about.get("description", about.get("type", ""))) if isinstance(about, Mapping) else ""
+            found.append(Completion(name, "property", f"{name}: $1", True, said, order=2, span=span))
+    return found
+
+
+def _argument_values(view: View, offset: int, key: str, span: Span) -> list[Completion]:
+    about = _properties(view, offset).get(key)
+    if not isinstance(about, Mapping):
+        return []
+    values = about.get("enum") or ([True, False] if about.get("type") == "boolean" else [])
+    shown = [str(one).lower() if isinstance(one, bool) else str(one) for one in values if isinstance(one, str | bool)]
+    return [Completion(one, "enum", order=1, span=span) for one in shown]
+
+
+def passed_names(view: View, offset: int, place: CursorPlace, span: Span, *, mapping: bool) -> list[Completion]:
+    """Return the names to pass: the inputs of the callee, and in a list also the stores of the caller."""
+    from quire.lsp.pipeline.callees import interface_of
+    from quire.lsp.pipeline.scopes import names_at
+
+    name = nearest_name(view, offset, _PIPELINE)
+    interface = interface_of(view, name) if name else None
+    wanted = list(interface.known or interface.required) if interface is not None else []
+    found = {
+        one: Completion(
+            one,
+            "property",
+            f'{one}: "${{1:ctx.{one}}}"' if mapping else "",
+            mapping,
+            f"an input of {name}",
+            order=1,
+            span=span,
+        )
+        for one in wanted
+        if one not in place.keys
+    }
+    if not mapping:
+        for store in reversed(list(names_at(view, offset, place).scope.types.stores)):
+            found.setdefault(store, Completion(store, "variable", order=4, span=span))
+    return list(found.values())
+
+
+def case_labels(view: View, offset: int, place: CursorPlace, span: Span) -> list[Completion]:
+    """Return the labels that the value of `on` can have and that have no case yet."""
+    from quire.expr import ExprSyntaxError, parse, python_text
+    from quire.lsp.pipeline.scopes import names_at
+    from quire.schema import Enum, Kind, Simple
+
+    on = nearest_name(view, offset, re.compile(r"""\bon:[ ]*["']?([\w. ]+)"""))
+    try:
+        root = parse(on.strip(), dialect=True).root if on else None
+    except ExprSyntaxError:
+        root = None
+    if root is None:
+        return []
+    names = names_at(view, offset, cursor_place(view, offset))
+    type = names.scope.shapes.known(root, names.scope.types)
+    if isinstance(type, Enum):
+        labels = [python_text(one) for one in type.values]
+    elif type == Simple(Kind.BOOL):
+        labels = ["True", "False"]
+    else:
+        return []
+    quoted = {
+        one: f'"{one}"' if one in ("True", "False", "None") or not re.fullmatch(r"[A-Za-z_][\w-]*", one) else one
+        for one in labels
+    }
+    return [
+        Completion(one, "enum", f"{quoted[one]}: {{$1}}", True, order=1, span=span)
+        for one in labels
+        if one not in place.keys
+    ]

@@ -1,0 +1,126 @@
+"""The names that can be read at a place of a pipeline, with their types and writers."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
+
+from quire.formats.pipeline.known_types import NUMBER, KnownTypes, Shapes, element, parts_of
+from quire.formats.pipeline.syntax import HOLE, RepeatBody
+from quire.lsp.pipeline.flow import Scope, scope_at, scope_before
+from quire.lsp.pipeline.places import place_of
+from quire.lsp.pipeline.tree import Way, file_of, labelled, pipeline_at, way_to
+
+if TYPE_CHECKING:
+    from quire.formats.pipeline.syntax import Pipeline, Step
+    from quire.lsp.pipeline.yaml_scan import CursorPlace
+    from quire.lsp.views import View
+    from quire.schema import Field, FieldType
+
+_OVER = re.compile(r"\bover:[ ]*(?:\"([^\"\n]*)\"|'([^'\n]*)'|([^\n,}]*))")
+
+
+class ReadableNames(Struct, frozen=True):
+    """What an expression at a place can read."""
+
+    pipeline: Pipeline | None
+    scope: Scope
+    way: Way | None
+    """The step around the place; None if it could not be read."""
+
+    def type_at(self, path: tuple[str, ...]) -> FieldType | None:
+        """Return the type of a path; None if it is not known."""
+        from quire.expr.syntax import Path
+        from quire.source import NOWHERE
+
+        shapes = self.scope.shapes
+        return shapes.infer(Path(path, (NOWHERE,) * len(path), NOWHERE), self.scope.types)
+
+    def fields_at(self, path: tuple[str, ...]) -> tuple[Field, ...]:
+        """Return the fields of the value at a path."""
+        return parts_of(self.scope.shapes.resolved(self.type_at(path))) or ()
+
+
+def names_at(view: View, offset: int, place: CursorPlace) -> ReadableNames:
+    """Return what can be read at a place. A step that cannot be read gets the stores of the steps before it, and the
+    bindings that its keys tell."""
+    way = way_to(view, offset)
+    if way is not None and way.step.body is not HOLE:
+        scope = scope_at(view, way)
+        if isinstance(way.step.body, RepeatBody) and place.path[-1:] == ("until",):
+            names = {**scope.types.names, "acc": scope.result, "round": NUMBER}
+            scope = Scope(KnownTypes(scope.types.stores, scope.types.pipe, names), scope.shapes)
+        return ReadableNames(way.pipeline, scope, way)
+    pipeline = pipeline_at(view, offset)
+    if pipeline is None:
+        empty = Scope(KnownTypes({}, None, {}), Shapes({one.name: one for one in file_of(view).schemas}))
+        return ReadableNames(None, empty, None)
+    number = bisect_right(pipeline.steps, offset, key=lambda step: step.span.start)
+    if way is not None:
+        number = max(number - 1, 0)
+    before = scope_before(view, pipeline, number)
+    types = KnownTypes(before.types.stores, before.types.pipe, _bindings(view, offset, place, before))
+    return ReadableNames(pipeline, Scope(types, before.shapes), None)
+
+
+def _bindings(view: View, offset: int, place: CursorPlace, scope: Scope) -> dict[str, FieldType | None]:
+    """Return the bindings at a place of a step that cannot be read, by the keys around it."""
+    found: dict[str, FieldType | None] = {}
+    for around in place_of(place.path).depth or _depth(place.path):
+        step, _, key = around.partition(".")
+        match step, key:
+            case "for_each", "do":
+                found = {"item": _item(view, offset, scope)}
+            case "fold", "do":
+                found = {"item": _item(view, offset, scope), "acc": None}
+            case "repeat", "do":
+                found = {**found, "acc": None, "round": NUMBER}
+            case "for_each" | "parallel", "collect":
+                found = {"errors": None}
+    return found
+
+
+def _depth(path: tuple[str, ...]) -> tuple[str, ...]:
+    return place_of(path[:-1]).depth if path else ()
+
+
+def _item(view: View, offset: int, scope: Scope) -> FieldType | None:
+    """Return the type of the items of the list that the nearest `over` before an offset names."""
+    from quire.expr import ExprSyntaxError, parse
+
+    text = view.source.text[max(0, offset - 4_000) : offset]
+    lists = list(_OVER.finditer(text))
+    if not lists:
+        return None
+    found = lists[-1]
+    try:
+        root = parse((found[1] or found[2] or found[3] or "").strip(), dialect=True).root
+    except ExprSyntaxError:
+        return None
+    return element(scope.shapes.infer(root, scope.types))
+
+
+def writers_of(pipeline: Pipeline, name: str) -> list[tuple[str, Step]]:
+    """Return the steps that write a store, with their labels."""
+    return [(label, step) for label, step in labelled(pipeline) if step.output is not None and step.output.text == name]
+
+
+def is_input(pipeline: Pipeline, name: str) -> bool:
+    """Tell whether a pipeline declares an input, or can only mean one because no step writes it."""
+    declared = any(one.text == name for one in pipeline.input_names)
+    return declared or (pipeline.input is None and not writers_of(pipeline, name))
+
+
+def store_names(pipeline: Pipeline) -> list[str]:
+    """Return the names of all stores and inputs that a pipeline mentions."""
+    from quire.formats.pipeline.inputs import uses
+
+    found = dict.fromkeys(one.text for one in pipeline.input_names)
+    found |= dict.fromkeys(step.output.text for _, step in labelled(pipeline) if step.output is not None)
+    found |= dict.fromkeys(
+        use.store for use in uses(pipeline) if use.store and (not use.in_prompt or use.path[0] == "ctx")
+    )
+    return list(found)

@@ -1,0 +1,182 @@
+"""The steps of a pipeline file in an editor, also of one that is half typed, and the text that each of them covers."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+from weakref import WeakKeyDictionary
+
+from msgspec import Struct
+
+from quire.formats.pipeline.incremental import Part, parts_of, readable
+from quire.formats.pipeline.walks import parts
+from quire.lsp.pipeline.yaml_scan import CursorPlace, Scanner
+from quire.source import Span
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from quire.formats.pipeline.syntax import Pipeline, PipelineFile, Step
+    from quire.lsp.views import View
+
+
+class Tree(Struct, frozen=True):
+    """A file as it can be read now."""
+
+    file: PipelineFile
+    whole: bool
+    """True if all of it could be read; else steps may be missing."""
+
+
+_TREES: WeakKeyDictionary[View, Tree] = WeakKeyDictionary()
+_PARTS: WeakKeyDictionary[View, list[Part]] = WeakKeyDictionary()
+
+
+def tree_of(view: View) -> Tree:
+    """Return the tree of a file: what the reader gives, or the steps that can be read alone if its YAML is broken."""
+    if view not in _TREES:
+        reading = view.reading
+        file = reading.file or reading.partial if reading is not None else None
+        if file is not None:
+            _TREES[view] = Tree(file, reading.file is not None)
+        else:
+            _TREES[view] = Tree(readable(view.source), whole=False)
+    return _TREES[view]
+
+
+def file_of(view: View) -> PipelineFile:
+    return tree_of(view).file
+
+
+def cut_of(view: View) -> list[Part]:
+    """Return the documents of the text, cut at their steps."""
+    if view not in _PARTS:
+        _PARTS[view] = parts_of(view.source.text)
+    return _PARTS[view]
+
+
+def part_at(view: View, offset: int) -> Part:
+    """Return the document of the file that holds an offset."""
+    found = cut_of(view)
+    return next((part for part in reversed(found) if part.start <= offset), found[0])
+
+
+def item_at(part: Part, offset: int) -> Span | None:
+    """Return the step of the list `steps` that holds an offset; None before the first one."""
+    from bisect import bisect_right
+
+    at = bisect_right(part.items, offset) - 1
+    if at < 0:
+        return None
+    return Span(part.items[at], part.items[at + 1] if at + 1 < len(part.items) else part.end)
+
+
+def cursor_place(view: View, offset: int) -> CursorPlace:
+    """Return where an offset stands in the YAML. Only the step around it is looked at."""
+    part = part_at(view, offset)
+    text = view.source.text
+    item = item_at(part, offset)
+    if item is None and part.items and offset >= part.items[0]:
+        item = Span(part.items[0], part.end)
+    start, root = (item.start, ("steps",)) if item is not None else (part.start, ())
+    found = Scanner(text[start:offset], root).place()
+    return CursorPlace(
+        found.path, found.mode, found.start + start, found.text, found.quote, found.tag, found.flow, found.keys
+    )
+
+
+def pipeline_at(view: View, offset: int) -> Pipeline | None:
+    """Return the pipeline whose document holds an offset."""
+    part = part_at(view, offset)
+    return next((one for one in file_of(view).pipelines if part.start <= one.span.start < part.end), None)
+
+
+def labelled(pipeline: Pipeline) -> Iterator[tuple[str, Step]]:
+    """Yield all steps with the labels by which tests and commands name them, parents first."""
+    for number, step in enumerate(pipeline.steps, 1):
+        yield from _below(str(number), step)
+
+
+def _below(label: str, step: Step) -> Iterator[tuple[str, Step]]:
+    yield label, step
+    for name, part in parts(step):
+        yield from _below(f"{label}.{name}", part)
+
+
+class Way(Struct, frozen=True):
+    """The steps from the top of a pipeline down to a place."""
+
+    pipeline: Pipeline
+    steps: tuple[tuple[str, Step], ...]
+    """Labels and steps, the outermost first."""
+
+    @property
+    def label(self) -> str:
+        return self.steps[-1][0]
+
+    @property
+    def step(self) -> Step:
+        return self.steps[-1][1]
+
+
+def way_to(view: View, offset: int) -> Way | None:
+    """Return the innermost step whose text holds an offset, with the steps around it."""
+    pipeline = pipeline_at(view, offset)
+    if pipeline is None or not pipeline.steps:
+        return None
+    at = _last_before(pipeline.steps, offset)
+    if at is None:
+        return None
+    item = item_at(part_at(view, offset), offset)
+    if item is not None and not item.start <= pipeline.steps[at].span.start < item.end:
+        return None  # the step at the cursor could not be read
+    chain = [(str(at + 1), pipeline.steps[at])]
+    while True:
+        label, step = chain[-1]
+        inner = [
+            (f"{label}.{name}", one)
+            for name, one in parts(step)
+            if one.span.start <= offset and offset <= extent_of(view, one).end
+        ]
+        if not inner:
+            return Way(pipeline, tuple(chain))
+        chain.append(max(inner, key=lambda one: one[1].span.start))
+
+
+def _last_before(steps: tuple[Step, ...], offset: int) -> int | None:
+    from bisect import bisect_right
+
+    at = bisect_right(steps, offset, key=lambda step: step.span.start) - 1
+    if at < 0:
+        # The dash before the first step.
+        return 0 if steps and steps[0].span.start - offset < 40 else None
+    return at
+
+
+def extent_of(view: View, step: Step) -> Span:
+    """Return the whole text of a step: its kind and its body, by brackets or by indentation."""
+    text = view.source.text
+    start = step.span.start
+    before = text.rfind("\n", 0, start) + 1
+    lead = text[before:start].rstrip()
+    if lead.endswith(("{", ",")) or text[:start].rstrip().endswith(("{", ",")):
+        return Span(start, _closing(text, start))
+    column = start - before
+    at = text.find("\n", step.span.end)
+    end = len(text) if at < 0 else at
+    while 0 <= at < len(text) - 1:
+        line_end = text.find("\n", at + 1)
+        line = text[at + 1 : line_end if line_end >= 0 else len(text)]
+        content = line.lstrip(" ")
+        if content and not content.startswith("#") and len(line) - len(content) <= column:
+            break
+        if content and not content.startswith("#"):
+            end = at + 1 + len(line)
+        at = line_end
+    return Span(start, end)
+
+
+def _closing(text: str, start: int) -> int:
+    """Return the end of the mapping in braces that a key stands in."""
+    from quire.lsp.pipeline.brackets import closing
+
+    return closing(text, start)
