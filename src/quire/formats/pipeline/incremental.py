@@ -65,6 +65,11 @@ class Part(Struct, frozen=True):
     column: int = 0
     """The column in which the steps begin."""
 
+    @property
+    def spans(self) -> list[Span]:
+        """The places of the steps."""
+        return [Span(start, end) for start, end in zip(self.items, (*self.items[1:], self.end), strict=False)]
+
 
 class IncrementalReader:
     """Reads the versions of one text after each other."""

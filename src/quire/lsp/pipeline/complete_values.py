@@ -148,13 +148,6 @@ def _files(view: View, offset: int, place: CursorPlace) -> list[Completion]:
     return found
 
 
-def _step_text(view: View, offset: int) -> str:
-    """Return the text of the step around an offset, before and after it."""
-    part = part_at(view, offset)
-    item = item_at(part, offset)
-    return view.source.text[item.start : item.end] if item is not None else ""
-
-
 def nearest_name(view: View, offset: int, pattern: re.Pattern[str]) -> str:
     """Return the name that the step or the target around an offset gives: the last one before it, else the next."""
     part = part_at(view, offset)
@@ -168,11 +161,16 @@ def nearest_name(view: View, offset: int, pattern: re.Pattern[str]) -> str:
     return after[1] if after else ""
 
 
-def _properties(view: View, offset: int) -> Mapping[str, object]:
+def tool_schema(view: View, offset: int) -> tuple[str, Mapping[str, object]]:
+    """Return the tool of the step around an offset, and the schema of its arguments; empty if it is not known."""
     snapshot = view.folder.snapshot
     tool = nearest_name(view, offset, _NAME)
     schema = snapshot.parameters(tool) if snapshot is not None and tool else None
-    found = schema.get("properties") if schema is not None else None
+    return tool, schema if schema is not None else {}
+
+
+def _properties(view: View, offset: int) -> Mapping[str, object]:
+    found = tool_schema(view, offset)[1].get("properties")
     return found if isinstance(found, Mapping) else {}
 
 

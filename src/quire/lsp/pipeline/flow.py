@@ -119,6 +119,22 @@ def scope_at(view: View, way: Way) -> Scope:
     return Scope(walker.before.get(wanted, types), walker.shapes, walker.results.get(wanted))
 
 
+def types_of_results(view: View, pipeline: Pipeline, steps: list[Step]) -> dict[int, FieldType | None]:
+    """Return the types of what some steps give, by the identity of the step. Only the steps of the list around them are
+    walked through."""
+    from bisect import bisect_right
+
+    if not steps:
+        return {}
+    walker = QuietWalker(view, frozenset(map(id, steps)))
+    starts = [one.span.start for one in pipeline.steps]
+    first = max(bisect_right(starts, min(one.span.start for one in steps)) - 1, 0)
+    last = bisect_right(starts, max(one.span.start for one in steps))
+    types = _marks(view, pipeline, first, QuietWalker(view))
+    _through(walker, pipeline.steps[first:last], types)
+    return walker.results
+
+
 def _marks(view: View, pipeline: Pipeline, number: int, walker: QuietWalker) -> KnownTypes:
     """Return the types before a step. Marks of the last version are used as far as the steps are the same."""
     key = (view.path, pipeline.name.text)

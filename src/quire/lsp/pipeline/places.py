@@ -41,11 +41,12 @@ def place_of(path: tuple[str, ...]) -> YamlPlace:
     """Return the meaning of the mapping or the list at a path of keys."""
     place = YamlPlace("document")
     for key in path:
-        place = _below(place, key)
+        place = place_below(place, key)
     return place
 
 
-def _below(place: YamlPlace, key: str) -> YamlPlace:
+def place_below(place: YamlPlace, key: str) -> YamlPlace:
+    """Return the meaning of the value of a key, or of an item."""
     depth, step = place.depth, place.step
     match place.kind:
         case "document":

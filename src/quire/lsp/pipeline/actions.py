@@ -1,0 +1,167 @@
+"""Changes that can be made at a place of a pipeline."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from quire.diagnostics import Edit, Severity
+from quire.formats.pipeline.codes.lints import OPTIONAL_FIELD
+from quire.formats.pipeline.syntax import AgentBody, FoldBody, ForEachBody, MatchBody, ShellBody, ToolBody
+from quire.lsp.answers import Action, FileEdit
+from quire.lsp.pipeline.key_edits import key_edit, step_before
+from quire.lsp.pipeline.tree import item_at, labelled, part_at, way_to
+from quire.source import Span
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from quire.diagnostics import Diagnostic
+    from quire.lsp.pipeline.tree import Way
+    from quire.lsp.views import View
+
+_MOST_ITEMS = 20
+
+
+def actions(view: View, span: Span, findings: Sequence[Diagnostic]) -> list[Action]:
+    found = [*_allowed(view, findings), *_gets(view, findings)]
+    way = way_to(view, span.start)
+    if way is not None:
+        found += _limits(view, way, findings)
+        found += _gate(view, way)
+        found += _schema(view, way)
+        found += _tests(view, way, span)
+    return found
+
+
+def _edit(view: View, *edits: Edit) -> tuple[FileEdit, ...]:
+    return (FileEdit(view.path, edits),)
+
+
+def _allowed(view: View, findings: Sequence[Diagnostic]) -> Iterator[Action]:
+    """Yield a comment above the step of each finding that a comment may hide."""
+    for code in dict.fromkeys(one.code.id for one in findings if one.severity is not Severity.ERROR):
+        one = next(found for found in findings if found.code.id == code)
+        item = item_at(part_at(view, one.span.start), one.span.start)
+        at = item.start if item is not None else view.source.text.rfind("\n", 0, one.span.start) + 1
+        line = view.source.text[at:].split("\n", 1)[0]
+        indent = line[: len(line) - len(line.lstrip(" "))]
+        comment = f'{indent}# quire: allow {code} because "TODO"\n'
+        title = f"Allow {code} here, because …"
+        yield Action(title, "quickfix", _edit(view, Edit(Span(at, at), "", comment)), (code,))
+
+
+def _gets(view: View, findings: Sequence[Diagnostic]) -> Iterator[Action]:
+    """Yield `get(…)` for paths that may be absent."""
+    text = view.source.text
+    for one in findings:
+        if one.code.id != OPTIONAL_FIELD.id:
+            continue
+        start = one.span.start
+        while start > 0 and (text[start - 1].isalnum() or text[start - 1] in "_."):
+            start -= 1
+        path = text[start : one.span.end]
+        holder, _, name = path.rpartition(".")
+        if not holder or text[start - 1 : start] == "{" or text[one.span.end : one.span.end + 1] == ".":
+            continue  # a prompt has no functions, and what comes after a get cannot be read as a path
+        quote = '"' if _inner_quote(view, start) == '"' else "'"
+        new = f"get({holder}, {quote}{name}{quote})"
+        edit = Edit(Span(start, one.span.end), path, new)
+        yield Action(f"Read it with {new}", "quickfix", _edit(view, edit), (one.code.id,), preferred=True)
+
+
+def _inner_quote(view: View, offset: int) -> str:
+    """Return the quote that can be used inside of the scalar around an offset."""
+    from quire.lsp.pipeline.tree import cursor_place
+
+    return '"' if cursor_place(view, offset).quote == "'" else "'"
+
+
+def _limits(view: View, way: Way, findings: Sequence[Diagnostic]) -> Iterator[Action]:
+    """Yield `max_items` for a fan without it: then its cost is known."""
+    for label, step in reversed(way.steps):
+        body = step.body
+        if isinstance(body, ForEachBody | FoldBody) and body.max_items is None:
+            edit = key_edit(view, step, "max_items", str(_MOST_ITEMS))
+            if edit is not None:
+                codes = tuple(dict.fromkeys(one.code.id for one in findings if one.code.id.startswith("BD")))
+                kind = "quickfix" if codes else "refactor.rewrite"
+                title = f"Let step {label} have at most {_MOST_ITEMS} items (max_items)"
+                yield Action(title, kind, _edit(view, edit), codes)  # type: ignore[arg-type]
+            return
+
+
+def _gate(view: View, way: Way) -> Iterator[Action]:
+    """Yield a question before a tool or a command of the list `steps`, which then runs after a yes only."""
+    label, step = way.steps[0]
+    if not way.pipeline.dialect or not isinstance(step.body, ToolBody | ShellBody):
+        return
+    if step.guard is not None and step.guard.when is not None:
+        return
+    if isinstance(step.body, ToolBody) and (step.body.name.text == "ask" or _only_reads(step.body.name.text)):
+        return
+    taken = {one.output.text for _, one in labelled(way.pipeline) if one.output is not None}
+    name = next(one for one in ("approved", *(f"approved_{n}" for n in range(2, 1_000))) if one not in taken)
+    condition = key_edit(view, step, "when", f"\"{name} == 'yes'\"")
+    what = step.body.name.text if isinstance(step.body, ToolBody) else "the command"
+    question = (
+        f'- tool: {{name: ask, args: {{prompt: "May step {label} use {what}?", type: confirm, default: "no"}}, '
+        f"output: {name}}}"
+    )
+    before = step_before(view, step, question)
+    if condition is not None and before is not None:
+        title = f"Ask a person before step {label}"
+        yield Action(title, "refactor.rewrite", _edit(view, before, condition))
+
+
+def _only_reads(tool: str) -> bool:
+    from quire.plan.built_in_tools import BUILT_IN_TOOLS
+    from quire.trust.capabilities import canonical
+
+    return any(one.effect == "read" for one in BUILT_IN_TOOLS if one.id == canonical(tool))
+
+
+def _schema(view: View, way: Way) -> Iterator[Action]:
+    """Yield a schema for an agent whose reply is read by its fields, or has none yet."""
+    from quire.formats.pipeline.inputs import uses
+
+    step = way.step
+    if not isinstance(step.body, AgentBody) or step.body.schema is not None or step.output is None:
+        return
+    store = step.output.text
+    fields: dict[str, None] = {}
+    for use in uses(way.pipeline):
+        inside = use.path[2:] if use.path[0] == "ctx" else use.path[1:]
+        if use.store == store and inside:
+            fields.setdefault(inside[0])
+    known = {one.name for one in view.reading.file.schemas} if view.reading.file else set()
+    base = "".join(part.capitalize() for part in store.split("_") if part) or "Reply"
+    name = next(one for one in (base, *(f"{base}{n}" for n in range(2, 1_000))) if one not in known)
+    edit = key_edit(view, step, "schema", name)
+    if edit is None:
+        return
+    lines = "".join(f"  {field}: {{type: string}}\n" for field in fields or {"text": None})
+    start = part_at(view, way.pipeline.span.start).start
+    separator = view.source.text.startswith("---", start)
+    schema = f"schema: {name}\nfields:\n{lines}---\n"
+    at = view.source.text.find("\n", start) + 1 if separator else start
+    title = f"Give step {way.label} a schema, {name}"
+    yield Action(title, "refactor.extract", _edit(view, Edit(Span(at, at), "", schema), edit))
+
+
+def _tests(view: View, way: Way, span: Span) -> Iterator[Action]:
+    """Yield a case for an arm of a `match`."""
+    label, step = next(
+        ((label, step) for label, step in reversed(way.steps) if isinstance(step.body, MatchBody)), ("", None)
+    )
+    if step is None or not isinstance(step.body, MatchBody) or view.document is None or view.document.plan is None:
+        return
+    arms = [name.text for name, _ in step.body.cases if name.span.start <= span.start]
+    if not arms or len(way.pipeline.name.text) == 0:
+        return
+    from quire.lsp.pipeline.arm_tests import case_edit
+
+    edit = case_edit(view, way.pipeline, label, arms[-1])
+    if edit is not None:
+        name = Path(edit.path).name
+        yield Action(f"Write a test for the arm {arms[-1]} of step {label} ({name})", "refactor", (edit,))

@@ -1,0 +1,61 @@
+"""Lines above a pipeline and its steps: Run, Test, the bound, Sign, and the prompt of each agent."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from quire.formats.pipeline.syntax import AgentBody
+from quire.lsp.answers import Lens
+from quire.lsp.desk import uri_of
+from quire.lsp.pipeline.bounds import document_bound
+from quire.lsp.pipeline.tree import labelled, tree_of
+from quire.source import real_path
+from quire.wording import pluralize
+
+if TYPE_CHECKING:
+    from quire.lsp.views import View
+
+LARGE = 60_000
+"""Characters of a document above which its bound is not computed for a lens."""
+
+
+def lenses(view: View) -> list[Lens]:
+    tree, uri = tree_of(view), uri_of(view.path)
+    found: list[Lens] = []
+    for number, pipeline in enumerate(tree.file.pipelines):
+        if number == 0:
+            found.append(Lens(pipeline.span, "Run", "quire.run", (uri,)))
+            cases = case_count(view)
+            title = f"Test ({cases} {pluralize('case', cases)})" if cases else "Test"
+            found.append(Lens(pipeline.span, title, "quire.test", (uri,)))
+            if tree.whole and len(view.source.text) <= LARGE and (bound := document_bound(view)):
+                found.append(Lens(pipeline.span, bound, "quire.showProof", (uri,)))
+            found.append(Lens(pipeline.span, "Sign", "quire.sign", (uri,)))
+        if len(tree.file.pipelines) > 1:
+            continue  # a prompt is shown of a document that can run by itself
+        for label, step in labelled(pipeline):
+            if isinstance(step.body, AgentBody):
+                found.append(Lens(step.span, "Prompt", "quire.showPrompt", (uri, label)))
+    return found
+
+
+def case_count(view: View) -> int:
+    """Return how many cases the tests of a document have."""
+    stem = Path(view.path).name.partition(".")[0]
+    count = 0
+    for path in view.folder.files:
+        if not path.endswith((".test.yaml", ".test.yml")):
+            continue
+        test = view.folder.view(path)
+        file = test.reading.file if test is not None and test.format == "test" and test.reading is not None else None
+        if file is None:
+            continue
+        if file.document is not None:
+            named = Path(path).parent / file.document.text
+            if real_path(named) != real_path(Path(view.path)):
+                continue
+        elif Path(path).name.partition(".test.")[0] != stem or Path(path).parent != Path(view.path).parent:
+            continue
+        count += len(file.cases)
+    return count
