@@ -26,6 +26,10 @@ def nearest_word(word: str, known: tuple[str, ...]) -> str | None:
     return nearest(word, known) if len(word) <= LONGEST_QUOTED else None
 
 
+MOST_CHOICES = 200
+"""Most known names with which a name is compared while a document is read."""
+
+
 class Suggestions:
     """Suggests names while one document is read, within a budget.
 
@@ -33,7 +37,7 @@ class Suggestions:
     suggested.
     """
 
-    def __init__(self, names: int = 50, choices: int = 200, comparisons: int = 10_000) -> None:
+    def __init__(self, names: int = 50, choices: int = MOST_CHOICES, comparisons: int = 10_000) -> None:
         """`names` is the number of names that are looked up, `choices` the most known names to compare one with."""
         self._names = names
         self._choices = choices

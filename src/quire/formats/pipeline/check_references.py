@@ -8,8 +8,10 @@ written, written where no step can read them, and names that are nearly another.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Collection, Iterator, Mapping
 from fnmatch import fnmatchcase
+from operator import itemgetter
 from typing import TYPE_CHECKING, assert_never, cast
 
 from quire.diagnostics import replacing
@@ -51,9 +53,11 @@ from quire.formats.pipeline.walks import (
 )
 from quire.plain_schema import plainly_fits
 from quire.schema import Schema, refs
+from quire.wording import MOST_CHOICES
 
 if TYPE_CHECKING:
     from quire.formats.pipeline.fields import Fields
+    from quire.formats.pipeline.inputs import Written
     from quire.formats.resolver import DocumentResolver
     from quire.source import Span
     from quire.values import Value
@@ -300,6 +304,7 @@ def check_stores(pipeline: Pipeline, fields: Fields) -> None:
     # A step that cannot be read may write any store, unless its output is known.
     any_store = any(hole.output is None for hole in holes(pipeline))
     declared = None if pipeline.input is None else {name.text for name in pipeline.input_names}
+    stores = _WrittenStores()
     for use in uses(pipeline):
         root = use.path[0]
         if root in _WHERE and root not in use.bindings:
@@ -309,7 +314,7 @@ def check_stores(pipeline: Pipeline, fields: Fields) -> None:
         if name is None or use.optional or any_store or name in (declared or ()):
             continue
         if not use.written(name):
-            _check_read(name, use, inner, declared, fields)
+            _check_read(name, use, inner, declared, fields, stores)
         elif not use.certainly_written(name):
             _check_uncertain(name, use, fields)
     for top in pipeline.steps:
@@ -317,7 +322,9 @@ def check_stores(pipeline: Pipeline, fields: Fields) -> None:
             _check_output(step, lost, fields)
 
 
-def _check_read(name: str, use: Use, inner: set[str], declared: Collection[str] | None, fields: Fields) -> None:
+def _check_read(
+    name: str, use: Use, inner: set[str], declared: Collection[str] | None, fields: Fields, stores: _WrittenStores
+) -> None:
     """Report a read of a store that is not written. Names without a declaration are left to `check_inputs`."""
     at = use.first.get(name)
     # A step that reads and writes the same name works on an input.
@@ -329,7 +336,7 @@ def _check_read(name: str, use: Use, inner: set[str], declared: Collection[str] 
         help = "give the whole step an output, or read it with get(ctx, …)"
         fields.report(warnings.UNWRITTEN, message, _place(use, fields), help)
     elif at is None and fields.suggestions.are_left:
-        help = fields.suggestion(name, [*(one for one in use.first if use.written(one)), *(declared or ())])
+        help = fields.suggestion(name, [*stores.before(use), *(declared or ())])
         if help and use.in_prompt and use.path[0] != "ctx":
             message = (
                 f"no step writes {name}: unless it is an input, the model is sent {{{'.'.join(use.path)}}} as it stands"
@@ -338,6 +345,26 @@ def _check_read(name: str, use: Use, inner: set[str], declared: Collection[str] 
         elif help and declared is None:
             message = f"no step writes {name}, so it is an input"
             fields.report(lints.LIKELY_SLIP, message, _place(use, fields), help)
+
+
+class _WrittenStores:
+    """Lists the stores that are written before a place. Those of a scope are sorted once: a document may have thousands
+    of stores, and as many places that read."""
+
+    def __init__(self) -> None:
+        self._sorted: dict[int, tuple[Mapping[str, Written], list[tuple[int, int, str]]]] = {}
+        """By the identity of the stores of a scope, with these: when each is written, its number and its name."""
+
+    def before(self, use: Use) -> list[str]:
+        """Return the stores in their order, or too many to compare with in any order."""
+        first, stores = self._sorted.get(id(use.first), ({}, []))
+        if first is not use.first:
+            stores = sorted((written.ends, at, name) for at, (name, written) in enumerate(use.first.items()))
+            self._sorted[id(use.first)] = use.first, stores
+        found = stores[: bisect_left(stores, (use.index, -1, ""))]
+        if len(found) <= MOST_CHOICES:
+            found.sort(key=itemgetter(1))
+        return [name for _, _, name in found[: MOST_CHOICES + 1]]
 
 
 def _check_uncertain(name: str, use: Use, fields: Fields) -> None:

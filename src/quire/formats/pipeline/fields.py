@@ -7,6 +7,7 @@ problem and return None, so that a caller can read all parts of a step before it
 from __future__ import annotations
 
 from collections.abc import Collection
+from functools import lru_cache
 
 from quire.diagnostics import Code, Findings
 from quire.expr import Expression, ExprSyntaxError, NeedsDialect
@@ -39,6 +40,12 @@ class PipelineFindings(Findings):
 _MAX_PLACING = 3_000_000
 _MAX_GUESSES = 100
 ADD_DIALECT = "write dialect: quire beside pipeline: to use it"
+
+
+@lru_cache(maxsize=4_000)
+def _parsed_expression(text: str, dialect: bool) -> Expression:
+    """Parse an expression. Cached, because an editor reads a text again after every key."""
+    return parse_expression(text, dialect=dialect)
 
 
 class Fields(PipelineFindings):
@@ -167,7 +174,7 @@ class Fields(PipelineFindings):
         expression = self._expressions.get(known)
         if expression is None:
             try:
-                expression = self._expressions[known] = parse_expression(text, dialect=self.dialect)
+                expression = self._expressions[known] = _parsed_expression(text, self.dialect)
             except ExprSyntaxError as error:
                 # An error about the end of the text points one character after it, which is not part of the text.
                 help = ADD_DIALECT if isinstance(error, NeedsDialect) else self._meant(text) or error.help

@@ -8,7 +8,7 @@ from typing import assert_never
 
 from msgspec.structs import replace
 
-from quire.expr import Expression, compile
+from quire.expr import Compiled, Expression, compile
 from quire.expr.syntax import Path
 from quire.formats.pipeline import syntax
 from quire.formats.pipeline.prompts import template
@@ -186,7 +186,22 @@ def _optional(expression: syntax.ExpressionText | None) -> Formula | None:
 
 
 def _formula(expression: syntax.ExpressionText) -> Formula:
-    return Formula(expression.text, compile(expression.expression), expression.span)
+    return Formula(expression.text, _compiled(expression.expression), expression.span)
+
+
+def _compiled(expression: Expression) -> Compiled:
+    """Compile an expression, or return what the same one was compiled to before. An editor keeps the expressions of
+    the steps that have not changed."""
+    found = _COMPILED.get(expression.text)
+    if found is None or found.expression is not expression:
+        if len(_COMPILED) >= _MOST_COMPILED:
+            _COMPILED.clear()
+        found = _COMPILED[expression.text] = compile(expression)
+    return found
+
+
+_COMPILED: dict[str, Compiled] = {}
+_MOST_COMPILED = 4_000
 
 
 def _argument(value: syntax.Argument) -> Literal | Formula:

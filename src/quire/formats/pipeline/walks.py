@@ -28,6 +28,9 @@ from quire.formats.pipeline.syntax import (
     TransformBody,
 )
 
+_PLAIN = frozenset({TransformBody, ToolBody, ShellBody, AgentBody, CallBody, FailBody, StopBody})
+"""The bodies without steps in them."""
+
 
 def walk(pipeline: Pipeline) -> Iterator[tuple[str, Step]]:
     """Yield steps in the order of the text, parents first. Paths count from 1 and have `do` in place of an index."""
@@ -60,6 +63,8 @@ def holes(pipeline: Pipeline) -> tuple[Step, ...]:
 
 def parts(step: Step) -> tuple[tuple[str, Step], ...]:
     """Return the nested steps of a step by name. A branch may also be called `collect`."""
+    if type(step.body) in _PLAIN:
+        return ()  # most steps, and a pattern takes several times as long
     match step.body:
         case FoldBody(do=do):
             return (("do", do),)
@@ -100,6 +105,8 @@ def shared_parts(step: Step) -> Iterator[Step]:
 
 def targets(step: Step) -> tuple[Target, ...]:
     """Return the pipelines that a step may call."""
+    if type(step.body) in _PLAIN and type(step.body) is not CallBody:
+        return ()
     match step.body:
         case CallBody(target=target):
             return (target,)
