@@ -12,7 +12,7 @@ from quire.lsp.pipeline.tree import cursor_place, file_of, item_at, part_at
 from quire.source import Span
 
 if TYPE_CHECKING:
-    from quire.lsp.pipeline.places import YamlPlace
+    from quire.lsp.pipeline.yaml_places import YamlPlace
     from quire.lsp.pipeline.yaml_scan import CursorPlace
     from quire.lsp.views import View
 

@@ -93,7 +93,7 @@ class QuietWalker(TypeWalker):
 
 
 class Scope(Struct, frozen=True):
-    """What is known at a place."""
+    """The types that are known at a place."""
 
     types: KnownTypes
     shapes: Shapes

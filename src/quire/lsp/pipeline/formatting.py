@@ -12,8 +12,8 @@ from quire.diagnostics import Edit
 from quire.formats.pipeline.incremental import piece_of
 from quire.formats.pipeline.kinds import ALL_KINDS
 from quire.formats.yaml import Entry, Mapping, Node, Sequence
-from quire.lsp.pipeline.places import YamlPlace, place_below
 from quire.lsp.pipeline.tree import cut_of, file_of
+from quire.lsp.pipeline.yaml_places import YamlPlace, place_below
 from quire.source import Source, Span
 
 if TYPE_CHECKING:

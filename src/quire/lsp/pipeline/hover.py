@@ -16,9 +16,9 @@ from quire.lsp.pipeline.hover_texts import (
     target_text,
     tool_text,
 )
-from quire.lsp.pipeline.places import YamlPlace, is_expression, place_of
 from quire.lsp.pipeline.scopes import names_at
 from quire.lsp.pipeline.tree import cursor_place, file_of
+from quire.lsp.pipeline.yaml_places import YamlPlace, is_expression, place_of
 from quire.source import Span
 
 if TYPE_CHECKING:

@@ -17,8 +17,8 @@ from quire.values import encode
 
 if TYPE_CHECKING:
     from quire.formats.pipeline.syntax import PipelineFile
-    from quire.lsp.pipeline.places import YamlPlace
     from quire.lsp.pipeline.scopes import ReadableNames
+    from quire.lsp.pipeline.yaml_places import YamlPlace
     from quire.lsp.views import View
     from quire.schema import FieldType
     from quire.source import Span

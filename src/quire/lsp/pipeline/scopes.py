@@ -11,8 +11,8 @@ from msgspec import Struct
 from quire.formats.pipeline.known_types import NUMBER, KnownTypes, Shapes, element, parts_of
 from quire.formats.pipeline.syntax import HOLE, RepeatBody
 from quire.lsp.pipeline.flow import Scope, scope_at, scope_before
-from quire.lsp.pipeline.places import place_of
 from quire.lsp.pipeline.tree import Way, file_of, labelled, pipeline_at, way_to
+from quire.lsp.pipeline.yaml_places import place_of
 
 if TYPE_CHECKING:
     from quire.formats.pipeline.syntax import Pipeline, Step
@@ -24,7 +24,7 @@ _OVER = re.compile(r"\bover:[ ]*(?:\"([^\"\n]*)\"|'([^'\n]*)'|([^\n,}]*))")
 
 
 class ReadableNames(Struct, frozen=True):
-    """What an expression at a place can read."""
+    """The names that an expression at a place can read."""
 
     pipeline: Pipeline | None
     scope: Scope

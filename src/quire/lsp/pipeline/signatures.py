@@ -10,8 +10,8 @@ from quire.formats.pipeline.kinds import NEEDED
 from quire.lsp.answers import Signature
 from quire.lsp.pipeline.brackets import open_call
 from quire.lsp.pipeline.key_words import KINDS, SEED_FUNCTIONS, meaning
-from quire.lsp.pipeline.places import is_expression, keys_at, place_of
 from quire.lsp.pipeline.tree import cursor_place
+from quire.lsp.pipeline.yaml_places import is_expression, keys_at, place_of
 
 if TYPE_CHECKING:
     from quire.lsp.pipeline.yaml_scan import CursorPlace
