@@ -42,6 +42,7 @@ async def test_findings_and_a_hover(name: str, tmp_path: Path, monkeypatch: pyte
                 found = client.diagnostics[uri]
             else:
                 report = await client.text_document_diagnostic_async(types.DocumentDiagnosticParams(document))
+                assert isinstance(report, types.RelatedFullDocumentDiagnosticReport)
                 found = report.items
         assert [one.code for one in found] == ["PB201"]
         place = types.Position(line=8, character=8)
@@ -51,4 +52,4 @@ async def test_findings_and_a_hover(name: str, tmp_path: Path, monkeypatch: pyte
         await client.text_document_completion_async(types.CompletionParams(text_document=document, position=place))
         await client.shutdown_session()
     finally:
-        await client.stop()
+        await client.stop()  # type: ignore[no-untyped-call]

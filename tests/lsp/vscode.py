@@ -1,8 +1,8 @@
 """The extension in VS Code itself: `make test-vscode`, or `python -m tests.lsp.vscode` once the extension is built.
 
-VS Code runs as `code-server` from npm, in `editors/vscode/.code-server` (`QUIRE_CODE_SERVER` names a folder that has it);
-its window is a page in Chromium. Seen are findings in the Problems panel, a hover, a completion, a rename, and a test that
-is run from the Testing view. Pictures are put into the folder that `QUIRE_SCREENSHOTS` names.
+VS Code runs as `code-server` from npm, in `editors/vscode/.code-server` (`QUIRE_CODE_SERVER` names another folder); its
+window is a page in Chromium. Seen are findings in the Problems panel, a hover, a completion, a rename that follows into
+the test, and a case that is run from the Testing view. `QUIRE_SCREENSHOTS` names a folder for pictures.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def main() -> int:
         print("the extension is not built: make vscode", file=sys.stderr)
         return 2
     with tempfile.TemporaryDirectory() as name:
-        asyncio.run(_tried(program, package, Path(name)))
+        _tried(program, package, Path(name))
     print("the extension works")
     return 0
 
@@ -77,7 +77,7 @@ def _code_server() -> Path:
     return program
 
 
-async def _tried(program: Path, package: Path, place: Path) -> None:
+def _tried(program: Path, package: Path, place: Path) -> None:
     folder = place / "work"
     folder.mkdir()
     (folder / "quire.toml").write_text("")
@@ -95,11 +95,15 @@ async def _tried(program: Path, package: Path, place: Path) -> None:
     options = ["--auth", "none", "--bind-addr", f"127.0.0.1:{PORT}", "--disable-workspace-trust", "--disable-telemetry"]
     server = subprocess.Popen([program, *data, *options, str(folder)], env=environment)
     try:
-        async with _window(f"http://127.0.0.1:{PORT}/?folder={folder}") as page:
-            await _golden_path(page, folder)
+        asyncio.run(_looked_at(folder))
     finally:
         server.terminate()
         server.wait(20)
+
+
+async def _looked_at(folder: Path) -> None:
+    async with _window(f"http://127.0.0.1:{PORT}/?folder={folder}") as page:
+        await _golden_path(page, folder)
 
 
 @asynccontextmanager

@@ -12,7 +12,7 @@ from quire.formats import TEST_SUFFIX
 from quire.lsp import wire
 from quire.lsp.answers import DOCUMENTS, FileEdit
 from quire.lsp.desk import path_of, uri_of
-from quire.lsp.features.places import ask
+from quire.lsp.features.request_places import ask
 
 if TYPE_CHECKING:
     from quire.lsp.session import Session
