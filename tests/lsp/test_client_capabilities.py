@@ -12,7 +12,7 @@ from tests.lsp.language_server import COMMAND
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
-TEXT = "# Note\n\n## INPUTS\n\n- `topic`: what it is about\n\n## STEP 1: Say 𝄞\n\nSay {{topic}} and {{nothing}}.\n"
+TEXT = "# Note\n\n## INPUTS\n\n- `topic` (string): what it is about\n\n## STEP 1: Say 𝄞\n\nSay {{topic}} and {{nothing}}.\n"
 CLIENTS = ["visual-studio-code", "neovim@v0.6", "neovim@v0.7", "neovim@v0.11", "emacs"]
 
 
@@ -52,4 +52,5 @@ async def test_findings_and_a_hover(name: str, tmp_path: Path, monkeypatch: pyte
         await client.text_document_completion_async(types.CompletionParams(text_document=document, position=place))
         await client.shutdown_session()
     finally:
-        await client.stop()  # type: ignore[no-untyped-call]
+        async with asyncio.timeout(20):
+            await client.stop()  # type: ignore[no-untyped-call]
