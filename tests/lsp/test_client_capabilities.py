@@ -12,7 +12,7 @@ from tests.lsp.language_server import COMMAND
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
-TEXT = "# Note\n\n## INPUTS\n\n- `topic` (string): what it is about\n\n## STEP 1: Say 𝄞\n\nSay {{topic}} and {{nothing}}.\n"
+TEXT = "# Note\n\n## INPUTS\n\n- `topic` (string): the thing\n\n## STEP 1: Say 𝄞\n\nSay {{topic}} and {{nothing}}.\n"
 CLIENTS = ["visual-studio-code", "neovim@v0.6", "neovim@v0.7", "neovim@v0.11", "emacs"]
 
 
