@@ -15,6 +15,7 @@ function registerCommands(context) {
   add("quire.sign", (uri) => inTerminal("sign", uri));
   add("quire.can", (uri) => inTerminal("can", uri));
   add("quire.testDocument", (uri) => inTerminal("test", uri));
+  add("quire.updateSnapshots", (uri, name) => typed(["test", "--update", name ? `${file(uri)}::${name}` : file(uri)]));
   add("quire.prompt", async (uri, step) => {
     const document = file(uri);
     const named = step ??
