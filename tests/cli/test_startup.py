@@ -31,7 +31,7 @@ VERBS = {
     "check of a playbook": (["check", "one.playbook.md"], 37, (*ENGINE, *HEAVY, *OTHER_FORMATS)),
     "show of a playbook": (
         ["show", "one.playbook.md"],
-        109,
+        110,
         (*HEAVY, *OTHER_FORMATS, "asyncio", "dataclasses", "quire.engine.interpreter", "quire.engine.driver"),
     ),
     "runs": (["runs"], 60, (*HEAVY, *OTHER_FORMATS, "asyncio", "quire.engine.interpreter", "quire.engine.driver")),

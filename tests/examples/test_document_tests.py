@@ -32,7 +32,7 @@ def test_an_example_is_tested(
     assert any("\ncoverage: {" in text for text in files)
 
 
-def tested_document(path: Path) -> Path:
+def document_of_test(path: Path) -> Path:
     reading = parse(read_source(path))
     assert reading.file is not None and reading.file.cases, path
     return Path(open_document(reading.source, reading.file).document.source.name).resolve()
@@ -43,6 +43,6 @@ def test_every_document_has_tests() -> None:
     formats = ("playbook", "pipeline", "directive")
     documents = {one.path.resolve() for one in wanted if format_of(read_source(one.path)) in formats}
     targets, _ = find_tests([str(EXAMPLES)])
-    tested = {tested_document(Path(target.path)) for target in targets}
+    tested = {document_of_test(Path(target.path)) for target in targets}
     missing = {one.relative_to(EXAMPLES).as_posix() for one in documents - tested}
     assert missing == set()

@@ -177,13 +177,13 @@ class Hub:
         try:
             found = await self._changes.since_last(touched)
             runs |= found.runs.keys()
-            # The events of a run that is driven here were told as they happened. The last ones may have come too early
-            # for a subscriber that had missed others: a run that rests is read again.
-            late = {run for run, row in found.runs.items() if run not in touched or row.status is not Status.RUNNING}
             behind, self._behind = self._behind, set()
-            behind |= {(one, run) for one in self._subscriptions for run in late & one.seen.keys()}
+            behind |= {
+                (one, run) for one in self._subscriptions for run in found.runs.keys() - touched & one.seen.keys()
+            }
             for one, run in behind:
                 await self._catch_up(one, run)
+            await self._read_resting([row for row in found.runs.values() if row.id in touched])
             for name, data in found.frames():
                 self._tell(Frame(name, data))
             await self._end_finished(found.runs)
@@ -191,6 +191,17 @@ class Hub:
             self._touched |= runs
             self._behind |= behind
             raise
+
+    async def _read_resting(self, rows: Sequence[RunRow]) -> None:
+        """Read the last events of runs that are driven here and rest.
+
+        They were told as they happened, but perhaps too early for a subscriber that had missed one before. Events that
+        are not written yet are no reason to begin anew: a run that goes on tells its first ones before its row says so.
+        """
+        for row in rows:
+            if row.status is not Status.RUNNING:
+                for one in [one for one in self._subscriptions if row.id in one.seen]:
+                    one.stored(await self._changes.events(row.id, one.seen[row.id]))
 
     def _tell_trouble(self, error: str) -> None:
         """Tell the pages what is wrong with the store, and with an empty text that it works again."""

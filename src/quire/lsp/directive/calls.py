@@ -15,7 +15,7 @@ from quire.source import Span
 
 CALL = re.compile(r"\brye_(execute|fetch|sign)(?=\()")
 _TOKEN = re.compile(
-    r"\"(?:[^\"\\\n`]|\\.)*+\"?|'(?:[^'\\\n`]|\\.)*+'?|[A-Za-z_]\w*+|[(){}\[\],:=]|`|\n[ \t]*+\n",
+    r"\"(?:[^\"\\\n`]|\\.)*\"?|'(?:[^'\\\n`]|\\.)*'?|[A-Za-z_]\w*+|[(){}\[\],:=]|`|\n[ \t]*+\n",
 )
 _OPENS, _CLOSES = "({[", ")}]"
 LONGEST = 4_000

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from quire.lsp.views import View
 
 _TAG_START = late_pattern(r"<(/?)([\w.-]*)$")
-_OPEN_TAG = late_pattern(r"<([A-Za-z_][\w.-]*+)((?:[^<>\"']|\"[^\"<]*+\"|'[^'<]*+')*+)(?:(\"|')([^\"'<>\n]*+))?$")
+_OPEN_TAG = late_pattern(r"<([A-Za-z_][\w.-]*+)((?:[^<>\"']|\"[^\"<]*+\"|'[^'<]*+')*)(?:(\"|')([^\"'<>\n]*+))?$")
 _BODY_ELEMENTS = ("process", "success_criteria", "step", "criterion", "execute", "fetch", "sign")
 _LOOK_BACK = 3_000
 """Characters before the cursor in which the tag that is being typed begins."""

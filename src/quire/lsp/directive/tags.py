@@ -18,11 +18,11 @@ from quire.formats.markdown import Fence, find_fence
 from quire.plan.vocabulary import OPAQUE
 from quire.source import Span
 
-_PIECE = re.compile(r"<!--|<!\[CDATA\[|<(/?)([A-Za-z_][\w.-]*+)(?:((?:[^<>\"'\n]|\"[^\"<\n]*+\"|'[^'<\n]*+')*+)>)?")
+_PIECE = re.compile(r"<!--|<!\[CDATA\[|<(/?)([A-Za-z_][\w.-]*+)(?:((?:[^<>\"'\n]|\"[^\"<\n]*+\"|'[^'<\n]*+')*)>)?")
 """A comment, or a tag; the third group is the rest of a tag that is whole and stands on one line."""
 _NAME = re.compile(
     r"<!--(?:.*?-->|.*+)|<!\[CDATA\[(?:.*?\]\]>|.*+)"
-    r"|<(/?)([A-Za-z_][\w.-]*+)(?:(?:[^<>\"'\n/]|\"[^\"<\n]*+\"|'[^'<\n]*+')*+/>)?+(?<!/>)",
+    r"|<(/?)([A-Za-z_][\w.-]*+)(?!(?:[^<>\"'\n/]|\"[^\"<\n]*+\"|'[^'<\n]*+')*/>)",
     re.DOTALL,
 )
 """A part to pass over, or the name of a tag; tags of empty elements do not match."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-_TOKEN = re.compile(r""""(?:[^"\\]|\\.)*+"|'(?:[^']|'')*+'|(?:(?<=\s)\#[^\n]*)|[\[\]{}()]""", re.DOTALL)
+_TOKEN = re.compile(r""""(?:[^"\\]|\\.)*"|'[^']*+(?:''[^']*+)*'(?!')|(?:(?<=\s)\#[^\n]*)|[\[\]{}()]""", re.DOTALL)
 _OPEN, _CLOSE = "[{(", "]})"
 
 

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 _WORD = late_pattern(r"@[a-z]++")
 _PART = late_pattern(
-    r'"(?:[^"\\\n]|\\.)*+"|(?P<key>extract|default)(?=:)|(?P<scheme>library|file|mcp)(?=:)|(?P<number>-?[0-9]++(?![A-Za-z_0-9]))'
+    r'"(?:[^"\\\n]|\\.)*"|(?P<key>extract|default)(?=:)|(?P<scheme>library|file|mcp)(?=:)|(?P<number>-?[0-9]++(?![A-Za-z_0-9]))'
     r"|(?P<name>[A-Za-z0-9_][A-Za-z0-9_.-]*+)"
 )
 _TYPE = late_pattern(r"\(([A-Za-z]++)")

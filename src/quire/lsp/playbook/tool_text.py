@@ -10,7 +10,7 @@ from quire.patterns import late_pattern
 from quire.source import PLACEHOLDER, Span
 
 _NAME = r'[^\S\n]*+(?:"([^"\n]*+)"?+|([A-Za-z0-9_.-]*+))[^\S\n]*+'
-_CALL = late_pattern(rf"[^\S\n]*+@tool\({_NAME}(?:,{_NAME}(?:(,)|(?=\)|$)))?+")
+_CALL = late_pattern(rf"[^\S\n]*+@tool\({_NAME}(?:,{_NAME}(?:(,)|(?=\)|$)))?")
 
 
 class ToolText(Struct, frozen=True):
