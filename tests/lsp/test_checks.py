@@ -174,6 +174,8 @@ def test_a_slow_document_is_checked_in_a_job_and_only_its_newest_text(
     editor.open("note.playbook.md", BAD)
     editor.pause(0.2)
     assert published(editor, "note.playbook.md") == [["PB201"]]
+    editor.replace("note.playbook.md", BAD)
+    editor.pause(0.5)
     editor.session.take(
         {
             "method": "textDocument/didChange",

@@ -50,6 +50,9 @@ class Checks:
         """When findings that were held back are to be shown."""
         self._changed_at: dict[str, float] = {}
         self._took: dict[str, float] = {}
+        self._warm: dict[str, int] = {}
+        """How often each document was checked in this process. The first time also loads modules, which says nothing
+        about the next one, and which a copy of this process would have to load each time."""
         self._told: dict[str, list[wire.Json]] = {}
         self._asked: dict[str, list[tuple[object, str]]] = {}
         """Requests for the findings of a document that wait for its check, each with the result that it knows."""
@@ -84,7 +87,7 @@ class Checks:
             self._due[one.uri] = max(self._due.get(one.uri, 0.0), now + BESIDE_SECONDS)
 
     def closed(self, document: OpenDocument) -> None:
-        for table in (self._due, self._shown_at, self._changed_at, self._took):
+        for table in (self._due, self._shown_at, self._changed_at, self._took, self._warm):
             table.pop(document.uri, None)
         for request, _ in self._asked.pop(document.uri, []):
             self._answer(request, {"kind": "full", "items": []})
@@ -132,7 +135,7 @@ class Checks:
         return None
 
     def _is_slow(self, uri: str) -> bool:
-        return self._forks and self._took.get(uri, 0.0) >= QUICK_SECONDS
+        return self._forks and self._warm.get(uri, 0) > 1 and self._took.get(uri, 0.0) >= QUICK_SECONDS
 
     # Checks
 
@@ -144,6 +147,7 @@ class Checks:
         began = self._clock()
         found = findings_of(view)
         self._took[document.uri] = self._clock() - began
+        self._warm[document.uri] = self._warm.get(document.uri, 0) + 1
         self._checked(document, found)
 
     def _check_job(self, document: OpenDocument) -> Job:
