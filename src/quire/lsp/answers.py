@@ -142,7 +142,7 @@ class Completion(Struct, frozen=True):
     """The text that is replaced; None for the word before the cursor."""
     deprecated: bool = False
     resolve: str = ""
-    """What the `resolve` function of the format is asked for the documentation."""
+    """The argument for the `resolve` function of the format, which returns the documentation."""
 
 
 class Signature(Struct, frozen=True):

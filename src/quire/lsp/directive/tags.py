@@ -134,7 +134,7 @@ class Scan(Struct, frozen=True):
     tags: tuple[Tagged, ...]
     """All elements, in the order of the text."""
     tops: tuple[Tagged, ...]
-    """Those that are in no other one."""
+    """The elements that are not inside of another one."""
     comments: tuple[Span, ...]
 
     @property

@@ -36,7 +36,7 @@ class ToolFacts(Struct, frozen=True):
 
     description: str
     effect: str
-    """What calling it again means; empty if that is not asked."""
+    """The meaning of a repeated call; empty if that is not asked."""
     schema: Mapping[str, Any]
     """The schema of its arguments."""
 
