@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from tests.depth import depth
 from tests.lsp.editor import Editor
@@ -190,6 +190,7 @@ PIECES = st.sampled_from(
 )
 
 
+@example(["## STEP 1: Sört", "### STEP 9z: Y"], 16)
 @settings(max_examples=depth(30, 400), deadline=None)
 @given(st.lists(PIECES, max_size=25), st.integers(0, 400))
 def test_every_feature_answers_in_any_text(lines: list[str], offset: int) -> None:

@@ -54,7 +54,8 @@ def _line(view: View, offset: int) -> Hover | None:
     start = text.rfind("\n", 0, offset) + 1
     part = layout.part_at(offset)
     if part is not None and part.heading.start <= offset <= part.heading.end:
-        return Hover(part.heading, step_hover(view, part.label))
+        said = step_hover(view, part.label)  # empty for a heading that looks like a step and is not one
+        return Hover(part.heading, said) if said else None
     title = layout.scan.title
     if title is not None and title.start() == start:
         return Hover(view.source.line_span(view.source.position(offset).line), _title(view))
