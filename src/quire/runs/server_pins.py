@@ -29,7 +29,7 @@ class ServerListing(Struct, frozen=True):
     pins: Mapping[str, LockedTool] = field(default_factory=dict)
     not_asked: Mapping[str, str] = field(default_factory=dict)
     descriptions: Mapping[str, str] = field(default_factory=dict)
-    """What the tools say of themselves, by the names of their pins."""
+    """The descriptions that tools give of themselves, by the names of their pins."""
 
 
 async def ask_servers(

@@ -210,7 +210,7 @@ class Settings(Struct, frozen=True):
     assume: Mapping[str, Size] = field(default_factory=dict)
     """Sizes of inputs for which bounds are shown, by names as they are written."""
     marks: Mapping[str, ServerMark] = field(default_factory=dict)
-    """What the user says about servers, by name; read from the user's own file only."""
+    """The marks that the user gives servers, by name; read from the user's own file only."""
     private_files: tuple[str, ...] = ()
     """Patterns of files whose contents are private: of both files together."""
     servers: Mapping[str, McpServer] = field(default_factory=dict)
