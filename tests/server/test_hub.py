@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 from collections.abc import Callable, Collection, Sequence
 from typing import TYPE_CHECKING, cast
 
@@ -57,7 +59,7 @@ def waiting(one: Subscription) -> list[str]:
 
 async def test_the_last_event_is_read_after_it_was_told_too_early() -> None:
     store = Writes()
-    hub = Hub(cast("Changes", store))
+    hub = Hub(cast("Changes", store), pytest.fail)
     started, effect, completed = EVENTS
     store.written = [started]
     store.meanwhile = [lambda: hub.listen(effect)]  # told after the read of the new subscriber, and not yet written
@@ -75,7 +77,7 @@ async def test_the_last_event_is_read_after_it_was_told_too_early() -> None:
 @pytest.mark.parametrize("reads", [0, 1])
 async def test_a_read_that_failed_is_made_again(reads: int) -> None:
     store = Writes()
-    hub = Hub(cast("Changes", store))
+    hub = Hub(cast("Changes", store), pytest.fail)
 
     def fail() -> None:
         raise StoreError("the disk is away")
@@ -88,3 +90,33 @@ async def test_a_read_that_failed_is_made_again(reads: int) -> None:
             await hub._look()
         await hub._look()
         assert waiting(one) == ["run_started", "effect", "run_completed"]
+
+
+async def test_a_mistake_of_ours_is_reported_once_and_later_changes_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("quire.server.hub.SECONDS_AFTER_TROUBLE", 0)
+    monkeypatch.setattr("quire.server.hub.SECONDS_TO_COLLECT", 0)
+    store, reported, mistakes = Writes(), list[str](), 3
+    store.seconds = 0.0
+    hub = Hub(cast("Changes", store), reported.append)
+
+    def fail() -> None:
+        raise KeyError("a row without a column")
+
+    async with hub.subscribed({"r": 0}, whole=True) as one:
+        store.meanwhile = [fail] * mistakes
+        store.written, store.status = EVENTS, Status.COMPLETED
+        hub.listen(EVENTS[2])
+        watching = asyncio.create_task(hub.watch())
+        frames = one.frames()
+        async with asyncio.timeout(10):
+            seen = [await anext(frames)]
+            while (seen[-1].event, seen[-1].data) != ("store", {"error": ""}):
+                seen.append(await anext(frames))
+        watching.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await watching
+    (report,) = reported
+    assert "a row without a column" in report and "Traceback" in report
+    assert [frame.event for frame in seen if frame.id] == ["run_started", "effect", "run_completed"]
+    troubles = [frame.data["error"] for frame in seen if frame.event == "store" and isinstance(frame.data, dict)]
+    assert len(troubles) == 2 and "a mistake of Quire" in str(troubles[0])

@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import traceback
 from collections import deque
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from quire.engine.records import FINAL, Event, Status
@@ -96,14 +97,15 @@ class Subscription:
 class Hub:
     """All subscribers of one server."""
 
-    def __init__(self, changes: Changes) -> None:
+    def __init__(self, changes: Changes, report: Callable[[str], None]) -> None:
         self._changes = changes
+        self._report = report
         self._subscriptions: set[Subscription] = set()
         self._behind: set[tuple[Subscription, str]] = set()
         self._touched: set[str] = set()
         self._wake = asyncio.Event()
         self._trouble = ""
-        """The last error of the store; empty while it works."""
+        """The last error of a look at the store; empty while it works."""
         self._closed = False
 
     @property
@@ -152,7 +154,10 @@ class Hub:
             self._subscriptions.discard(one)
 
     async def watch(self) -> None:
-        """Tell the subscribers about changes until the task is cancelled. Nothing is polled while no client listens."""
+        """Tell the subscribers about changes until the task is cancelled. Nothing is polled while no client listens.
+
+        A mistake of ours in one look is reported, and must not end the next ones: pages would be silent without a word.
+        """
         while True:
             if not self._subscriptions:
                 self._wake.clear()
@@ -167,9 +172,18 @@ class Hub:
             try:
                 await self._look()
                 self._tell_trouble("")
-            except QuireError as error:
-                self._tell_trouble(str(error))
+            except Exception as error:
+                self._tell_trouble(self._in_words(error))
                 await asyncio.sleep(SECONDS_AFTER_TROUBLE)
+
+    def _in_words(self, error: Exception) -> str:
+        """Return an error for the pages. A mistake of ours is reported with its traceback, when it first happens."""
+        if isinstance(error, QuireError):
+            return str(error)
+        text = f"the server cannot read what has changed, because of a mistake of Quire: {error!r}"
+        if text != self._trouble:
+            self._report(f"{text}\n{''.join(traceback.format_exception(error))}")
+        return text
 
     async def _look(self) -> None:
         touched, self._touched = self._touched, set()
@@ -187,7 +201,7 @@ class Hub:
             for name, data in found.frames():
                 self._tell(Frame(name, data))
             await self._end_finished(found.runs)
-        except QuireError:  # the next look reads the same runs
+        except Exception:  # the next look reads the same runs
             self._touched |= runs
             self._behind |= behind
             raise

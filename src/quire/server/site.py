@@ -66,7 +66,7 @@ class Site:
         """The last lines for the user, each with its time."""
         self._report = report
         self.shelf = Shelf(runtime)
-        self.hub = Hub(Changes(runtime, self.shelf.stamp))
+        self.hub = Hub(Changes(runtime, self.shelf.stamp), self.report)
         self.views = LiveViews(runtime)
         self.runs = OwnRuns(runtime, self.views, listen=self.hub.listen, hand_over=hand_over, report=self.report)
         self.indexer = RunIndexer(runtime)
