@@ -23,6 +23,8 @@ REPLIES = [
     {"step": "3a", "reply": "Bread on time."},
 ]
 OUTPUT = "Bread on time."
+CODE_PAGE = "from quire.lsp.code_pages import code_address; print(code_address('PB106'))"
+"""Editors open this page, so it has to come with the package."""
 
 
 def main() -> int:
@@ -54,6 +56,9 @@ def _try(package: Path, program: Path, folder: Path) -> None:
     said = _run(quire, "run", "-q", "tagline.playbook.md", *given, cwd=work)
     if said.strip() != OUTPUT:
         raise SystemExit(f"{package.name}: the README's playbook gave {said!r}")
+    page = _run(str(environment / "bin" / "python"), "-c", CODE_PAGE, cwd=work).strip()
+    if not page.startswith(f"file://{environment.resolve()}/"):
+        raise SystemExit(f"{package.name}: the page of codes is not in the package: {page!r}")
 
 
 def _pip(*arguments: str) -> None:

@@ -49,6 +49,8 @@ class Desk:
 
     def __init__(self) -> None:
         self.encoding: Encoding = "utf-16"
+        self.links_codes = False
+        """True if the editor opens the page about a code when the code is clicked."""
         self.roots: list[Path] = []
         """The folders that the editor has open."""
         self.documents: dict[str, OpenDocument] = {}

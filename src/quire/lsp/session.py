@@ -268,6 +268,8 @@ class Session:
     def _begin(self) -> None:
         desk = self.desk
         desk.encoding = self.encoding
+        ways = ("textDocument.publishDiagnostics", "textDocument.diagnostic")
+        desk.links_codes = any(self.client.can(f"{way}.codeDescriptionSupport") for way in ways)
         desk.roots = _roots(self._opened)
         self.checks.files_changed()
         if self.client.can("workspace.didChangeWatchedFiles.dynamicRegistration"):

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from quire.diagnostics import Severity
+from quire.lsp.code_pages import code_address
 from quire.lsp.desk import uri_of
 
 if TYPE_CHECKING:
@@ -52,6 +53,8 @@ def diagnostic(text: EditorText, found: Diagnostic, desk: Desk) -> Json:
         "message": message,
         "data": {"name": found.code.name, "fix": found.fix is not None},
     }
+    if desk.links_codes and (address := code_address(found.code.id)):
+        data["codeDescription"] = {"href": address}
     if found.code.id in _TAGS:
         data["tags"] = [_TAGS[found.code.id]]
     if found.related:
