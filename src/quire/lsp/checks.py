@@ -45,6 +45,8 @@ class Checks:
         self._clock = clock
         self._forks = forks
         self.client: ClientCapabilities | None = None
+        self.log: Callable[[str, Exception], None] = lambda message, error: None
+        """Reports a mistake of ours to the editor."""
         self._due: dict[str, float] = {}
         self._shown_at: dict[str, float] = {}
         """When findings that were held back are to be shown."""
@@ -145,7 +147,11 @@ class Checks:
         if view is None:
             return
         began = self._clock()
-        found = findings_of(view)
+        try:
+            found = findings_of(view)
+        except Exception as error:  # a mistake of ours ends one check, never the session: the findings stay as they are
+            self.log(f"the check of {document.path} failed", error)
+            found = document.findings
         self._took[document.uri] = self._clock() - began
         self._warm[document.uri] = self._warm.get(document.uri, 0) + 1
         self._checked(document, found)

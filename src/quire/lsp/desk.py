@@ -5,6 +5,7 @@ The open texts are put before the files on disk (`quire.source.OPEN_TEXTS`), so 
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -13,6 +14,7 @@ from urllib.parse import quote, unquote, urlsplit
 
 from msgspec import Struct
 
+from quire.errors import QuireError
 from quire.lsp.folders import Folder, read_closed
 from quire.lsp.test_results import TestMemory
 from quire.lsp.texts import EditorText, Encoding
@@ -145,9 +147,11 @@ class Desk:
 
         # The folder of a new file may not be there yet.
         place = next((one for one in (folder, *folder.parents) if one.is_dir()), folder)
-        found = find_workspace(place)
-        if found.marker is not None:
-            return found.folder
+        # A workspace of another account is refused: its documents are then checked as if they stood alone.
+        with contextlib.suppress(QuireError):
+            found = find_workspace(place)
+            if found.marker is not None:
+                return found.folder
         return next((root for root in self.roots if folder.is_relative_to(root)), folder)
 
     def _put_before_disk(self, document: OpenDocument) -> None:

@@ -11,7 +11,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from quire.errors import BadConfiguration, QuireError, Unreadable
+from quire.errors import QuireError, Unreadable
 
 if TYPE_CHECKING:
     from quire.library.check import DocumentCheck
@@ -47,7 +47,7 @@ class Folder:
 
         try:
             return load_settings(find_workspace(self.path))
-        except BadConfiguration:
+        except QuireError:  # also the refusal of a workspace of another account
             return None
 
     @cached_property

@@ -85,7 +85,7 @@ class Session:
             from quire.lsp.checks import Checks
 
             self._checks = Checks(self.desk, self._out.append, self._clock, forks=self._forks)
-            self._checks.client = self.client
+            self._checks.client, self._checks.log = self.client, self._log
         return self._checks
 
     # Messages
