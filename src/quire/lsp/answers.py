@@ -116,6 +116,11 @@ def _key(name: Name) -> tuple[str, ...]:
 class Hover(Struct, frozen=True):
     span: Span
     markdown: str
+    value: tuple[str, ...] = ()
+    """Leads to a value in the last run of this document: `inputs`, `outputs` or `stores`, the name, then fields. Empty
+    if the hover is not about such a value."""
+    part: str = ""
+    """The pipeline of the file that the value belongs to."""
 
 
 CompletionKind: TypeAlias = Literal[

@@ -112,6 +112,11 @@ class Checks:
             times = [at for uri, at in self._due.items() if not self._is_slow(uri)] + [*self._shown_at.values()]
         return min(times, default=None)
 
+    @property
+    def is_due(self) -> bool:
+        at = self.next_at
+        return at is not None and at <= self._clock()
+
     def work(self) -> Job | None:
         """Do what is due, one thing at a time. Return the work that is to be done in another process, if it is that."""
         now = self._clock()

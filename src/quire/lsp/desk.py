@@ -16,6 +16,7 @@ from msgspec import Struct
 
 from quire.errors import QuireError
 from quire.lsp.folders import Folder, read_closed
+from quire.lsp.last_runs import LastRuns
 from quire.lsp.test_results import TestMemory
 from quire.lsp.texts import EditorText, Encoding
 from quire.lsp.views import View
@@ -57,6 +58,7 @@ class Desk:
         """The folders that the editor has open."""
         self.documents: dict[str, OpenDocument] = {}
         self.test_memory = TestMemory()
+        self.last_runs = LastRuns()
         self._folders: dict[Path, Folder] = {}
         self._places: dict[str, Path] = {}
 
@@ -106,6 +108,11 @@ class Desk:
         if document.view is None:
             document.view = View(document.path, document.text, self.folder_of(document.path), document.findings)
         return document.view
+
+    def read_last_run(self, document: OpenDocument) -> None:
+        """Have the last run of a document read, before it is asked for."""
+        if (view := self.view(document.uri)) is not None:
+            self.last_runs.want(view)
 
     def view_of(self, path: str) -> View | None:
         """Return a document by its path, open or not; None for a file that cannot be read."""

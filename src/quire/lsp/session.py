@@ -114,7 +114,13 @@ class Session:
             return None
         if self._errands.is_due:
             return self._errands.next()
+        if self._reads_runs and (self._checks is None or not self._checks.is_due):
+            return self.desk.last_runs.next()
         return self.checks.work() if self._checks is not None else None
+
+    @property
+    def _reads_runs(self) -> bool:
+        return self._desk is not None and self._desk.last_runs.is_due
 
     def later(self, work: Callable[[], Any], then: Callable[[Any], Any] = lambda result: result) -> NoReturn:
         """Answer the request that is being handled with the result of a function, in a process of its own. `then` is
@@ -132,7 +138,7 @@ class Session:
     @property
     def wait(self) -> float | None:
         """The seconds until something is to be done: 0 for now, None for nothing."""
-        if self._queue or self._errands.is_due:
+        if self._queue or self._errands.is_due or self._reads_runs:
             return 0.0
         at = self._checks.next_at if self._checks is not None else None
         return None if at is None else max(0.0, at - self._clock())
@@ -244,6 +250,7 @@ class Session:
                     opened = self.desk.open(uri_in(params), _version(said), said["text"])
                     if opened is not None:
                         self.checks.changed(opened, typed=False)
+                        self.desk.read_last_run(opened)
             case "textDocument/didChange":
                 changes = params.get("contentChanges")
                 said = params.get("textDocument")

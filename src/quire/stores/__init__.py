@@ -26,12 +26,13 @@ def open_store(
     now: Callable[[], float] = time.time,
     busy_timeout: float = 5.0,
     seal: Seal = PUBLIC_SEAL,
+    read_only: bool = False,
 ) -> Store:
     """Return the store of a path or URL: `sqlite:///relative.db`, `sqlite:////absolute.db` or just the path of the
     file; `postgresql://USER@HOST/DATABASE` for a store that several hosts share.
 
     `seal` is the seal of the user for whom runs are driven. Nothing is opened yet, so this never fails because of the
-    disk or the network; the first method that needs them does.
+    disk or the network; the first method that needs them does. With `read_only` a file is read without a trace.
     """
     if isinstance(where, str):
         if is_server(where):
@@ -48,7 +49,7 @@ def open_store(
     # sqlite3 costs milliseconds of start-up that only the verbs about runs should pay.
     from quire.stores.sqlite.store import SqliteStore
 
-    return SqliteStore(where, durability=durability, now=now, busy_timeout=busy_timeout, seal=seal)
+    return SqliteStore(where, durability=durability, now=now, busy_timeout=busy_timeout, seal=seal, read_only=read_only)
 
 
 def is_server(where: Path | str) -> bool:

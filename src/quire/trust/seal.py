@@ -114,10 +114,15 @@ def key_place(user: Path, environ: Mapping[str, str] = os.environ) -> str:
     for variable in (VARIABLE, FILE_VARIABLE):
         if environ.get(variable, "").strip():
             return f"the variable {variable}"
+    return "the keyring of the system" if is_in_keyring(user, environ) else str(key_file(user))
+
+
+def is_in_keyring(user: Path, environ: Mapping[str, str] = os.environ) -> bool:
+    """Tell whether reading the key asks the system's keyring, which may ask the user for a password."""
+    if any(environ.get(variable, "").strip() for variable in (VARIABLE, FILE_VARIABLE)):
+        return False
     file = key_file(user)
-    if file.exists() and read_private(file, "seal key", "").startswith(_KEYRING):
-        return "the keyring of the system"
-    return str(file)
+    return file.exists() and read_private(file, "seal key", "").startswith(_KEYRING)
 
 
 def move_key(user: Path, *, keyring: bool) -> None:

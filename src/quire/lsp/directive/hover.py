@@ -168,7 +168,10 @@ def _in_body(view: View, scanned: Scan, offset: int) -> Hover | None:
 def _named(view: View, offset: int) -> Hover | None:
     """Return what is known about the name at an offset."""
     name = name_at(view, offset)
-    return Hover(name.span, text) if name is not None and (text := _name_words(view, name)) else None
+    if name is None or not (text := _name_words(view, name)):
+        return None
+    own = name.kind in ("input", "output") and (not name.document or name.document == view.path)
+    return Hover(name.span, text, (f"{name.kind}s", name.text) if own else ())
 
 
 def _name_words(view: View, name: Name) -> str:

@@ -1,4 +1,4 @@
-"""Show what stands under the cursor: what the format says of it, and the page of a finding."""
+"""Show what stands under the cursor: what the format says of it, the value in the last run, the page of a finding."""
 
 from __future__ import annotations
 
@@ -24,6 +24,8 @@ def hover(session: Session, params: Mapping[str, Any]) -> dict[str, Any] | None:
     if found is None:
         return None
     text = found.markdown if len(found.markdown) <= LONGEST else found.markdown[:LONGEST] + "\n\n…"
+    if found.value and (last := session.desk.last_runs.markdown(view, found.value, found.part)):
+        text += f"\n\n{last}"
     if "markdown" not in (session.client.value("textDocument.hover.contentFormat") or ["markdown"]):
         return {"contents": {"kind": "plaintext", "value": text}, "range": view.text.range(found.span)}
     return {"contents": {"kind": "markdown", "value": text}, "range": view.text.range(found.span)}

@@ -22,6 +22,7 @@ from quire.lsp.pipeline.yaml_places import YamlPlace, is_expression, place_of
 from quire.source import Span
 
 if TYPE_CHECKING:
+    from quire.lsp.pipeline.scopes import ReadableNames
     from quire.lsp.pipeline.yaml_scan import CursorPlace
     from quire.lsp.views import View
 
@@ -114,7 +115,16 @@ def _path(view: View, offset: int, place: CursorPlace, span: Span) -> Hover | No
     path = tuple(kept)
     written = binding_text(names, path) if len(path) == 1 else ""
     written = written or path_text(view, names, path)
-    return Hover(Span(span.start, min(end, span.end)), written) if written else None
+    store = path[1:] if path[0] == "ctx" else () if names.is_bound(path[0]) else path
+    return _of_store(view, Span(span.start, min(end, span.end)), written, names, store) if written else None
+
+
+def _of_store(view: View, span: Span, written: str, names: ReadableNames | None, store: tuple[str, ...]) -> Hover:
+    """Return a hover that leads to the value of a store, or of a field in it."""
+    if not store or names is None or names.pipeline is None:
+        return Hover(span, written)
+    part = names.pipeline.name.text if len(file_of(view).pipelines) > 1 else ""
+    return Hover(span, written, ("stores", *store), part)
 
 
 def _key(view: View, place: CursorPlace, word: Span, key: str) -> Hover | None:
@@ -125,6 +135,8 @@ def _key(view: View, place: CursorPlace, word: Span, key: str) -> Hover | None:
 def _value(view: View, parent: YamlPlace, place: CursorPlace, key: str, word: Span) -> Hover | None:
     text = view.source.text[word.start : word.end]
     written = ""
+    store: tuple[str, ...] = ()
+    names = None
     if (parent.kind in ("body", "field") and key == "schema") or (parent.kind == "document" and key == "schema"):
         written = schema_text(file_of(view), text)
     elif (parent.kind in ("body", "target") and key == "pipeline") or (parent.kind == "document" and key == "pipeline"):
@@ -134,13 +146,13 @@ def _value(view: View, parent: YamlPlace, place: CursorPlace, key: str, word: Sp
     elif parent.kind == "body" and key == "output":
         names = names_at(view, word.start, place)
         if names.way is not None:
-            written = path_text(view, names, ("ctx", text), names.scope.result)
+            written, store = path_text(view, names, ("ctx", text), names.scope.result), (text,)
     elif parent.kind == "body" and key == "identity":
         written = _agent_text(view, text)
     elif parent.kind == "pass" and place.mode == "item":
         names = names_at(view, word.start, place)
-        written = path_text(view, names, ("ctx", text))
-    return Hover(word, written) if written else None
+        written, store = path_text(view, names, ("ctx", text)), (text,)
+    return _of_store(view, word, written, names, store) if written else None
 
 
 def _agent_text(view: View, name: str) -> str:

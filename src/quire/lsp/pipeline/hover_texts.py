@@ -36,7 +36,7 @@ def binding_text(names: ReadableNames, path: tuple[str, ...]) -> str:
     root = path[0]
     if root == "ctx":
         return f"**ctx**\n\n{BINDINGS['ctx']}"
-    if root != "pipe" and root not in names.scope.types.names:
+    if not names.is_bound(root):
         return ""
     lines = [f"**{root}** {code(type_text(names.type_at(path)))}"]
     lines.append(BINDINGS.get(root, "The result of this branch."))
@@ -52,7 +52,7 @@ def path_text(view: View, names: ReadableNames, path: tuple[str, ...], type: Fie
     is_field = len(path) > (2 if root == "ctx" else 1)
     if is_field:
         lines += _field_lines(names, path)
-    if root == "pipe" or root in names.scope.types.names:
+    if names.is_bound(root):
         lines.append(f"Inside of {code(root)}: {BINDINGS.get(root, 'the result of this branch.')}")
     elif names.pipeline is not None:
         lines += _store_lines(view, names, store)

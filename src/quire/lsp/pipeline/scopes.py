@@ -39,6 +39,10 @@ class ReadableNames(Struct, frozen=True):
         shapes = self.scope.shapes
         return shapes.infer(Path(path, (NOWHERE,) * len(path), NOWHERE), self.scope.types)
 
+    def is_bound(self, root: str) -> bool:
+        """Tell whether the first name of a path is a binding, such as `pipe` or `item`, and not a store."""
+        return root == "pipe" or root in self.scope.types.names
+
     def fields_at(self, path: tuple[str, ...]) -> tuple[Field, ...]:
         """Return the fields of the value at a path."""
         return parts_of(self.scope.shapes.resolved(self.type_at(path))) or ()

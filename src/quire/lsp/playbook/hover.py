@@ -32,9 +32,12 @@ def hover(view: View, offset: int) -> Hover | None:
 
 def _name(view: View, name: Name, offset: int) -> Hover | None:
     text = ""
+    value: tuple[str, ...] = ()
     match name.kind:
         case "input" | "output":
             text = value_hover(view, name, offset)
+            if not name.document or name.document == view.path:
+                value = ("inputs" if name.kind == "input" else "outputs", name.text)
         case "step":
             text = step_hover(view, name.text)
         case "tool" | "server":
@@ -45,7 +48,7 @@ def _name(view: View, name: Name, offset: int) -> Hover | None:
             text = model_hover(view, name)
         case "prompt" | "file":
             text = prompt_hover(view, name)
-    return Hover(name.span, text) if text else None
+    return Hover(name.span, text, value) if text else None
 
 
 def _line(view: View, offset: int) -> Hover | None:

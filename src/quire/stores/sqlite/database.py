@@ -132,10 +132,11 @@ def explain(error: sqlite3.Error | OSError, path: Path) -> StoreError:
 class Database:
     """A SQLite file that is opened when first needed. Belongs to the thread that opens it."""
 
-    def __init__(self, path: Path, *, durability: Durability, busy_timeout: float) -> None:
+    def __init__(self, path: Path, *, durability: Durability, busy_timeout: float, read_only: bool = False) -> None:
         self.path = path
         self._durability = durability
         self._busy_timeout = busy_timeout
+        self._read_only = read_only
         self._connection: sqlite3.Connection | None = None
         self._file = (0, 0)
         """Device and number of the file that is open."""
@@ -180,7 +181,7 @@ class Database:
             except sqlite3.Error as error:
                 raise explain(error, self.path) from error
         except StoreError as failure:
-            if only_writing_fails(failure.__cause__):
+            if only_writing_fails(failure.__cause__) and not self._read_only:
                 found = read_anyway(self.path, sql, parameters, self._busy_timeout)
                 if found is not None:
                     return found
@@ -220,6 +221,29 @@ class Database:
                 connection.close()
 
     def _open(self) -> sqlite3.Connection:
+        return self._open_to_read() if self._read_only else self._open_to_write()
+
+    def _open_to_read(self) -> sqlite3.Connection:
+        """Open the file without creating or changing anything, the files beside it included. A file that an older Quire
+        has written cannot be read so."""
+        _require_folder(self.path.parent)
+        _require_file(self.path)
+        if not stat.S_ISREG(os.lstat(self.path).st_mode):
+            raise StoreError(f"{self.path} is not a file")
+        # The index is not made anew: without it SQLite reads the log into memory.
+        log = self.path.with_name(f"{self.path.name}-wal")
+        how = "mode=ro&readonly_shm=1" if log.exists() else "mode=ro&immutable=1"
+        connection = _connect(self.path, how, self._busy_timeout)
+        try:
+            connection.execute("PRAGMA trusted_schema = OFF")
+            connection.execute("PRAGMA query_only = ON")
+            migrate(connection, self.path)
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
+    def _open_to_write(self) -> sqlite3.Connection:
         _prepare_folder(self.path)
         connection = sqlite3.connect(self.path, timeout=self._busy_timeout, isolation_level=None)
         try:

@@ -49,10 +49,12 @@ class SqliteStore(SqlStore):
         now: Callable[[], float] = time.time,
         busy_timeout: float = 5.0,
         seal: Seal = PUBLIC_SEAL,
+        read_only: bool = False,
     ) -> None:
+        """With `read_only` nothing is ever written: no file beside the database, and no migration of an old one."""
         super().__init__(SqliteStatements, str(path), seal, now)
         self.path = path
-        self._database = Database(path, durability=durability, busy_timeout=busy_timeout)
+        self._database = Database(path, durability=durability, busy_timeout=busy_timeout, read_only=read_only)
 
     @cached_property
     def _locks(self) -> OwnerLocks:
