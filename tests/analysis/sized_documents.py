@@ -58,7 +58,24 @@ _MADE = (
     "parse(json({list}))",
     "merge(ctx.record, {{a: 1}}).names",
     "ctx.count > 2 and {list} or []",
+    "range(count({list}))",
+    "range(2, count({list}) + 1)",
+    "range(max(count({list}), 2))",
+    "flatten([{list}, {list}, 'a'])",
 )
+
+_GATHERED = (
+    "map(range(ceil(count(acc) / 2)), n -> slice(acc, n * 2, (n + 1) * 2))",
+    "range(round(count(acc) / 3))",
+    "range(1, count(acc))",
+    "range(min(count(acc) - 1, 3))",
+    "slice(acc, 1, 9)",
+    "acc + ['a']",
+    "flatten([acc, acc])",
+    "range(count(get(ctx, 'gathered', [])) + count(acc))",
+)
+"""The items of a round, in a loop whose value is the list of the results of the round before. Some of them become
+fewer, some more."""
 
 
 class SizedPipelines(DialectPipelines):
@@ -80,6 +97,26 @@ class SizedPipelines(DialectPipelines):
     def _for_each(self, depth: int, sees: tuple[str, ...], site: int) -> Built:
         step = super()._for_each(depth, sees, site)
         return self._over(step, "for_each", sees)
+
+    def _repeat(self, depth: int, sees: tuple[str, ...]) -> Built:
+        if depth < 1 or self._draw.chance(50):
+            return super()._repeat(depth, sees)
+        site = self._sites = self._sites + 1
+        fan: Built = {
+            "over": self._draw.pick(_GATHERED),
+            "output": "gathered",
+            "on_error": self._draw.pick(["abort", "retry(1)", "continue"]),
+            "do": self._draw.pick([{"tool": {"name": f"read{site}", "args": {"of": "x"}}}, {"agent": {"prompt": "x"}}]),
+            "collect": {"transform": {"value": "pipe"}},
+        }
+        loop: Built = {
+            "init": self._draw.pick(["ctx.names", "['a', 'b', 'c', 'd', 'e']", "range(7)"]),
+            "do": {"steps": [{"for_each": fan}]} if self._draw.chance(50) else {"for_each": fan},
+            "until": self._draw.pick(["count(acc) == 1", "false"]),
+            "max": self._draw.between(2, 4),
+            "on_max": "keep",
+        }
+        return {"repeat": loop}
 
     def _fold(self, depth: int, sees: tuple[str, ...], site: int) -> Built:
         return self._over(super()._fold(depth, sees, site), "fold", sees)

@@ -8,9 +8,7 @@ import pytest
 from tests.analysis.worst_cases import EXAMPLES, opened, worst_run
 
 CLOSE = 1.5
-LOOSE = {"long-text": "each round has a quarter of the items of the round before it, which no formula of sizes says"}
-"""Examples whose bounds are further away, and why."""
-FILES = [path for path in sorted(EXAMPLES.rglob("*.test.yaml")) if path.name.removesuffix(".test.yaml") not in LOOSE]
+FILES = sorted(EXAMPLES.rglob("*.test.yaml"))
 
 
 @pytest.mark.parametrize("path", FILES, ids=[path.name.removesuffix(".test.yaml") for path in FILES])

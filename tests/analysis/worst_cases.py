@@ -40,6 +40,8 @@ from quire.values import Value, clean, copy, encode
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 MOST_EFFECTS = 5_000
+MOST_IN_A_PART = 5
+"""Paragraphs that a document may take at once, of a text that it takes apart."""
 _TRY = re.compile(r"/try\[(\d+)\]")
 _AGAIN = re.compile(r"/retry\[(\d+)\]$")
 
@@ -131,6 +133,7 @@ class _World:
     def __init__(self, strategy: Strategy, seed: int, stage: Stage) -> None:
         self._strategy = strategy
         self._draw = Draw(seed)
+        self._seed = seed
         self._stage = stage
         self._again = 0
         self._favourite = seed if seed % 2 else None
@@ -173,7 +176,7 @@ class _World:
             known.append(done.value)
         value = self._draw.one_of(known) if known else self._draw.anything()
         if isinstance(value, str) and "\n\n" in value and self._strategy.items:
-            value = "\n\n".join([value] * min(5, self._strategy.items))
+            value = paragraphs(value, self._strategy.items * (1 + self._seed % MOST_IN_A_PART))
         return Performance(copy(longer(value, self._strategy.items)))
 
     def _model(self, request: ModelRequest) -> Performance:
@@ -196,11 +199,12 @@ class _World:
             return Performance(value, meter)
         last = request.path.endswith(f"/repair[{REPAIRS}]")
         misfit = self._strategy.misfits and not last
-        fails = self._fails(request.path) and not (last and self._draw.seldom())
+        fails = self._fails(request.path) and not (last and self._favourite is None and self._draw.seldom())
         if request.schema is not None and (misfit or fails):
             value["text"] = "not yet"
         elif request.schema is not None:
-            fitting = longer(self._draw.fitting(request.schema), self._strategy.items)
+            drawn = [self._draw.fitting(request.schema) for _ in range(4 if self._strategy.items else 1)]
+            fitting = longer(max(drawn, key=lambda one: len(encode(one))), self._strategy.items, request.schema)
             value["text"] = encode(quoting(fitting, request.messages[0].content, request.schema, self._favourite))
         elif self._fails(request.path):
             return Performance(meter=meter, failure=Failure("overloaded", "busy"))
@@ -226,17 +230,28 @@ def quoting(value: Value, prompt: str, schema: Value, favourite: int | None) -> 
     if favourite is not None and isinstance(words, list | tuple) and words:
         return words[favourite // 2 % len(words)]
     free = not isinstance(schema, Mapping) or not ({"enum", "const", "pattern", "format"} & set(schema))
-    return prompt.strip()[-12:].strip() if isinstance(value, str) and free else value
+    return prompt.split()[-1][-12:] if isinstance(value, str) and free and prompt.strip() else value
 
 
-def longer(value: Value, items: int) -> Value:
-    """Return a value whose lists have so many items, if they have any."""
+def longer(value: Value, items: int, schema: Value = None) -> Value:
+    """Return a value whose lists have so many items, if they have any, or as many as the schema allows."""
+    known: Mapping[str, Value] = schema if isinstance(schema, Mapping) else {}
     if isinstance(value, Mapping):
-        return {name: longer(part, items) for name, part in value.items()}
+        fields = known.get("properties")
+        types = fields if isinstance(fields, Mapping) else {}
+        return {name: longer(part, items, types.get(name)) for name, part in value.items()}
     if isinstance(value, list | tuple):
-        parts = [longer(part, items) for part in value]
-        return [_other(parts[at % len(parts)], at) for at in range(items)] if parts and items else parts
+        parts = [longer(part, items, known.get("items")) for part in value]
+        most = known.get("maxItems")
+        count = min(items, most) if isinstance(most, int) else items
+        return [_other(parts[at % len(parts)], at) for at in range(count)] if parts and items else parts
     return value
+
+
+def paragraphs(text: str, count: int) -> str:
+    """Return a text with so many paragraphs, which are those of a text again and again."""
+    known = [one for one in text.split("\n\n") if one.strip()]
+    return "\n\n".join(known[at % len(known)] for at in range(count))
 
 
 def _other(value: Value, number: int) -> Value:

@@ -78,6 +78,8 @@ class AbstractValue(Struct, frozen=True, gc=False):
     """The expression that the value is the result of, if an answer of a person is among what it reads."""
     choices: tuple[AbstractValue, ...] = ()
     """The values of which it is one, if one of them is an answer or is computed from one; else empty."""
+    largest: Amount | None = None
+    """Of a number that was computed: no value of it is larger. None if that is not known."""
 
     @property
     def is_answered(self) -> bool:
@@ -301,6 +303,7 @@ def either_of(one: AbstractValue, other: AbstractValue) -> AbstractValue:
         is_same_type and one.is_constant and other.is_constant and one.constant == other.constant,
         one.computed if is_same_answer else None,
         one.choices if is_same_answer else _choices(one, other) if is_answered else (),
+        one.largest.either(other.largest) if one.largest is not None and other.largest is not None else None,
     )
 
 
@@ -335,7 +338,8 @@ def grown(before: AbstractValue, after: AbstractValue) -> AbstractValue:
         found = replace(found, items=number(MOST_ITEMS_OF_A_VALUE))
     if not _depends_alike(before, after):
         found = found.unanswered()
-    return replace(found, fields={}, element=None, is_constant=False, constant=None, name="")
+    largest = before.largest if found.largest == before.largest else None
+    return replace(found, fields={}, element=None, is_constant=False, constant=None, name="", largest=largest)
 
 
 def same(one: AbstractValue, other: AbstractValue) -> bool:
@@ -345,6 +349,7 @@ def same(one: AbstractValue, other: AbstractValue) -> bool:
         (mine.integrity, mine.chosen, mine.privacy) == (theirs.integrity, theirs.chosen, theirs.privacy)
         and one.length == other.length
         and one.items == other.items
+        and one.largest == other.largest
         and _depends_alike(one, other)
         and (one.is_constant, bool(one.fields), one.element is None)
         == (other.is_constant, bool(other.fields), other.element is None)

@@ -21,6 +21,7 @@ from quire.analysis.amounts import (
     Product,
     Reason,
     bounded,
+    compared,
 )
 
 MODEL_CALLS = "model_calls"
@@ -187,6 +188,19 @@ def either(parts: list[Cost]) -> Cost:
         for kind, count in first.least.items()
         if (least := min([count, *(part.least.get(kind, 0) for part in rest)]))
     }
+    return found
+
+
+def lower(one: Cost, other: Cost) -> Cost:
+    """Return the lower amount of each kind, of two costs that both bound the same. A kind that cannot be compared, and
+    what happens at least, stay those of the first."""
+    found = Cost()
+    found.add(one)
+    for kind in one.kinds():
+        amount = other.amount(kind)
+        if compared(amount, one.amount(kind)) == "lower":
+            found.drop(kind)
+            found.spend(kind, amount)
     return found
 
 

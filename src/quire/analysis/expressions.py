@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import reduce
+from math import ceil, floor
 from typing import TYPE_CHECKING, Any, assert_never
 
 from msgspec.structs import replace
@@ -52,12 +54,18 @@ _NO_LONGER = frozenset(
 """Functions whose result is made of parts of their first argument."""
 _TWICE = frozenset(("json", "text", "lower", "upper", "split", "entries", "group", "zip", "merge"))
 """Functions whose result is at most a few times as long as their arguments together: quotes, escapes, case, keys."""
+_WHOLE = frozenset(("ceil", "floor", "round"))
+"""Functions whose result is not larger than a whole number that their argument is not larger than."""
 _KNOWN_ITEMS = 50
 """Items of a list that are known one by one."""
 _ESCAPED = 12
 """How much longer a text can be as JSON: one byte as an escape of six characters, twice."""
 
 _FIGURE, _TRUTH = number(LONGEST_NUMBER), number(5)
+_PLACE = number(20)
+"""Bytes of a number that `range` makes, with what is between two of them."""
+_FARTHEST = 1 << 50
+"""Larger numbers are not followed: a division may round them up."""
 _ALL_STORES = ("ctx",)
 _DEEPEST = 10
 """Expressions in each other that answers of people are followed through."""
@@ -131,7 +139,8 @@ def _logic(node: Logic, names: Names) -> AbstractValue:
 
 
 def _total(node: Total, names: Names) -> AbstractValue:
-    return _figure(evaluate(node.source, names).label)
+    source = evaluate(node.source, names)
+    return _figure(source.label, source.items if node.name == "count" else None)
 
 
 def _join(node: Join, names: Names) -> AbstractValue:
@@ -164,8 +173,8 @@ def _verdict(label: Label) -> AbstractValue:
     return AbstractValue(BOOL, NOTHING, _TRUTH, label.narrowed())
 
 
-def _figure(label: Label) -> AbstractValue:
-    return AbstractValue(NUMBER, _FIGURE, _FIGURE, label.narrowed())
+def _figure(label: Label, largest: Amount | None = None) -> AbstractValue:
+    return AbstractValue(NUMBER, _FIGURE, _FIGURE, label.narrowed(), largest=largest)
 
 
 def _arithmetic(node: Arithmetic, names: Names) -> AbstractValue:
@@ -173,7 +182,7 @@ def _arithmetic(node: Arithmetic, names: Names) -> AbstractValue:
     first = _EVALUATORS[operand.__class__](operand, names)
     label, length, items = first.label, first.length, first.items
     is_number, is_text = first.type == NUMBER, first.type == TEXT
-    is_sum = True
+    is_sum, largest = True, _largest(first)
     for operator, operand in node.rest:
         part = _EVALUATORS[operand.__class__](operand, names)
         label = label.join(part.label)
@@ -182,8 +191,9 @@ def _arithmetic(node: Arithmetic, names: Names) -> AbstractValue:
         is_number = is_number and part.type == NUMBER
         is_text = is_text or part.type == TEXT
         is_sum = is_sum and operator == "+"
+        largest = _after(operator, largest, part) if largest is not None else None
     if is_number or not is_sum:
-        return _figure(label)
+        return _figure(label, largest)
     return AbstractValue(TEXT, ONE, length, label) if is_text else AbstractValue(None, items, length, label)
 
 
@@ -217,7 +227,7 @@ def _call(node: FunctionCall, names: Names) -> AbstractValue:
     if gives == "boolean":
         return _verdict(label)
     if gives == "number" and node.name != "number":
-        return _figure(label)
+        return _figure(label, _largest(parts[0]) if node.name in _WHOLE and len(parts) == 1 else None)
     length = total([part.length for part in parts])
     first = parts[0] if parts else NULL
     if node.name in _NO_LONGER:
@@ -231,6 +241,10 @@ def _call(node: FunctionCall, names: Names) -> AbstractValue:
         if node.name in ("parse", "flatten"):
             # Each item takes at least one character to write, but how many a reply has is not certain.
             items = _MOST_ITEMS if first.label.chosen >= MODEL else items.plus(first.length)
+        if node.name == "slice":
+            items = _between(parts, items)
+        if node.name == "flatten":
+            items = _fewer(items, first.items.times(names.item(first).items.either(ONE)))
         return AbstractValue(type, items, length, label)
     if node.name in _TWICE:
         items = total([part.items for part in parts])
@@ -240,8 +254,75 @@ def _call(node: FunctionCall, names: Names) -> AbstractValue:
         around = items.plus(ONE).times(number(PER_ITEM))
         return AbstractValue(TEXT if gives == "text" else None, items, length.times(number(factor)).plus(around), label)
     if node.name in ("min", "max") and len(parts) > 1:
-        return either(parts).labelled(label)
+        return replace(either(parts).labelled(label), largest=_extreme(node.name, parts))
+    if node.name == "range" and (counted := _counted(parts)) is not None:
+        return AbstractValue(None, counted, counted.times(_PLACE).plus(_PLACE), label, element=_figure(label, counted))
     return AbstractValue(TEXT if gives == "text" else None, _MOST_ITEMS, _LONGEST, label)
+
+
+def _largest(value: AbstractValue) -> Amount | None:
+    """Return a whole number, or a formula of sizes, that a number is not larger than; None if that is not known."""
+    constant = value.constant
+    if value.is_constant and isinstance(constant, int | float) and not isinstance(constant, bool):
+        return number(max(0, ceil(constant))) if constant <= _FARTHEST else None
+    found = value.largest
+    return None if found is None or found.is_endless else found
+
+
+def _after(operator: str, largest: Amount, operand: AbstractValue) -> Amount | None:
+    """Return the largest result of an operator whose first operand has the largest value `largest`.
+
+    Division keeps the order of numbers and rounds to the nearest one, so that it does not pass a whole number.
+    """
+    if operator == "+":
+        more = _largest(operand)
+        return largest.plus(more) if more is not None else None
+    by = operand.constant
+    if not operand.is_constant or not isinstance(by, int | float) or isinstance(by, bool):
+        return None
+    if operator == "/" and by >= 1:
+        return largest.divided(floor(by))
+    if operator == "-" and by >= 0:
+        most = largest.as_number
+        return number(max(0, most - floor(by))) if most is not None else largest
+    return None
+
+
+def _extreme(name: str, parts: list[AbstractValue]) -> Amount | None:
+    """Return the largest value of `min` or `max` of several numbers."""
+    known = [_largest(part) for part in parts]
+    bounds = [one for one in known if one is not None]
+    if name == "max":
+        return reduce(Amount.either, bounds) if len(bounds) == len(parts) else None
+    return reduce(_fewer, bounds) if bounds else None
+
+
+def _fewer(one: Amount, other: Amount) -> Amount:
+    """Return the smaller one of two bounds of the same, as far as numbers tell; else the first."""
+    least = other.as_number
+    return one.at_most(least) if least is not None else one
+
+
+def _between(parts: list[AbstractValue], items: Amount) -> Amount:
+    """Return how many items `slice` takes at most: of positions that are not counted from the end, as many as there are
+    between them."""
+    known = [part.constant for part in parts[1:] if part.is_constant]
+    positions = [one for one in known if isinstance(one, int) and not isinstance(one, bool) and one >= 0]
+    if len(positions) < 2:
+        return items
+    most = max(0, positions[1] - positions[0])
+    return number(most) if items.as_number is None else items.at_most(most)
+
+
+def _counted(bounds: list[AbstractValue]) -> Amount | None:
+    """Return how many items `range` makes at most: no more than its end says, if it does not begin below 0."""
+    begin = bounds[0] if len(bounds) == 2 else None
+    if begin is not None:
+        from_ = begin.constant
+        if not begin.is_constant or not isinstance(from_, int) or from_ < 0:
+            return None
+    end = _largest(bounds[-1]) if bounds else None
+    return end.at_most(MOST_ITEMS_OF_A_VALUE) if end is not None else None
 
 
 _EVALUATORS: Mapping[type, Callable[[Any, Names], AbstractValue]] = {

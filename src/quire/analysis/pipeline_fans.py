@@ -13,6 +13,7 @@ from quire.analysis.costs import Cost, side_by_side
 from quire.analysis.expressions import computed
 from quire.analysis.facts import Condition, FanFact, Place
 from quire.analysis.labels import Label, joined
+from quire.analysis.loop_rounds import Round, may_shrink, one_by_one
 from quire.analysis.model_costs import tried
 from quire.analysis.names import NUMBER, Names
 from quire.analysis.pipeline_values import condition_of, value_of
@@ -167,8 +168,8 @@ def fold(walk: Walk, each: StepWalk, work: Fold, path: str, place: Place, scope:
     walk.note(FanFact(place, rounds, least))
     begin = value_of(work.init, scope)
     bound = {"item": scope.names.item(value)}
-    last, part, _ = _rounds(walk, each, work.do, f"{path}/fold", begin, bound, place, rounds, scope)
-    cost.add(part.times(rounds, least))
+    last, whole, _ = _rounds(walk, each, work.do, f"{path}/fold", begin, bound, place, rounds, least, scope)
+    cost.add(whole)
     last = either([begin, last])
     return last.labelled(chosen_by(last.label, value.label))
 
@@ -180,10 +181,10 @@ def repeat(
     walk.note(FanFact(place, rounds, 1))
     begin = value_of(work.init, scope) if work.init is not None else NULL
     bound = {**scope.names.bound, "round": AbstractValue(NUMBER, length=number(7))}
-    last, part, until = _rounds(
-        walk, each, work.do, f"{path}/repeat", begin, bound, place, rounds, scope, until=work.until
+    last, whole, until = _rounds(
+        walk, each, work.do, f"{path}/repeat", begin, bound, place, rounds, 1, scope, until=work.until
     )
-    cost.add(part.times(rounds, 1))
+    cost.add(whole)
     if until is not None and not work.keeps_last:
         # If it never holds, the step fails, and no later step runs.
         scope.conditions = (*scope.conditions, until)
@@ -199,13 +200,14 @@ def _rounds(
     bound: Mapping[str, AbstractValue],
     place: Place,
     rounds: Amount,
+    least: int,
     scope: Scope,
     *,
     until: Formula | None = None,
 ) -> tuple[AbstractValue, Cost, Condition | None]:
     """Walk over a loop until a round brings nothing new. Deep in other loops, anything is possible at once.
 
-    Return the value of the last round, the cost of a round, and the condition under which the loop ends.
+    Return the value of the last round, the cost of all rounds, and the condition under which the loop ends.
     """
     accumulated, kept = begin if begin.fields or begin.element else grown(begin, begin), walk.facts
     missed_before, ending = set(scope.names.missed), None
@@ -240,11 +242,14 @@ def _rounds(
         ):
             break
         accumulated, carried = after, found
+    found_facts, walk.facts, whole = walk.facts, kept, part.times(rounds, least)
+    if may_shrink(walk, scope, rounds, found_facts):
+        one = Round(walk, each, do, path, bound, place, scope)
+        whole, found_facts = one_by_one(one, begin, rounds, part, whole, found_facts)
     scope.loops -= 1
-    found_facts, walk.facts = walk.facts, kept
     walk.note_all(found_facts)
     scope.names.missed |= missed_before | missed
-    return result, part, ending
+    return result, whole, ending
 
 
 def _all_same(

@@ -135,6 +135,11 @@ class Walk:
         self.unknown.setdefault(name, self._way[0] if self._way else "")
 
     @property
+    def is_long(self) -> bool:
+        """True if so much was walked that what is left should be kept for what must be."""
+        return len(self._called) > MOST_WALKS // 4 or self.noted > MOST_NOTES // 4
+
+    @property
     def is_called(self) -> bool:
         """True inside of a callee."""
         return bool(self._way)
@@ -193,9 +198,9 @@ class Walk:
         key = (
             plan.format,
             name,
-            tuple(sorted((one, _signature(value)) for one, value in inputs.items())),
-            _signature(pipe),
-            _signature(otherwise) if otherwise is not None else (),
+            tuple(sorted((one, signature(value)) for one, value in inputs.items())),
+            signature(pipe),
+            signature(otherwise) if otherwise is not None else (),
         )
         if key not in self._called:
             if len(self._called) >= MOST_WALKS:
@@ -208,7 +213,7 @@ class Walk:
         return self._called[key]
 
 
-def _signature(value: AbstractValue, depth: int = 0) -> tuple[object, ...]:
+def signature(value: AbstractValue, depth: int = 0) -> tuple[object, ...]:
     """Return a key that two values share only if a callee cannot tell them apart."""
     label = value.label
     if value.computed or value.choices or depth > 4 or len(value.fields) > 50:
@@ -220,11 +225,12 @@ def _signature(value: AbstractValue, depth: int = 0) -> tuple[object, ...]:
         _type_key(value.type),
         str(value.items),
         str(value.length),
+        str(value.largest),
         value.name,
         id(value.answer) if value.answer else 0,
         str(value.constant) if value.is_constant else "",
-        tuple((name, _signature(part, depth + 1)) for name, part in sorted(value.fields.items())),
-        _signature(value.element, depth + 1) if value.element is not None else None,
+        tuple((name, signature(part, depth + 1)) for name, part in sorted(value.fields.items())),
+        signature(value.element, depth + 1) if value.element is not None else None,
     )
 
 
