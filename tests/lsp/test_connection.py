@@ -58,6 +58,21 @@ def test_a_large_document_is_checked_in_another_process_and_requests_are_answere
         assert server.process.wait(30) == 0
 
 
+def test_requests_are_answered_while_a_large_workspace_is_searched(folder: Path) -> None:
+    for number in range(3_000):
+        (folder / f"note{number}.md").write_text("# Note\n\n## STEP 1: Say\n\nSay it.\n")
+    path = folder / "note.playbook.md"
+    with language_server(folder) as server:
+        server.begin(folder)
+        server.open(path, BAD)
+        server.send({"id": "search", "method": "workspace/symbol", "params": {"query": "Say"}})
+        server.ask("textDocument/hover", _start(path))
+        assert all(one.get("id") != "search" for one in server.told), "the search was answered first"
+        while (found := server.receive()).get("id") != "search":
+            pass
+        assert found["result"]
+
+
 def _start(path: Path) -> dict[str, object]:
     return {"textDocument": {"uri": path.as_uri()}, "position": {"line": 0, "character": 0}}
 

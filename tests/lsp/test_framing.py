@@ -27,7 +27,7 @@ def test_messages_survive_any_cut(cuts: list[int]) -> None:
     assert found == MESSAGES
 
 
-@pytest.mark.parametrize("body", [b"{", b"[1]", b'"x"', b"\xff\xfe", b"[" * 100_000])
+@pytest.mark.parametrize("body", [b"{", b"[1]", b'"x"', b"\xff\xfe", b"[" * 100_000, b'{"id":NaN}'])
 def test_a_body_that_is_not_a_message_is_reported_and_the_next_one_read(body: bytes) -> None:
     data = b"Content-Length: %d\r\n\r\n" % len(body) + body + framed({"method": "next"})
     first, second = FrameReader().feed(data)

@@ -30,7 +30,8 @@ class FoundFile(Struct, frozen=True):
 def collect(arguments: Sequence[str], *, tests: bool = False) -> tuple[list[FoundFile], list[str]]:
     """Return the documents, each once and in the order of the arguments, and a line for every argument without any.
 
-    With `tests` a search finds test files too; a file that is named is always returned.
+    With `tests` a search finds test files too; a file that is named is always returned. `documents_below` searches a
+    folder that may be huge.
     """
     found: dict[Path, FoundFile] = {}
     problems: list[str] = []
@@ -43,6 +44,17 @@ def collect(arguments: Sequence[str], *, tests: bool = False) -> tuple[list[Foun
         for one in wanted:
             found.setdefault(one.path, one)
     return list(found.values()), problems
+
+
+def documents_below(folder: Path, *, deep: bool, most: int) -> Iterator[Path]:
+    """Yield the documents and tests of a folder, and with `deep` of the folders below it. At most `most` files are
+    looked at, so that a folder such as `/` is not searched for ever."""
+    left = most
+    for here, files in walk_folders(folder):
+        yield from (one.path for one in _documents_in(here, files[:left], True))
+        left -= len(files)
+        if left <= 0 or not deep:
+            return
 
 
 def _expand(argument: str, tests: bool) -> Iterator[FoundFile]:
@@ -107,13 +119,18 @@ def _is_test(path: Path, tests: bool) -> bool:
 def _search(folder: Path, tests: bool) -> Iterator[FoundFile]:
     """Yield the documents below a folder, and with `tests` their tests."""
     for here, files in walk_folders(folder):
-        in_space = _in_space(Path(here))
-        registers = cache(partial(_pipelines_around, Path(here)))
-        for name in files:
-            if _is_test(path := Path(here, name), tests):
-                yield FoundFile(path, named=True)
-            elif found := _wanted(path, in_space, registers):
-                yield found
+        yield from _documents_in(here, files, tests)
+
+
+def _documents_in(here: str, files: Sequence[str], tests: bool) -> Iterator[FoundFile]:
+    """Yield those of the files of one folder that are documents, and with `tests` their tests."""
+    in_space = _in_space(Path(here))
+    registers = cache(partial(_pipelines_around, Path(here)))
+    for name in files:
+        if _is_test(path := Path(here, name), tests):
+            yield FoundFile(path, named=True)
+        elif found := _wanted(path, in_space, registers):
+            yield found
 
 
 def _wanted(path: Path, in_space: bool, registers: Callable[[], Path | None]) -> FoundFile | None:

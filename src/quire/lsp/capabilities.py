@@ -41,6 +41,19 @@ REQUESTS: dict[str, str] = {
 }
 """Method: the module in `quire.lsp.features` and its function, which has the module's name unless it is given."""
 
+SEARCHES = frozenset(
+    {
+        "textDocument/codeLens",
+        "textDocument/references",
+        "textDocument/rename",
+        "workspace/symbol",
+        "workspace/willRenameFiles",
+        "callHierarchy/incomingCalls",
+    }
+)
+"""Requests that read all documents of a workspace. They are answered by a process of their own, so that a large
+workspace does not keep other requests waiting."""
+
 
 @lru_cache(maxsize=64)
 def handler(method: str) -> Callable[..., Any] | None:

@@ -95,7 +95,7 @@ class Connection:
             del self._out[: os.write(self._writes, self._out[:_CERTAIN])]
         for child in [child for child in self._children if child.pipe in ready and not child.read()]:
             self._children.remove(child)
-            child.job.done(child.end())
+            self._session.finish(child.job, child.end())
         if self._reads in ready:
             data = os.read(self._reads, _PIECE)
             if not data:
@@ -111,7 +111,7 @@ class Connection:
             for child in [child for child in self._children if child.job.is_old()]:
                 self._children.remove(child)
                 child.kill()
-                child.job.done(None)
+                self._session.finish(child.job, None)
             if job is not None:
                 self._children.append(_begin(job, self._reads))
             for message in self._session.sent():

@@ -152,10 +152,9 @@ class Desk:
     def _workspace(self, folder: Path) -> Path:
         from quire.workspace.locate import find_workspace
 
-        # The folder of a new file may not be there yet.
-        place = next((one for one in (folder, *folder.parents) if one.is_dir()), folder)
-        # A workspace of another account is refused: its documents are then checked as if they stood alone.
-        with contextlib.suppress(QuireError):
+        # The folder of a new file may not be there yet; `isdir` of a name that cannot be one is False.
+        place = next((one for one in (folder, *folder.parents) if os.path.isdir(one)), folder)  # noqa: PTH112
+        with contextlib.suppress(QuireError):  # a workspace of another account: its settings are not read
             found = find_workspace(place)
             if found.marker is not None:
                 return found.folder

@@ -24,6 +24,10 @@ if TYPE_CHECKING:
     from quire.workspace.settings import Settings
 
 
+MOST_FILES = 100_000
+"""Files of a workspace that are looked at. Documents beyond are found when they are opened or called."""
+
+
 class Folder:
     """One workspace as it is now."""
 
@@ -47,7 +51,7 @@ class Folder:
 
         try:
             return load_settings(find_workspace(self.path))
-        except QuireError:  # also the refusal of a workspace of another account
+        except QuireError:  # wrong settings, or a workspace of another account
             return None
 
     @cached_property
@@ -76,11 +80,22 @@ class Folder:
 
     @cached_property
     def files(self) -> tuple[str, ...]:
-        """The absolute paths of all documents and tests here."""
-        from quire.library.collect import collect
+        """The absolute paths of all documents and tests here. A folder that is neither a workspace nor open in the
+        editor is not searched below itself: it may be the home folder, in which one file was opened."""
+        from quire.library.collect import documents_below
 
-        found, _ = collect([str(self.path)], tests=True)
-        return tuple(str(one.path) for one in found)
+        return tuple(map(str, documents_below(self.path, deep=self._is_searched, most=MOST_FILES)))
+
+    @property
+    def _is_searched(self) -> bool:
+        from quire.workspace.locate import find_workspace
+
+        if any(self.path.is_relative_to(root) for root in self._desk.roots):
+            return True
+        try:
+            return find_workspace(self.path).marker is not None
+        except QuireError:
+            return False
 
     @property
     def settings_file(self) -> str:

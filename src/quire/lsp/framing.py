@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from typing import TypeAlias
+from typing import NoReturn, TypeAlias
 
 from quire.errors import QuireError
 
@@ -84,9 +84,16 @@ def _length(header: bytes) -> int:
     raise BadFraming(f"the header of a message has no length: {header[:80]!r}")
 
 
+def _refuse_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is not a number")
+
+
+_DECODER = json.JSONDecoder(parse_constant=_refuse_constant)
+
+
 def _decoded(body: bytes) -> Message | Malformed:
     try:
-        message = json.loads(body)
+        message = _DECODER.decode(body.decode())
     except (ValueError, RecursionError) as error:
         return Malformed(f"the message is not JSON: {error}")
     return message if isinstance(message, dict) else Malformed("the message is not an object")

@@ -36,6 +36,8 @@ if TYPE_CHECKING:
     from quire.lsp.texts import Encoding
 
 MOST_QUEUED = 10_000
+_LARGEST_PROCESS = 2**31 - 1
+"""The largest number of a process on any system; asking for a larger one is an error, not an answer."""
 _WATCHED = "**/{quire.toml,pyproject.toml,.mcp.json,quire.lock,*.md,*.markdown,*.yaml,*.yml}"
 
 
@@ -55,6 +57,9 @@ class Session:
         self._clock = clock
         self._forks = forks
         self._queue: deque[Message] = deque()
+        self._queued: dict[object, int] = {}
+        """How many requests of the queue have each id. A cancellation must not search the queue: an editor may send
+        thousands of both."""
         self._cancelled: set[object] = set()
         self._out: list[Message] = []
         self._requests = 0
@@ -101,22 +106,38 @@ class Session:
             if isinstance(request, int | str):
                 self._cancel(request)
             return
+        if "id" in message and not isinstance(message["id"], int | float | str | None):
+            self._fail(None, INVALID_REQUEST, "the id of a message is a number or a text")
+            return
         if len(self._queue) >= MOST_QUEUED:
             if "id" in message and "method" in message:
                 self._fail(message["id"], REQUEST_FAILED, "too many messages wait")
             return
         self._queue.append(message)
+        if "id" in message and "method" in message:
+            self._queued[message["id"]] = self._queued.get(message["id"], 0) + 1
 
     def work(self) -> Job | None:
         """Handle the next message, or check a document. Return work for another process, if there is some."""
         if self._queue:
-            self._handle(self._queue.popleft())
+            self._handle(self._next_message())
             return None
         if self._errands.is_due:
             return self._errands.next()
         if self._reads_runs and (self._checks is None or not self._checks.is_due):
             return self.desk.last_runs.next()
-        return self.checks.work() if self._checks is not None else None
+        try:
+            return self.checks.work() if self._checks is not None else None
+        except Exception as error:  # a mistake of ours ends one check, never the session
+            self._log("a check failed", error)
+            return None
+
+    def finish(self, job: Job, result: bytes | None) -> None:
+        """Take the result of a job that another process has done; None if that process died."""
+        try:
+            job.done(result)
+        except Exception as error:  # as above
+            self._log("the result of a check cannot be shown", error)
 
     @property
     def _reads_runs(self) -> bool:
@@ -150,10 +171,18 @@ class Session:
         return sent
 
     def _cancel(self, request: int | str) -> None:
-        if any(one.get("id") == request and "method" in one for one in self._queue):
+        if request in self._queued:
             self._cancelled.add(request)
         elif self._errands.cancelled(request) or (self._checks is not None and self._checks.cancelled(request)):
             self._fail(request, REQUEST_CANCELLED, "cancelled")
+
+    def _next_message(self) -> Message:
+        message = self._queue.popleft()
+        if "id" in message and "method" in message:
+            left = self._queued.pop(message["id"]) - 1
+            if left:
+                self._queued[message["id"]] = left
+        return message
 
     def _handle(self, message: Message) -> None:
         method, request = message.get("method"), message.get("id")
@@ -203,11 +232,13 @@ class Session:
         elif method == "workspace/diagnostic":
             self.checks.asked_workspace(request, _known_results(params.get("previousResultIds")))
         else:
-            from quire.lsp.capabilities import handler
+            from quire.lsp.capabilities import SEARCHES, handler
 
             answer = handler(method)
             if answer is None:
                 raise RequestFailed(f"{method} is not known", METHOD_NOT_FOUND)
+            if self._forks and method in SEARCHES:
+                self.later(lambda: answer(self, params))
             self._answer(request, answer(self, params))
 
     def _initialize(self, params: Mapping[str, Any]) -> dict[str, object]:
@@ -215,7 +246,7 @@ class Session:
 
         self.client = ClientCapabilities(params.get("capabilities"))
         process = params.get("processId")
-        self.process = process if isinstance(process, int) and process > 0 else None
+        self.process = process if isinstance(process, int) and 0 < process <= _LARGEST_PROCESS else None
         offered = self.client.value("general.positionEncodings")
         offered = offered if isinstance(offered, list) else []
         wanted: tuple[Encoding, ...] = ("utf-32", "utf-8")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -65,26 +66,42 @@ def callable_documents(view: View) -> list[tuple[str, str]]:
 
 
 def prompt_path(view: View, reference: str) -> str:
-    """Return the file that a reference of `@prompt` means; empty if it is not there, or known only in a run."""
+    """Return the file that a reference of `@prompt` means; empty if it is not there, if a run would not read it, or if
+    it is known only in a run."""
     scheme, _, where = reference.partition(":")
     if scheme == "file" and "{{" not in where:
         from quire.formats.playbook.lint import leaves_folder
 
-        path = Path(view.path).parent / where.replace("\\", "/")
-        return "" if leaves_folder(where) or not path.is_file() else _path(str(path))
+        home = Path(view.path).parent
+        return "" if leaves_folder(where) else _file_in(home / where.replace("\\", "/"), home)
     if scheme == "library":
-        return next(
-            (_path(str(file)) for folder in prompt_folders(view) if (file := folder / f"{where}.md").is_file()), ""
-        )
+        homes = _prompt_homes(view)
+        return next((path for folder, home in homes if (path := _file_in(folder / f"{where}.md", home))), "")
     return ""
 
 
 def prompt_folders(view: View) -> list[Path]:
     """Return the folders of the prompt library, in the order in which they are searched."""
+    return [folder for folder, _ in _prompt_homes(view)]
+
+
+def _prompt_homes(view: View) -> Iterator[tuple[Path, Path | None]]:
+    """Yield the folders of the prompt library, each with the folder that its links must not leave."""
     settings = view.folder.settings
     if settings is None:
-        return []
-    return [settings.workspace.folder / "prompts", *settings.prompt_folders, settings.user / "prompts"]
+        return
+    yield settings.workspace.folder / "prompts", settings.workspace.folder
+    yield from ((folder, folder) for folder in settings.prompt_folders)
+    yield settings.user / "prompts", None
+
+
+def _file_in(path: Path, home: Path | None) -> str:
+    """Return the path of a file; empty if it is not there, or is a link that leads out of `home`."""
+    try:
+        inside = home is None or path.resolve().is_relative_to(home.resolve())
+        return _path(str(path)) if inside and path.is_file() else ""
+    except (OSError, RuntimeError, ValueError):
+        return ""
 
 
 def settings_file(view: View) -> str:

@@ -176,7 +176,10 @@ def _files(view: View, where: str, offset: int) -> list[Completion]:
     folder, _, name = where.rpartition("/")
     if leaves_folder(where) or "{{" in folder:
         return []
-    place = Path(view.path).parent / folder
+    home = Path(view.path).parent
+    place = home / folder
+    if not Path(os.path.realpath(place)).is_relative_to(os.path.realpath(home)):
+        return []
     span = Span(offset - len(name), offset)
     found = []
     for one in _names_in(place):

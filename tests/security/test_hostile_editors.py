@@ -1,0 +1,182 @@
+"""Clients and workspaces that are hostile to the language server: it answers, reads nothing outside, and goes on."""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.lsp.editor import Editor
+from tests.lsp.language_server import language_server
+
+from quire.lsp.protocol import INVALID_REQUEST
+from quire.lsp.session import Session
+
+STRANGER = 54321
+PLAYBOOK = "# Note\n\n## STEP 1: Say\n\nSay {{name}}.\n"
+
+as_root = pytest.mark.skipif(
+    not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root can give a file to another account"
+)
+
+
+def _answers(session: Session) -> list[dict[str, Any]]:
+    while session.wait == 0:
+        session.work()
+    return session.sent()
+
+
+@pytest.mark.parametrize("request_id", [[1], {"a": 1}, [[[]]]])
+def test_an_id_that_is_neither_a_number_nor_a_text_is_refused(request_id: object) -> None:
+    session = Session()
+    session.take({"id": request_id, "method": "initialize", "params": {}})
+    session.take({"id": 5, "method": "initialize", "params": {}})
+    refused, answered = _answers(session)
+    assert (refused["id"], refused["error"]["code"]) == (None, INVALID_REQUEST)
+    assert (answered["id"], "result" in answered) == (5, True)
+
+
+def test_cancelling_does_not_search_the_queue() -> None:
+    session = Session()
+    for number in range(9_000):
+        session.take({"id": number, "method": "textDocument/hover", "params": {}})
+    began = time.process_time()
+    for number in range(20_000):
+        session.take({"method": "$/cancelRequest", "params": {"id": 9_000 + number}})
+    for number in range(9_000):
+        session.take({"method": "$/cancelRequest", "params": {"id": number}})
+    assert time.process_time() - began < 2.0
+    assert {one["error"]["message"] for one in _answers(session)} == {"cancelled"}
+
+
+def test_the_same_id_twice_is_cancelled_while_one_of_them_waits() -> None:
+    session = Session()
+    for _ in range(2):
+        session.take({"id": 7, "method": "initialize", "params": {}})
+    session.work()
+    session.take({"method": "$/cancelRequest", "params": {"id": 7}})
+    session.work()
+    sent: list[dict[str, Any]] = session.sent()
+    first, second = sent
+    assert "result" in first
+    assert second["error"]["message"] == "cancelled"
+
+
+@pytest.mark.parametrize("process", [2**31, 10**20, -1, 0, "x", None])
+def test_a_number_that_is_not_one_of_a_process_is_not_looked_for(process: object) -> None:
+    session = Session()
+    session.take({"id": 1, "method": "initialize", "params": {"processId": process}})
+    assert "result" in _answers(session)[0]
+    assert session.process is None
+
+
+def test_a_check_that_raises_ends_neither_the_session_nor_the_other_checks(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from quire.lsp import checks
+    from quire.lsp.findings import findings_of
+
+    def broken(view: Any) -> Any:
+        if "bad" in view.path:
+            raise ZeroDivisionError("a mistake")
+        return findings_of(view)
+
+    monkeypatch.setattr(checks, "findings_of", broken)
+    editor = Editor(tmp_path)
+    editor.open("bad.playbook.md", PLAYBOOK)
+    editor.open("good.playbook.md", PLAYBOOK)
+    editor.pause()
+    assert editor.codes("good.playbook.md") == ["PB201"]
+    logged = [one["params"]["message"] for one in editor.messages if one["method"] == "window/logMessage"]
+    assert logged
+    assert all("a check failed: ZeroDivisionError" in one for one in logged)
+
+
+@as_root
+@pytest.mark.parametrize("name", ["quire.toml", ".quire", ".mcp.json"])
+def test_a_workspace_of_another_account_is_not_read_and_does_not_end_the_session(tmp_path: Path, name: str) -> None:
+    folder = tmp_path / "work"
+    folder.mkdir()
+    path = folder / name
+    path.mkdir() if name == ".quire" else path.write_text('[models]\ndefault = "scripted:theirs"\n')
+    os.chown(path, STRANGER, STRANGER)
+    with language_server(folder) as server:
+        server.begin(folder)
+        server.open(folder / "note.playbook.md", PLAYBOOK)
+        assert server.findings(folder / "note.playbook.md") == ["PB201"]
+        start = {
+            "textDocument": {"uri": (folder / "note.playbook.md").as_uri()},
+            "position": {"line": 4, "character": 8},
+        }
+        assert "theirs" not in str(server.ask("textDocument/hover", start))
+        server.ask("textDocument/references", {**start, "context": {"includeDeclaration": True}})
+
+
+def test_one_file_of_a_large_folder_does_not_search_the_folders_below(tmp_path: Path) -> None:
+    (tmp_path / "below").mkdir()
+    (tmp_path / "below" / "other.playbook.md").write_text(PLAYBOOK)
+    (tmp_path / "beside.playbook.md").write_text(PLAYBOOK)
+    alone = Editor(tmp_path / "elsewhere")
+    alone.folder = tmp_path
+    alone.open("note.playbook.md", PLAYBOOK)
+    files = alone.session.desk.folder_of(str(tmp_path / "note.playbook.md")).files
+    assert [Path(one).name for one in files] == ["beside.playbook.md"]
+    opened = Editor(tmp_path).session.desk.folder_of(str(tmp_path / "note.playbook.md")).files
+    assert [Path(one).name for one in opened] == ["beside.playbook.md", "other.playbook.md"]
+
+
+def test_a_huge_workspace_is_searched_up_to_a_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from quire.lsp import folders
+
+    monkeypatch.setattr(folders, "MOST_FILES", 3)
+    for number in range(2):
+        (tmp_path / f"part{number}").mkdir()
+        for other in range(2):
+            (tmp_path / f"part{number}" / f"note{other}.playbook.md").write_text(PLAYBOOK)
+    files = Editor(tmp_path).session.desk.folder_of(str(tmp_path / "note.playbook.md")).files
+    assert [Path(one).name for one in files] == ["note0.playbook.md", "note1.playbook.md", "note0.playbook.md"]
+
+
+@pytest.fixture
+def tempting(tmp_path: Path) -> Path:
+    """A workspace that leads to a file outside in every way that there is."""
+    outside, work = tmp_path / "outside", tmp_path / "work"
+    (work / "prompts").mkdir(parents=True)
+    outside.mkdir()
+    (outside / "secret.md").write_text("do not show this\n")
+    (work / "link.md").symlink_to(outside / "secret.md")
+    (work / "folder").symlink_to(outside)
+    (work / "prompts" / "linked.md").symlink_to(outside / "secret.md")
+    (work / "quire.toml").write_text('[prompts]\nfolders = ["../outside"]\n')
+    return work
+
+
+@pytest.mark.parametrize(
+    "reference",
+    [
+        "file:link.md",
+        "file:folder/secret.md",
+        "file:../outside/secret.md",
+        "library:linked",
+        "library:secret",
+        "library:../../outside/secret",
+    ],
+)
+def test_prompts_outside_of_the_workspace_are_not_shown(tempting: Path, reference: str) -> None:
+    editor = Editor(tempting)
+    place = editor.open(
+        "note.playbook.md", f"# Note\n\n## STEP 1: Say\n\n@prompt({reference[:-2]}\u2038{reference[-2:]})\n"
+    )
+    assert "do not show" not in str(editor.ask("textDocument/hover", place))
+    assert not editor.ask("textDocument/definition", place)
+    assert not editor.ask("textDocument/documentLink", place)
+
+
+def test_names_of_a_folder_outside_are_not_proposed(tempting: Path) -> None:
+    editor = Editor(tempting)
+    place = editor.open("note.playbook.md", "# Note\n\n## STEP 1: Say\n\n@prompt(file:folder/\u2038)\n")
+    assert "secret" not in str(editor.ask("textDocument/completion", place))
+    place = editor.open("other.playbook.md", "# Note\n\n## STEP 1: Say\n\n@prompt(library:\u2038)\n")
+    assert "'secret'" not in str(editor.ask("textDocument/completion", place))
