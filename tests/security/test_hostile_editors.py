@@ -72,18 +72,19 @@ def test_a_number_that_is_not_one_of_a_process_is_not_looked_for(process: object
     assert session.process is None
 
 
-def test_a_check_that_raises_ends_neither_the_session_nor_the_other_checks(
+def test_findings_that_cannot_be_written_end_neither_the_session_nor_the_other_checks(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from quire.lsp import checks
-    from quire.lsp.findings import findings_of
+    from quire.lsp import wire
 
-    def broken(view: Any) -> Any:
-        if "bad" in view.path:
+    written = wire.diagnostic
+
+    def broken(text: Any, found: Any, desk: Any) -> Any:
+        if "bad" in text.name:
             raise ZeroDivisionError("a mistake")
-        return findings_of(view)
+        return written(text, found, desk)
 
-    monkeypatch.setattr(checks, "findings_of", broken)
+    monkeypatch.setattr(wire, "diagnostic", broken)
     editor = Editor(tmp_path)
     editor.open("bad.playbook.md", PLAYBOOK)
     editor.open("good.playbook.md", PLAYBOOK)
