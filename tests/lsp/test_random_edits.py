@@ -78,12 +78,12 @@ def _told(editor: Editor, name: str) -> list[tuple[str, int, int, str]]:
 
 
 def _checked_whole(editor: Editor, name: str) -> list[tuple[str, int, int, str]]:
-    """Return the findings of a check that knows nothing of the edits before."""
+    """Return the findings of a check that knows nothing of the edits before, but that the file is a document."""
     desk = Desk()
     desk.encoding, desk.roots = "utf-32", [editor.folder]
     path = str(editor.folder / name)
-    raw = editor.session.desk.documents[editor.uri(name)].text.raw
-    view = View(path, EditorText(raw, "utf-32", path), desk.folder_of(path))
+    document = editor.session.desk.documents[editor.uri(name)]
+    view = View(path, EditorText(document.text.raw, "utf-32", path), desk.folder_of(path), (), document.format)
     return [_key(wire.diagnostic(view.text, one, desk)) for one in findings.findings_of(view)]
 
 

@@ -184,7 +184,7 @@ def would_be_document(path: Path, text: str) -> bool:
     if _in_space(path.parent) or path.name.endswith(".playbook.md"):
         return True
     if name.endswith(".md"):
-        return _names_steps(text)
+        return names_steps(text)
     workspace = _pipelines_around(path.parent)
     return bool(workspace and _is_registered(path, workspace)) or _PIPELINE.search(text) is not None
 
@@ -231,12 +231,13 @@ def _has_pipeline(path: Path) -> bool:
 def _has_steps(path: Path) -> bool:
     """Tell whether a `## STEP` heading occurs outside of fences."""
     try:
-        return _names_steps(read_source(path).text)
+        return names_steps(read_source(path).text)
     except Unreadable:
         return False
 
 
-def _names_steps(text: str) -> bool:
+def names_steps(text: str) -> bool:
+    """Tell whether a text has the heading of a step outside of fences, as playbooks do."""
     if "## STEP" not in text:
         return False
     from quire.formats.playbook.scan import scan, step_number

@@ -45,6 +45,8 @@ class OpenDocument(Struct):
     """The text that the last change has inserted; None if the whole text is new."""
     view: View | None = None
     """The view of this version, once it was asked for."""
+    format: str = ""
+    """The format of the last version that was looked at; empty for a file that is not a document."""
 
 
 class Desk:
@@ -106,7 +108,9 @@ class Desk:
         if document is None:
             return None
         if document.view is None:
-            document.view = View(document.path, document.text, self.folder_of(document.path), document.findings)
+            folder = self.folder_of(document.path)
+            document.view = View(document.path, document.text, folder, document.findings, document.format)
+            document.format = document.view.format
         return document.view
 
     def read_last_run(self, document: OpenDocument) -> None:

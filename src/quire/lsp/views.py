@@ -7,9 +7,11 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from quire.errors import CannotStart, QuireError
+from quire.errors import QuireError
 from quire.formats import format_of
-from quire.source import Source, Span
+from quire.library.collect import names_steps
+from quire.library.registered import in_folder
+from quire.source import Source, Span, real_path
 
 if TYPE_CHECKING:
     from quire.analysis.proof import Proof
@@ -19,24 +21,42 @@ if TYPE_CHECKING:
     from quire.lsp.folders import Folder
     from quire.lsp.texts import EditorText
 
+_PIPELINE = re.compile(r"""^(["']?)pipeline\1[ \t]*:""", re.MULTILINE)
+_SCHEMA = re.compile(r"^schema[ \t]*:[^\n]*\n+fields[ \t]*:", re.MULTILINE)
 _WORD = re.compile(r"[\w-]*", re.UNICODE)
 SETTINGS_FILE = "quire.toml"
 
 
-def format_at(path: str, source: Source) -> str:
-    """Return the format of a file for editors; empty for one that Quire does not know."""
+def format_at(path: str, source: Source, folder: Folder, before: str = "") -> str:
+    """Return the format of a file for editors; empty for one that is not a document.
+
+    An editor opens every Markdown and YAML file: a readme and the settings of other programs are not documents with
+    errors. So the text decides, as in a search of a folder, wherever the name does not. `before` is the format of the
+    text before, which stays while parts of it are typed anew.
+    """
     if Path(path).name == SETTINGS_FILE:
         return "settings"
     try:
-        return format_of(source)
-    except CannotStart:
+        format = format_of(source)
+        if format == before:
+            return format
+        if format == "pipeline" and not _PIPELINE.search(source.text) and not _SCHEMA.search(source.text):
+            return format if in_folder(real_path(Path(path)), folder.path) else ""
+        if format == "playbook" and not path.endswith(".playbook.md"):
+            return format if names_steps(source.text) else ""
+    except QuireError:
         return ""
+    return format
 
 
 class View:
     """A document at one moment. Its parts are made when they are first asked for, and kept with this version."""
 
-    def __init__(self, path: str, text: EditorText, folder: Folder, findings: tuple[Diagnostic, ...] = ()) -> None:
+    def __init__(
+        self, path: str, text: EditorText, folder: Folder, findings: tuple[Diagnostic, ...] = (), format: str = ""
+    ) -> None:
+        """`format` is that of the text before, if there was one."""
+        self._before = format
         self.path = path
         self.text = text
         self.folder = folder
@@ -49,7 +69,7 @@ class View:
 
     @cached_property
     def format(self) -> str:
-        return format_at(self.path, self.source)
+        return format_at(self.path, self.source, self.folder, self._before)
 
     @cached_property
     def reading(self) -> Any:
