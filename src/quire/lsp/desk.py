@@ -146,6 +146,14 @@ class Desk:
         found |= {self.folder_of(document.path).path for document in self.documents.values()}
         return [self._folders.setdefault(root, Folder(root, self)) for root in sorted(found)]
 
+    def unsaved(self, folder: Path) -> Iterator[str]:
+        """Yield the open documents of a workspace that are not on disk yet."""
+        for one in list(self.documents.values()):
+            if not os.path.exists(one.path) and self.folder_of(one.path).path == folder:  # noqa: PTH110
+                view = self.view(one.uri)
+                if view is not None and view.format not in ("", "settings"):
+                    yield one.path
+
     def beside(self, document: OpenDocument) -> Iterator[OpenDocument]:
         """Yield the other open documents of the same workspace, whose findings may depend on this one."""
         home = self.folder_of(document.path).path

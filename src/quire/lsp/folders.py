@@ -80,11 +80,13 @@ class Folder:
 
     @cached_property
     def files(self) -> tuple[str, ...]:
-        """The absolute paths of all documents and tests here. A folder that is neither a workspace nor open in the
-        editor is not searched below itself: it may be the home folder, in which one file was opened."""
+        """The absolute paths of all documents and tests here, with open ones that were never saved. A folder that is
+        neither a workspace nor open in the editor is not searched below itself: it may be the home folder, in which
+        one file was opened."""
         from quire.library.collect import documents_below
 
-        return tuple(map(str, documents_below(self.path, deep=self._is_searched, most=MOST_FILES)))
+        found = map(str, documents_below(self.path, deep=self._is_searched, most=MOST_FILES))
+        return tuple(dict.fromkeys((*found, *self._desk.unsaved(self.path))))
 
     @property
     def _is_searched(self) -> bool:

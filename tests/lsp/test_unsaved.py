@@ -1,0 +1,52 @@
+"""Open documents that were never saved: they are found like those on disk."""
+
+from __future__ import annotations
+
+from tests.lsp.editor import Editor
+
+CALLEE = """\
+# Note
+
+## INPUTS
+
+- `topic` (string): The topic.
+
+## STEP 1: Say
+
+Say {{topic}}.
+"""
+CALLER = '# Caller\n\n## STEP 1: Call\n\n@tool(quire, note, {"topic": "x"})\n'
+TEST = "document: note.playbook.md\ncases:\n  - name: one\n    inputs: {topic: x}\n    expect: {status: completed}\n"
+
+
+def test_a_rename_reaches_a_caller_that_was_never_saved(editor: Editor) -> None:
+    editor.write("playbooks/note.playbook.md", CALLEE)
+    editor.open("caller.playbook.md", CALLER)
+    place = editor.open("playbooks/note.playbook.md", CALLEE.replace("{{topic}}", "{{to‸pic}}"))
+    edited = editor.edited(editor.ask("textDocument/rename", {**place, "newName": "theme"}))
+    assert '{"theme": "x"}' in edited["caller.playbook.md"]
+    uris = {one["uri"] for one in editor.ask("textDocument/references", {**place, "context": {}})}
+    assert editor.uri("caller.playbook.md") in uris
+
+
+def test_a_rename_reaches_a_test_that_was_never_saved(editor: Editor) -> None:
+    editor.write("note.playbook.md", CALLEE)
+    editor.open("note.test.yaml", TEST)
+    place = editor.open("note.playbook.md", CALLEE.replace("{{topic}}", "{{to‸pic}}"))
+    edited = editor.edited(editor.ask("textDocument/rename", {**place, "newName": "theme"}))
+    assert "inputs: {theme: x}" in edited["note.test.yaml"]
+
+
+def test_the_parts_of_an_unsaved_document_are_found_once(editor: Editor) -> None:
+    editor.open("note.playbook.md", CALLEE)
+    assert [one["name"] for one in editor.ask("workspace/symbol", {"query": "Say"})] == ["STEP 1: Say"]
+    editor.write("note.playbook.md", CALLEE)
+    editor.tell("textDocument/didSave", {"textDocument": {"uri": editor.uri("note.playbook.md")}})
+    assert [one["name"] for one in editor.ask("workspace/symbol", {"query": "Say"})] == ["STEP 1: Say"]
+
+
+def test_a_file_that_is_not_a_document_is_not_among_them(editor: Editor) -> None:
+    editor.open("README.md", "Say {{topic}}.\n")
+    place = editor.open("note.playbook.md", CALLEE.replace("{{topic}}", "{{to‸pic}}"))
+    edited = editor.edited(editor.ask("textDocument/rename", {**place, "newName": "theme"}))
+    assert edited.keys() == {"note.playbook.md"}
