@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from quire.lsp.answers import DOCUMENTS
+from quire.lsp.prompt_files import VALUES, all_names
 from quire.source import Span
 
 if TYPE_CHECKING:
@@ -52,13 +53,16 @@ def thing_of(view: View, name: Name) -> Thing:
 
 
 def places_of(view: View, name: Name) -> Iterator[tuple[View, Name]]:
-    """Yield all places of the thing that a name means, in this document and in all others of its workspace."""
+    """Yield all places of the thing that a name means: in this document, in all others of its workspace, and in prompt
+    files."""
     thing = thing_of(view, name)
     shared = thing.kind == "document" or thing.document != view.path or thing.kind in OUTWARD
     for other in view.folder.holding(thing.word) if shared else ():
         if other.path != view.path:
             yield from ((other, one) for one in other.index.names if thing.is_meant(other, one))
     yield from ((view, one) for one in view.index.names if thing.is_meant(view, one))
+    if thing.kind in VALUES and (owner := view if thing.document == view.path else view.folder.view(thing.document)):
+        yield from ((prompt, one) for prompt, one in all_names(owner) if thing.is_meant(prompt, one))
 
 
 def definitions_of(view: View, name: Name) -> list[tuple[str, Span]]:

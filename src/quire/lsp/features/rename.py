@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 from quire.diagnostics import Edit
 from quire.lsp import wire
 from quire.lsp.answers import DOCUMENTS, FileEdit
-from quire.lsp.features.navigation import name_at
-from quire.lsp.features.request_places import ask, place_in
+from quire.lsp.features.request_places import ask, names_at, place_in
 from quire.lsp.name_targets import places_of
+from quire.lsp.prompt_files import files_of, sharing_problem
 from quire.lsp.protocol import RequestFailed
 
 if TYPE_CHECKING:
@@ -21,28 +21,34 @@ if TYPE_CHECKING:
 
 def prepare(session: Session, params: Mapping[str, Any]) -> dict[str, Any] | None:
     """Return the text that can be renamed. Raises `RequestFailed` with the reason if it cannot."""
-    found = name_at(session, params)
-    if found is None:
+    found = names_at(session, params)
+    if not found:
         return None
-    view, name = found
+    view, name = found[0]
     _require_renamable(view, name)
     text = view.source.text[name.span.start : name.span.end]
     return {"range": view.text.range(name.span), "placeholder": text}
 
 
 def rename(session: Session, params: Mapping[str, Any]) -> dict[str, Any] | None:
-    found = name_at(session, params)
+    found = names_at(session, params)
     new = params.get("newName")
-    if found is None or not isinstance(new, str):
+    if not found or not isinstance(new, str):
         raise RequestFailed("there is nothing here that can be renamed")
-    view, name = found
+    view, name = found[0]
     _require_renamable(view, name)
-    problem = ask(view, "naming", "name_problem", name, new)
+    # In a prompt file the name is one of the document that uses the file, and so are the rules for names.
+    home = view if view.format else view.folder.view(name.document)
+    problem = ask(home, "naming", "name_problem", name, new) if home is not None else ""
     if problem:
         raise RequestFailed(problem)
     edits: dict[str, list[Edit]] = {}
+    owner = view.folder.view(name.document) if name.document else view
+    prompts = files_of(owner) if owner is not None else []
     for where, one in places_of(view, name):
         if one.renames:
+            if owner and where.path in prompts and (problem := sharing_problem(owner, where, one)):
+                raise RequestFailed(problem)
             old = where.source.text[one.span.start : one.span.end]
             edits.setdefault(where.path, []).append(Edit(one.span, old, new))
     files = [FileEdit(path, tuple(sorted(some, key=lambda edit: edit.span.start))) for path, some in edits.items()]

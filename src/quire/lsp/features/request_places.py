@@ -6,9 +6,11 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from quire.lsp.languages import function
+from quire.lsp.prompt_files import names_at as prompt_names_at
 from quire.lsp.session import uri_in
 
 if TYPE_CHECKING:
+    from quire.lsp.answers import Name
     from quire.lsp.session import Session
     from quire.lsp.views import View
 
@@ -23,6 +25,18 @@ def place_in(session: Session, params: Mapping[str, Any]) -> tuple[View, int] | 
     """Return the document and the offset of a request."""
     view = view_in(session, params)
     return (view, view.text.offset(params.get("position"))) if view is not None else None
+
+
+def names_at(session: Session, params: Mapping[str, Any]) -> list[tuple[View, Name]]:
+    """Return the name under the cursor with its document; in a prompt file one for each document that uses it."""
+    view = session.desk.view(uri_in(params))
+    if view is None:
+        return []
+    offset = view.text.offset(params.get("position"))
+    name = view.index.at(offset) if view.format else None
+    if name is not None:
+        return [(view, name)]
+    return [(view, one) for one in prompt_names_at(view, offset)]
 
 
 def ask(view: View, module: str, name: str, *arguments: object) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -78,7 +79,7 @@ def _step_names(view: View, step: Step) -> Iterator[Name]:
             if own is not None and own.model is not None:
                 yield Name("model", own.model.text, _bare(view, own.model), "reads", document=settings, renames=False)
             if step.body.is_file:
-                path = str(Path(view.path).parent / step.body.prompt.text)
+                path = _beside(view, step.body.prompt.text)
                 yield Name("prompt", step.body.prompt.text, step.body.prompt.span, "reads", "", path, renames=False)
     for target in targets(step):
         yield from _target_names(view, target)
@@ -109,5 +110,8 @@ def _target_names(view: View, target: Target) -> Iterator[Name]:
 
 def _prompt_links(view: View, step: Step) -> Iterator[Link]:
     if isinstance(step.body, AgentBody) and step.body.is_file:
-        path = Path(view.path).parent / step.body.prompt.text
-        yield Link(step.body.prompt.span, str(path), "Open the prompt")
+        yield Link(step.body.prompt.span, _beside(view, step.body.prompt.text), "Open the prompt")
+
+
+def _beside(view: View, name: str) -> str:
+    return os.path.normpath(Path(view.path).parent / name)

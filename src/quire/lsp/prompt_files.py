@@ -1,0 +1,113 @@
+"""The files whose text becomes part of a prompt: which documents use them, and which of their values they name.
+
+A prompt file is not a document: `{{x}}` or `{x}` in it means a value of the document that uses it, and several
+documents may use one file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from quire.lsp.answers import Name
+from quire.source import PLACEHOLDER, Span, real_path
+
+if TYPE_CHECKING:
+    from quire.lsp.folders import Folder
+    from quire.lsp.views import View
+
+VALUES = ("input", "output", "store")
+_NAMING = ("prompt", "file")
+
+
+def files_of(owner: View) -> list[str]:
+    """Return the prompt files that a document uses, as far as they are known before a run."""
+    named = dict.fromkeys(one.document for one in owner.index.names if one.kind in _NAMING and one.document)
+    return [path for path in named if path != owner.path and _may_be_read(owner.folder, path)]
+
+
+def owners_of(folder: Folder, path: str) -> list[View]:
+    """Return the documents of a workspace that use a file as a prompt."""
+    word = Path(path).name.partition(".")[0]
+    return [view for view in folder.holding(word) if view.path != path and path in files_of(view)]
+
+
+def names_in(prompt: View, owner: View) -> Iterator[Name]:
+    """Yield the places in a prompt file that name a value of a document."""
+    if owner.format == "playbook":
+        yield from _of_playbook(prompt, owner)
+    elif owner.format == "pipeline":
+        yield from _of_pipeline(prompt, owner)
+
+
+def all_names(owner: View) -> Iterator[tuple[View, Name]]:
+    """Yield the places in all prompt files of a document that name a value of it."""
+    for path in files_of(owner):
+        if (prompt := owner.folder.view(path)) is not None:
+            yield from ((prompt, name) for name in names_in(prompt, owner))
+
+
+def names_at(prompt: View, offset: int) -> list[Name]:
+    """Return the values that a place of a prompt file names: one for each document that uses the file."""
+    owners = owners_of(prompt.folder, prompt.path)
+    named = (name for owner in owners for name in names_in(prompt, owner))
+    return [name for name in named if name.span.start <= offset <= name.span.end]
+
+
+def sharing_problem(owner: View, prompt: View, name: Name) -> str:
+    """Return why a value of a document cannot be renamed in a prompt file; an empty text if it can."""
+    folder = owner.folder
+    shown = _shown(folder, prompt.path)
+    if not real_path(Path(prompt.path)).is_relative_to(real_path(folder.path)):
+        return f"{shown} names {name.text} too, and is outside of this workspace: rename it there first"
+    others = [_shown(folder, one.path) for one in owners_of(folder, prompt.path) if one.path != owner.path]
+    if not others:
+        return ""
+    return f"{shown} names {name.text} too, and is also a prompt of {', '.join(others[:3])}: rename it there by hand"
+
+
+def _of_playbook(prompt: View, owner: View) -> Iterator[Name]:
+    from quire.lsp.playbook.captures import ASKED
+    from quire.lsp.playbook.index import KnownNames, tree_of
+
+    tree = tree_of(owner)
+    if tree is None:
+        return
+    known = KnownNames(tree)
+    for found in PLACEHOLDER.finditer(prompt.source.text):
+        name = found[1]
+        if known.is_known(name):
+            answer = name.startswith(ASKED)
+            yield Name(known.kind(name), name, Span(*found.span(1)), "reads", "", owner.path, not answer)
+
+
+def _of_pipeline(prompt: View, owner: View) -> Iterator[Name]:
+    from quire.formats.pipeline.prompts import references
+    from quire.lsp.pipeline.tree import file_of, pipeline_at
+
+    several = len(file_of(owner).pipelines) > 1
+    uses = [one for one in owner.index.names if one.kind in _NAMING and one.document == prompt.path]
+    around = [pipeline_at(owner, one.span.start) for one in uses]
+    scopes = dict.fromkeys(one.name.text if several else "" for one in around if one is not None)
+    for scope in scopes:
+        own = (one for one in owner.index.names if one.scope == scope and not one.document)
+        kinds = {one.text: one.kind for one in own if one.kind in VALUES}
+        for found in references(prompt.source.text):
+            at = 1 if found.path[0] == "ctx" else 0
+            name = found.path[at] if len(found.path) > at else ""
+            if name in kinds:
+                start = found.span.start + 1 + at * len("ctx.")
+                yield Name(kinds[name], name, Span(start, start + len(name)), "reads", scope, owner.path)
+
+
+def _may_be_read(folder: Folder, path: str) -> bool:
+    """Tell whether a file is in the workspace or in the user's own library of prompts, behind all links."""
+    real = real_path(Path(path))
+    settings = folder.settings
+    own = [folder.path, *([settings.user / "prompts", *settings.prompt_folders] if settings is not None else [])]
+    return any(real.is_relative_to(real_path(one)) for one in own)
+
+
+def _shown(folder: Folder, path: str) -> str:
+    return str(Path(path).relative_to(folder.path)) if Path(path).is_relative_to(folder.path) else path
