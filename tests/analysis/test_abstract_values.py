@@ -56,3 +56,11 @@ def test_a_part_that_only_one_way_has_is_not_smaller_than_it_is(first: str, othe
         _NESTED.format(over=f"'{over}'"),
     )
     assert most is not None and most >= 4
+
+
+def test_a_value_of_a_loop_that_changes_only_its_type_is_walked_again() -> None:
+    # Both have six bytes and one item, but only the list can be longer than one in the next round.
+    each = _NESTED.format(over="\"acc == 'abcdef' and [] or acc + [1, 2, 3]\"")
+    do = f"{{steps: [{{{each}}}, {{transform: {{value: \"['']\"}}}}]}}"
+    most = _most(f"repeat: {{init: \"'abcdef'\", max: 2, on_max: keep, until: 'false', do: {do}}}")
+    assert most is not None and most >= 4

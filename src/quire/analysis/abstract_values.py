@@ -13,6 +13,7 @@ from msgspec.structs import replace
 from quire.analysis.amounts import NOTHING, ONE, Amount, Reason, endless, number, size
 from quire.analysis.labels import AUTHORED, Integrity, Label, Privacy, Trace, source_label
 from quire.engine.premises import MAX_REPLY_CHARACTERS
+from quire.patterns import late_pattern
 from quire.schema_types import Enum, Kind, ListOf, Object, Ref, Simple
 
 if TYPE_CHECKING:
@@ -50,6 +51,9 @@ _STRING = Kind.STRING
 _BOOL, _NUMBER, _TEXT = Simple(Kind.BOOL), Simple(Kind.NUMBER), Simple(Kind.STRING)
 _LONGEST_OF = {Kind.BOOL: number(5), Kind.NUMBER: number(LONGEST_NUMBER)}
 _MOST_CHOICES = 16
+_ESCAPED = late_pattern(r'[\x00-\x1f"\\]')
+_BYTES_A_CHARACTER = 6
+"""Of a control character that is escaped; other characters have at most four."""
 _FEW = 50
 """Items of a list in a document that are looked at one by one."""
 
@@ -61,8 +65,9 @@ class AbstractValue(Struct, frozen=True, gc=False):
     items: Amount = NOTHING
     """How many items it can have if it is a list, or entries if it is a map."""
     length: Amount = NOTHING
-    """How many bytes its text can have. Of a reply only the tokens are limited: each is counted as a few bytes, so the
-    length of everything that is made from a reply is an estimate."""
+    """How many bytes its text can have, also as a part of another value (`written_length`). Of a reply only the tokens
+    are limited: each is counted as a few bytes, so the length of everything that is made from a reply is an
+    estimate."""
     label: Label = AUTHORED
     fields: Mapping[str, AbstractValue] = NO_PARTS
     """Entries of a map that are known by name; then `rest` is False if it has no others."""
@@ -173,10 +178,10 @@ def type_length(type: FieldType | None) -> Amount | None:
     """Return how many bytes a value of the type can have; None if the type does not bound it."""
     if isinstance(type, Simple):
         if type.kind is _STRING:
-            return number(4 * type.max_length) if type.max_length is not None else None
+            return number(_BYTES_A_CHARACTER * type.max_length) if type.max_length is not None else None
         return _LONGEST_OF.get(type.kind)
     if isinstance(type, Enum):
-        return number(max((text_length(str(one)) for one in type.values), default=0))
+        return number(max((written_length(str(one)) for one in type.values), default=0))
     if isinstance(type, ListOf) and type.max_items is not None:
         each = type_length(type.of)
         return each.plus(number(2)).times(number(type.max_items)).plus(number(2)) if each is not None else None
@@ -194,10 +199,21 @@ def text_length(text: str) -> int:
     return len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
 
 
+def written_length(value: Value) -> int:
+    """Return the bytes of a value in a prompt at most: of JSON with spaces, without the quotes of a text. A text among
+    others has its line ends and quotes escaped, so it is longer there than by itself."""
+    if isinstance(value, str) and not _ESCAPED.search(value):
+        return text_length(value)
+    import json
+
+    text = json.dumps(value, ensure_ascii=False, default=dict)
+    return text_length(text) - (2 if isinstance(value, str) else 0)
+
+
 def literal(value: Value) -> AbstractValue:
     """Return the value that stands in the document."""
     if isinstance(value, str):
-        return AbstractValue(_TEXT, ONE, number(text_length(value)), constant=value, is_constant=True)
+        return AbstractValue(_TEXT, ONE, number(written_length(value)), constant=value, is_constant=True)
     if value is True or value is False:
         return AbstractValue(_BOOL, NOTHING, number(5), constant=value, is_constant=True)
     if type(value) is int or isinstance(value, int | float):
@@ -215,9 +231,7 @@ def literal(value: Value) -> AbstractValue:
 def _any_of(values: Sequence[Value]) -> AbstractValue:
     """Return what is known about each of many values: as large as the largest, with the entries that all of them
     have."""
-    from quire.values import encode
-
-    length = number(max(text_length(one if isinstance(one, str) else encode(one)) for one in values))
+    length = number(max(written_length(one) for one in values))
     maps = [one for one in values if isinstance(one, Mapping)]
     lists = [one for one in values if isinstance(one, list | tuple)]
     items = number(max((len(one) for one in (*maps, *lists)), default=1))
@@ -230,10 +244,7 @@ def _any_of(values: Sequence[Value]) -> AbstractValue:
 
 
 def _constant(value: Mapping[str, Value] | Sequence[Value]) -> AbstractValue:
-    from quire.values import encode
-
-    length = number(text_length(encode(value)))
-    return AbstractValue(None, number(len(value)), length, constant=value, is_constant=True)
+    return AbstractValue(None, number(len(value)), number(written_length(value)), constant=value, is_constant=True)
 
 
 def labelled_deeply(value: AbstractValue, label: Label) -> AbstractValue:
@@ -350,6 +361,7 @@ def same(one: AbstractValue, other: AbstractValue) -> bool:
         and one.length == other.length
         and one.items == other.items
         and one.largest == other.largest
+        and one.type == other.type
         and _depends_alike(one, other)
         and (one.is_constant, bool(one.fields), one.element is None)
         == (other.is_constant, bool(other.fields), other.element is None)

@@ -42,6 +42,7 @@ from quire.expr.syntax import (
     Total,
 )
 from quire.expr.syntax import reads as reads_of
+from quire.values import MAX_DEPTH
 
 if TYPE_CHECKING:
     from quire.expr import Compiled
@@ -60,6 +61,10 @@ _KNOWN_ITEMS = 50
 """Items of a list that are known one by one."""
 _ESCAPED = 12
 """How much longer a text can be as JSON: one byte as an escape of six characters, twice."""
+_PARSED = 6
+"""How much longer a value can be written than the text that it is parsed from: `1e15` has four characters."""
+_WIDEST_INDENT = 8
+"""Spaces that `json` puts before a line, for each level that a value is nested."""
 
 _FIGURE, _TRUTH = number(LONGEST_NUMBER), number(5)
 _PLACE = number(20)
@@ -219,6 +224,7 @@ def _each(node: Each, names: Names) -> AbstractValue:
 def _call(node: FunctionCall, names: Names) -> AbstractValue:
     parts = [_EVALUATORS[one.__class__](one, names) for one in node.arguments]
     label = _label(parts)
+    key = NULL
     if node.key is not None and parts:
         key = evaluate(node.key, names.with_bound(node.parameter, names.item(parts[0])))
         label = label.join(key.label)
@@ -235,23 +241,23 @@ def _call(node: FunctionCall, names: Names) -> AbstractValue:
         if node.name in ("first", "last"):
             # A list of texts is longer than each of them, so the item may as well be a text as long as the list.
             return either([names.item(first), NULL]).labelled(label)
-        if node.name == "number" and len(parts) == 1:
-            return _figure(label)
-        items = first.items
-        if node.name in ("parse", "flatten"):
-            # Each item takes at least one character to write, but how many a reply has is not certain.
-            items = _MOST_ITEMS if first.label.chosen >= MODEL else items.plus(first.length)
+        if node.name == "number":
+            return _or_default(_figure(label), parts[1:])
+        items = _items_within(first) if node.name in ("parse", "flatten") else first.items
+        if node.name == "parse":
+            length = first.length.times(number(_PARSED))
+            return _or_default(AbstractValue(type, items, length, label), parts[1:])
         if node.name == "slice":
             items = _between(parts, items)
         if node.name == "flatten":
             items = _fewer(items, first.items.times(names.item(first).items.either(ONE)))
-        return AbstractValue(type, items, length, label)
+        return AbstractValue(type, items, first.length, label)
     if node.name in _TWICE:
-        items = total([part.items for part in parts])
-        if node.name == "split":
-            items = _MOST_ITEMS if first.label.chosen >= MODEL else first.length.plus(ONE)
+        items = _items_of(node, parts)
         factor = _ESCAPED if node.name in ("json", "text", "group") else 4
-        around = items.plus(ONE).times(number(PER_ITEM))
+        around = items.plus(ONE).times(key.length.plus(number(PER_ITEM)))
+        if node.name == "json" and len(parts) > 1:
+            factor += _WIDEST_INDENT * MAX_DEPTH
         return AbstractValue(TEXT if gives == "text" else None, items, length.times(number(factor)).plus(around), label)
     if node.name in ("min", "max") and len(parts) > 1:
         return replace(either(parts).labelled(label), largest=_extreme(node.name, parts))
@@ -323,6 +329,32 @@ def _counted(bounds: list[AbstractValue]) -> Amount | None:
             return None
     end = _largest(bounds[-1]) if bounds else None
     return end.at_most(MOST_ITEMS_OF_A_VALUE) if end is not None else None
+def _items_of(node: FunctionCall, parts: list[AbstractValue]) -> Amount:
+    """Return how many items the result of a function has that makes a new list or map of its arguments."""
+    if node.name == "split":
+        return _MOST_ITEMS if parts[0].label.chosen >= MODEL else parts[0].length.plus(ONE)
+    if node.name in ("zip", "merge") and len(parts) == 1:
+        # A map of lists, or a list of maps: their items count, not how many of them there are.
+        within, given = list(parts[0].fields.values()), node.arguments[0]
+        if isinstance(given, MapOf) and node.name == "zip":
+            return reduce(Amount.either, [part.items for part in within], NOTHING)
+        if isinstance(given, ListOf) and node.name == "merge" and len(within) == len(given.items):
+            return total([part.items for part in within])
+        return _items_within(parts[0])
+    return total([part.items for part in parts])
+
+
+def _items_within(value: AbstractValue) -> Amount:
+    """Return how many items the parts of a value have together. Each takes at least one character to write, but how
+    many characters a reply has is not certain."""
+    return _MOST_ITEMS if value.label.chosen >= MODEL else value.items.plus(value.length)
+
+
+def _or_default(value: AbstractValue, default: list[AbstractValue]) -> AbstractValue:
+    """Return a value that is replaced by a default if a text does not hold one."""
+    return (
+        either([value, *default]).labelled(joined([value.label, *(one.label for one in default)])) if default else value
+    )
 
 
 _EVALUATORS: Mapping[type, Callable[[Any, Names], AbstractValue]] = {

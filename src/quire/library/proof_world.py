@@ -118,7 +118,7 @@ class WorkspaceWorld:
             label.privacy,
             label.sends_out,
             self._seconds(capability, kind),
-            MAX_RESULT_BYTES,
+            MAX_RESULT_BYTES * 3 // 2,  # a prompt has a space after each comma and colon of a result
             effect != "unknown",
         )
 

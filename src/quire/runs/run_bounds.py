@@ -180,5 +180,9 @@ def _items(value: Value) -> int:
 
 
 def _bytes(value: Value) -> int:
-    text = value if isinstance(value, str) else written_widely(value)
+    if isinstance(value, str):
+        from quire.analysis.abstract_values import written_length
+
+        return written_length(value)
+    text = written_widely(value)
     return len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
