@@ -27,8 +27,11 @@ CONTEXT: dict[str, Value] = {
     "s": 'say "a"\nand "b"\x01',
     "n": 7,
 }
-_ONE = "json text parse split trim lower upper first last sort reverse distinct flatten keys values entries merge zip"
-_TWO = "number parse split zip merge min max join"
+_ONE = (
+    "json text parse split trim lower upper first last sort reverse distinct flatten keys values entries merge zip "
+    "count range ceil floor round"
+)
+_TWO = "number parse split zip merge min max join range"
 
 
 def larger(expression: str, context: Mapping[str, Value] = CONTEXT) -> str:
@@ -50,6 +53,9 @@ def _larger(value: Any, known: AbstractValue, names: Names, where: str) -> str:
         return f"{where} has {len(text.encode())} bytes, of at most {length}"
     if isinstance(value, list | tuple | dict) and items is not None and len(value) > items:
         return f"{where} has {len(value)} items, of at most {items}"
+    largest = known.largest.as_number if known.largest is not None else None
+    if largest is not None and isinstance(value, int | float) and value > largest:
+        return f"{where} is {value}, of at most {largest}"
     parts: list[tuple[Any, AbstractValue, str]] = []
     if isinstance(value, list | tuple):
         parts = [(part, names.item(known), f"{where}[]") for part in value]
@@ -121,6 +127,8 @@ def _drawn(draw: random.Random, level: int, bound: tuple[str, ...]) -> str:
         "two": lambda: f"{draw.choice(_TWO.split())}({part()}, {part()})",
         "wide": lambda: f"json({part()}, {draw.randint(1, 8)})",
         "sum": lambda: f"({part()} + {part()})",
+        "count": lambda: f"(count({part()}) {draw.choice(['- 2', '/ 2', '/ 3 + 1', '+ 0.5', '* 2'])})",
+        "slice": lambda: f"slice({part()}, {draw.randint(0, 2)}, {draw.randint(0, 5)})",
         "logic": lambda: f"({part()} {draw.choice(['and', 'or'])} {part()})",
         "get": lambda: f"get({part()}, '{draw.choice('abc')}', {part()})",
         "zip": lambda: f"zip({{a: {part()}, b: {part()}}})",
