@@ -48,9 +48,13 @@ TOOLS_OF = "tools of class "
 
 
 class Cost:
-    """Amounts by kind. It is changed in place while steps are added."""
+    """Amounts by kind. It is changed in place while steps are added.
 
-    __slots__ = ("endless", "least", "numbers", "terms")
+    Thousands of steps spend the same few amounts, and call the same models and tools: it is only counted how often
+    (`spend`, `add_known`), and added up when an amount is asked for.
+    """
+
+    __slots__ = ("_known", "_spent", "endless", "least", "numbers", "terms")
 
     def __init__(self) -> None:
         self.numbers: dict[str, int] = {}
@@ -59,12 +63,17 @@ class Cost:
         """The other products of each amount."""
         self.least: dict[str, int] = {}
         self.endless: dict[str, tuple[Reason, ...]] = {}
+        self._spent: dict[tuple[str, Amount], int] = {}
+        """How often each amount of a kind was spent since all was added up."""
+        self._known: dict[Cost, int] = {}
+        """How often each known cost was added since then."""
 
     @property
     def is_nothing(self) -> bool:
-        return not (self.numbers or self.terms or self.least or self.endless)
+        return not (self.numbers or self.terms or self.least or self.endless or self._spent or self._known)
 
     def amount(self, kind: str) -> Amount:
+        self._add_up()
         if kind in self.endless:
             return Amount(reasons=self.endless[kind])
         found = {product: count for product, count in self.terms.get(kind, {}).items() if count}
@@ -72,7 +81,12 @@ class Cost:
             found[NUMBER] = constant
         return Amount(tuple(sorted(found.items()))) if len(found) > MOST_TERMS else bounded(found)
 
+    def at_least(self, kind: str) -> int:
+        self._add_up()
+        return self.least.get(kind, 0)
+
     def kinds(self) -> list[str]:
+        self._add_up()
         return sorted({*self.numbers, *self.terms, *self.endless})
 
     def count(self, kind: str, most: int, least: int = 0) -> None:
@@ -84,12 +98,9 @@ class Cost:
     def spend(self, kind: str, amount: Amount) -> None:
         if amount.reasons:
             self._unbounded(kind, amount.reasons)
-        for product, count in amount.products:
-            if product:
-                terms = self.terms.setdefault(kind, {})
-                terms[product] = terms.get(product, 0) + count
-            else:
-                self.numbers[kind] = self.numbers.get(kind, 0) + count
+        else:
+            key, spent = (kind, amount), self._spent
+            spent[key] = spent.get(key, 0) + 1
 
     def take(self, milliseconds: int) -> None:
         """Add time in which nothing else of this part happens."""
@@ -99,32 +110,65 @@ class Cost:
 
     def drop(self, kind: str) -> None:
         """Forget everything of a kind."""
+        self._add_up()
         self.endless.pop(kind, None)
         self.numbers.pop(kind, None)
         self.terms.pop(kind, None)
 
     def add(self, other: Cost) -> None:
         """Add what happens after it."""
-        numbers = self.numbers
+        other._add_up()
+        self._add_times(other, 1)
+
+    def add_known(self, other: Cost) -> None:
+        """Add a cost of `known`, which many steps share."""
+        if other.endless:
+            # The order of reasons is that of the steps.
+            self.add(other)
+        else:
+            known = self._known
+            known[other] = known.get(other, 0) + 1
+
+    def _add_times(self, other: Cost, often: int) -> None:
+        """Add a cost that is added up, so often."""
+        numbers, least = self.numbers, self.least
         for kind, count in other.numbers.items():
-            numbers[kind] = numbers.get(kind, 0) + count
+            numbers[kind] = numbers.get(kind, 0) + count * often
         for kind, products in other.terms.items():
             terms = self.terms.setdefault(kind, {})
             for product, count in products.items():
-                terms[product] = terms.get(product, 0) + count
+                terms[product] = terms.get(product, 0) + count * often
         for kind, count in other.least.items():
-            self.least[kind] = self.least.get(kind, 0) + count
+            least[kind] = least.get(kind, 0) + count * often
         for kind, reasons in other.endless.items():
             self._unbounded(kind, reasons)
 
+    def _add_up(self) -> None:
+        """Add what was only counted so far."""
+        if self._spent:
+            for (kind, amount), often in self._spent.items():
+                for product, count in amount.products:
+                    if product:
+                        terms = self.terms.setdefault(kind, {})
+                        terms[product] = terms.get(product, 0) + count * often
+                    else:
+                        self.numbers[kind] = self.numbers.get(kind, 0) + count * often
+            self._spent = {}
+        if self._known:
+            for other, often in self._known.items():
+                self._add_times(other, often)
+            self._known = {}
+
     def may_be_left_out(self) -> Cost:
         """Return the cost of something that perhaps does not happen."""
+        self._add_up()
         found = Cost()
         found.numbers, found.terms, found.endless = self.numbers, self.terms, self.endless
         return found
 
     def times(self, often: Amount, least: int, span_of: Amount | None = None) -> Cost:
         """Return the cost of repeating it; `span_of` repeats stand on the longest way, all if it is None."""
+        self._add_up()
         found = Cost()
         for kind, reasons in self.endless.items():
             if not often.is_nothing:
@@ -166,12 +210,19 @@ class Cost:
             self.endless[kind] = tuple(dict.fromkeys((*known, *reasons)))[:MOST_REASONS]
 
 
+def known(cost: Cost) -> Cost:
+    """Return a cost that is not changed any more. It is added up, so proofs of several threads can share it."""
+    cost._add_up()
+    return cost
+
+
 def either(parts: list[Cost]) -> Cost:
     """Return the cost of one of several ways, whichever is taken."""
     if len(parts) == 1:
         return parts[0]
     found = Cost()
     for part in parts:
+        part._add_up()
         for kind, count in part.numbers.items():
             if count > found.numbers.get(kind, 0):
                 found.numbers[kind] = count

@@ -7,6 +7,7 @@ one is bounded by the context window of its model; the formula for it is an esti
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
@@ -27,6 +28,7 @@ from quire.analysis.costs import (
     WINDOW_OF,
     WORK,
     Cost,
+    known,
 )
 from quire.engine.premises import MOST_CALLS
 
@@ -52,24 +54,18 @@ def model_calls(
 ) -> int:
     """Add the model calls of a step: one, or turns with tools, and corrections. `prompt` has the bytes of all that the
     first call reads. Returns how many calls there are at most."""
-    found = _KNOWN.get((agent, repairs))
-    if found is None or agent.reply_tokens is None:
-        found = _constant(agent, repairs, place)
+    key = agent, repairs, least, reads_replies
+    found = _KNOWN.get(key)
+    if found is None or found.fixed.endless:
+        found = _constant(agent, repairs, least, reads_replies, place)
         if len(_KNOWN) < _MOST_KNOWN:
-            _KNOWN[agent, repairs] = found
-    cost.add(found.fixed)
-    if least:
-        cost.least[MODEL_CALLS] = cost.least.get(MODEL_CALLS, 0) + least
+            _KNOWN[key] = found
+    cost.add_known(found.fixed)
     if not found.turns:
         whole = prompt.plus(found.around)
-        calls = number(found.calls)
-        cost.spend(found.read, whole.times(calls).plus(found.said))
-        if reads_replies:
-            cost.count(found.window, found.calls)
-        else:
+        cost.spend(found.read, whole if found.calls == 1 else whole.times(number(found.calls)).plus(found.said))
+        if not reads_replies:
             cost.spend(found.sure, whole)
-            if repairs:
-                cost.count(found.window, repairs)
     return found.calls
 
 
@@ -85,20 +81,19 @@ class _Calls(Struct, frozen=True):
     """Bytes that corrections read in addition."""
     read: str
     sure: str
-    window: str
 
 
-_KNOWN: dict[tuple[AgentFact, int], _Calls] = {}
+_KNOWN: dict[tuple[AgentFact, int, int, bool], _Calls] = {}
 _MOST_KNOWN = 500
 
 
-def _constant(agent: AgentFact, repairs: int, place: Place) -> _Calls:
+def _constant(agent: AgentFact, repairs: int, least: int, reads_replies: bool, place: Place) -> _Calls:
     """Return everything about the calls of an agent that does not depend on the prompt. Many steps share it."""
     turns = agent.turns if agent.tools or agent.asks else 0
     calls = 1 + turns + repairs
     model = agent.model
     cost = Cost()
-    cost.count(MODEL_CALLS, calls)
+    cost.count(MODEL_CALLS, calls, least)
     cost.count(ASKED, 1)
     cost.count(f"{CALLS_OF}{model}", calls)
     reply = _reply(agent, place)
@@ -107,17 +102,20 @@ def _constant(agent: AgentFact, repairs: int, place: Place) -> _Calls:
         # Each turn reads all results before it: nothing but the window bounds that.
         cost.count(f"{WINDOW_OF}{model}", calls)
         _tool_turns(cost, agent, turns, place)
+    elif reads_replies:
+        cost.count(f"{WINDOW_OF}{model}", calls)
+    elif repairs:
+        cost.count(f"{WINDOW_OF}{model}", repairs)
     _time(cost, agent.seconds, calls, f"a call of {model or 'the model'}")
     said = reply.plus(number(_REPAIR_TOKENS)).times(number(BYTES_A_TOKEN * repairs * (repairs + 1) // 2))
     return _Calls(
         calls,
         turns,
-        cost,
+        known(cost),
         number(_OVERHEAD + agent.system_tokens),
         said,
         f"{BYTES_OF}{model}",
         f"{SURE_INPUT_OF}{model}",
-        f"{WINDOW_OF}{model}",
     )
 
 
@@ -146,12 +144,19 @@ def _tool_turns(cost: Cost, agent: AgentFact, turns: int, place: Place) -> None:
 
 def tool_call(cost: Cost, tool: ToolFact, place: Place) -> None:
     """Add one call of a tool by a step."""
-    cost.count(TOOL_CALLS, 1, 1)
-    cost.count(f"{TOOLS_OF}{tool.effect}", 1)
+    cost.add_known(_one_call(tool.effect, tool.seconds))
     if tool.seconds is None:
         _time(cost, None, 1, f"{tool.name} at step {place.way}")
-    else:
-        cost.take(round(tool.seconds * 1000))
+
+
+@lru_cache(maxsize=256)
+def _one_call(effect: str, seconds: float | None) -> Cost:
+    cost = Cost()
+    cost.count(TOOL_CALLS, 1, 1)
+    cost.count(f"{TOOLS_OF}{effect}", 1)
+    if seconds is not None:
+        cost.take(round(seconds * 1000))
+    return known(cost)
 
 
 def _time(cost: Cost, seconds: float | None, often: int, what: str) -> None:

@@ -50,7 +50,7 @@ class Proof(Struct, frozen=True):
 
     def bound(self, kind: str) -> Bound:
         """Return the bounds of one of `COUNTED`."""
-        return Bound(self.cost.least.get(kind, 0), self.cost.amount(kind))
+        return Bound(self.cost.at_least(kind), self.cost.amount(kind))
 
     @property
     def bounds(self) -> dict[str, Bound]:
