@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator
 from enum import IntEnum
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from quire.source import NOWHERE, Span
 
@@ -33,6 +34,16 @@ class Privacy(IntEnum):
     PRIVATE = 2
 
 
+_ALL_INTEGRITY, _CHOSEN, _PRIVACY = 0b11111, 5, 10
+"""Bits of `Label.levels`: those of integrity, and where those of `chosen` and of privacy begin."""
+
+
+def _levels(integrity: Integrity, chosen: Integrity, privacy: Privacy) -> int:
+    return (1 << integrity) - 1 | (1 << chosen) - 1 << _CHOSEN | (1 << privacy) - 1 << _PRIVACY
+
+
+_MADE = {integrity: _levels(integrity, integrity, Privacy.PUBLIC) for integrity in Integrity}
+_ENTERED = {(one, other): _levels(one, one, other) for one in Integrity for other in Privacy}
 AUTHOR, CALLER, MODEL, OUTSIDE = Integrity.AUTHOR, Integrity.CALLER, Integrity.MODEL, Integrity.OUTSIDE
 PUBLIC, PRIVATE = Privacy.PUBLIC, Privacy.PRIVATE
 """Levels that every step is compared with. Until Python 3.12 it takes longer to look one up in its class than to
@@ -82,21 +93,20 @@ class Label(Struct, frozen=True, gc=False):
     trace: Trace | None = None
     chosen_trace: Trace | None = None
     private_trace: Trace | None = None
+    levels: int = 0
+    """The three levels as bits: the worst of two is `|`, and most joins find out by it that they change nothing. A
+    level has as many bits as its number, and so all those of the levels before it."""
 
     def join(self, other: Label) -> Label:
-        if other is self or other is AUTHORED:
+        mine, theirs = self.levels, other.levels
+        both = mine | theirs
+        if both == mine:
             return self
-        if self is AUTHORED:
-            # `chosen` is never better than `integrity`.
-            return other if other.chosen or other.privacy else self
-        integrity, chosen, privacy = self.integrity, self.chosen, self.privacy
-        if integrity >= other.integrity and chosen >= other.chosen and privacy >= other.privacy:
-            return self
-        if other.integrity >= integrity and other.chosen >= chosen and other.privacy >= privacy:
+        if both == theirs:
             return other
-        content = self if integrity >= other.integrity else other
-        choice = self if chosen >= other.chosen else other
-        private = self if privacy >= other.privacy else other
+        content = self if self.integrity >= other.integrity else other
+        choice = self if self.chosen >= other.chosen else other
+        private = self if self.privacy >= other.privacy else other
         return Label(
             content.integrity,
             choice.chosen,
@@ -104,17 +114,19 @@ class Label(Struct, frozen=True, gc=False):
             content.trace,
             choice.chosen_trace,
             private.private_trace,
+            both,
         )
 
     def at_least(self, integrity: Integrity, trace: Trace) -> Label:
         """Return the label of something made by, say, a model from values of this label."""
-        if self.integrity >= integrity and self.chosen >= integrity:
+        levels = _MADE[integrity]
+        if self.levels | levels == self.levels:
             return self
-        return self.join(Label(integrity, integrity, PUBLIC, trace, trace))
+        return self.join(Label(integrity, integrity, PUBLIC, trace, trace, None, levels))
 
     def covers(self, other: Label) -> bool:
         """Tell whether a join with the other label adds nothing."""
-        return self.integrity >= other.integrity and self.chosen >= other.chosen and self.privacy >= other.privacy
+        return self.levels | other.levels == self.levels
 
     def through(self, what: str, step: str, span: Span = NOWHERE, document: str = "") -> Label:
         """Return the label after one more place on the way."""
@@ -123,34 +135,44 @@ class Label(Struct, frozen=True, gc=False):
             return self
         here = Trace(what, step, span, document, choice) if choice is not None else None
         if private is None and content is choice:
-            return Label(self.integrity, self.chosen, self.privacy, here, here)
-        return Label(
-            self.integrity,
-            self.chosen,
-            self.privacy,
-            here if content is choice else Trace(what, step, span, document, content) if content else None,
-            here,
-            Trace(what, step, span, document, private) if private else None,
+            return replace(self, trace=here, chosen_trace=here)
+        return replace(
+            self,
+            trace=here if content is choice else Trace(what, step, span, document, content) if content else None,
+            chosen_trace=here,
+            private_trace=Trace(what, step, span, document, private) if private else None,
         )
 
     def made_by(self, maker: Integrity, what: str, step: str, span: Span, document: str) -> Label:
         """Return the label of something that is made at a place from values of this label, say by a model."""
-        if self.integrity >= maker and self.chosen >= maker:
+        levels = _MADE[maker]
+        if self.levels | levels == self.levels:
             return self.through(what, step, span, document)
         trace = Trace(what, step, span, document)
-        own = Label(maker, maker, PUBLIC, trace, trace)
+        own = Label(maker, maker, PUBLIC, trace, trace, None, levels)
         return own if own.covers(self) else self.through(what, step, span, document).join(own)
+
+    def given_to(self, integrity: Integrity, privacy: Privacy, trace: Trace) -> Label:
+        """Return the label of what a tool returns that is given values of this label: it has passed the place of the
+        trace, where the tool lets values of its own in."""
+        own = _ENTERED[integrity, privacy]
+        both = self.levels | own
+        if both == own:
+            return source_label(integrity, privacy, trace)
+        passed = self.through(trace.what, trace.step, trace.span, trace.document)
+        return passed if both == self.levels else source_label(integrity, privacy, trace).join(passed)
 
     def narrowed(self) -> Label:
         """Return the label of a value that can only be one of a few known ones."""
         if self.integrity is AUTHOR:
             return self
-        return Label(AUTHOR, self.chosen, self.privacy, None, self.chosen_trace, self.private_trace)
+        return replace(self, integrity=AUTHOR, trace=None, levels=self.levels & ~_ALL_INTEGRITY)
 
 
 def source_label(integrity: Integrity, privacy: Privacy, trace: Trace) -> Label:
     """Return the label of a value at the place where it enters."""
-    return Label(integrity, integrity, privacy, trace, trace, trace if privacy else None)
+    private = trace if privacy else None
+    return Label(integrity, integrity, privacy, trace, trace, private, _ENTERED[integrity, privacy])
 
 
 AUTHORED = Label()
