@@ -9,6 +9,7 @@ import pytest
 
 from quire.analysis.costs import Cost
 from quire.analysis.facts import EffectFact
+from quire.analysis.labels import Label
 from quire.analysis.proof import Proof
 from quire.analysis.walk import MOST_NESTED, MOST_NOTES, MOST_WALKS, Walk
 from quire.library.document import read
@@ -133,9 +134,9 @@ def test_a_chain_of_calls_that_are_made_twice(tmp_path: Path, monkeypatch: pytes
     noted: list[EffectFact] = []
     note = Walk.note_effect
 
-    def counted(walk: Walk, effect: EffectFact) -> None:
+    def counted(walk: Walk, effect: EffectFact, *given: Label) -> None:
         noted.append(effect)
-        note(walk, effect)
+        note(walk, effect, *given)
 
     monkeypatch.setattr(Walk, "note_effect", counted)
     proof = foresight.proof(foresight.called["c0"])
@@ -143,6 +144,18 @@ def test_a_chain_of_calls_that_are_made_twice(tmp_path: Path, monkeypatch: pytes
     assert proof.bound("tool_calls").most.as_number == 20 * 2**60
     assert proof.incomplete
     assert MOST_NOTES // 2 < len(noted) <= MOST_NOTES + 1
+
+
+def test_a_callee_with_many_facts_that_is_called_with_different_values(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its facts count where they are found too, not only where a call repeats them."""
+    monkeypatch.setattr("quire.analysis.walk.MOST_NOTES", 90)
+    tools: list[object] = [{"tool": {"name": f"t{number}", "args": {}}} for number in range(20)]
+    foresight = workspace(tmp_path, [call(1, f"'{'x' * number}'") for number in range(5)], tools)
+    proof = foresight.proof(foresight.called["c0"])
+    assert proof.bound("tool_calls").most.as_number == 100
+    assert (proof.incomplete, len(proof.effects)) == (True, 40)
 
 
 def test_documents_that_call_each_other(tmp_path: Path) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from functools import reduce
+from functools import lru_cache, reduce
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
@@ -50,6 +50,7 @@ class Computed(Struct, frozen=True, gc=False):
 _STRING = Kind.STRING
 _BOOL, _NUMBER, _TEXT = Simple(Kind.BOOL), Simple(Kind.NUMBER), Simple(Kind.STRING)
 _LONGEST_OF = {Kind.BOOL: number(5), Kind.NUMBER: number(LONGEST_NUMBER)}
+_NUMBERS = (int, float)
 _MOST_CHOICES = 16
 _ESCAPED = late_pattern(r'[\x00-\x1f"\\]')
 _BYTES_A_CHARACTER = 6
@@ -165,8 +166,13 @@ def sized(type: FieldType | None, length: Amount, label: Label, items: Amount | 
 
 def reply_value(type: FieldType | None, tokens: int | None, label: Label) -> AbstractValue:
     """Return the reply of a model. A token may hold many items, so only the longest text bounds how many it lists."""
+    return replace(_reply(type, tokens), label=label)
+
+
+@lru_cache(maxsize=64)
+def _reply(type: FieldType | None, tokens: int | None) -> AbstractValue:
     length = number(BYTES_A_TOKEN * tokens) if tokens is not None else number(MAX_REPLY_CHARACTERS)
-    return sized(type, length, label, number(MAX_REPLY_CHARACTERS))
+    return sized(type, length, AUTHORED, number(MAX_REPLY_CHARACTERS))
 
 
 def _smaller(one: Amount, other: Amount) -> Amount:
@@ -216,7 +222,7 @@ def literal(value: Value) -> AbstractValue:
         return AbstractValue(_TEXT, ONE, number(written_length(value)), constant=value, is_constant=True)
     if value is True or value is False:
         return AbstractValue(_BOOL, NOTHING, number(5), constant=value, is_constant=True)
-    if type(value) is int or isinstance(value, int | float):
+    if isinstance(value, _NUMBERS):
         return AbstractValue(_NUMBER, NOTHING, number(len(str(value))), constant=value, is_constant=True)
     if isinstance(value, Mapping):
         fields = {str(key): literal(part) for key, part in value.items()}
@@ -298,23 +304,31 @@ def either_of(one: AbstractValue, other: AbstractValue) -> AbstractValue:
         element = either_of(mine, theirs)
     elif (mine is not None or theirs is not None) and (_is_empty_list(one) or _is_empty_list(other)):
         element = mine or theirs
-    is_same_type = one.type is other.type or one.type == other.type
-    is_answered = one.is_answered or other.is_answered
-    is_same_answer = is_answered and _depends_alike(one, other)
-    return AbstractValue(
-        one.type if is_same_type else None,
+    type = one.type if one.type is other.type or one.type == other.type else None
+    found = AbstractValue(
+        type,
         one.items.either(other.items),
         one.length.either(other.length),
         one.label.join(other.label),
         fields,
         element,
-        one.answer if one.answer is other.answer else None,
+        None,
         one.name if one.name == other.name else "",
         one.constant,
-        is_same_type and one.is_constant and other.is_constant and one.constant == other.constant,
-        one.computed if is_same_answer else None,
-        one.choices if is_same_answer else _choices(one, other) if is_answered else (),
-        one.largest.either(other.largest) if one.largest is not None and other.largest is not None else None,
+        one.is_constant and other.is_constant and one.type == other.type and one.constant == other.constant,
+        largest=one.largest.either(other.largest) if one.largest is not None and other.largest is not None else None,
+    )
+    return _answered(found, one, other) if one.is_answered or other.is_answered else found
+
+
+def _answered(found: AbstractValue, one: AbstractValue, other: AbstractValue) -> AbstractValue:
+    """Return a value that is one of two with how it depends on answers."""
+    is_same = _depends_alike(one, other)
+    return replace(
+        found,
+        answer=one.answer if one.answer is other.answer else None,
+        computed=one.computed if is_same else None,
+        choices=one.choices if is_same else _choices(one, other),
     )
 
 

@@ -18,7 +18,7 @@ from quire.analysis.abstract_values import (
     literal,
 )
 from quire.analysis.amounts import NOTHING, ONE, Amount, number, total
-from quire.analysis.labels import MODEL, Label, joined
+from quire.analysis.labels import AUTHORED, MODEL, Label, joined
 from quire.analysis.names import BOOL, NUMBER, PER_ITEM, TEXT, Names
 from quire.expr.functions import FUNCTIONS
 from quire.expr.limits import MAX_ITEMS as MOST_ITEMS_OF_A_VALUE
@@ -71,6 +71,8 @@ _PLACE = number(20)
 """Bytes of a number that `range` makes, with what is between two of them."""
 _FARTHEST = 1 << 50
 """Larger numbers are not followed: a division may round them up."""
+_AROUND_ONE = number(6)
+"""Bytes around the only item of a list."""
 _ALL_STORES = ("ctx",)
 _DEEPEST = 10
 """Expressions in each other that answers of people are followed through."""
@@ -79,16 +81,16 @@ _DEEPEST = 10
 def computed(expression: Compiled, names: Names) -> AbstractValue:
     """Return all that is known about the value of an expression, and how it depends on answers of people."""
     root = expression.expression.root
-    if root.__class__ is Path:
-        return names.path(root.segments)
-    return _dependent(root, names) if names.answers.exist else _EVALUATORS[root.__class__](root, names)
+    if names.answers.exist and root.__class__ is not Path:
+        return _dependent(root, names)
+    return _EVALUATORS[root.__class__](root, names)
 
 
 def _dependent(root: Node, names: Names) -> AbstractValue:
     value = evaluate(root, names)
     if not names.answers.exist or value.answer is not None or isinstance(root, Path | Constant):
         return value
-    reads = {".".join(one.path): names.path(one.path) for one in reads_of(Expression("", root))}
+    reads = {one.name: names.path(one.path) for one in reads_of(Expression("", root))}
     depth = max((one.depth for one in reads.values()), default=0) + 1
     if depth > _DEEPEST or not any(one.is_answered for one in reads.values()):
         return value.unanswered()
@@ -100,7 +102,24 @@ def evaluate(node: Node, names: Names) -> AbstractValue:
     return _EVALUATORS[node.__class__](node, names)
 
 
+def label_of(node: Node, names: Names) -> Label:
+    """Return the label of the value of an expression. Of a condition nothing else is asked for."""
+    if isinstance(node, Path):
+        return _path(node, names).label
+    if isinstance(node, Constant):
+        return AUTHORED
+    if isinstance(node, Compare):
+        return label_of(node.left, names).join(label_of(node.right, names)).narrowed()
+    if isinstance(node, Total):
+        return label_of(node.source, names).narrowed()
+    return _EVALUATORS[node.__class__](node, names).label
+
+
 def _path(node: Path, names: Names) -> AbstractValue:
+    if node.store and not names.bound:
+        kept = names.stores.get(node.store)
+        if kept is not None:
+            return kept
     return names.path(node.segments)
 
 
@@ -109,17 +128,19 @@ def _constant(node: Constant, names: Names) -> AbstractValue:
 
 
 def _compare(node: Compare, names: Names) -> AbstractValue:
-    left, right = node.left, node.right
-    label = _EVALUATORS[left.__class__](left, names).label
-    return _verdict(label.join(_EVALUATORS[right.__class__](right, names).label))
+    return _verdict(label_of(node.left, names).join(label_of(node.right, names)))
 
 
 def _list(node: ListOf, names: Names) -> AbstractValue:
-    parts = [_EVALUATORS[one.__class__](one, names) for one in node.items]
-    element = (parts[0] if len(parts) == 1 else either(parts)) if parts else None
     # Items of a list have no names in expressions; rules read them by their numbers.
+    parts = [_EVALUATORS[one.__class__](one, names) for one in node.items]
+    if len(parts) == 1:
+        only = parts[0]
+        return AbstractValue(None, ONE, only.length.plus(_AROUND_ONE), only.label, {"0": only}, only)
     known = {str(at): part for at, part in enumerate(parts)} if len(parts) <= _KNOWN_ITEMS else {}
-    return AbstractValue(None, number(len(parts)), _written(parts), _label(parts), known, element)
+    return AbstractValue(
+        None, number(len(parts)), _written(parts), _label(parts), known, either(parts) if parts else None
+    )
 
 
 def _map(node: MapOf, names: Names) -> AbstractValue:
@@ -130,11 +151,11 @@ def _map(node: MapOf, names: Names) -> AbstractValue:
 
 
 def _not(node: Not, names: Names) -> AbstractValue:
-    return _verdict(evaluate(node.operand, names).label)
+    return _verdict(label_of(node.operand, names))
 
 
 def _negate(node: Negate, names: Names) -> AbstractValue:
-    return _figure(evaluate(node.operand, names).label)
+    return _figure(label_of(node.operand, names))
 
 
 def _logic(node: Logic, names: Names) -> AbstractValue:
@@ -144,8 +165,10 @@ def _logic(node: Logic, names: Names) -> AbstractValue:
 
 
 def _total(node: Total, names: Names) -> AbstractValue:
+    if node.name != "count":
+        return _figure(label_of(node.source, names))
     source = evaluate(node.source, names)
-    return _figure(source.label, source.items if node.name == "count" else None)
+    return _figure(source.label, source.items)
 
 
 def _join(node: Join, names: Names) -> AbstractValue:
@@ -170,8 +193,7 @@ def _label(parts: list[AbstractValue]) -> Label:
 
 
 def _written(parts: list[AbstractValue]) -> Amount:
-    lengths = parts[0].length if len(parts) == 1 else total([part.length for part in parts])
-    return lengths.plus(number(4 * len(parts) + 2))
+    return total([part.length for part in parts], 4 * len(parts) + 2)
 
 
 def _verdict(label: Label) -> AbstractValue:

@@ -44,13 +44,17 @@ class KeptContents:
             self._add(place, label)
         self._read: dict[tuple[str, ...], set[tuple[bool, bool]]] = {}
         """The levels that were found in the places that were read."""
+        self._read_early: list[tuple[ToolFact, Mapping[str, AbstractValue]]] = []
+        """The reads before the first write. Most documents put nothing from outside anywhere: then it does not matter
+        which places these are."""
 
-    def write(self, effect: EffectFact) -> None:
-        """Remember that an effect may have put its arguments into a place."""
+    def write(self, effect: EffectFact, given: Label | None = None) -> None:
+        """Remember that an effect may have put its arguments into a place. `given` is the label of them all, if it is
+        known."""
         tool = effect.tool
         if tool.effect == "read":
             return
-        label = joined([effect.chooser, *[value.label for value in effect.arguments.values()]])
+        label = given or joined([effect.chooser, *[value.label for value in effect.arguments.values()]])
         if tool.gives >= OUTSIDE:
             trace = Trace(tool.name, effect.place.way, effect.place.span, effect.place.document)
             label = label.join(source_label(tool.gives, PUBLIC, trace))
@@ -67,6 +71,9 @@ class KeptContents:
 
     def read(self, tool: ToolFact, arguments: Mapping[str, AbstractValue]) -> Label:
         """Return the label of what a tool may find in the places that it reads."""
+        if not self._labels:
+            self._read_early.append((tool, arguments))
+            return AUTHORED
         places = _places(tool, arguments)
         return self._read_in(places) if places else AUTHORED
 
@@ -93,6 +100,12 @@ class KeptContents:
     @property
     def has_more(self) -> bool:
         """Tell whether a place was read before all that it may contain was known."""
+        if not self._labels:
+            return False
+        for tool, arguments in self._read_early:
+            if places := _places(tool, arguments):
+                self._read.setdefault(places, set()).add(_level(AUTHORED))
+        self._read_early = []
         return any(levels != {_level(self._found(places))} for places, levels in self._read.items())
 
     def again(self, *, everywhere: bool) -> KeptContents:

@@ -5,16 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from quire.analysis.abstract_values import NULL, AbstractValue, either, reply_value, sized
+from quire.analysis.abstract_values import NULL, AbstractValue, either, literal, reply_value, sized
 from quire.analysis.amounts import number
 from quire.analysis.costs import QUESTIONS, Cost
+from quire.analysis.expressions import computed
 from quire.analysis.facts import EffectFact, ModelFact, Place, QuestionFact
-from quire.analysis.labels import AUTHORED, MODEL, Integrity, Trace, joined
+from quire.analysis.labels import AUTHORED, MODEL, Integrity, Trace
 from quire.analysis.model_costs import model_calls, tool_call
 from quire.analysis.names import TEXT, answer_value
-from quire.analysis.pipeline_values import held_to_schema, prompt_of, read_versions, value_of
+from quire.analysis.pipeline_values import held_to_schema, prompt_of, read_versions
 from quire.analysis.tool_results import reading
 from quire.engine.premises import REPAIRS
+from quire.plan.pipeline_work import Literal
 from quire.plan.uses import OWN_TOOLS
 
 if TYPE_CHECKING:
@@ -24,17 +26,24 @@ if TYPE_CHECKING:
 
 
 def invoke(walk: Walk, work: Invoke, place: Place, scope: Scope, cost: Cost) -> AbstractValue:
-    arguments = {name: value_of(value, scope) for name, value in work.arguments}
+    arguments: dict[str, AbstractValue] = {}
+    label, reads = AUTHORED, []
+    for name, given in work.arguments:
+        if isinstance(given, Literal):
+            arguments[name] = literal(given.value)
+        else:
+            value = arguments[name] = computed(given.compiled, scope.names)
+            label = label.join(value.label)
+            reads += read_versions(given, scope)
     if work.tool in OWN_TOOLS:
         return _question(walk, work, arguments, place, scope, cost)
     if work.piped and work.tool == "shell" and "stdin" not in arguments:
         arguments["stdin"] = scope.names.pipe
-    label = joined([value.label for value in arguments.values()])
+        label = label.join(scope.names.pipe.label)
     results = []
-    versions = tuple(dict.fromkeys([one for _, value in work.arguments for one in read_versions(value, scope)]))
-    named = dict(work.arguments)
+    versions = tuple(dict.fromkeys(reads))
     for found in walk.world.tools("", work.tool):
-        tool = reading(found, work.tool, named, walk.world)
+        tool = reading(found, work.tool, dict(work.arguments), walk.world)
         walk.note_effect(
             EffectFact(
                 place,
@@ -47,8 +56,9 @@ def invoke(walk: Walk, work: Invoke, place: Place, scope: Scope, cost: Cost) -> 
                 scope.fans,
                 scope.often,
                 versions,
-                place.span,
-            )
+                place.step.span,
+            ),
+            label,
         )
         results.append(sized(None, number(tool.result_tokens), walk.result(tool, label, place, arguments)))
         tool_call(cost, tool, place)

@@ -3,13 +3,15 @@ answers of people."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
 from quire.analysis.abstract_values import AbstractValue, is_narrow, literal, sized, text_length
-from quire.analysis.amounts import Amount, total
-from quire.analysis.expressions import computed, evaluate
+from quire.analysis.amounts import NOTHING, Amount, number
+from quire.analysis.expressions import computed, label_of
 from quire.analysis.facts import Condition, Place
 from quire.analysis.labels import AUTHORED, Label
 from quire.plan.pipeline_work import Formula, Literal
@@ -17,6 +19,7 @@ from quire.schema_types import FieldType, ListOf, Object, Ref
 
 if TYPE_CHECKING:
     from quire.analysis.scope import Scope
+    from quire.expr import Read
     from quire.plan.nodes import Template
 
 
@@ -29,22 +32,25 @@ def value_of(what: Literal | Formula, scope: Scope) -> AbstractValue:
 
 def read_versions(what: Literal | Formula, scope: Scope) -> list[str]:
     """Return the stores that an expression reads, with their versions."""
-    if isinstance(what, Literal):
-        return []
-    bound = scope.names.bound
+    return [] if isinstance(what, Literal) else _versions(what.compiled.reads(), scope)
+
+
+def _versions(reads: Iterable[Read], scope: Scope) -> list[str]:
+    bound, versions = scope.names.bound, scope.versions
     return [
-        scope.version(name)
-        for one in what.compiled.reads()
-        if one.path[0] not in bound and (name := one.store) is not None
+        f"{name}#{versions.get(name, 0)}"
+        for one in reads
+        if (name := one.store) is not None and one.path[0] not in bound
     ]
 
 
 def condition_of(formula: Formula, place: Place, scope: Scope) -> Condition:
     """Return an expression as a condition, with the values that it reads."""
-    root, names = formula.compiled.expression.root, scope.names
-    reads = {".".join(one.path): names.path(one.path) for one in formula.compiled.reads()}
-    versions = tuple(read_versions(formula, scope))
-    return Condition(place, root, True, reads, evaluate(root, names).label, None, formula.span, (), versions)
+    compiled, names = formula.compiled, scope.names
+    root, reads = compiled.expression.root, compiled.reads()
+    values = {one.name: names.path(one.path) for one in reads}
+    versions = tuple(_versions(reads, scope))
+    return Condition(place, root, True, values, label_of(root, names), None, formula.span, (), versions)
 
 
 def held_to_schema(schema: str | None, value: AbstractValue, scope: Scope) -> AbstractValue:
@@ -69,15 +75,24 @@ def shaped(type: FieldType, value: AbstractValue, scope: Scope, depth: int) -> A
     return sized(resolved, value.length, value.label, value.items)
 
 
+@lru_cache(maxsize=1024)
+def _segments(path: str) -> tuple[str, ...]:
+    return tuple(path.split("."))
+
+
 def prompt_of(prompt: Template, scope: Scope) -> tuple[Amount, Label]:
     """Return the bytes of a prompt with its values filled in, and the label of all of it."""
-    names, fixed, lengths, label = scope.names, 0, [], AUTHORED
+    names, fixed, length, label = scope.names, 0, NOTHING, AUTHORED
     for part in prompt.parts:
         if isinstance(part, str):
-            fixed += text_length(part)
+            fixed += len(part) if part.isascii() else text_length(part)
         else:
             fixed += 4 * len(part.raw)
-            value = names.path(tuple(part.name.split(".")))
-            lengths.append(value.length)
+            value = names.path(_segments(part.name))
             label = label.join(value.label)
-    return total(lengths, fixed), label
+            count = value.length.as_number
+            if count is None:
+                length = length.plus(value.length)
+            else:
+                fixed += count
+    return length.plus(number(fixed)), label

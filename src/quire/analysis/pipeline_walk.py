@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import assert_never
+from collections.abc import Callable, Mapping
+from typing import Any, assert_never
 
 from msgspec import UNSET
 from msgspec.structs import replace
@@ -28,6 +29,7 @@ from quire.plan.pipeline_work import (
     Fold,
     ForEach,
     Formula,
+    Guard,
     Invoke,
     Parallel,
     Repeat,
@@ -54,17 +56,24 @@ def walk_pipeline(walk: Walk, scope: Scope, cost: Cost) -> AbstractValue:
 
 def _step(walk: Walk, step: Step, path: str, scope: Scope, cost: Cost) -> AbstractValue:
     """Walk over one step: its guard, its work, and the store that gets its value."""
-    place = scope.place(step, path)
-    guard = step.guard
-    if guard is None:
-        value = _work(walk, step, path, place, scope, cost)
-        if step.capture is not None:
-            _keep(walk, step.capture, place, value, scope)
-        scope.names.pipe = value
-        return value
+    place = Place(step, path, scope.way + step.label, scope.document, scope.plan.format)
+    if step.guard is not None:
+        return _guarded(walk, step, step.guard, place, scope, cost)
+    work = step.work
+    plain = _PLAIN.get(work.__class__)
+    value = plain(walk, work, place, scope, cost) if plain else _work(walk, step, path, place, scope, cost)
+    if step.capture is not None:
+        _keep(walk, step.capture, place, value, scope)
+    scope.names.pipe = value
+    return value
+
+
+def _guarded(walk: Walk, step: Step, guard: Guard, place: Place, scope: Scope, cost: Cost) -> AbstractValue:
     condition = condition_of(guard.when, place, scope) if guard.when is not None else None
     if condition is not None:
         walk.note(ChoiceFact(place, condition, scope.conditions[-MOST_AROUND:]))
+        if guard.on_error is None and guard.default is None and guard.timeout is None and type(step.work) in _PLAIN:
+            return _if_it_holds(walk, step, condition, place, scope, cost)
     # If the step fails and the run goes on, the stores that its work has written are as they were before.
     is_undone = guard.goes_on
     instead = value_of(guard.default, scope) if guard.default else NULL
@@ -73,7 +82,7 @@ def _step(walk: Walk, step: Step, path: str, scope: Scope, cost: Cost) -> Abstra
     before = scope.names.failures.begin()
     if guard.on_error is not None:
         scope.often = often.times(number(1 + guard.on_error.times))
-    value = _work(walk, step, path, place, scope, part)
+    value = _work(walk, step, place.path, place, scope, part)
     scope.often = often
     if guard.on_error is not None:
         part = tried(part, guard.on_error.times, survives=guard.on_error.goes_on)
@@ -102,6 +111,29 @@ def _step(walk: Walk, step: Step, path: str, scope: Scope, cost: Cost) -> Abstra
     scope.names.pipe = value
     if _always_ends(step):
         scope.conditions = (*scope.conditions, replace(condition, holds=False))
+    return value
+
+
+def _if_it_holds(walk: Walk, step: Step, condition: Condition, place: Place, scope: Scope, cost: Cost) -> AbstractValue:
+    """Walk over a step under a condition. Its work writes no store, so nothing has to be taken back after it but what
+    holds and what was asked."""
+    names, work = scope.names, step.work
+    conditions, asked = scope.conditions, scope.asked
+    scope.conditions = (*conditions, condition)
+    # An expression costs nothing.
+    part = cost if work.__class__ is Transform else Cost()
+    before = names.failures.begin()
+    value = _PLAIN[work.__class__](walk, work, place, scope, part)
+    names.failures.end(before)
+    scope.conditions, scope.asked = conditions, asked
+    if part is not cost:
+        cost.add(part.may_be_left_out())
+    if step.capture is not None:
+        name = step.capture.name
+        kept = value.through(name, step.span, scope.document)
+        walk.note(StoreFact(place, name, scope.keep_optional(name, kept, condition.label), kept))
+    value = either_of(value, names.pipe)
+    names.pipe = value = value.labelled(chosen_by(value.label, condition.label))
     return value
 
 
@@ -149,12 +181,8 @@ def _timed(cost: Cost, seconds: float, tries: int) -> Cost:
 def _work(walk: Walk, step: Step, path: str, place: Place, scope: Scope, cost: Cost) -> AbstractValue:
     work = step.work
     match work:
-        case Transform(value=value):
-            return computed(value.compiled, scope.names)
-        case Invoke():
-            return invoke(walk, work, place, scope, cost)
-        case Agent():
-            return agent(walk, work, place, scope, cost)
+        case Transform() | Invoke() | Agent():
+            return _PLAIN[work.__class__](walk, work, place, scope, cost)
         case ForEach():
             return for_each(walk, _step, work, path, place, scope, cost)
         case Call():
@@ -182,6 +210,18 @@ def _work(walk: Walk, step: Step, path: str, place: Place, scope: Scope, cost: C
             assert_never(work)
 
 
+def _transform(walk: Walk, work: Transform, place: Place, scope: Scope, cost: Cost) -> AbstractValue:
+    return computed(work.value.compiled, scope.names)
+
+
+_PLAIN: Mapping[type, Callable[[Walk, Any, Place, Scope, Cost], AbstractValue]] = {
+    Transform: _transform,
+    Invoke: invoke,
+    Agent: agent,
+}
+"""Work that most steps do, and that writes no stores. A chain of tests would ask each step for its kind."""
+
+
 def _block(walk: Walk, body: Sequence, prefix: str, scope: Scope, cost: Cost) -> AbstractValue:
     sequence(walk, body, prefix, scope, cost, _step)
     return scope.names.pipe
@@ -194,7 +234,7 @@ def _call(walk: Walk, work: Call, step: Step, path: str, scope: Scope, cost: Cos
 
 def _select(walk: Walk, work: Select, step: Step, path: str, place: Place, scope: Scope, cost: Cost) -> AbstractValue:
     on = computed(work.on.compiled, scope.names)
-    reads = {".".join(one.path): scope.names.path(one.path) for one in work.on.compiled.reads()}
+    reads = {one.name: scope.names.path(one.path) for one in work.on.compiled.reads()}
     labels = tuple(label for label, _ in work.cases)
     if work.default is None:
         # The failure quotes a value that no case has.

@@ -156,11 +156,14 @@ class Scope(Struct):
     def merge_optional(self, arm: Arm, decided: Label) -> None:
         """Go on after an arm that perhaps was not walked: a store has the value of before, or that of the arm."""
         for name, (written, version) in arm.stores.items():
-            value = either_of(written, self.names.store(name) or NULL)
-            value = value.labelled(chosen_by(value.label, decided))
-            self.versions[name] = max(self.keep(name, value), version)
+            self.versions[name] = max(self.keep_optional(name, written, decided), version)
         if arm.told is not self.told:
             self.told = self.told.either(arm.told)
+
+    def keep_optional(self, name: str, written: AbstractValue, decided: Label) -> int:
+        """Write a store, or perhaps not: it has the value of before, or the new one. Return its version."""
+        value = either_of(written, self.names.store(name) or NULL)
+        return self.keep(name, value.labelled(chosen_by(value.label, decided)))
 
     def merge(self, arms: list[Arm], decided: Label, *, or_none: bool = False) -> None:
         """Go on after one of several arms was walked, or none of them: a store has the value of any."""

@@ -34,8 +34,8 @@ MOST_NESTED = 100
 """How many levels of calls are followed: a run does not go deeper."""
 MOST_FACTS = 50_000
 MOST_NOTES = 200_000
-"""How many facts are noted in all. Those of a callee are noted again for each call, so a chain of calls that are each
-made twice would have as many as it likes."""
+"""How many facts are noted in all documents. Those of a callee are noted again for each call, so a chain of calls that
+are each made twice would have as many as it likes."""
 
 
 class Called(Struct, frozen=True):
@@ -65,6 +65,9 @@ class Walk:
         self.incomplete = False
         """True if there were too many facts to keep."""
         self.noted = 0
+        """Facts of calls so far, and of documents that were walked to their ends."""
+        self._repeated = 0
+        """Facts of the document that are those of its calls."""
         self._called: dict[object, Called] = {}
         self._keyed: list[AbstractValue] = []
         self._way: list[str] = []
@@ -80,15 +83,19 @@ class Walk:
         a model may give it any: then each is `otherwise`."""
         from quire.plan.nodes import may_stop_early
 
-        before, self.facts = self.facts, []
+        before, self.facts = (self.facts, self._repeated), []
+        self._repeated = 0
         is_open = not self._way and plan.format == "pipeline" and plan.declared is None
         names = Names(dict(inputs), pipe, {}, plan.schemas, is_open, otherwise=otherwise, answers=self.answers)
         scope = Scope(plan, names, document=self._way[-1] if self._way else "")
         cost = Cost()
         result = _walk_of(plan.format)(self, scope, cost)
-        if len(self.facts) > MOST_FACTS:
+        self.noted += len(self.facts) - self._repeated
+        is_full = self.noted > MOST_NOTES
+        if is_full or len(self.facts) > MOST_FACTS:
             self.incomplete = True
-        found, self.facts = tuple(self.facts[:MOST_FACTS]), before
+        found = tuple(self.facts[:MOST_FACTS]) if not (is_full and self._way) else ()
+        self.facts, self._repeated = before
         failures = scope.names.failures.label
         if may_stop_early(plan):
             return Called(cost, result, found, (), (), failures)
@@ -96,39 +103,26 @@ class Walk:
         return Called(cost, result, found, scope.asked, scope.conditions, failures)
 
     def note(self, fact: PlainFact) -> None:
-        self.noted += 1
-        if self.noted <= MOST_NOTES:
-            self.facts.append(fact)
-        else:
-            self.incomplete = True
+        self.facts.append(fact)
 
-    def note_effect(self, effect: EffectFact) -> None:
-        """Note an effect, and that it may have put its arguments into a file."""
-        self.contents.write(effect)
-        self.noted += 1
-        if self.noted <= MOST_NOTES:
-            self.facts.append(effect)
-        else:
-            self.incomplete = True
+    def note_effect(self, effect: EffectFact, given: Label | None = None) -> None:
+        """Note an effect, and that it may have put its arguments into a file. `given` is the label of all of them, if
+        it is known."""
+        self.contents.write(effect, given)
+        self.facts.append(effect)
 
     def note_all(self, facts: Iterable[Fact]) -> None:
-        """Note facts that were noted before, in a round of a loop."""
-        for fact in facts:
-            self.noted += 1
-            if self.noted <= MOST_NOTES:
-                self.facts.append(fact)
-            else:
-                self.incomplete = True
+        """Note facts that were found in a round of a loop."""
+        self.facts += facts
 
     def result(
         self, tool: ToolFact, given: Label, place: Place, arguments: Mapping[str, AbstractValue] | None = None
     ) -> Label:
         """Return the label of what a tool returns: at least that of the tool, that of the values it was given, and that
         of what steps have put into the file that it reads. A model may choose any arguments."""
-        span = place.span
-        own = source_label(tool.gives, tool.gives_privacy, Trace(tool.name, place.way, span, place.document))
         given = given.join(self.contents.read(tool, arguments or {}))
-        return own if own.covers(given) else own.join(given.through(tool.name, place.way, span, place.document))
+        trace = Trace(tool.name, place.way, place.step.span, place.document)
+        return given.given_to(tool.gives, tool.gives_privacy, trace)
 
     def miss(self, name: str) -> None:
         """Remember that a document was not found."""
@@ -175,6 +169,8 @@ class Walk:
             if self.noted > MOST_NOTES:
                 self.incomplete = True
                 break
+            self.noted += 1
+            self._repeated += 1
             placed = site.fact(fact)
             if isinstance(placed, EffectFact):
                 self.note_effect(placed)

@@ -37,6 +37,8 @@ class Path(Struct, frozen=True):
     places: tuple[Span, ...]
     """The span of each segment."""
     span: Span
+    store: str = ""
+    """The name of the store that the path is, `review` of `ctx.review` and of `review`; empty for any other path."""
 
 
 class ListOf(Struct, frozen=True):
@@ -194,33 +196,35 @@ class Read(Struct, frozen=True):
 
     path: tuple[str, ...]
     span: Span
-    optional: bool = False
+    optional: bool
     """True if it is read by `get`: a missing value is not a failure."""
+    name: str
+    """The path as it is written: `ctx.review.notes`."""
+    store: str | None
+    """The name after `ctx`, or a bare name (which may still be a binding of the caller)."""
 
-    @property
-    def store(self) -> str | None:
-        """The name after `ctx`, or a bare name (which may still be a binding of the caller)."""
-        if self.path[0] == "ctx":
-            return self.path[1] if len(self.path) > 1 else None
-        return None if self.path[0] in RESERVED else self.path[0]
+
+def _read(path: tuple[str, ...], span: Span, *, optional: bool = False) -> Read:
+    store = path[0] if path[0] not in RESERVED else path[1] if path[0] == "ctx" and len(path) > 1 else None
+    return Read(path, span, optional, ".".join(path), store)
 
 
 def reads(expression: Expression) -> tuple[Read, ...]:
     """Return all reads in the order of the text. Lambda parameters are not reads."""
     if isinstance(expression.root, Path):
-        return (Read(expression.root.segments, expression.root.span),)
+        return (_read(expression.root.segments, expression.root.span),)
     found: list[Read] = []
     stack: list[tuple[Node, frozenset[str]]] = [(expression.root, frozenset())]
     while stack:
         node, bound = stack.pop()
         if isinstance(node, Path):
             if node.segments[0] not in bound:
-                found.append(Read(node.segments, node.span))
+                found.append(_read(node.segments, node.span))
         elif isinstance(node, Constant):
             continue
         elif isinstance(node, Get) and isinstance(node.base, Path) and node.base.segments[0] not in bound:
-            found.append(Read(node.base.segments, node.base.span))
-            found.append(Read(node.base.segments + node.keys, node.span, optional=True))
+            found.append(_read(node.base.segments, node.base.span))
+            found.append(_read(node.base.segments + node.keys, node.span, optional=True))
             if node.default is not None:
                 stack.append((node.default, bound))
         elif isinstance(node, Each):

@@ -143,9 +143,10 @@ class WorkspaceWorld:
 
     def agent(self, work: Agent) -> AgentFact:
         key = (work.identity, work.tools, work.settings)
-        if key not in self._agents:
-            self._agents[key] = self._agent(work)
-        return self._agents[key]
+        found = self._agents.get(key)
+        if found is None:
+            found = self._agents[key] = self._agent(work)
+        return found
 
     def _agent(self, work: Agent) -> AgentFact:
         profile = self._profiles.get(work.identity or "default", AgentSettings())
