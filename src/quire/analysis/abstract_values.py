@@ -112,7 +112,9 @@ class AbstractValue(Struct, frozen=True, gc=False):
         label = label.through(name, "", span, document)
         if not self.fields and self.element is None:
             return replace(self, label=label)
-        fields = {key: part.through(name, span, document, depth + 1) for key, part in self.fields.items()}
+        fields: Mapping[str, AbstractValue] = NO_PARTS
+        if self.fields:
+            fields = {key: part.through(name, span, document, depth + 1) for key, part in self.fields.items()}
         element = self.element.through(name, span, document, depth + 1) if self.element else None
         return replace(self, label=label, fields=fields, element=element)
 

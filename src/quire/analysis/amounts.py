@@ -71,9 +71,7 @@ class Amount(Struct, frozen=True, gc=False, cache_hash=True):
 
     def plus(self, other: Amount) -> Amount:
         mine, theirs = self.as_number, other.as_number
-        if mine is not None and theirs is not None:
-            return number(mine + theirs)
-        return self if theirs == 0 else other if mine == 0 else _sum(self, other)
+        return _sum(self, other) if mine is None or theirs is None else number(mine + theirs)
 
     def times(self, other: Amount) -> Amount:
         if other is ONE:
@@ -86,7 +84,7 @@ class Amount(Struct, frozen=True, gc=False, cache_hash=True):
 
     def either(self, other: Amount) -> Amount:
         """Return a bound of both."""
-        return self if self is other or other.as_number == 0 else _larger(self, other)
+        return self if self is other else _larger(self, other)
 
     def at_most(self, limit: int) -> Amount:
         """Return the smaller one of the bound and a number. A formula stays: it may be smaller."""
@@ -194,6 +192,8 @@ def total(parts: Iterable[Amount], constant: int = 0) -> Amount:
 
 @lru_cache(maxsize=1024)
 def _sum(one: Amount, other: Amount) -> Amount:
+    if one is NOTHING or other is NOTHING:
+        return one if other is NOTHING else other
     if one.reasons or other.reasons:
         return _endless(one, other)
     found = dict(one.products)
@@ -218,6 +218,8 @@ def _product(one: Amount, other: Amount) -> Amount:
 
 @lru_cache(maxsize=1024)
 def _larger(one: Amount, other: Amount) -> Amount:
+    if other is NOTHING:
+        return one
     if one.reasons or other.reasons:
         return _endless(one, other)
     found = dict(one.products)

@@ -16,6 +16,7 @@ from quire.analysis.abstract_values import (
     Computed,
     either,
     literal,
+    written_length,
 )
 from quire.analysis.amounts import NOTHING, ONE, Amount, number, total
 from quire.analysis.labels import AUTHORED, MODEL, Label, joined
@@ -145,7 +146,7 @@ def _list(node: ListOf, names: Names) -> AbstractValue:
 
 def _map(node: MapOf, names: Names) -> AbstractValue:
     fields = {name: _dependent(one, names) for name, one in node.entries}
-    keys = number(sum(len(name) * 4 + 6 for name in fields))
+    keys = number(sum(written_length(name) + 6 for name in fields))
     values = list(fields.values())
     return AbstractValue(None, number(len(fields)), _written(values).plus(keys), _label(values), fields)
 
@@ -208,20 +209,20 @@ def _arithmetic(node: Arithmetic, names: Names) -> AbstractValue:
     operand = node.first
     first = _EVALUATORS[operand.__class__](operand, names)
     label, length, items = first.label, first.length, first.items
-    is_number, is_text = first.type == NUMBER, first.type == TEXT
-    is_sum, largest = True, _largest(first)
+    types, is_sum, largest = [first.type], True, _largest(first)
     for operator, operand in node.rest:
         part = _EVALUATORS[operand.__class__](operand, names)
         label = label.join(part.label)
         length = length.plus(part.length)
         items = items.plus(part.items)
-        is_number = is_number and part.type == NUMBER
-        is_text = is_text or part.type == TEXT
-        is_sum = is_sum and operator == "+"
-        largest = _after(operator, largest, part) if largest is not None else None
-    if is_number or not is_sum:
+        types.append(part.type)
+        if operator != "+":
+            is_sum = False
+        if largest is not None:
+            largest = _after(operator, largest, part)
+    if not is_sum or types.count(NUMBER) == len(types):
         return _figure(label, largest)
-    return AbstractValue(TEXT, ONE, length, label) if is_text else AbstractValue(None, items, length, label)
+    return AbstractValue(TEXT, ONE, length, label) if TEXT in types else AbstractValue(None, items, length, label)
 
 
 def _each(node: Each, names: Names) -> AbstractValue:

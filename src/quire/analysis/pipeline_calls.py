@@ -13,7 +13,7 @@ from quire.analysis.facts import EffectFact, ModelFact, Place, QuestionFact
 from quire.analysis.labels import AUTHORED, MODEL, Integrity, Trace
 from quire.analysis.model_costs import model_calls, tool_call
 from quire.analysis.names import TEXT, answer_value
-from quire.analysis.pipeline_values import held_to_schema, prompt_of, read_versions
+from quire.analysis.pipeline_values import held_to_schema, prompt_of, read_versions, versions_of
 from quire.analysis.tool_results import reading
 from quire.engine.premises import REPAIRS
 from quire.plan.pipeline_work import Literal
@@ -34,16 +34,17 @@ def invoke(walk: Walk, work: Invoke, place: Place, scope: Scope, cost: Cost) -> 
         else:
             value = arguments[name] = computed(given.compiled, scope.names)
             label = label.join(value.label)
-            reads += read_versions(given, scope)
-    if work.tool in OWN_TOOLS:
+            reads += versions_of(given.compiled.reads(), scope)
+    name = work.tool
+    if name in OWN_TOOLS:
         return _question(walk, work, arguments, place, scope, cost)
-    if work.piped and work.tool == "shell" and "stdin" not in arguments:
+    if name == "shell" and work.piped and "stdin" not in arguments:
         arguments["stdin"] = scope.names.pipe
         label = label.join(scope.names.pipe.label)
     results = []
     versions = tuple(dict.fromkeys(reads))
-    for found in walk.world.tools("", work.tool):
-        tool = reading(found, work.tool, dict(work.arguments), walk.world)
+    for found in walk.world.tools("", name):
+        tool = reading(found, name, dict(work.arguments), walk.world)
         walk.note_effect(
             EffectFact(
                 place,
@@ -64,7 +65,7 @@ def invoke(walk: Walk, work: Invoke, place: Place, scope: Scope, cost: Cost) -> 
         tool_call(cost, tool, place)
     result = (results[0] if len(results) == 1 else either(results)) if results else NULL
     scope.names.failures.add(result.label)
-    return held_to_schema(work.schema, result, scope)
+    return held_to_schema(work.schema, result, scope) if work.schema else result
 
 
 def _question(
@@ -109,16 +110,15 @@ def agent(walk: Walk, work: Agent, place: Place, scope: Scope, cost: Cost) -> Ab
         profile,
         length,
         place,
-        reads_replies=label.integrity >= MODEL or label.chosen >= MODEL,
+        reads_replies=label.chosen >= MODEL,
         repairs=REPAIRS if work.schema else 0,
     )
-    told = label
-    for tool in profile.tools:
+    told, tools, longest = label, profile.tools, profile.reply_tokens
+    for tool in tools:
         told = told.join(walk.result(tool, AUTHORED, place))
-    output = told.made_by(MODEL, "model", place.way, place.span, place.document)
-    tools, longest = profile.tools, profile.reply_tokens
+    output = told.made_by(MODEL, "model", place.way, place.step.span, place.document)
     walk.note(ModelFact(place, told, tools, profile.model, scope.conditions, scope.fans, calls, scope.often, longest))
-    for tool in profile.tools:
+    for tool in tools:
         walk.note_effect(
             EffectFact(
                 place,
@@ -134,5 +134,5 @@ def agent(walk: Walk, work: Agent, place: Place, scope: Scope, cost: Cost) -> Ab
             )
         )
     scope.names.failures.add(output)
-    reply = reply_value(None if work.schema else TEXT, profile.reply_tokens, output)
-    return held_to_schema(work.schema, reply, scope)
+    reply = reply_value(None if work.schema else TEXT, longest, output)
+    return held_to_schema(work.schema, reply, scope) if work.schema else reply

@@ -32,10 +32,11 @@ def value_of(what: Literal | Formula, scope: Scope) -> AbstractValue:
 
 def read_versions(what: Literal | Formula, scope: Scope) -> list[str]:
     """Return the stores that an expression reads, with their versions."""
-    return [] if isinstance(what, Literal) else _versions(what.compiled.reads(), scope)
+    return [] if isinstance(what, Literal) else versions_of(what.compiled.reads(), scope)
 
 
-def _versions(reads: Iterable[Read], scope: Scope) -> list[str]:
+def versions_of(reads: Iterable[Read], scope: Scope) -> list[str]:
+    """Return the stores among the reads of an expression, with their versions."""
     bound, versions = scope.names.bound, scope.versions
     return [
         f"{name}#{versions.get(name, 0)}"
@@ -49,7 +50,7 @@ def condition_of(formula: Formula, place: Place, scope: Scope) -> Condition:
     compiled, names = formula.compiled, scope.names
     root, reads = compiled.expression.root, compiled.reads()
     values = {one.name: names.path(one.path) for one in reads}
-    versions = tuple(_versions(reads, scope))
+    versions = tuple(versions_of(reads, scope))
     return Condition(place, root, True, values, label_of(root, names), None, formula.span, (), versions)
 
 
@@ -87,12 +88,8 @@ def prompt_of(prompt: Template, scope: Scope) -> tuple[Amount, Label]:
         if isinstance(part, str):
             fixed += len(part) if part.isascii() else text_length(part)
         else:
-            fixed += 4 * len(part.raw)
             value = names.path(_segments(part.name))
             label = label.join(value.label)
-            count = value.length.as_number
-            if count is None:
-                length = length.plus(value.length)
-            else:
-                fixed += count
+            length = length.plus(value.length)
+            fixed += 4 * len(part.raw)
     return length.plus(number(fixed)), label

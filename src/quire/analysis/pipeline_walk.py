@@ -115,8 +115,8 @@ def _guarded(walk: Walk, step: Step, guard: Guard, place: Place, scope: Scope, c
 
 
 def _if_it_holds(walk: Walk, step: Step, condition: Condition, place: Place, scope: Scope, cost: Cost) -> AbstractValue:
-    """Walk over a step under a condition. Its work writes no store, so nothing has to be taken back after it but what
-    holds and what was asked."""
+    """Walk over a step under a condition. Its work leaves no stores behind, so nothing has to be taken back after it
+    but what holds and what was asked."""
     names, work = scope.names, step.work
     conditions, asked = scope.conditions, scope.asked
     scope.conditions = (*conditions, condition)
@@ -148,7 +148,7 @@ def _note_failure(step: Step, scope: Scope) -> None:
 def _keep(walk: Walk, capture: Capture, place: Place, value: AbstractValue, scope: Scope) -> None:
     name = capture.name
     kept = value.through(name, place.step.span, scope.document)
-    walk.note(StoreFact(place, name, scope.keep(name, kept), kept))
+    walk.facts.append(StoreFact(place, name, scope.keep(name, kept), kept))
 
 
 _ENDING = frozenset((Stop, Fail, Block))
@@ -181,10 +181,8 @@ def _timed(cost: Cost, seconds: float, tries: int) -> Cost:
 def _work(walk: Walk, step: Step, path: str, place: Place, scope: Scope, cost: Cost) -> AbstractValue:
     work = step.work
     match work:
-        case Transform() | Invoke() | Agent():
+        case Transform() | Invoke() | Agent() | ForEach():
             return _PLAIN[work.__class__](walk, work, place, scope, cost)
-        case ForEach():
-            return for_each(walk, _step, work, path, place, scope, cost)
         case Call():
             return _call(walk, work, step, path, scope, cost)
         case Select():
@@ -214,12 +212,17 @@ def _transform(walk: Walk, work: Transform, place: Place, scope: Scope, cost: Co
     return computed(work.value.compiled, scope.names)
 
 
+def _for_each(walk: Walk, work: ForEach, place: Place, scope: Scope, cost: Cost) -> AbstractValue:
+    return for_each(walk, _step, work, place.path, place, scope, cost)
+
+
 _PLAIN: Mapping[type, Callable[[Walk, Any, Place, Scope, Cost], AbstractValue]] = {
     Transform: _transform,
     Invoke: invoke,
     Agent: agent,
+    ForEach: _for_each,
 }
-"""Work that most steps do, and that writes no stores. A chain of tests would ask each step for its kind."""
+"""Work that most steps do, and that leaves no stores behind. A chain of tests would ask each step for its kind."""
 
 
 def _block(walk: Walk, body: Sequence, prefix: str, scope: Scope, cost: Cost) -> AbstractValue:

@@ -234,9 +234,11 @@ class Step(Struct, frozen=True, gc=False):
 
 def may_stop(step: Step) -> bool:
     """Tell whether a step can end its pipeline before the steps after it."""
-    if step.work is None:
-        return False
-    return isinstance(step.work, Stop) or any(may_stop(part) for _, part in step.work.parts())
+    work = step.work
+    if work is None or isinstance(work, Stop):
+        return work is not None
+    parts = work.parts()
+    return bool(parts) and any(may_stop(part) for _, part in parts)
 
 
 class Sequence(Struct, frozen=True, gc=False):
@@ -317,7 +319,7 @@ def remembered(find: Callable[[Plan], T]) -> Callable[[Plan], T]:
 @remembered
 def may_stop_early(plan: Plan) -> bool:
     """Tell whether any step can end a pipeline before the steps after it."""
-    return any(may_stop(step) for step in plan.body.steps)
+    return any(map(may_stop, plan.body.steps))
 
 
 def walk(sequence: Sequence, prefix: str = "") -> Iterator[tuple[str, Step]]:
