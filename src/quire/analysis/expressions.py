@@ -352,6 +352,8 @@ def _counted(bounds: list[AbstractValue]) -> Amount | None:
             return None
     end = _largest(bounds[-1]) if bounds else None
     return end.at_most(MOST_ITEMS_OF_A_VALUE) if end is not None else None
+
+
 def _items_of(node: FunctionCall, parts: list[AbstractValue]) -> Amount:
     """Return how many items the result of a function has that makes a new list or map of its arguments."""
     if node.name == "split":
