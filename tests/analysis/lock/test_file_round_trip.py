@@ -221,6 +221,39 @@ def test_any_text_is_a_lock_or_a_finding(inserted: str, at: int) -> None:
     assert found == read_strictly(Source.of(text, "quire.lock"))
 
 
+def test_a_plain_reading_is_written_as_the_same_text() -> None:
+    """A text that differs in the order, the indentation or the writing of a line is left to the strict reader."""
+    chance, changed, plain = random.Random(7), 0, 0
+    for _ in range(depth(3_000, 60_000)):
+        lines = TEXT.splitlines(keepends=True)
+        for _ in range(chance.randint(1, 2)):
+            at, other = chance.randrange(len(lines)), chance.randrange(len(lines))
+            match chance.randrange(6):
+                case 0:
+                    lines[at], lines[other] = lines[other], lines[at]
+                case 1:
+                    lines.insert(at, lines[other])
+                case 2:
+                    del lines[at]
+                case 3:
+                    lines[at] = chance.choice(["  ", "", " "]) + lines[at].removeprefix("  ")
+                case 4:
+                    lines[at] = chance.choice(
+                        ['  x: ""\n', "    may:\n", "  - a\n", "tools: {}\n", "documents: {}\n", "\n"]
+                    )
+                case 5:
+                    place = chance.randrange(len(lines[at]))
+                    letter = chance.choice("\"':#- ,0a\u2028")
+                    lines[at] = lines[at][:place] + letter + lines[at][place + chance.randint(0, 1) :]
+        text = "".join(lines)
+        found = read_plain(text)
+        changed += text != TEXT
+        plain += found is not None
+        assert found is None or written(found) == text, text
+    assert changed > 2_000
+    assert plain > 100
+
+
 def test_a_fact_of_any_length_is_written_so_that_it_can_be_read() -> None:
     steps = tuple(map(str, range(3_000)))
     details = tuple(f"path=out/{number:04}" for number in range(900))

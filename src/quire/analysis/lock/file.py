@@ -6,7 +6,6 @@ older version can still be compared.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from msgspec import Struct, field
@@ -38,7 +37,8 @@ ENDLESS, UNPRICED = "∞", "unpriced"
 LONGEST_FACT = 1_000
 """Characters of one text of a fact; a longer text is written by its beginning and a digest."""
 
-_DIGEST = late_pattern(r"sha256:[0-9a-f]{64}")
+_SIZES = frozenset("|‖")
+_HEX, _DIGITS = frozenset("0123456789abcdef"), frozenset("0123456789,")
 _COUNT, _SIZE = r"[0-9][0-9,]{0,60}(?:\.[0-9]{1,12})?", r"[|‖][^|‖]+[|‖][⁰¹²³⁴⁵⁶⁷⁸⁹]?"
 _TERM = rf"(?:{_COUNT}|{_SIZE})(?:·{_SIZE})*"
 _BOUND = late_pattern(rf"{_TERM}(?: \+ {_TERM})*")
@@ -116,12 +116,34 @@ def kept_entries(old: Lock, new: Lock, updated: Iterable[str]) -> Lock:
 
 
 def is_digest(text: str) -> bool:
-    return bool(_DIGEST.fullmatch(text))
+    kind, _, figures = text.partition(":")
+    return kind == "sha256" and len(figures) == 64 and _HEX.issuperset(figures)
 
 
 def is_bound(name: str, text: str) -> bool:
     """Tell whether a text can be the bound of a name: a number, a formula, `∞`, or `unpriced` for money."""
-    return text == ENDLESS or (name == "money" and text == UNPRICED) or bool(_BOUND.fullmatch(text))
+    if text == ENDLESS or (name == "money" and text == UNPRICED):
+        return True
+    # A pattern takes as long to compile as a small lock to read.
+    return all(map(_is_term, text.split(" + "))) or bool(_BOUND.fullmatch(text))
+
+
+def _is_term(text: str) -> bool:
+    """Tell whether a text is a number, a size, or a number of a size: the terms of most formulas."""
+    count, product, size = text.partition("·")
+    if text[:1] in _SIZES:
+        return _is_size(text)
+    return (
+        _DIGITS.issuperset(count)
+        and count[:1] not in ("", ",")
+        and len(count) <= 61
+        and (not product or _is_size(size))
+    )
+
+
+def _is_size(text: str) -> bool:
+    name = text[1:-1]
+    return bool(name) and text[0] in _SIZES and text[-1] in _SIZES and _SIZES.isdisjoint(name)
 
 
 def is_price(text: str) -> bool:
@@ -140,6 +162,8 @@ def shortened(text: str) -> str:
     """Return a text that fits into a fact: the beginning of a long one, and a digest by which two are told apart."""
     if len(text) <= LONGEST_FACT:
         return text
+    import hashlib  # loads a library for encryption, and nearly every text is short
+
     return f"{text[:LONGEST_FACT]}…{hashlib.sha256(text.encode('utf-8', 'surrogatepass')).hexdigest()[:16]}"
 
 

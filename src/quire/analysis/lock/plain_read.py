@@ -1,15 +1,17 @@
 """Read a lock that is exactly as `quire lock` writes it, without a reader of YAML, which takes long to load.
 
-The lines are taken apart by their indentation. The result counts only if writing it again gives the same text;
-every other text is left to the strict reader, which says what is wrong with it.
+The lines are taken apart by their indentation. The result counts only if each line is written as `write.py` does it, in
+the same order; every other text is left to the strict reader, which says what is wrong with it.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Collection
 
 from quire.analysis.lock.file import (
+    COUNTS,
+    VERSION,
     Lock,
     LockedCapability,
     LockedDocument,
@@ -20,25 +22,31 @@ from quire.analysis.lock.file import (
     is_price,
 )
 from quire.analysis.lock.read import LONGEST, MOST_FACTS
-from quire.analysis.lock.write import written
+from quire.analysis.lock.write import HEADER, NO_DOCUMENTS, capability_line, key_line, scalar_line
 from quire.sizes import size_of
 
 _MOST_DEPTH = 6
+_NOTHING = "{}"
+_PARTS = ("quire", "assume", "prices", "documents", "tools")
+_FACTS = ("plan", "may", "unknown", "asks", "most", "gates", "flows", "allows")
+_ASKED = ("models", "servers", "variables")
+"""The keys of a lock, of a document and of what it asks for, in the order in which they are written."""
 
 
 def read_plain(text: str) -> Lock | None:
     """Return the lock, or None if the text is not one in exactly the form that is written."""
-    lines = text.splitlines()
-    if len(lines) > MOST_FACTS or max(map(len, lines), default=0) > LONGEST:
+    lines = text.split("\n")
+    if len(lines) > MOST_FACTS or max(map(len, lines)) > LONGEST or lines[0] != HEADER or lines[-1]:
         return None
     try:
-        lock = _lock(_tree(lines))
+        lock = _lock(_tree(lines[1:-1]))
     except (ValueError, LookupError):
         return None
-    return lock if written(lock) == text and _is_sound(lock) else None
+    return lock if _is_sound(lock) else None
 
 
-_Tree = dict[str, "_Tree | list[str] | str"]
+_Tree = dict[str, "_Tree | list[str] | str | None"]
+"""A mapping. None is a value that begins on the next line, until that is read."""
 
 
 def _is_sound(lock: Lock) -> bool:
@@ -53,24 +61,30 @@ def _is_sound(lock: Lock) -> bool:
 
 
 def _tree(lines: list[str]) -> _Tree:
-    """Return the mappings and lists of a text. Raises `ValueError` for a line that is not understood."""
+    """Return the mappings and lists of a text. Raises `ValueError` for a line that is not understood, or that would be
+    written differently."""
     top: _Tree = {}
     open_parts: list[tuple[_Tree, str]] = []
     """The mapping at each level of indentation, and its last key, whose value begins on the next line."""
+    known: dict[str, tuple[str | None, str | None]] = {}
+    """Lines that were taken apart. Most documents of a lock have the same."""
     for line in lines:
-        if line.startswith("#"):
-            continue
         content = line.lstrip(" ")
         depth, odd = divmod(len(line) - len(content), 2)
         if odd or depth > _MOST_DEPTH or depth > len(open_parts):
             raise ValueError(line)
         if depth < len(open_parts):
             del open_parts[depth:]
-        if content[:2] == "- ":
-            _listed(open_parts[-1]).append(_scalar(content[2:]))
+        parts = known.get(content)
+        if parts is None:
+            parts = known[content] = _taken_apart(content)
+        key, value = parts
+        if key is None:
+            _listed(open_parts[-1]).append(value or "")
             continue
         parent = _opened(open_parts[-1]) if depth else top
-        key, value = _pair(content)
+        if key in parent:
+            raise ValueError(line)
         parent[key] = value
         open_parts.append((parent, key))
     return top
@@ -78,70 +92,107 @@ def _tree(lines: list[str]) -> _Tree:
 
 def _opened(part: tuple[_Tree, str]) -> _Tree:
     mapping, key = part
-    if mapping[key] == "":
-        mapping[key] = {}
     found = mapping[key]
-    return found if isinstance(found, dict) else {}
+    if found is None:
+        found = mapping[key] = {}
+    return _mapping(found)
 
 
 def _listed(part: tuple[_Tree, str]) -> list[str]:
     mapping, key = part
-    if mapping[key] in ("", {}):
-        mapping[key] = []
     found = mapping[key]
+    if found is None:
+        found = mapping[key] = []
     if not isinstance(found, list):
         raise ValueError(key)
     return found
 
 
-def _pair(content: str) -> tuple[str, str]:
-    """Return the key of a line, and the value behind it; empty if the value begins on the next line."""
+def _taken_apart(content: str) -> tuple[str | None, str | None]:
+    """Return the key of a line and the value behind it. An item of a list has no key; a value that begins on the next
+    line is None. Raises `ValueError` for a line that would be written differently."""
+    if content[:2] == "- ":
+        item = _value(content[2:])
+        _require(content == f"- {scalar_line(item)}", content)
+        return None, item
+    if content == NO_DOCUMENTS:
+        return "documents", _NOTHING
+    key, value = _pair(content)
+    _require(content == (f"{key_line(key)}:" if value is None else f"{key_line(key)}: {scalar_line(value)}"), content)
+    return key, value
+
+
+def _require(holds: bool, what: object) -> None:
+    if not holds:
+        raise ValueError(str(what)[:100])
+
+
+def _pair(content: str) -> tuple[str, str | None]:
     if content[0] == '"':
         key, end = json.JSONDecoder().raw_decode(content)
         rest = content[end:]
         if rest == ":":
-            return str(key), ""
+            return str(key), None
         if not rest.startswith(": "):
             raise ValueError(content)
-        return str(key), _scalar(rest[2:])
+        return str(key), _value(rest[2:])
     if content[-1] == ":":
-        return content[:-1], ""
+        return content[:-1], None
     key, found, value = content.partition(": ")
     if not found:
         raise ValueError(content)
-    return key, _scalar(value)
+    return key, _value(value)
 
 
-def _scalar(text: str) -> str:
+def _value(text: str) -> str:
     return str(json.loads(text)) if text[:1] == '"' else text
 
 
 def _lock(tree: _Tree) -> Lock:
+    _in_order(tree, _PARTS)
+    _require(tree["quire"] == str(VERSION), "quire")
     prices = _mapping(tree.get("prices", {}))
-    documents = {} if tree["documents"] == "{}" else _mapping(tree["documents"])
+    _in_order(prices, ("source", "models"))
+    _require("models" in prices or "prices" not in tree, "prices")
+    documents = {} if tree["documents"] == _NOTHING else _mapping(tree["documents"])
+    _sorted(documents)
     return Lock(
         {key: _document(_mapping(entry)) for key, entry in documents.items()},
-        {key: _tool(str(pin)) for key, pin in _mapping(tree.get("tools", {})).items()},
-        _texts(prices.get("models", {})),
-        str(prices.get("source", "")),
-        _texts(tree.get("assume", {})),
+        {key: _tool(pin) for key, pin in _texts(tree, "tools").items()},
+        _texts(prices, "models"),
+        _text(prices, "source"),
+        _texts(tree, "assume"),
     )
 
 
 def _document(entry: _Tree) -> LockedDocument:
+    _in_order(entry, _FACTS)
     asks = _mapping(entry.get("asks", {}))
+    _in_order(asks, _ASKED)
+    most = _mapping(entry.get("most", {}))
+    _in_order(most, COUNTS)
     return LockedDocument(
-        plan=str(entry["plan"]),
+        plan=_text(entry, "plan"),
         may=tuple(map(_capability, _items(entry, "may"))),
-        unknown=tuple(_items(entry, "unknown")),
-        models=tuple(_items(asks, "models")),
-        servers=tuple(_items(asks, "servers")),
-        variables=tuple(_items(asks, "variables")),
-        most=_texts(entry.get("most", {})),
-        gates=_texts(entry.get("gates", {})),
-        flows=tuple(_items(entry, "flows")),
-        allows=tuple(_items(entry, "allows")),
+        unknown=_items(entry, "unknown"),
+        models=_items(asks, "models"),
+        servers=_items(asks, "servers"),
+        variables=_items(asks, "variables"),
+        most={name: _text(most, name) for name in most},
+        gates=_texts(entry, "gates"),
+        flows=_items(entry, "flows"),
+        allows=_items(entry, "allows"),
     )
+
+
+def _in_order(mapping: _Tree, names: tuple[str, ...]) -> None:
+    """Require that a mapping has only these keys, in this order."""
+    _require(list(mapping) == [name for name in names if name in mapping], names)
+
+
+def _sorted(values: Collection[str]) -> None:
+    """Require that keys or items are in the order in which they are written, each once."""
+    _require(len(values) < 2 or list(values) == sorted(set(values)), "order")
 
 
 def _capability(line: str) -> LockedCapability:
@@ -150,13 +201,15 @@ def _capability(line: str) -> LockedCapability:
     named = tier.startswith("tier=") and effect.startswith("class=") and bool(capability)
     if not named or not all("=" in detail for detail in details):
         raise ValueError(line)
-    return LockedCapability(
+    need = LockedCapability(
         capability,
         "" if tier == "tier=none" else tier[5:],
         effect[6:],
         tuple(details),
         tuple(steps.split(", ")) if steps else (),
     )
+    _require(capability_line(need) == line, line)
+    return need
 
 
 def _tool(line: str) -> LockedTool:
@@ -172,12 +225,24 @@ def _mapping(value: object) -> _Tree:
     return value
 
 
-def _texts(value: object) -> dict[str, str]:
-    return {key: text for key, text in _mapping(value).items() if isinstance(text, str)}
+def _text(mapping: _Tree, key: str) -> str:
+    found = mapping.get(key, "")
+    if not isinstance(found, str):
+        raise ValueError(key)
+    return found
 
 
-def _items(entry: _Tree, key: str) -> Iterator[str]:
-    found = entry.get(key, [])
+def _texts(mapping: _Tree, key: str) -> dict[str, str]:
+    if key not in mapping:
+        return {}
+    found = _mapping(mapping[key])
+    _sorted(found)
+    return {name: _text(found, name) for name in found}
+
+
+def _items(mapping: _Tree, key: str) -> tuple[str, ...]:
+    found = mapping.get(key, [])
     if not isinstance(found, list):
         raise ValueError(key)
-    return iter(found)
+    _sorted(found)
+    return tuple(found)

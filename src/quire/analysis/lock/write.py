@@ -7,16 +7,21 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 
 from quire.analysis.lock.file import COUNTS, VERSION, Lock, LockedCapability, LockedDocument, LockedTool
-from quire.patterns import late_pattern
 
 HEADER = "# quire.lock · written by `quire lock` · review it like code"
 
-_WORD = r"(?:[A-Za-z0-9_./+|‖·*%=,@()→>$≤~∞-]|:(?=[^ ]))"
-_PLAIN = late_pattern(rf"[A-Za-z0-9_‖∞$≤]{_WORD}*(?: {_WORD}+)*")
+NO_DOCUMENTS = "documents: {}"
+"""The line of a lock without documents."""
+
+_DIGITS = frozenset("0123456789")
+_LETTERS = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz")
+_FIRST = frozenset("_‖∞$≤") | _DIGITS | _LETTERS
+_PLAIN = frozenset("./+|·*%=,@()→>~-: ") | _FIRST
+"""Characters of a text without quotes. A colon is never before a space or at the end, and spaces are single ones."""
+_NUMBER_LIKE = frozenset("ABCDEFabcdefxo_.:+-") | _DIGITS
 _WORDS = frozenset({"null", "true", "false", "yes", "no", "on", "off", "y", "n"})
-_NUMBER_LIKE = late_pattern(r"[0-9.][0-9A-Fa-fxob_.eE:+-]*")
-_COUNT = late_pattern(r"0|[1-9][0-9]{0,17}")
-_KEY = late_pattern(r"\.?[A-Za-z](?:[A-Za-z0-9_./#-]|:(?=[A-Za-z0-9]))*")
+_MOST_DIGITS = 18
+_IN_KEY = frozenset("_./#-") | _DIGITS | _LETTERS
 
 
 def written(lock: Lock) -> str:
@@ -36,6 +41,8 @@ def tool_line(one: LockedTool) -> str:
 
 def as_one_word(text: str) -> str:
     """Return a text without spaces and control characters: each is written as `%XX`."""
+    if text and " " not in text and text.isprintable():
+        return text
     return "".join(letter if letter.isprintable() and letter != " " else _escaped(letter) for letter in text) or "%00"
 
 
@@ -51,18 +58,18 @@ def _lines(lock: Lock) -> Iterator[str]:
     if lock.prices:
         yield "prices:"
         if lock.price_source:
-            yield f"  source: {_scalar(lock.price_source)}"
+            yield f"  source: {scalar_line(lock.price_source)}"
         yield from _mapping("models", lock.prices, 1)
-    yield "documents:" if lock.documents else "documents: {}"
+    yield "documents:" if lock.documents else NO_DOCUMENTS
     for key, document in sorted(lock.documents.items()):
-        yield f"  {_key(key)}:"
+        yield f"  {key_line(key)}:"
         yield from (f"    {line}" for line in _document(document))
     if lock.tools:
         yield from _mapping("tools", {name: tool_line(one) for name, one in lock.tools.items()}, 0)
 
 
 def _document(one: LockedDocument) -> Iterator[str]:
-    yield f"plan: {_scalar(one.plan)}"
+    yield f"plan: {scalar_line(one.plan)}"
     yield from _list("may", [capability_line(need) for need in one.may], 0)
     yield from _list("unknown", one.unknown, 0)
     asks = {"models": one.models, "servers": one.servers, "variables": one.variables}
@@ -73,7 +80,7 @@ def _document(one: LockedDocument) -> Iterator[str]:
     most = {name: one.most[name] for name in COUNTS if name in one.most}
     if most:
         yield "most:"
-        yield from (f"  {name}: {_scalar(bound)}" for name, bound in most.items())
+        yield from (f"  {name}: {scalar_line(bound)}" for name, bound in most.items())
     yield from _mapping("gates", one.gates, 0)
     yield from _list("flows", one.flows, 0)
     yield from _list("allows", one.allows, 0)
@@ -83,26 +90,46 @@ def _list(name: str, items: Iterable[str], depth: int) -> Iterator[str]:
     listed = sorted(set(items))
     if listed:
         yield f"{'  ' * depth}{name}:"
-        yield from (f"{'  ' * depth}  - {_scalar(item)}" for item in listed)
+        yield from (f"{'  ' * depth}  - {scalar_line(item)}" for item in listed)
 
 
 def _mapping(name: str, items: Mapping[str, str], depth: int) -> Iterator[str]:
     if items:
         yield f"{'  ' * depth}{name}:"
         for key, value in sorted(items.items()):
-            yield f"{'  ' * depth}  {_key(key)}: {_scalar(value)}"
+            yield f"{'  ' * depth}  {key_line(key)}: {scalar_line(value)}"
 
 
-def _key(text: str) -> str:
-    return text if _KEY.fullmatch(text) and text.lower() not in _WORDS else _quoted(text)
+def key_line(text: str) -> str:
+    """Return a key as YAML; quoted unless it is a name or a path."""
+    bare = text.removeprefix(".")
+    plain = bare[:1] in _LETTERS and _IN_KEY.issuperset(_without_colons(bare)) and text.lower() not in _WORDS
+    return text if plain else _quoted(text)
+
+
+def _without_colons(text: str) -> str:
+    """Return a text without the colons that stand before a letter or a digit."""
+    if ":" not in text:
+        return text
+    first, *rest = text.split(":")
+    return first + "".join(part if part[:1] in _DIGITS or part[:1] in _LETTERS else f":{part}" for part in rest)
 
 
 @lru_cache(maxsize=4096)
-def _scalar(text: str) -> str:
+def scalar_line(text: str) -> str:
     """Return a text as YAML; quoted if a reader of YAML could take it for something else."""
-    if _COUNT.fullmatch(text):
-        return text
-    plain = _PLAIN.fullmatch(text) and text.lower() not in _WORDS and not _NUMBER_LIKE.fullmatch(text)
+    first = text[:1]
+    if first in _DIGITS and _NUMBER_LIKE.issuperset(text):
+        is_count = _DIGITS.issuperset(text) and len(text) <= _MOST_DIGITS and (first != "0" or text == "0")
+        return text if is_count else _quoted(text)
+    plain = (
+        first in _FIRST
+        and _PLAIN.issuperset(text)
+        and text[-1] not in ": "
+        and ": " not in text
+        and "  " not in text
+        and text.lower() not in _WORDS
+    )
     return text if plain else _quoted(text)
 
 
