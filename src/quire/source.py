@@ -102,9 +102,9 @@ class Source(Struct, eq=False, repr_omit_defaults=True):
     @property
     def sha256(self) -> str:
         """Hash of the normalised text, which a run pins."""
-        import hashlib  # milliseconds of start-up that `check` does not need
+        from quire.digests import sha256
 
-        return hashlib.sha256(self.text.encode("utf-8", "replace")).hexdigest()
+        return sha256(self.text.encode("utf-8", "replace"))
 
     def exceeds(self, limit: int) -> bool:
         """Tell whether there are more bytes than `limit`.

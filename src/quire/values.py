@@ -7,12 +7,12 @@ than `MAX_DEPTH`. So everything that was written can be read again.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import math
 from collections.abc import Mapping, Sequence
 from typing import Any, NoReturn, TypeAlias
 
+from quire.digests import sha256
 from quire.patterns import late_pattern
 
 Value: TypeAlias = "None | bool | int | float | str | Sequence[Value] | Mapping[str, Value]"
@@ -122,7 +122,7 @@ def pretty(value: Value) -> str:
 def fingerprint(value: Value) -> str:
     """Return a hash that depends only on the value, not on the order of its keys."""
     _check(value)
-    return hashlib.sha256(canonical_of_checked(value)).hexdigest()
+    return sha256(canonical_of_checked(value))
 
 
 def canonical_of_checked(value: Value) -> bytes:

@@ -7,7 +7,6 @@ out, so that a field that is added to a node later does not change the digests o
 
 from __future__ import annotations
 
-import hashlib
 import json
 import sys
 from collections.abc import Iterator, Mapping, Sequence
@@ -17,6 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeGuard, cast
 
 from msgspec import NODEFAULT, Struct
 
+from quire.digests import sha256
 from quire.plan.nodes import Plan, Step, Think, remembered
 from quire.source import Span
 
@@ -47,7 +47,7 @@ def plan_digest(plan: Plan) -> str:
     encoder = _Encoder(frozenset(map(id, _shown_titles(plan))))
     pieces = [_VERSION, plan.format, plan.title if plan.format == "pipeline" else ""]
     encoder.add(plan)
-    return hashlib.sha256("\n".join([*pieces, *encoder.pieces]).encode("utf-8", "surrogatepass")).hexdigest()
+    return sha256("\n".join([*pieces, *encoder.pieces]).encode("utf-8", "surrogatepass"))
 
 
 def _shown_titles(plan: Plan) -> Iterator[Step]:

@@ -10,11 +10,11 @@ hold the rest of its name; and a text for a shell is known by its digest, becaus
 
 from __future__ import annotations
 
-import hashlib
 import posixpath
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, TypeAlias
 
+from quire.digests import sha256
 from quire.patterns import late_pattern
 from quire.plan.built_in_tools import ALIASES, FETCH, SEND, SHELL
 from quire.plan.nodes import Reference, Template, ValueSlot
@@ -125,7 +125,7 @@ def _command(command: object) -> str:
     whole = "".join(part for part in text if part is not None).strip()
     if _PLAIN_COMMAND.fullmatch(whole):
         return f"command={as_word(whole.split()[0])}"
-    return f"script={hashlib.sha256(whole.encode('utf-8', 'surrogatepass')).hexdigest()[:16]}"
+    return f"script={sha256(whole.encode('utf-8', 'surrogatepass'))[:16]}"
 
 
 def _variables(names: object) -> list[str]:

@@ -9,13 +9,13 @@ runs in a cluster (`SharedStore`), noticing what other processes change (`Watcha
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from msgspec import Struct
 
+from quire.digests import sha256 as _sha256
 from quire.engine.records import WAITING, Batch, EffectRecord, Event, NewRun, Question, RunRow, RunUpdate, Status
 from quire.errors import BrokenSeal, Fenced, NoSuchRun, RunBusy, RunState, StoreError
 from quire.stores.seals import OLD, OLD_RUN, seal_question
@@ -39,7 +39,7 @@ def status_at(now: float, status: Status, expires_at: float | None) -> Status:
 
 def checked_text(text: str, sha256: str, place: str) -> str:
     """Return the text after checking it against its hash. Raises `StoreError` if they differ."""
-    if hashlib.sha256(text.encode()).hexdigest() != sha256:
+    if _sha256(text.encode()) != sha256:
         raise StoreError(f"{place} holds another text under the hash {sha256}: it was changed")
     return text
 

@@ -6,7 +6,6 @@ text over `INLINE_BYTES` goes to the content-addressed table and is stored there
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, TypeAlias
@@ -14,6 +13,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from msgspec import Struct
 from msgspec.structs import replace
 
+from quire.digests import sha256
 from quire.engine.records import Batch, EffectRecord, Event, Letter, Question, RunUpdate, Status, Usage
 from quire.stores.seals import LOOSE_ROWS, NO_ANCHOR, seal_letter, seal_question, seal_row, seal_state
 from quire.values import InvalidValue, clean, encode
@@ -176,7 +176,7 @@ class Blobs:
         data = text.encode()
         if len(data) <= INLINE_BYTES:
             return text, None
-        digest = hashlib.sha256(data).hexdigest()
+        digest = sha256(data)
         self.rows.append((digest, text))
         return None, digest
 

@@ -13,7 +13,6 @@ cannot.
 
 from __future__ import annotations
 
-import hashlib
 import struct
 from collections.abc import Sequence
 from math import nan
@@ -21,6 +20,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from msgspec import Struct
 
+from quire.digests import sha256
 from quire.errors import BrokenSeal
 from quire.trust.seal import Seal, same
 from quire.values import clean, encode
@@ -171,7 +171,7 @@ def check_run(seal: Seal, run: StoredRun, journal: Sequence[JournalRow]) -> None
         if not made or row[_ROW_CELLS] != made:
             raise BrokenSeal(run.id, f"{where} was changed, or one before it was taken away or put there")
         for digest, body in ((row[12], row[_ROW_CELLS + 1]), (row[_ROW_CELLS - 1], row[_ROW_CELLS + 2])):
-            if digest is not None and (body is None or hashlib.sha256(str(body).encode()).hexdigest() != digest):
+            if digest is not None and (body is None or sha256(str(body).encode()) != digest):
                 raise BrokenSeal(run.id, f"{where} was changed: its value is not the one that was recorded")
         before = made
         if row[0] == run.anchor:

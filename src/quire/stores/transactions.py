@@ -9,13 +9,13 @@ Writing a batch is left to the writer of each store, which does it all day: a tr
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Awaitable, Callable, Generator, Sequence
 from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 from msgspec import Struct
 from msgspec.structs import replace
 
+from quire.digests import sha256
 from quire.engine.records import Batch, Event, Lease, NewRun, Question, Status
 from quire.errors import StoreError
 from quire.stores import contract, row_decoder
@@ -85,7 +85,7 @@ def encode_run(run: NewRun, seal: Seal, history: History | None = None) -> Encod
     text, title, document = encode(run.pins), clean(run.title), clean(run.document)
     pins = (*blobs.put(text), seal_pins(seal, run.id, title, run.format, document, run.created_at, text))
     for digest, text in run.texts.items():
-        if hashlib.sha256(text.encode()).hexdigest() != digest:
+        if sha256(text.encode()) != digest:
             raise ValueError(f"a text pinned by run {run.id} is not the one that {digest} names")
         blobs.rows.append((digest, text))
     columns = (run.id, title, run.format, document, run.created_at, run.created_at)

@@ -10,10 +10,9 @@ only under a seal whose key is kept elsewhere:
 
 from __future__ import annotations
 
-import hashlib
-import hmac
 import json
 import os
+from _blake2 import blake2b
 from collections.abc import Callable, Mapping
 from functools import cached_property
 from pathlib import Path
@@ -47,16 +46,16 @@ class Seal:
 
     @cached_property
     def _key(self) -> bytes:
-        return hashlib.blake2b(self._load().encode(), digest_size=32, person=b"quire seal key").digest()
+        return blake2b(self._load().encode(), digest_size=32, person=b"quire seal key").digest()
 
     @cached_property
     def key_id(self) -> str:
         """Return an id that tells keys apart in messages and reveals nothing of the key."""
-        return hashlib.blake2b(self._key, digest_size=4, person=b"quire seal id").hexdigest()
+        return blake2b(self._key, digest_size=4, person=b"quire seal id").hexdigest()
 
     @cached_property
-    def _rows(self) -> hashlib.blake2b:
-        return hashlib.blake2b(key=self._key, digest_size=_MAC_BYTES, person=b"quire journal")
+    def _rows(self) -> blake2b:
+        return blake2b(key=self._key, digest_size=_MAC_BYTES, person=b"quire journal")
 
     def row(self, content: bytes) -> str:
         """Return the seal of one row of a journal. Every journaled step pays for this call."""
@@ -67,7 +66,7 @@ class Seal:
     def facts(self, kind: str, *facts: str | int | float | None) -> str:
         """Return the seal of some facts, valid only for the purpose that `kind` names."""
         content = _encode([kind, *facts]).encode("utf-8", "surrogatepass")
-        return hashlib.blake2b(content, key=self._key, digest_size=_MAC_BYTES, person=b"quire facts").hexdigest()
+        return blake2b(content, key=self._key, digest_size=_MAC_BYTES, person=b"quire facts").hexdigest()
 
     def fits(self, seal: object, kind: str, *facts: str | int | float | None) -> bool:
         return isinstance(seal, str) and same(seal, self.facts(kind, *facts))
@@ -78,6 +77,8 @@ PUBLIC_SEAL = Seal.of("quire: a key that is not secret")
 
 
 def same(one: str, other: str) -> bool:
+    import hmac  # loads OpenSSL, and a command without a run compares nothing
+
     return hmac.compare_digest(one.encode("utf-8", "replace"), other.encode("utf-8", "replace"))
 
 

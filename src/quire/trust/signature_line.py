@@ -10,13 +10,13 @@ only looks like a signature is distinguished from one that is not a signature at
 
 from __future__ import annotations
 
-import hashlib
 import re
 from datetime import datetime
 from typing import Literal
 
 from msgspec import Struct
 
+from quire.digests import sha256
 from quire.patterns import late_pattern
 
 Syntax = Literal["markdown", "yaml"]
@@ -40,7 +40,7 @@ _LINE = late_pattern(r"([^\r\n]*+)(?:\r\n|\r|\n|\Z)")
 
 def digest_of(text: str) -> str:
     """Return the hash of a text. Its line ends are LF, whatever a checkout makes of them."""
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+    return sha256(text.encode("utf-8", "surrogatepass"))
 
 
 class SignatureLine(Struct, frozen=True):

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from quire.digests import sha256
 from quire.patterns import late_pattern
 from quire.plan.vocabulary import LOCK_FILE
 
@@ -162,9 +163,7 @@ def shortened(text: str) -> str:
     """Return a text that fits into a fact: the beginning of a long one, and a digest by which two are told apart."""
     if len(text) <= LONGEST_FACT:
         return text
-    import hashlib  # loads a library for encryption, and nearly every text is short
-
-    return f"{text[:LONGEST_FACT]}…{hashlib.sha256(text.encode('utf-8', 'surrogatepass')).hexdigest()[:16]}"
+    return f"{text[:LONGEST_FACT]}…{sha256(text.encode('utf-8', 'surrogatepass'))[:16]}"
 
 
 def fitting(need: LockedCapability) -> Iterator[LockedCapability]:

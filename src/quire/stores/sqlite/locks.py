@@ -11,12 +11,12 @@ that is forked without exec would inherit the lock; files opened by Python are c
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import os
 import sys
 import time
 from pathlib import Path
 
+from quire.digests import sha256
 from quire.patterns import late_pattern
 from quire.source import try_lock
 
@@ -123,7 +123,7 @@ class OwnerLocks:
             os.close(file)
 
     def _path(self, run: str) -> Path:
-        name = run if _PLAIN.fullmatch(run) else hashlib.sha256(run.encode("utf-8", "replace")).hexdigest()
+        name = run if _PLAIN.fullmatch(run) else sha256(run.encode("utf-8", "replace"))
         return self._folder / f"{name}.lock"
 
 
