@@ -17,7 +17,7 @@ from quire.patterns import late_pattern
 from quire.plan.nodes import UseTool
 from quire.plan.pipeline_work import Invoke
 from quire.plan.thread import Thread
-from quire.plan.tool_details import details_of
+from quire.plan.tool_details import CODE_RUNNERS, details_of
 
 if TYPE_CHECKING:
     from quire.analysis.abstract_values import AbstractValue
@@ -29,14 +29,6 @@ _COMMANDS = frozenset(("command", "cmd", "script", "shell", "code", "argv", "arg
 _PATHS = frozenset(("path", "file", "filename", "file_path", "filepath", "folder", "directory", "dir", "cwd", "dest"))
 _ADDRESSES = frozenset(("url", "uri", "host", "hostname", "endpoint", "address", "webhook", "domain"))
 _NAMES = late_pattern(r"[A-Z]?[a-z0-9]+|[A-Z]+")
-_CODE_RUNNERS = frozenset(
-    (
-        *("sh", "bash", "zsh", "dash", "ksh", "fish", "python", "python3", "node", "deno", "bun", "ruby", "perl"),
-        *("php", "lua", "osascript", "pwsh", "powershell", "psql", "sqlite3", "mysql", "bc", "R", "Rscript", "make"),
-        *("xargs", "ssh", "env", "sudo", "nohup", "time", "timeout", "nice", "parallel", "watch", "eval", "docker"),
-    )
-)
-"""Programs that run what they are given: as their arguments, or on their standard input."""
 _ON_INPUT = frozenset(("xargs", "parallel"))
 """Programs that make commands of what they read."""
 _WORDS = late_pattern(r"[\s|&;<>$`(){}]+")
@@ -99,7 +91,7 @@ def _shell(effect: EffectFact) -> Iterator[Sink]:
             words = [str(part.constant) if part.is_constant else "" for part in parts]
             program, is_data = _program(words), False
             for at, part in enumerate(parts):
-                if not is_data or program in _CODE_RUNNERS or not program:
+                if not is_data or program in CODE_RUNNERS or not program:
                     yield Sink("command", f"argv[{at}]", part)
                 # Words after a bare `--` are never taken for options.
                 is_data = is_data or (at > 0 and part.is_constant and part.constant == "--")
@@ -134,7 +126,7 @@ def _runs_input(words: list[str]) -> bool:
     """Tell whether a command takes its standard input for code, or for arguments of another command."""
     names = [posixpath.basename(word) for word in words]
     return any(name in _ON_INPUT for name in names) or any(
-        name in _CODE_RUNNERS and not (names[at + 1 : at + 2] and _is_script(names[at + 1]))
+        name in CODE_RUNNERS and not (names[at + 1 : at + 2] and _is_script(names[at + 1]))
         for at, name in enumerate(names)
     )
 

@@ -5,7 +5,8 @@ path `reports/{{name}}` is `reports/*`. Characters that a pattern would misread,
 written as `%XX`, so that a value is one word.
 
 A value is left wide rather than guessed: a host counts only if its end is written out too, because an inserted text may
-hold the rest of its name; and a text for a shell is known by its digest, because its first word says little.
+hold the rest of its name; and a text for a shell is known by its digest, because its first word says little. So are the
+words after a program that runs what it is given: `sh -c` alone says nothing.
 """
 
 from __future__ import annotations
@@ -35,6 +36,15 @@ _PLAIN_COMMAND = late_pattern(r"[A-Za-z0-9_./-]+(?: +[A-Za-z0-9_./:,@%+-]+)*")
 _WILD = late_pattern(r"[*?\[{]")
 _HERE = late_pattern(r"^(?:\./+)+")
 """The beginning of a path that leads nowhere else."""
+CODE_RUNNERS = frozenset(
+    (
+        *("sh", "bash", "zsh", "dash", "ksh", "fish", "python", "python3", "node", "deno", "bun", "ruby", "perl"),
+        *("php", "lua", "osascript", "pwsh", "powershell", "psql", "sqlite3", "mysql", "bc", "R", "Rscript", "make"),
+        *("xargs", "ssh", "env", "sudo", "nohup", "time", "timeout", "nice", "parallel", "watch", "eval", "docker"),
+        *("ash", "busybox", "awk", "gawk", "mawk", "doas", "setsid", "stdbuf", "podman", "npx", "uv", "uvx"),
+    )
+)
+"""Programs that run what they are given: as their arguments, or on their standard input."""
 
 
 def details_of(tool: str, arguments: object) -> tuple[str, ...]:
@@ -44,8 +54,8 @@ def details_of(tool: str, arguments: object) -> tuple[str, ...]:
     if identity in (FETCH, SEND):
         return (f"host={_host(_text(given.get('url')))}",)
     if identity == SHELL:
-        command = _command(given.get("command", arguments if not given else None))
-        return (command, *(_variables(given["env"]) if "env" in given else ()))
+        command = _command(given.get("command", arguments if not given else None), given)
+        return (*command, *(_variables(given["env"]) if "env" in given else ()))
     if identity.startswith(_FILES):
         return tuple(sorted({f"path={_path(identity, one)}" for one in _paths(identity, given)}))
     return ()
@@ -114,18 +124,43 @@ def _path(identity: str, text: _Text) -> str:
     return as_word(posixpath.normpath(whole)) if whole else "*"
 
 
-def _command(command: object) -> str:
-    """Return the program of a list, or of a plain text; the digest of any other text for a shell."""
+def _command(command: object, given: Mapping[object, object]) -> tuple[str, ...]:
+    """Return the program of a list, or of a plain text; the digest of any other text for a shell. A program that runs
+    what it is given has the digest of its words and of its input too."""
     value = _unwrapped(command)
     if isinstance(value, list | tuple):
-        return f"command={_pattern(_text(value[0])) if value else '*'}"
-    text = _text(command)
-    if None in text:
-        return "command=*"
-    whole = "".join(part for part in text if part is not None).strip()
-    if _PLAIN_COMMAND.fullmatch(whole):
-        return f"command={as_word(whole.split()[0])}"
-    return f"script={sha256(whole.encode('utf-8', 'surrogatepass'))[:16]}"
+        words = [_text(one) for one in value] or [ANYTHING]
+    else:
+        text = _text(command)
+        if None in text:
+            return ("command=*",)
+        whole = "".join(part for part in text if part is not None).strip()
+        if not _PLAIN_COMMAND.fullmatch(whole):
+            return (_digest(whole),)
+        words = [(word,) for word in whole.split()]
+    program = _pattern(words[0])
+    name = posixpath.basename(program)
+    if name not in CODE_RUNNERS and name.rstrip("0123456789.") not in CODE_RUNNERS:
+        return (f"command={program}",)
+    return f"command={program}", _code(words[1:], given)
+
+
+def _code(words: list[_Text], given: Mapping[object, object]) -> str:
+    """Return the digest of the words after a program that runs them. A value that may be code itself, as the first
+    word and the one after an option may, makes it any script; other values are data of that script."""
+    if "stdin" in given:
+        words = [*words, _text(given["stdin"])]
+    before, is_script = "-", True
+    for word in words:
+        if None in word and (is_script or before.startswith("-")):
+            return "script=*"
+        before = _pattern(word)
+        is_script = is_script and (before.startswith("-") or "=" in before)
+    return _digest("\0".join(_pattern(word) for word in words))
+
+
+def _digest(text: str) -> str:
+    return f"script={sha256(text.encode('utf-8', 'surrogatepass'))[:16]}"
 
 
 def _variables(names: object) -> list[str]:
