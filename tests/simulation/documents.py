@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+from functools import cache
 
+from tests.simulator.case import calm_life
 from tests.simulator.fakes import PROGRAM
+from tests.simulator.lifecycle import Lived
 from tests.simulator.scenario import Scenario
 
 PLAYBOOK = """# Tea
@@ -155,3 +158,9 @@ SCENARIOS = {
     "pipeline": Scenario("pipeline", {"p.yaml": PIPELINE, "pipelines/both.yaml": BOTH}, "p.yaml", max_parallel=2),
     "directive": threads(),
 }
+
+
+@cache
+def without_faults(name: str) -> Lived:
+    """How a scenario goes without faults. These come to the same at any pace, so once is enough."""
+    return calm_life(SCENARIOS[name])

@@ -10,7 +10,7 @@ import os
 
 import pytest
 from tests.depth import depth
-from tests.simulation.documents import SCENARIOS
+from tests.simulation.documents import SCENARIOS, without_faults
 from tests.simulator.case import at_every_point, simulate
 from tests.simulator.faults import Fault
 
@@ -35,7 +35,7 @@ def test_of_two_processes_one_goes_on(name: str, kind: str) -> None:
     met = []
     for at in (1, 4, 9, 16, 25):
         fault = Fault(0, kind, at)  # type: ignore[arg-type]
-        verdict = simulate(SCENARIOS[name], (fault,), pace=at)
+        verdict = simulate(SCENARIOS[name], (fault,), pace=at, calm=without_faults(name))
         assert not verdict.problems, (at, verdict.problems, verdict.trace)
         met += verdict.trace
     word = "Fenced" if kind == "takeover" else "RunBusy"
@@ -48,7 +48,7 @@ def test_who_is_stopped_comes_to_the_same_end(name: str, kind: str) -> None:
     ended = set()
     for at in (1, 5, 12):
         fault = Fault(0, kind, at)  # type: ignore[arg-type]
-        verdict = simulate(SCENARIOS[name], (fault,), pace=at)
+        verdict = simulate(SCENARIOS[name], (fault,), pace=at, calm=without_faults(name))
         assert not verdict.problems, (at, verdict.problems, verdict.trace)
         ended.add(verdict.trace[0])
     assert ended != {"process 0 ended: completed"}

@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from tests.examples import test_directive_examples as house
 from tests.examples import test_examples as playbooks
 from tests.examples import test_pipeline_examples as pipelines
-from tests.simulator.case import simulate
+from tests.simulator.case import calm_life, simulate
 from tests.simulator.faults import Fault
 from tests.simulator.recorded import Recorded, record
 
@@ -124,9 +124,10 @@ def test_an_example_under_faults_comes_to_what_it_came_to_for_real(
     scenario = recorded.scenario(example.name, files, example.document, example.inputs)
     if example.document.endswith(OF_THE_MOMENT):
         scenario = dataclasses.replace(scenario, exact=False)
+    calm = calm_life(scenario)
     for number, kinds in enumerate((("crash",), ("crash", "crash", "stop"), ("takeover", "crash"), ("cancel",))):
         faults = tuple(Fault(process, kind, 7 + 5 * number + 3 * process) for process, kind in enumerate(kinds))  # type: ignore[arg-type]
-        verdict = simulate(scenario, faults, number)
+        verdict = simulate(scenario, faults, number, calm=calm)
         assert not verdict.problems, (faults, verdict.problems, verdict.trace)
         assert verdict.lived is not None
         assert (verdict.lived.row.status, verdict.lived.value) == (recorded.status, recorded.value)

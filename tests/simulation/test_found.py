@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 from tests.simulation.documents import HOOK, WAIT, directive, fork, run_pipeline, use, wait
-from tests.simulator.case import Case, check, simulate
+from tests.simulator.case import Case, calm_life, check, simulate
 from tests.simulator.faults import Fault
 from tests.simulator.scenario import Scenario
 
@@ -94,9 +94,11 @@ CUT_OFF = top(
 def test_money_of_what_was_stopped_is_spent(scenario: Scenario, crashes: tuple[int, ...]) -> None:
     """Nobody else may spend it again, and whoever goes on after a crash knows of it: a replay does not walk through
     what was stopped."""
+    scenario = replace(scenario, resumes=0)
     for pace in (0, 1, 4):
+        calm = calm_life(scenario, pace)
         for at in crashes:
-            verdict = simulate(replace(scenario, resumes=0), (Fault(0, "crash", at),), pace)
+            verdict = simulate(scenario, (Fault(0, "crash", at),), pace, calm=calm)
             assert not verdict.problems, (pace, at, verdict.problems)
             assert verdict.lived is not None and verdict.lived.row.failure is not None
             assert verdict.lived.row.failure.kind == "spend_exceeded"

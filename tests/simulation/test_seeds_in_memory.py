@@ -9,7 +9,7 @@ from typing import Literal
 
 import pytest
 from tests.depth import depth
-from tests.simulation.documents import SCENARIOS
+from tests.simulation.documents import SCENARIOS, without_faults
 from tests.simulator.case import Case, check, simulate
 from tests.simulator.databases import MemoryShelf
 from tests.simulator.faults import Fault
@@ -34,8 +34,9 @@ def test_seeds_in_memory(format: str, first: int) -> None:
 @pytest.mark.parametrize(("kind", "error"), [("takeover", "Fenced"), ("duplicate", "RunBusy")])
 def test_a_run_has_one_owner(name: str, kind: Literal["takeover", "duplicate"], error: str) -> None:
     met = []
+    calm = without_faults(name)
     for at in (1, 4, 9, 16):
-        verdict = simulate(SCENARIOS[name], (Fault(0, kind, at),), at, shelves=MemoryShelf)
+        verdict = simulate(SCENARIOS[name], (Fault(0, kind, at),), at, shelves=MemoryShelf, calm=calm)
         assert not verdict.problems, (at, verdict.problems, verdict.trace)
         assert verdict.lived is not None and verdict.lived.row.status is Status.COMPLETED
         met += verdict.trace

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from tests.depth import depth
-from tests.simulation.documents import SCENARIOS
+from tests.simulation.documents import SCENARIOS, without_faults
 
 pytest.importorskip("psycopg", reason="PostgreSQL needs psycopg: pip install 'quire[cluster]'")
 
@@ -50,8 +50,9 @@ def test_seeds_on_a_server(format: str, first: int, shelves: Shelves) -> None:
 @pytest.mark.parametrize("name", SCENARIOS)
 def test_who_is_cut_off_from_the_server_is_fenced(name: str, shelves: Shelves) -> None:
     met = []
+    calm = without_faults(name)
     for at in (1, 4, 9, 16):
-        verdict = simulate(SCENARIOS[name], (Fault(0, "takeover", at),), at, shelves=shelves)
+        verdict = simulate(SCENARIOS[name], (Fault(0, "takeover", at),), at, shelves=shelves, calm=calm)
         assert not verdict.problems, (at, verdict.problems, verdict.trace)
         assert verdict.lived is not None and verdict.lived.row.status is Status.COMPLETED
         met += verdict.trace
@@ -61,8 +62,9 @@ def test_who_is_cut_off_from_the_server_is_fenced(name: str, shelves: Shelves) -
 @pytest.mark.parametrize("name", SCENARIOS)
 def test_who_meets_a_lock_does_not_get_the_run(name: str, shelves: Shelves) -> None:
     met = []
+    calm = without_faults(name)
     for at in (1, 4, 9, 16):
-        verdict = simulate(SCENARIOS[name], (Fault(0, "duplicate", at),), at, shelves=shelves)
+        verdict = simulate(SCENARIOS[name], (Fault(0, "duplicate", at),), at, shelves=shelves, calm=calm)
         assert not verdict.problems, (at, verdict.problems, verdict.trace)
         met += verdict.trace
     assert any("RunBusy" in line for line in met), met

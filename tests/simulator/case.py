@@ -71,15 +71,22 @@ def simulate(
     attended: bool = False,
     slow: bool = False,
     shelves: Shelves = FileShelf,
+    calm: Lived | None = None,
 ) -> Verdict:
     """Lives the scenario twice, without and with faults, and compares. Without them it is on a file in any case: all
-    stores have to come to the same."""
+    stores have to come to the same. A test that tries many faults gives the same `calm_life` to all of them."""
     with tempfile.TemporaryDirectory(prefix="quire-", ignore_cleanup_errors=True) as folder:
-        calm = live(scenario, Path(folder, "calm"), (), f"calm {pace}")
+        calm = calm or live(scenario, Path(folder, "calm"), (), f"calm {pace}")
         if calm.witness.problems:
             return Verdict([f"without faults: {problem}" for problem in calm.witness.problems], calm.trace, calm)
         lived = Path(folder, "lived")
         return disturbed(scenario, calm, faults, pace, lived, attended=attended, slow=slow, shelves=shelves)
+
+
+def calm_life(scenario: Scenario, pace: int | str = 0) -> Lived:
+    """Lives the scenario once without faults."""
+    with tempfile.TemporaryDirectory(prefix="quire-", ignore_cleanup_errors=True) as folder:
+        return live(scenario, Path(folder, "calm"), (), f"calm {pace}")
 
 
 def disturbed(
