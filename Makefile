@@ -4,8 +4,7 @@ MODEL ?=
 SEEDS ?= 200
 PAGE := src/quire/server/page
 # Three processes for two cores: some tests wait. Work is stolen, not dealt: so most tests of a file share its fixtures.
-# Snapshots are compared all the same without their plugin, which costs time in every test; it writes them anew.
-PYTEST := $(BIN)/python -m pytest -n 3 --dist worksteal -p no:inline_snapshot
+PYTEST := $(BIN)/python -m pytest -n 3 --dist worksteal
 DENO := DENO_NO_UPDATE_CHECK=1 $(abspath $(BIN)/deno)
 
 # Without compiled code every process that a test starts would compile the whole package again.
