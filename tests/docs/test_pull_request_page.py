@@ -115,6 +115,13 @@ def test_nothing_is_wider_where_nothing_has_changed(branch: Repository, tmp_path
     assert _action(branch, tmp_path)[1] == "wider=false\n"
 
 
+def test_the_action_imports_nothing_of_the_pull_request(branch: Repository, tmp_path: Path) -> None:
+    for name in ("json.py", "sitecustomize.py", "click.py"):
+        (branch.folder / name).write_text(f"open({str(tmp_path / 'ran')!r}, 'w').close()\n", encoding="utf-8")
+    assert _action(branch, tmp_path)[1] == "wider=true\n"
+    assert not (tmp_path / "ran").exists()
+
+
 def test_the_job_uses_the_action_with_the_rights_that_it_needs() -> None:
     job = yaml.safe_load(JOB)
     assert job["permissions"] == {"contents": "read", "pull-requests": "write"}
@@ -129,7 +136,9 @@ def test_the_comment_is_written_once_and_then_changed(branch: Repository, tmp_pa
     stub.write_text('#!/bin/sh\necho "$*" >> "$CALLS"\ncase "$*" in *--jq*) echo "$OLD";; esac\n')
     stub.chmod(0o755)
     script = next(one["run"] for one in ACTION["runs"]["steps"] if one["name"] == "Write the comment")
-    for old in ("", "17"):
+    rows = "".join(f"| {at} | {'x' * 80} |\n" for at in range(2_000))
+    for old, diff in (("", "| a | b |\n"), ("17", rows)):
+        (tmp_path / "lock-diff.md").write_text(diff, encoding="utf-8")
         branch.run(
             *("bash", "-e", "-o", "pipefail", "-c", script),
             PATH=f"{tools}{os.pathsep}{branch.environ['PATH']}",
@@ -139,6 +148,8 @@ def test_the_comment_is_written_once_and_then_changed(branch: Repository, tmp_pa
             REPOSITORY="team/documents",
             RUNNER_TEMP=str(tmp_path),
         )
+        body = (tmp_path / "lock-diff-comment.md").read_text(encoding="utf-8")
+        assert body == diff if len(diff) < 60_000 else len(body) < 65_000 and "more than a comment holds" in body
     made = [line for line in calls.read_text().splitlines() if "--method" in line]
     assert [line.split()[1:4] for line in made] == [
         ["--method", "POST", "repos/team/documents/issues/3/comments"],
@@ -166,6 +177,7 @@ def test_a_comment_that_somebody_else_has_written_is_not_changed(branch: Reposit
         for at, kind, role in ((1, "User", "NONE"), (2, "User", "CONTRIBUTOR"), (3, "Bot", "NONE"))
     ]
     script = next(one["run"] for one in ACTION["runs"]["steps"] if one["name"] == "Write the comment")
+    (tmp_path / "lock-diff.md").write_text("| a | b |\n", encoding="utf-8")
     for known in (comments[:2], comments):
         listed.write_text(json.dumps(known), encoding="utf-8")
         branch.run(
