@@ -7,7 +7,8 @@ that all rules, `show`, `quire.lock` and the page read.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from functools import cached_property
+from typing import TYPE_CHECKING, TypeVar
 
 from msgspec import Struct
 
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
     from quire.schema_types import FieldType
     from quire.values import Value
 
+F = TypeVar("F", bound="Fact")
+
 
 class Bound(Struct, frozen=True):
     """How often something happens: at least in a run that completes, at most in every run."""
@@ -34,7 +37,7 @@ class Bound(Struct, frozen=True):
     most: Amount
 
 
-class Proof(Struct, frozen=True):
+class Proof(Struct, frozen=True, dict=True):
     """Everything that is known of a document before it runs."""
 
     plan: Plan
@@ -56,29 +59,33 @@ class Proof(Struct, frozen=True):
     def bounds(self) -> dict[str, Bound]:
         return {kind: self.bound(kind) for kind in COUNTED}
 
-    @property
+    @cached_property
     def effects(self) -> tuple[EffectFact, ...]:
-        return tuple(fact for fact in self.facts if isinstance(fact, EffectFact))
+        return self._all(EffectFact)
 
-    @property
+    @cached_property
     def questions(self) -> tuple[QuestionFact, ...]:
-        return tuple(fact for fact in self.facts if isinstance(fact, QuestionFact))
+        return self._all(QuestionFact)
 
-    @property
+    @cached_property
     def model_calls(self) -> tuple[ModelFact, ...]:
-        return tuple(fact for fact in self.facts if isinstance(fact, ModelFact))
+        return self._all(ModelFact)
 
-    @property
+    @cached_property
     def fans(self) -> tuple[FanFact, ...]:
-        return tuple(fact for fact in self.facts if isinstance(fact, FanFact))
+        return self._all(FanFact)
 
-    @property
+    @cached_property
     def choices(self) -> tuple[ChoiceFact, ...]:
-        return tuple(fact for fact in self.facts if isinstance(fact, ChoiceFact))
+        return self._all(ChoiceFact)
 
-    @property
+    @cached_property
     def stores(self) -> tuple[StoreFact, ...]:
-        return tuple(fact for fact in self.facts if isinstance(fact, StoreFact))
+        return self._all(StoreFact)
+
+    def _all(self, kind: type[F]) -> tuple[F, ...]:
+        """Return the facts of a kind. They are looked through once for each, however many rules ask for them."""
+        return tuple([fact for fact in self.facts if isinstance(fact, kind)])
 
 
 def prove(

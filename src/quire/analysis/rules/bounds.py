@@ -133,9 +133,10 @@ def _fans(proof: Proof, context: RuleContext, *, asks_counted: bool) -> Iterator
     reported where the callee is checked."""
     asking = {_key(place) for one in proof.model_calls for place in one.fans}
     acting = {_key(place) for one in proof.effects if not one.by_model for place in one.fans}
-    for fan in proof.fans:
+    costly = asking | acting
+    for fan in proof.fans if costly else ():
         key = _key(fan.place)
-        if fan.place.document or not _is_open(fan) or key not in asking | acting or (asks_counted and key in asking):
+        if fan.place.document or not _is_open(fan) or key not in costly or (asks_counted and key in asking):
             continue
         limit = context.premises.items
         rounds = f"{fan.rounds} times" if fan.rounds.sizes else "for every item of a list of unknown length"

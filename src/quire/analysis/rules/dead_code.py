@@ -12,7 +12,7 @@ from quire.analysis.rules.unread_stores import unread_stores
 from quire.diagnostics import Diagnostic
 from quire.expr import EvalError, python_text
 from quire.expr.syntax import Compare, Constant, Logic, Node, Not, Path
-from quire.plan.pipeline_work import Block, Fail, Formula, Repeat, Select, Stop
+from quire.plan.pipeline_work import Agent, Block, Fail, Formula, Invoke, Repeat, Select, Stop, Transform
 from quire.schema_types import Enum, Kind, Simple
 
 if TYPE_CHECKING:
@@ -64,8 +64,13 @@ def _after_the_end(sequence: Sequence) -> Iterator[Diagnostic]:
                 message = f"step {step.label} never runs{others}: step {ended.label} always ends the pipeline"
                 yield Diagnostic(codes.UNREACHABLE, message, step.span, help="leave it out, or give the other a when")
                 break
-            waiting += _sequences(step)
-            ended = step if _always_ends(step) else None
+            if not isinstance(step.work, _ALONE):
+                waiting += _sequences(step)
+                ended = step if _always_ends(step) else None
+
+
+_ALONE = (Transform, Invoke, Agent)
+"""Work of most steps: it has no steps inside, and never ends the pipeline."""
 
 
 def _sequences(step: Step) -> list[Sequence]:
@@ -77,7 +82,7 @@ def _sequences(step: Step) -> list[Sequence]:
             return [body]
         case Select():
             return [target.body for target in step.work.targets() if isinstance(target, Block)]
-    return [inner for _, part in step.work.parts() for inner in _sequences(part)]
+    return [inner for _, part in step.work.parts() if not isinstance(part.work, _ALONE) for inner in _sequences(part)]
 
 
 def _always_ends(step: Step) -> bool:

@@ -36,19 +36,21 @@ def unread_stores(plan: Plan) -> Iterator[Diagnostic]:
     """Yield a finding for each `output` that no expression, prompt or call of the pipeline reads."""
     names: set[str] = set()
     for _, step in plan.steps():
-        if isinstance(step.work, Agent) and step.work.file:
-            return  # a prompt of a file can refer to every store
         for formula in formulas(step):
             for read in formula.compiled.reads():
-                if read.path == ("ctx",) and not _is_base(formula, read.path):
+                if read.store is not None and read.store != "errors":
+                    names.add(read.store)
+                elif read.path == ("ctx",) and not _is_base(formula, read.path):
                     return
-                names.update(_stores(read.path))
+                else:
+                    names.update(_stores(read.path))
         if isinstance(step.work, Agent):
+            if step.work.file:
+                return  # a prompt of a file can refer to every store
             for reference in step.work.prompt.references():
-                path = tuple(reference.name.split("."))
-                if path == ("ctx",):
+                if reference.name == "ctx":
                     return
-                names.update(_stores(path))
+                names.update(_stores(tuple(reference.name.split("."))))
     reported: set[str] = set()
     for step in _kept(plan):
         name = step.capture.name if step.capture else ""
@@ -87,36 +89,38 @@ def _kept(plan: Plan) -> Iterator[Step]:
 
 
 def _inside(step: Step) -> tuple[tuple[str, Step], ...]:
-    return step.work.parts() if isinstance(step.work, Block | Select | Repeat) else ()
+    return step.work.parts() if isinstance(step.work, _SHARING) else ()
 
 
-def formulas(step: Step) -> Iterator[Formula]:
-    """Yield the expressions of a step itself, without those of the steps inside it."""
-    if step.guard is not None:
-        yield from (one for one in (step.guard.when, step.guard.default) if one is not None)
+_SHARING = (Block, Select, Repeat)
+"""Work whose steps write the stores around it."""
+
+
+def formulas(step: Step) -> list[Formula]:
+    """Return the expressions of a step itself, without those of the steps inside it."""
     work = step.work
-    found: list[Formula | Literal | None] = []
+    found: list[Formula | Literal | None] = [step.guard.when, step.guard.default] if step.guard is not None else []
     match work:
-        case Transform(value=value) | Stop(value=value):
-            found = [value]
-        case Invoke(arguments=arguments):
-            found = [value for _, value in arguments]
+        case Transform() | Stop():
+            found.append(work.value)
+        case Invoke():
+            found += [value for _, value in work.arguments]
+        case ForEach():
+            found += [work.source, work.default]
+        case Agent() | Block() | None | Think() | UseTool() | Thread():
+            pass
         case Fail(message=message):
-            found = [message]
+            found.append(message)
         case Call() | Select():
-            found = [value for call in work.calls() for _, value in call.passes]
+            found += [value for call in work.calls() for _, value in call.passes]
             if isinstance(work, Select):
                 found += [work.on, work.default if isinstance(work.default, Formula) else None]
         case Fold(source=source, init=init):
-            found = [source, init]
-        case ForEach(source=source, default=default):
-            found = [source, default]
+            found += [source, init]
         case Parallel(default=default):
-            found = [default]
+            found.append(default)
         case Repeat(init=init, until=until):
-            found = [init, until]
-        case Agent() | Block() | None | Think() | UseTool() | Thread():
-            pass
+            found += [init, until]
         case _:
             assert_never(work)
-    yield from (one for one in found if isinstance(one, Formula))
+    return [one for one in found if isinstance(one, Formula)]
