@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import pytest
+from tests.analysis.soundness.oracle import SimulatedWorld
 from tests.plan.test_bounds import PIPE, pipeline, playbook
 
-from quire.analysis.proof import Bound, Proof
+from quire.analysis.proof import Bound, Proof, prove
 from quire.library.document import read
 from quire.library.foresight import Foresight
 from quire.plan.nodes import Plan, Sequence, Step
@@ -184,3 +185,17 @@ steps:
 def test_a_declared_list_bounds_what_is_done_for_its_items(steps: list[str], tools: str) -> None:
     plan = read(Source.of(DECLARED + "".join(f"- {step}\n" for step in steps), "p.yaml")).runnable()
     assert counts(proven(plan))[1] == tools
+
+
+def test_a_reason_names_the_step_of_its_own_document() -> None:
+    """The cost of an agent is remembered for the next proof, but not the place of a reason in it."""
+    agent = "- agent: {identity: web, prompt: hi, capabilities: {tools: [web1]}}\n"
+    reasons = []
+    for steps in (agent, "- transform: {value: '1'}\n" + agent):
+        plan = read(Source.of(f"pipeline: p\nsteps:\n{steps}", "p.yaml")).plan
+        assert plan is not None
+        reasons.append([one.why for one in prove(plan, SimulatedWorld({})).cost.amount("span").reasons])
+    assert [[one for one in several if "of the agent" in one] for several in reasons] == [
+        ["nothing bounds how long a tool of the agent at step 1 takes"],
+        ["nothing bounds how long a tool of the agent at step 2 takes"],
+    ]

@@ -3,6 +3,7 @@ from __future__ import annotations
 import pytest
 
 from quire.expr import compile, parse
+from quire.expr.syntax import Path
 
 
 @pytest.mark.parametrize(
@@ -29,7 +30,21 @@ from quire.expr import compile, parse
 def test_what_an_expression_reads(text: str, paths: list[str], stores: list[str]) -> None:
     found = compile(parse(text)).reads()
     assert [".".join(read.path) + "?" * read.optional for read in found] == paths
+    assert [read.name + "?" * read.optional for read in found] == paths
     assert [read.store + "?" * read.optional for read in found if read.store is not None] == stores
+
+
+@pytest.mark.parametrize(
+    ("text", "store"),
+    [
+        *(("ctx.review", "review"), ("review", "review"), ("errors", "errors")),
+        *((text, "") for text in ("ctx", "pipe", "item", "ctx.review.notes", "review.notes", "acc.review")),
+    ],
+)
+def test_a_path_knows_whether_it_is_a_store(text: str, store: str) -> None:
+    root = parse(text).root
+    assert isinstance(root, Path)
+    assert root.store == store
 
 
 def test_reads_have_places() -> None:

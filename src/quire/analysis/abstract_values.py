@@ -107,7 +107,7 @@ class AbstractValue(Struct, frozen=True, gc=False):
     def through(self, name: str, span: Span, document: str, depth: int = 0) -> AbstractValue:
         """Return the value after it was kept under a name, with the parts that are known."""
         label = self.label
-        if (label.chosen_trace is None and label.private_trace is None) or depth > _KEPT_PARTS:
+        if not label.levels or depth > _KEPT_PARTS:
             return self
         label = label.through(name, "", span, document)
         if not self.fields and self.element is None:
@@ -115,7 +115,11 @@ class AbstractValue(Struct, frozen=True, gc=False):
         fields: Mapping[str, AbstractValue] = NO_PARTS
         if self.fields:
             fields = {key: part.through(name, span, document, depth + 1) for key, part in self.fields.items()}
-        element = self.element.through(name, span, document, depth + 1) if self.element else None
+        element = self.element
+        if element is not None and depth < _KEPT_PARTS:
+            # The items of most lists have the label of the list, and have passed the same places.
+            is_alike = element.label is self.label and element.element is None and not element.fields
+            element = replace(element, label=label) if is_alike else element.through(name, span, document, depth + 1)
         return replace(self, label=label, fields=fields, element=element)
 
     def field(self, name: str) -> AbstractValue:
@@ -320,7 +324,9 @@ def either_of(one: AbstractValue, other: AbstractValue) -> AbstractValue:
         one.is_constant and other.is_constant and one.type == other.type and one.constant == other.constant,
         largest=one.largest.either(other.largest) if one.largest is not None and other.largest is not None else None,
     )
-    return _answered(found, one, other) if one.is_answered or other.is_answered else found
+    if one.answer is None is other.answer and one.computed is None is other.computed:
+        return found if not one.choices and not other.choices else _answered(found, one, other)
+    return _answered(found, one, other)
 
 
 def _answered(found: AbstractValue, one: AbstractValue, other: AbstractValue) -> AbstractValue:

@@ -106,17 +106,18 @@ def evaluate(node: Node, names: Names) -> AbstractValue:
 def label_of(node: Node, names: Names) -> Label:
     """Return the label of the value of an expression. Of a condition nothing else is asked for."""
     if isinstance(node, Path):
-        return _path(node, names).label
+        return path_value(node, names).label
     if isinstance(node, Constant):
         return AUTHORED
     if isinstance(node, Compare):
-        return label_of(node.left, names).join(label_of(node.right, names)).narrowed()
+        return _compared(node, names).narrowed()
     if isinstance(node, Total):
         return label_of(node.source, names).narrowed()
     return _EVALUATORS[node.__class__](node, names).label
 
 
-def _path(node: Path, names: Names) -> AbstractValue:
+def path_value(node: Path, names: Names) -> AbstractValue:
+    """Return all that is known about the value of a path."""
     if node.store and not names.bound:
         kept = names.stores.get(node.store)
         if kept is not None:
@@ -129,7 +130,12 @@ def _constant(node: Constant, names: Names) -> AbstractValue:
 
 
 def _compare(node: Compare, names: Names) -> AbstractValue:
-    return _verdict(label_of(node.left, names).join(label_of(node.right, names)))
+    return _verdict(_compared(node, names))
+
+
+def _compared(node: Compare, names: Names) -> Label:
+    label = label_of(node.left, names)
+    return label if isinstance(node.right, Constant) else label.join(label_of(node.right, names))
 
 
 def _list(node: ListOf, names: Names) -> AbstractValue:
@@ -383,7 +389,7 @@ def _or_default(value: AbstractValue, default: list[AbstractValue]) -> AbstractV
 
 
 _EVALUATORS: Mapping[type, Callable[[Any, Names], AbstractValue]] = {
-    Path: _path,
+    Path: path_value,
     Constant: _constant,
     FunctionCall: _call,
     Compare: _compare,

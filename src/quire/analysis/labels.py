@@ -131,11 +131,9 @@ class Label(Struct, frozen=True, gc=False):
     def through(self, what: str, step: str, span: Span = NOWHERE, document: str = "") -> Label:
         """Return the label after one more place on the way."""
         content, choice, private = self.trace, self.chosen_trace, self.private_trace
-        if choice is None and private is None:
-            return self
         here = Trace(what, step, span, document, choice) if choice is not None else None
         if private is None and content is choice:
-            return replace(self, trace=here, chosen_trace=here)
+            return replace(self, trace=here, chosen_trace=here) if here is not None else self
         return replace(
             self,
             trace=here if content is choice else Trace(what, step, span, document, content) if content else None,

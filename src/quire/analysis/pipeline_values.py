@@ -11,11 +11,13 @@ from msgspec.structs import replace
 
 from quire.analysis.abstract_values import AbstractValue, is_narrow, literal, sized, text_length
 from quire.analysis.amounts import NOTHING, Amount, number
-from quire.analysis.expressions import computed, label_of
+from quire.analysis.expressions import computed, label_of, path_value
 from quire.analysis.facts import Condition, Place
 from quire.analysis.labels import AUTHORED, Label
+from quire.expr.syntax import Path, path_of
 from quire.plan.pipeline_work import Formula, Literal
 from quire.schema_types import FieldType, ListOf, Object, Ref
+from quire.source import NOWHERE
 
 if TYPE_CHECKING:
     from quire.analysis.scope import Scope
@@ -77,8 +79,8 @@ def shaped(type: FieldType, value: AbstractValue, scope: Scope, depth: int) -> A
 
 
 @lru_cache(maxsize=1024)
-def _segments(path: str) -> tuple[str, ...]:
-    return tuple(path.split("."))
+def _path(name: str) -> Path:
+    return path_of(tuple(name.split(".")), (), NOWHERE)
 
 
 def prompt_of(prompt: Template, scope: Scope) -> tuple[Amount, Label]:
@@ -88,7 +90,7 @@ def prompt_of(prompt: Template, scope: Scope) -> tuple[Amount, Label]:
         if isinstance(part, str):
             fixed += len(part) if part.isascii() else text_length(part)
         else:
-            value = names.path(_segments(part.name))
+            value = path_value(_path(part.name), names)
             label = label.join(value.label)
             length = length.plus(value.length)
             fixed += 4 * len(part.raw)

@@ -14,7 +14,6 @@ from quire.expr.errors import ExprSyntaxError, NeedsDialect
 from quire.expr.limits import MAX_DIGITS, MAX_LENGTH, MAX_NESTING
 from quire.expr.syntax import (
     KEYWORDS,
-    RESERVED,
     Arithmetic,
     ArithmeticOperator,
     Compare,
@@ -32,8 +31,8 @@ from quire.expr.syntax import (
     Negate,
     Node,
     Not,
-    Path,
     Total,
+    path_of,
     walk,
 )
 from quire.expr.tokens import Token, tokens, unquote
@@ -221,9 +220,7 @@ class _Parser:
                 raise ExprSyntaxError(f"expected a name after the dot, not {_shown(member)}", member.span, help)
             segments.append(member.text)
             places.append(member.span)
-        is_store = len(segments) == 2 if name == "ctx" else len(segments) == 1 and name not in RESERVED
-        store = segments[-1] if is_store else ""
-        return Path(tuple(segments), tuple(places), Span(token.start, places[-1].end), store)
+        return path_of(tuple(segments), tuple(places), Span(token.start, places[-1].end))
 
     def _list(self, opening: Token) -> Node:
         items: list[Node] = []

@@ -41,6 +41,13 @@ class Path(Struct, frozen=True):
     """The name of the store that the path is, `review` of `ctx.review` and of `review`; empty for any other path."""
 
 
+def path_of(segments: tuple[str, ...], places: tuple[Span, ...], span: Span) -> Path:
+    """Return the path of these segments."""
+    first = segments[0]
+    is_store = len(segments) == 2 if first == "ctx" else len(segments) == 1 and first not in RESERVED
+    return Path(segments, places, span, segments[-1] if is_store else "")
+
+
 class ListOf(Struct, frozen=True):
     items: tuple[Node, ...]
     span: Span
