@@ -35,10 +35,11 @@ _UNREAD = {
     "Hook": ("span", "origin"),
     "Formula": ("text", "span"),
     "Expression": ("text",),
-    "Path": ("places", "span"),
+    "Path": ("places", "span", "store"),
     "Enum": ("_simple", "_nested"),
 }
-"""Fields that no model and no rule of a run reads, by class. Fields named `span` are left out of every class."""
+"""Fields that no model and no rule of a run reads, or that follow from others, by class. Fields named `span` are left
+out of every class."""
 
 
 @remembered
