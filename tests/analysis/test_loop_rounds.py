@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 from tests.analysis.explore import explore_seed
-from tests.analysis.test_counts import PIPE, counts, proven
+from tests.analysis.test_counts import counts, proven
+from tests.plan.test_bounds import PIPE
 from tests.plan.test_bounds import pipeline as seed_pipeline
 
 from quire.analysis import expressions

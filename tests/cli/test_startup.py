@@ -23,6 +23,7 @@ print(code, *sorted(sys.modules))
 ENGINE = ("quire.engine", "quire.runs", "quire.stores", "quire.models", "quire.tools", "asyncio", "sqlite3")
 HEAVY = ("rich", "lxml", "pydantic", "pydantic_ai", "mcp", "cryptography", "jsonschema_rs", "httpx", "prompt_toolkit")
 OTHER_FORMATS = ("quire.expr", "quire.formats.pipeline", "quire.formats.directive", "yaml")
+DRIVING = ("asyncio", "hashlib", "quire.engine.interpreter", "quire.engine.driver")
 INTERPRETERS = ("quire.engine.interpreter.pipeline", "quire.engine.interpreter.thread")
 
 VERBS = {
@@ -31,18 +32,18 @@ VERBS = {
     "check of a playbook": (["check", "one.playbook.md"], 37, (*ENGINE, *HEAVY, *OTHER_FORMATS)),
     "show of a playbook": (
         ["show", "one.playbook.md"],
-        110,
-        (*HEAVY, *OTHER_FORMATS, "asyncio", "dataclasses", "quire.engine.interpreter", "quire.engine.driver"),
+        108,
+        (*HEAVY, *OTHER_FORMATS, *DRIVING, "dataclasses"),
     ),
-    "runs": (["runs"], 60, (*HEAVY, *OTHER_FORMATS, "asyncio", "quire.engine.interpreter", "quire.engine.driver")),
-    "inbox": (["inbox"], 58, (*HEAVY, *OTHER_FORMATS, "asyncio", "quire.engine.interpreter", "quire.engine.driver")),
+    "runs": (["runs"], 60, (*HEAVY, *OTHER_FORMATS, *DRIVING)),
+    "inbox": (["inbox"], 58, (*HEAVY, *OTHER_FORMATS, *DRIVING)),
     "run of a playbook": (
         ["run", "one.playbook.md", "--script", "script.json", "--unattended", "--quiet"],
-        170,
-        (*HEAVY, *OTHER_FORMATS, *INTERPRETERS),
+        169,
+        (*HEAVY, *OTHER_FORMATS, *INTERPRETERS, "secrets"),
     ),
     "help of test": (["test", "--help"], 25, (*ENGINE, *HEAVY, "yaml", "quire.library")),
-    "test of a playbook": (["test", "one.test.yaml"], 228, (*HEAVY, *INTERPRETERS, "sqlite3", "multiprocessing")),
+    "test of a playbook": (["test", "one.test.yaml"], 227, (*HEAVY, *INTERPRETERS, "sqlite3", "multiprocessing")),
 }
 """The arguments, the most modules of Quire, and modules that are not loaded. The numbers only fall."""
 
@@ -70,6 +71,22 @@ def test_show_reads_earlier_runs_without_an_event_loop(tmp_path: Path) -> None:
     assert "quire.stores.sqlite.store" in stores
 
 
+def test_a_locked_playbook_is_compared_without_the_tables_of_tools(tmp_path: Path) -> None:
+    _documents(tmp_path)
+    subprocess.run([sys.executable, "-m", "quire", "lock"], check=True, cwd=tmp_path, capture_output=True)
+    tables = ("quire.trust.risk", "quire.library.registered", "quire.tools", "quire.stores", "quire.runs")
+    _loads_at_most(tmp_path, ["check", "--locked", "one.playbook.md"], 102, (*HEAVY, *OTHER_FORMATS, *DRIVING, *tables))
+
+
+def test_a_process_loads_msgspec_without_typing_extensions(tmp_path: Path) -> None:
+    _documents(tmp_path)
+    code = CODE.replace("main(sys.argv[1:])", "main()") + "\nimport typing_extensions, msgspec.inspect"
+    command = [sys.executable, "-c", code, "check", "one.playbook.md"]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, check=True)
+    modules = done.stdout.split()
+    assert "msgspec" in modules and "typing_extensions" not in modules
+
+
 def _loads_at_most(folder: Path, arguments: list[str], most: int, absent: tuple[str, ...]) -> list[str]:
     """Run a verb, and return the modules of Quire that it has loaded."""
     done = subprocess.run(
@@ -84,7 +101,7 @@ def _loads_at_most(folder: Path, arguments: list[str], most: int, absent: tuple[
     return own
 
 
-INSTRUCTIONS = {"help": 6, "check of a playbook": 7.6, "show of a playbook": 9.5, "runs": 9.5, "run of a playbook": 15}
+INSTRUCTIONS = {"help": 6, "check of a playbook": 7.3, "show of a playbook": 9.5, "runs": 9, "run of a playbook": 14.7}
 """How many times the instructions of a Python that does nothing a verb may take. The numbers only fall.
 
 Counting takes seconds: the short suite counts for two of them, which do most of what the others do."""

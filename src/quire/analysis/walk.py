@@ -15,7 +15,6 @@ from msgspec import Struct
 
 from quire.analysis.abstract_values import AbstractValue, sized, without_references
 from quire.analysis.amounts import Reason, endless
-from quire.analysis.call_sites import CallSite
 from quire.analysis.costs import COUNTED, SPAN, WORK, Cost
 from quire.analysis.facts import Condition, EffectFact, Fact, Place, PlainFact, QuestionFact
 from quire.analysis.kept_contents import KeptContents
@@ -150,6 +149,8 @@ class Walk:
     ) -> AbstractValue:
         """Walk over a callee, and put its cost and its facts in the place of the call. `plan` is the callee, if it is
         known; `otherwise` is every input that is not among `inputs`."""
+        from quire.analysis.call_sites import CallSite  # most documents call none
+
         plan = plan or self.world.document(name)
         inputs = {one: without_references(value) for one, value in inputs.items()}
         found = self._callee(name, plan, inputs, scope, otherwise) if plan is not None else None

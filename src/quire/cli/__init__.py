@@ -60,9 +60,10 @@ def main(argv: list[str] | None = None) -> int:
         print(f"quire {__version__}")
         return 0
     if argv is None:
-        from quire.python_process import leave_current_folder
+        from quire.python_process import leave_current_folder, load_structs_quickly
 
         leave_current_folder()
+        load_structs_quickly()
         gc.set_threshold(NEW_OBJECTS)
     if argv is None and arguments in (["lsp"], ["lsp", "--stdio"]) and not sys.stdin.isatty():
         from quire.lsp.connection import serve_stdio

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 import click
 
-from quire.errors import BrokenSeal, ToolChanged, Untrusted
+from quire.errors import BrokenSeal, Refused, ToolChanged, Untrusted
 
 if TYPE_CHECKING:
     from quire.trust.risk import Ungranted
@@ -48,12 +48,14 @@ def with_grants(work: Callable[[tuple[str, ...]], T], allow: tuple[str, ...], *,
 
     The refusal comes before the work begins, so it can be started again.
     """
-    from quire.trust.risk import Ungranted
-
     while True:
         try:
             return work(allow)
-        except Ungranted as refused:
+        except Refused as refused:
+            from quire.trust.risk import Ungranted
+
+            if not isinstance(refused, Ungranted):
+                raise
             # A capability that is refused although it was allowed cannot be allowed at all.
             if not ask or set(refused.missing) <= set(allow) or not _allowed(refused):
                 raise

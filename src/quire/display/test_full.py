@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 from quire.display.diagnostics import finding_lines
 from quire.display.test_report import again, case_id
 from quire.display.text import one_line, visible
-from quire.display.word_diff import word_diff
 from quire.testing.results import Outcome
 from quire.wording import cut
 
@@ -96,7 +95,11 @@ def _differences(problem: Problem, colour: bool) -> list[str]:
     if expected is None or actual is None:
         return []
     short = max(len(expected), len(actual)) <= _SHORT and "\n" not in expected + actual
-    return [] if short and problem.value else word_diff(expected, actual, colour=colour)
+    if short and problem.value:
+        return []
+    from quire.display.word_diff import word_diff  # only a test that fails needs it
+
+    return word_diff(expected, actual, colour=colour)
 
 
 def shortened(text: str) -> str:

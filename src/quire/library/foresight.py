@@ -6,10 +6,10 @@ Only the workspace is read; no server is asked, so a tool of a server is known b
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from quire.errors import BadConfiguration, BadInputs, CannotStart, QuireError
 from quire.library.library import Library
@@ -24,11 +24,24 @@ if TYPE_CHECKING:
     from quire.library.proof_world import WorkspaceWorld
     from quire.library.snapshot import Snapshot
     from quire.plan.bounds import PlanBounds
-    from quire.plan.envelope import CapabilityEnvelope
+    from quire.plan.envelope import CapabilityEnvelope, Vocabulary
     from quire.plan.nodes import Plan
     from quire.plan.pipeline_work import Agent
     from quire.plan.thread import Hook
     from quire.values import Value
+
+
+class _LateWords:
+    """The words of a workspace, made when the first is asked for: a document without tools needs none, nor the tables
+    of risks behind them."""
+
+    def __init__(self, make: Callable[[], Words]) -> None:
+        self._make = make
+
+    def __getattr__(self, name: str) -> object:
+        words = self._make()
+        self.__dict__.update({one: getattr(words, one) for one in ("tool", "prompt", "hook", "effect", "tier")})
+        return self.__dict__[name]
 
 
 class Foresight:
@@ -73,7 +86,8 @@ class Foresight:
         known by capability, of tools that are not built in."""
         from quire.plan.envelope import envelope
 
-        return envelope(self.whole(plan, name), self._words(classes or {}), self.called, self.tools_of)
+        words = cast("Vocabulary", _LateWords(lambda: self._words(classes or {})))
+        return envelope(self.whole(plan, name), words, self.called, self.tools_of)
 
     def whole(self, plan: Plan, name: str = "") -> Plan:
         """Return a plan with everything that it runs with: the tools of its steps, or what a directive inherits."""

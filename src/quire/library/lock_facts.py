@@ -18,6 +18,7 @@ from msgspec import Struct
 from quire.analysis.lock.file import Lock, LockedCapability, LockedDocument, LockedTool, fitting, shortened
 from quire.analysis.lock.proof_facts import locked_bounds, locked_flows, locked_gates
 from quire.errors import QuireError
+from quire.formats import YAML
 from quire.library.document import load
 from quire.library.foresight import Foresight
 from quire.library.library import Library
@@ -142,7 +143,8 @@ class LockFacts:
         return {rate.spec: _rate_line(rate) for rate in known}, ", ".join(sources)
 
     def _in_file(self, key: str, path: Path) -> Iterator[LockableDocument]:
-        registered = self._registered.get(real_path(path), [])
+        # The library is not searched for a file that cannot hold a pipeline.
+        registered = self._registered.get(real_path(path), []) if path.suffix in YAML else []
         if len(registered) > 1:
             yield from (LockableDocument(f"{key}#{name}", source, plan) for name, source, plan in registered)
             return

@@ -201,8 +201,6 @@ def choose_model(asked: str | None, document: str | None, config: ModelSettings,
 
     Raises `NoModel`. Looks for a local Ollama (0.3 s at most) only if no earlier source names a model.
     """
-    from quire.models.downloads import preferred_model  # Only the last of the ways needs it.
-
     for named, reason in ((asked, "--model"), (document, "the document"), (config.default, "[models] default")):
         if named:
             return _resolved(named, reason, config)
@@ -212,6 +210,8 @@ def choose_model(asked: str | None, document: str | None, config: ModelSettings,
     running = ollama_models(environ)
     if running:
         return Choice(f"ollama:{running[0]}", f"Ollama answers at {ollama_url(environ)}")
+    from quire.models.downloads import preferred_model
+
     pulled = preferred_model(environ)
     if pulled is not None:
         return Choice(f"local:{pulled.name}", "the embedded model is here and nothing else is")

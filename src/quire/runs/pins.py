@@ -8,12 +8,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeAlias, assert_never, cast
 
 from msgspec import Struct, field
-from msgspec.structs import asdict
-from msgspec.structs import replace as replace_struct
+from msgspec.structs import asdict, replace
 
 from quire.engine.interpreter.call_document import opener
 from quire.engine.interpreter.environment import Environment, Profile
@@ -370,7 +368,7 @@ def _with_step_models(document: Document, documents: dict[str, Plan], steps: Map
     for name, stored in steps.items():
         found = read_step_models(stored)
         if not name:
-            document = replace_struct(document, plan=with_step_models(document.runnable(), found))
+            document = replace(document, plan=with_step_models(document.runnable(), found))
         elif name in documents:
             documents[name] = with_step_models(documents[name], found)
     return document

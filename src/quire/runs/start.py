@@ -3,7 +3,7 @@ can type."""
 
 from __future__ import annotations
 
-import secrets
+import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -50,7 +50,7 @@ def new_run_id(now: float) -> str:
     for _ in range(7):
         number, digit = divmod(number, 32)
         text = _ALPHABET[digit] + text
-    return text + "-" + "".join(_ALPHABET[byte % 32] for byte in secrets.token_bytes(5))
+    return text + "-" + "".join(_ALPHABET[byte % 32] for byte in os.urandom(5))
 
 
 NO_BUNDLES: Mapping[str, Bundle] = {}

@@ -7,10 +7,10 @@ knowledge come from the texts of the bundle.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import TYPE_CHECKING, assert_never, cast
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from quire.engine.interpreter.call_document import opener
 from quire.engine.interpreter.environment import Environment

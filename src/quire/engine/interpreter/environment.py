@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from quire.engine.premises import REPAIRS
 from quire.engine.pure_work import PureWork
@@ -34,8 +33,7 @@ class Profile(Struct, frozen=True):
     """False in runs of 0.1.0, where an agent could make a failing call again and again."""
 
 
-@dataclass(frozen=True, slots=True)
-class Environment:
+class Environment(Struct, frozen=True, eq=False):
     """The environment that a walk runs in."""
 
     documents: Mapping[str, Plan] = field(default_factory=dict)
@@ -54,7 +52,7 @@ class Environment:
     """Reads the documents that a directive among the callees loads when it runs."""
     context_budget: int | None = None
     """Characters of earlier results that the playbooks among the callees send to a model; None for all."""
-    work: PureWork = field(default_factory=PureWork, compare=False)
+    work: PureWork = field(default_factory=PureWork)
     """Counts the pure work of the walk in this setting."""
     one_model: bool = False
     """True if the user has named the model: then those that steps of pipelines name do not count."""

@@ -8,7 +8,6 @@ of this is loaded in a run that is not measured.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace as replace_fields
 from typing import TYPE_CHECKING, Any, cast, get_args
 
 from msgspec import Struct, defstruct
@@ -107,7 +106,7 @@ class WatchedPipeline(WatchedDocument):
 
     def walk(self, start: PureStart, work: PureWork) -> Walk:
         documents = {**start.environment.documents, **self._others}
-        environment = replace_fields(start.environment, documents=documents) if self._others else start.environment
+        environment = replace(start.environment, documents=documents) if self._others else start.environment
         return replace(start, plan=self._plan, environment=environment).begin(work)
 
     def _step(self, path: str, step: Step) -> Step:

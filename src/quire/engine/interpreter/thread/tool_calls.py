@@ -7,8 +7,9 @@ checked and dispatched, whatever the arguments say.
 from __future__ import annotations
 
 from collections.abc import Generator, Mapping
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
+
+from msgspec.structs import replace
 
 from quire.engine.interpreter.call_document import Opened, call_document
 from quire.engine.interpreter.callee_walks import below, confined
