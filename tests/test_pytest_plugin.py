@@ -74,9 +74,9 @@ def run(project: Path, *arguments: str) -> tuple[dict[str, int], list[str]]:
 
     The fixture `pytester` would forget the modules that a test of this process has loaded, and load them again.
     """
-    # The plugin of pytest-lsp cannot run beside items that are not Python functions.
-    without = ["-p", "no:cacheprovider", "-p", "no:pytest-lsp"]
-    command = [sys.executable, "-m", "pytest", *without, "--color=no", *arguments]
+    # Other plugins of this environment take seconds to load. The last test sees that pytest finds Quire's own.
+    plugins = ["--disable-plugin-autoload", "-p", "quire.pytest_plugin", "-p", "xdist.plugin", "-p", "no:cacheprovider"]
+    command = [sys.executable, "-m", "pytest", *plugins, "--color=no", *arguments]
     done = subprocess.run(command, cwd=project, capture_output=True, text=True, check=False)
     lines = done.stdout.splitlines()
     counted = re.findall(r"(\d+) (passed|failed|skipped|xfailed|error)", lines[-1])
