@@ -28,6 +28,8 @@ FLAGS = (
     "--disable-sync",
     "--disable-quic",
     "--no-first-run",
+    # There is no graphics card to be protected from, and a process less to talk to.
+    "--in-process-gpu",
     # A name that is looked up would be a request that leaves the machine.
     "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1, EXCLUDE localhost",
 )
