@@ -5,6 +5,7 @@ from __future__ import annotations
 import jsonschema_rs
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.depth import depth
 
 from quire.schema import Enum, Field, FieldType, Kind, ListOf, Object, Ref, Schema, Simple
 from quire.values import Value
@@ -67,7 +68,7 @@ def near(draw: st.DrawFn, type: FieldType, known: dict[str, Schema], depth: int 
     return draw(fitting[type.kind])
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=depth(40, 400), deadline=None)
 @given(data=st.data(), root=FIELDS, a=FIELDS, b=FIELDS)
 def test_both_agree(data: st.DataObject, root: tuple[Field, ...], a: tuple[Field, ...], b: tuple[Field, ...]) -> None:
     schema, known = Schema("Root", root), {"A": Schema("A", a), "B": Schema("B", b)}
