@@ -23,7 +23,7 @@ from tests.depth import depth
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="looks after its processes in the way of Linux")
 
-KILLS = depth(10, 100)
+KILLS = depth(6, 100)
 """Of each story, however long a slow machine takes for them."""
 
 NEIGHBOUR_KILLS = depth(3, 10)
