@@ -72,6 +72,28 @@ def test_a_number_that_is_not_one_of_a_process_is_not_looked_for(process: object
     assert session.process is None
 
 
+def test_findings_that_are_asked_for_come_also_to_an_editor_that_did_not_say_so(tmp_path: Path) -> None:
+    editor = Editor(tmp_path)
+    place = editor.open("note.playbook.md", PLAYBOOK)
+    editor.type("note.playbook.md", 3, "x")
+    asked = editor.begin("textDocument/diagnostic", {"textDocument": place["textDocument"]})
+    editor.pause()
+    assert [one["code"] for one in editor.answer(asked)["result"]["items"]] == ["PB201"]
+
+
+def test_changes_for_thousands_of_findings_are_not_offered_at_once(tmp_path: Path) -> None:
+    editor = Editor(tmp_path)
+    inputs = "".join(f"- `i{number}` (string): x\n" for number in range(400))
+    place = editor.open("note.playbook.md", f"# Note\n\n## INPUTS\n\n{inputs}\n## STEP 1: Say\n\nSay it.\n")
+    assert len(editor.codes("note.playbook.md")) == 400
+    whole = {"start": {"line": 0, "character": 0}, "end": {"line": 500, "character": 0}}
+    offered = editor.ask(
+        "textDocument/codeAction",
+        {"textDocument": place["textDocument"], "range": whole, "context": {"diagnostics": []}},
+    )
+    assert 0 < sum(len(one.get("diagnostics", [])) for one in offered) <= 2_500
+
+
 def test_findings_that_cannot_be_written_end_neither_the_session_nor_the_other_checks(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -241,12 +241,11 @@ class Checks:
         items = [wire.diagnostic(document.text, one, self._desk) for one in found]
         before = self._told.get(document.uri)
         self._told[document.uri] = items
-        if not self.pulls:
-            self._publish(document.uri, document.version, items)
-            return
         for request, known in self._asked.pop(document.uri, []):
             self._answer(request, report(items, known))
-        if late and items != before:
+        if not self.pulls:
+            self._publish(document.uri, document.version, items)
+        elif late and items != before:
             self._refresh()
 
     def _publish(self, uri: str, version: int | None, items: list[wire.Json]) -> None:

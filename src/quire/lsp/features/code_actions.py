@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 
 
 FIX_ALL: Final = "source.fixAll.quire"
+MOST_FINDINGS: Final = 50
+"""Findings of a range that changes are offered for. Each change lists the findings that it mends, so a range of
+thousands would fill the memory."""
 
 
 def code_actions(session: Session, params: Mapping[str, Any]) -> list[dict[str, Any]] | None:
@@ -26,7 +29,9 @@ def code_actions(session: Session, params: Mapping[str, Any]) -> list[dict[str, 
     context = params.get("context")
     wanted = context.get("only") if isinstance(context, Mapping) else None
     span = view.text.span(params.get("range"))
-    touched = [one for one in view.findings if one.span.start <= span.end and span.start <= one.span.end]
+    touched = [one for one in view.findings if one.span.start <= span.end and span.start <= one.span.end][
+        :MOST_FINDINGS
+    ]
     actions = [*_fixes(view, touched), *(ask(view, "actions", "actions", span, tuple(touched)) or [])]
     if (everything := fix_all(view)) is not None:
         actions.append(everything)
