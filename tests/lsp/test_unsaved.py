@@ -1,8 +1,13 @@
-"""Open documents that were never saved: they are found like those on disk."""
+"""Which documents are found beside the open one: those that were never saved too, and never those of a whole disk."""
 
 from __future__ import annotations
 
+from pathlib import Path
+
+import pytest
 from tests.lsp.editor import Editor
+
+from quire.lsp.desk import uri_of
 
 CALLEE = """\
 # Note
@@ -50,3 +55,24 @@ def test_a_file_that_is_not_a_document_is_not_among_them(editor: Editor) -> None
     place = editor.open("note.playbook.md", CALLEE.replace("{{topic}}", "{{to‸pic}}"))
     edited = editor.edited(editor.ask("textDocument/rename", {**place, "newName": "theme"}))
     assert edited.keys() == {"note.playbook.md"}
+
+
+def test_a_folder_that_is_not_a_workspace_is_not_searched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A document that is opened alone may stand in a home, or at the top of a disk."""
+    monkeypatch.setenv("QUIRE_HOME", str(tmp_path / "home"))
+    alone, root = tmp_path / "alone", tmp_path / "root"
+    for folder in (alone, root):
+        (folder / "below").mkdir(parents=True)
+        (folder / "below" / "other.playbook.md").write_text(CALLEE)
+    editor = Editor(root)
+    editor.open("note.playbook.md", CALLEE)
+    item = {"uri": uri_of(str(alone / "a.playbook.md")), "languageId": "", "version": 1, "text": CALLEE}
+    editor.tell("textDocument/didOpen", {"textDocument": item})
+    found = [one["location"]["uri"] for one in editor.ask("workspace/symbol", {"query": "Say"})]
+    assert sorted(uri.removeprefix(uri_of(str(tmp_path))) for uri in found) == [
+        *("/alone/a.playbook.md", "/root/below/other.playbook.md", "/root/note.playbook.md"),
+    ]
+    monkeypatch.setattr(Path, "home", lambda: root)
+    editor.type("note.playbook.md", len(CALLEE), "\n")
+    found = [one["location"]["uri"] for one in editor.ask("workspace/symbol", {"query": "Say"})]
+    assert not any("below" in uri for uri in found)

@@ -21,6 +21,7 @@ from quire.lsp.test_results import TestMemory
 from quire.lsp.texts import EditorText, Encoding
 from quire.lsp.views import View
 from quire.source import OPEN_TEXTS
+from quire.workspace.locate import MARKERS
 
 if TYPE_CHECKING:
     from quire.diagnostics import Diagnostic
@@ -146,13 +147,24 @@ class Desk:
         found |= {self.folder_of(document.path).path for document in self.documents.values()}
         return [self._folders.setdefault(root, Folder(root, self)) for root in sorted(found)]
 
-    def unsaved(self, folder: Path) -> Iterator[str]:
-        """Yield the open documents of a workspace that are not on disk yet."""
-        for one in list(self.documents.values()):
-            if not os.path.exists(one.path) and self.folder_of(one.path).path == folder:  # noqa: PTH110
-                view = self.view(one.uri)
-                if view is not None and view.format not in ("", "settings"):
-                    yield one.path
+    def is_searched(self, folder: Path) -> bool:
+        """Tell whether the documents below a folder belong together: in a workspace, and in a folder that the editor
+        has open, unless that is the user's whole home or disk."""
+        if any(os.path.lexists(folder / name) for name in MARKERS):
+            return True
+        return folder in self.roots and folder not in (Path.home(), *Path.home().parents)
+
+    def opened(self, folder: Path) -> list[str]:
+        """Return the paths of the open documents of a workspace."""
+        return [one.path for one in list(self.documents.values()) if self._is_document_in(one, folder)]
+
+    def unsaved(self, folder: Path) -> list[str]:
+        """Return the paths of the open documents of a workspace that are not on disk yet."""
+        return [path for path in self.opened(folder) if not os.path.exists(path)]  # noqa: PTH110
+
+    def _is_document_in(self, document: OpenDocument, folder: Path) -> bool:
+        view = self.view(document.uri) if self.folder_of(document.path).path == folder else None
+        return view is not None and view.format not in ("", "settings")
 
     def beside(self, document: OpenDocument) -> Iterator[OpenDocument]:
         """Yield the other open documents of the same workspace, whose findings may depend on this one."""
@@ -185,7 +197,7 @@ class Desk:
 
 def path_of(uri: str, roots: Sequence[Path] = ()) -> str:
     """Return the absolute path that a URI means. One that is not a file gets a place in the first open folder."""
-    parts = urlsplit(uri)
+    parts = urlsplit(uri.encode("utf-8", "replace").decode())  # a half of a character cannot be in the name of a file
     if parts.scheme == "file":
         name = unquote(parts.path)
         if os.name == "nt":

@@ -85,19 +85,8 @@ class Folder:
         one file was opened."""
         from quire.library.collect import documents_below
 
-        found = map(str, documents_below(self.path, deep=self._is_searched, most=MOST_FILES))
+        found = map(str, documents_below(self.path, deep=self._desk.is_searched(self.path), most=MOST_FILES))
         return tuple(dict.fromkeys((*found, *self._desk.unsaved(self.path))))
-
-    @property
-    def _is_searched(self) -> bool:
-        from quire.workspace.locate import find_workspace
-
-        if any(self.path.is_relative_to(root) for root in self._desk.roots):
-            return True
-        try:
-            return find_workspace(self.path).marker is not None
-        except QuireError:
-            return False
 
     @property
     def settings_file(self) -> str:

@@ -358,7 +358,7 @@ def uri_in(params: Mapping[str, Any]) -> str:
 
 def _version(said: object) -> int:
     version = said.get("version") if isinstance(said, Mapping) else None
-    return version if isinstance(version, int) else 0
+    return version if isinstance(version, int) and abs(version) < 1 << 31 else 0
 
 
 def _known_results(said: object) -> dict[str, str]:

@@ -72,7 +72,7 @@ def _tests(session: Session, moves: Mapping[str, str]) -> list[wire.Json]:
 
 def _documents(session: Session, old: str, new: str) -> dict[str, str]:
     """Return the old and new paths of the documents that a rename moves."""
-    if not Path(old).is_dir():
+    if not os.path.isdir(old):  # noqa: PTH112  # a name that is too long: False, not an exception
         return {old: new}
     inside = f"{old}{os.sep}"
     files = session.desk.folder_of(str(Path(old) / "x")).files
