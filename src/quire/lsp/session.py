@@ -38,6 +38,8 @@ if TYPE_CHECKING:
 MOST_QUEUED = 10_000
 _LARGEST_PROCESS = 2**31 - 1
 """The largest number of a process on any system; asking for a larger one is an error, not an answer."""
+REFRESH_SECONDS = 0.5
+"""Hints, lenses and colours of other documents are asked for again so long after the last change."""
 _WATCHED = "**/{quire.toml,pyproject.toml,.mcp.json,quire.lock,*.md,*.markdown,*.yaml,*.yml}"
 
 
@@ -75,6 +77,7 @@ class Session:
         self._errands = Errands(self._answer, lambda request, reason: self._fail(request, REQUEST_FAILED, reason))
         self._desk: Desk | None = None
         self._checks: Checks | None = None
+        self._refresh_at: float | None = None
 
     @property
     def desk(self) -> Desk:
@@ -124,6 +127,10 @@ class Session:
             return None
         if self._errands.is_due:
             return self._errands.next()
+        if self._refresh_at is not None and self._refresh_at <= self._clock():
+            self._refresh_at = None
+            self.refresh("inlayHint", "codeLens", "semanticTokens")
+            return None
         if self._reads_runs and (self._checks is None or not self._checks.is_due):
             return self.desk.last_runs.next()
         try:
@@ -149,7 +156,7 @@ class Session:
         raise _Later(work, then)
 
     def refresh(self, *parts: str) -> None:
-        """Ask the editor to ask again for `codeLens` or `inlayHint`, if it can."""
+        """Ask the editor to ask again for `codeLens`, `inlayHint` or `semanticTokens`, if it can."""
         for part in parts:
             if self.client.can(f"workspace.{part}.refreshSupport"):
                 self._requests += 1
@@ -161,7 +168,8 @@ class Session:
         """The seconds until something is to be done: 0 for now, None for nothing."""
         if self._queue or self._errands.is_due or self._reads_runs:
             return 0.0
-        at = self._checks.next_at if self._checks is not None else None
+        times = (self._refresh_at, self._checks.next_at if self._checks is not None else None)
+        at = min((one for one in times if one is not None), default=None)
         return None if at is None else max(0.0, at - self._clock())
 
     def sent(self) -> list[Message]:
@@ -288,6 +296,8 @@ class Session:
                 changed = self.desk.change(uri_in(params), _version(said), changes if isinstance(changes, list) else [])
                 if changed is not None:
                     self.checks.changed(changed)
+                    if any(self.desk.beside(changed)):
+                        self._refresh_later()
             case "textDocument/didClose":
                 closed = self.desk.close(uri_in(params))
                 if closed is not None:
@@ -298,10 +308,16 @@ class Session:
                 self.desk.forget_places()
                 self.checks.workspace_changed()
                 self.checks.files_changed()
+                self._refresh_later()
             case "workspace/didChangeWorkspaceFolders":
                 event = params.get("event")
                 event = event if isinstance(event, Mapping) else {}
                 self._move_roots(event.get("added"), event.get("removed"))
+
+    def _refresh_later(self) -> None:
+        """Have hints of open documents asked for again, because something that they read has changed. Each further
+        change puts it off, so that it does not happen while a word is typed."""
+        self._refresh_at = self._clock() + REFRESH_SECONDS
 
     def _begin(self) -> None:
         desk = self.desk
