@@ -74,6 +74,11 @@ def masked(text: str) -> str:
     return _RANDOM.sub(MASK, _KEY.sub(MASK, text))
 
 
+def shown_model(spec: str) -> str:
+    """Return a model as it may be shown: an address without its password and its query."""
+    return masked(spec) if "://" in spec else spec
+
+
 def masked_value(name: str, value: str) -> str:
     """Mask the value of a variable or a header. If its name sounds like a secret, only references are shown."""
     if not _sounds_secret(name):

@@ -14,6 +14,7 @@ from quire.patterns import late_pattern
 from quire.plan.built_in_tools import BUILT_IN_TOOLS, FORK
 from quire.plan.vocabulary import CONTEXT, CONTROL, DECISIONS, ITEM_TYPES, PRIMARIES
 from quire.source import Span
+from quire.workspace.secrets import shown_model
 
 if TYPE_CHECKING:
     from quire.lsp.directive.tags import Attribute, Tagged
@@ -205,7 +206,7 @@ def tiers(view: View, span: Span) -> list[Completion]:
 
     settings = view.folder.settings
     own = dict(settings.models.tiers) if settings else {}
-    found = [Completion(one, "enum", detail=spec, order=3, span=span) for one, spec in own.items()]
+    found = [Completion(one, "enum", detail=shown_model(spec), order=3, span=span) for one, spec in own.items()]
     return found + [
         Completion(name, "enum", detail="a size of model", order=5 if at == 0 else 7, span=span)
         for family in FAMILIES
@@ -215,7 +216,8 @@ def tiers(view: View, span: Span) -> list[Completion]:
 
 
 def models(view: View, span: Span) -> list[Completion]:
-    """Return models that are configured, or that a provider has whose key is set."""
+    """Return models that are configured, or that a provider has whose key is set. An address with a password is left
+    out: it does not belong into a document."""
     from quire.models.choose import MODEL_BY_KEY
 
     settings = view.folder.settings
@@ -223,7 +225,7 @@ def models(view: View, span: Span) -> list[Completion]:
     if settings and settings.models.default:
         found[settings.models.default] = None
     found |= dict.fromkeys(spec for variable, spec in MODEL_BY_KEY.items() if os.environ.get(variable))
-    return [Completion(one, "constant", span=span) for one in found]
+    return [Completion(one, "constant", span=span) for one in found if shown_model(one) == one]
 
 
 def _default(name: str, span: Span) -> list[Completion]:

@@ -9,6 +9,7 @@ from quire.errors import QuireError
 from quire.lsp.directive.elements import LIMIT_MEANINGS
 from quire.lsp.markdown import code
 from quire.plan.vocabulary import INTEGER_LIMITS, LIMIT_ALIASES, LIMITS
+from quire.workspace.secrets import shown_model
 
 if TYPE_CHECKING:
     from quire.lsp.directive.tags import Tagged
@@ -86,7 +87,7 @@ def model_words(view: View, tag: Tagged) -> tuple[str, str]:
         choice = model_here(asked, settings, os.environ)
     except QuireError as error:
         return "", str(error)
-    return choice.spec, choice.reason
+    return shown_model(choice.spec), choice.reason
 
 
 def model_markdown(view: View, tag: Tagged) -> str:

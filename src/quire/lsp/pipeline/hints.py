@@ -12,6 +12,7 @@ from quire.lsp.pipeline.flow import types_of_results
 from quire.lsp.pipeline.tree import file_of, labelled
 from quire.plan.type_words import type_words
 from quire.wording import cut_line
+from quire.workspace.secrets import shown_model
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -75,6 +76,6 @@ def _model(view: View, step: Step) -> Iterator[Hint]:
     if chosen is not None:
         tier = settings.models.tiers.get(chosen.text)
         if tier:
-            yield Hint(chosen.span.end, f"= {tier}", "parameter", "The model of this tier.")
+            yield Hint(chosen.span.end, f"= {shown_model(tier)}", "parameter", "The model of this tier.")
     elif agent is not None and body.identity is not None and agent.model:
-        yield Hint(body.identity.span.end, f"on {agent.model}", "parameter", "The model of this agent.")
+        yield Hint(body.identity.span.end, f"on {shown_model(agent.model)}", "parameter", "The model of this agent.")

@@ -20,6 +20,7 @@ from quire.lsp.pipeline.scopes import names_at
 from quire.lsp.pipeline.tree import cursor_place, file_of
 from quire.lsp.pipeline.yaml_places import YamlPlace, is_expression, place_of
 from quire.source import Span
+from quire.workspace.secrets import shown_model
 
 if TYPE_CHECKING:
     from quire.lsp.pipeline.scopes import ReadableNames
@@ -164,7 +165,7 @@ def _agent_text(view: View, name: str) -> str:
     tools = getattr(agent, "tools", None)
     lines = [f"**agent** {code(name)}"]
     if model:
-        lines.append(f"model {code(str(model))}")
+        lines.append(f"model {code(shown_model(str(model)))}")
     if tools:
         lines.append("tools " + ", ".join(code(str(one)) for one in tools))
     return "\n\n".join(lines)

@@ -8,6 +8,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from quire.errors import QuireError
+from quire.workspace.secrets import shown_model
 
 if TYPE_CHECKING:
     from quire.library.document import Document
@@ -77,12 +78,16 @@ def model_of_step(view: View, label: str, asked: str) -> str:
         if found:
             return found
     agent = settings.agents.get(chosen.agent)
-    return (agent.model if agent and agent.model else settings.models.default) or RUN_MODEL
+    return shown_model((agent.model if agent and agent.model else settings.models.default) or RUN_MODEL)
 
 
 def resolved_model(settings: Settings, name: str) -> str:
-    """Return the model that a name means: a profile, a tier, or, in the settings, a model itself; empty for a name that
-    the settings do not have."""
+    """Return the model that a name means, as it may be shown: a profile, a tier, or, in the settings, a model itself;
+    empty for a name that the settings do not have."""
+    return shown_model(_meant_model(settings, name))
+
+
+def _meant_model(settings: Settings, name: str) -> str:
     from quire.models.tiers import step_model
 
     own = settings.models.default or ""
