@@ -145,7 +145,7 @@ def test_one_file_of_a_large_folder_does_not_search_the_folders_below(tmp_path: 
     alone.folder = tmp_path
     alone.open("note.playbook.md", PLAYBOOK)
     files = alone.session.desk.folder_of(str(tmp_path / "note.playbook.md")).files
-    assert [Path(one).name for one in files] == ["beside.playbook.md"]
+    assert [Path(one).name for one in files] == ["beside.playbook.md", "note.playbook.md"]
     opened = Editor(tmp_path).session.desk.folder_of(str(tmp_path / "note.playbook.md")).files
     assert [Path(one).name for one in opened] == ["beside.playbook.md", "other.playbook.md"]
 
