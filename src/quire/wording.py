@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
+from functools import lru_cache
 
 LONGEST_SLIP = 200
 """Longer texts are not compared: no name is that long, and comparing takes time."""
@@ -10,24 +11,32 @@ LONGEST_SLIP = 200
 LONGEST_QUOTED = 60
 """The longest name in a document that is compared or quoted whole."""
 
+MOST_CHOICES = 200
+"""Most known names with which a name is compared while a document is read."""
+
 
 def nearest(name: str, known: Iterable[str], cutoff: float = 0.75) -> str | None:
     """Return the known name that `name` is probably a misspelling of, if one is close enough."""
-    import difflib  # Only a wrong document needs it.
-
     if len(name) > LONGEST_SLIP:
         return None
-    matches = difflib.get_close_matches(name, list(known), n=1, cutoff=cutoff)
+    names = tuple(known)
+    return _remembered(name, names, cutoff) if len(names) <= MOST_CHOICES else _nearest(name, names, cutoff)
+
+
+def _nearest(name: str, known: tuple[str, ...], cutoff: float) -> str | None:
+    import difflib  # Only a wrong document needs it.
+
+    matches = difflib.get_close_matches(name, known, n=1, cutoff=cutoff)
     return matches[0] if matches else None
+
+
+_remembered = lru_cache(maxsize=256)(_nearest)
+"""Comparing is slow, and an editor asks the same again after every key."""
 
 
 def nearest_word(word: str, known: tuple[str, ...]) -> str | None:
     """Return the nearest of the few words of a format itself, if one is close enough."""
     return nearest(word, known) if len(word) <= LONGEST_QUOTED else None
-
-
-MOST_CHOICES = 200
-"""Most known names with which a name is compared while a document is read."""
 
 
 class Suggestions:
@@ -42,6 +51,8 @@ class Suggestions:
         self._names = names
         self._choices = choices
         self._comparisons = comparisons
+        self.asked = 0
+        """How often a suggestion was asked for, in vain or not."""
 
     @classmethod
     def wide(cls) -> Suggestions:
@@ -53,6 +64,7 @@ class Suggestions:
         return self._names > 0
 
     def nearest(self, name: str, known: Collection[str]) -> str | None:
+        self.asked += 1
         if len(name) > LONGEST_QUOTED or len(known) > min(self._choices, self._comparisons) or not self.are_left:
             return None
         self._names -= 1

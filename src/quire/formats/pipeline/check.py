@@ -17,10 +17,10 @@ from quire.formats.pipeline.check_references import (
     check_identities,
     check_python_tools,
     check_schema_names,
-    check_stores,
     check_texts,
     check_tool_names,
 )
+from quire.formats.pipeline.check_stores import check_stores
 from quire.formats.pipeline.check_types import check_types
 from quire.formats.pipeline.codes import codes
 from quire.formats.pipeline.fields import Fields
@@ -47,8 +47,11 @@ def check(source: Source) -> tuple[Diagnostic, ...]:
     return check_reading(parse(source))
 
 
-def check_reading(reading: ParseResult, resolver: DocumentResolver | None = None) -> tuple[Diagnostic, ...]:
-    """Return the findings of a reading and of all checks, in the order of the text.
+def check_reading(
+    reading: ParseResult, resolver: DocumentResolver | None = None, *, plans: bool = True
+) -> tuple[Diagnostic, ...]:
+    """Return the findings of a reading and of all checks, in the order of the text. Without `plans`, those of
+    `check_plans` are left out, which takes as long as all others together.
 
     If there are errors, the rest of the file is checked all the same; the findings then hold whatever the unread parts
     are.
@@ -68,21 +71,21 @@ def check_reading(reading: ParseResult, resolver: DocumentResolver | None = None
         check_arguments(file, resolver, fields)
         check_python_tools(file, resolver, fields)
     if reading.file is not None:
-        check_limits(reading.file, resolver, fields)
+        check_limits(reading.file, resolver if plans else None, fields)
     for pipeline in file.pipelines:
         calls.check(pipeline)
         check_stores(pipeline, fields)
         check_texts(pipeline, fields)
         check_inputs(pipeline, fields)
-        gives = _results(pipeline, find, resolver)
-        check_types(pipeline, file.schemas, fields, gives, _declared(pipeline, find), resolver)
+        gives = result_types(pipeline, find, resolver)
+        check_types(pipeline, file.schemas, fields, gives, declared_inputs(pipeline, find), resolver)
     known = {one.span.start for one in reading.diagnostics}
     fresh = (one for one in dict.fromkeys(fields.diagnostics) if reading.file or one.span.start not in known)
     found = [*reading.diagnostics, *fresh]
     return tuple(sorted(found, key=attrgetter("span.start", "span.end")))
 
 
-def _declared(pipeline: Pipeline, find: Find) -> Mapping[str, Mapping[str, Field]]:
+def declared_inputs(pipeline: Pipeline, find: Find) -> Mapping[str, Mapping[str, Field]]:
     """Return the inputs that the called pipelines declare, by name."""
     names = {target.pipeline.text for _, step in walk(pipeline) for target in targets(step)}
     callees = {name: find(name, pipeline) for name in names}
@@ -90,7 +93,7 @@ def _declared(pipeline: Pipeline, find: Find) -> Mapping[str, Mapping[str, Field
     return {name: {one.name: one for one in inputs} for name, inputs in declaring.items()}
 
 
-def _results(pipeline: Pipeline, find: Find, resolver: DocumentResolver | None) -> Mapping[str, FieldType]:
+def result_types(pipeline: Pipeline, find: Find, resolver: DocumentResolver | None) -> Mapping[str, FieldType]:
     """Return the known result types of the documents that a pipeline calls, by name."""
     if resolver is None:
         return {}

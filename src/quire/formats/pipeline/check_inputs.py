@@ -5,7 +5,7 @@ A pipeline without `input:` takes anything, and is not looked at here.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterable, Iterator
 from typing import TYPE_CHECKING, TypeAlias, assert_never
 
 from msgspec import UNSET
@@ -34,30 +34,59 @@ Given: TypeAlias = "FieldType | None"
 def check_inputs(pipeline: Pipeline, fields: Fields) -> None:
     if pipeline.input is None:
         return
-    declared = {one.name: one for one in pipeline.input}
-    names = {one.text: one.span for one in pipeline.input_names}
     # Stores that are written inside of other steps are checked with the other stores.
-    written = {step.output.text for path, step in walk(pipeline) if step.output and "." in path}
-    any_store = any(hole.output is None for hole in holes(pipeline))
-    for use in uses(pipeline):
-        name = use.store
+    inner = {step.output.text for path, step in walk(pipeline) if step.output and "." in path}
+    unread = holes(pipeline)
+    check = InputCheck(pipeline, inner, any(hole.output is None for hole in unread), fields)
+    check.uses(uses(pipeline))
+    if not unread:
+        check.report_unread(unread_inputs(pipeline, check.names))
+    check.report_hidden()
+
+
+class InputCheck:
+    """Checks the places of one pipeline that read its declared inputs, one after the other."""
+
+    def __init__(self, pipeline: Pipeline, inner: Collection[str], any_store: bool, fields: Fields) -> None:
+        """`inner` and `any_store` are as for `StoreCheck`."""
+        self.declared = {one.name: one for one in pipeline.input or ()}
+        self.names = {one.text: one.span for one in pipeline.input_names}
+        self._inner = inner
+        self._any_store = any_store
+        self._fields = fields
+
+    def uses(self, uses: Iterable[Use]) -> None:
+        for use in uses:
+            self._use(use)
+
+    def _use(self, use: Use) -> None:
+        name, fields = use.store, self._fields
         if name is None or use.written(name):
-            continue
-        if name in declared:
-            _check_optional(declared[name], use, fields)
-        elif name not in names and name not in written and not any_store and not _is_other(use, name):
+            return
+        if name in self.declared:
+            _check_optional(self.declared[name], use, fields)
+        elif name not in self.names and name not in self._inner and not self._any_store and not _is_other(use, name):
             message = f"{name} is not a declared input, and no step writes it"
             # Collecting the names takes as long as looking through them, so both are limited.
-            known = [*names, *(one for one in use.first if use.written(one))] if fields.suggestions.are_left else []
+            written = (one for one in use.first if use.written(one))
+            known = [*self.names, *written] if fields.suggestions.are_left else []
             help = fields.suggestion(name, known) or f"declare it under input, as in {name}: {{type: string}}"
             fields.report(codes.UNDECLARED, message, _place(use, fields), help)
-    if not holes(pipeline):
-        for name in unread_inputs(pipeline, names):
-            fields.report(codes.UNREAD, f"no step reads the input {name}", names[name])
-    for name, span in names.items():
-        if name in RESERVED:
-            message = f"{name} alone never means this input"
-            fields.report(lints.HIDDEN_STORE, message, span, f"it is read as ctx.{name}")
+
+    def report_unread(self, unread: Iterable[str]) -> None:
+        for name in unread:
+            self._fields.report(codes.UNREAD, f"no step reads the input {name}", self.names[name])
+
+    def report_hidden(self) -> None:
+        for name, span in self.names.items():
+            if name in RESERVED:
+                message = f"{name} alone never means this input"
+                self._fields.report(lints.HIDDEN_STORE, message, span, f"it is read as ctx.{name}")
+
+    def may_be_missing(self, name: str) -> bool:
+        """Tell whether a place that reads a name may be wrong, if no step has written it before."""
+        field = self.declared.get(name)
+        return field is None or _is_optional(field)
 
 
 def _is_other(use: Use, name: str) -> bool:
@@ -66,8 +95,12 @@ def _is_other(use: Use, name: str) -> bool:
     return (use.in_prompt and use.path[0] != "ctx") or (later is not None and later.begins > use.index)
 
 
+def _is_optional(field: Field) -> bool:
+    return not field.required and field.default is UNSET
+
+
 def _check_optional(field: Field, use: Use, fields: Fields) -> None:
-    if field.required or field.default is not UNSET or use.optional:
+    if not _is_optional(field) or use.optional:
         return
     message = f"the input {field.name} may be missing: it says required: false"
     help = f"get(ctx, '{field.name}') gives null instead of failing; or give it a default"

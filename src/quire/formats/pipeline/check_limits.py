@@ -49,11 +49,22 @@ def check_limits(file: PipelineFile, resolver: DocumentResolver | None, fields: 
     """Report exceeded limits. Without a resolver only the lists in the file are checked."""
     for pipeline in file.pipelines:
         for _, step in walk(pipeline):
-            match step.body:
-                case ForEachBody(source=Literal(value=value, span=span), max_items=most):
-                    if problem := too_many_items(value, most):
-                        fields.report(warnings.TOO_MANY_ITEMS, problem, span)
-    if resolver is None or len(file.pipelines) > MOST_PIPELINES:
+            check_item_list(step, fields)
+    if resolver is not None:
+        check_plans(file, resolver, fields)
+
+
+def check_item_list(step: Step, fields: Fields) -> None:
+    """Report a list in the document that is longer than its step allows."""
+    match step.body:
+        case ForEachBody(source=Literal(value=value, span=span), max_items=most):
+            if problem := too_many_items(value, most):
+                fields.report(warnings.TOO_MANY_ITEMS, problem, span)
+
+
+def check_plans(file: PipelineFile, resolver: DocumentResolver, fields: Fields) -> None:
+    """Report limits that runs of the pipelines would exceed with everything that they call."""
+    if len(file.pipelines) > MOST_PIPELINES:
         return
     callees = resolver.plans()
     names = {pipeline.name.text for pipeline in file.pipelines}

@@ -1,26 +1,22 @@
-"""Check the texts, names, arguments and stores of a pipeline.
+"""Check the texts, names and arguments of a pipeline.
 
 Texts: references where none are filled in, mistakes in expressions, and commands that cannot run. Names: schemas, tools
 and identities that steps refer to. Arguments of built-in tools: unknown and missing names, and literals of the wrong
-type; the value of `!expr` is known only when the step runs, so only its name is checked. Stores: read before they are
-written, written where no step can read them, and names that are nearly another.
+type; the value of `!expr` is known only when the step runs, so only its name is checked.
 """
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections.abc import Collection, Iterator, Mapping
 from fnmatch import fnmatchcase
-from operator import itemgetter
 from typing import TYPE_CHECKING, assert_never, cast
 
 from quire.diagnostics import replacing
-from quire.expr import RESERVED
 from quire.expr.slips import slips
 from quire.formats.near_names import name_fix, word_fix
 from quire.formats.pipeline.codes import lints, warnings
 from quire.formats.pipeline.inline import ALWAYS_THERE
-from quire.formats.pipeline.inputs import Use, further_inputs, needed_inputs, uses
+from quire.formats.pipeline.inputs import further_inputs, needed_inputs
 from quire.formats.pipeline.prompts import attempts, foreign, references
 from quire.formats.pipeline.syntax import (
     AgentBody,
@@ -31,6 +27,7 @@ from quire.formats.pipeline.syntax import (
     ForEachBody,
     Literal,
     MatchBody,
+    Name,
     ParallelBody,
     Pipeline,
     PipelineFile,
@@ -47,17 +44,14 @@ from quire.formats.pipeline.walks import (
     expressions,
     holes,
     inner_expressions,
-    parts,
     schema_of,
     walk,
 )
 from quire.plain_schema import plainly_fits
 from quire.schema import Schema, refs
-from quire.wording import MOST_CHOICES
 
 if TYPE_CHECKING:
     from quire.formats.pipeline.fields import Fields
-    from quire.formats.pipeline.inputs import Written
     from quire.formats.resolver import DocumentResolver
     from quire.source import Span
     from quire.values import Value
@@ -69,30 +63,35 @@ def check_texts(pipeline: Pipeline, fields: Fields) -> None:
     """Check the expressions, prompts, arguments and commands of a pipeline."""
     names = _mistakable(pipeline)
     for _, step in walk(pipeline):
-        for expression in (*expressions(step), *inner_expressions(step)):
-            for slip in slips(expression.expression):
-                fields.report(slip.code, slip.message, fields.at(expression, slip.span), slip.help)
-        match step.body:
-            case AgentBody(prompt=prompt, is_file=is_file):
-                if not is_file:
-                    _check_prompt(prompt, names, fields)
-            case ToolBody(args=args, name=name):
-                for key, value in args:
-                    _check_argument(value, fields)
-                    if name.text == "shell" and key.text == "command":
-                        _check_command(value, fields)
-            case ShellBody(command=command, stdin=stdin, cwd=cwd):
-                for one in (command, stdin, cwd):
-                    _check_argument(one, fields)
-                _check_command(command, fields)
-            case FailBody(message=message):
-                _check_argument(message, fields)
-            case TransformBody() | CallBody() | MatchBody() | FoldBody() | ForEachBody() | ParallelBody():
-                pass
-            case StepsBody() | RepeatBody() | StopBody():
-                pass
-            case _:
-                assert_never(step.body)
+        check_step_texts(step, names, fields)
+
+
+def check_step_texts(step: Step, names: Collection[str], fields: Fields) -> None:
+    """Check the texts of one step. `names` are those that double braces in prompts may be meant for."""
+    for expression in (*expressions(step), *inner_expressions(step)):
+        for slip in slips(expression.expression):
+            fields.report(slip.code, slip.message, fields.at(expression, slip.span), slip.help)
+    match step.body:
+        case AgentBody(prompt=prompt, is_file=is_file):
+            if not is_file:
+                _check_prompt(prompt, names, fields)
+        case ToolBody(args=args, name=name):
+            for key, value in args:
+                _check_argument(value, fields)
+                if name.text == "shell" and key.text == "command":
+                    _check_command(value, fields)
+        case ShellBody(command=command, stdin=stdin, cwd=cwd):
+            for one in (command, stdin, cwd):
+                _check_argument(one, fields)
+            _check_command(command, fields)
+        case FailBody(message=message):
+            _check_argument(message, fields)
+        case TransformBody() | CallBody() | MatchBody() | FoldBody() | ForEachBody() | ParallelBody():
+            pass
+        case StepsBody() | RepeatBody() | StopBody():
+            pass
+        case _:
+            assert_never(step.body)
 
 
 def _mistakable(pipeline: Pipeline) -> Collection[str]:
@@ -177,46 +176,72 @@ def _texts(value: Value) -> Iterator[str]:
 
 
 def check_schema_names(file: PipelineFile, fields: Fields) -> None:
-    defined = {schema.name: schema for schema in file.schemas}
-    used = {ref.schema for schema in file.schemas for ref in refs(schema)}
+    defined = [schema.name for schema in file.schemas]
+    used: set[str] = set()
     for pipeline in file.pipelines:
-        used |= {ref.schema for ref in refs(Schema(pipeline.name.text, pipeline.input or ()))}
         for _, step in walk(pipeline):
-            name = schema_of(step)
-            if name is None:
-                continue
-            used.add(name.text)
-            if name.text not in defined and name.text not in file.unread:
-                message = f"the schema {fields.shown(name.text)} is not defined in this file"
-                help = fields.suggestion(name.text, defined)
-                fix = name_fix(name.text, defined, name.span) if help else None
-                fields.report(warnings.UNKNOWN_SCHEMA, message, name.span, help, fix)
-    if file.unread or any(holes(pipeline) for pipeline in file.pipelines):
+            if name := schema_of(step):
+                used.add(name.text)
+                check_schema_name(name, defined, file.unread, fields)
+    if not any(holes(pipeline) for pipeline in file.pipelines):
+        check_unused_schemas(file, used, fields)
+
+
+def check_schema_name(name: Name, defined: Collection[str], unread: Collection[str], fields: Fields) -> None:
+    """Check the name of a schema in a step. `unread` are those that are declared but could not be read."""
+    if name.text in defined or name.text in unread:
+        return
+    message = f"the schema {fields.shown(name.text)} is not defined in this file"
+    help = fields.suggestion(name.text, defined)
+    fix = name_fix(name.text, defined, name.span) if help else None
+    fields.report(warnings.UNKNOWN_SCHEMA, message, name.span, help, fix)
+
+
+def check_unused_schemas(file: PipelineFile, used: Collection[str], fields: Fields) -> None:
+    """Report schemas that neither steps, which use those in `used`, nor inputs nor other schemas refer to. All steps
+    have been read."""
+    if file.unread:
         return  # a part that cannot be read may refer to it
+    referred = {ref.schema for schema in file.schemas for ref in refs(schema)}
+    for pipeline in file.pipelines:
+        referred |= {ref.schema for ref in refs(Schema(pipeline.name.text, pipeline.input or ()))}
     for schema in file.schemas:
-        if schema.name not in used:
+        if schema.name not in used and schema.name not in referred:
             fields.report(lints.UNUSED_SCHEMA, f"nothing refers to the schema {schema.name}", schema.span)
 
 
 def check_tool_names(file: PipelineFile, known: Collection[str], fields: Fields) -> None:
-    there = {*known, *ALWAYS_THERE, "shell"}
+    there = tool_names(known)
     for pipeline in file.pipelines:
         for _, step in walk(pipeline):
-            body = step.body
-            named = (body.name,) if isinstance(body, ToolBody) else body.tools if isinstance(body, AgentBody) else None
-            for name in named or ():
-                if not _is_there(name.text, there, pattern=isinstance(body, AgentBody)):
-                    message = f"there is no tool {fields.shown(name.text)} in this workspace"
-                    help = fields.suggestion(name.text, there)
-                    fields.report(warnings.UNKNOWN_TOOL, message, name.span, help)
+            check_step_tools(step, there, fields)
+
+
+def tool_names(known: Collection[str]) -> frozenset[str]:
+    """Return the tools that steps can name in a workspace with these tools."""
+    return frozenset({*known, *ALWAYS_THERE, "shell"})
+
+
+def check_step_tools(step: Step, there: Collection[str], fields: Fields) -> None:
+    body = step.body
+    named = (body.name,) if isinstance(body, ToolBody) else body.tools if isinstance(body, AgentBody) else None
+    for name in named or ():
+        if not _is_there(name.text, there, pattern=isinstance(body, AgentBody)):
+            message = f"there is no tool {fields.shown(name.text)} in this workspace"
+            help = fields.suggestion(name.text, there)
+            fields.report(warnings.UNKNOWN_TOOL, message, name.span, help)
 
 
 def check_python_tools(file: PipelineFile, resolver: DocumentResolver, fields: Fields) -> None:
     for pipeline in file.pipelines:
         for _, step in walk(pipeline):
-            if isinstance(step.body, ToolBody) and (problem := resolver.python_problem(step.body.name.text)):
-                message = f"{fields.shown(step.body.name.text)} cannot be used: {problem}"
-                fields.report(warnings.PYTHON_TOOL, message, step.body.name.span)
+            check_python_tool(step, resolver, fields)
+
+
+def check_python_tool(step: Step, resolver: DocumentResolver, fields: Fields) -> None:
+    if isinstance(step.body, ToolBody) and (problem := resolver.python_problem(step.body.name.text)):
+        message = f"{fields.shown(step.body.name.text)} cannot be used: {problem}"
+        fields.report(warnings.PYTHON_TOOL, message, step.body.name.span)
 
 
 def _is_there(name: str, known: Collection[str], *, pattern: bool) -> bool:
@@ -231,11 +256,15 @@ def check_identities(file: PipelineFile, known: Collection[str] | None, fields: 
         return
     for pipeline in file.pipelines:
         for _, step in walk(pipeline):
-            identity = step.body.identity if isinstance(step.body, AgentBody) else None
-            if identity is not None and identity.text not in known:
-                message = f"there is no identity {fields.shown(identity.text)} in this workspace"
-                help = fields.suggestion(identity.text, known) or f"[agents.{identity.text}] in quire.toml declares it"
-                fields.report(warnings.UNKNOWN_IDENTITY, message, identity.span, help)
+            check_identity(step, known, fields)
+
+
+def check_identity(step: Step, known: Collection[str], fields: Fields) -> None:
+    identity = step.body.identity if isinstance(step.body, AgentBody) else None
+    if identity is not None and identity.text not in known:
+        message = f"there is no identity {fields.shown(identity.text)} in this workspace"
+        help = fields.suggestion(identity.text, known) or f"[agents.{identity.text}] in quire.toml declares it"
+        fields.report(warnings.UNKNOWN_IDENTITY, message, identity.span, help)
 
 
 _COMMAND = ("shell", "command")
@@ -245,10 +274,14 @@ _COMMAND = ("shell", "command")
 def check_arguments(file: PipelineFile, resolver: DocumentResolver, fields: Fields) -> None:
     for pipeline in file.pipelines:
         for _, step in walk(pipeline):
-            if isinstance(step.body, ToolBody):
-                schema = resolver.parameters(step.body.name.text)
-                if schema is not None:
-                    _check(step.body, schema, fields)
+            check_step_arguments(step, resolver, fields)
+
+
+def check_step_arguments(step: Step, resolver: DocumentResolver, fields: Fields) -> None:
+    if isinstance(step.body, ToolBody):
+        schema = resolver.parameters(step.body.name.text)
+        if schema is not None:
+            _check(step.body, schema, fields)
 
 
 def _check(body: ToolBody, schema: Mapping[str, Value], fields: Fields) -> None:
@@ -286,113 +319,3 @@ def _problem(value: Value, schema: Mapping[str, Value]) -> str:
 
     error = next(iter(jsonschema_rs.validator_for(dict(schema)).iter_errors(value)), None)
     return error.message if error else ""
-
-
-_WHERE = {
-    "item": "item exists in the do of a for_each or a fold; pass: {NAME: item} hands it on",
-    "acc": "acc exists in the do of a fold or a repeat",
-}
-
-
-def _place(use: Use, fields: Fields) -> Span:
-    return use.span if use.text is None else fields.at(use.text, use.span)
-
-
-def check_stores(pipeline: Pipeline, fields: Fields) -> None:
-    """Check where the stores of a pipeline are read and written."""
-    inner = {step.output.text for top in pipeline.steps for step, _ in _inside(top) if step.output}
-    # A step that cannot be read may write any store, unless its output is known.
-    any_store = any(hole.output is None for hole in holes(pipeline))
-    declared = None if pipeline.input is None else {name.text for name in pipeline.input_names}
-    stores = _WrittenStores()
-    for use in uses(pipeline):
-        root = use.path[0]
-        if root in _WHERE and root not in use.bindings:
-            message = f"there is no {root} in this place"
-            fields.report(warnings.UNBOUND, message, _place(use, fields), _WHERE[root])
-        name = use.store
-        if name is None or use.optional or any_store or name in (declared or ()):
-            continue
-        if not use.written(name):
-            _check_read(name, use, inner, declared, fields, stores)
-        elif not use.certainly_written(name):
-            _check_uncertain(name, use, fields)
-    for top in pipeline.steps:
-        for step, lost in ((top, False), *_inside(top)):
-            _check_output(step, lost, fields)
-
-
-def _check_read(
-    name: str, use: Use, inner: set[str], declared: Collection[str] | None, fields: Fields, stores: _WrittenStores
-) -> None:
-    """Report a read of a store that is not written. Names without a declaration are left to `check_inputs`."""
-    at = use.first.get(name)
-    # A step that reads and writes the same name works on an input.
-    if at is not None and at.begins > use.index:
-        message = f"{name} is read here, but step {at.label} writes it, later"
-        fields.report(warnings.UNWRITTEN, message, _place(use, fields), "else it has to be an input")
-    elif at is None and name in inner:
-        message = f"{name} is written only inside of another step, which is not seen here"
-        help = "give the whole step an output, or read it with get(ctx, …)"
-        fields.report(warnings.UNWRITTEN, message, _place(use, fields), help)
-    elif at is None and fields.suggestions.are_left:
-        help = fields.suggestion(name, [*stores.before(use), *(declared or ())])
-        if help and use.in_prompt and use.path[0] != "ctx":
-            message = (
-                f"no step writes {name}: unless it is an input, the model is sent {{{'.'.join(use.path)}}} as it stands"
-            )
-            fields.report(lints.LIKELY_SLIP, message, _place(use, fields), help)
-        elif help and declared is None:
-            message = f"no step writes {name}, so it is an input"
-            fields.report(lints.LIKELY_SLIP, message, _place(use, fields), help)
-
-
-class _WrittenStores:
-    """Lists the stores that are written before a place. Those of a scope are sorted once: a document may have thousands
-    of stores, and as many places that read."""
-
-    def __init__(self) -> None:
-        self._sorted: dict[int, tuple[Mapping[str, Written], list[tuple[int, int, str]]]] = {}
-        """By the identity of the stores of a scope, with these: when each is written, its number and its name."""
-
-    def before(self, use: Use) -> list[str]:
-        """Return the stores in their order, or too many to compare with in any order."""
-        first, stores = self._sorted.get(id(use.first), ({}, []))
-        if first is not use.first:
-            stores = sorted((written.ends, at, name) for at, (name, written) in enumerate(use.first.items()))
-            self._sorted[id(use.first)] = use.first, stores
-        found = stores[: bisect_left(stores, (use.index, -1, ""))]
-        if len(found) <= MOST_CHOICES:
-            found.sort(key=itemgetter(1))
-        return [name for _, _, name in found[: MOST_CHOICES + 1]]
-
-
-def _check_uncertain(name: str, use: Use, fields: Fields) -> None:
-    """Report a store that may not be there, because the step that writes it can be skipped."""
-    at, guard = use.first[name], use.step.guard
-    when = guard.when if guard is not None else None
-    if when is not None and when.text == at.when and use.text is not when:
-        return
-    message = f"{name} may not be there: step {at.label}, which writes it, can be skipped"
-    help = f"read it with get(ctx, '{name}'), or let the step that reads it have the same when"
-    fields.report(lints.MAYBE_UNWRITTEN, message, _place(use, fields), help)
-
-
-def _inside(step: Step) -> Iterator[tuple[Step, bool]]:
-    """Yield the nested steps of a step, and whether their outputs are lost: a loop keeps them for its next item."""
-    keeps = isinstance(step.body, FoldBody | RepeatBody | StepsBody | MatchBody)
-    for _, part in parts(step):
-        yield part, not keeps
-        yield from _inside(part)
-
-
-def _check_output(step: Step, lost: bool, fields: Fields) -> None:
-    if step.output is None:
-        return
-    # The output of a fold is mandatory.
-    if lost and not isinstance(step.body, FoldBody):
-        message = f"{step.output.text} cannot be read: the copy of the stores that it is written to ends here"
-        fields.report(lints.LOST_OUTPUT, message, step.output.span, "the output of the whole step keeps the result")
-    if step.output.text in RESERVED:
-        message = f"{step.output.text} alone never means this store"
-        fields.report(lints.HIDDEN_STORE, message, step.output.span, f"it is read as ctx.{step.output.text}")

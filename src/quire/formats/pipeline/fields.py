@@ -37,7 +37,7 @@ class PipelineFindings(Findings):
         return f'"{cut(text, LONGEST_QUOTED, LONGEST_QUOTED - 3)}"'
 
 
-_MAX_PLACING = 3_000_000
+MAX_PLACING = 3_000_000
 _MAX_GUESSES = 100
 ADD_DIALECT = "write dialect: quire beside pipeline: to use it"
 
@@ -56,7 +56,8 @@ class Fields(PipelineFindings):
         self.source = source
         self.dialect = False
         """Whether the document that is being read says `dialect: quire`."""
-        self._placing = 0
+        self.placing = 0
+        """Characters of the texts in which places were looked for."""
         self._guesses = _MAX_GUESSES
         self._expressions: dict[tuple[bool, str], Expression] = {}
 
@@ -66,8 +67,8 @@ class Fields(PipelineFindings):
         Finding it takes time proportional to the length of the text: after many findings in long texts, the whole text
         is returned.
         """
-        self._placing += len(text.text)
-        return text.place(self.source, part) if self._placing <= _MAX_PLACING else text.span
+        self.placing += len(text.text)
+        return text.place(self.source, part) if self.placing <= MAX_PLACING else text.span
 
     def entries(
         self, node: Mapping, known: tuple[str, ...], what: str, code: Code, more: tuple[str, ...] = ()

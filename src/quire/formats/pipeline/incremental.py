@@ -8,8 +8,10 @@ change the meaning (anchors, mistakes in the YAML, lists in brackets, unusual li
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
+from collections.abc import Sequence as Seq
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from msgspec import Struct
 
@@ -71,6 +73,28 @@ class Part(Struct, frozen=True):
         return [Span(start, end) for start, end in zip(self.items, (*self.items[1:], self.end), strict=False)]
 
 
+class CutSteps(Struct, frozen=True):
+    """The steps of one pipeline, each with the spans of its own text."""
+
+    steps: tuple[Step, ...]
+    """No two are the same object, even if their texts are the same."""
+    pieces: tuple[Piece, ...]
+    spans: tuple[Span, ...]
+    """The place of each text."""
+
+
+class CutReading(Struct, frozen=True):
+    """A reading whose steps have not been moved to their places: most of a check does not need their places."""
+
+    result: ParseResult
+    """All spans are those of the file, except for those of the steps."""
+    pipelines: tuple[CutSteps, ...]
+    """The steps of each pipeline of the result."""
+
+
+_KnownSteps: TypeAlias = Callable[[Part, Seq[Piece]], KnownSteps]
+
+
 class IncrementalReader:
     """Reads the versions of one text after each other."""
 
@@ -80,15 +104,41 @@ class IncrementalReader:
 
     def parse(self, source: Source, *, registered: bool = False, limit: int = MAX_DOCUMENT_BYTES) -> ParseResult:
         """Return what `quire.formats.pipeline.parse.parse` returns."""
-        return self._from_pieces(source, registered, limit) or parse(source, registered=registered, limit=limit)
+        placed: dict[int, PlacedPiece] = {}
+        found = self._from_pieces(source, registered, limit, lambda part, pieces: self._moved(part, pieces, placed))
+        if found is None:
+            return parse(source, registered=registered, limit=limit)
+        self._placed = placed
+        return found
 
-    def _from_pieces(self, source: Source, registered: bool, limit: int) -> ParseResult | None:
+    def cut(self, source: Source, *, registered: bool, limit: int = MAX_DOCUMENT_BYTES) -> CutReading | None:
+        """Read a text as `parse` does, but leave its steps where their own texts begin. Return None if the text cannot
+        be cut."""
+        lists: list[CutSteps] = []
+
+        def known(part: Part, pieces: Seq[Piece]) -> KnownSteps:
+            steps = _distinct(pieces)
+            found: list[Diagnostic] = []
+            for start, piece in zip(part.items, pieces, strict=True):
+                found += [shifted_finding(one, start) for one in piece.diagnostics]
+            lists.append(CutSteps(steps, tuple(pieces), tuple(part.spans)))
+            return KnownSteps(steps, tuple(found))
+
+        result = self._from_pieces(source, registered, limit, known)
+        if result is None:
+            return None
+        file = result.file or result.partial
+        by_steps = {id(one.steps): one for one in lists}
+        cut = [by_steps.get(id(pipeline.steps)) for pipeline in (file.pipelines if file else ())]
+        pipelines = tuple(one for one in cut if one is not None)
+        return CutReading(result, pipelines) if len(pipelines) == len(cut) else None
+
+    def _from_pieces(self, source: Source, registered: bool, limit: int, make: _KnownSteps) -> ParseResult | None:
         if source.size > limit or _needs_all(source.text):
             return None
         documents: list[Node] = []
         known: dict[Span, KnownSteps] = {}
         nodes: dict[tuple[int, str], Node] = {}
-        placed: dict[int, PlacedPiece] = {}
         for part in parts_of(source.text):
             head = source.text[part.start : part.head]
             read = _documents(head)
@@ -98,28 +148,26 @@ class IncrementalReader:
                 key = (part.start, head)
                 nodes[key] = at = self._nodes.get(key) or shifted_node(node, part.start)
                 if part.items and isinstance(at, Mapping):
-                    steps = self._steps(source.text, part, _is_dialect(at), placed)
-                    if steps is None:
+                    pieces = _pieces(source.text, part, _is_dialect(at))
+                    if pieces is None:
                         return None
                     span = Span(part.items[0], part.end)
-                    known[span] = steps
+                    known[span] = make(part, pieces)
                     *others, last = at.entries
                     at = Mapping((*others, Entry(last.key, Sequence((), span))), at.span)
                 documents.append(at)
-        self._nodes, self._placed = nodes, placed
+        self._nodes = nodes
         if sum(len(one.diagnostics) for one in known.values()) > _MOST_FINDINGS:
             return None
         return read_documents(YamlReading(source, tuple(documents), ()), registered=registered, known=known)
 
-    def _steps(self, text: str, part: Part, dialect: bool, placed: dict[int, PlacedPiece]) -> KnownSteps | None:
+    def _moved(self, part: Part, pieces: Seq[Piece], placed: dict[int, PlacedPiece]) -> KnownSteps:
+        """Return pieces at their places. Those that were there before are not moved again."""
         steps: list[Step] = []
         found: list[Diagnostic] = []
         lost: list[Step] = []
         before = self._placed
-        for start, end in zip(part.items, (*part.items[1:], part.end), strict=True):
-            piece = piece_of(text[start:end], dialect, part.column)
-            if piece is None:
-                return None
+        for start, piece in zip(part.items, pieces, strict=True):
             one = before.get(start)
             if one is None or one.piece is not piece:
                 one = _placed(piece, start)
@@ -130,6 +178,29 @@ class IncrementalReader:
             if piece.lost:
                 lost += one.known.lost
         return KnownSteps(tuple(steps), tuple(found), tuple(lost))
+
+
+def _pieces(text: str, part: Part, dialect: bool) -> list[Piece] | None:
+    """Return the pieces of a document; None if one of them cannot be read by itself."""
+    found: list[Piece] = []
+    for start, end in zip(part.items, (*part.items[1:], part.end), strict=True):
+        piece = piece_of(text[start:end], dialect, part.column)
+        if piece is None:
+            return None
+        found.append(piece)
+    return found
+
+
+def _distinct(pieces: Seq[Piece]) -> tuple[Step, ...]:
+    """Return the steps of pieces. Walks know steps by their identity, so a step that is there twice is copied."""
+    if len({id(one) for one in pieces}) == len(pieces):
+        return tuple([one.step for one in pieces])
+    seen: set[int] = set()
+    steps = []
+    for one in pieces:
+        steps.append(shifted_step(one.step, 0) if id(one) in seen else one.step)
+        seen.add(id(one))
+    return tuple(steps)
 
 
 def parts_of(text: str) -> list[Part]:

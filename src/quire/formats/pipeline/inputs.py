@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from quire.source import Span
 
 _NONE: frozenset[str] = frozenset()
+_ERRORS = frozenset({"errors"})
 T = TypeVar("T")
 
 
@@ -112,7 +113,23 @@ class Use(Struct, frozen=True):
 
 def uses(pipeline: Pipeline) -> Iterator[Use]:
     """Yield every place that reads, in the order of the steps."""
-    yield from _Uses(pipeline).all()
+    walk = UseWalk(common_bindings(any(map(survives, pipeline.steps))))
+    for number, step in enumerate(pipeline.steps, 1):
+        walk.count(step, str(number))
+    yield from walk.scope(pipeline.steps, walk.base, {}, {})
+
+
+def survives(step: Step) -> bool:
+    """Tell whether a step, or one in it, has an output and does not end the run when it fails: then all steps can read
+    `errors`."""
+    if step.guard is not None and step.guard.on_error and step.output:
+        return True
+    return any(survives(part) for _, part in parts(step))
+
+
+def common_bindings(survives: bool) -> frozenset[str]:
+    """Return the names besides stores that every step of a pipeline can read."""
+    return _ERRORS if survives else _NONE
 
 
 def needed_inputs(pipeline: Pipeline) -> tuple[str, ...]:
@@ -166,32 +183,29 @@ def _unwritten(pipeline: Pipeline, *, optional: bool) -> tuple[str, ...]:
     return tuple(found)
 
 
-class _Uses:
-    """One walk through a pipeline. A scope is the stores that a sequence of steps shares, with the blocks in it."""
+class UseWalk:
+    """One walk through the steps of a pipeline. A scope is the stores that a sequence of steps shares, with the blocks
+    in it. Steps are counted before they are walked through, each under the number at which it begins."""
 
-    def __init__(self, pipeline: Pipeline) -> None:
-        self._pipeline = pipeline
+    def __init__(self, base: frozenset[str], number: int = 0) -> None:
+        self.base = base
+        """The names besides stores that every step can read."""
+        self.number = number
+        """The number of the next step to begin or end."""
         self._begins: dict[int, int] = {}
         self._ends: dict[int, int] = {}
         self._labels: dict[int, str] = {}
-        self._number = 0
-        for at, step in enumerate(pipeline.steps, 1):
-            self._count(step, str(at))
-        survives = any(step.guard and step.guard.on_error and step.output for _, step in walk(pipeline))
-        self._base = frozenset({"errors"}) if survives else _NONE
 
-    def all(self) -> Iterator[Use]:
-        yield from self._scope(self._pipeline.steps, self._base, {}, {})
-
-    def _count(self, step: Step, label: str) -> None:
-        self._begins[id(step)], self._labels[id(step)] = self._number, label
-        self._number += 1
+    def count(self, step: Step, label: str) -> None:
+        """Number a step and those in it."""
+        self._begins[id(step)], self._labels[id(step)] = self.number, label
+        self.number += 1
         for name, part in parts(step):
-            self._count(part, f"{label}.{name}")
-        self._ends[id(step)] = self._number
-        self._number += 1
+            self.count(part, f"{label}.{name}")
+        self._ends[id(step)] = self.number
+        self.number += 1
 
-    def _scope(
+    def scope(
         self,
         steps: Iterable[Step],
         bindings: frozenset[str],
@@ -202,17 +216,17 @@ class _Uses:
         steps = tuple(steps)
         own: dict[str, Written] = {}
         for step in steps:
-            for name, written in self._writes(step):
+            for name, written in self.writes(step):
                 known = own.get(name) or outer.get(name)
                 if known is None or known.ends > written.ends:
                     own[name] = written
         # Never a copy of what is around: a document may have thousands of scopes in thousands of stores.
         yield from self._sequence(steps, bindings, ChainMap(own, _writable(outer)) if own else outer, certain)
 
-    def _writes(self, step: Step) -> Iterator[tuple[str, Written]]:
+    def writes(self, step: Step) -> Iterator[tuple[str, Written]]:
         """Yield the stores that a step writes into its scope, those of the blocks in it included."""
         for part in shared_parts(step):
-            yield from self._writes(part)
+            yield from self.writes(part)
         if step.output:
             when = step.guard.when.text if step.guard and step.guard.when else ""
             here = id(step)
@@ -223,11 +237,11 @@ class _Uses:
     ) -> Iterator[Use]:
         known = ChainMap({}, _writable(certain))
         for step in steps:
-            yield from self._step(step, bindings, first, known)
-            for name, at in self._certain(step):
+            yield from self.step(step, bindings, first, known)
+            for name, at in self.certain(step):
                 known.setdefault(name, at)
 
-    def _certain(self, step: Step) -> Iterator[tuple[str, int]]:
+    def certain(self, step: Step) -> Iterator[tuple[str, int]]:
         """Yield the stores that a step writes whenever the run goes on after it."""
         if step.guard is not None and step.guard.when is not None:
             return
@@ -235,11 +249,11 @@ class _Uses:
             step.guard and step.guard.on_error and step.guard.on_error.goes_on
         ):
             for part in step.body.steps:
-                yield from self._certain(part)
+                yield from self.certain(part)
         if step.output:
             yield step.output.text, self._ends[id(step)]
 
-    def _step(
+    def step(
         self, step: Step, bindings: frozenset[str], first: Mapping[str, Written], certain: Mapping[str, int]
     ) -> Iterator[Use]:
         """Yield the places of a step that read. `bindings` are for the step itself; nested steps have their own."""
@@ -260,12 +274,12 @@ class _Uses:
             for block in blocks(step):
                 yield from self._sequence(block, bindings, first, certain)
             return
-        for (_, part), names in zip(parts(step), inner_bindings(step, bindings, self._base), strict=True):
-            yield from self._scope((part,), names, first, certain)
+        for (_, part), names in zip(parts(step), inner_bindings(step, bindings, self.base), strict=True):
+            yield from self.scope((part,), names, first, certain)
         if isinstance(step.body, RepeatBody):
-            yield from self._until(step.body, inner_bindings(step, bindings, self._base)[0], step, first, certain)
+            yield from self._until(step.body, inner_bindings(step, bindings, self.base)[0], step, first, certain)
         elif isinstance(step.body, ForEachBody | ParallelBody) and step.body.default is not None:
-            names = inner_bindings(step, bindings, self._base)[0]
+            names = inner_bindings(step, bindings, self.base)[0]
             yield from (use(read, step.body.default, names) for read in _reads_of(step.body.default.expression))
 
     def _until(
@@ -277,8 +291,8 @@ class _Uses:
         certain: Mapping[str, int],
     ) -> Iterator[Use]:
         """Yield the places that read in the test of a loop, which sees what its step has written."""
-        inner = {**dict(self._writes(body.do)), **first}
-        sure = {**dict(self._certain(body.do)), **certain}
+        inner = {**dict(self.writes(body.do)), **first}
+        sure = {**dict(self.certain(body.do)), **certain}
         for read in _reads_of(body.until.expression):
             at = self._ends[id(step)]
             yield Use(read.path, step, body.until, read.span, at, names, inner, sure, read.optional)

@@ -1,0 +1,157 @@
+"""Check the stores of a pipeline: read before they are written, written where no step can read them, and names that are
+nearly another."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from operator import itemgetter
+from typing import TYPE_CHECKING
+
+from quire.expr import RESERVED
+from quire.formats.pipeline.codes import lints, warnings
+from quire.formats.pipeline.inputs import Use, uses
+from quire.formats.pipeline.syntax import FoldBody, MatchBody, Pipeline, RepeatBody, Step, StepsBody
+from quire.formats.pipeline.walks import holes, parts
+from quire.wording import MOST_CHOICES
+
+if TYPE_CHECKING:
+    from quire.formats.pipeline.fields import Fields
+    from quire.formats.pipeline.inputs import Written
+    from quire.source import Span
+
+_WHERE = {
+    "item": "item exists in the do of a for_each or a fold; pass: {NAME: item} hands it on",
+    "acc": "acc exists in the do of a fold or a repeat",
+}
+
+
+def _place(use: Use, fields: Fields) -> Span:
+    return use.span if use.text is None else fields.at(use.text, use.span)
+
+
+def check_stores(pipeline: Pipeline, fields: Fields) -> None:
+    """Check where the stores of a pipeline are read and written."""
+    inner = {name for top in pipeline.steps for name in inner_outputs(top)}
+    check = StoreCheck(pipeline, inner, any(hole.output is None for hole in holes(pipeline)), fields)
+    check.uses(uses(pipeline))
+    for top in pipeline.steps:
+        check_outputs(top, fields)
+
+
+def inner_outputs(top: Step) -> Iterator[str]:
+    """Yield the outputs of the steps inside of a step."""
+    return (step.output.text for step, _ in _inside(top) if step.output)
+
+
+def check_outputs(top: Step, fields: Fields) -> None:
+    """Check the outputs of a step and of those inside of it."""
+    for step, lost in ((top, False), *_inside(top)):
+        _check_output(step, lost, fields)
+
+
+class StoreCheck:
+    """Checks the places of one pipeline that read stores, one after the other."""
+
+    def __init__(self, pipeline: Pipeline, inner: Collection[str], any_store: bool, fields: Fields) -> None:
+        """`inner` are the stores that are written inside of other steps. `any_store` tells that a step that cannot be
+        read may write any store, because its output is not known."""
+        self.declared = None if pipeline.input is None else {name.text for name in pipeline.input_names}
+        self._inner = inner
+        self._any_store = any_store
+        self._fields = fields
+        self._stores = _WrittenStores()
+
+    def uses(self, uses: Iterable[Use]) -> None:
+        for use in uses:
+            self._use(use)
+
+    def _use(self, use: Use) -> None:
+        if is_unbound(use):
+            root = use.path[0]
+            message = f"there is no {root} in this place"
+            self._fields.report(warnings.UNBOUND, message, _place(use, self._fields), _WHERE[root])
+        name = use.store
+        if name is None or use.optional or self._any_store or name in (self.declared or ()):
+            return
+        if not use.written(name):
+            self._read(name, use)
+        elif not use.certainly_written(name):
+            _check_uncertain(name, use, self._fields)
+
+    def _read(self, name: str, use: Use) -> None:
+        """Report a read of a store that is not written. Names without a declaration are left to `check_inputs`."""
+        fields, at = self._fields, use.first.get(name)
+        # A step that reads and writes the same name works on an input.
+        if at is not None and at.begins > use.index:
+            message = f"{name} is read here, but step {at.label} writes it, later"
+            fields.report(warnings.UNWRITTEN, message, _place(use, fields), "else it has to be an input")
+        elif at is None and name in self._inner:
+            message = f"{name} is written only inside of another step, which is not seen here"
+            help = "give the whole step an output, or read it with get(ctx, …)"
+            fields.report(warnings.UNWRITTEN, message, _place(use, fields), help)
+        elif at is None and fields.suggestions.are_left:
+            help = fields.suggestion(name, [*self._stores.before(use), *(self.declared or ())])
+            if help and use.in_prompt and use.path[0] != "ctx":
+                told = f"the model is sent {{{'.'.join(use.path)}}} as it stands"
+                message = f"no step writes {name}: unless it is an input, {told}"
+                fields.report(lints.LIKELY_SLIP, message, _place(use, fields), help)
+            elif help and self.declared is None:
+                message = f"no step writes {name}, so it is an input"
+                fields.report(lints.LIKELY_SLIP, message, _place(use, fields), help)
+
+
+def is_unbound(use: Use) -> bool:
+    """Tell whether a place reads `item` or `acc` where there is none."""
+    return use.path[0] in _WHERE and use.path[0] not in use.bindings
+
+
+class _WrittenStores:
+    """Lists the stores that are written before a place. Those of a scope are sorted once: a document may have thousands
+    of stores, and as many places that read."""
+
+    def __init__(self) -> None:
+        self._sorted: dict[int, tuple[Mapping[str, Written], list[tuple[int, int, str]]]] = {}
+        """By the identity of the stores of a scope, with these: when each is written, its number and its name."""
+
+    def before(self, use: Use) -> list[str]:
+        """Return the stores in their order, or too many to compare with in any order."""
+        first, stores = self._sorted.get(id(use.first), ({}, []))
+        if first is not use.first:
+            stores = sorted((written.ends, at, name) for at, (name, written) in enumerate(use.first.items()))
+            self._sorted[id(use.first)] = use.first, stores
+        found = stores[: bisect_left(stores, (use.index, -1, ""))]
+        if len(found) <= MOST_CHOICES:
+            found.sort(key=itemgetter(1))
+        return [name for _, _, name in found[: MOST_CHOICES + 1]]
+
+
+def _check_uncertain(name: str, use: Use, fields: Fields) -> None:
+    """Report a store that may not be there, because the step that writes it can be skipped."""
+    at, guard = use.first[name], use.step.guard
+    when = guard.when if guard is not None else None
+    if when is not None and when.text == at.when and use.text is not when:
+        return
+    message = f"{name} may not be there: step {at.label}, which writes it, can be skipped"
+    help = f"read it with get(ctx, '{name}'), or let the step that reads it have the same when"
+    fields.report(lints.MAYBE_UNWRITTEN, message, _place(use, fields), help)
+
+
+def _inside(step: Step) -> Iterator[tuple[Step, bool]]:
+    """Yield the nested steps of a step, and whether their outputs are lost: a loop keeps them for its next item."""
+    keeps = isinstance(step.body, FoldBody | RepeatBody | StepsBody | MatchBody)
+    for _, part in parts(step):
+        yield part, not keeps
+        yield from _inside(part)
+
+
+def _check_output(step: Step, lost: bool, fields: Fields) -> None:
+    if step.output is None:
+        return
+    # The output of a fold is mandatory.
+    if lost and not isinstance(step.body, FoldBody):
+        message = f"{step.output.text} cannot be read: the copy of the stores that it is written to ends here"
+        fields.report(lints.LOST_OUTPUT, message, step.output.span, "the output of the whole step keeps the result")
+    if step.output.text in RESERVED:
+        message = f"{step.output.text} alone never means this store"
+        fields.report(lints.HIDDEN_STORE, message, step.output.span, f"it is read as ctx.{step.output.text}")

@@ -1,0 +1,104 @@
+"""Facts and findings of steps that were checked before, for as long as they hold.
+
+`incremental_check` has the rule by which they hold.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
+
+from quire.formats.pipeline.inputs import Written, common_bindings
+
+if TYPE_CHECKING:
+    from quire.diagnostics import Diagnostic
+    from quire.formats.pipeline.incremental import CutSteps, Piece
+    from quire.formats.pipeline.step_facts import StepFacts
+    from quire.formats.pipeline.syntax import Pipeline
+    from quire.schema import FieldType
+
+ALONE = ("schema", "tools", "identity", "arguments", "python", "items", "outputs", "texts")
+"""The checks that depend on a step and its surroundings alone, in their order."""
+MOST_KINDS = 8
+"""Most states of the stores for which findings about one text are kept."""
+
+
+class Found(Struct, frozen=True):
+    """The findings of one check of one step."""
+
+    diagnostics: tuple[Diagnostic, ...]
+    """With the spans of the step."""
+    placing: int
+    """In how many characters their places were looked for."""
+
+
+class FoundTypes(Struct, frozen=True):
+    """The findings and the types of one step."""
+
+    found: Found
+    before: tuple[object, ...]
+    """The types that the step began with: they are known by their identity, so they have to live as long as this."""
+    result: FieldType | None
+    after: tuple[FieldType | None, ...]
+    """The types of the stores that it changes for the steps after it."""
+
+
+class KnownStep:
+    """Facts and findings of one text of a step, in the surroundings of its pipeline."""
+
+    __slots__ = ("alone", "facts", "is_settled", "piece", "stores", "types", "written")
+
+    def __init__(self, piece: Piece, facts: StepFacts) -> None:
+        self.piece = piece
+        self.facts = facts
+        self.alone: dict[str, Found] = {}
+        """By the name of the check; without an entry for one that has to be made again."""
+        self.is_settled = False
+        """True if none of these checks has anything to report."""
+        self.stores: dict[tuple[object, ...], Found] = {}
+        """By the states of the stores."""
+        self.types: dict[tuple[int, ...], FoundTypes] = {}
+        """By the identities of the types before the step."""
+        self.written: tuple[tuple[int, int], tuple[tuple[str, Written], ...]] = ((-1, -1), ())
+        """The stores that it writes, when it was last seen at a place: its label, and the number at which it began."""
+
+    def writes_at(self, label: int, begins: int) -> tuple[tuple[str, Written], ...]:
+        """Return the stores that the step writes at a place of its pipeline."""
+        if self.written[0] != (label, begins):
+            moved = tuple(
+                (name, Written(begins + one.begins, begins + one.ends, f"{label}{one.label}", one.when))
+                for name, one in self.facts.writes
+            )
+            self.written = (label, begins), moved
+        return self.written[1]
+
+    def settle(self) -> None:
+        self.is_settled = len(self.alone) == len(ALONE) and not any(one.diagnostics for one in self.alone.values())
+
+
+class KnownPipeline:
+    """The steps of one pipeline, by the identity of their pieces, and the surroundings in which all of it holds."""
+
+    __slots__ = ("around", "steps", "survives")
+
+    def __init__(self, around: tuple[object, ...], survives: bool) -> None:
+        self.around = around
+        self.survives = survives
+        """Whether a step goes on after a failure: then all steps can read `errors`."""
+        self.steps: dict[int, KnownStep] = {}
+
+
+class PlacedSteps:
+    """The steps of one pipeline at their places, with what is known of them."""
+
+    __slots__ = ("common", "cut", "facts", "known", "pipeline", "unsettled")
+
+    def __init__(self, pipeline: Pipeline, cut: CutSteps, known: KnownPipeline) -> None:
+        self.pipeline = pipeline
+        self.cut = cut
+        self.known = [known.steps[id(piece)] for piece in cut.pieces]
+        self.facts = [one.facts for one in self.known]
+        self.common = common_bindings(known.survives)
+        self.unsettled = [at for at, one in enumerate(self.known) if not one.is_settled]
+        """The steps for which a check of steps alone has something to do."""
