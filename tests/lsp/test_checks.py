@@ -6,9 +6,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.lsp.editor import PULLING, Editor
+from tests.lsp.editor import CAPABILITIES, PULLING, Editor
 
 from quire.lsp import checks
+from quire.lsp.jobs import Job
 
 GOOD = "# Note\n\n## STEP 1: Say\n\nSay something.\n"
 BAD = GOOD.replace("something", "{{name}}")
@@ -166,7 +167,7 @@ def test_a_request_for_all_documents_waits_until_there_is_something_new(pulling:
 def test_a_slow_document_is_checked_in_a_job_and_only_its_newest_text(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(checks, "QUICK_SECONDS", -1.0)
+    monkeypatch.setattr(checks, "SLOW_SECONDS", -1.0)
     monkeypatch.chdir(tmp_path)
     editor = Editor(tmp_path)
     editor.session._forks = True
@@ -195,3 +196,96 @@ def test_a_slow_document_is_checked_in_a_job_and_only_its_newest_text(
     job.done(result)
     editor.pause()
     assert published(editor, "note.playbook.md")[-1] == ["PB201"]
+
+
+UNREAD = "pipeline: p\ndialect: quire\nsteps:\n  - transform: {value: '1', output: a}\n  - transform: {value: '2'}\n"
+
+
+def forking(folder: Path, monkeypatch: pytest.MonkeyPatch, *, capabilities: Any = CAPABILITIES) -> Editor:
+    """Return an editor whose server finds that every thorough part of a check takes long."""
+    monkeypatch.setattr(checks, "QUICK_SECONDS", -1.0)
+    monkeypatch.chdir(folder)
+    editor = Editor(folder, capabilities)
+    editor.session._forks = True
+    editor.session._checks = None
+    return editor
+
+
+def jobs_of(editor: Editor) -> list[Job]:
+    """Let the time of a job pass without doing it, and return the jobs."""
+    found = []
+    for _ in range(20):
+        while editor.session.wait == 0:
+            job = editor.session.work()
+            found += [job] if job is not None else []
+        editor.now += 0.02
+    return found
+
+
+def test_what_takes_long_is_moved_until_it_is_found_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    editor = forking(tmp_path, monkeypatch)
+    editor.open("p.yaml", UNREAD)
+    editor.pause()
+    editor.replace("p.yaml", UNREAD + "\n")
+    editor.pause()
+    assert published(editor, "p.yaml")[-1] == ["DD104"]
+    before = len(published(editor, "p.yaml"))
+    editor.session.take(change(editor, "p.yaml", f"# one\n# two\n{UNREAD}"))
+    (job,) = jobs_of(editor)
+    editor._settle()
+    assert published(editor, "p.yaml")[before:] == [["DD104"]]
+    assert editor.findings("p.yaml")[0]["range"]["start"]["line"] == 5
+    job.done(job.run())
+    editor._settle()
+    assert len(published(editor, "p.yaml")) == before + 1, "the same findings were told again"
+    editor.session.take(change(editor, "p.yaml", UNREAD.replace("'2'", "'a'")))
+    (job,) = jobs_of(editor)
+    editor._settle()
+    assert published(editor, "p.yaml")[-1] == ["DD104"]
+    job.done(job.run())
+    editor._settle()
+    assert published(editor, "p.yaml")[-1] == []
+
+
+def test_a_request_waits_for_all_findings_if_the_editor_cannot_be_told_to_ask_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    editor = forking(tmp_path, monkeypatch, capabilities=PULLING)
+    editor.open("p.yaml", UNREAD.replace("'2'", "'a'"))
+    for text in (UNREAD.replace("'2'", "'a + 1'"), UNREAD):
+        editor.session.take(change(editor, "p.yaml", text))
+        jobs = jobs_of(editor)
+        request = editor.begin("textDocument/diagnostic", {"textDocument": {"uri": editor.uri("p.yaml")}})
+        jobs += jobs_of(editor)
+        assert editor.has_answer(request) is not bool(jobs)
+        for job in jobs:
+            job.done(job.run())
+        report = editor.answer(request)["result"]
+    assert [one["code"] for one in report["items"]] == ["DD104"]
+
+
+def test_a_mistake_of_a_check_in_another_process_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object) -> None:
+        raise RuntimeError("a mistake")
+
+    editor = forking(tmp_path, monkeypatch)
+    editor.open("p.yaml", UNREAD)
+    editor.pause()
+    editor.replace("p.yaml", UNREAD + "\n")
+    editor.pause()
+    editor.session.take(change(editor, "p.yaml", UNREAD + "\n\n"))
+    (job,) = jobs_of(editor)
+    monkeypatch.setattr(checks, "thorough_findings", fail)
+    job.done(job.run())
+    editor._settle()
+    (logged,) = [one["params"]["message"] for one in editor.messages if one["method"] == "window/logMessage"]
+    assert "p.yaml failed: RuntimeError: a mistake (test_checks.py:" in logged
+    monkeypatch.setattr(checks, "quick_findings", fail)
+    editor.replace("p.yaml", GOOD)
+    editor.pause()
+    assert sum(one["method"] == "window/logMessage" for one in editor.messages) == 2
+
+
+def change(editor: Editor, name: str, text: str) -> dict[str, Any]:
+    params = {"textDocument": {"uri": editor.uri(name), "version": 7}, "contentChanges": [{"text": text}]}
+    return {"method": "textDocument/didChange", "params": params}

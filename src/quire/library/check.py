@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from quire import formats
@@ -21,7 +22,8 @@ from quire.source import Source, real_path
 
 if TYPE_CHECKING:
     from quire.diagnostics import Code
-    from quire.formats.pipeline.syntax import ParseResult, PipelineFile
+    from quire.formats.pipeline.incremental_check import IncrementalCheck
+    from quire.formats.pipeline.syntax import ParseResult, PipelineFile, Step
     from quire.formats.suppressions.allows import Hidden
     from quire.library.proven_findings import ProvenFindings
     from quire.library.snapshot import Snapshot
@@ -40,10 +42,25 @@ _ALLOW = "quire:"
 """The word of comments that hide findings."""
 
 
+def _calls_out(text: str) -> bool:
+    """Tell whether a playbook calls another document or a tool of the workspace, or asks for a model."""
+    return ("@tool(" in text or "@model(" in text) and _CALL.search(text) is not None
+
+
 def is_alone(source: Source) -> bool:
     """Tell whether the findings about a document depend on its own text only."""
-    named = _CALL.search(source.text) or _PROMPT_FILE in source.text
+    named = _calls_out(source.text) or _PROMPT_FILE in source.text
     return not named and formats.format_of(source) == "playbook"
+
+
+class QuickFindings(Struct, frozen=True):
+    """The findings of `DocumentCheck.quick`."""
+
+    diagnostics: tuple[Diagnostic, ...]
+    can_run: bool
+    """True if none is an error."""
+    has_more: bool
+    """True if `DocumentCheck.thorough` may find more."""
 
 
 class DocumentCheck:
@@ -62,7 +79,29 @@ class DocumentCheck:
 
     def of(self, source: Source, hidden: list[Hidden] | None = None) -> tuple[Diagnostic, ...]:
         """Return all findings about a document of any format. Those that its comments hide are added to `hidden`."""
-        found = self._all(source)
+        return self.shown(source, self._all(source), hidden)
+
+    def quick(self, source: Source, known: IncrementalCheck | None = None) -> QuickFindings:
+        """Return the findings about a document that need neither a plan nor a proof, before its comments are applied.
+        `known` has what was found about the steps of the document before; it is brought up to date."""
+        if formats.format_of(source) == "pipeline":
+            found, has_plan = self._quick_pipeline(source, known)
+            found = formats.invisible.added(source, found)
+        else:
+            found, has_plan = self._written(source), False
+        can_run = not any(one.severity is Severity.ERROR for one in found)
+        return QuickFindings(found, can_run, has_plan or (can_run and self._is_proven(source)))
+
+    def thorough(self, source: Source, *, can_run: bool) -> tuple[Diagnostic, ...]:
+        """Return the findings that `quick` leaves out, before comments are applied. `can_run` tells that none of the
+        quick ones is an error."""
+        found = self._plan_limits(source) if formats.format_of(source) == "pipeline" else []
+        return (*found, *(self._proven(source) if can_run else ()))
+
+    def shown(
+        self, source: Source, found: tuple[Diagnostic, ...], hidden: list[Hidden] | None = None
+    ) -> tuple[Diagnostic, ...]:
+        """Return the findings that are left when the comments of the document are applied."""
         if _ALLOW not in source.text:
             return found
         from quire.formats.suppressions.allows import applied
@@ -89,10 +128,7 @@ class DocumentCheck:
     def _proven(self, source: Source) -> tuple[Diagnostic, ...]:
         """Return what the rules of the analysis find. Most playbooks only ask a model and people, which is nothing that
         the rules look at: those are not worth the time to load them."""
-        format = formats.format_of(source)
-        if format not in ("playbook", "directive", "pipeline") or (
-            format == "playbook" and not _reaches_out(source.text)
-        ):
+        if not self._is_proven(source):
             return ()
         from quire.library.proven_findings import ProvenFindings
 
@@ -100,6 +136,10 @@ class DocumentCheck:
         if id(library) not in self._rules:
             self._rules[id(library)] = ProvenFindings(_readable_settings(library))
         return self._rules[id(library)].of(source)
+
+    def _is_proven(self, source: Source) -> bool:
+        format = formats.format_of(source)
+        return format in ("directive", "pipeline") or (format == "playbook" and _reaches_out(source.text))
 
     def _written(self, source: Source) -> tuple[Diagnostic, ...]:
         """Return what the rules of the format find."""
@@ -112,7 +152,7 @@ class DocumentCheck:
                 found = self.pipeline(source)
             case "test":
                 found = self.test(source)
-            case "playbook" if self._portable or _CALL.search(source.text) or _PROMPT_FILE in source.text:
+            case "playbook" if self._portable or _calls_out(source.text) or _PROMPT_FILE in source.text:
                 found = self.playbook(source)
             case _:
                 return formats.check(source)
@@ -121,7 +161,7 @@ class DocumentCheck:
     def playbook(self, source: Source) -> tuple[Diagnostic, ...]:
         from quire.formats.playbook.check import check
 
-        library = self._around(source) if _CALL.search(source.text) else None
+        library = self._around(source) if _calls_out(source.text) else None
         found = check(source, library, has_file_beside(source))
         if not self._portable:
             return found
@@ -137,12 +177,45 @@ class DocumentCheck:
 
         library = self._around(source)
         reading = _reading(source, registered=_is_registered(source, library))
-        found = (*_claimed_twice(source, library), *check_reading(reading, library), *_refused_headers(reading))
+        found = (
+            *_claimed_twice(source, library),
+            *check_reading(reading, library),
+            *_refused_headers(_steps_of(reading)),
+        )
         if not self._portable:
             return found
         from quire.formats.pipeline.portable import beyond_format
 
         return tuple(sorted((*found, *beyond_format(reading)), key=lambda one: one.span.start))
+
+    def _quick_pipeline(self, source: Source, known: IncrementalCheck | None) -> tuple[tuple[Diagnostic, ...], bool]:
+        """Return the findings about a file of pipelines that need no plan, and whether it has one."""
+        library = self._around(source)
+        registered = _is_registered(source, library)
+        cut = known.cut(source, registered=True) if known else None
+        if cut and not registered and not (cut.result.file and len(cut.result.file.pipelines) == 1):
+            cut = known.cut(source, registered=False) if known else None
+        found = known.findings(cut, library) if known and cut else None
+        claimed = _claimed_twice(source, library)
+        if known and cut and found is not None:
+            steps = known.steps_with_headers(cut) if cut.result.file else ()
+            return (*claimed, *found, *_refused_headers(steps)), cut.result.file is not None
+        from quire.formats.pipeline.check import check_reading
+
+        reading = _reading(source, registered=registered)
+        found = check_reading(reading, library, plans=False)
+        return (*claimed, *found, *_refused_headers(_steps_of(reading))), reading.file is not None
+
+    def _plan_limits(self, source: Source) -> list[Diagnostic]:
+        """Return the limits that runs of a file of pipelines would exceed."""
+        from quire.formats.pipeline.check_limits import check_plans
+        from quire.formats.pipeline.fields import Fields
+
+        library = self._around(source)
+        reading, fields = _reading(source, registered=_is_registered(source, library)), Fields(source)
+        if reading.file is not None:
+            check_plans(reading.file, library, fields)
+        return fields.diagnostics
 
     def directive(self, source: Source) -> tuple[Diagnostic, ...]:
         from quire.formats.directive.check import check
@@ -275,30 +348,32 @@ def _claimed_twice(source: Source, library: Snapshot) -> list[Diagnostic]:
     return found
 
 
-def _refused_headers(reading: ParseResult) -> list[Diagnostic]:
+def _steps_of(reading: ParseResult) -> Iterator[Step]:
+    from quire.formats.pipeline.walks import walk
+
+    for pipeline in reading.file.pipelines if reading.file else ():
+        yield from (step for _, step in walk(pipeline))
+
+
+def _refused_headers(steps: Iterable[Step]) -> list[Diagnostic]:
     """Return a finding for each header written in the document that `http__get` and `http__send` do not send."""
     from quire.formats.pipeline.codes.warnings import ARGUMENTS
-    from quire.formats.pipeline.syntax import (
-        Literal,
-        ToolBody,
-    )
-    from quire.formats.pipeline.walks import walk
+    from quire.formats.pipeline.syntax import Literal, ToolBody
     from quire.plan.built_in_tools import FETCH, SEND
     from quire.trust.capabilities import canonical
 
     found: list[Diagnostic] = []
-    for pipeline in reading.file.pipelines if reading.file else ():
-        for _, step in walk(pipeline):
-            body = step.body
-            if not isinstance(body, ToolBody) or canonical(body.name.text) not in (FETCH, SEND):
-                continue
-            for name, value in body.args:
-                if name.text == "headers" and isinstance(value, Literal) and isinstance(value.value, Mapping):
-                    from quire.tools.builtin.headers import header_problem
+    for step in steps:
+        body = step.body
+        if not isinstance(body, ToolBody) or canonical(body.name.text) not in (FETCH, SEND):
+            continue
+        for name, value in body.args:
+            if name.text == "headers" and isinstance(value, Literal) and isinstance(value.value, Mapping):
+                from quire.tools.builtin.headers import header_problem
 
-                    pairs = value.value.items()
-                    problems = [problem for header, text in pairs if (problem := header_problem(str(header), text))]
-                    found += [Diagnostic(ARGUMENTS, problem, value.span) for problem in problems]
+                pairs = value.value.items()
+                problems = [problem for header, text in pairs if (problem := header_problem(str(header), text))]
+                found += [Diagnostic(ARGUMENTS, problem, value.span) for problem in problems]
     return found
 
 

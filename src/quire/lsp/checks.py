@@ -1,82 +1,82 @@
-"""Decide when each document is checked, and tell the editor.
+"""Decide when each open document is checked, and tell the editor.
 
-A check starts at once if the last one was quick, else when the user pauses. Only the newest version is checked. A check
-that takes long is made in a process of its own, so that requests are answered meanwhile. A finding about the word that
-is being typed waits until the user pauses.
+A check has two parts. The quick one needs only the text; the thorough one needs the whole plan and its proof. Both are
+made at once while they are quick. Where the thorough one takes long, the editor is told the quick findings first, and
+with them the thorough ones of the text before, moved to their places; they are replaced when a copy of this process has
+found the new ones.
+
+A check starts at once, unless another change came just before: then when the user pauses. Only the newest version is
+checked. A quick part that takes long is made in a process of its own as well, so that requests are answered meanwhile.
+A finding about the word that is being typed waits until the user pauses.
 """
 
 from __future__ import annotations
 
-import hashlib
-import json
 import pickle
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from time import process_time
+from typing import TYPE_CHECKING
 
 from quire.lsp import wire
-from quire.lsp.desk import uri_of
-from quire.lsp.findings import Report, findings_of, is_at, survey
+from quire.lsp.findings import quick_findings, thorough_findings, together, word_around
 from quire.lsp.jobs import Job
+from quire.lsp.moved_findings import moved_findings
+from quire.lsp.publisher import Publisher, problem_of, report
+from quire.lsp.survey import Survey
 
 if TYPE_CHECKING:
     from quire.diagnostics import Diagnostic
+    from quire.library.check import QuickFindings
     from quire.lsp.desk import Desk, OpenDocument
-    from quire.lsp.framing import Message
-    from quire.lsp.protocol import ClientCapabilities
     from quire.lsp.texts import EditorText
+    from quire.lsp.views import View
 
 QUICK_SECONDS = 0.010
-"""A check that took less is made at once and in this process."""
+"""A thorough part that took less is made at once and in this process."""
+SLOW_SECONDS = 0.080
+"""A quick part that took longer is made in another process, which costs about half of that itself."""
 QUIET_SECONDS = 0.030
 CURSOR_SECONDS = 0.300
 BESIDE_SECONDS = 0.150
 """Documents beside the one that is edited are checked again after so long."""
-SURVEY_SECONDS = 0.5
 
 
 class Checks:
     """The checks of one session."""
 
-    def __init__(
-        self, desk: Desk, send: Callable[[Message], None], clock: Callable[[], float], *, forks: bool = False
-    ) -> None:
+    def __init__(self, desk: Desk, publisher: Publisher, clock: Callable[[], float], *, forks: bool = False) -> None:
         self._desk = desk
-        self._send = send
+        self._publisher = publisher
         self._clock = clock
         self._forks = forks
-        self.client: ClientCapabilities | None = None
-        self.log: Callable[[str, Exception], None] = lambda message, error: None
-        """Reports a mistake of ours to the editor."""
+        self.survey = Survey(desk, publisher, clock)
         self._due: dict[str, float] = {}
+        self._more_due: dict[str, float] = {}
+        """When the thorough part of a check is to be made in another process."""
         self._shown_at: dict[str, float] = {}
         """When findings that were held back are to be shown."""
         self._changed_at: dict[str, float] = {}
         self._took: dict[str, float] = {}
+        """Seconds of processor time, so that other work on the machine does not make a check look slow."""
+        self._more_took: dict[str, float] = {}
         self._warm: dict[str, int] = {}
         """How often each document was checked in this process. The first time also loads modules, which says nothing
         about the next one, and which a copy of this process would have to load each time."""
         self._told: dict[str, list[wire.Json]] = {}
         self._asked: dict[str, list[tuple[object, str]]] = {}
         """Requests for the findings of a document that wait for its check, each with the result that it knows."""
-        self._job: Job | None = None
         self._checking: EditorText | None = None
-        """The text that the job checks."""
-        self._survey_at: float | None = None
-        self._surveyed: dict[str, list[wire.Json]] = {}
-        self._survey_waits: list[tuple[object, dict[str, str]]] = []
-        self._survey_done = False
-
-    @property
-    def pulls(self) -> bool:
-        return self.client is not None and self.client.pulls
+        """The text that another process checks; there is one such process at a time."""
 
     # Changes
 
     def changed(self, document: OpenDocument, *, typed: bool = True) -> None:
         """Note that a document has a new text."""
         now = self._clock()
-        quick = self._took.get(document.uri, 0.0) < QUICK_SECONDS
+        is_pause = now - self._changed_at.get(document.uri, -QUIET_SECONDS) >= QUIET_SECONDS
+        quick = is_pause or self._took.get(document.uri, 0.0) < QUICK_SECONDS
         self._due[document.uri] = now if quick else now + QUIET_SECONDS
+        self._more_due.pop(document.uri, None)
         if typed:
             self._changed_at[document.uri] = now
         self.workspace_changed(except_for=document)
@@ -89,27 +89,28 @@ class Checks:
             self._due[one.uri] = max(self._due.get(one.uri, 0.0), now + BESIDE_SECONDS)
 
     def closed(self, document: OpenDocument) -> None:
-        for table in (self._due, self._shown_at, self._changed_at, self._took, self._warm):
+        tables = (self._due, self._more_due, self._shown_at, self._changed_at, self._took, self._more_took, self._warm)
+        for table in tables:
             table.pop(document.uri, None)
         for request, _ in self._asked.pop(document.uri, []):
-            self._answer(request, {"kind": "full", "items": []})
-        if self._told.pop(document.uri, None) and not self.pulls:
-            self._publish(document.uri, None, [])
-
-    def files_changed(self) -> None:
-        """Note that files on disk have changed, so the documents that are not open have to be checked again."""
-        self._survey_at = self._clock() + SURVEY_SECONDS
+            self._publisher.answer(request, {"kind": "full", "items": []})
+        if self._told.pop(document.uri, None) and not self._publisher.pulls:
+            self._publisher.publish(document.uri, None, [])
 
     # Time
 
     @property
+    def _is_busy(self) -> bool:
+        """True while another process works for this one."""
+        return self._checking is not None or self.survey.is_under_way
+
+    @property
     def next_at(self) -> float | None:
         """The time at which something is to be done next; None if nothing waits."""
-        times = [*self._due.values(), *self._shown_at.values()]
-        if self._survey_at is not None and self._job is None:
-            times.append(self._survey_at)
-        if self._job is not None:
-            times = [at for uri, at in self._due.items() if not self._is_slow(uri)] + [*self._shown_at.values()]
+        times = [*self._shown_at.values(), *self._possible(self._due, self._is_slow).values()]
+        times += self._possible(self._more_due, self._goes_out).values()
+        if self.survey.at is not None and not self._is_busy:
+            times.append(self.survey.at)
         return min(times, default=None)
 
     @property
@@ -117,32 +118,39 @@ class Checks:
         at = self.next_at
         return at is not None and at <= self._clock()
 
+    def _possible(self, due: dict[str, float], needs_process: Callable[[str], bool]) -> dict[str, float]:
+        """Return what can be done now: without what needs another process while there is one."""
+        return {uri: at for uri, at in due.items() if not needs_process(uri)} if self._is_busy else due
+
     def work(self) -> Job | None:
         """Do what is due, one thing at a time. Return the work that is to be done in another process, if it is that."""
         now = self._clock()
-        for uri, at in sorted(self._shown_at.items(), key=lambda one: one[1]):
-            if at <= now:
-                self._show_held_back(uri)
-                return None
-        for uri, at in sorted(self._due.items(), key=lambda one: one[1]):
-            if at > now or (self._job is not None and self._is_slow(uri)):
-                continue
-            document = self._desk.documents.get(uri)
-            del self._due[uri]
-            if document is None:
-                return None
-            if self._is_slow(uri):
-                self._job, self._checking = self._check_job(document), document.text
-                return self._job
-            self.check(document)
+        if uri := _first_due(self._shown_at, now):
+            self._show_held_back(uri)
             return None
-        if self._survey_at is not None and self._survey_at <= now and self._job is None:
-            self._survey_at = None
-            return self._survey_job()
+        if uri := _first_due(self._possible(self._due, self._is_slow), now):
+            del self._due[uri]
+            document = self._desk.documents.get(uri)
+            if document is not None and self._is_slow(uri):
+                return self._job(document, None)
+            if document is not None:
+                self.check(document)
+        elif uri := _first_due(self._possible(self._more_due, self._goes_out), now):
+            del self._more_due[uri]
+            document = self._desk.documents.get(uri)
+            if document is not None and self._goes_out(uri):
+                return self._job(document, document.quick)
+            if document is not None:
+                self._check_more(document)
+        elif self.survey.at is not None and self.survey.at <= now and not self._is_busy:
+            job = self.survey.job()
+            if self._forks:
+                return job
+            job.done(job.run())
         return None
 
     def _is_slow(self, uri: str) -> bool:
-        return self._forks and self._warm.get(uri, 0) > 1 and self._took.get(uri, 0.0) >= QUICK_SECONDS
+        return self._forks and self._warm.get(uri, 0) > 1 and self._took.get(uri, 0.0) >= SLOW_SECONDS
 
     # Checks
 
@@ -151,66 +159,115 @@ class Checks:
         view = self._desk.view(document.uri)
         if view is None:
             return
-        began = self._clock()
         try:
-            found = findings_of(view)
-        except Exception as error:  # a mistake of ours ends one check, never the session: the findings stay as they are
-            self.log(f"the check of {document.path} failed", error)
-            found = document.findings
-        self._took[document.uri] = self._clock() - began
-        self._warm[document.uri] = self._warm.get(document.uri, 0) + 1
-        self._checked(document, found)
+            self._check(document, view)
+        except Exception as error:  # a mistake of ours ends one check, never the session
+            document.checked = document.text
+            self._publisher.log(problem_of(f"the check of {document.path} failed", error))
+            self._answer_asked(document.uri)
 
-    def _check_job(self, document: OpenDocument) -> Job:
+    def _check(self, document: OpenDocument, view: View) -> None:
+        uri, began = document.uri, process_time()
+        quick = quick_findings(view, document.known_steps())
+        ended = process_time()
+        self._took[uri] = ended - began
+        self._warm[uri] = self._warm.get(uri, 0) + 1
+        before = moved_thorough(document)
+        thorough: tuple[Diagnostic, ...] = ()
+        if quick.has_more and self._more_took.get(uri, 1.0) >= QUICK_SECONDS:
+            # The first time, the editor is told the quick findings before the modules of the proof are loaded.
+            self._more_due[uri] = self._clock() + (QUIET_SECONDS if self._goes_out(uri) else 0.0)
+            thorough = before if quick.can_run else ()
+        elif quick.has_more:
+            thorough = self._timed_thorough(document, view, quick)
+        self._checked(document, view, quick, thorough)
+
+    def _goes_out(self, uri: str) -> bool:
+        """Tell whether the thorough part is made in another process."""
+        return self._forks and self._warm.get(uri, 0) > 1
+
+    def _check_more(self, document: OpenDocument) -> None:
+        """Make the thorough part of a check in this process, and tell the editor."""
+        view, quick = self._desk.view(document.uri), document.quick
+        if view is None or quick is None:
+            return
+        try:
+            self._checked(document, view, quick, self._timed_thorough(document, view, quick))
+        except Exception as error:  # a mistake of ours ends one check, never the session
+            self._publisher.log(problem_of(f"the check of {document.path} failed", error))
+            self._answer_asked(document.uri)
+
+    def _timed_thorough(self, document: OpenDocument, view: View, quick: QuickFindings) -> tuple[Diagnostic, ...]:
+        began = process_time()
+        found = thorough_findings(view, quick)
+        self._more_took[document.uri] = process_time() - began
+        return found
+
+    def _job(self, document: OpenDocument, quick: QuickFindings | None) -> Job:
+        """Return the work of a check in another process: all of it, or the thorough part after a quick one."""
         view, uri, text = self._desk.view(document.uri), document.uri, document.text
+        self._checking = text
 
         def run() -> bytes:
-            began = self._clock()
-            found = findings_of(view) if view else ()
-            return pickle.dumps((found, self._clock() - began))
+            try:
+                return pickle.dumps(self._both_parts(document, view, quick))
+            except Exception as error:  # told to the editor, like a mistake in this process
+                return pickle.dumps(problem_of(f"the check of {document.path} failed", error))
 
         def is_old() -> bool:
             now = self._desk.documents.get(uri)
             return now is None or now.text is not text
 
-        return Job(run, lambda result: self._take_check(uri, text, result), is_old)
+        return Job(run, lambda result: self._take(uri, text, result), is_old)
 
-    def _survey_job(self) -> Job | None:
-        opened = {document.path for document in self._desk.documents.values()}
+    def _both_parts(
+        self, document: OpenDocument, view: View | None, quick: QuickFindings | None
+    ) -> tuple[QuickFindings, float | None, tuple[Diagnostic, ...], float] | None:
+        """Return both parts with the seconds that each took; None instead of those of a part that is known."""
+        if view is None:
+            return None
+        took: float | None = None
+        if quick is None:
+            began = process_time()
+            quick = quick_findings(view, document.known_steps())
+            took = process_time() - began
+        began = process_time()
+        thorough = thorough_findings(view, quick) if quick.has_more else ()
+        return quick, took, thorough, process_time() - began
 
-        def run() -> bytes:
-            folders = self._desk.folders()
-            paths = [path for one in folders for path in (*one.files, one.settings_file) if path not in opened]
-            return pickle.dumps(survey(self._desk, paths))
-
-        job = Job(run, self._take_survey)
-        if self._forks:
-            self._job = job
-            return job
-        job.done(job.run())
-        return None
-
-    def _take_check(self, uri: str, text: EditorText, result: bytes | None) -> None:
+    def _take(self, uri: str, text: EditorText, result: bytes | None) -> None:
         """Take the findings of another process. Those about an old text are thrown away."""
-        self._job = self._checking = None
+        self._checking = None
         document = self._desk.documents.get(uri)
         if document is None:
             return
         if document.text is not text:
-            self._due.setdefault(uri, self._clock())
-        elif result is None:
-            self._took[uri] = 0.0  # the next check is made here, where a mistake can be reported
-            self._due.setdefault(uri, self._clock() + QUIET_SECONDS)
-        else:
-            found, self._took[uri] = pickle.loads(result)  # noqa: S301  # written by our own child
-            self._checked(document, found)
+            if document.checked is not document.text:
+                self._due.setdefault(uri, self._clock())
+            return
+        found = pickle.loads(result) if result is not None else None  # noqa: S301  # written by our own child
+        view = self._desk.view(uri)
+        if found is None or isinstance(found, str) or view is None:
+            self._publisher.log(found or f"the process that checked {document.path} has ended")
+            document.checked = document.text
+            self._answer_asked(uri)
+            return
+        quick, took, thorough, self._more_took[uri] = found
+        if took is not None:
+            self._took[uri] = took
+        self._checked(document, view, quick, thorough)
 
-    def _checked(self, document: OpenDocument, found: tuple[Diagnostic, ...]) -> None:
-        document.findings = found
+    def _checked(
+        self, document: OpenDocument, view: View, quick: QuickFindings, thorough: tuple[Diagnostic, ...]
+    ) -> None:
+        """Keep the findings about a text and tell the editor. The thorough ones may be those of the text before."""
+        was_checked = document.checked is document.text
+        document.quick = quick
+        if quick.can_run and document.uri not in self._more_due:
+            document.thorough, document.proven = thorough, document.text
+        document.findings = view.findings = together(view, quick, thorough)
         document.checked = document.text
-        if document.view is not None:
-            document.view.findings = found
-        self._tell(document, self._without_typed(document, found))
+        self._tell(document, self._without_typed(document, document.findings), late=was_checked)
 
     def _without_typed(self, document: OpenDocument, found: tuple[Diagnostic, ...]) -> tuple[Diagnostic, ...]:
         """Leave out new findings about the word that is being typed, and see to it that they are shown later."""
@@ -218,16 +275,16 @@ class Checks:
         now = self._clock()
         if changed is None or now - changed >= CURSOR_SECONDS:
             return found
+        word = word_around(document.edited, document.text.source.text)
+        about = [one for one in found if word and one.span.start <= word.end and word.start <= one.span.end]
+        if not about:
+            return found
         known = {(one["code"], one["message"].partition("\n")[0]) for one in self._told.get(document.uri, ())}
-        text = document.text.source.text
-        shown = tuple(
-            one
-            for one in found
-            if not is_at(document.edited, one, text) or (one.code.id, one.message.partition("\n")[0]) in known
-        )
-        if len(shown) < len(found):
-            self._shown_at[document.uri] = changed + CURSOR_SECONDS
-        return shown
+        held = {id(one) for one in about if (one.code.id, one.message.partition("\n")[0]) not in known}
+        if not held:
+            return found
+        self._shown_at[document.uri] = changed + CURSOR_SECONDS
+        return tuple(one for one in found if id(one) not in held)
 
     def _show_held_back(self, uri: str) -> None:
         del self._shown_at[uri]
@@ -241,25 +298,20 @@ class Checks:
         items = [wire.diagnostic(document.text, one, self._desk) for one in found]
         before = self._told.get(document.uri)
         self._told[document.uri] = items
-        for request, known in self._asked.pop(document.uri, []):
-            self._answer(request, report(items, known))
-        if not self.pulls:
-            self._publish(document.uri, document.version, items)
+        self._answer_asked(document.uri)
+        if not self._publisher.pulls:
+            if not late or items != before:
+                self._publisher.publish(document.uri, document.version, items)
         elif late and items != before:
-            self._refresh()
+            self._publisher.refresh()
 
-    def _publish(self, uri: str, version: int | None, items: list[wire.Json]) -> None:
-        params: dict[str, object] = {"uri": uri, "diagnostics": items}
-        if version is not None:
-            params["version"] = version
-        self._send({"jsonrpc": "2.0", "method": "textDocument/publishDiagnostics", "params": params})
-
-    def _refresh(self) -> None:
-        if self.client and self.client.can("workspace.diagnostics.refreshSupport"):
-            self._send({"jsonrpc": "2.0", "id": "quire-refresh", "method": "workspace/diagnostic/refresh"})
-
-    def _answer(self, request: object, result: object) -> None:
-        self._send({"jsonrpc": "2.0", "id": request, "result": result})
+    def _answer_asked(self, uri: str) -> None:
+        """Answer the requests that wait for a check. Where the editor cannot be told to ask again, they wait for the
+        thorough part too."""
+        if uri in self._more_due and not self._publisher.can_refresh:
+            return
+        for request, known in self._asked.pop(uri, []):
+            self._publisher.answer(request, report(self._told.get(uri, []), known))
 
     # Requests of editors that ask for findings
 
@@ -267,7 +319,7 @@ class Checks:
         """Answer a request for the findings of a document, now or when its check has ended."""
         document = self._desk.documents.get(uri)
         if document is None:
-            self._answer(request, {"kind": "full", "items": self._surveyed.get(uri, [])})
+            self._publisher.answer(request, {"kind": "full", "items": self.survey.of(uri)})
             return
         self._asked.setdefault(uri, []).append((request, known))
         if uri in self._due or document.checked is not document.text:
@@ -276,17 +328,8 @@ class Checks:
                 self.check(document)
             elif self._checking is not document.text:
                 self._due.setdefault(uri, self._clock())
-            return
-        for one, last in self._asked.pop(uri):
-            self._answer(one, report(self._told.get(uri, []), last))
-
-    def asked_workspace(self, request: object, known: dict[str, str]) -> None:
-        """Answer a request for the findings of all documents that are not open. It waits until there are new ones."""
-        self._survey_waits.append((request, known))
-        if self._survey_done:
-            self._answer_survey()
-        elif self._survey_at is None and self._job is None:
-            self._survey_at = self._clock()
+        elif self._publisher.can_refresh or self._checking is not document.text:
+            self._answer_asked(uri)
 
     def cancelled(self, request: object) -> bool:
         """Drop a request that waits. Return False if it does not."""
@@ -294,44 +337,19 @@ class Checks:
             if any(one == request for one, _ in waiting):
                 self._asked[uri] = [(one, known) for one, known in waiting if one != request]
                 return True
-        if any(one == request for one, _ in self._survey_waits):
-            self._survey_waits = [(one, known) for one, known in self._survey_waits if one != request]
-            return True
-        return False
-
-    def _take_survey(self, result: bytes | None) -> None:
-        self._job = None
-        self._survey_done = True
-        if result is None:
-            return
-        reports: list[Report] = pickle.loads(result)  # noqa: S301  # written by our own child
-        found = {uri_of(path): items for path, items in reports}
-        before, self._surveyed = self._surveyed, found
-        if self.pulls:
-            self._answer_survey()
-            return
-        for uri in {*found, *before}:
-            if uri not in self._desk.documents and found.get(uri, []) != before.get(uri, []):
-                self._publish(uri, None, found.get(uri, []))
-
-    def _answer_survey(self) -> None:
-        waiting, self._survey_waits = self._survey_waits, []
-        for request, known in waiting:
-            items: list[dict[str, Any]] = []
-            for uri, found in self._surveyed.items():
-                if uri not in self._desk.documents:
-                    items.append({"uri": uri, "version": None, **report(found, known.get(uri, ""))})
-            for uri in known.keys() - self._surveyed.keys() - self._desk.documents.keys():
-                items.append({"uri": uri, "version": None, **report([], known[uri])})
-            if items and all(one["kind"] == "unchanged" for one in items):
-                self._survey_waits.append((request, known))  # nothing is new: it is answered after the next survey
-            else:
-                self._answer(request, {"items": items})
+        return self.survey.cancelled(request)
 
 
-def report(items: list[wire.Json], known: str) -> dict[str, Any]:
-    """Return a report, or only that nothing has changed since the result that the editor knows."""
-    result = hashlib.sha256(json.dumps(items).encode()).hexdigest()[:16]
-    if known == result:
-        return {"kind": "unchanged", "resultId": result}
-    return {"kind": "full", "resultId": result, "items": items}
+def moved_thorough(document: OpenDocument) -> tuple[Diagnostic, ...]:
+    """Return the thorough findings of the text before at their places in the text of now."""
+    if document.proven is None or not document.thorough:
+        return ()
+    if document.proven is not document.text:
+        document.thorough = moved_findings(document.thorough, document.proven.source, document.text.source)
+        document.proven = document.text
+    return document.thorough
+
+
+def _first_due(times: dict[str, float], now: float) -> str:
+    """Return what is due for the longest time; empty if nothing is."""
+    return min((uri for uri, at in times.items() if at <= now), key=lambda uri: times[uri], default="")

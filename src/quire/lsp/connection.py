@@ -148,6 +148,9 @@ def _begin(job: Job, reads: int) -> _Child:
         return _Child(job, process, pipe)
     status = 1
     try:
+        import gc
+
+        gc.disable()  # it would copy the pages of everything that it looks at
         os.close(pipe)
         os.close(reads)
         os.nice(5)

@@ -25,6 +25,8 @@ from quire.workspace.locate import MARKERS
 
 if TYPE_CHECKING:
     from quire.diagnostics import Diagnostic
+    from quire.formats.pipeline.incremental_check import IncrementalCheck
+    from quire.library.check import QuickFindings
     from quire.source import Span
 
 MOST_OPEN = 2_000
@@ -48,6 +50,21 @@ class OpenDocument(Struct):
     """The view of this version, once it was asked for."""
     format: str = ""
     """The format of the last version that was looked at; empty for a file that is not a document."""
+    quick: QuickFindings | None = None
+    """The findings of the quick part of the last check."""
+    thorough: tuple[Diagnostic, ...] = ()
+    """Those of the last thorough part that has ended, at their places in `proven`."""
+    proven: EditorText | None = None
+    steps: IncrementalCheck | None = None
+    """What is known of the steps of a pipeline. It belongs to this document, and ends with it."""
+
+    def known_steps(self) -> IncrementalCheck | None:
+        """Return what is known of the steps, for a check that brings it up to date."""
+        if self.steps is None and self.path.endswith((".yaml", ".yml")):
+            from quire.formats.pipeline.incremental_check import IncrementalCheck
+
+            self.steps = IncrementalCheck()
+        return self.steps
 
 
 class Desk:

@@ -1,29 +1,63 @@
-"""Find what is wrong with a document that an editor has open, or with one that it does not."""
+"""Find what is wrong with a document: all at once, or first what is found quickly and then the rest.
+
+The two parts together are always the findings of the whole check.
+"""
 
 from __future__ import annotations
 
-import contextlib
-import time
 from typing import TYPE_CHECKING
 
 from quire.errors import QuireError, Unreadable
-from quire.lsp import wire
+from quire.source import Span
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from quire.diagnostics import Diagnostic
-    from quire.lsp.desk import Desk
+    from quire.formats.pipeline.incremental_check import IncrementalCheck
+    from quire.library.check import QuickFindings
     from quire.lsp.views import View
-    from quire.source import Span
-
-Report = tuple[str, list[wire.Json]]
-"""The path of a document and its findings as JSON."""
 
 
 def findings_of(view: View) -> tuple[Diagnostic, ...]:
     """Return all findings about a document in its workspace. A workspace whose settings cannot be read is reported at
     its settings; the document is then checked alone."""
+    quick = quick_findings(view)
+    return together(view, quick, thorough_findings(view, quick) if quick.has_more else ())
+
+
+def quick_findings(view: View, known: IncrementalCheck | None = None) -> QuickFindings:
+    """Return the findings that need neither a plan nor a proof. `known` has what was found about the steps of the
+    document before, and is brought up to date."""
+    from quire.library.check import QuickFindings
+
+    alone = _checked_alone(view)
+    if alone is not None:
+        return QuickFindings(alone, False, False)
+    try:
+        return view.folder.check.quick(view.source, known)
+    except QuireError:
+        from quire import formats
+
+        return QuickFindings(formats.check(view.source), False, False)
+
+
+def thorough_findings(view: View, quick: QuickFindings) -> tuple[Diagnostic, ...]:
+    """Return the findings that the quick ones leave out."""
+    try:
+        return view.folder.check.thorough(view.source, can_run=quick.can_run)
+    except QuireError:
+        return ()
+
+
+def together(view: View, quick: QuickFindings, thorough: tuple[Diagnostic, ...]) -> tuple[Diagnostic, ...]:
+    """Return both parts as they are shown: in one order, and without those that comments of the document hide."""
+    found = (*quick.diagnostics, *thorough)
+    if view.format not in ("", "settings"):
+        found = view.folder.check.shown(view.source, found)
+    return tuple(sorted(found, key=lambda one: (one.span.start, one.span.end, one.code.id, one.message)))
+
+
+def _checked_alone(view: View) -> tuple[Diagnostic, ...] | None:
+    """Return the findings about what is not a document; None for a document."""
     from quire import formats
     from quire.lsp.languages import function
 
@@ -35,35 +69,16 @@ def findings_of(view: View) -> tuple[Diagnostic, ...]:
     if not view.source.text.strip():
         reading = formats.unread(Unreadable(view.path, "is empty", "empty"))  # type: ignore[arg-type]
         return reading.diagnostics if reading else ()
-    try:
-        return view.folder.check.of(view.source)
-    except QuireError:
-        return formats.check(view.source)
+    return None
 
 
-def is_at(cursor: Span | None, found: Diagnostic, text: str) -> bool:
-    """Tell whether a finding is about the word that is being typed."""
+def word_around(cursor: Span | None, text: str) -> Span | None:
+    """Return the word that is being typed; None if nothing is."""
     if cursor is None:
-        return False
+        return None
     start, end = cursor.start, cursor.end
     while start > 0 and not text[start - 1].isspace():
         start -= 1
     while end < len(text) and not text[end].isspace():
         end += 1
-    return found.span.start <= end and start <= found.span.end
-
-
-def survey(desk: Desk, paths: Sequence[str], seconds: float = 60.0) -> list[Report]:
-    """Check documents that are not open, as long as there is time."""
-    until = time.monotonic() + seconds
-    reports: list[Report] = []
-    for path in paths:
-        view = desk.view_of(path)
-        if view is None:
-            continue
-        # A mistake of a rule must not hide the findings about the other documents.
-        with contextlib.suppress(Exception):
-            reports.append((path, [wire.diagnostic(view.text, one, desk) for one in findings_of(view)]))
-        if time.monotonic() > until:
-            break
-    return reports
+    return Span(start, end)

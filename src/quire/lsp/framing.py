@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import sys
 from collections.abc import Iterator
 from typing import NoReturn, TypeAlias
 
@@ -69,9 +71,19 @@ class FrameReader:
 
 
 def framed(message: Message) -> bytes:
-    """Return the bytes of a message. Characters beyond ASCII are escaped, so every text can be sent."""
-    body = json.dumps(message, separators=(",", ":")).encode()
+    """Return the bytes of a message."""
+    body = _encoded(message)
     return b"Content-Length: %d\r\n\r\n" % len(body) + body
+
+
+def _encoded(message: Message) -> bytes:
+    """Return a message as JSON. Half a character, which UTF-8 does not have, is escaped."""
+    if "msgspec" in sys.modules:  # several times as fast, but not worth loading for the first answer
+        from msgspec.json import encode
+
+        with contextlib.suppress(UnicodeEncodeError):
+            return encode(message)
+    return json.dumps(message, separators=(",", ":")).encode()
 
 
 def _length(header: bytes) -> int:

@@ -91,9 +91,11 @@ class Session:
     def checks(self) -> Checks:
         if self._checks is None:
             from quire.lsp.checks import Checks
+            from quire.lsp.publisher import Publisher
 
-            self._checks = Checks(self.desk, self._out.append, self._clock, forks=self._forks)
-            self._checks.client, self._checks.log = self.client, self._log
+            publisher = Publisher(self._out.append)
+            publisher.client = self.client
+            self._checks = Checks(self.desk, publisher, self._clock, forks=self._forks)
         return self._checks
 
     # Messages
@@ -238,7 +240,7 @@ class Session:
             known = params.get("previousResultId")
             self.checks.asked(request, uri_in(params), known if isinstance(known, str) else "")
         elif method == "workspace/diagnostic":
-            self.checks.asked_workspace(request, _known_results(params.get("previousResultIds")))
+            self.checks.survey.asked(request, _known_results(params.get("previousResultIds")))
         else:
             from quire.lsp.capabilities import SEARCHES, handler
 
@@ -303,11 +305,11 @@ class Session:
                 if closed is not None:
                     self.checks.closed(closed)
                     self.checks.workspace_changed()
-                    self.checks.files_changed()
+                    self.checks.survey.files_changed()
             case "textDocument/didSave" | "workspace/didChangeWatchedFiles":
                 self.desk.forget_places()
                 self.checks.workspace_changed()
-                self.checks.files_changed()
+                self.checks.survey.files_changed()
                 self._refresh_later()
             case "workspace/didChangeWorkspaceFolders":
                 event = params.get("event")
@@ -325,7 +327,7 @@ class Session:
         ways = ("textDocument.publishDiagnostics", "textDocument.diagnostic")
         desk.links_codes = any(self.client.can(f"{way}.codeDescriptionSupport") for way in ways)
         desk.roots = _roots(self._opened)
-        self.checks.files_changed()
+        self.checks.survey.files_changed()
         if self.client.can("workspace.didChangeWatchedFiles.dynamicRegistration"):
             options = {"watchers": [{"globPattern": _WATCHED}]}
             registration = {
@@ -343,7 +345,7 @@ class Session:
         self.desk.roots += [root for root in _folders(added) if root not in self.desk.roots]
         self.desk.forget_places()
         self.checks.workspace_changed()
-        self.checks.files_changed()
+        self.checks.survey.files_changed()
 
     # Answers
 
@@ -353,13 +355,10 @@ class Session:
     def _fail(self, request: object, code: int, message: str) -> None:
         self._out.append({"jsonrpc": "2.0", "id": request, "error": {"code": code, "message": message}})
 
-    def _log(self, message: str, error: Exception) -> None:
-        import traceback
+    def _log(self, doing: str, error: Exception) -> None:
+        from quire.lsp.publisher import problem_of
 
-        place = traceback.extract_tb(error.__traceback__)[-1]
-        file = place.filename.rpartition("/")[2]
-        text = f"{message}: {type(error).__name__}: {error} ({file}:{place.lineno})"
-        params = {"type": 1, "message": text}
+        params = {"type": 1, "message": problem_of(doing, error)}
         self._out.append({"jsonrpc": "2.0", "method": "window/logMessage", "params": params})
 
 

@@ -36,6 +36,8 @@ class EditorText:
         text = normalise(self.raw)
         if not text.isascii() and _LONE.search(text):
             text = _LONE.sub("\ufffd", text)
+        if text is self.raw:
+            return Source(self.name, text, None, self._raw_starts)
         return Source(self.name, text)
 
     def edited(self, changes: Sequence[object]) -> EditorText:
@@ -70,13 +72,25 @@ class EditorText:
         starts = source.starts()
         offset = max(0, min(offset, len(source.text)))
         line = bisect_right(starts, offset) - 1
-        before = source.text[starts[line] : offset]
-        column = units(before, self.encoding)
+        column = units(source.text[starts[line] : offset], self.encoding)
         if line == 0 and self.raw.startswith(_BOM):
             column += units(_BOM, self.encoding)
         return {"line": line, "character": column}
 
+    @cached_property
+    def _is_plain(self) -> bool:
+        """True if offsets and columns are the same in the editor's text and in the source."""
+        return self.raw.isascii() and "\r" not in self.raw
+
     def range(self, span: Span) -> dict[str, dict[str, int]]:
+        start, end = span.start, span.end
+        if self._is_plain and 0 <= start <= end <= len(self.raw):
+            # Findings have thousands of places, and most texts are plain.
+            starts = self._raw_starts
+            first = bisect_right(starts, start) - 1
+            last = first if first + 1 == len(starts) or end < starts[first + 1] else bisect_right(starts, end) - 1
+            begin = {"line": first, "character": start - starts[first]}
+            return {"start": begin, "end": {"line": last, "character": end - starts[last]}}
         return {"start": self.position(span.start), "end": self.position(max(span.start, span.end))}
 
     def span(self, where: object) -> Span:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from quire.diagnostics import Severity
@@ -42,26 +43,33 @@ _SYMBOL_KINDS: dict[NameKind, int] = {
 
 def diagnostic(text: EditorText, found: Diagnostic, desk: Desk) -> Json:
     """Write one finding. Its help stands under its message, because most editors show only that."""
-    from quire.display.visible import visible
-
-    message = visible(found.message) + (f"\nhelp: {visible(found.help)}" if found.help else "")
+    code = found.code
     data: Json = {
         "range": text.range(found.span),
-        "severity": _SEVERITIES[found.severity],
-        "code": found.code.id,
+        "severity": _SEVERITIES[code.severity],
+        "code": code.id,
         "source": "quire",
-        "message": message,
-        "data": {"name": found.code.name, "fix": found.fix is not None},
+        "message": _message(found.message, found.help),
+        "data": {"name": code.name, "fix": found.fix is not None},
     }
-    if desk.links_codes and (address := code_address(found.code.id)):
+    if desk.links_codes and (address := code_address(code.id)):
         data["codeDescription"] = {"href": address}
-    if found.code.id in _TAGS:
-        data["tags"] = [_TAGS[found.code.id]]
+    if code.id in _TAGS:
+        data["tags"] = [_TAGS[code.id]]
     if found.related:
+        from quire.display.visible import visible
+
         data["relatedInformation"] = [
             {"location": related_location(text, one, desk), "message": visible(one.message)} for one in found.related
         ]
     return data
+
+
+@lru_cache(maxsize=4_000)
+def _message(message: str, help: str) -> str:
+    from quire.display.visible import visible
+
+    return visible(message) + (f"\nhelp: {visible(help)}" if help else "")
 
 
 def related_location(text: EditorText, one: Any, desk: Desk) -> Json:
