@@ -3,7 +3,9 @@
     python -m bench.editor
 
 A real process is asked over its pipes. Times are wall time, as a user feels them; the best of several rounds, so that
-other work on the machine counts little.
+other work on the machine counts little. Letters are typed above the steps, and in a text, an expression and a key of a
+step in the middle; the worst of these places counts. The first findings after a change may be those that need no proof:
+a second row has the time until all of them are there, as an editor sees it that asks for them.
 """
 
 from __future__ import annotations
@@ -16,12 +18,14 @@ import sys
 import tempfile
 import time
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from bench.proofs import document as pipeline
 from bench.rows import Row, show
 
 ROUNDS = 8
+STARTS = 4
+PAUSE = 0.35
 CLOSED = 500
 SMALL, LARGE = 2_000, 190_000
 
@@ -29,7 +33,7 @@ SMALL, LARGE = 2_000, 190_000
 class Server:
     """A language server and the time that it takes."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *, pulls: bool = False) -> None:
         command = [str(Path(sys.executable).with_name("quire")), "lsp"]
         environment = {**os.environ, "QUIRE_HOME": str(folder / "home")}
         self._next = 0
@@ -39,7 +43,8 @@ class Server:
             command, cwd=folder, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE
         )
         uri = folder.as_uri()
-        self.ask("initialize", {"capabilities": {}, "workspaceFolders": [{"uri": uri, "name": "bench"}]})
+        capabilities: dict[str, Any] = {"textDocument": {"diagnostic": {}}} if pulls else {}
+        self.ask("initialize", {"capabilities": capabilities, "workspaceFolders": [{"uri": uri, "name": "bench"}]})
         self.start = time.perf_counter() - began
         self.send("initialized", {})
 
@@ -72,23 +77,39 @@ class Server:
         ) != (uri, version):
             pass
 
-    def open(self, uri: str, text: str) -> float:
+    def open(self, uri: str, text: str, *, pulls: bool = False) -> float:
         """Return the seconds from opening a document to its findings."""
         began = time.perf_counter()
         item = {"uri": uri, "languageId": "", "version": 1, "text": text}
         self.send("textDocument/didOpen", {"textDocument": item})
-        self.until_findings(uri, 1)
+        if pulls:
+            self.ask("textDocument/diagnostic", {"textDocument": {"uri": uri}})
+        else:
+            self.until_findings(uri, 1)
         return time.perf_counter() - began
 
-    def change(self, uri: str, line: int, version: int) -> float:
-        """Return the seconds from a typed letter to the findings."""
-        place = {"line": line, "character": 2}
-        change = {"range": {"start": place, "end": place}, "text": "x"}
+    def change(self, uri: str, place: Place, *, pulls: bool = False) -> float:
+        """Return the seconds from a typed letter to the findings; to all of them for an editor that asks."""
+        at = {"line": place.line, "character": place.column}
+        change = {"range": {"start": at, "end": at}, "text": "x"}
+        self._version += 1
         began = time.perf_counter()
-        document = {"uri": uri, "version": version}
+        document = {"uri": uri, "version": self._version}
         self.send("textDocument/didChange", {"textDocument": document, "contentChanges": [change]})
-        self.until_findings(uri, version)
+        if pulls:
+            self.ask("textDocument/diagnostic", {"textDocument": {"uri": uri}})
+        else:
+            self.until_findings(uri, self._version)
         return time.perf_counter() - began
+
+    def take_back(self, uri: str, place: Place, letters: int) -> None:
+        """Take out the letters that were typed at a place."""
+        start = {"line": place.line, "character": place.column}
+        end = {"line": place.line, "character": place.column + letters}
+        self._version += 1
+        document = {"uri": uri, "version": self._version}
+        changes = [{"range": {"start": start, "end": end}, "text": ""}]
+        self.send("textDocument/didChange", {"textDocument": document, "contentChanges": changes})
 
     @property
     def megabytes(self) -> float:
@@ -100,23 +121,52 @@ class Server:
         self.process.wait()
 
 
-def documents(size: int) -> dict[str, tuple[str, str, int]]:
-    """Return a document of each format with about so many bytes: its file, its text, and a line of prose to edit."""
+class Place(NamedTuple):
+    """A place at which a letter is typed."""
+
+    what: str
+    line: int
+    column: int
+
+
+class Document(NamedTuple):
+    file: str
+    text: str
+    places: list[Place]
+
+
+def documents(size: int) -> dict[str, Document]:
+    """Return a document of each format with about so many bytes, and places in it to edit."""
     step = "## STEP {n}: Look\n\nLook at {{{{topic}}}} once more, and say what is new about it.\n\n"
     steps = "".join(step.format(n=number) for number in range(1, max(2, size // 90)))
     playbook = f"# Look\n\n## INPUTS\n\n- `topic`: the thing\n\n{steps}"
-    about = "".join(
-        f"  <step name='s{number}'>Look again and say what is new.</step>\n" for number in range(size // 70)
-    )
-    head = "<directive name='look' version='1.0.0'>\n<metadata><description>Looks</description></metadata>\n"
     # The part in XML has at most 100,000 characters.
-    directive = f"# Look\n\nProse.\n\n```xml\n{head}<process>\n{about[:95_000]}</process>\n</directive>\n```\n"
-    count = max(4, size // 104)
+    count = min(size, 95_000) // 70
+    about = "".join(f"  <step name='s{number}'>Look again and say what is new.</step>\n" for number in range(count))
+    head = "<directive name='look' version='1.0.0'>\n<metadata><description>Looks</description></metadata>\n"
+    directive = f"# Look\n\nProse.\n\n```xml\n{head}<process>\n{about}</process>\n</directive>\n```\n"
     return {
-        "playbook": ("look.playbook.md", playbook, 8),
-        "pipeline": ("look.yaml", f"# about\n{pipeline(count)}", 0),
-        "directive": (".ai/directives/look.md", directive, 2),
+        "playbook": _with_places("look.playbook.md", playbook, "- `", "Look at ", "{{top", "## STEP"),
+        "pipeline": _with_places(
+            "look.yaml", f"# about\n{pipeline(max(4, size // 104))}", "# ", "'Look ", "'ctx.ro", "tool: {na"
+        ),
+        "directive": _with_places(".ai/directives/look.md", directive, "Prose", "Look ag", "name='s", "<step na"),
     }
+
+
+def _with_places(file: str, text: str, top: str, prose: str, expression: str, key: str) -> Document:
+    """Return a document with a place above its steps, and three in the middle, each behind a text."""
+    places = []
+    for what, behind, start in (
+        ("above", top, 0),
+        ("text", prose, len(text) // 2),
+        ("expression", expression, len(text) // 2),
+        ("key", key, len(text) // 2),
+    ):
+        at = text.index(behind, start) + len(behind)
+        line = text.count("\n", 0, at)
+        places.append(Place(what, line, at - text.rfind("\n", 0, at) - 1))
+    return Document(file, text, places)
 
 
 def measure() -> list[Row]:
@@ -125,9 +175,9 @@ def measure() -> list[Row]:
         (folder / "quire.toml").touch()
         starts = [_started(folder) for _ in range(ROUNDS)]
         rows = [Row("start to initialize", min(starts) * 1e3, "ms", "at most 60", min(starts) <= 0.060)]
-        for size, first, after in ((SMALL, 0.150, 0.005), (LARGE, None, 0.050)):
-            for format, (file, text, line) in documents(size).items():
-                rows += _edited(folder, format, file, text, line, first, after)
+        for size, first, after, all_after in ((SMALL, 0.150, 0.005, 0.005), (LARGE, None, 0.050, 0.300)):
+            for format, document in documents(size).items():
+                rows += _edited(folder, format, document, first, after, all_after)
         rows.append(_survey(folder))
         return rows
 
@@ -138,27 +188,49 @@ def _started(folder: Path) -> float:
     return server.start
 
 
-def _edited(folder: Path, format: str, file: str, text: str, line: int, first: float | None, after: float) -> list[Row]:
-    server = Server(folder)
+def _edited(
+    folder: Path, format: str, document: Document, first: float | None, after: float, all_after: float
+) -> list[Row]:
+    file, text, places = document
     uri = (folder / file).as_uri()
     size = f"{format} of {len(text) / 1e3:.0f} KB"
-    opened = server.open(uri, text)
-    changes = []
-    for version in range(2, 2 + ROUNDS):
-        time.sleep(0.5)  # a user who pauses
-        changes.append(server.change(uri, line, version))
-    asked = _asked(server, uri, text)
-    rows = [
-        Row(
-            f"{size}: change to findings", min(changes) * 1e3, "ms", f"at most {after * 1e3:.0f}", min(changes) <= after
-        )
-    ]
+    rows = []
     if first is not None:
+        opened = min(_opened(folder, uri, text) for _ in range(STARTS))
         rows.append(Row(f"{size}: first findings", opened * 1e3, "ms", f"at most {first * 1e3:.0f}", opened <= first))
+    server = Server(folder)
+    server.open(uri, text)
+    told, what = max((_typed(server, uri, place), place.what) for place in places)
+    name = f"{size}: change to findings ({what})"
+    rows.append(Row(name, told * 1e3, "ms", f"at most {after * 1e3:.0f}", told <= after))
+    asked = _asked(server, uri, text)
     rows.append(Row(f"{size}: hover and completion, 95 of 100", asked * 1e3, "ms", "at most 10", asked <= 0.010))
     rows.append(Row(f"{size}: memory", server.megabytes, "MB", "at most 40", server.megabytes <= 40))
     server.end()
+    server = Server(folder, pulls=True)
+    server.open(uri, text, pulls=True)
+    whole, what = max((_typed(server, uri, place, pulls=True), place.what) for place in places)
+    name = f"{size}: change to all findings ({what})"
+    rows.append(Row(name, whole * 1e3, "ms", f"at most {all_after * 1e3:.0f}", whole <= all_after))
+    server.end()
     return rows
+
+
+def _opened(folder: Path, uri: str, text: str) -> float:
+    server = Server(folder)
+    seconds = server.open(uri, text)
+    server.end()
+    return seconds
+
+
+def _typed(server: Server, uri: str, place: Place, *, pulls: bool = False) -> float:
+    """Return the least time until findings of several letters that are typed at one place."""
+    times = []
+    for _ in range(ROUNDS):
+        time.sleep(PAUSE)  # a user who pauses
+        times.append(server.change(uri, place, pulls=pulls))
+    server.take_back(uri, place, ROUNDS)
+    return min(times)
 
 
 def _asked(server: Server, uri: str, text: str) -> float:
@@ -175,7 +247,7 @@ def _asked(server: Server, uri: str, text: str) -> float:
 
 def _survey(folder: Path) -> Row:
     """Return the time until all documents that are not open have been checked."""
-    _, text, _ = documents(SMALL)["playbook"]
+    text = documents(SMALL)["playbook"].text
     for number in range(CLOSED):
         (folder / f"closed{number}.playbook.md").write_text(
             f"{text}\n## STEP 900: Say\n\nSay {{{{nothing{number}}}}}.\n"
