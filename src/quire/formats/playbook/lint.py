@@ -47,7 +47,7 @@ def lint(reading: ParseResult, resolver: DocumentResolver | None = None) -> tupl
     found = list(lint_text(reading))
     if reading.playbook:
         found += _Lint(reading.playbook, reading.source).all()
-        if _QUIRE_ONLY.search(reading.source.text):
+        if _may_be_quire_only(reading.source.text):
             from quire.formats.playbook.extensions import quire_only
 
             found += quire_only(reading.playbook)
@@ -56,6 +56,15 @@ def lint(reading: ParseResult, resolver: DocumentResolver | None = None) -> tupl
 
             found += check_calls(reading.playbook, resolver, reading.source)
     return tuple(sorted(found, key=lambda one: one.span.start))
+
+
+def _may_be_quire_only(text: str) -> bool:
+    """Tell whether a text may use what only Quire has. Words are looked for first: the pattern is tried at each letter,
+    and takes longer than reading the document."""
+    lower = text.lower()
+    if "\\" not in text and not any(word in lower for word in ("@context(", "@model(", "from:")):
+        return False
+    return _QUIRE_ONLY.search(text) is not None
 
 
 class _Lint:
