@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
+from collections import deque
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
@@ -107,9 +108,20 @@ def _item(view: View, offset: int, scope: Scope) -> FieldType | None:
     return element(scope.shapes.infer(root, scope.types))
 
 
+_WRITERS: deque[tuple[Pipeline, dict[str, list[tuple[str, Step]]]]] = deque(maxlen=2)
+"""The steps of the last pipelines by the stores that they write. A hover asks for them several times."""
+
+
 def writers_of(pipeline: Pipeline, name: str) -> list[tuple[str, Step]]:
     """Return the steps that write a store, with their labels."""
-    return [(label, step) for label, step in labelled(pipeline) if step.output is not None and step.output.text == name]
+    writers = next((found for one, found in _WRITERS if one is pipeline), None)
+    if writers is None:
+        writers = {}
+        for label, step in labelled(pipeline):
+            if step.output is not None:
+                writers.setdefault(step.output.text, []).append((label, step))
+        _WRITERS.append((pipeline, writers))
+    return writers.get(name, [])
 
 
 def is_input(pipeline: Pipeline, name: str) -> bool:
