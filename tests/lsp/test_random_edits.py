@@ -7,15 +7,17 @@ from pathlib import Path
 
 import pytest
 from tests.depth import depth
+from tests.formats.pipeline.test_incremental_check import HELPER, RICH, edited
 from tests.lsp.editor import Editor
 
-from quire.lsp import findings, wire
+from quire.lsp import checks, findings, wire
 from quire.lsp.capabilities import REQUESTS
 from quire.lsp.desk import Desk
 from quire.lsp.texts import EditorText
 from quire.lsp.views import View
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
+SETTINGS = "[agents.writer]\ntools = []\n\n[pipelines.more]\npath = 'main.yaml'\n"
 PIECES = [
     "\n", " ", "  ", "{{", "}}", "@", "@output(", ")", "- ", ":", '"', "'", "#", "## STEP 2: ", "```", "<", "/>", "ä",
     "𝄞", "\t", "\r", "\r\n", "ctx.", "{", "}", "[", "!expr ", "&a ", "*a", "steps:\n", "x", "1", "|\n", "=", "\ud834",
@@ -48,6 +50,44 @@ def test_edits_one_after_the_other(editor: Editor, seed: int) -> None:
         logged = [one["params"]["message"] for one in editor.messages if one["method"] == "window/logMessage"]
         assert logged == [], f"seed {seed}"
         editor.tell("textDocument/didClose", {"textDocument": {"uri": editor.uri(name)}})
+
+
+@pytest.mark.parametrize("forks", [False, True])
+@pytest.mark.parametrize("seed", range(depth(4, 40)))
+def test_edits_of_a_pipeline_and_of_all_that_it_depends_on(
+    tmp_path: Path, seed: int, forks: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Steps are moved, copied and taken out, names change, the callee and the settings change, and the YAML breaks."""
+    chance = random.Random(seed)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(checks, "QUICK_SECONDS", chance.choice([-1.0, 0.01]))
+    monkeypatch.setattr(checks, "SLOW_SECONDS", chance.choice([-1.0, 1.0, 1.0]))
+    texts = {"main.yaml": RICH, "pipelines/helper.yaml": HELPER, "quire.toml": SETTINGS}
+    for name, text in texts.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text)
+    editor = Editor(tmp_path)
+    editor.session._forks = forks
+    editor.session._checks = None
+    editor.tell("initialized", {})
+    for name, text in texts.items():
+        editor.open(name, text)
+    for number in range(depth(20, 130)):
+        name = chance.choice(["main.yaml"] * 6 + list(texts))
+        new = edited(editor.texts[name], chance)
+        if chance.random() < 0.1:
+            new = new.replace("\r\n", "\n").replace("\n", "\r\n" if chance.random() < 0.5 else "\n")
+        if chance.random() < 0.3:
+            new = texts[name]
+        editor.replace(name, new)
+        editor.pause(chance.choice([0.0, 0.02, 0.1]))
+        if chance.random() < 0.5:
+            continue  # the next edit comes before the check has ended
+        editor.pause(1.0)
+        for one in texts:
+            assert _told(editor, one) == _checked_whole(editor, one), f"{one}, edit {number}, seed {seed}:\n{new}"
+    logged = [one["params"]["message"] for one in editor.messages if one["method"] == "window/logMessage"]
+    assert logged == [], f"seed {seed}"
 
 
 def _new(chance: random.Random, text: str) -> str:

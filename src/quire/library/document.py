@@ -107,7 +107,7 @@ def _read_contents(name: str, source: Source, extended: bool) -> tuple[Plan | No
 
 _contents = lru_cache(maxsize=64)(_read_contents)
 """Reads a text. Cached, because a run reads its document when it is checked, started and driven, under two names."""
-_open_contents = lru_cache(maxsize=4)(_read_contents)
+_open_contents = lru_cache(maxsize=2)(_read_contents)
 
 
 def _pipeline(source: Source) -> tuple[Plan | None, tuple[Diagnostic, ...]]:
@@ -140,7 +140,7 @@ def _parse_pipelines(source: Source, registered: bool) -> PipelineParseResult:
     return parse(source, registered=registered)
 
 
-@lru_cache(maxsize=4)
+@lru_cache(maxsize=2)
 def _parse_open(source: Source, registered: bool) -> PipelineParseResult:
     """Parse a text that an editor has open: the steps that have not changed are not parsed again."""
     from quire.formats.pipeline.incremental import IncrementalReader

@@ -12,14 +12,13 @@ A finding about the word that is being typed waits until the user pauses.
 
 from __future__ import annotations
 
-import pickle
 from collections.abc import Callable
 from time import process_time
 from typing import TYPE_CHECKING
 
 from quire.lsp import wire
-from quire.lsp.findings import quick_findings, thorough_findings, together, word_around
-from quire.lsp.jobs import Job
+from quire.lsp.findings import load_thorough, quick_findings, thorough_findings, together, word_around
+from quire.lsp.jobs import Job, packed, unpacked
 from quire.lsp.moved_findings import moved_findings
 from quire.lsp.publisher import Publisher, problem_of, report
 from quire.lsp.survey import Survey
@@ -35,6 +34,9 @@ QUICK_SECONDS = 0.010
 """A thorough part that took less is made at once and in this process."""
 SLOW_SECONDS = 0.080
 """A quick part that took longer is made in another process, which costs about half of that itself."""
+LONG_TEXT = 30_000
+"""The plan and the proof of a text with so many characters are never made in this process, which would keep the memory
+that they take."""
 QUIET_SECONDS = 0.030
 CURSOR_SECONDS = 0.300
 BESIDE_SECONDS = 0.150
@@ -184,7 +186,9 @@ class Checks:
 
     def _goes_out(self, uri: str) -> bool:
         """Tell whether the thorough part is made in another process."""
-        return self._forks and self._warm.get(uri, 0) > 1
+        document = self._desk.documents.get(uri)
+        is_long = document is not None and len(document.text.raw) >= LONG_TEXT
+        return self._forks and (is_long or self._warm.get(uri, 0) > 1)
 
     def _check_more(self, document: OpenDocument) -> None:
         """Make the thorough part of a check in this process, and tell the editor."""
@@ -207,12 +211,13 @@ class Checks:
         """Return the work of a check in another process: all of it, or the thorough part after a quick one."""
         view, uri, text = self._desk.view(document.uri), document.uri, document.text
         self._checking = text
+        load_thorough()
 
         def run() -> bytes:
             try:
-                return pickle.dumps(self._both_parts(document, view, quick))
+                return packed(self._both_parts(document, view, quick))
             except Exception as error:  # told to the editor, like a mistake in this process
-                return pickle.dumps(problem_of(f"the check of {document.path} failed", error))
+                return packed(problem_of(f"the check of {document.path} failed", error))
 
         def is_old() -> bool:
             now = self._desk.documents.get(uri)
@@ -245,7 +250,7 @@ class Checks:
             if document.checked is not document.text:
                 self._due.setdefault(uri, self._clock())
             return
-        found = pickle.loads(result) if result is not None else None  # noqa: S301  # written by our own child
+        found = unpacked(result) if result is not None else None
         view = self._desk.view(uri)
         if found is None or isinstance(found, str) or view is None:
             self._publisher.log(found or f"the process that checked {document.path} has ended")

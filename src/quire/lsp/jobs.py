@@ -30,6 +30,20 @@ class Job:
         self.is_old = is_old
 
 
+def packed(result: object) -> bytes:
+    """Return the result of a job as it goes from one process to the other."""
+    import pickle  # only documents that take long need it
+
+    return pickle.dumps(result)
+
+
+def unpacked(result: bytes) -> Any:
+    """Return the result of a job that a copy of this process has packed."""
+    import pickle
+
+    return pickle.loads(result)  # noqa: S301  # written by our own child
+
+
 def _as_it_is(result: Any) -> Any:
     return result
 
@@ -71,14 +85,12 @@ class Errands:
         self._under_way.add(request)
 
         def run() -> bytes:
-            import pickle
-
             try:
-                return pickle.dumps((work(), ""))
+                return packed((work(), ""))
             except QuireError as error:
-                return pickle.dumps((None, str(error)))
+                return packed((None, str(error)))
             except Exception as error:  # told to the editor, like a mistake in this process
-                return pickle.dumps((None, f"{type(error).__name__}: {error}"))
+                return packed((None, f"{type(error).__name__}: {error}"))
 
         def done(result: bytes | None) -> None:
             self._under_way.discard(request)
@@ -88,9 +100,7 @@ class Errands:
             if result is None:
                 self._fail(request, "the process that did the work has ended")
                 return
-            import pickle
-
-            answer, problem = pickle.loads(result)  # noqa: S301  # written by our own child
+            answer, problem = unpacked(result)
             self._fail(request, problem) if problem else self._answer(request, then(answer))
 
         return Job(run, done, lambda: request in self._cancelled)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -52,6 +50,9 @@ class Publisher:
 
 def report(items: list[Json], known: str) -> dict[str, Any]:
     """Return a report, or only that nothing has changed since the result that the editor knows."""
+    import hashlib  # only editors that ask need it
+    import json
+
     result = hashlib.sha256(json.dumps(items).encode()).hexdigest()[:16]
     if known == result:
         return {"kind": "unchanged", "resultId": result}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pickle
 import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
@@ -10,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from quire.lsp import wire
 from quire.lsp.desk import uri_of
 from quire.lsp.findings import findings_of
-from quire.lsp.jobs import Job
+from quire.lsp.jobs import Job, packed, unpacked
 from quire.lsp.publisher import problem_of, report
 
 if TYPE_CHECKING:
@@ -52,7 +51,7 @@ class Survey:
         def run() -> bytes:
             folders = self._desk.folders()
             paths = [path for one in folders for path in (*one.files, one.settings_file) if path not in opened]
-            return pickle.dumps(surveyed(self._desk, paths))
+            return packed(surveyed(self._desk, paths))
 
         return Job(run, self._take)
 
@@ -78,7 +77,7 @@ class Survey:
         if result is None:
             self._publisher.log("the process that checked the documents that are not open has ended")
             return
-        reports, problems = pickle.loads(result)  # noqa: S301  # written by our own child
+        reports, problems = unpacked(result)
         for problem in problems:
             self._publisher.log(problem)
         found = {uri_of(path): items for path, items in reports}

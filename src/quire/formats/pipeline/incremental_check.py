@@ -47,6 +47,7 @@ from quire.formats.pipeline.inputs import common_bindings
 from quire.formats.pipeline.known_steps import (
     ALONE,
     MOST_KINDS,
+    NOTHING,
     Found,
     FoundTypes,
     KnownPipeline,
@@ -258,7 +259,7 @@ class _OneCheck:
         fields.source, fields.diagnostics = Source("", source.text[at.start : at.end]), []
         try:
             check()
-            found = Found(tuple(fields.diagnostics), fields.placing - placing)
+            found = Found(tuple(fields.diagnostics), fields.placing - placing) if fields.diagnostics else NOTHING
         finally:
             fields.source, fields.diagnostics = source, before
         before += [shifted_finding(one, at.start) for one in found.diagnostics]

@@ -33,6 +33,9 @@ class Found(Struct, frozen=True):
     """In how many characters their places were looked for."""
 
 
+NOTHING = Found((), 0)
+
+
 class FoundTypes(Struct, frozen=True):
     """The findings and the types of one step."""
 
@@ -74,7 +77,9 @@ class KnownStep:
         return self.written[1]
 
     def settle(self) -> None:
-        self.is_settled = len(self.alone) == len(ALONE) and not any(one.diagnostics for one in self.alone.values())
+        """Note that all checks of the step alone were made, if they were and none has to be made again."""
+        if len(self.alone) == len(ALONE) and not any(one.diagnostics for one in self.alone.values()):
+            self.is_settled, self.alone = True, {}
 
 
 class KnownPipeline:
