@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from pathlib import Path
 
 import pytest
@@ -81,6 +82,19 @@ def test_loops_in_each_other(kind: str, monkeypatch: pytest.MonkeyPatch) -> None
         assert found.as_number == 2**8
     else:
         assert found.is_endless and "too many parts" in found.reasons[0].why
+
+
+def test_thousands_of_places_in_one_prompt_take_linear_time() -> None:
+    def seconds(places: int) -> float:
+        plan = read(Source.of("# N\n\n## STEP 1: A\n\n" + "{{a}} " * places, "n.playbook.md")).runnable()
+        times = []
+        for _ in range(3):
+            began = time.process_time()
+            Foresight(None).proof(plan)
+            times.append(time.process_time() - began)
+        return min(times)
+
+    assert seconds(24_000) < 8 * seconds(6_000)
 
 
 def test_thousands_of_arms() -> None:

@@ -153,9 +153,10 @@ def rendered(template: Template, scope: Scope) -> AbstractValue:
             value = literal(part.raw if isinstance(part, Reference) and part.default is None else _default(part))
         length.append(value.length)
         labels.append(value.label)
-        if constant is not None:
-            known = value.is_constant and isinstance(value.constant, str)
-            constant = [*constant, str(value.constant)] if known else None
+        if constant is not None and value.is_constant and isinstance(value.constant, str):
+            constant.append(value.constant)
+        else:
+            constant = None
     whole = AbstractValue(TEXT, number(1), total(length), joined(labels))
     if constant is not None:
         return replace(whole, constant="".join(constant), is_constant=True)
