@@ -232,13 +232,16 @@ class Step(Struct, frozen=True, gc=False):
         return self.work
 
 
+_CHILDLESS = (Transform, Invoke, Agent)
+"""Work of most steps, which has no steps inside: a long document is searched for ends in little time."""
+
+
 def may_stop(step: Step) -> bool:
     """Tell whether a step can end its pipeline before the steps after it."""
     work = step.work
-    if work is None or isinstance(work, Stop):
-        return work is not None
-    parts = work.parts()
-    return bool(parts) and any(may_stop(part) for _, part in parts)
+    if work is None or isinstance(work, _CHILDLESS):
+        return False
+    return isinstance(work, Stop) or any(may_stop(part) for _, part in work.parts())
 
 
 class Sequence(Struct, frozen=True, gc=False):
