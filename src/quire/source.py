@@ -65,6 +65,11 @@ def open_text(path: Path) -> Source | None:
     return OPEN_TEXTS.get(os.path.abspath(path)) if OPEN_TEXTS else None  # noqa: PTH100
 
 
+def is_open_text(text: str) -> bool:
+    """Tell whether an editor has a text open. Such a text is soon another one: a cache keeps only its last versions."""
+    return any(one.text == text for one in OPEN_TEXTS.values())
+
+
 def _bytes(text: str) -> int:
     return len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
 

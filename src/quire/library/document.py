@@ -14,7 +14,7 @@ from quire.diagnostics import Diagnostic, Severity
 from quire.errors import BadDocument, CannotStart
 from quire.formats import invisible
 from quire.plan.nodes import EXTENDED_PLAYBOOKS, SEMANTICS_VERSION
-from quire.source import MAX_DOCUMENT_BYTES, OPEN_TEXTS, Source, read_source
+from quire.source import MAX_DOCUMENT_BYTES, Source, is_open_text, read_source
 
 if TYPE_CHECKING:
     from quire.formats.pipeline.incremental import IncrementalReader
@@ -81,7 +81,7 @@ def read(source: Source, rules: int = SEMANTICS_VERSION) -> Document:
         import shlex
 
         raise CannotStart(f"{source.name} is a test: quire test {shlex.quote(source.name)}")
-    contents = _open_contents if is_open(source) else _contents
+    contents = _open_contents if is_open_text(source.text) else _contents
     plan, diagnostics = contents(name, unnamed(source), rules >= EXTENDED_PLAYBOOKS)
     return Document(source, name, plan, diagnostics)
 
@@ -120,16 +120,11 @@ def _pipeline(source: Source) -> tuple[Plan | None, tuple[Diagnostic, ...]]:
 
 def parse_pipelines(source: Source, registered: bool) -> PipelineParseResult:
     """Parse a file of pipelines. `source` is `unnamed`, so that its text is parsed once for all its names."""
-    parse = _parse_open if is_open(source) else _parse_pipelines
+    parse = _parse_open if is_open_text(source.text) else _parse_pipelines
     found = parse(source, True)
     if registered or (found.file and len(found.file.pipelines) == 1):
         return found
     return parse(source, False)
-
-
-def is_open(source: Source) -> bool:
-    """Tell whether an editor has a text open. Such a text is soon another one: only its last versions are kept."""
-    return any(one.text == source.text for one in OPEN_TEXTS.values())
 
 
 @lru_cache(maxsize=2_000)

@@ -22,7 +22,7 @@ from quire.diagnostics import Severity
 from quire.errors import CannotStart, QuireError
 from quire.formats import belongs_to_test
 from quire.library.document import Document, parse_pipelines, unnamed
-from quire.source import Source, read_source, real_path
+from quire.source import Source, is_open_text, read_source, real_path
 
 if TYPE_CHECKING:
     from quire.formats.pipeline.syntax import Pipeline
@@ -89,13 +89,12 @@ def read_pipelines(key: str, source: Source, description: str = "") -> tuple[lis
         return [], [f"{source.name}:{source.position(found.span.start).line}: {found.message}" for found in wrong]
     return [
         Registered(name, tree.name.text, plan, tree, source, description or tree.description)
-        for name, tree, plan in _lowered(key, text)
+        for name, tree, plan in (_open_lowered if is_open_text(text.text) else _lowered)(key, text)
     ], []
 
 
-@lru_cache(maxsize=2_000)
-def _lowered(key: str, text: Source) -> tuple[tuple[str, Pipeline, Plan], ...]:
-    """Return the pipelines of a text without errors, each with its name and its plan. Cached with the parse."""
+def _lower(key: str, text: Source) -> tuple[tuple[str, Pipeline, Plan], ...]:
+    """Return the pipelines of a text without errors, each with its name and its plan."""
     from quire.formats.pipeline.lower import lower
 
     file = parse_pipelines(text, True).file
@@ -104,6 +103,11 @@ def _lowered(key: str, text: Source) -> tuple[tuple[str, Pipeline, Plan], ...]:
     names = {tree.name.text: f"{key}.{tree.name.text}" for tree in file.pipelines} if several else {}
     trees = ((names.get(tree.name.text, tree.name.text), tree) for tree in file.pipelines)
     return tuple((name, tree, lower(file, tree, names)) for name, tree in trees)
+
+
+_lowered = lru_cache(maxsize=2_000)(_lower)
+"""Cached with the parse."""
+_open_lowered = lru_cache(maxsize=4)(_lower)
 
 
 def _load(key: str, file: Path, description: str, problems: list[str]) -> list[Registered]:

@@ -17,7 +17,7 @@ from time import process_time
 from typing import TYPE_CHECKING
 
 from quire.lsp import wire
-from quire.lsp.findings import load_thorough, quick_findings, thorough_findings, together, word_around
+from quire.lsp.findings import quick_findings, thorough_findings, together, word_around
 from quire.lsp.jobs import Job, packed, unpacked
 from quire.lsp.moved_findings import moved_findings
 from quire.lsp.publisher import Publisher, problem_of, report
@@ -211,7 +211,6 @@ class Checks:
         """Return the work of a check in another process: all of it, or the thorough part after a quick one."""
         view, uri, text = self._desk.view(document.uri), document.uri, document.text
         self._checking = text
-        load_thorough()
 
         def run() -> bytes:
             try:

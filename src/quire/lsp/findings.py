@@ -48,18 +48,6 @@ def thorough_findings(view: View, quick: QuickFindings) -> tuple[Diagnostic, ...
         return ()
 
 
-def load_thorough() -> None:
-    """Load the modules of the thorough part, so that copies of this process have them."""
-    from importlib import import_module
-
-    from quire.analysis.rules import FAMILIES
-
-    walks = ("pipeline_walk", "playbook_walk", "thread_walk", "proof")
-    for name in (*(f"rules.{family}" for family in FAMILIES), *walks):
-        import_module(f"quire.analysis.{name}")
-    import_module("quire.library.proven_findings")
-
-
 def together(view: View, quick: QuickFindings, thorough: tuple[Diagnostic, ...]) -> tuple[Diagnostic, ...]:
     """Return both parts as they are shown: in one order, and without those that comments of the document hide."""
     found = (*quick.diagnostics, *thorough)

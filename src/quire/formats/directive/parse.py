@@ -30,7 +30,7 @@ from quire.formats.directive.xml import Element, read_xml
 from quire.formats.markdown import Fence, Missing, find_fence, signature_line
 from quire.formats.near_names import word_fix
 from quire.plan.vocabulary import CONTEXT, OPAQUE, PARAMETER_TYPES
-from quire.source import MAX_DOCUMENT_BYTES, NOWHERE, Source, Span
+from quire.source import MAX_DOCUMENT_BYTES, NOWHERE, Source, Span, is_open_text
 from quire.wording import did_you_mean
 
 if TYPE_CHECKING:
@@ -142,17 +142,20 @@ def parse(source: Source, *, limit: int = MAX_DOCUMENT_BYTES) -> ParseResult:
         message = f"the file is larger than {limit:,} bytes"
         found.report(errors.TOO_LARGE, message, NOWHERE, "move texts to knowledge files")
         return ParseResult(source, Directive(), tuple(found.diagnostics))
-    return ParseResult(source, *_parsed(source.text))
+    return ParseResult(source, *(_open_parsed if is_open_text(source.text) else _parsed)(source.text))
 
 
-@lru_cache(maxsize=64)
-def _parsed(text: str) -> tuple[Directive, tuple[Diagnostic, ...]]:
-    """Parse a text. Cached, because a run asks for its directives when they are found, verified, started and driven.
-    Only the parse is cached: each of these decides anew whether it trusts the text."""
+def _parse_text(text: str) -> tuple[Directive, tuple[Diagnostic, ...]]:
     found = DirectiveFindings(Source("", text))
     directive = Directive()
     _read(directive, found)
     return directive, tuple(sorted(found.diagnostics, key=lambda one: one.span.start))
+
+
+_parsed = lru_cache(maxsize=64)(_parse_text)
+"""Parses a text. Cached, because a run asks for its directives when they are found, verified, started and driven.
+Only the parse is cached: each of these decides anew whether it trusts the text."""
+_open_parsed = lru_cache(maxsize=2)(_parse_text)
 
 
 def _read(directive: Directive, found: DirectiveFindings) -> None:

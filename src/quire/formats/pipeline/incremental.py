@@ -41,7 +41,6 @@ _MOST_LEVELS = MAX_DEPTH - 10
 class Piece(Struct, frozen=True):
     """A step of the list `steps`, read by itself. All spans count from the start of its text."""
 
-    node: Node
     step: Step
     diagnostics: tuple[Diagnostic, ...]
     lost: tuple[Step, ...]
@@ -248,20 +247,25 @@ def _documents(text: str) -> tuple[Node, ...] | None:
 @lru_cache(maxsize=_MOST_PIECES)
 def piece_of(text: str, dialect: bool, column: int) -> Piece | None:
     """Read one item of a list of steps that begin at a column; None if its YAML is not plainly right."""
-    if _outside(column).search(text):
+    node = node_of(text, column)
+    if node is None:
         return None
-    source = Source("", text)
-    yaml = read_yaml(source)
-    if yaml.diagnostics or len(yaml.documents) != 1:
-        return None
-    node = yaml.documents[0]
-    if not isinstance(node, Sequence) or len(node.items) != 1 or _is_deep(node):
-        return None
-    fields = Fields(source)
+    fields = Fields(Source("", text))
     fields.dialect = dialect
     reader = StepReader(fields)
-    step = reader.step(node.items[0], "a step")
-    return Piece(node.items[0], step, tuple(fields.diagnostics), tuple(reader.lost))
+    step = reader.step(node, "a step")
+    return Piece(step, tuple(fields.diagnostics), tuple(reader.lost))
+
+
+def node_of(text: str, column: int) -> Node | None:
+    """Return the YAML of one item of a list whose items begin at a column; None if it is not plainly right."""
+    if _outside(column).search(text):
+        return None
+    yaml = read_yaml(Source("", text))
+    node = yaml.documents[0] if len(yaml.documents) == 1 else None
+    if yaml.diagnostics or not isinstance(node, Sequence) or len(node.items) != 1 or _is_deep(node):
+        return None
+    return node.items[0]
 
 
 def readable(source: Source) -> PipelineFile:

@@ -165,7 +165,7 @@ class Scan(Struct, frozen=True):
         return found
 
 
-@lru_cache(maxsize=32)
+@lru_cache(maxsize=8)
 def scan(text: str) -> Scan:
     """Scan a directive."""
     found = find_fence(text, "xml")

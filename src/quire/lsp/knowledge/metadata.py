@@ -64,7 +64,7 @@ def metadata(view: View) -> Metadata:
     return _read(view.source.text, PurePath(view.path).suffix.lower() in YAML)
 
 
-@lru_cache(maxsize=32)
+@lru_cache(maxsize=8)
 def _read(text: str, is_yaml: bool) -> Metadata:
     fence = find_fence(text, "yaml")
     if is_yaml:

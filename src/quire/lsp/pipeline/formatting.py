@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from quire.diagnostics import Edit
-from quire.formats.pipeline.incremental import piece_of
+from quire.formats.pipeline.incremental import node_of, piece_of
 from quire.formats.pipeline.kinds import ALL_KINDS
 from quire.formats.yaml import Entry, Mapping, Node, Sequence
 from quire.lsp.pipeline.tree import cut_of, file_of
@@ -68,10 +68,10 @@ def _plain(value: object) -> object:
 
 def ordered(text: str, dialect: bool, column: int) -> str:
     """Return the text of an item of the list `steps` with the keys of all its steps in order."""
-    piece = piece_of(text, dialect, column)
-    if piece is None or piece.diagnostics:
+    piece, node = piece_of(text, dialect, column), node_of(text, column)
+    if piece is None or node is None or piece.diagnostics:
         return text
-    return _Order(text).region(0, len(text), [(piece.node, YamlPlace("step"))])
+    return _Order(text).region(0, len(text), [(node, YamlPlace("step"))])
 
 
 class _Order:

@@ -233,7 +233,7 @@ def heading_span(line: Match[str]) -> Span:
     return Span(start, start + len(text.strip()))
 
 
-@lru_cache(maxsize=32)
+@lru_cache(maxsize=8)
 def layout_of(source: Source) -> Layout:
     """Return the layout of a text. It is kept for some texts, because several requests ask for it."""
     return Layout(source)
