@@ -39,10 +39,11 @@ DOCUMENTS = {"release.playbook.md": RELEASE}
 REPLIES = ["## Fixed\n\nThe **queue** no longer stalls.", "It is out."]
 
 
-async def test_nine_tabs_need_one_stream_and_the_next_tab_takes_over(pages: Pages, tmp_path: Path) -> None:
+async def test_many_tabs_need_one_stream_and_the_next_tab_takes_over(pages: Pages, tmp_path: Path) -> None:
+    """More tabs than the six connections that a browser keeps to one server."""
     async with served(tmp_path / "team", DOCUMENTS) as server:
         context = await pages.context(server.url)
-        tabs = [await context.new_page() for _ in range(9)]
+        tabs = [await context.new_page() for _ in range(7)]
         for tab in tabs:
             await tab.goto(server.url)
             await expect(tab.get_by_text("Nothing waits for you.")).to_be_visible()
