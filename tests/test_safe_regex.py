@@ -70,9 +70,9 @@ def test_not_portable(pattern: str, why: str) -> None:
 def test_the_slowest_pattern_takes_no_long_time() -> None:
     pattern = "(a*)*(a|b){600}c"
     text = "ab" * (LONGEST_MATCHED // 2)
-    begin = time.monotonic()
+    begin = time.process_time()
     assert not matches(pattern, text)
-    assert time.monotonic() - begin < 5
+    assert time.process_time() - begin < 5
 
 
 SETS = [r"\d", r"\w", r"\s", r"\S", ".", "[ab]", "[^a]", r"[\d\-]", r"[\w é]", "[a-c]", "[--c]", r"\p{Ll}"]
