@@ -100,8 +100,9 @@ def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
     if len(sys.modules) != len(known):
         factory: pytest.TempPathFactory = item.config._tmp_path_factory  # type: ignore[attr-defined]
         _forget_modules(sys.modules.keys() - known, factory.getbasetemp())
-        known |= sys.modules.keys()
-        known &= sys.modules.keys()
+        # Not `|=` and `&=`: with the keys of a dictionary they make another set, and this one would never learn.
+        known.update(sys.modules)
+        known.intersection_update(sys.modules)
     return ended
 
 
