@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from quire.lsp.answers import Lens
+from quire.lsp.bounds import document_lenses
 from quire.lsp.desk import uri_of
 from quire.lsp.directive.tags import scan
 from quire.lsp.directive.tested_cases import count_cases
 from quire.source import Span
-from quire.wording import pluralize
 
 if TYPE_CHECKING:
     from quire.lsp.views import View
@@ -26,15 +26,9 @@ def lenses(view: View) -> list[Lens]:
     uri = uri_of(view.path)
     head = _title(view)
     cases = count_cases(view)
-    found = [
-        Lens(head, "▶ Run", "quire.run", (uri,)),
-        Lens(head, f"Test ({cases} {pluralize('case', cases)})" if cases else "Test (none yet)", "quire.test", (uri,)),
-        Lens(head, "Prompt", "quire.showPrompt", (uri, "")),
-    ]
-    if bound := bound_words(view):
-        found.append(Lens(head, bound, "quire.showProof", (uri,)))
-    state = signature_words(view)
-    found.append(Lens(head, f"Sign ({state})", "quire.sign", (uri,)))
+    sign = f"Sign ({signature_words(view)})"
+    found = [*document_lenses(view, head, cases=cases, bound=bound_words(view), sign=sign)]
+    found.append(Lens(head, "Prompt", "quire.showPrompt", (uri, "")))
     permissions = scanned.below("metadata", "permissions")
     found.append(Lens(permissions.span if permissions else head, "Can…", "quire.can", (uri,)))
     return [Lens(_first_line(view, one.span), one.title, one.command, one.arguments) for one in found]

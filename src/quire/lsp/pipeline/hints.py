@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 from quire.formats.pipeline.syntax import AgentBody, FoldBody, ForEachBody, RepeatBody
 from quire.formats.pipeline.walks import targets
 from quire.lsp.answers import Hint
-from quire.lsp.pipeline.bounds import fan_rounds, quick_proof
+from quire.lsp.bounds import quick_proof
+from quire.lsp.pipeline.bounds import fan_rounds
 from quire.lsp.pipeline.flow import types_of_results
 from quire.lsp.pipeline.tree import file_of, labelled
 from quire.plan.type_words import type_words

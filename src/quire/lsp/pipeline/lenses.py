@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING
 
 from quire.formats.pipeline.syntax import AgentBody
 from quire.lsp.answers import Lens
+from quire.lsp.bounds import bound_words, document_lenses
 from quire.lsp.desk import uri_of
-from quire.lsp.pipeline.bounds import document_bound
 from quire.lsp.pipeline.tree import labelled, tree_of
 from quire.source import real_path
-from quire.wording import pluralize
 
 if TYPE_CHECKING:
     from quire.lsp.views import View
@@ -25,13 +24,8 @@ def lenses(view: View) -> list[Lens]:
     found: list[Lens] = []
     for number, pipeline in enumerate(tree.file.pipelines):
         if number == 0:
-            found.append(Lens(pipeline.span, "Run", "quire.run", (uri,)))
-            cases = case_count(view)
-            title = f"Test ({cases} {pluralize('case', cases)})" if cases else "Test"
-            found.append(Lens(pipeline.span, title, "quire.test", (uri,)))
-            if tree.whole and len(view.source.text) <= LARGE and (bound := document_bound(view)):
-                found.append(Lens(pipeline.span, bound, "quire.showProof", (uri,)))
-            found.append(Lens(pipeline.span, "Sign", "quire.sign", (uri,)))
+            bound = bound_words(view) if tree.whole and len(view.source.text) <= LARGE else ""
+            found += document_lenses(view, pipeline.span, cases=case_count(view), bound=bound)
         if len(tree.file.pipelines) > 1:
             continue  # a prompt is shown of a document that can run by itself
         for label, step in labelled(pipeline):

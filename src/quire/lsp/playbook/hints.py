@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from quire.formats.playbook.names import family
 from quire.lsp.answers import Hint
-from quire.lsp.playbook.bounds import bound_words
+from quire.lsp.bounds import bound_words
 from quire.lsp.playbook.captures import HOW_WORDS, Capture
 from quire.lsp.playbook.index import tree_of
 from quire.lsp.playbook.layout import layout_of

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from quire.lsp.answers import Hover, Name
+from quire.lsp.bounds import bound_words
 from quire.lsp.markdown import fenced
-from quire.lsp.playbook.bounds import bound_words
 from quire.lsp.playbook.directive_forms import FORMS, MARKER_MEANINGS, MEANINGS
 from quire.lsp.playbook.hover_references import document_hover, model_hover, prompt_hover, tool_hover
 from quire.lsp.playbook.hover_steps import step_hover

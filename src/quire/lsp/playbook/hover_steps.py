@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from quire.formats.playbook.names import family
+from quire.lsp.bounds import bound_words
 from quire.lsp.markdown import fenced
-from quire.lsp.playbook.bounds import bound_words
 from quire.lsp.playbook.hover_text import escaped, paragraphs, quoted
 from quire.lsp.playbook.outline import arm_words, work_words
 from quire.lsp.playbook.step_prompts import composed_prompt, model_of_step

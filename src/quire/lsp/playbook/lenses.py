@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from quire.formats.markdown import signature_line
 from quire.formats.playbook.names import family
 from quire.lsp.answers import Lens
+from quire.lsp.bounds import bound_words, document_lenses
 from quire.lsp.desk import uri_of
-from quire.lsp.playbook.bounds import bound_words
 from quire.lsp.playbook.document_tests import tests_of
 from quire.lsp.playbook.index import tree_of
 from quire.lsp.playbook.layout import layout_of
 from quire.source import Span
-from quire.wording import pluralize
 
 if TYPE_CHECKING:
     from quire.lsp.views import View
@@ -26,7 +24,10 @@ def lenses(view: View) -> list[Lens]:
     if tree is None:
         return []
     uri = uri_of(view.path)
-    found = [*_title(view, Span(tree.title_start, tree.title_end), uri)]
+    cases = sum(len(file.cases) for _, file in tests_of(view))
+    sign = "Sign again" if signature_line(view.source.text) else "Sign"
+    title = Span(tree.title_start, tree.title_end)
+    found = [*document_lenses(view, title, cases=cases, bound=bound_words(view), sign=sign)]
     parts = {part.heading.start: part for part in layout_of(view.source).parts}
     for parent in tree.steps:
         for step in family(parent):
@@ -34,15 +35,3 @@ def lenses(view: View) -> list[Lens]:
             if part is not None and not step.tool and (step.has_text or step.prompt):
                 found.append(Lens(part.heading, "Prompt", "quire.showPrompt", (uri, step.label)))
     return found
-
-
-def _title(view: View, span: Span, uri: str) -> Iterator[Lens]:
-    yield Lens(span, "Run", "quire.run", (uri,))
-    count = sum(len(file.cases) for _, file in tests_of(view))
-    if count:
-        yield Lens(span, f"Test ({count} {pluralize('case', count)})", "quire.test", (uri,))
-    bound = bound_words(view)
-    if bound:
-        yield Lens(span, bound, "quire.showProof", (uri,))
-    is_signed = bool(signature_line(view.source.text))
-    yield Lens(span, "Sign again" if is_signed else "Sign", "quire.sign", (uri,))

@@ -1,0 +1,67 @@
+"""Bounds of a document in a few words, from its proof, and the lenses above every document.
+
+A proof of a large document takes long. Hovers and hints ask for it only if it is there already or quickly made.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from quire.lsp.answers import Lens
+from quire.lsp.desk import uri_of
+from quire.wording import pluralize
+
+if TYPE_CHECKING:
+    from quire.analysis.proof import Bound, Proof
+    from quire.lsp.views import View
+    from quire.source import Span
+
+QUICK = 30_000
+"""Characters of a document that is analysed while the user waits: it takes a few milliseconds."""
+
+
+def quick_proof(view: View) -> Proof | None:
+    """Return the proof of a document that is small, or was analysed before."""
+    if "proof" in vars(view) or len(view.source.text) <= QUICK:
+        return view.proof
+    return None
+
+
+def bound_words(view: View, *, quick: bool = False) -> str:
+    """Return the bound of a document: `≤ 6·|readers| calls, 1 question`; empty for one that cannot run. With `quick`,
+    only if the proof is there already or takes no time."""
+    proof = quick_proof(view) if quick else view.proof
+    if proof is None:
+        return ""
+    parts = [_counted(proof.bound("model_calls"), "call")]
+    if not proof.bound("questions").most.is_nothing:
+        parts.append(_counted(proof.bound("questions"), "question"))
+    if proof.unknown:
+        parts.append(f"and what {', '.join(proof.unknown[:3])} does")
+    return ", ".join(parts)
+
+
+def document_lenses(view: View, span: Span, *, cases: int, bound: str, sign: str = "Sign") -> Iterator[Lens]:
+    """Yield the lenses that every document has: run, test if there are cases, bound and sign.
+
+    None of them costs anything: Run and Sign put a command into a terminal of the editor.
+    """
+    uri = uri_of(view.path)
+    yield Lens(span, "Run", "quire.run", (uri,))
+    if cases:
+        yield Lens(span, f"Test ({cases} {pluralize('case', cases)})", "quire.test", (uri,))
+    if bound:
+        yield Lens(span, bound, "quire.showProof", (uri,))
+    yield Lens(span, sign, "quire.sign", (uri,))
+
+
+def _counted(bound: Bound, word: str) -> str:
+    if bound.most.is_endless:
+        return f"any number of {word}s"
+    count = bound.most.as_number
+    if count is None:
+        return f"≤ {bound.most} {word}s"
+    if not count:
+        return f"no {word}s"
+    return f"{'' if bound.least == count else '≤ '}{count:,} {pluralize(word, count)}"
