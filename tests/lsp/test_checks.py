@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 from tests.lsp.editor import CAPABILITIES, PULLING, Editor
 
-from quire.lsp import checks
+from quire.library.codes import all_codes
+from quire.lsp import checks, wire
 from quire.lsp.jobs import Job
 
 GOOD = "# Note\n\n## STEP 1: Say\n\nSay something.\n"
@@ -39,6 +40,18 @@ def test_a_finding_has_its_place_help_and_severity(editor: Editor) -> None:
     assert (found["severity"], found["source"]) == (3, "quire")
     assert found["range"]["start"]["line"] == 4
     assert "help: " in found["message"]
+
+
+def test_a_part_without_effect_is_shown_faded(editor: Editor) -> None:
+    editor.open("note.playbook.md", GOOD.replace("## STEP", "## INPUTS\n\n- `idle` (string): Not read.\n\n## STEP"))
+    (found,) = editor.findings("note.playbook.md")
+    assert (found["code"], found["tags"]) == ("PB203", [1])
+    editor.replace("note.playbook.md", BAD)
+    assert "tags" not in editor.findings("note.playbook.md")[0]
+
+
+def test_codes_of_parts_without_effect_exist() -> None:
+    assert {code.id for code in all_codes()} >= wire._WITHOUT_EFFECT
 
 
 def test_a_closed_document_has_no_findings_of_its_text(editor: Editor) -> None:

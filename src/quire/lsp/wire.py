@@ -19,14 +19,13 @@ if TYPE_CHECKING:
 Json = dict[str, Any]
 
 _SEVERITIES = {Severity.ERROR: 1, Severity.WARNING: 2, Severity.LINT: 3, Severity.NOTE: 4}
-_UNNECESSARY, _DEPRECATED = 1, 2
-_TAGS = {
-    "DD101": _UNNECESSARY,
-    "DD102": _UNNECESSARY,
-    "DD104": _UNNECESSARY,
-    "EV101": _UNNECESSARY,
-    "DR302": _UNNECESSARY,
-}
+_UNNECESSARY = 1
+_WITHOUT_EFFECT = frozenset(
+    {
+        *("DD101", "DD102", "DD104", "EV101", "DR103", "DR201", "DR302", "PB203", "PB204", "PL023", "PL107", "PL206"),
+        *("PL208", "TS101", "TS103", "TS105"),
+    }
+)
 """Codes of parts that have no effect; editors show these faded."""
 
 _COMPLETION_KINDS = {
@@ -54,8 +53,8 @@ def diagnostic(text: EditorText, found: Diagnostic, desk: Desk) -> Json:
     }
     if desk.links_codes and (address := code_address(code.id)):
         data["codeDescription"] = {"href": address}
-    if code.id in _TAGS:
-        data["tags"] = [_TAGS[code.id]]
+    if code.id in _WITHOUT_EFFECT:
+        data["tags"] = [_UNNECESSARY]
     if found.related:
         from quire.display.visible import visible
 
