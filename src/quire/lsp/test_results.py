@@ -110,14 +110,14 @@ class TestMemory:
         return record if record is not None and self._is_fresh(view, record) else None
 
     def title(self, view: View, title: str) -> str:
-        """Return the title of a lens with the numbers of the last results: `Test (5 ✓ 1 ✗)`."""
+        """Return the title of a lens with the numbers of the last results in its brackets: `Test (5 ✓ 1 ✗)`."""
         found = [one for one in self._records.values() if view.path in (one.path, one.document)]
         passed, failed = sum(one.passed for one in found), sum(one.failed for one in found)
         if not passed and not failed:
             return title
         told = " ".join([*([f"{passed} ✓"] if passed else []), *([f"{failed} ✗"] if failed else [])])
         old = "" if all(self._is_fresh(view, one) for one in found) else ", before the last change"
-        return f"{title} ({told}{old})"
+        return f"{title.partition(' (')[0]} ({told}{old})"
 
     def _is_fresh(self, view: View, record: TestRecord) -> bool:
         test = view if view.path == record.path else view.folder.view(record.path)

@@ -90,6 +90,8 @@ def test_the_tests_of_a_document_are_found(house: Editor) -> None:
     house.write("other.test.yaml", TEXT.replace("defaults", "document: visit.playbook.md\ndefaults"))
     found = run(house, "visit.playbook.md")
     assert found[-1]["cases"] == 4
+    house.open("visit.playbook.md", (house.folder / "visit.playbook.md").read_text())
+    assert "Test (2 ✓ 2 ✗)" in titles(house, "visit.playbook.md")
     refused = house.refused("workspace/executeCommand", {"command": "quire.test", "arguments": [house.uri("sum.yaml")]})
     assert "no test" in refused["message"]
 
