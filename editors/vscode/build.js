@@ -1,4 +1,4 @@
-// Bundle the extension with its client library into one file, and put the schema of tests beside it.
+// Bundle the extension with its client library into one file, with the licences of what is in it and the schema of tests.
 "use strict";
 
 const fs = require("node:fs");
@@ -12,14 +12,29 @@ fs.copyFileSync(
 );
 fs.copyFileSync(path.join(__dirname, "../../LICENSE"), path.join(__dirname, "LICENSE"));
 
-esbuild.buildSync({
-  entryPoints: [path.join(__dirname, "src/extension.js")],
-  outfile: path.join(__dirname, "dist/extension.js"),
+const built = esbuild.buildSync({
+  absWorkingDir: __dirname,
+  entryPoints: ["src/extension.js"],
+  outfile: "dist/extension.js",
   bundle: true,
   platform: "node",
   format: "cjs",
   target: "node20",
   external: ["vscode"],
   minify: true,
-  legalComments: "linked",
+  legalComments: "none",
+  metafile: true,
 });
+
+const inside = Object.keys(built.metafile.inputs)
+  .map((file) => /^(?:.*\/)?node_modules\/(?:@[^/]+\/)?[^/]+/.exec(file)?.[0])
+  .filter((folder) => folder !== undefined);
+const licences = [...new Set(inside)].sort().map((folder) => {
+  const about = JSON.parse(fs.readFileSync(path.join(__dirname, folder, "package.json"), "utf8"));
+  const file = fs.readdirSync(path.join(__dirname, folder)).find((name) => /^licen[cs]e/i.test(name));
+  if (file === undefined) {
+    throw new Error(`${folder} comes without a licence`);
+  }
+  return `${about.name} ${about.version}\n\n${fs.readFileSync(path.join(__dirname, folder, file), "utf8").trim()}\n`;
+});
+fs.writeFileSync(path.join(__dirname, "dist/LICENSES.txt"), licences.join(`\n${"-".repeat(80)}\n\n`));

@@ -1,76 +1,104 @@
-// The commands: free ones ask the server or the program; a run is typed into a terminal, where the user sees it.
+// The commands. Free ones ask the server or the program; a command that may cost money is put into a terminal.
 "use strict";
 
 const { execFile } = require("node:child_process");
 const path = require("node:path");
 const vscode = require("vscode");
-const { findQuire } = require("./program");
+const { findQuire, whyMissing } = require("./program");
+const { showPicture, showText } = require("./results");
+const { typeCommand } = require("./terminal");
 
 const MOST_BYTES = 20_000_000;
 
 /** @param {vscode.ExtensionContext} context */
 function registerCommands(context) {
   const add = (name, action) => context.subscriptions.push(vscode.commands.registerCommand(name, guarded(action)));
-  add("quire.run", (uri) => inTerminal("run", uri));
-  add("quire.sign", (uri) => inTerminal("sign", uri));
-  add("quire.can", (uri) => inTerminal("can", uri));
-  add("quire.testDocument", (uri) => inTerminal("test", uri));
-  add("quire.updateSnapshots", (uri, name) => typed(["test", "--update", name ? `${file(uri)}::${name}` : file(uri)]));
-  add("quire.prompt", async (uri, step) => {
-    const document = file(uri);
-    const named = step ??
-      (await vscode.window.showInputBox({ prompt: "The step, such as 2 or 2.do; empty for a directive" }));
-    if (named !== undefined) {
-      await shown(await free(["show", document, "--prompt", ...(named === "" ? [] : [named])], document), "markdown");
-    }
+  add("quire.run", (uri) => inTerminal(uri, ["run"]));
+  add("quire.sign", (uri) => inTerminal(uri, ["sign"]));
+  add("quire.can", (uri) => inTerminal(uri, ["can"]));
+  add("quire.testDocument", (uri) => inTerminal(uri, ["test"], { send: true }));
+  add("quire.updateSnapshots", (uri, name) => inTerminal(uri, ["test", "--update"], { inside: name }));
+  add("quire.prompt", async (uri) => {
+    const document = documentOf(uri);
+    const step = await vscode.window.showInputBox({
+      title: "Show the Prompt of a Step",
+      prompt: "The step, such as 2, 2a or 4.do.1. Of a directive: leave it empty.",
+      value: stepAtCursor(),
+    });
+    return step === undefined ? undefined : askServer("quire.showPrompt", document.toString(), step.trim());
   });
+  add("quire.proof", (uri) => askServer("quire.showProof", documentOf(uri).toString()));
   add("quire.graph", async (uri) => {
-    const document = file(uri);
-    picture(path.basename(document), await free(["show", document, "--graph", "svg"], document));
+    const { file, folder } = await saved(uri);
+    showPicture(`Graph of ${nameOf(file)}`, await output(["show", file, "--graph", "svg"], folder));
   });
-  add("quire.proof", async (uri) => {
-    const document = file(uri);
-    await shown(await free(["show", document], document), "plaintext");
-  });
-  add("quire.answer", async () => {
-    const waiting = JSON.parse(await free(["inbox", "--json"], folder()));
-    const questions = (Array.isArray(waiting) ? waiting : (waiting.items ?? [])).map((one) => ({
-      label: String(one.question ?? one.text ?? one.run),
-      description: `${one.document ?? ""} ${one.run ?? ""}`,
-      run: String(one.run),
-      step: one.step === undefined ? "" : String(one.step),
-    }));
-    const chosen = await vscode.window.showQuickPick(questions, { placeHolder: "A question that waits" });
-    const answer = chosen && (await vscode.window.showInputBox({ prompt: chosen.label }));
-    if (chosen && answer !== undefined) {
-      typed(["answer", chosen.run, ...(chosen.step ? [chosen.step] : []), answer]);
-    }
-  });
+  add("quire.answer", answer);
+}
+
+/** Let the user choose a question that waits, and put the answer into a terminal: the run goes on with it. */
+async function answer() {
+  const folder = folderOf();
+  const open = JSON.parse(await output(["inbox", "--json"], folder)).filter((entry) => entry.prompt !== undefined);
+  if (open.length === 0) {
+    vscode.window.showInformationMessage("Quire: nothing waits for an answer");
+    return;
+  }
+  const questions = open.map((entry) => ({
+    label: oneLine(entry.prompt),
+    description: oneLine(`${entry.title}, step ${entry.way}`),
+    detail: `run ${entry.run}`,
+    entry,
+  }));
+  const entry = (await vscode.window.showQuickPick(questions, { placeHolder: "Which question?" }))?.entry;
+  const options = entry?.kind === "confirm" ? ["yes", "no"] : (entry?.options ?? []);
+  const value = entry === undefined
+    ? undefined
+    : options.length > 0
+    ? await vscode.window.showQuickPick(options.map(String), { placeHolder: oneLine(entry.prompt) })
+    : await vscode.window.showInputBox({ prompt: oneLine(entry.prompt), value: entry.default ?? "" });
+  if (value !== undefined) {
+    await typeCommand(folder, ["answer", entry.run, "--", entry.path, value]);
+  }
 }
 
 /**
  * Show the result of a command that the server has carried out.
  * @param {import("vscode-languageclient/node").LanguageClient | undefined} client
+ * @param {string} command
+ * @param {unknown[]} given
  */
-async function present(client, command, result) {
+async function present(client, command, given, result) {
   if (command === "quire.fixAll") {
     const edit = result && (await client?.protocol2CodeConverter.asWorkspaceEdit(result));
     return edit ? vscode.workspace.applyEdit(edit) : undefined;
   }
   if (command === "quire.test") {
-    const events = Array.isArray(result) ? result : [];
-    const cases = events.filter((one) => one.type === "case");
-    const failed = cases.filter((one) => one.outcome !== "passed").map((one) => one.case);
-    const summary = `${cases.length - failed.length} of ${cases.length} cases passed`;
-    if (failed.length > 0) {
-      vscode.window.showWarningMessage(`Quire: ${summary}; failed: ${failed.slice(0, 3).join(", ")}`);
-    } else {
-      vscode.window.showInformationMessage(`Quire: ${summary}`);
-    }
+    summarise(Array.isArray(result) ? result : []);
   } else if (typeof result === "string" && result !== "") {
-    await shown(result, command === "quire.showProof" ? "plaintext" : "markdown");
+    const name = nameOf(vscode.Uri.parse(String(given[0])).fsPath);
+    const title = {
+      "quire.showPrompt": `Prompt ${given[1] ? `of step ${given[1]} ` : ""}in ${name}.md`,
+      "quire.showProof": `Bounds of ${name}.txt`,
+    };
+    await showText(title[command] ?? `${command} of ${name}.txt`, result);
   }
   return result;
+}
+
+/** Say how the cases ended, as `quire test --json` tells it. */
+function summarise(events) {
+  const cases = events.filter((event) => event.type === "case");
+  const failed = cases.filter((event) => event.outcome === "failed").map((event) => event.case);
+  const broken = events.filter((event) => event.type === "file").flatMap((event) => event.problems);
+  const passed = cases.filter((event) => event.outcome === "passed").length;
+  const summary = `Quire: ${passed} of ${cases.length} cases passed`;
+  if (broken.length > 0) {
+    vscode.window.showErrorMessage(`Quire: ${broken[0].message}`);
+  } else if (failed.length > 0) {
+    vscode.window.showWarningMessage(`${summary}; failed: ${failed.slice(0, 3).join(", ")}`);
+  } else {
+    vscode.window.showInformationMessage(summary);
+  }
 }
 
 /** Show the error of a command instead of losing it. */
@@ -85,83 +113,84 @@ function guarded(action) {
   };
 }
 
-/** Return the path of a document: of a URI, or of the active editor. */
-function file(uri) {
-  if (typeof uri === "string") {
-    return vscode.Uri.parse(uri).fsPath;
+/** Ask the server, which knows texts that are not saved; `present` shows the result. */
+async function askServer(command, ...given) {
+  if (!(await vscode.commands.getCommands(true)).includes(command)) {
+    throw new Error(findQuire() === undefined ? whyMissing() : "the language server does not run");
   }
-  const found = uri instanceof vscode.Uri ? uri : vscode.window.activeTextEditor?.document.uri;
-  if (found === undefined) {
-    throw new Error("open a document first");
-  }
-  return found.fsPath;
+  return vscode.commands.executeCommand(command, ...given);
 }
 
-function folder() {
-  const found = vscode.workspace.workspaceFolders?.[0];
+/** Return the document that is meant: by a lens (a text), by a menu, or the active one. */
+function documentOf(uri) {
+  const found = typeof uri === "string" ? vscode.Uri.parse(uri) : (uri ?? vscode.window.activeTextEditor?.document.uri);
+  if (found?.scheme !== "file") {
+    throw new Error("open a document first");
+  }
+  return found;
+}
+
+/** Save a document, and return its file, relative to the folder that it is in, and that folder. */
+async function saved(uri) {
+  const found = documentOf(uri);
+  const document = await vscode.workspace.openTextDocument(found);
+  if (document.isDirty) {
+    await document.save();
+  }
+  const folder = vscode.workspace.getWorkspaceFolder(found)?.uri.fsPath ?? path.dirname(found.fsPath);
+  return { file: `.${path.sep}${path.relative(folder, found.fsPath)}`.replace(/^\.[\\/](?!-)/, ""), folder };
+}
+
+function folderOf() {
+  const active = vscode.window.activeTextEditor?.document.uri;
+  const found = (active && vscode.workspace.getWorkspaceFolder(active)) ?? vscode.workspace.workspaceFolders?.[0];
   if (found === undefined) {
     throw new Error("open a folder first");
   }
   return found.uri.fsPath;
 }
 
-function program() {
-  const found = findQuire();
-  if (found === undefined) {
-    throw new Error("no quire program found: install it into the folder's .venv or on the PATH, or set quire.path");
+/** Return the label of the step that the cursor is in, as far as headings tell. */
+function stepAtCursor() {
+  const editor = vscode.window.activeTextEditor;
+  for (let line = editor?.selection.active.line ?? -1; line >= 0; line--) {
+    const heading = /^#{2,3} STEP (\d+[a-z]?):/.exec(editor.document.lineAt(line).text);
+    if (heading !== null) {
+      return heading[1];
+    }
   }
-  return found;
+  return "";
+}
+
+/** Return the name of a file without its last ending. */
+function nameOf(file) {
+  return path.basename(file).replace(/\.(?:md|markdown|ya?ml)$/, "");
+}
+
+function oneLine(text) {
+  return String(text).replace(/\s+/g, " ").trim();
 }
 
 /** Run a command that costs nothing, and return its output. */
-function free(args, place) {
-  const cwd = vscode.workspace.getWorkspaceFolder(vscode.Uri.file(place))?.uri.fsPath ?? path.dirname(place);
+function output(args, folder) {
+  const program = findQuire();
+  if (program === undefined) {
+    throw new Error(whyMissing());
+  }
   return new Promise((resolve, reject) => {
-    execFile(program(), args, { cwd, maxBuffer: MOST_BYTES }, (error, output, problems) => {
-      if (error && output === "") {
+    execFile(program, args, { cwd: folder, maxBuffer: MOST_BYTES }, (error, text, problems) => {
+      if (error) {
         reject(new Error(problems.trim() || error.message));
       } else {
-        resolve(output);
+        resolve(text);
       }
     });
   });
 }
 
-/** Put a command into a terminal. What may cost money is not sent: the user reads it and presses Enter. */
-async function inTerminal(verb, uri) {
-  const document = file(uri);
-  await vscode.workspace.openTextDocument(document).then((open) => open.isDirty && open.save());
-  typed([verb, document], verb === "test");
+async function inTerminal(uri, words, { send = false, inside = undefined } = {}) {
+  const { file, folder } = await saved(uri);
+  await typeCommand(folder, [...words, inside === undefined ? file : `${file}::${inside}`], send);
 }
 
-function typed(args, send = false) {
-  const terminal = vscode.window.terminals.find((one) => one.name === "Quire") ?? vscode.window.createTerminal("Quire");
-  terminal.show();
-  terminal.sendText([program(), ...args].map(quoted).join(" "), send);
-}
-
-/** Quote a word for a shell: names of files come from the folder, and may hold anything. */
-function quoted(word) {
-  if (/^[\w@%+=:,./-]+$/.test(word)) {
-    return word;
-  }
-  return process.platform === "win32" ? `"${word.replaceAll('"', '""')}"` : `'${word.replaceAll("'", "'\\''")}'`;
-}
-
-async function shown(content, language) {
-  const document = await vscode.workspace.openTextDocument({ content, language });
-  await vscode.window.showTextDocument(document, { preview: true, viewColumn: vscode.ViewColumn.Beside });
-}
-
-/** Show a picture in a frame without scripts. */
-function picture(title, svg) {
-  const panel = vscode.window.createWebviewPanel("quire.graph", title, vscode.ViewColumn.Beside, {
-    enableScripts: false,
-  });
-  const policy = "default-src 'none'; img-src data:; style-src 'unsafe-inline'";
-  const data = Buffer.from(svg).toString("base64");
-  panel.webview.html = `<!doctype html><meta http-equiv="Content-Security-Policy" content="${policy}">
-    <body style="background:#fff"><img alt="the graph of the document" src="data:image/svg+xml;base64,${data}"></body>`;
-}
-
-module.exports = { present, registerCommands, quoted };
+module.exports = { guarded, present, registerCommands };

@@ -5,34 +5,45 @@ const { spawn } = require("node:child_process");
 const path = require("node:path");
 const readline = require("node:readline");
 const vscode = require("vscode");
-const { findQuire } = require("./program");
+const { casesOf } = require("./cases");
+const { findQuire, whyMissing } = require("./program");
 
 const PATTERN = "**/*.test.yaml";
+const OTHERS = /[\\/](?:node_modules|\.venv|venv|\.git)[\\/]/;
 
 class TestTree {
   constructor() {
     this.controller = vscode.tests.createTestController("quire", "Quire");
     this.controller.resolveHandler = (item) => (item === undefined ? this.findFiles() : this.findCases(item));
     this.controller.refreshHandler = () => this.findFiles();
-    this.controller.createRunProfile(
-      "Run",
-      vscode.TestRunProfileKind.Run,
-      (wanted, token) => this.run(wanted, token),
-      true,
-    );
-    this.watcher = vscode.workspace.createFileSystemWatcher(PATTERN);
-    this.watcher.onDidCreate((uri) => this.file(uri));
-    this.watcher.onDidChange((uri) => this.findCases(this.file(uri)));
-    this.watcher.onDidDelete((uri) => this.controller.items.delete(uri.toString()));
+    const run = (wanted, token) => this.run(wanted, token);
+    this.controller.createRunProfile("Run", vscode.TestRunProfileKind.Run, run, true);
+    const watcher = vscode.workspace.createFileSystemWatcher(PATTERN);
+    watcher.onDidCreate((uri) => this.findCasesOf(uri));
+    watcher.onDidChange((uri) => this.findCasesOf(uri));
+    watcher.onDidDelete((uri) => this.controller.items.delete(uri.toString()));
+    const opened = vscode.workspace.onDidOpenTextDocument((document) => this.findCasesOf(document.uri));
+    this.parts = [watcher, opened, this.controller];
+    vscode.workspace.textDocuments.forEach((document) => this.findCasesOf(document.uri));
   }
 
   dispose() {
-    this.watcher.dispose();
-    this.controller.dispose();
+    this.parts.forEach((part) => part.dispose());
   }
 
   async findFiles() {
-    for (const uri of await vscode.workspace.findFiles(PATTERN, "**/{node_modules,.venv}/**", 5000)) {
+    const files = await vscode.workspace.findFiles(PATTERN, "**/{node_modules,.venv,venv,.git}/**", 5000);
+    const there = new Set(files.map(String));
+    for (const [id] of [...this.controller.items]) {
+      if (!there.has(id)) {
+        this.controller.items.delete(id);
+      }
+    }
+    await Promise.all(files.map((uri) => this.findCasesOf(uri)));
+  }
+
+  async findCasesOf(uri) {
+    if (uri.scheme === "file" && uri.path.endsWith(".test.yaml") && !OTHERS.test(uri.fsPath)) {
       await this.findCases(this.file(uri));
     }
   }
@@ -48,129 +59,147 @@ class TestTree {
     return item;
   }
 
-  /** Read the names of the cases: the entries of `cases:` begin with `- name:`. */
   async findCases(item) {
-    if (item.uri === undefined) {
-      return;
+    try {
+      const text = new TextDecoder().decode(await vscode.workspace.fs.readFile(item.uri));
+      item.children.replace(casesOf(text).map(({ name, line }) => this.case(item, name, line)));
+    } catch {
+      this.controller.items.delete(item.id); // it was removed in the meantime
     }
-    const text = new TextDecoder().decode(await vscode.workspace.fs.readFile(item.uri));
-    item.children.replace(
-      casesOf(text).map(({ name, line }) => {
-        const child = this.controller.createTestItem(`${item.id}::${name}`, name, item.uri);
-        child.range = new vscode.Range(line, 0, line, 0);
-        return child;
-      }),
-    );
   }
 
+  case(file, name, line) {
+    const item = this.controller.createTestItem(`${file.id}::${name}`, name, file.uri);
+    item.range = new vscode.Range(line, 0, line, 0);
+    item.sortText = String(line).padStart(8, "0");
+    return item;
+  }
+
+  /** Run the wanted cases, in one process for each folder of the workspace. */
   async run(wanted, token) {
+    if (wanted.include === undefined) {
+      await this.findFiles();
+    }
     const run = this.controller.createTestRun(wanted);
-    const files = new Map();
-    const roots = wanted.include ?? [...this.controller.items].map(([, item]) => item);
-    for (const item of roots) {
+    const excluded = new Set(wanted.exclude ?? []);
+    const folders = new Map();
+    for (const item of wanted.include ?? [...this.controller.items].map(([, file]) => file)) {
       const file = item.parent ?? item;
-      const cases = files.get(file) ?? [];
-      files.set(file, item.parent === undefined ? [] : [...cases, item]);
-    }
-    for (const [file, cases] of files) {
-      if (token.isCancellationRequested) {
-        break;
+      const whole = item === file && ![...file.children].some(([, child]) => excluded.has(child));
+      const cases = item === file ? [...file.children].map(([, child]) => child) : [item];
+      if (excluded.has(file)) {
+        continue;
       }
-      await this.runFile(run, file, cases, token);
+      const folder = vscode.workspace.getWorkspaceFolder(file.uri)?.uri.fsPath ?? path.dirname(file.uri.fsPath);
+      const part = folders.get(folder) ?? { names: [], cases: new Set() };
+      const chosen = cases.filter((child) => !excluded.has(child));
+      chosen.forEach((child) => part.cases.add(child));
+      part.names.push(...(whole ? [file.uri.fsPath] : chosen.map((child) => `${file.uri.fsPath}::${child.label}`)));
+      folders.set(folder, part);
     }
-    run.end();
+    try {
+      for (const [folder, { names, cases }] of folders) {
+        await this.runFolder(run, folder, names, cases, token);
+      }
+    } finally {
+      run.end();
+    }
   }
 
-  async runFile(run, file, cases, token) {
-    const program = findQuire();
-    const place = file.uri.fsPath;
-    const items = new Map([...file.children].map(([, child]) => [child.label, child]));
-    const chosen = cases.length > 0 ? cases : [...items.values()];
-    chosen.forEach((item) => run.started(item));
-    if (program === undefined) {
-      chosen.forEach((item) => run.errored(item, new vscode.TestMessage("no quire program found")));
-      return;
-    }
-    const named = cases.length > 0 ? cases.map((item) => `${place}::${item.label}`) : [place];
-    const cwd = vscode.workspace.getWorkspaceFolder(file.uri)?.uri.fsPath ?? path.dirname(place);
-    const process = spawn(program, ["test", "--json", ...named], { cwd });
-    token.onCancellationRequested(() => process.kill());
-    const failed = new Map();
-    const passed = new Map();
-    let problems = "";
-    process.stderr.on("data", (data) => (problems += data));
-    for await (const line of readline.createInterface({ input: process.stdout })) {
-      const event = parsed(line);
-      if (event?.type !== "case") {
+  async runFolder(run, folder, names, cases, token) {
+    cases.forEach((item) => run.started(item));
+    const { events, problems } = await results(folder, names, token);
+    const rows = new Map();
+    for (const event of events) {
+      const file = this.controller.items.get(vscode.Uri.file(path.resolve(folder, event.file)).toString());
+      if (file === undefined) {
         continue;
       }
-      const name = items.has(event.case) ? event.case : event.case.replace(/\[[^\]]*\]$/, "");
-      const item = items.get(name);
-      if (item === undefined) {
-        continue;
-      }
-      passed.set(item, (passed.get(item) ?? 0) + (event.seconds ?? 0) * 1000);
-      if (event.outcome !== "passed") {
-        failed.set(item, [...(failed.get(item) ?? []), ...messages(event, file.uri)]);
+      if (event.type === "case") {
+        const item = this.caseOf(file, event);
+        rows.set(item, [...(rows.get(item) ?? []), event]);
+      } else if (event.problems.length > 0) {
+        run.errored(file, event.problems.map((problem) => message(problem, file.uri)));
+        file.children.forEach((child) => cases.delete(child) && run.skipped(child));
       }
     }
-    for (const item of chosen) {
-      if (failed.has(item)) {
-        run.failed(item, failed.get(item), passed.get(item));
-      } else if (passed.has(item)) {
-        run.passed(item, passed.get(item));
-      } else if (token.isCancellationRequested) {
+    rows.forEach((found, item) => {
+      cases.delete(item);
+      finish(run, item, found);
+    });
+    for (const item of cases) {
+      if (token.isCancellationRequested) {
         run.skipped(item);
       } else {
-        run.errored(item, new vscode.TestMessage(problems.trim() || "the case did not run"));
+        run.errored(item, new vscode.TestMessage(problems || "the case did not run"));
       }
     }
   }
-}
 
-/** Return the messages of a case that failed, each at its line. */
-function messages(event, uri) {
-  const found = (event.problems ?? []).map((problem) => {
-    const message = new vscode.TestMessage(
-      typeof problem === "string" ? problem : (problem.message ?? JSON.stringify(problem)),
-    );
-    const line = Math.max(0, (problem.line ?? event.line ?? 1) - 1);
-    message.location = new vscode.Location(uri, new vscode.Position(line, Math.max(0, (problem.column ?? 1) - 1)));
-    return message;
-  });
-  return found.length > 0 ? found : [new vscode.TestMessage(event.reason || event.outcome)];
-}
-
-function parsed(line) {
-  try {
-    return JSON.parse(line);
-  } catch {
-    return undefined;
+  /** Return the item of a result: a case begins at its line. One that was not seen in the text is added. */
+  caseOf(file, event) {
+    const line = Math.max(0, event.line - 1);
+    const items = [...file.children].map(([, child]) => child);
+    const known = items.find((child) => child.range?.start.line === line);
+    const added = known ?? this.case(file, event.case.replace(/\[row \d+\]$/, ""), line);
+    file.children.add(added);
+    return added;
   }
 }
 
-/** Return the cases of a test file with their lines. A text that is half typed gives those that can be seen. */
-function casesOf(text) {
-  const found = [];
-  let list = false;
-  let indent;
-  text.split(/\r\n|\n|\r/).forEach((line, number) => {
-    if (/^\S/.test(line) && !line.startsWith("#") && !line.startsWith("-")) {
-      list = /^cases:\s*(#.*)?$/.test(line);
-      return;
+/** Run `quire test` and return its events, and what it said besides. */
+async function results(folder, names, token) {
+  const program = findQuire();
+  if (program === undefined) {
+    return { events: [], problems: `Quire: ${whyMissing()}` };
+  }
+  const running = spawn(program, ["test", "--json", "--", ...names], { cwd: folder });
+  const cancelled = token.onCancellationRequested(() => running.kill());
+  const ended = new Promise((resolve) => running.on("close", resolve).on("error", resolve));
+  let problems = "";
+  running.stderr.on("data", (data) => (problems += data));
+  const events = [];
+  for await (const line of readline.createInterface({ input: running.stdout })) {
+    try {
+      const event = JSON.parse(line);
+      events.push(...(event.type === "case" || event.type === "file" ? [event] : []));
+    } catch {
+      problems += `${line}\n`;
     }
-    const entry = list ? /^(\s*)-\s+name:\s*(.+?)\s*$/.exec(line) : null;
-    indent ??= entry?.[1].length;
-    if (entry && entry[1].length === indent) {
-      found.push({ name: unquoted(entry[2]), line: number });
-    }
-  });
-  return found;
+  }
+  const end = await ended;
+  cancelled.dispose();
+  return { events, problems: end instanceof Error ? end.message : problems.trim() };
 }
 
-function unquoted(text) {
-  const quoted = /^(["'])(.*)\1$/.exec(text);
-  return quoted ? quoted[2] : text;
+/** Say how a case ended: with one row that failed, it failed. */
+function finish(run, item, rows) {
+  const took = rows.reduce((sum, row) => sum + row.seconds * 1000, 0);
+  const failed = rows.filter((row) => row.outcome === "failed");
+  if (failed.length > 0) {
+    run.failed(item, failed.flatMap((row) => row.problems.map((problem) => message(problem, item.uri))), took);
+  } else if (rows.some((row) => row.outcome === "passed")) {
+    run.passed(item, took);
+  } else {
+    run.skipped(item);
+  }
+  for (const row of rows) {
+    const why = [row.reason, ...row.problems.map((problem) => problem.message)].filter(Boolean).join("; ");
+    // deno-lint-ignore no-control-regex
+    const line = `${row.outcome}  ${row.case}${why && `: ${why}`}`.replace(/[\x00-\x1f\x7f-\x9f]+/g, " ");
+    run.appendOutput(`${line}\r\n`, undefined, item);
+  }
 }
 
-module.exports = { TestTree, casesOf };
+/** Return a problem as a message at its line, with a comparison where there are two texts. */
+function message(problem, uri) {
+  const text = [problem.message, problem.help && `help: ${problem.help}`].filter(Boolean).join("\n");
+  const told = typeof problem.expected === "string" && typeof problem.actual === "string"
+    ? vscode.TestMessage.diff(text, problem.expected, problem.actual)
+    : new vscode.TestMessage(text);
+  const start = new vscode.Position(Math.max(0, problem.line - 1), Math.max(0, problem.column - 1));
+  told.location = new vscode.Location(uri, start);
+  return told;
+}
+
+module.exports = { TestTree };
