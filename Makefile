@@ -52,7 +52,8 @@ check: setup
 vscode:
 	cd editors/vscode && npm install --no-package-lock --no-audit --no-fund && npm run package
 
-# The extension in VS Code itself: a server of it in editors/vscode/.code-server, and a real browser. Takes minutes.
+# The extension in VS Code itself: a server of it in editors/vscode/.code-server, and a real browser. Needs ripgrep too.
+# Takes minutes.
 test-vscode: setup vscode
 	$(BIN)/python -m tests.lsp.vscode
 
