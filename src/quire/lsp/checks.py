@@ -127,17 +127,17 @@ class Checks:
     def work(self) -> Job | None:
         """Do what is due, one thing at a time. Return the work that is to be done in another process, if it is that."""
         now = self._clock()
-        if uri := _first_due(self._shown_at, now):
+        if (uri := _first_due(self._shown_at, now)) is not None:
             self._show_held_back(uri)
             return None
-        if uri := _first_due(self._possible(self._due, self._is_slow), now):
+        if (uri := _first_due(self._possible(self._due, self._is_slow), now)) is not None:
             del self._due[uri]
             document = self._desk.documents.get(uri)
             if document is not None and self._is_slow(uri):
                 return self._job(document, None)
             if document is not None:
                 self.check(document)
-        elif uri := _first_due(self._possible(self._more_due, self._goes_out), now):
+        elif (uri := _first_due(self._possible(self._more_due, self._goes_out), now)) is not None:
             del self._more_due[uri]
             document = self._desk.documents.get(uri)
             if document is not None and self._goes_out(uri):
@@ -354,6 +354,6 @@ def moved_thorough(document: OpenDocument) -> tuple[Diagnostic, ...]:
     return document.thorough
 
 
-def _first_due(times: dict[str, float], now: float) -> str:
-    """Return what is due for the longest time; empty if nothing is."""
-    return min((uri for uri, at in times.items() if at <= now), key=lambda uri: times[uri], default="")
+def _first_due(times: dict[str, float], now: float) -> str | None:
+    """Return the address that is due for the longest time; None if nothing is. An address may be empty."""
+    return min((uri for uri, at in times.items() if at <= now), key=lambda uri: times[uri], default=None)
