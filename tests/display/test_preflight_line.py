@@ -64,7 +64,7 @@ READERS: dict[str, Value] = {"readers": ["a", "b", "c"], "doc": "ä" * 500}
         (
             BOARD + WRITES,
             READERS,
-            "3 model calls, ≤ $0.20; writes: shell make, file__write (any path), reports/x.md",
+            "3 model calls, ≤ $0.20; writes: shell make, shell script, file__write (any path), reports/x.md",
         ),
         ("pipeline: p\nsteps:\n- transform: {value: '1'}\n", {}, "no model calls"),
     ],

@@ -37,11 +37,11 @@ def test_a_check_that_fails_does_not_end_the_session(
     where = {"textDocument": fresh.open("a.playbook.md", BAD)["textDocument"]}
     fresh.pause()
 
-    def fail(view: object) -> None:
+    def fail(view: object, known: object) -> None:
         raise ZeroDivisionError("a mistake of a rule")
 
     with monkeypatch.context() as patch:
-        patch.setattr("quire.lsp.checks.findings_of", fail)
+        patch.setattr("quire.lsp.checks.quick_findings", fail)
         fresh.type("a.playbook.md", len(BAD), "More.\n")
         if capabilities is PULLING:
             assert fresh.ask("textDocument/diagnostic", where)["kind"] == "full"

@@ -96,6 +96,8 @@ def _places(need: Need) -> Iterable[str]:
         kind, _, value = detail.partition("=")
         if kind == "path" and value != "*":
             yield value
+        elif kind == "script" and value != "*":
+            yield f"{name} script"  # a digest says nothing to a person
         elif value and value != "*":
             yield f"{name} {value}"
         else:

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from quire.errors import QuireError
 from quire.lsp.framing import Malformed, Message
 from quire.lsp.jobs import Errands
+from quire.lsp.parameters import folders_in, known_results, roots_in, uri_in, version_in
 from quire.lsp.protocol import (
     INTERNAL_ERROR,
-    INVALID_PARAMS,
     INVALID_REQUEST,
     METHOD_NOT_FOUND,
     NOT_INITIALIZED,
@@ -28,8 +28,6 @@ from quire.lsp.protocol import (
 )
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from quire.lsp.checks import Checks
     from quire.lsp.desk import Desk
     from quire.lsp.jobs import Job
@@ -240,7 +238,7 @@ class Session:
             known = params.get("previousResultId")
             self.checks.asked(request, uri_in(params), known if isinstance(known, str) else "")
         elif method == "workspace/diagnostic":
-            self.checks.survey.asked(request, _known_results(params.get("previousResultIds")))
+            self.checks.survey.asked(request, known_results(params.get("previousResultIds")))
         else:
             from quire.lsp.capabilities import SEARCHES, handler
 
@@ -288,14 +286,16 @@ class Session:
             case "textDocument/didOpen":
                 said = params.get("textDocument")
                 if isinstance(said, Mapping) and isinstance(said.get("text"), str):
-                    opened = self.desk.open(uri_in(params), _version(said), said["text"])
+                    opened = self.desk.open(uri_in(params), version_in(said), said["text"])
                     if opened is not None:
                         self.checks.changed(opened, typed=False)
                         self.desk.read_last_run(opened)
             case "textDocument/didChange":
                 changes = params.get("contentChanges")
                 said = params.get("textDocument")
-                changed = self.desk.change(uri_in(params), _version(said), changes if isinstance(changes, list) else [])
+                changed = self.desk.change(
+                    uri_in(params), version_in(said), changes if isinstance(changes, list) else []
+                )
                 if changed is not None:
                     self.checks.changed(changed)
                     if any(self.desk.beside(changed)):
@@ -326,7 +326,7 @@ class Session:
         desk.encoding = self.encoding
         ways = ("textDocument.publishDiagnostics", "textDocument.diagnostic")
         desk.links_codes = any(self.client.can(f"{way}.codeDescriptionSupport") for way in ways)
-        desk.roots = _roots(self._opened)
+        desk.roots = roots_in(self._opened)
         self.checks.survey.files_changed()
         if self.client.can("workspace.didChangeWatchedFiles.dynamicRegistration"):
             options = {"watchers": [{"globPattern": _WATCHED}]}
@@ -340,9 +340,9 @@ class Session:
             self._out.append({"jsonrpc": "2.0", **request})
 
     def _move_roots(self, added: object, removed: object) -> None:
-        gone = set(_folders(removed))
+        gone = set(folders_in(removed))
         self.desk.roots[:] = [root for root in self.desk.roots if root not in gone]
-        self.desk.roots += [root for root in _folders(added) if root not in self.desk.roots]
+        self.desk.roots += [root for root in folders_in(added) if root not in self.desk.roots]
         self.desk.forget_places()
         self.checks.workspace_changed()
         self.checks.survey.files_changed()
@@ -360,50 +360,3 @@ class Session:
 
         params = {"type": 1, "message": problem_of(doing, error)}
         self._out.append({"jsonrpc": "2.0", "method": "window/logMessage", "params": params})
-
-
-def uri_in(params: Mapping[str, Any]) -> str:
-    """Return the URI of the document that a request is about. Raises `RequestFailed` without one."""
-    document = params.get("textDocument")
-    uri = document.get("uri") if isinstance(document, Mapping) else None
-    if not isinstance(uri, str):
-        raise RequestFailed("the request names no document", INVALID_PARAMS)
-    return uri
-
-
-def _version(said: object) -> int:
-    version = said.get("version") if isinstance(said, Mapping) else None
-    return version if isinstance(version, int) and abs(version) < 1 << 31 else 0
-
-
-def _known_results(said: object) -> dict[str, str]:
-    known = said if isinstance(said, list) else []
-    return {
-        one["uri"]: one["value"]
-        for one in known
-        if isinstance(one, Mapping) and isinstance(one.get("uri"), str) and isinstance(one.get("value"), str)
-    }
-
-
-def _roots(params: Mapping[str, Any]) -> list[Path]:
-    """Return the folders that the editor has open."""
-    from pathlib import Path
-
-    from quire.lsp.desk import path_of
-
-    if found := _folders(params.get("workspaceFolders")):
-        return found
-    uri, path = params.get("rootUri"), params.get("rootPath")
-    if isinstance(uri, str) and uri.startswith("file:"):
-        return [Path(path_of(uri))]
-    return [Path(path)] if isinstance(path, str) and path else []
-
-
-def _folders(said: object) -> list[Path]:
-    from pathlib import Path
-
-    from quire.lsp.desk import path_of
-
-    folders = said if isinstance(said, list) else []
-    uris = [one.get("uri") for one in folders if isinstance(one, Mapping)]
-    return [Path(path_of(uri)) for uri in uris if isinstance(uri, str) and uri.startswith("file:")]

@@ -11,8 +11,8 @@ from msgspec.structs import replace
 from quire.lsp.features.request_places import ask
 from quire.lsp.markdown import code
 from quire.lsp.name_targets import definitions_of
+from quire.lsp.parameters import uri_in
 from quire.lsp.prompt_files import names_at
-from quire.lsp.session import uri_in
 
 if TYPE_CHECKING:
     from quire.lsp.answers import Hover

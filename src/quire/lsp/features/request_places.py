@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from quire.lsp.languages import function
+from quire.lsp.parameters import uri_in
 from quire.lsp.prompt_files import names_at as prompt_names_at
-from quire.lsp.session import uri_in
 
 if TYPE_CHECKING:
     from quire.lsp.answers import Name
