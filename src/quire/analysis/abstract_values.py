@@ -11,7 +11,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from quire.analysis.amounts import NOTHING, ONE, Amount, Reason, endless, number, size
-from quire.analysis.labels import AUTHORED, Integrity, Label, Privacy, Trace, source_label
+from quire.analysis.labels import AUTHORED, Integrity, Label, Privacy, Trace, chosen_by, source_label
 from quire.engine.premises import MAX_REPLY_CHARACTERS
 from quire.patterns import late_pattern
 from quire.schema_types import Enum, Kind, ListOf, Object, Ref, Simple
@@ -146,7 +146,8 @@ def _field_type(type: FieldType | None, name: str) -> FieldType | None:
 def outside_value(name: str, type: FieldType | None, label: Label) -> AbstractValue:
     """Return a value that a run is given: its sizes have names, unless its type bounds them."""
     if type is None:
-        return AbstractValue(None, size(f"|{name}|"), size(f"‖{name}‖"), label, name=name)
+        items, length = _sizes(name)
+        return AbstractValue(None, items, length, label, name=name)
     longest = type_length(type)
     most = type.max_items if isinstance(type, ListOf) else None
     return AbstractValue(
@@ -156,6 +157,12 @@ def outside_value(name: str, type: FieldType | None, label: Label) -> AbstractVa
         label,
         name=name,
     )
+
+
+@lru_cache(maxsize=1024)
+def _sizes(name: str) -> tuple[Amount, Amount]:
+    """Return the names of the items and of the bytes of an input."""
+    return size(f"|{name}|"), size(f"‖{name}‖")
 
 
 def sized(type: FieldType | None, length: Amount, label: Label, items: Amount | None = None) -> AbstractValue:
@@ -215,7 +222,7 @@ def written_length(value: Value) -> int:
     """Return the bytes of a value in a prompt at most: of JSON with spaces, without the quotes of a text. A text among
     others has its line ends and quotes escaped, so it is longer there than by itself."""
     if isinstance(value, str) and not _ESCAPED.search(value):
-        return text_length(value)
+        return len(value) if value.isascii() else text_length(value)
     import json
 
     text = json.dumps(value, ensure_ascii=False, default=dict)
@@ -297,10 +304,10 @@ def either(values: Iterable[AbstractValue]) -> AbstractValue:
     return reduce(either_of, values)
 
 
-def either_of(one: AbstractValue, other: AbstractValue) -> AbstractValue:
-    """Return what is known about a value that is one of two."""
+def either_of(one: AbstractValue, other: AbstractValue, decided: Label = AUTHORED) -> AbstractValue:
+    """Return what is known about a value that is one of two. `decided` is the label of what decides which."""
     if one is other:
-        return one
+        return one.labelled(chosen_by(one.label, decided))
     fields, element = NO_PARTS, None
     if one.fields and other.fields:
         # An entry that only one of them has may be anything of the other.
@@ -311,11 +318,12 @@ def either_of(one: AbstractValue, other: AbstractValue) -> AbstractValue:
     elif (mine is not None or theirs is not None) and (_is_empty_list(one) or _is_empty_list(other)):
         element = mine or theirs
     type = one.type if one.type is other.type or one.type == other.type else None
+    label = one.label.join(other.label)
     found = AbstractValue(
         type,
         one.items.either(other.items),
         one.length.either(other.length),
-        one.label.join(other.label),
+        label if decided is AUTHORED else chosen_by(label, decided),
         fields,
         element,
         None,

@@ -69,9 +69,19 @@ class Amount(Struct, frozen=True, gc=False, cache_hash=True):
         """The names of the sizes in it, each once."""
         return tuple(sorted({size for product, _ in self.products for size in product}))
 
+    @lru_cache(maxsize=4096)  # noqa: B019  amounts are small, and every proof adds the same ones
     def plus(self, other: Amount) -> Amount:
         mine, theirs = self.as_number, other.as_number
-        return _sum(self, other) if mine is None or theirs is None else number(mine + theirs)
+        if mine is not None and theirs is not None:
+            return number(mine + theirs)
+        if self is NOTHING or other is NOTHING:
+            return self if other is NOTHING else other
+        if self.reasons or other.reasons:
+            return _endless(self, other)
+        found = dict(self.products)
+        for product, count in other.products:
+            found[product] = found.get(product, 0) + count
+        return bounded(found)
 
     def times(self, other: Amount) -> Amount:
         if other is ONE:
@@ -82,9 +92,18 @@ class Amount(Struct, frozen=True, gc=False, cache_hash=True):
             return NOTHING
         return _product(self, other)
 
+    @lru_cache(maxsize=4096)  # noqa: B019
     def either(self, other: Amount) -> Amount:
         """Return a bound of both."""
-        return self if self is other else _larger(self, other)
+        if self is other or other is NOTHING:
+            return self
+        if self.reasons or other.reasons:
+            return _endless(self, other)
+        found = dict(self.products)
+        for product, count in other.products:
+            if count > found.get(product, 0):
+                found[product] = count
+        return bounded(found)
 
     def at_most(self, limit: int) -> Amount:
         """Return the smaller one of the bound and a number. A formula stays: it may be smaller."""
@@ -186,20 +205,8 @@ def total(parts: Iterable[Amount], constant: int = 0) -> Amount:
         elif part.reasons:
             return Amount(reasons=tuple(dict.fromkeys(reason for one in several for reason in one.reasons)))
         else:
-            found = part if found is NOTHING else _sum(found, part)
+            found = part if found is NOTHING else found.plus(part)
     return found.plus(number(constant)) if constant else found
-
-
-@lru_cache(maxsize=1024)
-def _sum(one: Amount, other: Amount) -> Amount:
-    if one is NOTHING or other is NOTHING:
-        return one if other is NOTHING else other
-    if one.reasons or other.reasons:
-        return _endless(one, other)
-    found = dict(one.products)
-    for product, count in other.products:
-        found[product] = found.get(product, 0) + count
-    return bounded(found)
 
 
 @lru_cache(maxsize=1024)
@@ -214,19 +221,6 @@ def _product(one: Amount, other: Amount) -> Amount:
             product = tuple(sorted((*left, *right))) if left and right else left or right
             found[product] = found.get(product, 0) + count * often
     return _kept(found)
-
-
-@lru_cache(maxsize=1024)
-def _larger(one: Amount, other: Amount) -> Amount:
-    if other is NOTHING:
-        return one
-    if one.reasons or other.reasons:
-        return _endless(one, other)
-    found = dict(one.products)
-    for product, count in other.products:
-        if count > found.get(product, 0):
-            found[product] = count
-    return bounded(found)
 
 
 def bounded(terms: Mapping[Product, int]) -> Amount:

@@ -140,10 +140,10 @@ def _compared(node: Compare, names: Names) -> Label:
 
 def _list(node: ListOf, names: Names) -> AbstractValue:
     # Items of a list have no names in expressions; rules read them by their numbers.
-    parts = [_EVALUATORS[one.__class__](one, names) for one in node.items]
-    if len(parts) == 1:
-        only = parts[0]
+    if len(node.items) == 1:
+        only = evaluate(node.items[0], names)
         return AbstractValue(None, ONE, only.length.plus(_AROUND_ONE), only.label, {"0": only}, only)
+    parts = [evaluate(one, names) for one in node.items]
     known = {str(at): part for at, part in enumerate(parts)} if len(parts) <= _KNOWN_ITEMS else {}
     return AbstractValue(
         None, number(len(parts)), _written(parts), _label(parts), known, either(parts) if parts else None
@@ -215,7 +215,8 @@ def _arithmetic(node: Arithmetic, names: Names) -> AbstractValue:
     operand = node.first
     first = _EVALUATORS[operand.__class__](operand, names)
     label, length, items = first.label, first.length, first.items
-    types, is_sum, largest = [first.type], True, _largest(first)
+    types, is_sum = [first.type], True
+    largest = _largest(first) if first.is_constant or first.largest is not None else None
     for operator, operand in node.rest:
         part = _EVALUATORS[operand.__class__](operand, names)
         label = label.join(part.label)

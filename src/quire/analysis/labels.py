@@ -150,15 +150,19 @@ class Label(Struct, frozen=True, gc=False):
         own = Label(maker, maker, PUBLIC, trace, trace, None, levels)
         return own if own.covers(self) else self.through(what, step, span, document).join(own)
 
-    def given_to(self, integrity: Integrity, privacy: Privacy, trace: Trace) -> Label:
+    def given_to(
+        self, integrity: Integrity, privacy: Privacy, what: str, step: str, span: Span, document: str
+    ) -> Label:
         """Return the label of what a tool returns that is given values of this label: it has passed the place of the
-        trace, where the tool lets values of its own in."""
-        own = _ENTERED[integrity, privacy]
-        both = self.levels | own
+        tool, which lets values of its own in."""
+        own, mine = _ENTERED[integrity, privacy], self.levels
+        both = mine | own
         if both == own:
-            return source_label(integrity, privacy, trace)
-        passed = self.through(trace.what, trace.step, trace.span, trace.document)
-        return passed if both == self.levels else source_label(integrity, privacy, trace).join(passed)
+            return source_label(integrity, privacy, Trace(what, step, span, document))
+        passed = self.through(what, step, span, document)
+        if both == mine:
+            return passed
+        return source_label(integrity, privacy, Trace(what, step, span, document)).join(passed)
 
     def narrowed(self) -> Label:
         """Return the label of a value that can only be one of a few known ones."""
@@ -174,6 +178,14 @@ def source_label(integrity: Integrity, privacy: Privacy, trace: Trace) -> Label:
 
 
 AUTHORED = Label()
+
+
+def chosen_by(label: Label, decided: Label) -> Label:
+    """Return the label of a value that was chosen among several."""
+    levels = label.levels
+    if decided.levels & ~_ALL_INTEGRITY | levels == levels:
+        return label
+    return label.join(decided.narrowed())
 
 
 def joined(labels: Iterable[Label]) -> Label:

@@ -10,7 +10,7 @@ from quire.analysis.amounts import number
 from quire.analysis.costs import QUESTIONS, Cost
 from quire.analysis.expressions import computed
 from quire.analysis.facts import EffectFact, ModelFact, Place, QuestionFact
-from quire.analysis.labels import AUTHORED, MODEL, Integrity, Trace
+from quire.analysis.labels import AUTHORED, MODEL, PRIVATE, Integrity, Trace
 from quire.analysis.model_costs import model_calls, tool_call
 from quire.analysis.names import TEXT, answer_value
 from quire.analysis.pipeline_values import held_to_schema, prompt_of, read_versions, versions_of
@@ -42,9 +42,10 @@ def invoke(walk: Walk, work: Invoke, place: Place, scope: Scope, cost: Cost) -> 
         arguments["stdin"] = scope.names.pipe
         label = label.join(scope.names.pipe.label)
     results = []
-    versions = tuple(dict.fromkeys(reads))
+    versions = tuple(dict.fromkeys(reads) if len(reads) > 1 else reads)
     for found in walk.world.tools("", name):
-        tool = reading(found, name, dict(work.arguments), walk.world)
+        # Only whether a result is private depends on the file.
+        tool = reading(found, name, dict(work.arguments), walk.world) if found.gives_privacy is PRIVATE else found
         walk.note_effect(
             EffectFact(
                 place,
@@ -117,7 +118,9 @@ def agent(walk: Walk, work: Agent, place: Place, scope: Scope, cost: Cost) -> Ab
     for tool in tools:
         told = told.join(walk.result(tool, AUTHORED, place))
     output = told.made_by(MODEL, "model", place.way, place.step.span, place.document)
-    walk.note(ModelFact(place, told, tools, profile.model, scope.conditions, scope.fans, calls, scope.often, longest))
+    walk.facts.append(
+        ModelFact(place, told, tools, profile.model, scope.conditions, scope.fans, calls, scope.often, longest)
+    )
     for tool in tools:
         walk.note_effect(
             EffectFact(

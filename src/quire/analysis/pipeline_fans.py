@@ -12,17 +12,17 @@ from quire.analysis.amounts import Amount, number, total
 from quire.analysis.costs import Cost, side_by_side
 from quire.analysis.expressions import computed
 from quire.analysis.facts import Condition, FanFact, Place
-from quire.analysis.labels import Label, joined
+from quire.analysis.labels import Label, chosen_by, joined
 from quire.analysis.loop_rounds import Round, may_shrink, one_by_one
 from quire.analysis.model_costs import tried
 from quire.analysis.names import NUMBER, Names
 from quire.analysis.pipeline_values import condition_of, value_of
-from quire.analysis.scope import Scope, chosen_by
 from quire.expr.limits import MAX_ITEMS as MOST_ITEMS_OF_A_VALUE
 from quire.plan.pipeline_work import Transform
 from quire.plan.vocabulary import MAX_ITEMS
 
 if TYPE_CHECKING:
+    from quire.analysis.scope import Scope
     from quire.analysis.walk import StepWalk, Walk
     from quire.plan.nodes import Step
     from quire.plan.pipeline_work import Fold, ForEach, Formula, Literal, Parallel, Repeat
@@ -41,7 +41,7 @@ def _items(
     if most is not None:
         return value, number(most if known is None else min(known, most)), 0
     # A formula says more than the limit of the engine, which is the same for every list.
-    longest = value.items if known is None and not value.items.is_endless else value.items.at_most(_LONGEST[cut])
+    longest = value.items if known is None and not value.items.reasons else value.items.at_most(_LONGEST[cut])
     return value, longest, 0
 
 

@@ -39,19 +39,21 @@ def read_versions(what: Literal | Formula, scope: Scope) -> list[str]:
 
 def versions_of(reads: Iterable[Read], scope: Scope) -> list[str]:
     """Return the stores among the reads of an expression, with their versions."""
-    bound, versions = scope.names.bound, scope.versions
-    return [
-        f"{name}#{versions.get(name, 0)}"
-        for one in reads
-        if (name := one.store) is not None and one.path[0] not in bound
-    ]
+    bound, versions, found = scope.names.bound, scope.versions, []
+    for one in reads:
+        name = one.store
+        if name is not None and one.path[0] not in bound:
+            found.append(f"{name}#{versions.get(name, 0)}")
+    return found
 
 
 def condition_of(formula: Formula, place: Place, scope: Scope) -> Condition:
     """Return an expression as a condition, with the values that it reads."""
     compiled, names = formula.compiled, scope.names
     root, reads = compiled.expression.root, compiled.reads()
-    values = {one.name: names.path(one.path) for one in reads}
+    values = {}
+    for one in reads:
+        values[one.name] = names.path(one.path)
     versions = tuple(versions_of(reads, scope))
     return Condition(place, root, True, values, label_of(root, names), None, formula.span, (), versions)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, assert_never
+from typing import TYPE_CHECKING, Any, assert_never
 
 from msgspec import UNSET
 from msgspec.structs import replace
@@ -14,11 +14,11 @@ from quire.analysis.costs import SPAN, Cost
 from quire.analysis.costs import either as either_cost
 from quire.analysis.expressions import computed
 from quire.analysis.facts import MOST_AROUND, ChoiceFact, Condition, Place, StoreFact
+from quire.analysis.labels import chosen_by
 from quire.analysis.model_costs import tried
 from quire.analysis.pipeline_calls import agent, invoke
 from quire.analysis.pipeline_fans import fold, for_each, parallel, repeat
 from quire.analysis.pipeline_values import condition_of, read_versions, value_of
-from quire.analysis.scope import Scope, chosen_by
 from quire.analysis.walk import Walk, sequence
 from quire.plan.nodes import Capture, Sequence, Step, Think, UseTool
 from quire.plan.pipeline_work import (
@@ -38,6 +38,9 @@ from quire.plan.pipeline_work import (
     Transform,
 )
 from quire.plan.thread import Thread
+
+if TYPE_CHECKING:
+    from quire.analysis.scope import Scope
 
 
 def walk_pipeline(walk: Walk, scope: Scope, cost: Cost) -> AbstractValue:
@@ -71,7 +74,7 @@ def _step(walk: Walk, step: Step, path: str, scope: Scope, cost: Cost) -> Abstra
 def _guarded(walk: Walk, step: Step, guard: Guard, place: Place, scope: Scope, cost: Cost) -> AbstractValue:
     condition = condition_of(guard.when, place, scope) if guard.when is not None else None
     if condition is not None:
-        walk.note(ChoiceFact(place, condition, scope.conditions[-MOST_AROUND:]))
+        walk.facts.append(ChoiceFact(place, condition, scope.conditions[-MOST_AROUND:]))
         if guard.on_error is None and guard.default is None and guard.timeout is None and type(step.work) in _PLAIN:
             return _if_it_holds(walk, step, condition, place, scope, cost)
     # If the step fails and the run goes on, the stores that its work has written are as they were before.
@@ -106,9 +109,7 @@ def _guarded(walk: Walk, step: Step, guard: Guard, place: Place, scope: Scope, c
         cost.add(part.may_be_left_out())
     # A question that perhaps was not asked is not a gate: `leave` forgets it. Its answer can still be read.
     scope.merge_optional(scope.leave(saved), condition.label)
-    value = either_of(value, scope.names.pipe)
-    value = value.labelled(chosen_by(value.label, condition.label))
-    scope.names.pipe = value
+    scope.names.pipe = value = either_of(value, scope.names.pipe, condition.label)
     if _always_ends(step):
         scope.conditions = (*scope.conditions, replace(condition, holds=False))
     return value
@@ -131,9 +132,8 @@ def _if_it_holds(walk: Walk, step: Step, condition: Condition, place: Place, sco
     if step.capture is not None:
         name = step.capture.name
         kept = value.through(name, step.span, scope.document)
-        walk.note(StoreFact(place, name, scope.keep_optional(name, kept, condition.label), kept))
-    value = either_of(value, names.pipe)
-    names.pipe = value = value.labelled(chosen_by(value.label, condition.label))
+        walk.facts.append(StoreFact(place, name, scope.keep_optional(name, kept, condition.label), kept))
+    names.pipe = value = either_of(value, names.pipe, condition.label)
     return value
 
 

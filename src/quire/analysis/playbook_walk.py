@@ -11,10 +11,10 @@ from quire.analysis.amounts import Amount, number, total
 from quire.analysis.costs import QUESTIONS, Cost
 from quire.analysis.costs import either as either_cost
 from quire.analysis.facts import Condition, EffectFact, ModelFact, Place, QuestionFact, StoreFact
-from quire.analysis.labels import AUTHORED, MODEL, Integrity, Label, Privacy, Trace, joined, source_label
+from quire.analysis.labels import AUTHORED, MODEL, Integrity, Label, Privacy, Trace, chosen_by, joined, source_label
 from quire.analysis.model_costs import model_calls, tool_call
 from quire.analysis.names import TEXT, answer_value
-from quire.analysis.scope import Scope, Told, chosen_by
+from quire.analysis.scope import Scope, Told
 from quire.analysis.walk import Walk, sequence
 from quire.plan.nodes import Arguments, Comparison, Match, Reference, Step, Template, Think, UseTool, ValueSlot
 from quire.plan.templates import template

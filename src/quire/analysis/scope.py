@@ -10,7 +10,7 @@ from msgspec import Struct, field
 from quire.analysis.abstract_values import NO_PARTS, NULL, AbstractValue, either, either_of
 from quire.analysis.amounts import NOTHING, ONE, Amount
 from quire.analysis.facts import Condition, Place, QuestionFact
-from quire.analysis.labels import AUTHORED, Label
+from quire.analysis.labels import AUTHORED, Label, chosen_by
 
 if TYPE_CHECKING:
     from quire.analysis.names import Names
@@ -162,8 +162,7 @@ class Scope(Struct):
 
     def keep_optional(self, name: str, written: AbstractValue, decided: Label) -> int:
         """Write a store, or perhaps not: it has the value of before, or the new one. Return its version."""
-        value = either_of(written, self.names.store(name) or NULL)
-        return self.keep(name, value.labelled(chosen_by(value.label, decided)))
+        return self.keep(name, either_of(written, self.names.store(name) or NULL, decided))
 
     def merge(self, arms: list[Arm], decided: Label, *, or_none: bool = False) -> None:
         """Go on after one of several arms was walked, or none of them: a store has the value of any."""
@@ -183,10 +182,3 @@ class Scope(Struct):
             self.told = self.told.either(arm.told)
         if arms and not or_none:
             self.asked = tuple(one for one in arms[0].asked if all(one in arm.asked for arm in arms[1:]))
-
-
-def chosen_by(label: Label, decided: Label) -> Label:
-    """Return the label of a value that was chosen among several."""
-    if decided.chosen <= label.chosen and decided.privacy <= label.privacy:
-        return label
-    return label.join(decided.narrowed())

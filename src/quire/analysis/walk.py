@@ -119,9 +119,11 @@ class Walk:
     ) -> Label:
         """Return the label of what a tool returns: at least that of the tool, that of the values it was given, and that
         of what steps have put into the file that it reads. A model may choose any arguments."""
-        given = given.join(self.contents.read(tool, arguments or {}))
-        trace = Trace(tool.name, place.way, place.step.span, place.document)
-        return given.given_to(tool.gives, tool.gives_privacy, trace)
+        found = self.contents.read(tool, arguments or {})
+        if found is not AUTHORED:
+            given = given.join(found)
+        step = place.step
+        return given.given_to(tool.gives, tool.gives_privacy, tool.name, place.way, step.span, place.document)
 
     def miss(self, name: str) -> None:
         """Remember that a document was not found."""
