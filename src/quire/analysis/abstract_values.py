@@ -229,10 +229,16 @@ def written_length(value: Value) -> int:
     return text_length(text) - (2 if isinstance(value, str) else 0)
 
 
+def _is_plain(text: str) -> bool:
+    """Tell whether a text is as long as its characters: nothing in it is escaped, or takes several bytes."""
+    return text.isascii() and text.isprintable() and '"' not in text and "\\" not in text
+
+
 def literal(value: Value) -> AbstractValue:
     """Return the value that stands in the document."""
     if isinstance(value, str):
-        return AbstractValue(_TEXT, ONE, number(written_length(value)), constant=value, is_constant=True)
+        length = number(len(value) if _is_plain(value) else written_length(value))
+        return AbstractValue(_TEXT, ONE, length, constant=value, is_constant=True)
     if value is True or value is False:
         return AbstractValue(_BOOL, NOTHING, number(5), constant=value, is_constant=True)
     if isinstance(value, _NUMBERS):
@@ -308,33 +314,37 @@ def either_of(one: AbstractValue, other: AbstractValue, decided: Label = AUTHORE
     """Return what is known about a value that is one of two. `decided` is the label of what decides which."""
     if one is other:
         return one.labelled(chosen_by(one.label, decided))
-    fields, element = NO_PARTS, None
+    fields, label, largest = NO_PARTS, one.label.join(other.label), one.largest
     if one.fields and other.fields:
         # An entry that only one of them has may be anything of the other.
         fields = {name: either_of(one.fields[name], other.fields[name]) for name in one.fields if name in other.fields}
-    mine, theirs = one.element, other.element
-    if mine is not None and theirs is not None:
-        element = either_of(mine, theirs)
-    elif (mine is not None or theirs is not None) and (_is_empty_list(one) or _is_empty_list(other)):
-        element = mine or theirs
     type = one.type if one.type is other.type or one.type == other.type else None
-    label = one.label.join(other.label)
+    if largest is not None:
+        largest = largest.either(other.largest) if other.largest is not None else None
     found = AbstractValue(
         type,
         one.items.either(other.items),
         one.length.either(other.length),
         label if decided is AUTHORED else chosen_by(label, decided),
         fields,
-        element,
+        _either_item(one, other) if one.element or other.element else None,
         None,
         one.name if one.name == other.name else "",
         one.constant,
         one.is_constant and other.is_constant and one.type == other.type and one.constant == other.constant,
-        largest=one.largest.either(other.largest) if one.largest is not None and other.largest is not None else None,
+        largest=largest,
     )
     if one.answer is None is other.answer and one.computed is None is other.computed:
         return found if not one.choices and not other.choices else _answered(found, one, other)
     return _answered(found, one, other)
+
+
+def _either_item(one: AbstractValue, other: AbstractValue) -> AbstractValue | None:
+    """Return what is known about every item of a list that is one of two."""
+    mine, theirs = one.element, other.element
+    if mine is not None and theirs is not None:
+        return either_of(mine, theirs)
+    return (mine or theirs) if _is_empty_list(one) or _is_empty_list(other) else None
 
 
 def _answered(found: AbstractValue, one: AbstractValue, other: AbstractValue) -> AbstractValue:

@@ -110,7 +110,10 @@ def label_of(node: Node, names: Names) -> Label:
     if isinstance(node, Constant):
         return AUTHORED
     if isinstance(node, Compare):
-        return _compared(node, names).narrowed()
+        label = label_of(node.left, names)
+        if not isinstance(node.right, Constant):
+            label = label.join(label_of(node.right, names))
+        return label.narrowed()
     if isinstance(node, Total):
         return label_of(node.source, names).narrowed()
     return _EVALUATORS[node.__class__](node, names).label
@@ -118,7 +121,7 @@ def label_of(node: Node, names: Names) -> Label:
 
 def path_value(node: Path, names: Names) -> AbstractValue:
     """Return all that is known about the value of a path."""
-    if node.store and not names.bound:
+    if not names.bound and node.store:
         kept = names.stores.get(node.store)
         if kept is not None:
             return kept
@@ -130,12 +133,7 @@ def _constant(node: Constant, names: Names) -> AbstractValue:
 
 
 def _compare(node: Compare, names: Names) -> AbstractValue:
-    return _verdict(_compared(node, names))
-
-
-def _compared(node: Compare, names: Names) -> Label:
-    label = label_of(node.left, names)
-    return label if isinstance(node.right, Constant) else label.join(label_of(node.right, names))
+    return _verdict(label_of(node, names))
 
 
 def _list(node: ListOf, names: Names) -> AbstractValue:

@@ -133,7 +133,7 @@ class Label(Struct, frozen=True, gc=False):
         content, choice, private = self.trace, self.chosen_trace, self.private_trace
         here = Trace(what, step, span, document, choice) if choice is not None else None
         if private is None and content is choice:
-            return replace(self, trace=here, chosen_trace=here) if here is not None else self
+            return self if here is None else replace(self, trace=here, chosen_trace=here)
         return replace(
             self,
             trace=here if content is choice else Trace(what, step, span, document, content) if content else None,

@@ -102,25 +102,23 @@ class Names(Struct):
 
     def path(self, segments: tuple[str, ...]) -> AbstractValue:
         """Return the value of a path. Nothing is known of a name that does not exist: the step fails."""
-        if len(segments) == 2 and segments[0] == "ctx" and not self.bound:
-            kept = self.stores.get(segments[1])
-            if kept is not None:
-                return kept
-        first, rest = segments[0], segments[1:]
-        value = self.bound.get(first)
+        first, used = segments[0], 1
+        value = self.bound.get(first) if self.bound else None
         if value is None:
-            if first == "ctx":
-                if not rest:
-                    return self.everything()
-                value, rest = self.stores.get(rest[0]) or self.store(rest[0]), rest[1:]
-            elif first == "pipe":
+            if first == "pipe":
                 value = self.pipe
+            elif first == "ctx":
+                if len(segments) == 1:
+                    return self.everything()
+                name, used = segments[1], 2
+                value = self.stores.get(name) or self.store(name)
             elif first not in _BINDINGS:
                 value = self.stores.get(first) or self.store(first)
             if value is None:
                 return NULL
-        for segment in rest:
-            value = self.entry(value, segment)
+        if len(segments) > used:
+            for segment in segments[used:]:
+                value = self.entry(value, segment)
         return value
 
     def entry(self, value: AbstractValue, name: str) -> AbstractValue:

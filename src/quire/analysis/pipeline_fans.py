@@ -59,7 +59,7 @@ def for_each(
     walk: Walk, each: StepWalk, work: ForEach, path: str, place: Place, scope: Scope, cost: Cost
 ) -> AbstractValue:
     value, rounds, least = _items(work.source, work.max_items, scope, cut=False, place=place)
-    walk.note(FanFact(place, rounds, least))
+    walk.facts.append(FanFact(place, rounds, least))
     item = scope.names.item(value)
     failures = scope.names.failures
     before = failures.begin()
@@ -80,7 +80,7 @@ def for_each(
         None,
         rounds,
         rounds.times(result.length.plus(_BETWEEN)).plus(_AROUND),
-        result.label.join(value.label.narrowed()),
+        chosen_by(result.label, value.label),
         element=result,
     )
     return _collect(walk, each, work.collect, path, results, {}, failing.join(item.label), scope, cost)

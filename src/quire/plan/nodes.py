@@ -8,7 +8,7 @@ A plan is a tree, so the collector of garbage does not have to look at the nodes
 from __future__ import annotations
 
 import typing
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cached_property, wraps
 from typing import TypeAlias, TypeVar
 
@@ -232,16 +232,20 @@ class Step(Struct, frozen=True, gc=False):
         return self.work
 
 
-_CHILDLESS = (Transform, Invoke, Agent)
+_CHILDLESS = frozenset((Transform, Invoke, Agent, type(None)))
 """Work of most steps, which has no steps inside: a long document is searched for ends in little time."""
 
 
 def may_stop(step: Step) -> bool:
     """Tell whether a step can end its pipeline before the steps after it."""
     work = step.work
-    if work is None or isinstance(work, _CHILDLESS):
+    if work is None or work.__class__ in _CHILDLESS:
         return False
-    return isinstance(work, Stop) or any(may_stop(part) for _, part in work.parts())
+    return isinstance(work, Stop) or _any_may_stop([part for _, part in work.parts()])
+
+
+def _any_may_stop(steps: Iterable[Step]) -> bool:
+    return any(map(may_stop, [step for step in steps if step.work.__class__ not in _CHILDLESS]))
 
 
 class Sequence(Struct, frozen=True, gc=False):
@@ -322,7 +326,7 @@ def remembered(find: Callable[[Plan], T]) -> Callable[[Plan], T]:
 @remembered
 def may_stop_early(plan: Plan) -> bool:
     """Tell whether any step can end a pipeline before the steps after it."""
-    return any(map(may_stop, plan.body.steps))
+    return _any_may_stop(plan.body.steps)
 
 
 def walk(sequence: Sequence, prefix: str = "") -> Iterator[tuple[str, Step]]:
