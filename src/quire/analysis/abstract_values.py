@@ -236,6 +236,8 @@ def _is_plain(text: str) -> bool:
 
 def literal(value: Value) -> AbstractValue:
     """Return the value that stands in the document."""
+    if type(value) is int:
+        return AbstractValue(_NUMBER, NOTHING, number(len(str(value))), constant=value, is_constant=True)
     if isinstance(value, str):
         length = number(len(value) if _is_plain(value) else written_length(value))
         return AbstractValue(_TEXT, ONE, length, constant=value, is_constant=True)

@@ -105,16 +105,17 @@ def evaluate(node: Node, names: Names) -> AbstractValue:
 
 def label_of(node: Node, names: Names) -> Label:
     """Return the label of the value of an expression. Of a condition nothing else is asked for."""
-    if isinstance(node, Path):
+    # That a value is not of a class is a slow answer of `isinstance`, and conditions are everywhere.
+    if type(node) is Path:
         return path_value(node, names).label
-    if isinstance(node, Constant):
+    if type(node) is Constant:
         return AUTHORED
-    if isinstance(node, Compare):
+    if type(node) is Compare:
         label = label_of(node.left, names)
-        if not isinstance(node.right, Constant):
+        if type(node.right) is not Constant:
             label = label.join(label_of(node.right, names))
         return label.narrowed()
-    if isinstance(node, Total):
+    if type(node) is Total:
         return label_of(node.source, names).narrowed()
     return _EVALUATORS[node.__class__](node, names).label
 

@@ -122,7 +122,7 @@ class Names(Struct):
         return value
 
     def entry(self, value: AbstractValue, name: str) -> AbstractValue:
-        if isinstance(value.type, Ref):
+        if value.type is not None and isinstance(value.type, Ref):
             value = replace(value, type=self.resolved(value.type))
         return value.field(name)
 
@@ -130,7 +130,7 @@ class Names(Struct):
         """Return any item of a list."""
         if value.element is not None:
             return value.element
-        type = value.type.of if isinstance(value.type, ListOf) else None
+        type = value.type.of if value.type is not None and isinstance(value.type, ListOf) else None
         if value.name:
             return outside_value(f"{value.name}[]", type, value.label)
         return sized(type, value.length, value.label, value.parts)

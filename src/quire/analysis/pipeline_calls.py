@@ -29,7 +29,7 @@ def invoke(walk: Walk, work: Invoke, place: Place, scope: Scope, cost: Cost) -> 
     arguments: dict[str, AbstractValue] = {}
     label, reads = AUTHORED, []
     for name, given in work.arguments:
-        if isinstance(given, Literal):
+        if type(given) is Literal:
             arguments[name] = literal(given.value)
         else:
             value = arguments[name] = computed(given.compiled, scope.names)

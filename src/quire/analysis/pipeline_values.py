@@ -15,6 +15,7 @@ from quire.analysis.expressions import computed, label_of, path_value
 from quire.analysis.facts import Condition, Place
 from quire.analysis.labels import AUTHORED, Label
 from quire.expr.syntax import Path, path_of
+from quire.plan.nodes import Reference
 from quire.plan.pipeline_work import Formula, Literal
 from quire.schema_types import FieldType, ListOf, Object, Ref
 from quire.source import NOWHERE
@@ -27,9 +28,9 @@ if TYPE_CHECKING:
 
 def value_of(what: Literal | Formula, scope: Scope) -> AbstractValue:
     """Return what is known about a literal or an expression of the document."""
-    if isinstance(what, Literal):
-        return literal(what.value)
-    return computed(what.compiled, scope.names)
+    if type(what) is Formula:
+        return computed(what.compiled, scope.names)
+    return literal(what.value)
 
 
 def read_versions(what: Literal | Formula, scope: Scope) -> list[str]:
@@ -89,11 +90,11 @@ def prompt_of(prompt: Template, scope: Scope) -> tuple[Amount, Label]:
     """Return the bytes of a prompt with its values filled in, and the label of all of it."""
     names, fixed, length, label = scope.names, 0, NOTHING, AUTHORED
     for part in prompt.parts:
-        if isinstance(part, str):
-            fixed += len(part) if part.isascii() else text_length(part)
-        else:
+        if type(part) is Reference:
             value = path_value(_path(part.name), names)
             label = label.join(value.label)
             length = length.plus(value.length)
             fixed += 4 * len(part.raw)
+        elif isinstance(part, str):
+            fixed += len(part) if part.isascii() else text_length(part)
     return length.plus(number(fixed)), label

@@ -85,7 +85,7 @@ class Proof(Struct, frozen=True, dict=True):
 
     def _all(self, kind: type[F]) -> tuple[F, ...]:
         """Return the facts of a kind. They are looked through once for each, however many rules ask for them."""
-        return tuple([fact for fact in self.facts if isinstance(fact, kind)])
+        return tuple([fact for fact in self.facts if type(fact) is kind])
 
 
 def prove(

@@ -74,7 +74,7 @@ class Template(Struct, frozen=True, gc=False):
     parts: tuple[str | Reference, ...]
 
     def references(self) -> Iterator[Reference]:
-        return (part for part in self.parts if isinstance(part, Reference))
+        return (part for part in self.parts if type(part) is Reference)
 
     @property
     def empty(self) -> bool:

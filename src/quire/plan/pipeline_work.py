@@ -15,6 +15,7 @@ if typing.TYPE_CHECKING:
     from quire.values import Value
 
 
+@typing.final
 class Formula(Struct, frozen=True):
     """An expression, compiled once."""
 
@@ -24,6 +25,7 @@ class Formula(Struct, frozen=True):
     """Where its text is in the document."""
 
 
+@typing.final
 class Literal(Struct, frozen=True):
     """A value of the document, passed on unchanged."""
 

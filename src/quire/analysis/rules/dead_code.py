@@ -35,7 +35,7 @@ def check(proof: Proof, context: RuleContext) -> Iterator[Diagnostic]:
         return
     yield from _after_the_end(plan.body)
     for _, step in plan.steps():
-        if isinstance(step.work, Repeat):
+        if type(step.work) is Repeat:
             yield from _until(step.work)
     known = KnownConditions()
     for choice in proof.choices:
@@ -64,12 +64,12 @@ def _after_the_end(sequence: Sequence) -> Iterator[Diagnostic]:
                 message = f"step {step.label} never runs{others}: step {ended.label} always ends the pipeline"
                 yield Diagnostic(codes.UNREACHABLE, message, step.span, help="leave it out, or give the other a when")
                 break
-            if not isinstance(step.work, _ALONE):
+            if type(step.work) not in _ALONE:
                 waiting += _sequences(step)
                 ended = step if _always_ends(step) else None
 
 
-_ALONE = (Transform, Invoke, Agent)
+_ALONE = frozenset((Transform, Invoke, Agent))
 """Work of most steps: it has no steps inside, and never ends the pipeline."""
 
 
@@ -82,7 +82,7 @@ def _sequences(step: Step) -> list[Sequence]:
             return [body]
         case Select():
             return [target.body for target in step.work.targets() if isinstance(target, Block)]
-    return [inner for _, part in step.work.parts() if not isinstance(part.work, _ALONE) for inner in _sequences(part)]
+    return [inner for _, part in step.work.parts() if type(part.work) not in _ALONE for inner in _sequences(part)]
 
 
 def _always_ends(step: Step) -> bool:

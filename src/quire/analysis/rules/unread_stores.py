@@ -38,13 +38,14 @@ def unread_stores(plan: Plan) -> Iterator[Diagnostic]:
     for _, step in plan.steps():
         for formula in formulas(step):
             for read in formula.compiled.reads():
-                if read.store is not None and read.store != "errors":
-                    names.add(read.store)
-                elif read.path == ("ctx",) and not _is_base(formula, read.path):
-                    return
-                else:
+                store = read.store
+                if store == "errors":
                     names.update(_stores(read.path))
-        if isinstance(step.work, Agent):
+                elif store is not None:
+                    names.add(store)
+                elif read.path[0] == "ctx" and not _is_base(formula, read.path):
+                    return
+        if type(step.work) is Agent:
             if step.work.file:
                 return  # a prompt of a file can refer to every store
             for reference in step.work.prompt.references():
@@ -80,25 +81,28 @@ def _kept(plan: Plan) -> Iterator[Step]:
     """Yield the steps whose stores the steps after them can see, without the last step of the pipeline."""
     waiting = deque(plan.body.steps[:-1])
     if plan.body.steps:
-        waiting += [part for _, part in _inside(plan.body.steps[-1])]
+        waiting += _inside(plan.body.steps[-1])
     while waiting:
         step = waiting.popleft()
-        if not isinstance(step.work, Fold):  # it must have an output
+        if type(step.work) is not Fold:  # it must have an output
             yield step
-        waiting += [part for _, part in _inside(step)]
+        if type(step.work) in _SHARING:
+            waiting += _inside(step)
 
 
-def _inside(step: Step) -> tuple[tuple[str, Step], ...]:
-    return step.work.parts() if isinstance(step.work, _SHARING) else ()
+def _inside(step: Step) -> list[Step]:
+    return [part for _, part in step.work.parts()] if step.work is not None and type(step.work) in _SHARING else []
 
 
-_SHARING = (Block, Select, Repeat)
+_SHARING = frozenset((Block, Select, Repeat))
 """Work whose steps write the stores around it."""
 
 
 def formulas(step: Step) -> list[Formula]:
     """Return the expressions of a step itself, without those of the steps inside it."""
     work = step.work
+    if type(work) is Agent and step.guard is None:
+        return []
     found: list[Formula | Literal | None] = [step.guard.when, step.guard.default] if step.guard is not None else []
     match work:
         case Transform() | Stop():
@@ -123,4 +127,4 @@ def formulas(step: Step) -> list[Formula]:
             found += [init, until]
         case _:
             assert_never(work)
-    return [one for one in found if isinstance(one, Formula)]
+    return [one for one in found if type(one) is Formula]
