@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from operator import attrgetter
 from typing import TYPE_CHECKING
 
 from quire.formats.playbook.codes import codes
 from quire.formats.playbook.lint import lint, missing_prompt_files
-from quire.formats.playbook.parse import parse
+from quire.formats.playbook.parse import parse_scanned
 
 if TYPE_CHECKING:
     from quire.diagnostics import Diagnostic
@@ -21,8 +22,8 @@ def check(
     source: Source, resolver: DocumentResolver | None = None, has_file: HasFile | None = None
 ) -> tuple[Diagnostic, ...]:
     """Return all findings about a playbook. `has_file` tells whether a file exists beside the playbook."""
-    reading = parse(source)
-    found = [*reading.diagnostics, *lint(reading, resolver)]
+    reading, scanned = parse_scanned(source)
+    found = [*reading.diagnostics, *lint(reading, resolver, scanned)]
     if has_file is not None and reading.playbook is not None:
         found += missing_prompt_files(reading.playbook, has_file)
-    return tuple(sorted(found, key=lambda found: found.span.start))
+    return tuple(sorted(found, key=attrgetter("span.start")))

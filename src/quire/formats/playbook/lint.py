@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from operator import attrgetter
 from typing import TYPE_CHECKING
 
 from quire.diagnostics import Diagnostic, replacing
@@ -16,15 +17,18 @@ from quire.formats.playbook.syntax import (
     OUTPUT_TYPES,
     ArtifactDeclaration,
     Condition,
+    Elicitation,
     InputDeclaration,
     OutputCapture,
     Playbook,
     Step,
+    ToolCall,
 )
 from quire.source import PLACEHOLDER, Source, Span
 from quire.wording import Suggestions, did_you_mean
 
 if TYPE_CHECKING:
+    from quire.formats.playbook.scan import Scan
     from quire.formats.playbook.syntax import ParseResult
     from quire.formats.resolver import DocumentResolver
 
@@ -39,12 +43,15 @@ _QUIRE_ONLY = re.compile(r"@(?:context|model)\(|\\|\bfrom:", re.IGNORECASE)
 HasFile = Callable[[str], bool]
 
 
-def lint(reading: ParseResult, resolver: DocumentResolver | None = None) -> tuple[Diagnostic, ...]:
+def lint(
+    reading: ParseResult, resolver: DocumentResolver | None = None, scanned: Scan | None = None
+) -> tuple[Diagnostic, ...]:
     """Return the lints of a document; if it cannot be read, only those about its text.
 
-    With a resolver, calls of other documents are checked too, and the circles that they lead into.
+    With a resolver, calls of other documents are checked too, and the circles that they lead into. `scanned` are the
+    lines of the text, if they are known.
     """
-    found = list(lint_text(reading))
+    found = list(lint_text(reading, scanned))
     if reading.playbook:
         found += _Lint(reading.playbook, reading.source).all()
         if _may_be_quire_only(reading.source.text):
@@ -55,7 +62,7 @@ def lint(reading: ParseResult, resolver: DocumentResolver | None = None) -> tupl
             from quire.formats.playbook.check_calls import check_calls
 
             found += check_calls(reading.playbook, resolver, reading.source)
-    return tuple(sorted(found, key=lambda one: one.span.start))
+    return tuple(sorted(found, key=attrgetter("span.start")))
 
 
 def _may_be_quire_only(text: str) -> bool:
@@ -81,10 +88,13 @@ class _Lint:
         available = set(self._facts.inputs)
         for parent in self._playbook.steps:
             yield from self._step(parent, available, asked_names(parent))
-            yield from self._arms(parent, available)
-            for step in family(parent):
-                available |= _set_by(step)
-            yield from _labels(parent)
+            if parent.arms:
+                yield from self._arms(parent, available)
+                for step in family(parent):
+                    available |= _set_by(step)
+                yield from _labels(parent)
+            elif parent.output or parent.elicitation:
+                available |= _set_by(parent)
         if self._playbook.artifact:
             yield from self._artifact(self._playbook.artifact)
         for declared in self._playbook.inputs:
@@ -95,14 +105,18 @@ class _Lint:
         for place in step.placeholders:
             self._read.add(place.name)
             if place.default is None and place.name not in available and place.name not in own:
-                yield self._unset(place.name, place.span, available | own)
-        yield from self._output(step)
-        yield from _question(step)
-        yield from _tool(step)
+                yield self._unset(place.name, place.span, available, own)
+        if step.output:
+            yield from self._output(step.output)
+        if step.elicitation:
+            yield from _question(step.elicitation)
+        if step.tool:
+            yield from _tool(step.tool)
         if step.prompt and step.prompt.ref.startswith("file:") and leaves_folder(step.prompt.ref[5:]):
             message = f"{step.prompt.ref[5:]} is outside of the playbook's folder"
             yield Diagnostic(lints.PROMPT_FILE, message, step.prompt.span, "refused when the run starts")
-        yield from self._model_call(step)
+        if step.context or step.model:
+            yield from self._model_call(step)
         if not (step.has_text or step.prompt or step.elicitation or step.tool or step.arms):
             yield Diagnostic(lints.EMPTY_STEP, f"Step {step.label} does nothing", step.span, "no text follows")
 
@@ -114,7 +128,7 @@ class _Lint:
                 message = f"Step {step.label} asks no model, so its {word} does nothing"
                 yield Diagnostic(lints.NO_MODEL_CALL, message, choice.span)
 
-    def _unset(self, name: str, span: Span, available: set[str]) -> Diagnostic:
+    def _unset(self, name: str, span: Span, *available: set[str]) -> Diagnostic:
         if name in self._facts.outputs or name in self._facts.asked:
             label = self._facts.outputs.get(name, "")
             message = f"{{{{{name}}}}} is read before it is set"
@@ -123,8 +137,9 @@ class _Lint:
         close = self._suggestions.nearest(name, self._names)
         message = f"Nothing sets {{{{{name}}}}}"
         help = did_you_mean(close, "declare an input, or capture it with @output before", form="{{{{{}}}}}")
-        inner = Span(span.start + 2, span.end - 2)
-        fix = name_fix(name, self._names, inner) if close in available else None
+        fix = None
+        if close and any(close in names for names in available):
+            fix = name_fix(name, self._names, Span(span.start + 2, span.end - 2))
         return Diagnostic(lints.UNRESOLVED, message, span, "sent as it stands", help, fix)
 
     def _arms(self, parent: Step, available: set[str]) -> Iterator[Diagnostic]:
@@ -164,10 +179,7 @@ class _Lint:
             self._listed[name] = ({value.lower(): value for value in reversed(first)}, ", ".join(first[:8]))
         return self._listed[name]
 
-    def _output(self, step: Step) -> Iterator[Diagnostic]:
-        output = step.output
-        if not output:
-            return
+    def _output(self, output: OutputCapture) -> Iterator[Diagnostic]:
         if output.name in self._facts.inputs:
             message = f'The output "{output.name}" has the name of an input'
             yield Diagnostic(lints.SHADOWS_INPUT, message, output.name_span, "can never be read")
@@ -245,8 +257,9 @@ class _Lint:
         An output counts as read if a model is asked later, because the model sees every result.
         """
         told = self._facts.inputs | self._read
-        asking = [at for at, parent in enumerate(self._playbook.steps) if any(map(_asks_model, family(parent)))]
-        for parent in self._playbook.steps[max(asking, default=0) : -1]:
+        steps = self._playbook.steps
+        last = next((at for at in reversed(range(len(steps))) if any(map(_asks_model, family(steps[at])))), 0)
+        for parent in steps[last:-1]:
             members = list(family(parent))
             for at, step in enumerate(members):
                 output = step.output
@@ -276,10 +289,7 @@ def _labels(parent: Step) -> Iterator[Diagnostic]:
             seen.add(step.label)
 
 
-def _question(step: Step) -> Iterator[Diagnostic]:
-    asked = step.elicitation
-    if not asked:
-        return
+def _question(asked: Elicitation) -> Iterator[Diagnostic]:
     if not asked.prompt.strip():
         yield Diagnostic(lints.NO_QUESTION, "This question has no text", asked.span, "", "add it in double quotes")
     if asked.kind == "select" and len(asked.options) < 2:
@@ -300,20 +310,21 @@ def _twice(options: Sequence[str], span: Span) -> Iterator[Diagnostic]:
         seen.add(option)
 
 
-def _tool(step: Step) -> Iterator[Diagnostic]:
-    if step.tool and step.tool.arguments:
-        from quire.formats.playbook.lower import arguments
-        from quire.plan.uses import OWN, SHELLS, has_values
+def _tool(tool: ToolCall) -> Iterator[Diagnostic]:
+    if not tool.arguments:
+        return
+    from quire.formats.playbook.lower import arguments
+    from quire.plan.uses import OWN, SHELLS, has_values
 
-        try:
-            tree = arguments(step.tool.arguments)
-        except ValueError as error:
-            message = f"The tool could never be called: {error}"
-            yield Diagnostic(lints.TOOL_JSON, message, step.tool.span, "", 'arguments look like {"key": "value"}')
-            return
-        if step.tool.connection == OWN and step.tool.tool in SHELLS and has_values(tree):
-            help = 'write it as a list: {"command": ["ls", "{{name}}"]}'
-            yield Diagnostic(lints.SHELL_TEXT, "No shell ever reads a value", step.tool.span, "", help)
+    try:
+        tree = arguments(tool.arguments)
+    except ValueError as error:
+        message = f"The tool could never be called: {error}"
+        yield Diagnostic(lints.TOOL_JSON, message, tool.span, "", 'arguments look like {"key": "value"}')
+        return
+    if tool.connection == OWN and tool.tool in SHELLS and has_values(tree):
+        help = 'write it as a list: {"command": ["ls", "{{name}}"]}'
+        yield Diagnostic(lints.SHELL_TEXT, "No shell ever reads a value", tool.span, "", help)
 
 
 def missing_prompt_files(playbook: Playbook, has_file: HasFile) -> Iterator[Diagnostic]:

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 from quire.diagnostics import Diagnostic, replacing
 from quire.formats.near_names import word_fix
 from quire.formats.playbook.codes import lints
-from quire.formats.playbook.names import gather
-from quire.formats.playbook.scan import HASH, SECTION, SUBSTEP, TITLE, Scan, is_section, line_span, scan, step_number
+from quire.formats.playbook.names import family, gather
+from quire.formats.playbook.scan import HASH, SECTION, STEP, SUBSTEP, TITLE, Scan, line_span, scan
 from quire.source import PLACEHOLDER, Span
 from quire.wording import nearest_word
 
@@ -22,25 +22,27 @@ if TYPE_CHECKING:
 
 _STEP_LIKE = re.compile(r"\s*+#++\s*+step\s*+(?:[0-9]|:)", re.IGNORECASE)
 _NEARLY = re.compile(r"\{\{([^\S\n]*+)([A-Za-z0-9_-]++)([^\S\n]*+)(?::[^{}\n]*+)?\}\}")
-_TRAILING = re.compile(r"(?<=[^\S\n])@(?:output|elicit|prompt|tool|context|model)\(")
+# It begins with a plain character, which is found at once, and then looks at the character before.
+_TRAILING = re.compile(r"@(?<=[^\S\n]@)(?:output|elicit|prompt|tool|context|model)\(")
 _SECTIONS = ("SYSTEM", "SYSTEM PROMPT", "INPUTS", "ARTIFACTS", "OUTPUT")
 
 
-def lint_text(reading: ParseResult) -> Iterator[Diagnostic]:
-    """Yield the lints about headings, placeholders and lines."""
+def lint_text(reading: ParseResult, scanned: Scan | None = None) -> Iterator[Diagnostic]:
+    """Yield the lints about headings, placeholders and lines. `scanned` are the lines of the text, if they are
+    known."""
     text = reading.source.text
-    result = scan(text)
+    result = scanned or scan(text)
     in_step = branching = False
     artifacts: Match[str] | None = None
-    for line in result.lines:
-        if is_section(line):
-            in_step = step_number(line) is not None
-            branching = False
-            if not in_step:
-                yield from _section(line)
-                if _known(line) in ("ARTIFACTS", "OUTPUT"):
-                    artifacts = line
-        elif line.lastindex in (HASH, SUBSTEP, TITLE):
+    for kind, line in zip(result.kinds, result.lines, strict=True):
+        if kind == STEP:
+            in_step, branching = True, False
+        elif kind == SECTION:
+            in_step = branching = False
+            yield from _section(line)
+            if _known(line) in ("ARTIFACTS", "OUTPUT"):
+                artifacts = line
+        elif kind in (HASH, SUBSTEP, TITLE):
             yield from _heading(line, in_step, branching)
         elif line[0].lstrip().startswith("```if"):
             branching = True
@@ -53,9 +55,11 @@ def lint_text(reading: ParseResult) -> Iterator[Diagnostic]:
     if playbook:
         yield from _braces(reading)
         yield from _system_placeholders(text, result)
+        has_directives = "@" in text
         for parent in playbook.steps:
-            for step in (parent, *(sub for arm in parent.arms for sub in arm.steps)):
-                yield from _trailing(step, result)
+            for step in family(parent):
+                if has_directives:
+                    yield from _trailing(step, result)
                 asked = step.elicitation
                 if asked and any(one.endswith("\\") for one in (asked.prompt, *asked.options, asked.default or "")):
                     message, help = "A backslash at the end of a text", "a quote inside the text needs a quote after it"
@@ -93,7 +97,7 @@ def _heading(line: Match[str], in_step: bool, branching: bool) -> Iterator[Diagn
 
 
 def _system_placeholders(text: str, result: Scan) -> Iterator[Diagnostic]:
-    heads = [line for line in result.lines if is_section(line)]
+    heads = [line for kind, line in zip(result.kinds, result.lines, strict=True) if kind in (STEP, SECTION)]
     for head, following in zip(heads, [*heads[1:], None], strict=True):
         if head.lastindex == SECTION and _known(head) in ("SYSTEM", "SYSTEM PROMPT"):
             end = following.start() if following else len(text)
@@ -133,9 +137,10 @@ def _braces(reading: ParseResult) -> Iterator[Diagnostic]:
     text, playbook = reading.source.text, reading.playbook
     if "{{" not in text or not playbook:
         return
-    first, names = playbook.steps[0].span.start, gather(playbook).names
-    for match in _NEARLY.finditer(text, first):
+    names: set[str] | None = None
+    for match in _NEARLY.finditer(text, playbook.steps[0].start):
         if match[1] or match[3] or "-" in match[2]:
+            names = gather(playbook).names if names is None else names
             name = match[2].replace("-", "_")
             message = f"{match[0]} is not a placeholder and stays as it is"
             written = Span(match.start() + 2, match.end(3))

@@ -336,11 +336,16 @@ _in_order = attrgetter("span.start")
 def parse(source: Source, *, extended: bool = True) -> ParseResult:
     """Parse the text of a playbook. Without `extended`, everything that only Quire has is read as other implementations
     read it: so are the documents of runs that were started before Quire had it."""
+    return parse_scanned(source, extended=extended)[0]
+
+
+def parse_scanned(source: Source, *, extended: bool = True) -> tuple[ParseResult, Scan | None]:
+    """Return the lines of the text as well, for lints; None for a text that is empty or too large."""
     text = source.text
     if source.exceeds(MAX_DOCUMENT_BYTES):
-        return ParseResult(source, None, (_too_large(f"{source.size:,} bytes"),))
+        return ParseResult(source, None, (_too_large(f"{source.size:,} bytes"),)), None
     if not text or text.isspace():
-        return ParseResult(source, None, (_EMPTY,))
+        return ParseResult(source, None, (_EMPTY,)), None
     result = scan(text)
     found: list[Diagnostic] = []
     if not result.title or result.title.start():
@@ -353,10 +358,10 @@ def parse(source: Source, *, extended: bool = True) -> ParseResult:
 
         check_names(playbook, found)
     if not found:
-        return ParseResult(source, playbook, (), playbook)
+        return ParseResult(source, playbook, (), playbook), result
     found.sort(key=_in_order)
     wrong = [diagnostic for diagnostic in found if diagnostic.code.severity is Severity.ERROR]
-    return ParseResult(source, None if wrong else playbook, tuple(found), playbook)
+    return ParseResult(source, None if wrong else playbook, tuple(found), playbook), result
 
 
 def unread(name: str, kind: str) -> ParseResult:

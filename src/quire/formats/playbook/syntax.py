@@ -257,7 +257,10 @@ class Step(Struct):
 
     @property
     def has_text(self) -> bool:
-        return not all(self.document[start:end].isspace() for start, end in self.pieces)
+        for start, end in self.pieces:  # noqa: SIM110  # for every step of a document: half the time of `all`
+            if not self.document[start:end].isspace():
+                return True
+        return False
 
     @property
     def placeholders(self) -> tuple[Placeholder, ...]:
@@ -265,6 +268,8 @@ class Step(Struct):
 
         They are searched only on request: few readers of a document need them.
         """
+        if not (self.prompt or self.elicitation or self.tool):
+            return find(self.document, self.pieces)  # they are in order
         places = [*self.pieces]
         places += [(one.start, one.end) for one in (self.prompt, self.elicitation, self.tool) if one]
         return find(self.document, sorted(places))
