@@ -12,6 +12,9 @@ import pytest
 from tests.lsp.language_server import COMMAND, LanguageServer, language_server
 from tests.processes import started
 
+from quire.lsp.connection import Connection
+from quire.lsp.session import Session
+
 BAD = "# Note\n\n## STEP 1: Say\n\nSay {{name}}.\n"
 
 
@@ -71,6 +74,24 @@ def test_requests_are_answered_while_a_large_workspace_is_searched(folder: Path)
         while (found := server.receive()).get("id") != "search":
             pass
         assert found["result"]
+
+
+def test_an_editor_that_reads_late_never_keeps_the_server_waiting() -> None:
+    reads, asks = os.pipe()
+    answers, writes = os.pipe()
+    connection = Connection(Session(), reads, writes)
+    said = b"".join(b"%08d" % number for number in range(100_000))
+    connection._out += said
+    received = b""
+    while len(received) < len(said):
+        for _ in range(50):  # much more often than it takes to fill the pipe
+            assert connection._turn(0.0)
+        assert os.get_blocking(writes), "others may write to the same pipe"
+        received += os.read(answers, 1_000_000)
+    assert received == said
+    assert not connection._out
+    for one in (reads, asks, answers, writes):
+        os.close(one)
 
 
 def _start(path: Path) -> dict[str, object]:

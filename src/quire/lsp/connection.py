@@ -92,7 +92,7 @@ class Connection:
         reads = [self._reads, *(child.pipe for child in self._children)]
         ready, writable, _ = select.select(reads, [self._writes] if self._out else [], [], seconds)
         if writable:
-            del self._out[: os.write(self._writes, self._out[:_CERTAIN])]
+            self._write()
         for child in [child for child in self._children if child.pipe in ready and not child.read()]:
             self._children.remove(child)
             self._session.finish(child.job, child.end())
@@ -120,6 +120,19 @@ class Connection:
                 return
         for message in self._session.sent():
             self._out += framed(message)
+
+    def _write(self) -> None:
+        """Write what the editor can take now. Only the first bytes are certain not to wait, so for more than these the
+        pipe says how many it takes: findings about a large document fill it many times."""
+        if len(self._out) <= _CERTAIN or not hasattr(os, "set_blocking"):
+            del self._out[: os.write(self._writes, self._out[:_CERTAIN])]
+            return
+        os.set_blocking(self._writes, False)
+        try:
+            with contextlib.suppress(BlockingIOError):
+                del self._out[: os.write(self._writes, self._out[:_PIECE])]
+        finally:
+            os.set_blocking(self._writes, True)
 
     def _flush(self) -> None:
         for message in self._session.sent():

@@ -11,6 +11,7 @@ import re
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from functools import cached_property
+from itertools import accumulate
 from typing import Literal, TypeAlias
 
 from quire.source import Source, Span, normalise
@@ -114,10 +115,8 @@ class EditorText:
     @cached_property
     def _raw_starts(self) -> list[int]:
         if "\r" not in self.raw:
-            starts, at, find = [0], 0, self.raw.find
-            while (at := find("\n", at) + 1) > 0:
-                starts.append(at)
-            return starts
+            lengths = map(len, self.raw.split("\n"))
+            return [0, *accumulate(map((1).__add__, lengths))][:-1]
         return [0, *(found.end() for found in _LINE_END.finditer(self.raw))]
 
     def _raw_offset(self, position: object) -> int:
