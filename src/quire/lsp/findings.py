@@ -5,6 +5,7 @@ The two parts together are always the findings of the whole check.
 
 from __future__ import annotations
 
+from operator import attrgetter
 from typing import TYPE_CHECKING
 
 from quire.errors import QuireError, Unreadable
@@ -15,6 +16,9 @@ if TYPE_CHECKING:
     from quire.formats.pipeline.incremental_check import IncrementalCheck
     from quire.library.check import QuickFindings
     from quire.lsp.views import View
+
+
+_in_order = attrgetter("span.start", "span.end", "code.id", "message")
 
 
 def findings_of(view: View) -> tuple[Diagnostic, ...]:
@@ -53,7 +57,7 @@ def together(view: View, quick: QuickFindings, thorough: tuple[Diagnostic, ...])
     found = (*quick.diagnostics, *thorough)
     if view.format not in ("", "settings"):
         found = view.folder.check.shown(view.source, found)
-    return tuple(sorted(found, key=lambda one: (one.span.start, one.span.end, one.code.id, one.message)))
+    return tuple(sorted(found, key=_in_order))
 
 
 def _checked_alone(view: View) -> tuple[Diagnostic, ...] | None:

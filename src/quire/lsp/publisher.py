@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from quire.lsp.framing import framed
 from quire.lsp.protocol import ClientCapabilities
 
 if TYPE_CHECKING:
@@ -51,9 +52,8 @@ class Publisher:
 def report(items: list[Json], known: str) -> dict[str, Any]:
     """Return a report, or only that nothing has changed since the result that the editor knows."""
     import hashlib  # only editors that ask need it
-    import json
 
-    result = hashlib.sha256(json.dumps(items).encode()).hexdigest()[:16]
+    result = hashlib.sha256(framed({"items": items})).hexdigest()[:16]
     if known == result:
         return {"kind": "unchanged", "resultId": result}
     return {"kind": "full", "resultId": result, "items": items}
