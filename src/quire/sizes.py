@@ -32,6 +32,8 @@ def size_of(value: object) -> Size | None:
         return None
     if isinstance(value, int):
         return Size(value) if 0 <= value <= MOST else None
+    if isinstance(value, str) and value.isascii() and value.isdecimal() and len(value) <= len(str(MOST)) - 1:
+        return Size(int(value))  # most sizes; no pattern is compiled for them
     found = _WRITTEN.fullmatch(value.strip().lower()) if isinstance(value, str) and len(value) < 40 else None
     if found is None:
         return None

@@ -199,6 +199,16 @@ def test_a_lock_that_was_edited_is_a_finding_with_its_line(work: Path, said: Sai
     assert "LK102" in said()[0]
 
 
+def test_a_named_document_is_held_to_its_own_entry(work: Path, said: Said) -> None:
+    assert main(["lock"]) == 0
+    file = work / "quire.lock"
+    file.write_text(file.read_text().replace("path=verdict.md", "path=*   "))
+    assert main(["check", "--locked", "note.playbook.md"]) == 0
+    said()
+    assert main(["check", "--locked", "--format", "concise", "pipelines/review.yaml"]) == 1
+    assert "LK001" in said()[0]
+
+
 def test_only_the_named_documents_are_updated(work: Path, said: Said) -> None:
     assert main(["lock"]) == 0
     before = (work / "quire.lock").read_text()

@@ -5,23 +5,21 @@ Nothing is started, and no price list is loaded: the tools and prices are those 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
 from quire import formats
-from quire.analysis.lock import codes
-from quire.analysis.lock.compare import compare_document, compare_prices, compare_tools
 from quire.analysis.lock.file import FILE_NAME, Lock
 from quire.analysis.lock.read import LockReading
+from quire.analysis.lock.write import document_lines
 from quire.diagnostics import Diagnostic
 from quire.errors import QuireError, Unreadable
 from quire.library.check import workspace_of
 from quire.library.lock_facts import LockFacts, pinned_capability
 from quire.library.lock_file import load_lock, lock_path, signature_problem
-from quire.library.tool_pins import known_pins
 from quire.source import NOWHERE, Source, Span
 from quire.trust.signature_line import claims_signature
 from quire.workspace.configuration import load_settings
@@ -48,15 +46,17 @@ class LockedFindings(Struct, frozen=True):
 def locked_findings(sources: Iterable[Source], *, all: bool) -> list[LockedFindings]:
     """Return the findings about documents that differ from the locks of their workspaces. With `all` the documents are
     all that there are, so entries of others are findings too."""
-    checks: dict[Path, _LockCheck] = {}
-    found: list[LockedFindings] = []
-    for source in sources:
-        if formats.format_of(source) not in ("playbook", "pipeline", "directive"):
-            continue
-        workspace = workspace_of(Path(source.name).parent)
-        if workspace.folder not in checks:
-            checks[workspace.folder] = _LockCheck(workspace)
-        found.append(LockedFindings(source, tuple(checks[workspace.folder].of(source))))
+    held = [
+        (source, workspace_of(Path(source.name).parent))
+        for source in sources
+        if formats.format_of(source) in ("playbook", "pipeline", "directive")
+    ]
+    workspaces = {workspace.folder: workspace for _, workspace in held}
+    paths: dict[Path, list[Path]] = {folder: [] for folder in workspaces}
+    for source, workspace in held:
+        paths[workspace.folder].append(Path(source.name))
+    checks = {folder: _LockCheck(workspace, None if all else paths[folder]) for folder, workspace in workspaces.items()}
+    found = [LockedFindings(source, tuple(checks[workspace.folder].of(source))) for source, workspace in held]
     for check in checks.values():
         if of_lock := check.of_lock(all=all):
             found.append(of_lock)
@@ -86,18 +86,22 @@ def lock_issues(path: Path) -> list[str]:
 class _LockCheck:
     """Compares the documents of one workspace with its lock."""
 
-    def __init__(self, workspace: Workspace) -> None:
+    def __init__(self, workspace: Workspace, paths: Sequence[Path] | None) -> None:
+        """`paths` are the files that are checked; None for all documents of the workspace."""
         self._workspace = workspace
         self._path = lock_path(workspace)
-        self._reading = self._read()
+        self._reading = self._read(paths)
         self._lock = self._reading.lock if self._reading else None
         self._facts = LockFacts.with_lock(workspace, self._lock)
         self._seen: set[str] = set()
 
-    def _read(self) -> LockReading | None:
+    def _read(self, paths: Sequence[Path] | None) -> LockReading | None:
+        keys = LockFacts(self._workspace).key_of
         try:
-            return load_lock(self._path)
+            return load_lock(self._path, None if paths is None else {key for path in paths if (key := keys(path))})
         except Unreadable as error:
+            from quire.analysis.lock import codes
+
             source = Source.of("", str(self._path))
             return LockReading(source, None, (Diagnostic(codes.BAD_LOCK, str(error), NOWHERE, help=_LOCK),))
 
@@ -114,10 +118,17 @@ class _LockCheck:
         if one.plan is None:
             return
         if locked is None:
+            from quire.analysis.lock import codes
+
             what = f"there is no {FILE_NAME}" if self._lock is None else f"{one.key} is not in {FILE_NAME}"
             yield Diagnostic(codes.NO_LOCK, f"{what}: what it may do was never reviewed", NOWHERE, help=_FIRST)
             return
         facts = self._facts.facts(one)
+        if facts is not None and [*document_lines(locked)] == [*document_lines(facts)]:
+            return
+        from quire.analysis.lock import codes
+        from quire.analysis.lock.compare import compare_document  # most documents are as they were locked
+
         known = [name for key in self._facts.tools if (name := pinned_capability(key))]
         changes = compare_document(one.key, locked, facts, known)
         wider = [change for change in changes if change.direction == "wider"]
@@ -128,11 +139,31 @@ class _LockCheck:
             listed = "; ".join(_told(change) for change in changes[:5])
             yield Diagnostic(codes.STALE, f"the lock is not up to date: {listed}", NOWHERE, help="quire lock")
 
+    def _changed_tools(self, reading: LockReading) -> list[Diagnostic]:
+        """Return the tools that are not as they were locked, as far as they are known without starting a server."""
+        locked = reading.lock.tools if reading.lock is not None else {}
+        if not locked:
+            return []
+        from quire.library.tool_pins import known_pins
+
+        now = known_pins(locked, self._workspace)
+        if all(locked[name] == pin for name, pin in now.items()):
+            return []
+        from quire.analysis.lock.compare import compare_tools
+
+        return [
+            Diagnostic(change.code, _told(change), _line_of(reading.source, change.name), help=_LOCK)
+            for change in compare_tools(Lock(tools=locked), Lock(tools=now))
+            if change.direction == "wider"
+        ]
+
     def _dearer(self, reading: LockReading) -> list[Diagnostic]:
         """Return the models that cost more now. The price list is loaded only if it is not the one of the lock."""
         lock = reading.lock
         if lock is None or not lock.prices or not _is_other_list(lock.price_source):
             return []
+        from quire.analysis.lock.compare import compare_prices
+
         now = Lock(prices=self._facts.prices_now(lock.prices))
         return [
             Diagnostic(change.code, _told(change), _line_of(reading.source, change.name), help=_LOCK)
@@ -158,15 +189,14 @@ class _LockCheck:
         if reading.lock is None:
             return LockedFindings(reading.source, reading.diagnostics)
         if message := self._tampered(reading.source.text):
+            from quire.analysis.lock import codes
+
             return LockedFindings(reading.source, (Diagnostic(codes.TAMPERED, message, Span(0, 1)),))
-        found = [
-            Diagnostic(change.code, _told(change), _line_of(reading.source, change.name), help=_LOCK)
-            for change in compare_tools(reading.lock, Lock(tools=known_pins(reading.lock.tools, self._workspace)))
-            if change.direction == "wider"
-        ]
-        found += self._dearer(reading)
+        found = [*self._changed_tools(reading), *self._dearer(reading)]
         gone = sorted(set(reading.lock.documents) - self._seen) if all else []
         for key in gone:
+            from quire.analysis.lock import codes
+
             message = f"the lock has an entry of {key}, which is not there any more"
             found.append(Diagnostic(codes.STALE, message, _line_of(reading.source, key), help="quire lock"))
         return LockedFindings(reading.source, tuple(found)) if found else None

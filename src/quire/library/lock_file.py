@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,11 +22,12 @@ def lock_path(workspace: Workspace) -> Path:
     return workspace.folder / FILE_NAME
 
 
-def load_lock(path: Path) -> LockReading | None:
-    """Return the lock in a file; None if there is no file. Raises `Unreadable` for one that is not a text."""
+def load_lock(path: Path, named: Collection[str] | None = None) -> LockReading | None:
+    """Return the lock in a file; None if there is no file. `named` are the documents whose entries are needed, if these
+    are not all. Raises `Unreadable` for one that is not a text."""
     if not path.exists() and not path.is_symlink():
         return None
-    return read_lock(read_source(Path(relative_to_here(path) or path), limit=MOST_BYTES))
+    return read_lock(read_source(Path(relative_to_here(path) or path), limit=MOST_BYTES), named)
 
 
 def load_old_lock(path: Path) -> LockReading:

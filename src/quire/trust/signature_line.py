@@ -97,6 +97,8 @@ def read_line(text: str, syntax: Syntax) -> SignatureLine | Placeholder | Malfor
 def looks_signed(text: str, syntax: Syntax) -> bool:
     """Tell whether a person or a lenient reader would take the first line for a signature."""
     end = text.find("\n", 0, _WITHIN)
+    if ":signed" not in text[: _WITHIN if end < 0 else end]:
+        return False  # and no pattern is compiled
     return _LIKE[syntax].match(text, 0, _WITHIN if end < 0 else end) is not None
 
 

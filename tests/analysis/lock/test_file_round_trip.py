@@ -18,10 +18,10 @@ from quire.analysis.lock.file import (
     kept_entries,
     shortened,
 )
-from quire.analysis.lock.plain_read import read_plain
+from quire.analysis.lock.plain_read import excerpt, read_plain
 from quire.analysis.lock.read import LONGEST, LockReading, read_lock
 from quire.analysis.lock.strict_read import read_strictly
-from quire.analysis.lock.write import HEADER, written
+from quire.analysis.lock.write import HEADER, document_lines, written
 from quire.source import Source
 
 PLAN = f"sha256:{'9f3c' * 16}"
@@ -252,6 +252,75 @@ def test_a_plain_reading_is_written_as_the_same_text() -> None:
         assert found is None or written(found) == text, text
     assert changed > 2_000
     assert plain > 100
+
+
+def named(text: str, *keys: str) -> LockReading:
+    return read_lock(Source.of(text, "quire.lock"), frozenset(keys))
+
+
+@pytest.mark.parametrize("key", [*LOCK.documents, "many.yaml", "gone.yaml"])
+@pytest.mark.parametrize("text", [TEXT, TEXT.partition("tools:")[0]])
+def test_the_entry_of_one_document_is_read_alone(text: str, key: str) -> None:
+    whole, found = reading(text).lock, named(text, key).lock
+    assert whole is not None and found is not None
+    mine = {one: entry for one, entry in whole.documents.items() if one == key or one.startswith(f"{key}#")}
+    assert found == Lock(mine, whole.tools, whole.prices, whole.price_source, whole.assumed)
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("      - gone\n", "      - gone # fine\n"),
+        ("tool_calls: ∞", "tool_calls: many"),
+        ("readers: 20", "readers: many"),
+        (f"tickets/create: {PLAN} class=write", "tickets/create: sha256:12 class=write"),
+        ("  b.playbook.md:\n", "  b.playbook.md: &a\n"),
+        ("  b.playbook.md:\n", f"  a.md:\n    plan: {PLAN}\n  a.md:\n"),
+        ("  b.playbook.md:\n", f"  z.md:\n    plan: {PLAN}\n  b.playbook.md:\n"),
+        ("  b.playbook.md:\n", "<<<<<<< HEAD\n  b.playbook.md:\n"),
+        ("  b.playbook.md:\n", "   - a\n  b.playbook.md:\n"),
+        ("  b.playbook.md:\n", "    b.playbook.md:\n"),
+        ("tools:\n", "tools:\ndocuments: {}\ntools:\n"),
+        ("quire: 1\n", "quire: 2\n"),
+    ],
+)
+def test_a_lock_that_is_wrong_around_an_entry_is_not_read_for_it(old: str, new: str) -> None:
+    assert old in TEXT
+    found = named(TEXT.replace(old, new, 1), "pipelines/review.yaml")
+    assert found.lock is None and found == reading(TEXT.replace(old, new, 1))
+
+
+def test_facts_of_other_documents_are_not_looked_into() -> None:
+    """Each document is held to its own lines. A check of all documents finds the others."""
+    text = TEXT.replace("      - gone\n", "      - gone # fine\n")
+    assert reading(text).lock is None
+    assert named(text, "b.playbook.md") == LockReading(Source.of(text, "quire.lock"), named(TEXT, "b.playbook.md").lock)
+
+
+def test_an_entry_that_is_read_alone_is_the_one_in_the_text() -> None:
+    chance, compared = random.Random(3), 0
+    for _ in range(depth(2_000, 40_000)):
+        lines = TEXT.splitlines(keepends=True)
+        at, other = chance.randrange(len(lines)), chance.randrange(len(lines))
+        match chance.randrange(4):
+            case 0:
+                lines[at], lines[other] = lines[other], lines[at]
+            case 1:
+                lines.insert(at, lines[other])
+            case 2:
+                del lines[at]
+            case 3:
+                lines[at] = chance.choice(["  ", "", " "]) + lines[at].removeprefix("  ")
+        text = "".join(lines)
+        for key in LOCK.documents:
+            part = excerpt(text, key.__eq__)
+            found = read_plain(part) if part is not None else None
+            if found is None or key not in found.documents:
+                continue
+            compared += 1
+            entry = "".join(f"    {line}\n" for line in document_lines(found.documents[key]))
+            assert f"\n  {key}:\n{entry}" in text and text.count(f"\n  {key}:\n") == 1, text
+    assert compared > 500
 
 
 def test_a_fact_of_any_length_is_written_so_that_it_can_be_read() -> None:

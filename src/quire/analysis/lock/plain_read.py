@@ -2,12 +2,14 @@
 
 The lines are taken apart by their indentation. The result counts only if each line is written as `write.py` does it, in
 the same order; every other text is left to the strict reader, which says what is wrong with it.
+
+A check of one document does not need the entries of the others: `excerpt` cuts them out before anything is read.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 
 from quire.analysis.lock.file import (
     COUNTS,
@@ -27,6 +29,7 @@ from quire.sizes import size_of
 
 _MOST_DEPTH = 6
 _NOTHING = "{}"
+_DOCUMENTS, _TOOLS = "\ndocuments:\n", "\ntools:\n"
 _PARTS = ("quire", "assume", "prices", "documents", "tools")
 _FACTS = ("plan", "may", "unknown", "asks", "most", "gates", "flows", "allows")
 _ASKED = ("models", "servers", "variables")
@@ -36,13 +39,47 @@ _ASKED = ("models", "servers", "variables")
 def read_plain(text: str) -> Lock | None:
     """Return the lock, or None if the text is not one in exactly the form that is written."""
     lines = text.split("\n")
-    if len(lines) > MOST_FACTS or max(map(len, lines)) > LONGEST or lines[0] != HEADER or lines[-1]:
+    if _is_too_large(lines) or lines[0] != HEADER or lines[-1]:
         return None
     try:
         lock = _lock(_tree(lines[1:-1]))
     except (ValueError, LookupError):
         return None
     return lock if _is_sound(lock) else None
+
+
+def excerpt(text: str, is_wanted: Callable[[str], bool]) -> str | None:
+    """Return the text of a lock with the entries of some documents only, or None if it cannot be cut.
+
+    All keys have to be in order, and all lines between them have to be indented. Other entries are not looked into.
+    """
+    head, _, rest = text.partition(_DOCUMENTS)
+    body, tools, pins = rest.partition(_TOOLS) if _TOOLS in rest else (rest[:-1], "", rest[-1:])
+    inside = f"\n{body}"
+    if not body or "\0" in text or inside.count("\n  ") != inside.count("\n") or _is_too_large(text.split("\n")):
+        return None
+    first, *entries = inside.replace("\n    ", "\0").split("\n  ")
+    try:
+        keys = [_key(entry.partition("\0")[0]) for entry in entries]
+        _require(not first, first)
+        _sorted(keys)
+    except (ValueError, LookupError):
+        return None
+    kept = [entry.replace("\0", "\n    ") for key, entry in zip(keys, entries, strict=True) if is_wanted(key)]
+    listed = _DOCUMENTS + "\n".join(f"  {entry}" for entry in kept) if kept else f"\n{NO_DOCUMENTS}"
+    return f"{head}{listed}{tools}{pins}"
+
+
+def _key(line: str) -> str:
+    """Return the key of an entry. Raises `ValueError` for a line that is not the first one of an entry."""
+    key, value = _taken_apart(line)
+    if key is None or value is not None:
+        raise ValueError(line)
+    return key
+
+
+def _is_too_large(lines: list[str]) -> bool:
+    return len(lines) > MOST_FACTS or max(map(len, lines)) > LONGEST
 
 
 _Tree = dict[str, "_Tree | list[str] | str | None"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
@@ -19,6 +20,8 @@ LONGEST = 4_000
 """Characters of one fact."""
 MOST_FACTS = 100_000
 """Facts of a whole lock."""
+MOST_NAMED = 20
+"""Documents whose entries are read alone. For more of them the whole lock is read."""
 
 
 class LockReading(Struct, frozen=True):
@@ -29,13 +32,21 @@ class LockReading(Struct, frozen=True):
     diagnostics: tuple[Diagnostic, ...] = ()
 
 
-def read_lock(source: Source) -> LockReading:
-    """Read the text of a lock. Nothing of one that is wrong counts."""
-    from quire.analysis.lock.plain_read import read_plain
+def read_lock(source: Source, named: Collection[str] | None = None) -> LockReading:
+    """Read the text of a lock. Nothing of one that is wrong counts. With `named`, which are paths of a few documents,
+    the lock has their entries only, and the others are not looked into."""
+    from quire.analysis.lock.plain_read import excerpt, read_plain
 
     text = source.text
     if source.size <= MOST_BYTES:
-        plain = read_plain(text.partition("\n")[2] if claims_signature(text, "yaml") else text)
+        unsigned = text.partition("\n")[2] if claims_signature(text, "yaml") else text
+        if named is not None and len(named) <= MOST_NAMED:
+            files = tuple(f"{one}#" for one in named)
+            part = excerpt(unsigned, lambda key: key in named or key.startswith(files))
+            plain = read_plain(part) if part is not None else None
+            if plain is not None:
+                return LockReading(source, plain)
+        plain = read_plain(unsigned)
         if plain is not None:
             return LockReading(source, plain)
     from quire.analysis.lock.strict_read import read_strictly

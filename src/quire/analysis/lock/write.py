@@ -63,12 +63,13 @@ def _lines(lock: Lock) -> Iterator[str]:
     yield "documents:" if lock.documents else NO_DOCUMENTS
     for key, document in sorted(lock.documents.items()):
         yield f"  {key_line(key)}:"
-        yield from (f"    {line}" for line in _document(document))
+        yield from (f"    {line}" for line in document_lines(document))
     if lock.tools:
         yield from _mapping("tools", {name: tool_line(one) for name, one in lock.tools.items()}, 0)
 
 
-def _document(one: LockedDocument) -> Iterator[str]:
+def document_lines(one: LockedDocument) -> Iterator[str]:
+    """Yield the facts of a document as lines. Two documents with the same lines do not differ in any fact."""
     yield f"plan: {scalar_line(one.plan)}"
     yield from _list("may", [capability_line(need) for need in one.may], 0)
     yield from _list("unknown", one.unknown, 0)
