@@ -16,7 +16,8 @@ from quire.engine.records import Status
 from quire.engine.requests import ToolRequest, Walk
 from quire.errors import StepFailed
 from quire.library.document import read
-from quire.plan.nodes import PipelineWork, Plan
+from quire.plan.nodes import Plan
+from quire.plan.pipeline_work import PipelineWork
 from quire.source import Source
 from quire.values import MAX_DEPTH, Value
 

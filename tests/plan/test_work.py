@@ -11,7 +11,7 @@ from quire.plan import nodes, pipeline_work
 from quire.plan.thread import Thread
 from quire.plan.work import StepWork
 
-KINDS = [kind for kind in typing.get_args(nodes.Work) if kind is not Thread]
+KINDS = [kind for kind in StepWork.__subclasses__() if kind is not Thread]
 
 
 def words_of_fields(kind: type[StepWork]) -> dict[str, set[str]]:

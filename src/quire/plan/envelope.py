@@ -7,36 +7,19 @@ The Plan does not know which capability belongs to a name, or how dangerous it i
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from typing import Protocol, TypeAlias, assert_never
+from typing import TYPE_CHECKING, Protocol, TypeAlias, assert_never
 
 from msgspec import Struct
 
 from quire.plan.built_in_tools import ALIASES
-from quire.plan.nodes import (
-    Plan,
-    Step,
-    Think,
-    UseTool,
-)
-from quire.plan.pipeline_work import (
-    Agent,
-    Block,
-    Call,
-    Fail,
-    Fold,
-    ForEach,
-    Invoke,
-    Parallel,
-    Repeat,
-    Select,
-    Stop,
-    Transform,
-)
-from quire.plan.thread import Hook, Thread
-from quire.plan.tool_details import any_details, details_of
+from quire.plan.nodes import Plan, Step, Think, UseTool
 from quire.plan.uses import OWN, OWN_TOOLS, step_tools
 
-ToolsOf: TypeAlias = Callable[[Agent], Collection[str] | None]
+if TYPE_CHECKING:
+    from quire.plan.pipeline_work import Agent, PipelineWork
+    from quire.plan.thread import Hook, Thread
+
+ToolsOf: TypeAlias = "Callable[[Agent], Collection[str] | None]"
 """Returns the tools that an agent may use, by name or pattern; None if that is not known."""
 
 _Needed: TypeAlias = "tuple[str, str, tuple[str, ...]]"
@@ -120,8 +103,8 @@ def envelope(
             for capability, label, written in () if follows else _needed(step, vocabulary, tools_of):
                 steps.setdefault(capability, {})[f"{name} {label}".strip()] = None
                 details.setdefault(capability, set()).update(written)
-            if isinstance(step.work, Thread) and step.work.extends:
-                unknown[step.work.extends] = None
+            if parent := _parent(step):
+                unknown[parent] = None
             for callee in runs:
                 if callee not in known:
                     # A tool of Quire itself is not a missing document.
@@ -151,36 +134,77 @@ _BUILT_IN = frozenset({*ALIASES, *ALIASES.values(), *OWN_TOOLS})
 """Names that are tools of Quire's own, whatever documents there are."""
 
 
+def _parent(step: Step) -> str:
+    """Return the parent that a directive names; empty if there is none, and for other steps."""
+    if step.work is None or isinstance(step.work, Think | UseTool):
+        return ""
+    from quire.plan.thread import Thread
+
+    return step.work.extends if isinstance(step.work, Thread) else ""
+
+
 def _needed(step: Step, vocabulary: Vocabulary, tools_of: ToolsOf) -> Iterator[_Needed]:
     label = step.label
     match step.work:
+        case None:
+            pass
         case UseTool(connection=connection, tool=tool, arguments=arguments):
+            from quire.plan.tool_details import details_of
+
             written = details_of(tool, arguments) if connection == OWN else ()
             yield from ((one, label, written) for one in vocabulary.tool(connection, tool))
-        case Invoke(tool=tool, arguments=given):
-            if tool not in OWN_TOOLS:
-                yield from ((one, label, details_of(tool, dict(given))) for one in vocabulary.tool("", tool))
-        case Agent():
-            yield from _of_model(tools_of(step.work) or (), label, vocabulary)
         case Think(preamble=preamble):
             yield from _of_model(step_tools(step), label, vocabulary)
             if preamble is not None and preamble.scheme == "mcp":
                 yield vocabulary.prompt(preamble.where), label, ()
+        case _:
+            yield from _needed_elsewhere(step.work, label, vocabulary, tools_of)
+
+
+def _needed_elsewhere(
+    work: PipelineWork | Thread, label: str, vocabulary: Vocabulary, tools_of: ToolsOf
+) -> Iterator[_Needed]:
+    """Yield what a step of a pipeline or a directive needs. A playbook has none, and does not load these kinds."""
+    from quire.plan.pipeline_work import (
+        Agent,
+        Block,
+        Call,
+        Fail,
+        Fold,
+        ForEach,
+        Invoke,
+        Parallel,
+        Repeat,
+        Select,
+        Stop,
+        Transform,
+    )
+    from quire.plan.thread import Thread
+    from quire.plan.tool_details import any_details, details_of
+
+    match work:
+        case Invoke(tool=tool, arguments=given):
+            if tool not in OWN_TOOLS:
+                yield from ((one, label, details_of(tool, dict(given))) for one in vocabulary.tool("", tool))
+        case Agent():
+            yield from _of_model(tools_of(work) or (), label, vocabulary)
         case Thread(permissions=permissions, hooks=hooks):
             for permission in permissions:
                 yield permission.capability, label, any_details(permission.capability)
             for hook in hooks:
                 named = f"hook {hook.id or hook.event}"
                 yield from ((one, named, any_details(one)) for one in vocabulary.hook(hook))
-        case None | Transform() | Call() | Select() | Fold() | ForEach() | Parallel():
+        case Transform() | Call() | Select() | Fold() | ForEach() | Parallel():
             pass
         case Block() | Repeat() | Fail() | Stop():
             pass
         case _:
-            assert_never(step.work)
+            assert_never(work)
 
 
 def _of_model(tools: Iterable[str], label: str, vocabulary: Vocabulary) -> Iterator[_Needed]:
     """Yield what a model needs that may call these tools with any arguments."""
     for name in tools:
+        from quire.plan.tool_details import any_details
+
         yield from ((one, label, any_details(one)) for one in vocabulary.tool("", name))

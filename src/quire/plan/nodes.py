@@ -3,6 +3,7 @@
 Positions number the children of a node from 1. The path of an effect consists of positions, never of labels. Texts with
 references are parsed into `Template`s once, when the plan is built, so that running a step only has to look up values.
 A plan is a tree, so the collector of garbage does not have to look at the nodes of which there are many (`gc=False`).
+The work of pipelines and of directives is not loaded for a playbook.
 """
 
 from __future__ import annotations
@@ -14,28 +15,14 @@ from typing import TypeAlias, TypeVar
 
 from msgspec import Struct, field
 
-from quire.plan.pipeline_work import (
-    Agent,
-    Block,
-    Call,
-    Fail,
-    Fold,
-    ForEach,
-    Guard,
-    Invoke,
-    Parallel,
-    Repeat,
-    Select,
-    Stop,
-    Transform,
-)
-from quire.plan.thread import Thread
 from quire.plan.work import StepWork
 from quire.source import NOWHERE, Span
 
 T = TypeVar("T")
 
 if typing.TYPE_CHECKING:
+    from quire.plan.pipeline_work import Call, Guard, PipelineWork
+    from quire.plan.thread import Thread
     from quire.schema import Field, Schema
 
 SEMANTICS_VERSION = 3
@@ -194,11 +181,8 @@ class Match(Struct, frozen=True):
     """
 
 
-PipelineWork: TypeAlias = (
-    Transform | Invoke | Agent | Call | Select | Block | Fold | ForEach | Parallel | Repeat | Fail | Stop
-)
-PlainWork: TypeAlias = Think | UseTool | Thread
-Work: TypeAlias = PlainWork | PipelineWork
+PlainWork: TypeAlias = "Think | UseTool | Thread"
+Work: TypeAlias = "PlainWork | PipelineWork"
 """After a kind is added mypy finds the places that must know it; CONTRIBUTING.md lists those that it cannot find."""
 
 
@@ -227,25 +211,21 @@ class Step(Struct, frozen=True, gc=False):
     @property
     def plain_work(self) -> PlainWork | None:
         """The work of a step of a playbook or a directive. Raises `TypeError` for a step of a pipeline."""
+        if self.work is None or isinstance(self.work, Think | UseTool):
+            return self.work
+        from quire.plan.pipeline_work import PipelineWork
+
         if isinstance(self.work, PipelineWork):
             raise TypeError(f"{self.label} is a step of a pipeline")
         return self.work
 
 
-_CHILDLESS = frozenset((Transform, Invoke, Agent, type(None)))
-"""Work of most steps, which has no steps inside: a long document is searched for ends in little time."""
-
-
 def may_stop(step: Step) -> bool:
     """Tell whether a step can end its pipeline before the steps after it."""
     work = step.work
-    if work is None or work.__class__ in _CHILDLESS:
+    if work is None or work.is_leaf:
         return False
-    return isinstance(work, Stop) or _any_may_stop([part for _, part in work.parts()])
-
-
-def _any_may_stop(steps: Iterable[Step]) -> bool:
-    return any(map(may_stop, [step for step in steps if step.work.__class__ not in _CHILDLESS]))
+    return work.ends or any(may_stop(part) for _, part in work.parts())
 
 
 class Sequence(Struct, frozen=True, gc=False):
@@ -299,6 +279,10 @@ class Plan(Struct, frozen=True, dict=True):
     @property
     def thread(self) -> Thread | None:
         """The thread that a directive is; None for the other formats."""
+        if self.format != "directive":
+            return None
+        from quire.plan.thread import Thread
+
         return next((step.work for step in self.body.steps if isinstance(step.work, Thread)), None)
 
     def stops(self) -> dict[str, Step]:

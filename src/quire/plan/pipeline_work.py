@@ -36,6 +36,7 @@ class Transform(StepWork, frozen=True):
     """A pure step: its value is the value of the expression."""
 
     value: Formula
+    is_leaf: typing.ClassVar[bool] = True
 
 
 class Invoke(StepWork, frozen=True):
@@ -50,6 +51,7 @@ class Invoke(StepWork, frozen=True):
     """Name of the schema that the result must match, if there is one."""
     piped: bool = True
     """Whether a command is given the incoming pipe to read; false if its step says what it reads."""
+    is_leaf: typing.ClassVar[bool] = True
 
     def tool_calls(self) -> tuple[tuple[str, str], ...]:
         return (("", self.tool),)
@@ -77,6 +79,7 @@ class Agent(StepWork, frozen=True):
     """The file that the prompt is read from when the step runs; then `prompt` is empty."""
     settings: AgentStepSettings | None = None
     asks_model: typing.ClassVar[bool] = True
+    is_leaf: typing.ClassVar[bool] = True
 
 
 class Call(StepWork, frozen=True):
@@ -228,3 +231,9 @@ class Stop(StepWork, frozen=True):
 
     value: Formula | None
     """The result of the pipeline; None for the incoming pipe."""
+    ends: typing.ClassVar[bool] = True
+
+
+PipelineWork: typing.TypeAlias = (
+    Transform | Invoke | Agent | Call | Select | Block | Fold | ForEach | Parallel | Repeat | Fail | Stop
+)

@@ -16,7 +16,7 @@ from msgspec import Struct
 
 from quire.patterns import late_pattern
 from quire.plan.nodes import Reference, Template
-from quire.plan.thread import THREAD_RULES
+from quire.plan.vocabulary import THREAD_RULES
 from quire.source import PLACEHOLDER, Span
 from quire.values import Value, clean
 

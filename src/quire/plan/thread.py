@@ -11,6 +11,7 @@ from collections.abc import Mapping
 
 from msgspec import Struct, field
 
+from quire.plan.vocabulary import THREAD_RULES as THREAD_RULES
 from quire.plan.work import StepWork
 from quire.source import NOWHERE, Span
 
@@ -20,16 +21,6 @@ if typing.TYPE_CHECKING:
 
 THREAD_PATH = "thread"
 """The path of the outermost thread of a run."""
-
-THREAD_RULES = 3
-"""The version of the rules that threads follow.
-
-Under version 2 all calls of `directive_return` in one turn had one path, so hooks acted at the first of them only.
-
-Under version 1 (0.1.0) an empty `<permissions>` block inherited, hooks at `directive_return` accepted what they could
-not judge, and texts were filled in differently. A bundle keeps the version it was made under, so a recorded thread
-replays as it ran.
-"""
 
 
 class Permission(Struct, frozen=True):

@@ -19,7 +19,6 @@ from quire.digests import sha256
 from quire.patterns import late_pattern
 from quire.plan.built_in_tools import ALIASES, FETCH, SEND, SHELL
 from quire.plan.nodes import Reference, Template, ValueSlot
-from quire.plan.pipeline_work import Formula, Literal
 
 if TYPE_CHECKING:
     from quire.expr.syntax import Node
@@ -174,6 +173,8 @@ def _variables(names: object) -> list[str]:
 
 def _unwrapped(value: object) -> object:
     """Return the list that an argument is, as far as it is written out; other values as they are."""
+    from quire.plan.pipeline_work import Formula, Literal
+
     if isinstance(value, Literal):
         return value.value
     if isinstance(value, Formula):
@@ -185,6 +186,8 @@ def _unwrapped(value: object) -> object:
 
 
 def _text(value: object) -> _Text:
+    from quire.plan.pipeline_work import Formula, Literal
+
     match value:
         case str():
             return (value,)

@@ -7,9 +7,7 @@ from collections.abc import Iterable, Set
 from msgspec import Struct
 
 from quire.plan.built_in_tools import BUILT_IN_TOOLS, SHELL
-from quire.plan.nodes import Arguments, Plan, Step, Template, Think, UseTool, ValueSlot, remembered
-from quire.plan.pipeline_work import Agent
-from quire.plan.thread import Thread
+from quire.plan.nodes import Arguments, Plan, Step, Template, Think, UseTool, ValueSlot, Work, remembered
 
 OWN = "quire"
 """The connection of Quire's own tools. A playbook also runs other documents through it."""
@@ -70,12 +68,24 @@ def _uses(plan: Plan) -> _Uses:
         tool_calls=tuple(dict.fromkeys((place, tool) for place, tool in calls if place or tool not in OWN_TOOLS)),
         prompt_schemes=frozenset(work.preamble.scheme for work in thinking if work.preamble is not None),
         asks_a_model=any(work.asks_model for work in works),
-        has_threads=any(isinstance(work, Thread) for work in works),
-        has_agents=with_tools or any(isinstance(work, Agent) for work in works),
+        has_threads=plan.format != "playbook" and _has_threads(works),
+        has_agents=with_tools or (plan.format != "playbook" and _has_agents(works)),
         has_step_tools=with_tools and plan.format == "playbook",
         asks_for_models=any(work.model for work in of_playbook),
         models=tuple(dict.fromkeys(work.cast.model for work in of_playbook if work.cast and work.cast.model)),
     )
+
+
+def _has_threads(works: Iterable[Work]) -> bool:
+    from quire.plan.thread import Thread
+
+    return any(isinstance(work, Thread) for work in works)
+
+
+def _has_agents(works: Iterable[Work]) -> bool:
+    from quire.plan.pipeline_work import Agent
+
+    return any(isinstance(work, Agent) for work in works)
 
 
 def tool_calls(plans: Iterable[Plan]) -> list[tuple[str, str]]:

@@ -57,6 +57,16 @@ def judges(event: str) -> bool:
     return event in HOOK_EVENTS and HOOK_EVENTS[event].judges
 
 
+THREAD_RULES = 3
+"""The version of the rules that threads follow.
+
+Under version 2 all calls of `directive_return` in one turn had one path, so hooks acted at the first of them only.
+
+Under version 1 (0.1.0) an empty `<permissions>` block inherited, hooks at `directive_return` accepted what they could
+not judge, and texts were filled in differently. A bundle keeps the version it was made under, so a recorded thread
+replays as it ran.
+"""
+
 CONTROL: Final = "rye/agent/threads/internal/control"
 """The action with which a hook decides how the thread continues."""
 

@@ -20,6 +20,11 @@ class StepWork(Struct, frozen=True):
     """The base of every kind of work. By itself it contains no step, calls no document and names no tool."""
 
     asks_model: typing.ClassVar[bool] = False
+    is_leaf: typing.ClassVar[bool] = False
+    """True for the kinds that pipelines have most of, which contain no step and never end a pipeline: a long document
+    is searched for ends in little time."""
+    ends: typing.ClassVar[bool] = False
+    """True for work that ends its pipeline."""
 
     def parts(self) -> tuple[tuple[str, Step], ...]:
         """Return the steps inside, each with its part of the path: `for_each`, `parallel[left]`, `collect`."""

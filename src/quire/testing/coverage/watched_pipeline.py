@@ -19,9 +19,21 @@ from quire.engine.interpreter.pipeline.steps import RUNNERS
 from quire.errors import StepFailed
 from quire.expr import compile, python_text
 from quire.patterns import late_pattern
-from quire.plan.nodes import PipelineWork, Plan, Step
+from quire.plan.nodes import Plan, Step
 from quire.plan.nodes import Sequence as Steps
-from quire.plan.pipeline_work import Agent, Fold, ForEach, Formula, Invoke, Literal, OnError, Parallel, Repeat, Select
+from quire.plan.pipeline_work import (
+    Agent,
+    Fold,
+    ForEach,
+    Formula,
+    Invoke,
+    Literal,
+    OnError,
+    Parallel,
+    PipelineWork,
+    Repeat,
+    Select,
+)
 from quire.testing.coverage.expression_parts import boolean_parts
 from quire.testing.coverage.file_pipelines import FilePipeline
 from quire.testing.coverage.pipeline_decisions import MANY
