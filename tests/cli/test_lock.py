@@ -357,6 +357,10 @@ def test_a_built_in_tool_that_changed_is_found(work: Path, said: Said) -> None:
     said()
     assert main(["check", "--locked", "--format", "concise"]) == 1
     assert "LK107 error: the tool quire/file__write has other schemas" in said()[0]
+    assert main(["check", "--locked", "--format", "concise", "pipelines/review.yaml"]) == 1
+    assert "LK107" in said()[0]
+    # A document that may call no tool is not held up by it.
+    assert main(["check", "--locked", "note.playbook.md"]) == 0
 
 
 def test_python_tools_are_pinned_once_the_user_agrees(work: Path, said: Said) -> None:

@@ -90,6 +90,7 @@ class _LockCheck:
         """`paths` are the files that are checked; None for all documents of the workspace."""
         self._workspace = workspace
         self._path = lock_path(workspace)
+        self._is_part = paths is not None
         self._reading = self._read(paths)
         self._lock = self._reading.lock if self._reading else None
         self._facts = LockFacts.with_lock(workspace, self._lock)
@@ -140,20 +141,23 @@ class _LockCheck:
             yield Diagnostic(codes.STALE, f"the lock is not up to date: {listed}", NOWHERE, help="quire lock")
 
     def _changed_tools(self, reading: LockReading) -> list[Diagnostic]:
-        """Return the tools that are not as they were locked, as far as they are known without starting a server."""
-        locked = reading.lock.tools if reading.lock is not None else {}
-        if not locked:
+        """Return the tools that are not as they were locked, as far as they are known without starting a server. They
+        do not matter to named documents that may call none."""
+        lock = reading.lock
+        if lock is None or not lock.tools:
+            return []
+        if self._is_part and not any(one.may for one in lock.documents.values()):
             return []
         from quire.library.tool_pins import known_pins
 
-        now = known_pins(locked, self._workspace)
-        if all(locked[name] == pin for name, pin in now.items()):
+        now = known_pins(lock.tools, self._workspace)
+        if all(lock.tools[name] == pin for name, pin in now.items()):
             return []
         from quire.analysis.lock.compare import compare_tools
 
         return [
             Diagnostic(change.code, _told(change), _line_of(reading.source, change.name), help=_LOCK)
-            for change in compare_tools(Lock(tools=locked), Lock(tools=now))
+            for change in compare_tools(lock, Lock(tools=now))
             if change.direction == "wider"
         ]
 
