@@ -7,13 +7,15 @@ than `MAX_DEPTH`. So everything that was written can be read again.
 
 from __future__ import annotations
 
-import json
 import math
-from collections.abc import Mapping, Sequence
-from typing import Any, NoReturn, TypeAlias
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
 
 from quire.digests import sha256
 from quire.patterns import late_pattern
+
+if TYPE_CHECKING:
+    import json
 
 Value: TypeAlias = "None | bool | int | float | str | Sequence[Value] | Mapping[str, Value]"
 
@@ -40,21 +42,47 @@ def _finite(spelling: str) -> float:
     return number
 
 
-_decoder = json.JSONDecoder(parse_constant=_refuse_constant, parse_float=_finite)
-_lenient = json.JSONDecoder(strict=False, parse_constant=_refuse_constant, parse_float=_finite).raw_decode
-# Values are checked before they are written, and a circular one exceeds the depth limit there. Looking for circles
-# again would double the time.
-_encoder = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"), check_circular=False)
-_canonical = json.JSONEncoder(
-    ensure_ascii=False, allow_nan=False, separators=(",", ":"), sort_keys=True, check_circular=False
-)
+class _Late:
+    """Stands for a codec, which is made when it is first used, and keeps each of its methods that was asked for: the
+    library takes longer to load than many commands have values."""
+
+    def __init__(self, make: Callable[[], object]) -> None:
+        self._make = make
+
+    def __getattr__(self, name: str) -> Any:
+        member = getattr(self._make(), name)
+        setattr(self, name, member)
+        return member
+
+
+def _new_decoder(*, strict: bool = True) -> json.JSONDecoder:
+    import json
+
+    return json.JSONDecoder(strict=strict, parse_constant=_refuse_constant, parse_float=_finite)
+
+
+def _new_encoder(*, sort_keys: bool = False) -> json.JSONEncoder:
+    import json
+
+    # Values are checked before they are written, and a circular one exceeds the depth limit there. Looking for circles
+    # again would double the time.
+    return json.JSONEncoder(
+        ensure_ascii=False, allow_nan=False, separators=(",", ":"), sort_keys=sort_keys, check_circular=False
+    )
+
+
+_decoder = _Late(_new_decoder)
+_lenient = _Late(lambda: _new_decoder(strict=False))
+_encoder = _Late(_new_encoder)
+_canonical = _Late(lambda: _new_encoder(sort_keys=True))
 
 
 def encode(value: Value) -> str:
     """Return compact JSON text; keys keep their order. Raises `InvalidValue`."""
     _check(value)
     try:
-        return clean(_encoder.encode(value))
+        text: str = _encoder.encode(value)
+        return clean(text)
     except (TypeError, ValueError, RecursionError) as error:
         raise InvalidValue(str(error)) from None
 
@@ -81,7 +109,7 @@ def decode_object(text: str, start: int) -> Mapping[str, Value]:
     Texts in it may contain raw line ends.
     """
     try:
-        value, end = _lenient(text, start)
+        value, end = _lenient.raw_decode(text, start)
     except RecursionError:
         raise InvalidValue(f"nested deeper than {MAX_DEPTH}") from None
     _check(value)
@@ -116,7 +144,11 @@ def as_texts(values: Mapping[str, Value]) -> dict[str, str]:
 
 def pretty(value: Value) -> str:
     """Return a value for people and files: text unchanged, anything else as indented JSON."""
-    return value if isinstance(value, str) else clean(json.dumps(value, indent=2, ensure_ascii=False))
+    if isinstance(value, str):
+        return value
+    import json
+
+    return clean(json.dumps(value, indent=2, ensure_ascii=False))
 
 
 def fingerprint(value: Value) -> str:
@@ -130,7 +162,8 @@ def canonical_of_checked(value: Value) -> bytes:
 
     Only for values made by Quire itself: the check for parts that are not JSON costs as much as the hash.
     """
-    return _canonical.encode(value).encode("utf-8", "replace")
+    text: str = _canonical.encode(value)
+    return text.encode("utf-8", "replace")
 
 
 def clean(text: str) -> str:

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import json
+from json.encoder import encode_basestring
 from pathlib import Path
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.depth import depth
 
 from quire.errors import QuireError
 from quire.library.document import load, read
-from quire.plan.digest import plan_digest
+from quire.plan.digest import _number, _quoted, plan_digest
 from quire.source import Source
 from quire.testing.mutation.mutants import mutants
 
@@ -152,3 +157,20 @@ def test_digests_stay_the_same_in_later_versions() -> None:
         "a.yaml": "46c24e4904844328",
         "d.md": "6f2d9a9c1d18832f",
     }
+
+
+@given(st.text(st.characters(), max_size=40))
+@settings(max_examples=depth(300, 20_000), deadline=None)
+def test_texts_are_digested_as_json(text: str) -> None:
+    """Digests of locks that exist must not change."""
+    assert _quoted(text) == encode_basestring(text)
+
+
+def test_every_letter_is_digested_as_json() -> None:
+    for code in (*range(0x300), *range(0x2000, 0x2100), *range(0xD7F0, 0xE010), 0xFEFF, 0x1F600, 0x10FFFF):
+        assert _quoted(chr(code)) == encode_basestring(chr(code))
+
+
+@pytest.mark.parametrize("value", [0, -7, 10**30, True, False, None, 1.5, 1e22, float("inf")])
+def test_numbers_are_digested_as_json(value: object) -> None:
+    assert _number(value) == json.dumps(value)

@@ -7,7 +7,6 @@ standard library, so that choosing stays cheap.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
@@ -148,6 +147,7 @@ def is_ollama_cloud(name: str, environ: Mapping[str, str]) -> bool:
 def ollama_models(environ: Mapping[str, str], timeout: float = 0.3) -> tuple[str, ...]:
     """Return the chat models that Ollama holds, newest first; none if it does not answer in time."""
     import http.client
+    import json
 
     parts = urlsplit(ollama_url(environ))
     kind = http.client.HTTPSConnection if parts.scheme == "https" else http.client.HTTPConnection

@@ -7,11 +7,9 @@ out, so that a field that is added to a node later does not change the digests o
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from enum import Enum
-from json.encoder import encode_basestring
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeGuard, cast
 
 from msgspec import NODEFAULT, Struct
@@ -75,11 +73,11 @@ class _Encoder:
     def add(self, value: object) -> None:
         kind = type(value)
         if kind is str:
-            self.pieces.append(encode_basestring(cast("str", value)))
+            self.pieces.append(_quoted(cast("str", value)))
         elif kind is tuple or kind is list:
             self._list(cast("Sequence[object]", value))
         elif kind in _SCALARS:
-            self.pieces.append(json.dumps(value))
+            self.pieces.append(_number(value))
         elif isinstance(value, Mapping):
             self._map(value)
         elif _is_compiled(value):
@@ -116,6 +114,27 @@ class _Encoder:
             put("ftitle")
             self.add(node.title)
         put("e")
+
+
+def _quoted(text: str) -> str:
+    """Return a text as JSON. The library is loaded only for letters that are written as numbers."""
+    plain = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+    if plain.isprintable():
+        return f'"{plain}"'
+    from json.encoder import encode_basestring
+
+    return encode_basestring(text)
+
+
+def _number(value: object) -> str:
+    """Return a number, a truth value or nothing as JSON."""
+    if type(value) is int:
+        return str(value)
+    if isinstance(value, float):
+        import json
+
+        return json.dumps(value)
+    return "null" if value is None else "true" if value else "false"
 
 
 def _is_compiled(value: object) -> TypeGuard[Compiled]:

@@ -8,7 +8,6 @@ A text is scanned once: inserted values are never scanned for references. Enviro
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator, Mapping
 
@@ -92,5 +91,7 @@ def as_text(value: Value, rules: int = THREAD_RULES) -> str:
     if isinstance(value, str):
         return value
     if isinstance(value, Mapping | list | tuple) or (isinstance(value, bool) and rules > 1):
+        import json
+
         return clean(json.dumps(value, ensure_ascii=False))
     return str(value)

@@ -6,7 +6,6 @@ when a server is started, below the gate, so that no setting and no display ever
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -81,6 +80,8 @@ def read_servers(
     and the names of disabled servers to `disabled`."""
     if text is None:
         return {}
+    import json  # most folders have no such file
+
     try:
         data = json.loads(text)
     except (ValueError, RecursionError) as error:
@@ -145,6 +146,8 @@ class _Entry(Struct, frozen=True):
 
     def _check_kind(self, kind: object, server: McpServer) -> None:
         if kind is not None and kind != "stdio" and kind not in _HTTP:
+            import json
+
             self._problem(f'type {json.dumps(kind)} is not supported; use "stdio" or "http"')
         elif bool(server.command) == bool(server.url):
             self._problem('needs either "command" or "url"')

@@ -8,7 +8,6 @@ A check of one document does not need the entries of the others: `excerpt` cuts 
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Collection
 
 from quire.analysis.lock.file import (
@@ -166,6 +165,8 @@ def _require(holds: bool, what: object) -> None:
 
 def _pair(content: str) -> tuple[str, str | None]:
     if content[0] == '"':
+        import json  # most keys are written without quotes
+
         key, end = json.JSONDecoder().raw_decode(content)
         rest = content[end:]
         if rest == ":":
@@ -182,7 +183,11 @@ def _pair(content: str) -> tuple[str, str | None]:
 
 
 def _value(text: str) -> str:
-    return str(json.loads(text)) if text[:1] == '"' else text
+    if text[:1] != '"':
+        return text
+    import json
+
+    return str(json.loads(text))
 
 
 def _lock(tree: _Tree) -> Lock:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 
@@ -137,6 +136,8 @@ def scalar_line(text: str) -> str:
 def _quoted(text: str) -> str:
     """Return a text in double quotes, in which YAML reads the escapes of JSON. Characters that are not printed are
     escaped, so that a line shows all that it says."""
+    import json  # most facts need no quotes
+
     escaped = json.dumps(text, ensure_ascii=False)
     return "".join(letter if letter.isprintable() else _unicode(letter) for letter in escaped)
 

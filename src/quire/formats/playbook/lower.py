@@ -7,7 +7,6 @@ whose unquoted placeholders are holes.
 
 from __future__ import annotations
 
-import json
 import re
 from typing import TYPE_CHECKING, Literal, cast
 
@@ -48,6 +47,8 @@ def arguments(text: str) -> Arguments:
     """
     if not text.strip():
         return {}
+    import json  # most playbooks call no tool
+
     holes: list[Reference] = []
     zeros = max((len(run) for run in re.findall("0+", text)), default=0)
     marker = "0." + "0" * (zeros + 1) + "1e"
