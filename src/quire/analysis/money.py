@@ -8,18 +8,18 @@ from typing import TYPE_CHECKING
 from quire.analysis.amounts import NOTHING, number
 from quire.analysis.costs import CALLS_OF, OUTPUT_OF
 from quire.analysis.quantities import Ceiling, Quantity, longest_reply, may_pass, read_about, read_at_most
-from quire.models.prices import PICODOLLARS, ModelRate, Unpriced
+from quire.models.choose import Unpriced
 
 if TYPE_CHECKING:
     from quire.analysis.proof import Proof
     from quire.engine.premises import Premises
-    from quire.models.prices import Rate
+    from quire.models.prices import ModelRate, Rate
     from quire.plan.nodes import Plan
 
 
 def windows_of(rates: Mapping[str, Rate]) -> dict[str, int | None]:
     """Return the context windows of models, as far as the list of prices has them."""
-    return {model: rate.context if isinstance(rate, ModelRate) else None for model, rate in rates.items()}
+    return {model: None if isinstance(rate, Unpriced) else rate.context for model, rate in rates.items()}
 
 
 def money_of(proof: Proof, rates: Mapping[str, Rate], cap: int | None, premises: Premises) -> Quantity:
@@ -52,7 +52,7 @@ def money_of(proof: Proof, rates: Mapping[str, Rate], cap: int | None, premises:
     if spend is not None and may_pass(most, spend):
         ceiling = Ceiling(spend, "the limit of spend: what a call may cost is set aside before it is made")
     uses_tools = any(fact.tools for fact in proof.model_calls)
-    sure = not any(rate.premises for rate in rates.values() if isinstance(rate, ModelRate))
+    sure = not any(rate.premises for rate in rates.values() if not isinstance(rate, Unpriced))
     estimate = None if uses_tools else about
     return Quantity("money", "picodollars", 0, most, estimate, ceiling, premises=premises_said, sure=sure)
 
@@ -75,6 +75,7 @@ def spend_limit(plan: Plan) -> int | None:
     from quire.analysis.thread_hooks import raised_limits
     from quire.engine.interpreter.thread.limits import resolve_limits
     from quire.errors import BadInputs
+    from quire.models.prices import PICODOLLARS
 
     if "spend" in raised_limits(thread.hooks):
         return None

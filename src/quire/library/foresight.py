@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from quire.errors import BadConfiguration, BadInputs, CannotStart, QuireError
-from quire.library.library import Library
 from quire.source import Source, real_path
 from quire.workspace.configuration import load_settings
 from quire.workspace.locate import find_workspace
@@ -21,6 +20,7 @@ from quire.workspace.settings import AgentSettings, Settings
 if TYPE_CHECKING:
     from quire.analysis.proof import Proof
     from quire.library.capability_words import Words
+    from quire.library.library import Library
     from quire.library.proof_world import WorkspaceWorld
     from quire.library.snapshot import Snapshot
     from quire.plan.bounds import PlanBounds
@@ -59,6 +59,8 @@ class Foresight:
     @classmethod
     def here(cls, file: str) -> Foresight:
         """Return the foresight of the workspace around the current folder, for a document of this file."""
+        from quire.library.library import Library
+
         try:
             return cls(Library(load_settings(find_workspace(Path.cwd()))).of(file).settings)
         except BadConfiguration:
@@ -211,6 +213,8 @@ class Foresight:
     def _library(self) -> Snapshot:
         if self._settings is None:
             raise BadConfiguration("the settings cannot be read, so there are no documents")
+        from quire.library.library import Library
+
         return Library(self._settings).snapshot()
 
     @cached_property

@@ -21,11 +21,10 @@ from quire.errors import QuireError
 from quire.formats import YAML
 from quire.library.document import load
 from quire.library.foresight import Foresight
-from quire.library.library import Library
 from quire.library.proof_world import WorkspaceWorld
+from quire.models.choose import Unpriced
 from quire.plan.digest import plan_digest
 from quire.source import Source, real_path
-from quire.trust.capabilities import Grants, capability, fixed_head, glob, mcp_tool, python_tool
 from quire.workspace.configuration import load_settings
 
 if TYPE_CHECKING:
@@ -158,6 +157,8 @@ class LockFacts:
     @cached_property
     def _registered(self) -> dict[Path, list[tuple[str, Source, Plan]]]:
         """The registered pipelines by their files."""
+        from quire.library.library import Library
+
         found: dict[Path, list[tuple[str, Source, Plan]]] = {}
         for one in Library(self.settings).registry().pipelines.values():
             found.setdefault(real_path(Path(one.source.name)), []).append((one.declared, one.source, one.plan))
@@ -177,23 +178,29 @@ class LockFacts:
 
     def _servers(self, envelope: CapabilityEnvelope) -> list[str]:
         """Return the servers that a document may use. One that a pattern may mean counts."""
+        if not envelope.needs:
+            return []
+        from quire.trust.capabilities import Grants
+
         needed = list(Grants.of(envelope.capabilities).patterns)
         return [name for name in sorted(self.settings.servers) if any(_meets(one, name) for one in needed)]
 
     def _rate(self, model: str) -> Rate:
-        from quire.models.prices import ModelRate, Unpriced, rate_of
-
         if model not in self.rates:
             written = (self._prices or {}).get(model)
             if not model:
                 self.rates[model] = Unpriced(model, "the workspace does not say which model it is")
             elif written is not None:
+                from quire.models.prices import ModelRate
+
                 read, said, *window = written.split()
                 context = int(window[0]) if window else None
                 self.rates[model] = ModelRate(model, Decimal(read), Decimal(said), context=context)
             elif self._prices is not None:
                 self.rates[model] = Unpriced(model, "the lock has no price of it")
             else:
+                from quire.models.prices import rate_of
+
                 self.rates[model] = rate_of(model, self.settings.models, datetime.date.today(), {})
         return self.rates[model]
 
@@ -209,17 +216,23 @@ def pinned_capability(key: str) -> str:
     server, _, tool = key.partition("/")
     if server == "quire":
         return ""
+    from quire.trust.capabilities import capability, mcp_tool, python_tool
+
     return capability("execute", "tool", python_tool(tool) if server == "python" else mcp_tool(server, tool))
 
 
 def _capabilities(envelope: CapabilityEnvelope) -> Iterator[LockedCapability]:
     for need in envelope.needs:
+        from quire.trust.capabilities import Grants  # a document without needs loads no table of tools
+
         for pattern in Grants.of([need.capability]).patterns:
             yield from fitting(LockedCapability(pattern, need.tier, need.effect, need.details, need.steps))
 
 
 def _meets(pattern: str, server: str) -> bool:
     """Tell whether a pattern may match a tool or a prompt of a server."""
+    from quire.trust.capabilities import fixed_head, glob, mcp_tool
+
     for kind in ("execute.tool", "fetch.prompt"):
         head, fixed = f"rye.{kind}.{mcp_tool(server, '').replace('/', '.')}", fixed_head(pattern)
         if fixed.startswith(head) or (fixed != pattern and head.startswith(fixed)) or glob(pattern, head):

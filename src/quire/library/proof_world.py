@@ -25,7 +25,6 @@ from quire.engine.premises import (
 from quire.models.choose import NO_SETTINGS
 from quire.plan.uses import OWN_TOOLS
 from quire.plan.vocabulary import ITEM_TYPES
-from quire.trust.capabilities import glob
 from quire.workspace.settings import AgentSettings
 
 if TYPE_CHECKING:
@@ -124,6 +123,8 @@ class WorkspaceWorld:
 
     def _seconds(self, capability: str, kind: Kind) -> float:
         """Return the longest that a call takes; of a pattern, that of the slowest tool that it may mean."""
+        from quire.trust.capabilities import glob
+
         kinds = {kind, *(other for other, name in _TOOLS_OF_OTHERS.items() if glob(capability, name))}
         return max(self._seconds_of(one, capability) for one in kinds)
 
@@ -223,6 +224,8 @@ class WorkspaceWorld:
 
 
 def _kind(capability: str) -> Kind:
+    from quire.trust.capabilities import glob
+
     if capability == _SHELL or glob(capability, _SHELL):
         return "shell"
     if capability.startswith(_HTTP):

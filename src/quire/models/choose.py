@@ -74,6 +74,13 @@ class Price(Struct, frozen=True):
     """The day on which the user last looked at it."""
 
 
+class Unpriced(Struct, frozen=True):
+    """A model whose price is not known."""
+
+    spec: str
+    reason: str
+
+
 class ModelSettings(Struct, frozen=True):
     """`[models]`: a tier is a name that may be used wherever a model is named."""
 

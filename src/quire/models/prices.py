@@ -20,6 +20,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from quire.models.choose import ModelSettings, Price, is_ollama_cloud, price_key
+from quire.models.choose import Unpriced as Unpriced  # a document without a known model needs no other price
 
 PICODOLLARS = 10**12
 """Of a dollar. A price per token is a whole number of them if that per million tokens has at most six decimals."""
@@ -112,13 +113,6 @@ class ModelRate(Struct, frozen=True):
         """Tell whether the price is known to be older than `OLD_DAYS`."""
         age = self.age(today)
         return age is not None and age > OLD_DAYS
-
-
-class Unpriced(Struct, frozen=True):
-    """A model whose price is not known."""
-
-    spec: str
-    reason: str
 
 
 Rate: TypeAlias = ModelRate | Unpriced

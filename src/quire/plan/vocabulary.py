@@ -5,7 +5,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Final, Literal, NamedTuple, get_args
+from typing import Final, Literal, get_args
+
+from msgspec import Struct
 
 from quire.patterns import late_pattern
 
@@ -22,7 +24,7 @@ REASONING: Final = ("none", "minimal", "low", "medium", "high")
 OPERATORS: Final = ("eq", "ne", "gt", "gte", "lt", "lte", "in", "contains", "regex", "exists")
 
 
-class HookEvent(NamedTuple):
+class HookEvent(Struct, frozen=True):
     """An event that hooks can name."""
 
     sent: bool = True

@@ -18,9 +18,7 @@ from quire.errors import BadConfiguration
 from quire.models.choose import ModelSettings
 from quire.patterns import late_pattern
 from quire.source import open_text, read_bytes, real_path
-from quire.workspace.locate import SAFE_FOLDERS, Workspace, has_table, user_space
-from quire.workspace.mcp_config import CONFIG_FILE as MCP_FILE
-from quire.workspace.mcp_config import McpServer, read_servers
+from quire.workspace.locate import MCP_FILE, SAFE_FOLDERS, Workspace, has_table, user_space
 from quire.workspace.requested_settings import find_excess, without_excess
 from quire.workspace.settings import (
     AgentSettings,
@@ -48,6 +46,7 @@ from quire.workspace.tables import (
 
 if TYPE_CHECKING:
     from quire.workspace.host_headers import HostHeaders
+    from quire.workspace.mcp_config import McpServer
 
 _VARIABLE = late_pattern(r"[A-Za-z_][A-Za-z0-9_]*")
 NEVER = "never"
@@ -160,7 +159,11 @@ def _contents(folder: str, user_folder: str, own_file: _File, file: _File, mcp_f
     problems += _misplaced(own_file.path, own, file.path, theirs)
     if mcp_file.problem:
         problems.append(mcp_file.problem)
-    servers = read_servers(mcp_file.path, mcp_file.content, problems, warnings, disabled)
+    servers: Mapping[str, McpServer] = {}
+    if mcp_file.content is not None:
+        from quire.workspace.mcp_config import read_servers
+
+        servers = read_servers(mcp_file.path, mcp_file.content, problems, warnings, disabled)
     if problems:
         raise BadConfiguration("\n".join(problems))
     merged = _settings(workspace, user, _merge(own, theirs), file.path, [])

@@ -16,7 +16,8 @@ from quire.source import read_bytes
 
 GONE = "the current folder is not there any more: go to another one"
 SAFE_FOLDERS = "safe_folders"
-MARKERS = ("quire.toml", "pyproject.toml", ".ai", ".mcp.json", ".git")
+MCP_FILE = ".mcp.json"
+MARKERS = ("quire.toml", "pyproject.toml", ".ai", MCP_FILE, ".git")
 
 _TABLE = late_pattern(rb"^\s*\[+\s*tool\.quire\b", re.MULTILINE)
 

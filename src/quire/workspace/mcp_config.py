@@ -16,7 +16,6 @@ from msgspec.structs import replace
 from quire.engine.premises import MCP_SECONDS
 from quire.wording import did_you_mean, nearest
 
-CONFIG_FILE = ".mcp.json"
 PYTHON = "python"
 BUILT_IN = "quire"
 ITEMS = "rye"
