@@ -310,7 +310,7 @@ def remembered(find: Callable[[Plan], T]) -> Callable[[Plan], T]:
 @remembered
 def may_stop_early(plan: Plan) -> bool:
     """Tell whether any step can end a pipeline before the steps after it."""
-    return _any_may_stop(plan.body.steps)
+    return any(map(may_stop, plan.body.steps))
 
 
 def walk(sequence: Sequence, prefix: str = "") -> Iterator[tuple[str, Step]]:
