@@ -9,7 +9,7 @@ The work of pipelines and of directives is not loaded for a playbook.
 from __future__ import annotations
 
 import typing
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property, wraps
 from typing import TypeAlias, TypeVar
 
