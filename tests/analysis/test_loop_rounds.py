@@ -88,11 +88,11 @@ def test_drawn_documents_show_a_rule_that_is_low(wrong: str, monkeypatch: pytest
         after = Round.after
         monkeypatch.setattr(Round, "after", lambda self, value, stores: (NULL, *after(self, value, stores)[1:]))
     elif wrong == "division":
-        exact = expressions._after
-        monkeypatch.setattr(expressions, "_after", lambda sign, most, by: _half(exact(sign, most, by)))
+        exact = expressions.largest_after
+        monkeypatch.setattr(expressions, "largest_after", lambda sign, most, by: _half(exact(sign, most, by)))
     else:
-        counted = expressions._counted
-        monkeypatch.setattr(expressions, "_counted", lambda bounds: _half(counted(bounds)))
+        counted = expressions.items_counted
+        monkeypatch.setattr(expressions, "items_counted", lambda bounds: _half(counted(bounds)))
     assert any(explore_seed(seed, "sized").problems for seed in range(23, 120))
 
 

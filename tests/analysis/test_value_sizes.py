@@ -12,10 +12,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.depth import depth
 
-from quire.analysis.abstract_values import AbstractValue, labelled_deeply, literal, written_length
+from quire.analysis.abstract_values import AbstractValue, labelled_deeply, literal
 from quire.analysis.expressions import computed
 from quire.analysis.labels import CALLER, PUBLIC, Trace, source_label
 from quire.analysis.names import Names
+from quire.analysis.written_sizes import written_length
 from quire.expr import ExpressionError, compile, parse
 from quire.values import Value
 

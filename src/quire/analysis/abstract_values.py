@@ -12,8 +12,8 @@ from msgspec.structs import replace
 
 from quire.analysis.amounts import NOTHING, ONE, Amount, Reason, endless, number, size
 from quire.analysis.labels import AUTHORED, Integrity, Label, Privacy, Trace, chosen_by, source_label
+from quire.analysis.written_sizes import is_plain, type_length, written_length
 from quire.engine.premises import MAX_REPLY_CHARACTERS
-from quire.patterns import late_pattern
 from quire.schema_types import Enum, Kind, ListOf, Object, Ref, Simple
 
 if TYPE_CHECKING:
@@ -34,8 +34,6 @@ LONGEST_VALUE, MOST_ITEMS_OF_A_VALUE = 16_000_000, 1_000_000
 no expressions, and do not load them."""
 BYTES_A_TOKEN = 3
 """By which the length of texts is estimated from tokens, and tokens from the length of texts."""
-LONGEST_NUMBER = 4_400
-"""Characters of a number as it is written: its digits are limited."""
 
 
 class Computed(Struct, frozen=True, gc=False):
@@ -47,14 +45,9 @@ class Computed(Struct, frozen=True, gc=False):
     """How many expressions are in each other."""
 
 
-_STRING = Kind.STRING
 _BOOL, _NUMBER, _TEXT = Simple(Kind.BOOL), Simple(Kind.NUMBER), Simple(Kind.STRING)
-_LONGEST_OF = {Kind.BOOL: number(5), Kind.NUMBER: number(LONGEST_NUMBER)}
 _NUMBERS = (int, float)
 _MOST_CHOICES = 16
-_ESCAPED = late_pattern(r'[\x00-\x1f"\\]')
-_BYTES_A_CHARACTER = 6
-"""Of a control character that is escaped; other characters have at most four."""
 _FEW = 50
 """Items of a list in a document that are looked at one by one."""
 
@@ -193,45 +186,10 @@ def _smaller(one: Amount, other: Amount) -> Amount:
     return other.at_most(limit) if limit is not None else other
 
 
-def type_length(type: FieldType | None) -> Amount | None:
-    """Return how many bytes a value of the type can have; None if the type does not bound it."""
-    if isinstance(type, Simple):
-        if type.kind is _STRING:
-            return number(_BYTES_A_CHARACTER * type.max_length) if type.max_length is not None else None
-        return _LONGEST_OF.get(type.kind)
-    if isinstance(type, Enum):
-        return number(max((written_length(str(one)) for one in type.values), default=0))
-    if isinstance(type, ListOf) and type.max_items is not None:
-        each = type_length(type.of)
-        return each.plus(number(2)).times(number(type.max_items)).plus(number(2)) if each is not None else None
-    return None
-
-
 def is_narrow(type: FieldType | None) -> bool:
     """Tell whether a value of an enforced type can contain nothing that its author did not write: one of a few words,
     a truth value or a number."""
     return isinstance(type, Enum) or (isinstance(type, Simple) and type.kind in (Kind.BOOL, Kind.NUMBER))
-
-
-def text_length(text: str) -> int:
-    """Return the bytes of a text. Tokenizers of models never need more tokens than bytes."""
-    return len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
-
-
-def written_length(value: Value) -> int:
-    """Return the bytes of a value in a prompt at most: of JSON with spaces, without the quotes of a text. A text among
-    others has its line ends and quotes escaped, so it is longer there than by itself."""
-    if isinstance(value, str) and not _ESCAPED.search(value):
-        return len(value) if value.isascii() else text_length(value)
-    import json
-
-    text = json.dumps(value, ensure_ascii=False, default=dict)
-    return text_length(text) - (2 if isinstance(value, str) else 0)
-
-
-def _is_plain(text: str) -> bool:
-    """Tell whether a text is as long as its characters: nothing in it is escaped, or takes several bytes."""
-    return text.isascii() and text.isprintable() and '"' not in text and "\\" not in text
 
 
 def literal(value: Value) -> AbstractValue:
@@ -239,7 +197,7 @@ def literal(value: Value) -> AbstractValue:
     if type(value) is int:
         return AbstractValue(_NUMBER, NOTHING, number(len(str(value))), constant=value, is_constant=True)
     if isinstance(value, str):
-        length = number(len(value) if _is_plain(value) else written_length(value))
+        length = number(len(value) if is_plain(value) else written_length(value))
         return AbstractValue(_TEXT, ONE, length, constant=value, is_constant=True)
     if value is True or value is False:
         return AbstractValue(_BOOL, NOTHING, number(5), constant=value, is_constant=True)

@@ -4,23 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import reduce
-from math import ceil, floor
 from typing import TYPE_CHECKING, Any, assert_never
 
 from msgspec.structs import replace
 
 from quire.analysis.abstract_values import (
-    LONGEST_NUMBER,
     NULL,
     AbstractValue,
     Computed,
     either,
     literal,
-    written_length,
 )
 from quire.analysis.amounts import NOTHING, ONE, Amount, number, total
 from quire.analysis.labels import AUTHORED, MODEL, Label, joined
 from quire.analysis.names import BOOL, NUMBER, PER_ITEM, TEXT, Names
+from quire.analysis.number_bounds import fewer, items_between, items_counted, largest_after, largest_extreme, largest_of
+from quire.analysis.written_sizes import LONGEST_NUMBER, written_length
 from quire.expr.functions import FUNCTIONS
 from quire.expr.limits import MAX_ITEMS as MOST_ITEMS_OF_A_VALUE
 from quire.expr.limits import MAX_TEXT as LONGEST_VALUE
@@ -70,8 +69,6 @@ _WIDEST_INDENT = 8
 _FIGURE, _TRUTH = number(LONGEST_NUMBER), number(5)
 _PLACE = number(20)
 """Bytes of a number that `range` makes, with what is between two of them."""
-_FARTHEST = 1 << 50
-"""Larger numbers are not followed: a division may round them up."""
 _AROUND_ONE = number(6)
 """Bytes around the only item of a list."""
 _ALL_STORES = ("ctx",)
@@ -215,7 +212,7 @@ def _arithmetic(node: Arithmetic, names: Names) -> AbstractValue:
     first = _EVALUATORS[operand.__class__](operand, names)
     label, length, items = first.label, first.length, first.items
     types, is_sum = [first.type], True
-    largest = _largest(first) if first.is_constant or first.largest is not None else None
+    largest = largest_of(first) if first.is_constant or first.largest is not None else None
     for operator, operand in node.rest:
         part = _EVALUATORS[operand.__class__](operand, names)
         label = label.join(part.label)
@@ -225,7 +222,7 @@ def _arithmetic(node: Arithmetic, names: Names) -> AbstractValue:
         if operator != "+":
             is_sum = False
         if largest is not None:
-            largest = _after(operator, largest, part)
+            largest = largest_after(operator, largest, part)
     if not is_sum or types.count(NUMBER) == len(types):
         return _figure(label, largest)
     return AbstractValue(TEXT, ONE, length, label) if TEXT in types else AbstractValue(None, items, length, label)
@@ -262,7 +259,7 @@ def _call(node: FunctionCall, names: Names) -> AbstractValue:
     if gives == "boolean":
         return _verdict(label)
     if gives == "number" and node.name != "number":
-        return _figure(label, _largest(parts[0]) if node.name in _WHOLE and len(parts) == 1 else None)
+        return _figure(label, largest_of(parts[0]) if node.name in _WHOLE and len(parts) == 1 else None)
     length = total([part.length for part in parts])
     first = parts[0] if parts else NULL
     if node.name in _NO_LONGER:
@@ -277,9 +274,9 @@ def _call(node: FunctionCall, names: Names) -> AbstractValue:
             length = first.length.times(number(_PARSED))
             return _or_default(AbstractValue(type, items, length, label), parts[1:])
         if node.name == "slice":
-            items = _between(parts, items)
+            items = items_between(parts, items)
         if node.name == "flatten":
-            items = _fewer(items, first.items.times(names.item(first).items.either(ONE)))
+            items = fewer(items, first.items.times(names.item(first).items.either(ONE)))
         return AbstractValue(type, items, first.length, label)
     if node.name in _TWICE:
         items = _items_of(node, parts)
@@ -289,75 +286,10 @@ def _call(node: FunctionCall, names: Names) -> AbstractValue:
             factor += _WIDEST_INDENT * MAX_DEPTH
         return AbstractValue(TEXT if gives == "text" else None, items, length.times(number(factor)).plus(around), label)
     if node.name in ("min", "max") and len(parts) > 1:
-        return replace(either(parts).labelled(label), largest=_extreme(node.name, parts))
-    if node.name == "range" and (counted := _counted(parts)) is not None:
+        return replace(either(parts).labelled(label), largest=largest_extreme(node.name, parts))
+    if node.name == "range" and (counted := items_counted(parts)) is not None:
         return AbstractValue(None, counted, counted.times(_PLACE).plus(_PLACE), label, element=_figure(label, counted))
     return AbstractValue(TEXT if gives == "text" else None, _MOST_ITEMS, _LONGEST, label)
-
-
-def _largest(value: AbstractValue) -> Amount | None:
-    """Return a whole number, or a formula of sizes, that a number is not larger than; None if that is not known."""
-    constant = value.constant
-    if value.is_constant and isinstance(constant, int | float) and not isinstance(constant, bool):
-        return number(max(0, ceil(constant))) if constant <= _FARTHEST else None
-    found = value.largest
-    return None if found is None or found.is_endless else found
-
-
-def _after(operator: str, largest: Amount, operand: AbstractValue) -> Amount | None:
-    """Return the largest result of an operator whose first operand has the largest value `largest`.
-
-    Division keeps the order of numbers and rounds to the nearest one, so that it does not pass a whole number.
-    """
-    if operator == "+":
-        more = _largest(operand)
-        return largest.plus(more) if more is not None else None
-    by = operand.constant
-    if not operand.is_constant or not isinstance(by, int | float) or isinstance(by, bool):
-        return None
-    if operator == "/" and by >= 1:
-        return largest.divided(floor(by))
-    if operator == "-" and by >= 0:
-        most = largest.as_number
-        return number(max(0, most - floor(by))) if most is not None else largest
-    return None
-
-
-def _extreme(name: str, parts: list[AbstractValue]) -> Amount | None:
-    """Return the largest value of `min` or `max` of several numbers."""
-    known = [_largest(part) for part in parts]
-    bounds = [one for one in known if one is not None]
-    if name == "max":
-        return reduce(Amount.either, bounds) if len(bounds) == len(parts) else None
-    return reduce(_fewer, bounds) if bounds else None
-
-
-def _fewer(one: Amount, other: Amount) -> Amount:
-    """Return the smaller one of two bounds of the same, as far as numbers tell; else the first."""
-    least = other.as_number
-    return one.at_most(least) if least is not None else one
-
-
-def _between(parts: list[AbstractValue], items: Amount) -> Amount:
-    """Return how many items `slice` takes at most: of positions that are not counted from the end, as many as there are
-    between them."""
-    known = [part.constant for part in parts[1:] if part.is_constant]
-    positions = [one for one in known if isinstance(one, int) and not isinstance(one, bool) and one >= 0]
-    if len(positions) < 2:
-        return items
-    most = max(0, positions[1] - positions[0])
-    return number(most) if items.as_number is None else items.at_most(most)
-
-
-def _counted(bounds: list[AbstractValue]) -> Amount | None:
-    """Return how many items `range` makes at most: no more than its end says, if it does not begin below 0."""
-    begin = bounds[0] if len(bounds) == 2 else None
-    if begin is not None:
-        from_ = begin.constant
-        if not begin.is_constant or not isinstance(from_, int) or from_ < 0:
-            return None
-    end = _largest(bounds[-1]) if bounds else None
-    return end.at_most(MOST_ITEMS_OF_A_VALUE) if end is not None else None
 
 
 def _items_of(node: FunctionCall, parts: list[AbstractValue]) -> Amount:

@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from quire.analysis.abstract_values import AbstractValue, is_narrow, literal, sized, text_length
+from quire.analysis.abstract_values import AbstractValue, is_narrow, literal, sized
 from quire.analysis.amounts import NOTHING, Amount, number
 from quire.analysis.expressions import computed, label_of, path_value
 from quire.analysis.facts import Condition, Place
 from quire.analysis.labels import AUTHORED, Label
+from quire.analysis.written_sizes import text_length
 from quire.expr.syntax import Path, path_of
 from quire.plan.nodes import Reference
 from quire.plan.pipeline_work import Formula, Literal

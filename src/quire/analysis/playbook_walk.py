@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from quire.analysis.abstract_values import EMPTY, NULL, AbstractValue, either, literal, reply_value, sized, text_length
+from quire.analysis.abstract_values import EMPTY, NULL, AbstractValue, either, literal, reply_value, sized
 from quire.analysis.amounts import Amount, number, total
 from quire.analysis.costs import QUESTIONS, Cost
 from quire.analysis.costs import either as either_cost
@@ -16,6 +16,7 @@ from quire.analysis.model_costs import model_calls, tool_call
 from quire.analysis.names import TEXT, answer_value
 from quire.analysis.scope import Scope, Told
 from quire.analysis.walk import Walk, sequence
+from quire.analysis.written_sizes import text_length
 from quire.plan.nodes import Arguments, Comparison, Match, Reference, Step, Template, Think, UseTool, ValueSlot
 from quire.plan.templates import template
 from quire.plan.uses import OWN, OWN_TOOLS

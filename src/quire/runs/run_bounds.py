@@ -181,7 +181,7 @@ def _items(value: Value) -> int:
 
 def _bytes(value: Value) -> int:
     if isinstance(value, str):
-        from quire.analysis.abstract_values import written_length
+        from quire.analysis.written_sizes import written_length
 
         return written_length(value)
     text = written_widely(value)

@@ -1,0 +1,56 @@
+"""How many bytes values take in a prompt: of a text, of a value that is written as JSON, and of any value of a type."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from quire.analysis.amounts import Amount, number
+from quire.patterns import late_pattern
+from quire.schema_types import Enum, Kind, ListOf, Simple
+
+if TYPE_CHECKING:
+    from quire.schema_types import FieldType
+    from quire.values import Value
+
+LONGEST_NUMBER = 4_400
+"""Characters of a number as it is written: its digits are limited."""
+_STRING = Kind.STRING
+_LONGEST_OF = {Kind.BOOL: number(5), Kind.NUMBER: number(LONGEST_NUMBER)}
+_ESCAPED = late_pattern(r'[\x00-\x1f"\\]')
+_BYTES_A_CHARACTER = 6
+"""Of a control character that is escaped; other characters have at most four."""
+
+
+def text_length(text: str) -> int:
+    """Return the bytes of a text. Tokenizers of models never need more tokens than bytes."""
+    return len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
+
+
+def written_length(value: Value) -> int:
+    """Return the bytes of a value in a prompt at most: of JSON with spaces, without the quotes of a text. A text among
+    others has its line ends and quotes escaped, so it is longer there than by itself."""
+    if isinstance(value, str) and not _ESCAPED.search(value):
+        return len(value) if value.isascii() else text_length(value)
+    import json
+
+    text = json.dumps(value, ensure_ascii=False, default=dict)
+    return text_length(text) - (2 if isinstance(value, str) else 0)
+
+
+def is_plain(text: str) -> bool:
+    """Tell whether a text is as long as its characters: nothing in it is escaped, or takes several bytes."""
+    return text.isascii() and text.isprintable() and '"' not in text and "\\" not in text
+
+
+def type_length(type: FieldType | None) -> Amount | None:
+    """Return how many bytes a value of the type can have; None if the type does not bound it."""
+    if isinstance(type, Simple):
+        if type.kind is _STRING:
+            return number(_BYTES_A_CHARACTER * type.max_length) if type.max_length is not None else None
+        return _LONGEST_OF.get(type.kind)
+    if isinstance(type, Enum):
+        return number(max((written_length(str(one)) for one in type.values), default=0))
+    if isinstance(type, ListOf) and type.max_items is not None:
+        each = type_length(type.of)
+        return each.plus(number(2)).times(number(type.max_items)).plus(number(2)) if each is not None else None
+    return None
