@@ -103,7 +103,11 @@ class Names(Struct):
     def path(self, segments: tuple[str, ...]) -> AbstractValue:
         """Return the value of a path. Nothing is known of a name that does not exist: the step fails."""
         first, used = segments[0], 1
-        value = self.bound.get(first) if self.bound else None
+        if not self.bound and first == "ctx" and len(segments) == 2:
+            kept = self.stores.get(segments[1])
+            if kept is not None:
+                return kept
+        value = self.bound.get(first)
         if value is None:
             if first == "pipe":
                 value = self.pipe
