@@ -48,6 +48,8 @@ class Enum(Struct, frozen=True, eq=False):
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Enum) and self.values == other.values
 
+    __ne__ = object.__ne__  # follows `==`; that of a Struct compares identities
+
     def __hash__(self) -> int:
         return hash(self.values)
 
@@ -81,6 +83,8 @@ class Ref(Struct, frozen=True, eq=False):
     def __eq__(self, other: object) -> bool:
         """Compare the names, wherever they stand."""
         return isinstance(other, Ref) and self.schema == other.schema
+
+    __ne__ = object.__ne__  # follows `==`; that of a Struct compares identities
 
     def __hash__(self) -> int:
         return hash(self.schema)

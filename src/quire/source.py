@@ -87,6 +87,8 @@ class Source(Struct, eq=False, repr_omit_defaults=True):
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Source) and self._compared == other._compared
 
+    __ne__ = object.__ne__  # follows `==`; that of a Struct compares identities
+
     def __hash__(self) -> int:
         return hash(self._compared)
 

@@ -8,7 +8,7 @@ from tests.analysis.test_counts import counts, proven
 from tests.plan.test_bounds import PIPE
 from tests.plan.test_bounds import pipeline as seed_pipeline
 
-from quire.analysis import expressions
+from quire.analysis import expressions, number_bounds
 from quire.analysis.abstract_values import NULL
 from quire.analysis.amounts import Amount
 from quire.analysis.loop_rounds import Round
@@ -88,10 +88,10 @@ def test_drawn_documents_show_a_rule_that_is_low(wrong: str, monkeypatch: pytest
         after = Round.after
         monkeypatch.setattr(Round, "after", lambda self, value, stores: (NULL, *after(self, value, stores)[1:]))
     elif wrong == "division":
-        exact = expressions.largest_after
+        exact = number_bounds.largest_after
         monkeypatch.setattr(expressions, "largest_after", lambda sign, most, by: _half(exact(sign, most, by)))
     else:
-        counted = expressions.items_counted
+        counted = number_bounds.items_counted
         monkeypatch.setattr(expressions, "items_counted", lambda bounds: _half(counted(bounds)))
     assert any(explore_seed(seed, "sized").problems for seed in range(23, 120))
 

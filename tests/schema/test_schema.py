@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 
 from quire.schema import (
@@ -16,6 +18,8 @@ from quire.schema import (
     cycles,
     refs,
 )
+from quire.source import Source
+from quire.trust.capabilities import Grants
 from quire.values import Value
 
 BOOL, STRING, NUMBER = Simple(Kind.BOOL), Simple(Kind.STRING), Simple(Kind.NUMBER)
@@ -230,3 +234,19 @@ def test_long_chains_do_not_recurse() -> None:
     known = {f"S{i}": Schema(f"S{i}", (Field("a", Ref(f"S{(i + 1) % 20_000}")),)) for i in range(20_000)}
     [(names, ref)] = cycles(known)
     assert (len(names), ref.schema) == (20_000, "S0")
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: Enum(("a", "b")),
+        lambda: Ref("other"),
+        lambda: Source.of("text", "name"),
+        lambda: Grants(frozenset({"rye.*"})),
+    ],
+)
+def test_equal_things_are_not_unequal(make: Callable[[], object]) -> None:
+    one, other = make(), make()
+    assert one == other
+    assert not one != other  # noqa: SIM202
+    assert one != "another"

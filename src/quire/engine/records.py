@@ -298,6 +298,8 @@ class Lease(Struct, frozen=True, eq=False):
         """Compare the rights, not the run."""
         return isinstance(other, Lease) and self._compared == other._compared
 
+    __ne__ = object.__ne__  # follows `==`; that of a Struct compares identities
+
     def __hash__(self) -> int:
         return hash(self._compared)
 

@@ -213,6 +213,8 @@ class Grants(Struct, frozen=True, eq=False):
         """Compare the patterns alone."""
         return isinstance(other, Grants) and self.patterns == other.patterns
 
+    __ne__ = object.__ne__  # follows `==`; that of a Struct compares identities
+
     def __hash__(self) -> int:
         return hash(self.patterns)
 
