@@ -77,7 +77,7 @@ def test_a_locked_playbook_is_compared_without_the_tables_of_tools(tmp_path: Pat
     tables = ("quire.trust.risk", "quire.trust.capabilities", "quire.library.registered", "quire.tools", "quire.stores")
     works = ("quire.plan.pipeline_work", "quire.plan.thread", "quire.models.prices", "quire.runs", "json", "tomllib")
     absent = (*HEAVY, *OTHER_FORMATS, *DRIVING, *tables, *works, "quire.analysis.lock.compare")
-    _loads_at_most(tmp_path, ["check", "--locked", "one.playbook.md"], 92, absent)
+    _loads_at_most(tmp_path, ["check", "--locked", "one.playbook.md"], 93, absent)
 
 
 def test_a_process_loads_msgspec_without_typing_extensions(tmp_path: Path) -> None:
