@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import sys
@@ -24,7 +25,11 @@ def _children() -> list[str]:
     tasks = Path("/proc/self/task")
     if not tasks.is_dir():
         return []
-    return [child for task in tasks.iterdir() for child in (task / "children").read_text().split()]
+    found: list[str] = []
+    for task in tasks.iterdir():
+        with contextlib.suppress(FileNotFoundError, ProcessLookupError):  # a thread of an earlier test that has ended
+            found += (task / "children").read_text().split()
+    return found
 
 
 @pytest.fixture(autouse=True)
