@@ -53,10 +53,11 @@ class OpenDocument(Struct):
     quick: QuickFindings | None = None
     """The findings of the quick part of the last check."""
     thorough: tuple[Diagnostic, ...] = ()
-    """Those of the last thorough part that has ended, at their places in `proven`."""
+    """The findings of the last thorough part that has ended, at their places in `proven`."""
     proven: EditorText | None = None
+    """The text in which the thorough findings have their places."""
     steps: IncrementalCheck | None = None
-    """What is known of the steps of a pipeline. It belongs to this document, and ends with it."""
+    """Facts and findings of each step of a pipeline. They belong to this document, and end with it."""
 
     def known_steps(self) -> IncrementalCheck | None:
         """Return what is known of the steps, for a check that brings it up to date."""
