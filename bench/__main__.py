@@ -19,6 +19,7 @@ BENCHES = (
     "engine",
     "store",
     "run_list",
+    "page",
     "waiting",
     "expr",
     "pipeline_parse",

@@ -221,14 +221,14 @@ def test_a_signal_that_comes_twice_is_one_and_a_later_one_ends_at_once(workspace
         one.process.send_signal(signal.SIGTERM)
         assert one.end(signal.SIGTERM) == 0
         assert "Traceback" not in one.said
-    model = _slow(workspace, 8_000, 0)
+    model = _slow(workspace, 300_000, 0)
     with server(workspace, "--port", "0") as one, one.client() as client:
         client.post("/runs", json={"document": "slow.playbook.md", "model": model})
         began = time.monotonic()
         one.process.send_signal(signal.SIGINT)
         Event().wait(0.6)
         one.end(signal.SIGINT)
-        assert time.monotonic() - began < 6
+        assert time.monotonic() - began < 120  # the reply would take 300
         assert "Traceback" not in one.said
 
 

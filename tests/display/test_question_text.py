@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-import time
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.growth import within
 
 from quire.display.question_text import loses_nothing, question_block, question_lines
 from quire.server.markup import render_question
@@ -97,6 +97,5 @@ def test_whatever_is_rendered_has_every_letter(prompt: str) -> None:
 
 def test_a_long_question_takes_no_time() -> None:
     for prompt in ("*" * 100_000, "> " * 50_000, "- a\n" * 4_000, "[" * 15_000):
-        start = time.process_time()
-        question_lines("step 1 asks:", prompt, styled=True)
-        assert time.process_time() - start < 5
+        with within(5):
+            question_lines("step 1 asks:", prompt, styled=True)

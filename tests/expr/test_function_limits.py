@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 import tracemalloc
 from collections.abc import Callable
 from typing import Any
@@ -12,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.depth import depth
+from tests.growth import within
 
 from quire.expr import EvalError, ExpressionError, ExprSyntaxError, compile, parse
 from quire.expr.functions import FUNCTIONS
@@ -74,10 +74,8 @@ HOSTILE: list[tuple[str, Made, str]] = [
 @pytest.mark.parametrize(("text", "made", "words"), HOSTILE, ids=[text for text, _, _ in HOSTILE])
 def test_hostile_calls_are_refused_soon(text: str, made: Made, words: str) -> None:
     evaluate, ctx = compile(parse(text, dialect=True)).evaluate, made()
-    began = time.process_time()
-    with pytest.raises(EvalError, match=words):
+    with within(10), pytest.raises(EvalError, match=words):
         evaluate({"ctx": ctx}, {})
-    assert time.process_time() - began < 10
 
 
 @pytest.mark.parametrize(
@@ -106,9 +104,8 @@ def test_numbers_that_were_chosen_to_collide_take_no_longer() -> None:
     text = "[count(distinct(ctx)), count(group(ctx, x -> x)), contains(ctx, 7)]"
     evaluate = compile(parse(text, dialect=True)).evaluate
     colliding = [number * (2**61 - 1) for number in range(1, 60_000)]
-    began = time.process_time()
-    assert evaluate({"ctx": colliding}, {}) == [len(colliding), len(colliding), False]
-    assert time.process_time() - began < 5
+    with within(5):
+        assert evaluate({"ctx": colliding}, {}) == [len(colliding), len(colliding), False]
 
 
 def test_large_ordinary_work_is_done() -> None:

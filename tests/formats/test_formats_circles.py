@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import time
 from functools import cache
 
 import pytest
+from tests.growth import within
 
 from quire.formats.resolver import MAX_CIRCLES, Caller, CallTarget, Circle, circles
 
@@ -69,8 +69,7 @@ def test_a_long_way_is_shortened() -> None:
 def test_large_workspaces_take_no_time_and_tell_a_few() -> None:
     everybody = [f"{number}m" for number in range(400)]
     everything = " ".join(everybody)
-    begun = time.process_time()
-    assert 1 <= len(found("0m", dict.fromkeys(everybody, everything))) <= MAX_CIRCLES
-    chain = {f"{number}m": f"{number + 1}m" for number in range(5_000)}
-    assert found("0m", chain) == []
-    assert time.process_time() - begun < 10
+    with within(10):
+        assert 1 <= len(found("0m", dict.fromkeys(everybody, everything))) <= MAX_CIRCLES
+        chain = {f"{number}m": f"{number + 1}m" for number in range(5_000)}
+        assert found("0m", chain) == []

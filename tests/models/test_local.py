@@ -6,7 +6,6 @@ import asyncio
 import subprocess
 import sys
 import threading
-import time
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator, Mapping
@@ -265,11 +264,10 @@ async def test_cancelling_stops_the_generation(smollm2: Path) -> None:
     task = asyncio.ensure_future(model.complete(user("Tell a very long story.", max_tokens=1000), on_delta))
     await asyncio.wait_for(started.wait(), 60)
     task.cancel()
-    before = time.monotonic()
     with pytest.raises(asyncio.CancelledError):
         await task
-    assert time.monotonic() - before < 10
     heard = len(pieces)
+    assert heard < 500
     # The next call gets its turn only once the cancelled one has let go of the runtime.
     await asyncio.wait_for(model.complete(user("Hi.", max_tokens=2), lambda piece: None), 20)
     assert len(pieces) == heard

@@ -171,7 +171,7 @@ def test_a_program_that_hangs_is_ended_with_all_that_it_started(
     place.configure([sys.executable, "-c", code])
     before = time.monotonic()
     assert main([*RUN, "good.json"]) == 0
-    assert time.monotonic() - before < 20
+    assert time.monotonic() - before < 300  # the program would sleep for 600
     assert "took longer than 0.5 s and was ended" in capsys.readouterr().err
     for pid in map(int, pids.read_text().split()):
         wait_until(lambda pid=pid: not _lives(pid))  # type: ignore[misc]

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import time
-
 import pytest
+from tests.growth import within
 from tests.security.stage import FILES, Call, Stage, completed, fork
 
 from quire.engine.interpreter.thread.hooks import condition_holds, read_hooks_yaml
@@ -176,9 +175,8 @@ async def test_a_projects_hooks_have_no_more_than_the_thread(set_stage: Stage) -
     "pattern", ["(a+)+$", "(a|a)*$", "(.*.*)*x", "^(([a-z])+.)+[A-Z]([a-z])+$", "a{1000}{1000}", "(" * 900, "x" * 5000]
 )
 def test_a_pattern_in_a_condition_takes_no_time(pattern: str) -> None:
-    started = time.process_time()
-    condition_holds({"path": "text", "op": "regex", "value": pattern}, {"text": "a" * 50_000 + "!"})
-    assert time.process_time() - started < 0.5
+    with within(0.5):
+        condition_holds({"path": "text", "op": "regex", "value": pattern}, {"text": "a" * 50_000 + "!"})
 
 
 @pytest.mark.parametrize(
@@ -197,7 +195,6 @@ def test_a_pattern_in_a_condition_takes_no_time(pattern: str) -> None:
     ],
 )
 def test_no_file_of_hooks_takes_long_or_gives_a_hook(text: str) -> None:
-    started = time.process_time()
-    hooks, problems = read_hooks_yaml(text, "hooks.yaml")
-    assert hooks == () and problems
-    assert time.process_time() - started < 1
+    with within(1):
+        hooks, problems = read_hooks_yaml(text, "hooks.yaml")
+        assert hooks == () and problems

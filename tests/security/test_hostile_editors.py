@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os
-import time
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.growth import within
 from tests.lsp.editor import Editor
 from tests.lsp.language_server import language_server
 
@@ -42,12 +42,11 @@ def test_cancelling_does_not_search_the_queue() -> None:
     session = Session()
     for number in range(9_000):
         session.take({"id": number, "method": "textDocument/hover", "params": {}})
-    began = time.process_time()
-    for number in range(20_000):
-        session.take({"method": "$/cancelRequest", "params": {"id": 9_000 + number}})
-    for number in range(9_000):
-        session.take({"method": "$/cancelRequest", "params": {"id": number}})
-    assert time.process_time() - began < 2.0
+    with within(2.0):
+        for number in range(20_000):
+            session.take({"method": "$/cancelRequest", "params": {"id": 9_000 + number}})
+        for number in range(9_000):
+            session.take({"method": "$/cancelRequest", "params": {"id": number}})
     assert {one["error"]["message"] for one in _answers(session)} == {"cancelled"}
 
 

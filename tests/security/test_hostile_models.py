@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 
 import pytest
+from tests.growth import within
 from tests.security.stage import FILES, Call, Stage, completed, directive
 
 from quire.engine.conversation import ToolUse
@@ -46,14 +46,13 @@ ODD_NAMES = [
 @pytest.mark.parametrize("name", ODD_NAMES, ids=range(len(ODD_NAMES)))
 async def test_a_tool_that_is_none_is_told(stage: Stage, name: str) -> None:
     stage.directive("main")
-    started = time.process_time()
-    calls: list[Call] = [(name, {}), ("rye_execute", {"item_type": "tool", "item_id": name})]
-    played = await stage.play("main", calls)
-    assert played.ended.status in (Status.COMPLETED, Status.FAILED)
-    assert all(len(one) < 61_000 for one in played.told)
-    assert played.dispatched == []
-    assert all(played.kinds)
-    assert time.process_time() - started < 2
+    with within(2):
+        calls: list[Call] = [(name, {}), ("rye_execute", {"item_type": "tool", "item_id": name})]
+        played = await stage.play("main", calls)
+        assert played.ended.status in (Status.COMPLETED, Status.FAILED)
+        assert all(len(one) < 61_000 for one in played.told)
+        assert played.dispatched == []
+        assert all(played.kinds)
 
 
 ODD: list[Value] = [
@@ -133,12 +132,11 @@ async def test_a_denied_call_for_ever_is_stopped_by_the_turns(stage: Stage) -> N
 async def test_thousands_of_calls_in_one_turn(stage: Stage) -> None:
     stage.directive("main")
     calls: list[Call] = [("rye_file_system_write", {"path": f"f{number}", "content": "x"}) for number in range(5000)]
-    started = time.process_time()
-    played = await stage.play("main", calls)
-    assert completed(played)
-    assert len(list(stage.work.glob("f*"))) == len(played.dispatched) == 200
-    assert played.kinds.count("too_many_calls") == 1 and "only the first 200" in played.told[-1]
-    assert time.process_time() - started < 10
+    with within(10):
+        played = await stage.play("main", calls)
+        assert completed(played)
+        assert len(list(stage.work.glob("f*"))) == len(played.dispatched) == 200
+        assert played.kinds.count("too_many_calls") == 1 and "only the first 200" in played.told[-1]
 
 
 async def test_megabytes_of_arguments(stage: Stage) -> None:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 import pytest
+from tests.growth import within
 from tests.security.stage import Stage, directive, knowledge
 
 from quire.errors import QuireError
@@ -21,9 +21,8 @@ MOST = 2.0
 
 @contextmanager
 def quickly(most: float = MOST) -> Iterator[None]:
-    started = time.process_time()
-    yield
-    assert time.process_time() - started < most
+    with within(most):
+        yield
 
 
 def fenced(xml: str) -> str:

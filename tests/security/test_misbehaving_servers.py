@@ -14,6 +14,7 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
 
 import pytest
+from tests.growth import within
 from tests.processes import wait_until
 from tests.security import misbehaving
 from tests.warm import running_quire
@@ -199,10 +200,9 @@ BOMBS = [one for tools in misbehaving.BAD_TOOLS.values() for one in tools]
 
 @pytest.mark.parametrize("bomb", BOMBS, ids=[f"{number}" for number in range(len(BOMBS))])
 def test_the_measure_itself_takes_no_time(bomb: dict[str, object]) -> None:
-    started = time.process_time()
-    for schema in (bomb["inputSchema"], bomb.get("outputSchema")):
-        problem_of(schema)
-    assert time.process_time() - started < 0.1
+    with within(0.1):
+        for schema in (bomb["inputSchema"], bomb.get("outputSchema")):
+            problem_of(schema)
 
 
 async def test_names_that_nobody_can_say_are_left_out(opened: Open) -> None:
@@ -246,11 +246,10 @@ async def test_patterns_run_in_linear_time(opened: Open, mode: str) -> None:
 
 async def test_twenty_thousand_tools(opened: Open) -> None:
     async with opened("many") as gate:
-        started = time.process_time()
-        assert await call(gate, "t19999") == "done"
-        under = await gate.offers_under(["rye.execute.tool.mcp.bad.*"])
-        assert sum(one.id.startswith("mcp/bad/") for one in under) == 20_001
-        assert time.process_time() - started < 6
+        with within(6):
+            assert await call(gate, "t19999") == "done"
+            under = await gate.offers_under(["rye.execute.tool.mcp.bad.*"])
+            assert sum(one.id.startswith("mcp/bad/") for one in under) == 20_001
 
 
 async def test_a_prompt_without_measure(opened: Open) -> None:

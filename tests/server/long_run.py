@@ -1,15 +1,19 @@
-"""A run with 10,000 effects, made once by a real drive, for tests of what the page does with it."""
+"""A run with 10,000 effects, made by a real drive, and bursts of events, for tests of what the page does with them."""
 
 from __future__ import annotations
 
+import asyncio
 from typing import TYPE_CHECKING
 
+from quire.engine.records import Event
 from quire.library.document import load
 from quire.runs.options import RunOptions
 from quire.runs.scripts import reopened
 
 if TYPE_CHECKING:
     from tests.server.served import Served
+
+    from quire.values import Value
 
 COUNT = 10_000
 MANY = """pipeline: many
@@ -33,3 +37,25 @@ async def ten_thousand(server: Served, count: int = COUNT) -> str:
     run = await runtime.start(document, {"items": list(range(count))}, RunOptions(model=model))
     await (await reopened(runtime, run)).drive(run)
     return run
+
+
+async def burst(server: Served, run: str, count: int) -> None:
+    """Tell the page of so many items of a run, each with an effect and an end, as a drive would."""
+    last = (await server.site.views.head(run)).version.seq
+    used: dict[str, Value] = {"kind": "model", "state": "ok", "elapsed": 0.01, "cost": 0.001}
+    used |= {"input_tokens": 1, "output_tokens": 1}
+    for at in range(count):
+        seq, path = last + 2 * at + 1, f"1/for_each[{at + 1}]/model"
+        server.site.hub.listen(Event("effect", run, 1.0, seq, path, "1", used))
+        server.site.hub.listen(Event("fan_item", run, 1.0, seq + 1, "1", "1", {"index": at + 1, "state": "ok"}))
+        if at % 100 == 0:
+            await asyncio.sleep(0)
+
+
+async def stream(server: Served, run: str, count: int) -> None:
+    """Tell the page of so many pieces of a reply, as a drive would while the model still writes."""
+    for at in range(count):
+        text = {"text": f"word {at} "}
+        server.site.hub.listen(Event("delta", run, 1.0, 0, "1/for_each[0]/model", "1", {}, text))
+        if at % 100 == 0:
+            await asyncio.sleep(0)

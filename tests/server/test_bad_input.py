@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-import time
 from pathlib import Path
 
 import pytest
 from tests.depth import depth
+from tests.growth import within
 from tests.server.served import Served, served
 
 from quire.engine.records import NewRun, Status
@@ -131,15 +131,14 @@ async def test_an_artifact_of_two_megabytes(tmp_path: Path) -> None:
         text = "A line of the report.\n" * 100_000
         body = {"document": "say.playbook.md", "model": server.script("s.json", [text])}
         run = (await client.post("/runs", json=body, headers={"prefer": "wait=30"})).json()["id"]
-        began = time.process_time()
-        head = await client.get(f"/runs/{run}")
-        assert len(head.content) < 50_000
-        shown = await client.get(f"/runs/{run}/artifact")
-        assert shown.status_code == 200 and len(shown.content) < 700_000
-        whole = await client.get(f"/runs/{run}/artifact", params={"as": "download"})
-        assert whole.text == text.strip() or whole.text == text
-        assert whole.headers["content-disposition"].startswith("attachment")
-        assert time.process_time() - began < 10
+        with within(10):
+            head = await client.get(f"/runs/{run}")
+            assert len(head.content) < 50_000
+            shown = await client.get(f"/runs/{run}/artifact")
+            assert shown.status_code == 200 and len(shown.content) < 700_000
+            whole = await client.get(f"/runs/{run}/artifact", params={"as": "download"})
+            assert whole.text == text.strip() or whole.text == text
+            assert whole.headers["content-disposition"].startswith("attachment")
 
 
 async def test_a_fan_of_a_thousand(tmp_path: Path) -> None:
@@ -166,12 +165,9 @@ async def test_the_first_hundred_of_ten_thousand_runs(tmp_path: Path) -> None:
                 NewRun(f"r{at:05}", f"Run {at}", "playbook", "t.playbook.md", float(at), {}, {hash: text})
             )
         await client.get("/runs")
-        began = time.process_time()
-        first = (await client.get("/runs", params={"limit": 100})).json()
-        took = time.process_time() - began
+        with within(0.06):
+            first = (await client.get("/runs", params={"limit": 100})).json()
         assert [row["id"] for row in first["items"]] == [f"r{at:05}" for at in range(count - 1, count - 101, -1)]
         assert first["items"][0]["status"] == Status.PENDING
-        # 60 ms are promised; a slow machine gets five times as long.
-        assert took < 0.3
         second = (await client.get("/runs", params={"limit": 100, "after": first["next"]})).json()
         assert second["items"][0]["id"] == f"r{count - 101:05}"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gzip
-import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -60,16 +59,10 @@ async def test_charts_of_runs_and_documents(tmp_path: Path) -> None:
 
 async def test_a_chart_of_800_steps_is_folded_and_small(tmp_path: Path) -> None:
     async with team(tmp_path / "team") as (server, _):
-        took = []
-        for _turn in range(3):
-            begun = time.perf_counter()
-            chart = await ask(server, "/documents/long.playbook.md/graph")
-            took.append(time.perf_counter() - begun)
-        print(f"chart of 800 steps: {min(took) * 1000:.0f} ms")
+        chart = await ask(server, "/documents/long.playbook.md/graph")
         assert chart["folded"]
         assert len(chart["nodes"]) <= 150
         assert len(gzip.compress(str(chart).encode())) <= 25_000
-        assert min(took) < 0.3
         fold = next(node for node in chart["nodes"] if node.get("fold"))
         opened = await ask(server, f"/documents/long.playbook.md/graph?open={quote(fold['fold'])}")
         assert len(opened["nodes"]) > len(chart["nodes"])
@@ -119,9 +112,7 @@ async def test_pages_of_the_items_of_a_fan(tmp_path: Path) -> None:
         run = await triage(server.site.runtime, 1000)
         path = f"/runs/{run}/fans/2"
         await ask(server, path)
-        begun = time.perf_counter()
         fan = await ask(server, f"{path}?limit=200")
-        print(f"fan of 1,000: {(time.perf_counter() - begun) * 1000:.0f} ms")
         assert fan["total"] == len(fan["letters"]) == fan["fitting"] == 1000
         assert fan["counts"] == {"pending": 0, "running": 0, "waiting": 0, "done": 834, "failed": 166}
         assert fan["letters"][:6] == "dddddf"

