@@ -106,6 +106,19 @@ def test_folders_and_globs(here: Path, capsys: pytest.CaptureFixture[str], argum
     assert f" in {files} file" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("arguments", [[], ["."], ["a.yaml", "b.yaml"], ["--fix"]])
+def test_settings_that_cannot_be_read_are_told_once(
+    here: Path, capsys: pytest.CaptureFixture[str], arguments: list[str]
+) -> None:
+    """A search skips files that only look like documents, but these are: without a word a check of all would pass."""
+    pipeline = "pipeline: p\nsteps:\n  - transform: {value: '1'}\n"
+    write(here, {"a.yaml": pipeline, "b.yaml": pipeline, "quire.toml": "[runs"})
+    assert main(["check", *arguments]) == 2
+    assert capsys.readouterr().err.count("quire.toml: is not TOML") == 1
+    assert main(["show", "a.yaml"]) == 0
+    assert capsys.readouterr().err.count("quire.toml: is not TOML") == 1
+
+
 @pytest.mark.parametrize(
     ("arguments", "line"),
     [

@@ -16,7 +16,7 @@ from quire.cli.stdio import wants_colour
 from quire.diagnostics import Severity, edits_of
 from quire.display.diagnostics import FORMATS, Findings, FormatName, printer
 from quire.display.visible import visible
-from quire.errors import CannotStart, Unreadable
+from quire.errors import BadConfiguration, CannotStart, Unreadable
 from quire.library.check import DocumentCheck
 from quire.library.collect import collect
 from quire.source import read_source
@@ -98,6 +98,9 @@ def command(
                 problems.append(str(with_near_file(error)))
                 if reading := formats.unread(error):
                     checked.append(Findings(reading.source, reading.diagnostics))
+        except BadConfiguration as error:
+            if str(error) not in problems:
+                problems.append(str(error))
         except CannotStart as error:
             if one.named:
                 problems.append(str(error))

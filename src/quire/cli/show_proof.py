@@ -161,6 +161,8 @@ def _looked_up(
 
 
 def _settings(document: Document) -> Settings | None:
+    """Return the settings of the document's workspace; None, and a line on stderr, if they cannot be read."""
+    from quire.display.visible import visible
     from quire.errors import BadConfiguration
     from quire.library.library import Library
     from quire.workspace.configuration import load_settings
@@ -168,5 +170,6 @@ def _settings(document: Document) -> Settings | None:
 
     try:
         return Library(load_settings(find_workspace(Path.cwd()))).of(document.name).settings
-    except BadConfiguration:
+    except BadConfiguration as error:
+        click.echo(f"quire: {visible(str(error))}", err=True)
         return None
