@@ -210,7 +210,7 @@ def test_scripts_that_do_not_fit(name: str, tmp_path: Path) -> None:
 BEFORE = {
     "a value that is not there": ("expect: {named: {bset: x}}", "TS014"),
     "a step that is not there": ('expect: {steps: {"9": completed}}', "TS005"),
-    "a step that asks nothing": ('answers: {"2": "yes", "3a": "no"}', "TS007"),
+    "a step that asks nothing": ('answers: {"2": "yes", "3a": "no"}\nexpect: {output: x}', "TS007"),
 }
 
 

@@ -84,11 +84,6 @@ def looked_at(expect: Expect | None, seen: Observation) -> set[str]:
     return paths
 
 
-def asserts_something(expect: Expect | None) -> bool:
-    """Tell whether there is any expectation beyond the status."""
-    return expect is not None and any(check.subject not in ("status", "exit") for check in expect.checks)
-
-
 def _check(check: Check, seen: Observation, scope: Scope) -> Problem | None:
     scope.place = f"{check.subject}.{check.name}" if check.name else check.subject
     match check.subject:

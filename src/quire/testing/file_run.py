@@ -21,7 +21,7 @@ from quire.testing.cassettes.player import CassettePlayer, Cassettes
 from quire.testing.coverage.gates import gate_problems
 from quire.testing.crashes import crash_everywhere
 from quire.testing.document_under_test import open_document
-from quire.testing.expectations import Judging, always, asserts_something, judge
+from quire.testing.expectations import Judging, always, judge
 from quire.testing.leftovers import leftovers
 from quire.testing.results import CaseResult, FileResult, Outcome, Problem
 from quire.testing.rows import BadRows
@@ -264,15 +264,6 @@ def _judged(stage: Stage, case: Case, row: Mapping[str, Value], snapshots: Snaps
     if stage.refusal and not expected:
         return [Problem(Diagnostic(codes.CANNOT_START, "this cannot be done", where), stage.refusal)]
     return judge(expect, Judging(stage.observation, where, row, snapshots))
-
-
-def asserts_nothing(case: Case) -> Diagnostic | None:
-    """Return the lint about a case that expects nothing beyond a status."""
-    expects = [case.expect, *(act.expect for act in case.then)]
-    if any(map(asserts_something, expects)) or case.crash_everywhere or case.draft or case.skip is not None:
-        return None
-    help = 'look at the prompts, at least: `prompts: {"1": {contains: …}}`'
-    return Diagnostic(codes.ASSERTS_NOTHING, f"the case {case.name!r} expects nothing", case.span, "", help)
 
 
 def _with_outcome(result: CaseResult, case: Case) -> CaseResult:

@@ -108,6 +108,7 @@ CALLEES = {"board": {"weigh": plan_of(WEIGH, "weigh.yaml")}}
 
 
 def found(document: str, lines: str, system: str | None = "") -> list[tuple[str, str, str, str]]:
+    lines = lines if "expect" in lines else f"{lines}\nexpect: {{output: {{any: true}}}}"
     body = "".join(f"    {line}\n" for line in lines.splitlines())
     text = f"cases:\n  - name: one\n{body}"
     file = file_of(text)
@@ -213,13 +214,38 @@ def test_texts_in_prompts_are_not_known_without_the_profiles() -> None:
 
 
 def test_a_finding_about_the_defaults_is_there_once() -> None:
-    file = file_of('defaults: {model: {"9": x}}\ncases: [{name: a}, {name: b}]')
+    file = file_of('defaults: {model: {"9": x}}\ncases: [{name: a, crash: everywhere}, {name: b, skip: later}]')
     assert [one.code.id for one in check_against(file, PLANS["playbook"], {})] == ["TS005"]
 
 
 def test_an_unknown_callee_hides_nothing_that_is_certain() -> None:
-    file = file_of('cases: [{name: a, model: {"7.do": x, "2 > 9": y}}]')
+    file = file_of('cases: [{name: a, model: {"7.do": x, "2 > 9": y}, expect: {output: z}}]')
     assert check_against(file, PLANS["board"], {}) == []
+
+
+@pytest.mark.parametrize(
+    ("lines", "lint"),
+    [
+        ('model: {"1": a}', True),
+        ('model: {"1": a}\nexpect: {status: completed}', True),
+        ("expect: {exit: 0}", True),
+        ("then: [{resume: , expect: {status: completed}}]", True),
+        ("expect: {status: failed}", False),
+        ("expect: {exit: 1}", False),
+        ("expect: {output: a}", False),
+        ("then: [{resume: , expect: {output: a}}]", False),
+        ("model: [{contains: product, reply: a}]", False),
+        ("expect: todo", False),
+        ("skip: later", False),
+        ("crash: everywhere", False),
+    ],
+)
+def test_a_case_that_expects_nothing_is_told(lines: str, lint: bool) -> None:
+    body = "".join(f"    {line}\n" for line in lines.splitlines())
+    findings = check_against(file_of(f"cases:\n  - name: one\n{body}"), PLANS["playbook"], {})
+    assert ("TS112" in [one.code.id for one in findings]) is lint
+    file = file_of(f"always: [!expr \"value != ''\"]\ncases:\n  - name: one\n{body}")
+    assert "TS112" not in [one.code.id for one in check_against(file, PLANS["playbook"], {})]
 
 
 @settings(max_examples=depth(60, 1000), deadline=None)
@@ -228,5 +254,5 @@ def test_any_test_can_be_held_against_any_document(text: str, document: str) -> 
     file = reading_of(text).file
     if file is not None:
         for finding in check_against(file, PLANS[document], CALLEES.get(document, {}), ""):
-            assert finding.code.id in ("TS005", "TS006", "TS007", "TS008", "TS009", "TS014")
+            assert finding.code.id in ("TS005", "TS006", "TS007", "TS008", "TS009", "TS014", "TS112")
             assert 0 <= finding.span.start <= finding.span.end <= len(text)

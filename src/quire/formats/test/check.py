@@ -50,6 +50,8 @@ def check_against(
     checks = _Checks(plan, callees, system)
     for case in file.cases:
         checks.case(case)
+        if not file.always and not _says_something(case):
+            checks.expects_nothing(case)
     return sorted(checks.found.values(), key=lambda one: one.span.start)
 
 
@@ -78,6 +80,12 @@ class _Checks:
             if act.kind is ActKind.EDIT:
                 return  # the steps that come then are those of another text
             self._act(act, case)
+
+    def expects_nothing(self, case: Case) -> None:
+        prompted = self._steps.model_steps()
+        help = f'look at the prompts, at least: `prompts: {{"{prompted[0]}": {{contains: …}}}}`' if prompted else ""
+        message = f"the case {shown(case.name)} expects nothing but that the run completes"
+        self._report(all_codes.ASSERTS_NOTHING, message, case.span, help)
 
     def _act(self, act: Act, case: Case) -> None:
         self._script(act.model, {}, case)
@@ -249,3 +257,20 @@ def _is_none(check: Check) -> bool:
         case Limit(bound=bound, least=least):
             return not least and bound < 1
     return False
+
+
+def _says_something(case: Case) -> bool:
+    """Tell whether a case can fail where its run completes, or is not meant to say anything yet."""
+    if case.draft or case.skip is not None or case.crash_everywhere or case.live or case.setting.cassette:
+        return True
+    scripts = [case.setting.model, *(act.model for act in case.then)]
+    if any(entry.contains for script in scripts if script is not None for entry in script.entries):
+        return True  # without that text in a prompt there is no reply
+    expects = [case.expect, *(act.expect for act in case.then)]
+    return any(not _is_completed(check) for expect in expects if expect for check in expect.checks)
+
+
+def _is_completed(check: Check) -> bool:
+    """Tell whether an expectation is the one that every case has: the run completes."""
+    usual = {"status": "completed", "exit": 0}.get(check.subject)
+    return usual is not None and isinstance(check.matcher, Equal) and check.matcher.value == usual

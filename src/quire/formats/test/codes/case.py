@@ -96,7 +96,7 @@ UNEXPECTED_WARNING = _error(
 ASSERTS_NOTHING = _lint(
     "TS112",
     "asserts-nothing",
-    "A case expects nothing but its status.",
+    "A case expects nothing but that its run completes.",
     "A scripted model answers whatever it is asked. Look at the prompts: `prompts`, `output`, `calls` and `asked`\n"
     "tell whether the document does what it should.",
     'model: {"1": Hello.}\nexpect: {status: completed}',
