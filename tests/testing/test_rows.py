@@ -17,12 +17,10 @@ from quire.testing.rows import (
     BadRows,
     Row,
     RowProblem,
-    columns_in,
     fill,
     inline_rows,
     joined_rows,
     matrix_rows,
-    missing_columns,
     read_rows,
 )
 from quire.values import Value
@@ -191,19 +189,6 @@ def test_a_filled_text_has_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(rows, "MAX_FILLED", 10)
     assert fill("{row.text}{row.text}", ROW) == "hellohello"
     assert "more than 10 characters" in _problems(lambda: fill("{row.text}{row.text}{row.n}", ROW))[0].message
-
-
-def test_columns_that_a_case_uses_and_rows_do_not_have(tmp_path: Path) -> None:
-    used = list(columns_in({"{row.a}": ["{row.b} {row.c.d}", 1, None]}))
-    assert used == ["a", "b", "c.d"]
-    read = _read(tmp_path, "x.jsonl", '{"a": 1, "c": {"d": 1}}\n{"a": 1, "b": 2, "c": {}}\n')
-    problems = missing_columns(used, read)
-    assert [(one.line, one.message) for one in problems] == [
-        (1, 'row 1 does not have a column "b"'),
-        (2, 'row 2 does not have a column "c.d"'),
-    ]
-    assert missing_columns(["x"], read)[0].message == 'no row has a column "x"'
-    assert missing_columns(["a"], read) == []
 
 
 _cells = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0\r"), max_size=8)

@@ -62,7 +62,8 @@ def _rate_note(rate: ModelRate) -> str:
         return f"{rate.spec} is free ({rate.source})"
     read, written = rate.at()
     looked = f", looked at on {rate.date}" if rate.date else ""
-    return f"{rate.spec} ${read:f} read and ${written:f} written per million tokens ({rate.source}{looked})"
+    each = f"${read.normalize():f} read and ${written.normalize():f} written per million tokens"
+    return f"{rate.spec} {each} ({rate.source}{looked})"
 
 
 def spend_limit(plan: Plan) -> int | None:

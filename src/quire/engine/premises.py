@@ -140,11 +140,6 @@ class Premises(Struct, frozen=True):
     """Model calls of a pipeline in all (`max_pipeline_spawns`); None if there is no limit. A cap, not a bound: a run
     that reaches it fails."""
 
-    @property
-    def model_seconds(self) -> float:
-        """The longest that one model call may take in all, in seconds, where it sets no `timeout`."""
-        return longest_call(self.timeout)
-
 
 def longest_reply(usual: int | None, asked: int | None, reasoning: str) -> int | None:
     """Return the tokens of one reply at most: those that the agent asks for, else the usual ones and its thoughts.

@@ -24,7 +24,6 @@ ITEMS, FIELDS, DEPTH = 20, 20, 3
 LONGEST, MOST_ITEMS, MOST_FIELDS = 20_000, 500, 200
 """Limits on limits: a grammar writes each repetition out, so a schema with `"minItems": 1e9` would take all memory."""
 
-LONGEST_PATTERN = 500
 MAX_PARTS = 5_000
 """Most parts that a schema may have, with its references written out, to be forced at all."""
 

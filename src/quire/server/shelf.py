@@ -67,9 +67,6 @@ class Shelf:
             raise Problem.of("no-such-document", f"there is no document {id}", help=did_you_mean(close))
         return DocumentStates(self._settings, trusted_keys(self._settings)).at(id, path)
 
-    def is_document(self, id: str) -> bool:
-        return document_at(self._folder, id) is not None
-
     def checked(self, text: str, path: str) -> tuple[Source, tuple[Diagnostic, ...]]:
         """Return all findings about a text, as `quire check` would print them. Raises `Problem` for a path that is not
         below the workspace."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import product
 from pathlib import Path, PurePosixPath
 from typing import NoReturn
@@ -159,29 +159,6 @@ def fill(value: Value, row: Row) -> Value:
     return value
 
 
-def columns_in(value: object) -> Iterator[str]:
-    """Yield the columns that the texts of a value name, each as often as it is there."""
-    if isinstance(value, str):
-        yield from (match[1] for match in _PLACE.finditer(value))
-    elif isinstance(value, Mapping):
-        for key, item in value.items():
-            yield from columns_in(key)
-            yield from columns_in(item)
-    elif isinstance(value, list | tuple):
-        for item in value:
-            yield from columns_in(item)
-
-
-def missing_columns(columns: Iterable[str], rows: Sequence[Row]) -> list[RowProblem]:
-    """Return a problem for each column that is used and that some row does not have."""
-    problems = []
-    for column in dict.fromkeys(columns):
-        lacking = next((row for row in rows if not _has(row, column)), None)
-        if lacking is not None:
-            problems.append(_missing(column, lacking, everywhere=not any(_has(row, column) for row in rows)))
-    return problems
-
-
 def column(row: Row, path: str) -> Value:
     """Return the value of a column, or of a part of it for a path with dots. Raises `BadRows`."""
     if path in row.values:
@@ -193,7 +170,7 @@ def column(row: Row, path: str) -> Value:
         elif isinstance(value, list | tuple) and _INDEX.fullmatch(name) and int(name) < len(value):
             value = value[int(name)]
         else:
-            raise BadRows([_missing(path, row, everywhere=False)])
+            raise BadRows([_missing(path, row)])
     return value
 
 
@@ -288,20 +265,11 @@ def _text(value: Value) -> str:
     return value if isinstance(value, str) else encode(value)
 
 
-def _has(row: Row, path: str) -> bool:
-    try:
-        column(row, path)
-    except BadRows:
-        return False
-    return True
-
-
-def _missing(path: str, row: Row, *, everywhere: bool) -> RowProblem:
+def _missing(path: str, row: Row) -> RowProblem:
     near = nearest(path, row.values)
     there = ", ".join(cut(name, _LABEL) for name in first_of(list(row.values), 8))
     help = did_you_mean(near, f"the columns are {there}" if there else "", form="{{row.{}}}")
-    where = "no row has" if everywhere else f"{row.label} does not have"
-    return RowProblem(f"{where} a column {_quoted(path)}", row.line, help)
+    return RowProblem(f"{row.label} does not have a column {_quoted(path)}", row.line, help)
 
 
 def _quoted(name: str) -> str:

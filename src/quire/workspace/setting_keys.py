@@ -16,7 +16,6 @@ from quire.workspace.settings import NOTIFY_EVENTS, WEBHOOK_EVENTS, WEBHOOK_TEXT
 
 _FLAG = ("true", "false")
 _LINK = re.compile(r"\[([^\]]*)\]\([^)]*\)")
-_OWN = re.compile(r"your own (file|space) only|only in your own file")
 _CHOSEN = frozenset(("NAME", "PROVIDER", "KEY", "STEP"))
 """Parts of keys that the user chooses."""
 
@@ -43,11 +42,6 @@ class SettingKey(Struct, frozen=True):
     def text(self) -> str:
         """The meaning without links."""
         return _LINK.sub(r"\1", self.meaning)
-
-    @property
-    def only_own(self) -> bool:
-        """True if only the user's own file may have it."""
-        return _OWN.search(self.meaning) is not None
 
 
 SETTING_KEYS = (

@@ -116,11 +116,6 @@ class Table(Struct):
         outer = self.table(key)
         return {name: outer.table(name) for name in outer.data}
 
-    def all_texts(self) -> dict[str, str]:
-        """Return every key of this table, each with a text."""
-        found = {key: self.text(key) for key in self.data}
-        return {key: value for key, value in found.items() if value is not None}
-
     def all_sizes(self) -> dict[str, Size]:
         """Return every key of this table, each with a size."""
         if not self.data:

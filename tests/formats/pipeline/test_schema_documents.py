@@ -8,7 +8,7 @@ from tests.growth import within
 
 from quire.diagnostics import Code, Severity
 from quire.formats.pipeline.codes import codes
-from quire.formats.pipeline.schemas import SchemaReading, read_schema, read_schemas
+from quire.formats.pipeline.schemas import SchemaReading, read_schemas
 from quire.formats.yaml import Mapping, YamlReading, read_yaml
 from quire.schema import Enum, Field, Kind, ListOf, Object, Ref, Schema, Simple
 from quire.source import Source
@@ -181,13 +181,6 @@ def test_warnings_do_not_take_a_schema_away() -> None:
     _, schemas = read("schema: R\nfields: {a: {type: enum, values: [x, x]}, b: {type: ref, schema: F}}")
     assert {one.severity for one in schemas.diagnostics} == {Severity.WARNING}
     assert schemas.schemas["R"].undefined(schemas.schemas.get) == ("F",)
-
-
-def test_one_document_by_itself() -> None:
-    [good, bad] = read_yaml(Source.of("schema: R\nfields: {a: {type: bool}}\n---\nschema: S\nfields: 3")).documents
-    assert read_schema(good) == (Schema("R", (Field("a", Simple(Kind.BOOL)),)), ())
-    schema, diagnostics = read_schema(bad)
-    assert (schema, len(diagnostics)) == (None, 1)
 
 
 HOSTILE = {

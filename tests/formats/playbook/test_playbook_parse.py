@@ -8,7 +8,7 @@ from tests.formats.trees import without_spans
 from quire.diagnostics import Severity
 from quire.formats.playbook.parse import parse
 from quire.formats.playbook.syntax import ParseResult, Playbook, Step
-from quire.source import Source
+from quire.source import Source, Span
 
 
 def read(text: str) -> ParseResult:
@@ -511,7 +511,7 @@ def test_spans_cover_what_they_are_about() -> None:
     condition = found.arms[0].condition
     assert found.output is not None and condition is not None
     spans = {
-        playbook.title_span: "# T",
+        Span(playbook.title_start, playbook.title_end): "# T",
         found.span: "## STEP 1: A b",
         found.output.span: '@output(name: enum, "x")',
         found.output.name_span: "name",

@@ -30,13 +30,6 @@ class SchemaReading(Struct, frozen=True):
     """The names of all schema documents, also of those that have errors."""
 
 
-def read_schema(document: Node) -> tuple[Schema | None, tuple[Diagnostic, ...]]:
-    """Read a single schema document. Return None and the findings if there is an error in it."""
-    reader = _Reader()
-    schema = reader.document(document)
-    return schema, tuple(reader.diagnostics)
-
-
 def read_schemas(documents: Iterable[Node], *, dialect: bool = False) -> SchemaReading:
     """Read all schema documents of a file, and report duplicate names, cycles and undefined references.
 

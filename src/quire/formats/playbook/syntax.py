@@ -305,10 +305,6 @@ class Playbook(Struct, frozen=True):
     title_start: int
     title_end: int
 
-    @property
-    def title_span(self) -> Span:
-        return Span(self.title_start, self.title_end)
-
 
 INPUT_TYPES = {
     "string": "string",
