@@ -10,7 +10,7 @@ DENO := DENO_NO_UPDATE_CHECK=1 $(abspath $(BIN)/deno)
 # Without compiled code every process that a test starts would compile the whole package again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: setup demo test test-long test-pythons test-vscode package vscode check vendor bench simulate chaos chaos-cluster lock clean
+.PHONY: setup demo test test-slow test-long test-pythons test-vscode package vscode check vendor bench simulate chaos chaos-cluster lock clean
 
 setup: .venv/.ready
 
@@ -25,9 +25,13 @@ demo: setup
 	@sh examples/demo.sh $(MODEL)
 
 test: setup
-	$(PYTEST) tests
+	$(PYTEST) -m "not slow" tests
 
-# The same tests with many more random cases, kills and points of death in each (tests/depth.py).
+# The tests that take long: in a browser, with killed processes, servers, models and editors (tests/conftest.py).
+test-slow: setup
+	$(PYTEST) -m slow tests
+
+# All tests with many more random cases, kills and points of death in each (tests/depth.py).
 test-long: setup
 	QUIRE_LONG=1 $(PYTEST) tests
 

@@ -18,6 +18,26 @@ import pytest
 from hypothesis import HealthCheck, settings
 from tests.depth import LONG, depth
 
+SLOW = (
+    "chaos/",
+    "cluster/",
+    "real/",
+    "simulation/",
+    "cli/test_startup.py",
+    "docs/test_pull_request_page.py",
+    "examples/test_demo.py",
+    "examples/test_document_tests.py",
+    "lsp/test_real_editors.py",
+    "mcp_server/test_stdio.py",
+    "models/test_local.py",
+    "security/test_misbehaving_servers.py",
+    "stores/test_postgres_crashes.py",
+    "stores/test_postgres_outages.py",
+    "test_pytest_plugin.py",
+)
+"""Below this folder: the tests of `make test-slow`, beside those that open a browser. They kill processes, start
+servers, models and editors, or do one thing some thousand times."""
+
 FRESH_SEED = "QUIRE_FRESH_SEED"
 """The environment variable that gives `tests/simulation/test_seeds.py` the seeds of an earlier test run."""
 
@@ -70,6 +90,14 @@ def pytest_collection() -> Iterator[None]:
         gc.freeze()
         gc.set_threshold(20_000, 20, 20)
         gc.enable()
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    here = f"{Path(__file__).parent.as_posix()}/"
+    for item in items:
+        below = item.path.as_posix().removeprefix(here)
+        if below.startswith(SLOW) or "browser" in getattr(item, "fixturenames", ()):
+            item.add_marker(pytest.mark.slow)
 
 
 @pytest.hookimpl(optionalhook=True)

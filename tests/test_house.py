@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import quire
@@ -93,17 +94,21 @@ def _ownership() -> str:
     return text.partition("Imports point one way")[0]
 
 
+@cache
+def _nodes(path: Path) -> tuple[ast.AST, ...]:
+    return tuple(ast.walk(ast.parse(path.read_text(encoding="utf-8"))))
+
+
 def _docstrings(path: Path) -> Iterator[str]:
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in _nodes(path):
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
             yield ast.get_docstring(node) or ""
 
 
 def _texts(path: Path) -> Iterator[str]:
     """The texts of a module that are not docstrings, without the examples in the pages of codes."""
-    tree = ast.parse(path.read_text(encoding="utf-8"))
-    said = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
-    for node in ast.walk(tree):
+    said = {id(node.value) for node in _nodes(path) if isinstance(node, ast.Expr)}
+    for node in _nodes(path):
         text = node.value if isinstance(node, ast.Constant) and id(node) not in said else None
         if isinstance(text, str) and "Greet somebody" not in text:
             yield text

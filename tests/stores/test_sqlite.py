@@ -174,9 +174,7 @@ class TestErrors:
         await store.create(new_run())
         assert await store.get("r1") is not None
 
-    async def test_two_who_make_the_file_at_the_same_moment(
-        self, store: SqliteStore, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+    async def test_two_who_make_the_file_at_the_same_moment(self, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         """SQLite says "locked" at once when two switch a new file to WAL, whatever the timeout."""
         refused = 0
 
@@ -192,8 +190,10 @@ class TestErrors:
 
         really_connect = sqlite3.connect
         monkeypatch.setattr(sqlite3, "connect", lambda *a, **k: really_connect(*a, **k, factory=Unlucky))
+        store = SqliteStore(path, durability="process", busy_timeout=30)
         await store.create(new_run())
         assert refused == 3
+        await store.close()
 
     async def test_a_failed_acquire_lets_the_lock_go(self, store: SqliteStore, rival: sqlite3.Connection) -> None:
         with pytest.raises(StoreError, match="locked"):
