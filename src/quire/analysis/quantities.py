@@ -84,7 +84,7 @@ class Quantity(Struct, frozen=True):
 def quantities(proof: Proof, premises: Premises, rate_of: RateOf | None = None) -> tuple[Quantity, ...]:
     """Return all numbers of a proof. Without `rate_of` no price list is loaded, and money is left out."""
     cap = premises.spawns if proof.plan.format == "pipeline" else None
-    models = [kind.removeprefix(CALLS_OF) for kind in proof.cost.kinds() if kind.startswith(CALLS_OF)]
+    models = asked_models(proof)
     rates = {model: rate_of(model) for model in models} if rate_of is not None else {}
     windows: Mapping[str, int | None] = {}
     if rates:
@@ -102,6 +102,11 @@ def quantities(proof: Proof, premises: Premises, rate_of: RateOf | None = None) 
             found.append(money_of(proof, rates, cap, premises))
     found.append(_time(proof))
     return tuple(found)
+
+
+def asked_models(proof: Proof) -> list[str]:
+    """Return the models that are asked, each once; the empty text stands for the run's own if it is not known."""
+    return [kind.removeprefix(CALLS_OF) for kind in proof.cost.kinds() if kind.startswith(CALLS_OF)]
 
 
 def _counted(proof: Proof, kind: str, cap: int | None, premises: Premises) -> Quantity:

@@ -17,6 +17,7 @@ from msgspec import Struct
 from quire.errors import QuireError
 from quire.lsp.folders import Folder, read_closed
 from quire.lsp.last_runs import LastRuns
+from quire.lsp.model_prices import ModelPrices
 from quire.lsp.test_results import TestMemory
 from quire.lsp.texts import EditorText, Encoding
 from quire.lsp.views import View
@@ -80,6 +81,7 @@ class Desk:
         self.documents: dict[str, OpenDocument] = {}
         self.test_memory = TestMemory()
         self.last_runs = LastRuns()
+        self.prices = ModelPrices()
         self._folders: dict[Path, Folder] = {}
         self._places: dict[str, Path] = {}
 

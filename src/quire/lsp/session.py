@@ -83,6 +83,7 @@ class Session:
             from quire.lsp.desk import Desk
 
             self._desk = Desk()
+            self._desk.prices.on_change = lambda: self.refresh("codeLens")
         return self._desk
 
     @property
@@ -131,8 +132,8 @@ class Session:
             self._refresh_at = None
             self.refresh("inlayHint", "codeLens", "semanticTokens")
             return None
-        if self._reads_runs and (self._checks is None or not self._checks.is_due):
-            return self.desk.last_runs.next()
+        if self._reads_more and (self._checks is None or not self._checks.is_due):
+            return self.desk.last_runs.next() or self.desk.prices.next()
         try:
             return self.checks.work() if self._checks is not None else None
         except Exception as error:  # a mistake of ours ends one check, never the session
@@ -147,8 +148,9 @@ class Session:
             self._log("the result of a check cannot be shown", error)
 
     @property
-    def _reads_runs(self) -> bool:
-        return self._desk is not None and self._desk.last_runs.is_due
+    def _reads_more(self) -> bool:
+        """True if runs or prices are to be read for what hovers and lenses show."""
+        return self._desk is not None and (self._desk.last_runs.is_due or self._desk.prices.is_due)
 
     def later(self, work: Callable[[], Any], then: Callable[[Any], Any] = lambda result: result) -> NoReturn:
         """Answer the request that is being handled with the result of a function, in a process of its own. `then` is
@@ -166,7 +168,7 @@ class Session:
     @property
     def wait(self) -> float | None:
         """The seconds until something is to be done: 0 for now, None for nothing."""
-        if self._queue or self._errands.is_due or self._reads_runs:
+        if self._queue or self._errands.is_due or self._reads_more:
             return 0.0
         times = (self._refresh_at, self._checks.next_at if self._checks is not None else None)
         at = min((one for one in times if one is not None), default=None)

@@ -1,0 +1,99 @@
+"""The price of a document in its lens: read in another process, shown when it is known, never guessed."""
+
+from __future__ import annotations
+
+import datetime
+from pathlib import Path
+
+import pytest
+from tests.lsp.editor import CAPABILITIES, Editor
+
+from quire.lsp.model_prices import ModelPrices
+
+ASKS = """\
+pipeline: asks
+dialect: quire
+steps:
+  - agent: {prompt: Say something., model: "MODEL", capabilities: {tools: []}}
+"""
+OWN = """\
+[models.prices."openai:gpt-4o-mini"]
+input = 2
+output = 3
+"""
+
+
+def asks(model: str) -> str:
+    return ASKS.replace("MODEL", model)
+
+
+def bound(editor: Editor, name: str) -> str:
+    """Return the lens with the bound of a document."""
+    found = editor.ask("textDocument/codeLens", {"textDocument": {"uri": editor.uri(name)}})
+    return next(one["command"]["title"] for one in found if one["command"]["command"] == "quire.showProof")
+
+
+def test_a_listed_price_is_shown_once_it_was_read(editor: Editor) -> None:
+    editor.open("a.yaml", asks("openai:gpt-4o-mini"))
+    request = editor.begin("textDocument/codeLens", {"textDocument": {"uri": editor.uri("a.yaml")}})
+    editor.session.work()
+    assert editor.session.desk.prices.is_due, "the first answer does not wait for the list"
+    titles = [one["command"]["title"] for one in editor.answer(request)["result"]]
+    assert "1 call" in titles
+    shown = bound(editor, "a.yaml")
+    assert shown.startswith(("1 call, ~ $0.0", "1 call, ≤ $0.0")), shown
+
+
+def test_the_editor_is_told_to_ask_again(editor: Editor) -> None:
+    able = {**CAPABILITIES, "workspace": {**CAPABILITIES["workspace"], "codeLens": {"refreshSupport": True}}}
+    other = Editor(editor.folder, able)
+    other.open("a.yaml", asks("openai:gpt-4o-mini"))
+    bound(other, "a.yaml")
+    assert [one["method"] for one in other.messages].count("workspace/codeLens/refresh") == 1
+    bound(other, "a.yaml")
+    assert [one["method"] for one in other.messages].count("workspace/codeLens/refresh") == 1, "nothing is new"
+
+
+def test_prices_of_the_user_follow_their_file(editor: Editor, tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    home.mkdir()
+    (home / "quire.toml").write_text(OWN)
+    editor.open("a.yaml", asks("openai:gpt-4o-mini"))
+    bound(editor, "a.yaml")
+    before = bound(editor, "a.yaml")
+    assert before.startswith("1 call, ≤ $0.02"), before
+    (home / "quire.toml").write_text(OWN.replace("input = 2", "input = 200").replace("output = 3", "output = 300"))
+    editor.session.desk.forget_places()
+    bound(editor, "a.yaml")
+    assert bound(editor, "a.yaml") != before
+
+
+@pytest.mark.parametrize(
+    ("model", "words"),
+    [("house:unheard-of", "1 call"), ("local:small", "1 call, free"), ("openai:gpt-0-that-never-was", "1 call")],
+)
+def test_a_price_that_is_not_known_is_left_out(editor: Editor, model: str, words: str) -> None:
+    editor.open("a.yaml", asks(model))
+    bound(editor, "a.yaml")
+    assert bound(editor, "a.yaml") == words
+
+
+def test_a_document_without_a_model_of_its_own_has_no_price(editor: Editor) -> None:
+    editor.open("a.playbook.md", "# A\n\n## STEP 1: Say\n\nSay it.\n")
+    bound(editor, "a.playbook.md")
+    assert bound(editor, "a.playbook.md") == "1 call"
+    assert not editor.session.desk.prices.is_due
+
+
+def test_a_reader_that_dies_leaves_no_price_and_is_not_asked_again_today(editor: Editor) -> None:
+    day = datetime.date(2026, 11, 17)
+    prices = ModelPrices(lambda: day)
+    editor.open("a.yaml", asks("openai:gpt-4o-mini"))
+    view = editor.session.desk.view(editor.uri("a.yaml"))
+    assert view is not None and prices.words(view) == ""
+    job = prices.next()
+    assert job is not None and not prices.is_due and prices.next() is None
+    job.done(None)
+    assert prices.words(view) == "" and not prices.is_due
+    day += datetime.timedelta(days=1)
+    assert prices.words(view) == "" and prices.is_due
