@@ -23,10 +23,12 @@ SLOW = (
     "cluster/",
     "real/",
     "simulation/",
+    "analysis/test_tightness.py",
     "cli/test_startup.py",
     "docs/test_pull_request_page.py",
     "examples/test_demo.py",
     "examples/test_document_tests.py",
+    "examples/test_workflow_examples.py",
     "lsp/test_real_editors.py",
     "mcp_server/test_stdio.py",
     "models/test_local.py",
@@ -34,6 +36,7 @@ SLOW = (
     "stores/test_postgres_crashes.py",
     "stores/test_postgres_outages.py",
     "test_pytest_plugin.py",
+    "tools/test_mcp_gate.py",
 )
 """Below this folder: the tests of `make test-slow`, beside those that open a browser. They kill processes, start
 servers, models and editors, or do one thing some thousand times."""
