@@ -45,7 +45,7 @@ class Computed(Struct, frozen=True, gc=False):
     """How many expressions are in each other."""
 
 
-_BOOL, _NUMBER, _TEXT = Simple(Kind.BOOL), Simple(Kind.NUMBER), Simple(Kind.STRING)
+BOOL, NUMBER, TEXT = Simple(Kind.BOOL), Simple(Kind.NUMBER), Simple(Kind.STRING)
 _NUMBERS = (int, float)
 _MOST_CHOICES = 16
 _FEW = 50
@@ -194,15 +194,13 @@ def is_narrow(type: FieldType | None) -> bool:
 
 def literal(value: Value) -> AbstractValue:
     """Return the value that stands in the document."""
-    if type(value) is int:
-        return AbstractValue(_NUMBER, NOTHING, number(len(str(value))), constant=value, is_constant=True)
     if isinstance(value, str):
         length = number(len(value) if is_plain(value) else written_length(value))
-        return AbstractValue(_TEXT, ONE, length, constant=value, is_constant=True)
+        return AbstractValue(TEXT, ONE, length, constant=value, is_constant=True)
     if value is True or value is False:
-        return AbstractValue(_BOOL, NOTHING, number(5), constant=value, is_constant=True)
+        return AbstractValue(BOOL, NOTHING, number(5), constant=value, is_constant=True)
     if isinstance(value, _NUMBERS):
-        return AbstractValue(_NUMBER, NOTHING, number(len(str(value))), constant=value, is_constant=True)
+        return AbstractValue(NUMBER, NOTHING, number(len(str(value))), constant=value, is_constant=True)
     if isinstance(value, Mapping):
         fields = {str(key): literal(part) for key, part in value.items()}
         return replace(_constant(value), fields=fields)
@@ -275,6 +273,7 @@ def either_of(one: AbstractValue, other: AbstractValue, decided: Label = AUTHORE
     if one is other:
         return one.labelled(chosen_by(one.label, decided))
     fields, label, largest = NO_PARTS, one.label.join(other.label), one.largest
+    items, length = one.items, one.length
     if one.fields and other.fields:
         # An entry that only one of them has may be anything of the other.
         fields = {name: either_of(one.fields[name], other.fields[name]) for name in one.fields if name in other.fields}
@@ -283,8 +282,8 @@ def either_of(one: AbstractValue, other: AbstractValue, decided: Label = AUTHORE
         largest = largest.either(other.largest) if other.largest is not None else None
     found = AbstractValue(
         type,
-        one.items.either(other.items),
-        one.length.either(other.length),
+        items if items is other.items else items.either(other.items),
+        length if length is other.length else length.either(other.length),
         label if decided is AUTHORED else chosen_by(label, decided),
         fields,
         _either_item(one, other) if one.element or other.element else None,

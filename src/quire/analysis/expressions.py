@@ -9,7 +9,10 @@ from typing import TYPE_CHECKING, Any, assert_never
 from msgspec.structs import replace
 
 from quire.analysis.abstract_values import (
+    BOOL,
     NULL,
+    NUMBER,
+    TEXT,
     AbstractValue,
     Computed,
     either,
@@ -17,7 +20,7 @@ from quire.analysis.abstract_values import (
 )
 from quire.analysis.amounts import NOTHING, ONE, Amount, number, total
 from quire.analysis.labels import AUTHORED, MODEL, Label, joined
-from quire.analysis.names import BOOL, NUMBER, PER_ITEM, TEXT, Names
+from quire.analysis.names import PER_ITEM, Names
 from quire.analysis.number_bounds import fewer, items_between, items_counted, largest_after, largest_extreme, largest_of
 from quire.analysis.written_sizes import LONGEST_NUMBER, written_length
 from quire.expr.functions import FUNCTIONS
@@ -102,19 +105,7 @@ def evaluate(node: Node, names: Names) -> AbstractValue:
 
 def label_of(node: Node, names: Names) -> Label:
     """Return the label of the value of an expression. Of a condition nothing else is asked for."""
-    # That a value is not of a class is a slow answer of `isinstance`, and conditions are everywhere.
-    if type(node) is Path:
-        return path_value(node, names).label
-    if type(node) is Constant:
-        return AUTHORED
-    if type(node) is Compare:
-        label = label_of(node.left, names)
-        if type(node.right) is not Constant:
-            label = label.join(label_of(node.right, names))
-        return label.narrowed()
-    if type(node) is Total:
-        return label_of(node.source, names).narrowed()
-    return _EVALUATORS[node.__class__](node, names).label
+    return _LABELS[node.__class__](node, names)
 
 
 def path_value(node: Path, names: Names) -> AbstractValue:
@@ -124,6 +115,31 @@ def path_value(node: Path, names: Names) -> AbstractValue:
         if kept is not None:
             return kept
     return names.path(node.segments)
+
+
+def _path_label(node: Path, names: Names) -> Label:
+    return path_value(node, names).label
+
+
+def _constant_label(node: Constant, names: Names) -> Label:
+    return AUTHORED
+
+
+def _compare_label(node: Compare, names: Names) -> Label:
+    left, right = node.left, node.right
+    label = _LABELS[left.__class__](left, names)
+    if right.__class__ is not Constant:
+        label = label.join(_LABELS[right.__class__](right, names))
+    return label.narrowed()
+
+
+def _total_label(node: Total, names: Names) -> Label:
+    source = node.source
+    return _LABELS[source.__class__](source, names).narrowed()
+
+
+def _label_of_value(node: Node, names: Names) -> Label:
+    return _EVALUATORS[node.__class__](node, names).label
 
 
 def _constant(node: Constant, names: Names) -> AbstractValue:
@@ -211,19 +227,20 @@ def _arithmetic(node: Arithmetic, names: Names) -> AbstractValue:
     operand = node.first
     first = _EVALUATORS[operand.__class__](operand, names)
     label, length, items = first.label, first.length, first.items
-    types, is_sum = [first.type], True
+    types, is_sum = [] if first.type is None else [first.type], True
     largest = largest_of(first) if first.is_constant or first.largest is not None else None
     for operator, operand in node.rest:
         part = _EVALUATORS[operand.__class__](operand, names)
         label = label.join(part.label)
         length = length.plus(part.length)
         items = items.plus(part.items)
-        types.append(part.type)
+        if part.type is not None:
+            types.append(part.type)
         if operator != "+":
             is_sum = False
         if largest is not None:
             largest = largest_after(operator, largest, part)
-    if not is_sum or types.count(NUMBER) == len(types):
+    if not is_sum or types.count(NUMBER) == 1 + len(node.rest):
         return _figure(label, largest)
     return AbstractValue(TEXT, ONE, length, label) if TEXT in types else AbstractValue(None, items, length, label)
 
@@ -231,7 +248,7 @@ def _arithmetic(node: Arithmetic, names: Names) -> AbstractValue:
 def _each(node: Each, names: Names) -> AbstractValue:
     source = evaluate(node.source, names)
     item = names.item(source)
-    body = evaluate(node.body, names.with_bound(node.parameter, item))
+    body = _body(node.body, node.parameter, item, names)
     label = source.label.join(body.label)
     match node.name:
         case "map":
@@ -247,12 +264,21 @@ def _each(node: Each, names: Names) -> AbstractValue:
             assert_never(node.name)
 
 
+def _body(body: Node, parameter: str, item: AbstractValue, names: Names) -> AbstractValue:
+    """Return the value of the body of a lambda, in which one name more is known."""
+    before = names.bound
+    names.bound = {**before, parameter: item}
+    value = _EVALUATORS[body.__class__](body, names)
+    names.bound = before
+    return value
+
+
 def _call(node: FunctionCall, names: Names) -> AbstractValue:
     parts = [_EVALUATORS[one.__class__](one, names) for one in node.arguments]
     label = _label(parts)
     key = NULL
     if node.key is not None and parts:
-        key = evaluate(node.key, names.with_bound(node.parameter, names.item(parts[0])))
+        key = _body(node.key, node.parameter, names.item(parts[0]), names)
         label = label.join(key.label)
     gives = FUNCTIONS[node.name].gives if node.name in FUNCTIONS else ""
     names.failures.add(label)
@@ -338,3 +364,12 @@ _EVALUATORS: Mapping[type, Callable[[Any, Names], AbstractValue]] = {
 }
 """The work for each kind of node. Expressions are most of a pipeline, and a chain of tests would ask each node for its
 kind a dozen times."""
+_LABELS: Mapping[type, Callable[[Any, Names], Label]] = {
+    **dict.fromkeys(_EVALUATORS, _label_of_value),
+    Path: _path_label,
+    Constant: _constant_label,
+    Compare: _compare_label,
+    Total: _total_label,
+}
+"""The label of the value of each kind of node. Conditions are made of those that have a function of their own here:
+nothing else of their values is asked for."""

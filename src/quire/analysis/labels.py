@@ -131,13 +131,16 @@ class Label(Struct, frozen=True, gc=False):
     def through(self, what: str, step: str, span: Span = NOWHERE, document: str = "") -> Label:
         """Return the label after one more place on the way."""
         content, choice, private = self.trace, self.chosen_trace, self.private_trace
-        here = Trace(what, step, span, document, choice) if choice is not None else None
-        if private is None and content is choice:
-            return self if here is None else replace(self, trace=here, chosen_trace=here)
+        if content is choice and private is None:
+            if choice is None:
+                return self
+            here = Trace(what, step, span, document, choice)
+            return replace(self, trace=here, chosen_trace=here)
+        passed = Trace(what, step, span, document, choice) if choice else None
         return replace(
             self,
-            trace=here if content is choice else Trace(what, step, span, document, content) if content else None,
-            chosen_trace=here,
+            trace=passed if content is choice else Trace(what, step, span, document, content) if content else None,
+            chosen_trace=passed,
             private_trace=Trace(what, step, span, document, private) if private else None,
         )
 

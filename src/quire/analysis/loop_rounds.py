@@ -50,7 +50,8 @@ class Round(Struct, frozen=True):
         saved = scope.enter(bound={**self.bound, "acc": accumulated}, fan=self.place)
         for name, value in carried.items():
             scope.keep(name, value)
-        result = self.each(walk, self.do, self.path, scope, cost)
+        self.each(walk, self.do, self.path, scope, cost)
+        result = scope.names.pipe
         arm = scope.leave(saved)
         facts, walk.facts, walk.noted, scope.ended = walk.facts, kept, noted, ended
         scope.names.missed.clear()

@@ -3,31 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, final
 
-from msgspec import Struct, field
+from msgspec import Struct
 from msgspec.structs import replace
 
-from quire.analysis.abstract_values import NULL, AbstractValue, outside_value, sized
+from quire.analysis.abstract_values import NULL, TEXT, AbstractValue, either_of, outside_value, sized
 from quire.analysis.amounts import number, total
 from quire.analysis.labels import AUTHORED, CALLER, PUBLIC, Integrity, Label, Trace, joined, source_label
-from quire.schema_types import Enum, FieldType, Kind, ListOf, Object, Ref, Simple
+from quire.schema_types import Enum, FieldType, ListOf, Object, Ref
 
 if TYPE_CHECKING:
     from quire.analysis.facts import QuestionFact
     from quire.schema import Schema
 
-BOOL, NUMBER, TEXT = Simple(Kind.BOOL), Simple(Kind.NUMBER), Simple(Kind.STRING)
 PER_ITEM = 32
 """Bytes that an item can get around it, such as the keys of `entries` and `group`."""
 _BINDINGS = frozenset({"ctx", "pipe", "item", "acc"})
 """First segments that are never stores."""
 
 
-class Failures(Struct):
+class Failures:
     """The label of the messages of all failures so far: texts of tools, of models, and values that functions quote."""
 
-    label: Label = AUTHORED
+    def __init__(self) -> None:
+        self.label = AUTHORED
 
     def add(self, label: Label) -> None:
         if label is not self.label:
@@ -45,30 +45,76 @@ class Failures(Struct):
         return found
 
 
-class Answers(Struct):
+class Answers:
     """Remembers whether a person may have answered a question so far. Until then no value is searched for answers."""
 
-    exist: bool = True
+    def __init__(self, *, exist: bool = True) -> None:
+        self.exist = exist
 
 
-class Names(Struct):
-    """The values that an expression can read. `stores` is changed as steps write."""
+@final
+class Perhaps(Struct, eq=False):
+    """The value of a step that perhaps was left out: its own, or that of the step before it. Few steps read the value
+    of the step before them, so both are put together when one does."""
 
-    stores: dict[str, AbstractValue]
-    pipe: AbstractValue = NULL
-    bound: Mapping[str, AbstractValue] = {}
-    """`item`, `acc`, `round`, branches and `errors`: they hide stores of the same name."""
-    schemas: Mapping[str, Schema] = {}
-    is_open: bool = False
-    """True if every name that no step has written is an input: of a pipeline that does not declare its inputs."""
-    failures: Failures = field(default_factory=Failures)
-    """Shared by the whole document."""
-    missed: set[str] = field(default_factory=set)
-    """The names that were read before a step has written them; `*` for all of them. Shared by the whole document."""
-    otherwise: AbstractValue | None = None
-    """Of a pipeline that a model calls with inputs of its choice: every name that no step has written."""
-    answers: Answers = field(default_factory=Answers)
-    """Shared by the whole proof."""
+    value: AbstractValue
+    before: AbstractValue | Perhaps | None
+    """None once both were put together in `value`."""
+    decided: Label
+
+
+def known(last: AbstractValue | Perhaps) -> AbstractValue:
+    """Return what is known about the value of a step. Thousands that perhaps were left out may stand in a row."""
+    if type(last) is not Perhaps:
+        return last
+    steps, at = [last], last.before
+    while type(at) is Perhaps:
+        steps.append(at)
+        at = at.before
+    for step in reversed(steps):
+        if step.before is not None:
+            step.value, step.before = either_of(step.value, known(step.before), step.decided), None
+    return last.value
+
+
+class Names:
+    """The values that an expression can read. `stores` is changed as steps write.
+
+    Every step changes it several times. A `Struct` would look for each field that is set, a class of its own does not.
+    """
+
+    def __init__(
+        self,
+        stores: dict[str, AbstractValue],
+        pipe: AbstractValue = NULL,
+        schemas: Mapping[str, Schema] | None = None,
+        *,
+        is_open: bool = False,
+        otherwise: AbstractValue | None = None,
+        answers: Answers | None = None,
+    ) -> None:
+        self.stores = stores
+        self.last: AbstractValue | Perhaps = pipe
+        """The value of the step before; read it as `pipe`."""
+        self.bound: Mapping[str, AbstractValue] = {}
+        """`item`, `acc`, `round`, branches and `errors`: they hide stores of the same name."""
+        self.schemas: Mapping[str, Schema] = schemas or {}
+        self.is_open = is_open
+        """True if every name that no step has written is an input: of a pipeline that does not declare its inputs."""
+        self.failures = Failures()
+        """Shared by the whole document."""
+        self.missed: set[str] = set()
+        """The names that were read before a step has written them; `*` for all of them. Shared by the whole
+        document."""
+        self.otherwise = otherwise
+        """Of a pipeline that a model calls with inputs of its choice: every name that no step has written."""
+        self.answers = answers or Answers()
+        """Shared by the whole proof."""
+
+    @property
+    def pipe(self) -> AbstractValue:
+        """The value of the step before."""
+        return known(self.last)
 
     def store(self, name: str) -> AbstractValue | None:
         value = self.stores.get(name)
@@ -138,9 +184,6 @@ class Names(Struct):
         if value.name:
             return outside_value(f"{value.name}[]", type, value.label)
         return sized(type, value.length, value.label, value.parts)
-
-    def with_bound(self, name: str, value: AbstractValue) -> Names:
-        return replace(self, bound={**self.bound, name: value})
 
 
 def answer_value(question: QuestionFact, answers: Answers) -> AbstractValue:

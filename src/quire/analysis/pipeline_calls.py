@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from quire.analysis.abstract_values import NULL, AbstractValue, either, literal, reply_value, sized
+from quire.analysis.abstract_values import NULL, TEXT, AbstractValue, either, literal, reply_value, sized
 from quire.analysis.amounts import number
 from quire.analysis.costs import QUESTIONS, Cost
 from quire.analysis.expressions import computed
 from quire.analysis.facts import EffectFact, ModelFact, Place, QuestionFact
 from quire.analysis.labels import AUTHORED, MODEL, PRIVATE, Integrity, Trace
 from quire.analysis.model_costs import model_calls, tool_call
-from quire.analysis.names import TEXT, answer_value
+from quire.analysis.names import answer_value
 from quire.analysis.pipeline_values import held_to_schema, prompt_of, read_versions, versions_of
 from quire.analysis.tool_results import reading
 from quire.engine.premises import REPAIRS

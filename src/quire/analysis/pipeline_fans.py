@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from quire.analysis.abstract_values import NULL, AbstractValue, anything, either, grown, same, sized
+from quire.analysis.abstract_values import NULL, NUMBER, AbstractValue, anything, either, grown, same, sized
 from quire.analysis.amounts import Amount, number, total
 from quire.analysis.costs import Cost, side_by_side
 from quire.analysis.expressions import computed
@@ -15,13 +15,13 @@ from quire.analysis.facts import Condition, FanFact, Place
 from quire.analysis.labels import Label, chosen_by, joined
 from quire.analysis.loop_rounds import Round, may_shrink, one_by_one
 from quire.analysis.model_costs import tried
-from quire.analysis.names import NUMBER, Names
 from quire.analysis.pipeline_values import condition_of, value_of
 from quire.expr.limits import MAX_ITEMS as MOST_ITEMS_OF_A_VALUE
 from quire.plan.pipeline_work import Transform
 from quire.plan.vocabulary import MAX_ITEMS
 
 if TYPE_CHECKING:
+    from quire.analysis.names import Names, Perhaps
     from quire.analysis.scope import Scope
     from quire.analysis.walk import StepWalk, Walk
     from quire.plan.nodes import Step
@@ -65,12 +65,13 @@ def for_each(
     before = failures.begin()
     only = _formula(work.do)
     if only is not None and work.default is None:
-        result = _evaluated(only, scope.names, scope.names.pipe, {"item": item})
+        result = _evaluated(only, scope.names, scope.names.last, {"item": item})
         failing = failures.end(before)
     else:
         often = rounds.times(number(1 + work.on_error.times))
         saved, part = scope.enter(bound={"item": item}, fan=place, often=often), Cost()
-        result = each(walk, work.do, f"{path}/for_each", scope, part)
+        each(walk, work.do, f"{path}/for_each", scope, part)
+        result = scope.names.pipe
         failing = failures.end(before)
         if work.default is not None:
             result = either([result, value_of(work.default, scope)])
@@ -103,13 +104,13 @@ def _formula(step: Step) -> Formula | None:
 
 
 def _evaluated(
-    formula: Formula, names: Names, pipe: AbstractValue, bound: Mapping[str, AbstractValue]
+    formula: Formula, names: Names, last: AbstractValue | Perhaps, bound: Mapping[str, AbstractValue]
 ) -> AbstractValue:
     """Return the value of an expression with other bindings. It changes nothing, so there is nothing to take back."""
-    before = names.pipe, names.bound
-    names.pipe, names.bound = pipe, bound
+    before = names.last, names.bound
+    names.last, names.bound = last, bound
     value = computed(formula.compiled, names)
-    names.pipe, names.bound = before
+    names.last, names.bound = before
     return value
 
 
@@ -124,13 +125,16 @@ def _collect(
     scope: Scope,
     cost: Cost,
 ) -> AbstractValue:
-    errors = sized(None, _ERRORS, label)
     only = _formula(collect)
+    if only is not None and only.text == "pipe" and "pipe" not in bound:
+        return pipe
+    errors = sized(None, _ERRORS, label)
     if only is not None:
         return _evaluated(only, scope.names, pipe, {**bound, "errors": errors})
     saved = scope.enter(bound={**bound, "errors": errors})
-    scope.names.pipe = pipe
-    value = each(walk, collect, f"{path}/collect", scope, cost)
+    scope.names.last = pipe
+    each(walk, collect, f"{path}/collect", scope, cost)
+    value = scope.names.pipe
     scope.leave(saved)
     return value
 
@@ -144,7 +148,8 @@ def parallel(
     for name, branch in work.branches:
         fan = replace(place, branch=name)
         saved, part = scope.enter(bound={}, fan=fan, often=number(1 + on_error.times)), Cost()
-        result = each(walk, branch, f"{path}/parallel[{name}]", scope, part)
+        each(walk, branch, f"{path}/parallel[{name}]", scope, part)
+        result = scope.names.pipe
         if work.default is not None:
             result = either([result, value_of(work.default, scope)])
         scope.leave(saved)
@@ -224,7 +229,8 @@ def _rounds(
         for name, value in carried.items():
             scope.keep(name, value)
         scope.names.missed.clear()
-        result = each(walk, do, path, scope, part)
+        each(walk, do, path, scope, part)
+        result = scope.names.pipe
         if until is not None:
             scope.names.bound = {**scope.names.bound, "acc": result}
             ending = condition_of(until, place, scope)

@@ -16,7 +16,6 @@ from quire.analysis.facts import Condition, Place
 from quire.analysis.labels import AUTHORED, Label
 from quire.analysis.written_sizes import text_length
 from quire.expr.syntax import Path, path_of
-from quire.plan.nodes import Reference
 from quire.plan.pipeline_work import Formula, Literal
 from quire.schema_types import FieldType, ListOf, Object, Ref
 from quire.source import NOWHERE
@@ -51,13 +50,15 @@ def versions_of(reads: Iterable[Read], scope: Scope) -> list[str]:
 
 def condition_of(formula: Formula, place: Place, scope: Scope) -> Condition:
     """Return an expression as a condition, with the values that it reads."""
-    compiled, names = formula.compiled, scope.names
-    root, reads = compiled.expression.root, compiled.reads()
-    values = {}
-    for one in reads:
-        values[one.name] = names.path(one.path)
-    versions = tuple(versions_of(reads, scope))
-    return Condition(place, root, True, values, label_of(root, names), None, formula.span, (), versions)
+    compiled, names, written = formula.compiled, scope.names, scope.versions
+    root, bound = compiled.expression.root, names.bound
+    values, versions = {}, []
+    for one in compiled.reads():
+        name, path = one.store, one.path
+        values[one.name] = names.path(path)
+        if name is not None and path[0] not in bound:
+            versions.append(f"{name}#{written.get(name, 0)}")
+    return Condition(place, root, True, values, label_of(root, names), None, formula.span, (), tuple(versions))
 
 
 def held_to_schema(schema: str | None, value: AbstractValue, scope: Scope) -> AbstractValue:
@@ -91,11 +92,11 @@ def prompt_of(prompt: Template, scope: Scope) -> tuple[Amount, Label]:
     """Return the bytes of a prompt with its values filled in, and the label of all of it."""
     names, fixed, length, label = scope.names, 0, NOTHING, AUTHORED
     for part in prompt.parts:
-        if type(part) is Reference:
+        if isinstance(part, str):
+            fixed += len(part) if part.isascii() else text_length(part)
+        else:
             value = path_value(_path(part.name), names)
             label = label.join(value.label)
-            length = length.plus(value.length)
+            length = length.plus(value.length) if length is not NOTHING else value.length
             fixed += 4 * len(part.raw)
-        elif isinstance(part, str):
-            fixed += len(part) if part.isascii() else text_length(part)
     return length.plus(number(fixed)), label

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, assert_never
 from msgspec import UNSET
 from msgspec.structs import replace
 
-from quire.analysis.abstract_values import NULL, AbstractValue, either, either_of, is_narrow, literal, sized
+from quire.analysis.abstract_values import NULL, AbstractValue, either, is_narrow, literal, sized
 from quire.analysis.amounts import number
 from quire.analysis.costs import SPAN, Cost
 from quire.analysis.costs import either as either_cost
@@ -16,6 +16,7 @@ from quire.analysis.expressions import computed
 from quire.analysis.facts import MOST_AROUND, ChoiceFact, Condition, Place, StoreFact
 from quire.analysis.labels import chosen_by
 from quire.analysis.model_costs import tried
+from quire.analysis.names import Perhaps
 from quire.analysis.pipeline_calls import agent, invoke
 from quire.analysis.pipeline_fans import fold, for_each, parallel, repeat
 from quire.analysis.pipeline_values import condition_of, read_versions, value_of
@@ -57,26 +58,30 @@ def walk_pipeline(walk: Walk, scope: Scope, cost: Cost) -> AbstractValue:
     return scope.names.pipe if scope.ended is None else either([scope.names.pipe, scope.ended])
 
 
-def _step(walk: Walk, step: Step, path: str, scope: Scope, cost: Cost) -> AbstractValue:
+def _step(walk: Walk, step: Step, path: str, scope: Scope, cost: Cost) -> None:
     """Walk over one step: its guard, its work, and the store that gets its value."""
     place = Place(step, path, scope.way + step.label, scope.document, scope.plan.format)
     if step.guard is not None:
-        return _guarded(walk, step, step.guard, place, scope, cost)
+        _guarded(walk, step, step.guard, place, scope, cost)
+        return
     work = step.work
     plain = _PLAIN.get(work.__class__)
     value = plain(walk, work, place, scope, cost) if plain else _work(walk, step, path, place, scope, cost)
     if step.capture is not None:
         _keep(walk, step.capture, place, value, scope)
-    scope.names.pipe = value
-    return value
+    scope.names.last = value
 
 
-def _guarded(walk: Walk, step: Step, guard: Guard, place: Place, scope: Scope, cost: Cost) -> AbstractValue:
+def _guarded(walk: Walk, step: Step, guard: Guard, place: Place, scope: Scope, cost: Cost) -> None:
     condition = condition_of(guard.when, place, scope) if guard.when is not None else None
     if condition is not None:
-        walk.facts.append(ChoiceFact(place, condition, scope.conditions[-MOST_AROUND:]))
+        around = scope.conditions
+        if len(around) > MOST_AROUND:
+            around = around[-MOST_AROUND:]
+        walk.facts.append(ChoiceFact(place, condition, around))
         if guard.on_error is None and guard.default is None and guard.timeout is None and type(step.work) in _PLAIN:
-            return _if_it_holds(walk, step, condition, place, scope, cost)
+            _if_it_holds(walk, step, condition, place, scope, cost)
+            return
     # If the step fails and the run goes on, the stores that its work has written are as they were before.
     is_undone = guard.goes_on
     instead = value_of(guard.default, scope) if guard.default else NULL
@@ -101,21 +106,20 @@ def _guarded(walk: Walk, step: Step, guard: Guard, place: Place, scope: Scope, c
         if step.capture is not None:
             _keep(walk, step.capture, place, value, scope)
         cost.add(part)
-        scope.names.pipe = value
-        return value
+        scope.names.last = value
+        return
     if step.capture is not None:
         _keep(walk, step.capture, place, value, scope)
     if not part.is_nothing:
         cost.add(part.may_be_left_out())
     # A question that perhaps was not asked is not a gate: `leave` forgets it. Its answer can still be read.
     scope.merge_optional(scope.leave(saved), condition.label)
-    scope.names.pipe = value = either_of(value, scope.names.pipe, condition.label)
+    scope.names.last = Perhaps(value, scope.names.last, condition.label)
     if _always_ends(step):
         scope.conditions = (*scope.conditions, replace(condition, holds=False))
-    return value
 
 
-def _if_it_holds(walk: Walk, step: Step, condition: Condition, place: Place, scope: Scope, cost: Cost) -> AbstractValue:
+def _if_it_holds(walk: Walk, step: Step, condition: Condition, place: Place, scope: Scope, cost: Cost) -> None:
     """Walk over a step under a condition. Its work leaves no stores behind, so nothing has to be taken back after it
     but what holds and what was asked."""
     names, work = scope.names, step.work
@@ -133,8 +137,7 @@ def _if_it_holds(walk: Walk, step: Step, condition: Condition, place: Place, sco
         name = step.capture.name
         kept = value.through(name, step.span, scope.document)
         walk.facts.append(StoreFact(place, name, scope.keep_optional(name, kept, condition.label), kept))
-    names.pipe = value = either_of(value, names.pipe, condition.label)
-    return value
+    names.last = Perhaps(value, names.last, condition.label)
 
 
 def _note_failure(step: Step, scope: Scope) -> None:

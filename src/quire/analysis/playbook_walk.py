@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from quire.analysis.abstract_values import EMPTY, NULL, AbstractValue, either, literal, reply_value, sized
+from quire.analysis.abstract_values import EMPTY, NULL, TEXT, AbstractValue, either, literal, reply_value, sized
 from quire.analysis.amounts import Amount, number, total
 from quire.analysis.costs import QUESTIONS, Cost
 from quire.analysis.costs import either as either_cost
 from quire.analysis.facts import Condition, EffectFact, ModelFact, Place, QuestionFact, StoreFact
 from quire.analysis.labels import AUTHORED, MODEL, Integrity, Label, Privacy, Trace, chosen_by, joined, source_label
 from quire.analysis.model_costs import model_calls, tool_call
-from quire.analysis.names import TEXT, answer_value
+from quire.analysis.names import answer_value
 from quire.analysis.scope import Scope, Told
 from quire.analysis.walk import Walk, sequence
 from quire.analysis.written_sizes import text_length
@@ -40,7 +40,7 @@ def walk_playbook(walk: Walk, scope: Scope, cost: Cost) -> AbstractValue:
         elif one.type not in ("string", "text") or not (_is_verdict(given) or _is_text(given)):
             # It is turned into text, and a blank one into the default.
             scope.names.stores[one.name] = replace(given.unanswered(), is_constant=False, constant=None)
-    scope.names.pipe = EMPTY
+    scope.names.last = EMPTY
     source = scope.plan.artifact.source if scope.plan.artifact else ""
     scope.keeps_parts = bool(source) or any(
         isinstance(step.work, Think) and step.work.context is not None for _, step in scope.plan.steps()
@@ -58,7 +58,7 @@ def walk_playbook(walk: Walk, scope: Scope, cost: Cost) -> AbstractValue:
     return AbstractValue(None, number(len(parts)), length, joined(value.label for value in parts.values()), parts)
 
 
-def _step(walk: Walk, step: Step, path: str, scope: Scope, cost: Cost) -> AbstractValue:
+def _step(walk: Walk, step: Step, path: str, scope: Scope, cost: Cost) -> None:
     """Walk over one step: its question, a choice before its work, the work, a choice after it, and the arms."""
     place = scope.place(step, path)
     own: AbstractValue | None = None
@@ -68,7 +68,7 @@ def _step(walk: Walk, step: Step, path: str, scope: Scope, cost: Cost) -> Abstra
     if match is None:
         worked = _work(walk, step, place, scope, cost)
         _capture(walk, step, place, worked or own, scope)
-        return scope.names.pipe
+        return
     if match.decide_first:
         # If no case holds, the work is left out with the arms.
         conditions = _conditions(match, place, scope)
@@ -80,7 +80,7 @@ def _step(walk: Walk, step: Step, path: str, scope: Scope, cost: Cost) -> Abstra
         decided = joined(one.label for one in conditions)
         arm = scope.leave(saved)
         scope.merge([arm], decided, or_none=is_open)
-        scope.names.pipe = either([arm.pipe, scope.names.pipe]) if is_open else arm.pipe
+        scope.names.last = either([arm.pipe, scope.names.pipe]) if is_open else arm.last
         cost.add(part.may_be_left_out() if is_open else part)
     else:
         worked = _work(walk, step, place, scope, cost)
@@ -90,7 +90,6 @@ def _step(walk: Walk, step: Step, path: str, scope: Scope, cost: Cost) -> Abstra
         # If no arm is chosen, the name keeps the value that it has.
         before = scope.names.stores.get(step.capture.name)
         _capture(walk, step, place, scope.names.pipe if before is None else either([before, scope.names.pipe]), scope)
-    return scope.names.pipe
 
 
 def _arms(
@@ -113,7 +112,7 @@ def _arms(
     pipes = [arm.pipe for arm in arms] + ([scope.names.pipe] if is_open else [])
     scope.merge(arms, decided, or_none=is_open)
     value = either(pipes)
-    scope.names.pipe = value.labelled(chosen_by(value.label, decided))
+    scope.names.last = value.labelled(chosen_by(value.label, decided))
 
 
 def _conditions(match: Match, place: Place, scope: Scope) -> list[Condition]:
@@ -194,7 +193,7 @@ def _ask(walk: Walk, step: Step, place: Place, scope: Scope, cost: Cost) -> Abst
     for name in dict.fromkeys((step.number, step.label)):
         scope.keep(f"__elicit_step_{name}", answer)
     _tell(step, answer, scope)
-    scope.names.pipe = answer
+    scope.names.last = answer
     return answer
 
 
@@ -226,7 +225,7 @@ def _work(walk: Walk, step: Step, place: Place, scope: Scope, cost: Cost) -> Abs
         case _:
             return None
     _tell(step, value, scope)
-    scope.names.pipe = value
+    scope.names.last = value
     return value
 
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from msgspec import Struct, field
+from msgspec import Struct
 
 from quire.analysis.abstract_values import NO_PARTS, NULL, AbstractValue, either, either_of
 from quire.analysis.amounts import NOTHING, ONE, Amount
 from quire.analysis.facts import Condition, Place, QuestionFact
 from quire.analysis.labels import AUTHORED, Label, chosen_by
+from quire.analysis.names import Perhaps, known
 
 if TYPE_CHECKING:
     from quire.analysis.names import Names
@@ -43,7 +44,7 @@ NOTHING_TOLD = Told()
 class Saved(Struct, frozen=True, gc=False):
     """A scope as it was before a part of the document whose changes do not last."""
 
-    pipe: AbstractValue
+    last: AbstractValue | Perhaps
     bound: Mapping[str, AbstractValue]
     conditions: tuple[Condition, ...]
     asked: tuple[QuestionFact, ...]
@@ -58,40 +59,46 @@ class Arm(Struct, frozen=True, gc=False):
 
     stores: Mapping[str, tuple[AbstractValue, int]]
     """The stores that it wrote, with their versions."""
-    pipe: AbstractValue
+    last: AbstractValue | Perhaps
     asked: tuple[QuestionFact, ...]
     told: Told
 
+    @property
+    def pipe(self) -> AbstractValue:
+        """The value of its last step."""
+        return known(self.last)
 
-class Scope(Struct):
+
+class Scope:
     """The place in a document that the walk has reached, and everything that holds there.
 
     There is one for a whole document: a part whose changes may not last is walked between `enter` and `leave`, which
     takes them back. So a part costs as much as it writes, however many stores there are.
     """
 
-    plan: Plan
-    names: Names
-    way: str = ""
-    """The labels before that of a step, each followed by the joint."""
-    document: str = ""
-    conditions: tuple[Condition, ...] = ()
-    asked: tuple[QuestionFact, ...] = ()
-    fans: tuple[Place, ...] = ()
-    often: Amount = ONE
-    versions: dict[str, int] = field(default_factory=dict)
-    """How often each name was written."""
-    told: Told = NOTHING_TOLD
-    loops: int = 0
-    """How many loops are around."""
-    keeps_parts: bool = False
-    """Of a playbook: whether a step or the artifact chooses among earlier results."""
-    around: tuple[str, ...] = ()
-    """Of a playbook: the labels of the steps whose arms are under way."""
-    ended: AbstractValue | None = None
-    """The value with which an earlier step may have ended the document."""
-    log: dict[str, tuple[AbstractValue | None, int]] | None = None
-    """The values and versions of the stores that were written since `enter`, as they were before."""
+    def __init__(self, plan: Plan, names: Names, document: str = "") -> None:
+        self.plan = plan
+        self.names = names
+        self.document = document
+        self.way = ""
+        """The labels before that of a step, each followed by the joint."""
+        self.conditions: tuple[Condition, ...] = ()
+        self.asked: tuple[QuestionFact, ...] = ()
+        self.fans: tuple[Place, ...] = ()
+        self.often = ONE
+        self.versions: dict[str, int] = {}
+        """How often each name was written."""
+        self.told = NOTHING_TOLD
+        self.loops = 0
+        """How many loops are around."""
+        self.keeps_parts = False
+        """Of a playbook: whether a step or the artifact chooses among earlier results."""
+        self.around: tuple[str, ...] = ()
+        """Of a playbook: the labels of the steps whose arms are under way."""
+        self.ended: AbstractValue | None = None
+        """The value with which an earlier step may have ended the document."""
+        self.log: dict[str, tuple[AbstractValue | None, int]] | None = None
+        """The values and versions of the stores that were written since `enter`, as they were before."""
 
     def place(self, step: Step, path: str) -> Place:
         return Place(step, path, self.way + step.label, self.document, self.plan.format)
@@ -105,7 +112,7 @@ class Scope(Struct):
     ) -> Saved:
         """Begin a part whose changes are taken back by `leave`."""
         names = self.names
-        saved = Saved(names.pipe, names.bound, self.conditions, self.asked, self.fans, self.often, self.told, self.log)
+        saved = Saved(names.last, names.bound, self.conditions, self.asked, self.fans, self.often, self.told, self.log)
         self.log = {}
         if bound is not None:
             names.bound = bound
@@ -129,8 +136,8 @@ class Scope(Struct):
                     del stores[name]
                 else:
                     stores[name] = before
-        arm = Arm(written, names.pipe, self.asked, self.told)
-        names.pipe = saved.pipe
+        arm = Arm(written, names.last, self.asked, self.told)
+        names.last = saved.last
         names.bound = saved.bound
         self.conditions = saved.conditions
         self.asked = saved.asked
@@ -142,13 +149,12 @@ class Scope(Struct):
 
     def keep(self, name: str, value: AbstractValue) -> int:
         """Write a store and return its version."""
-        stores, versions, log = self.names.stores, self.versions, self.log
-        version = versions.get(name, 0)
-        if log is not None and name not in log:
-            log[name] = stores.get(name), version
-        stores[name] = value
-        versions[name] = version + 1
-        return version + 1
+        versions = self.versions
+        if self.log is not None and name not in self.log:
+            self.log[name] = self.names.stores.get(name), versions.get(name, 0)
+        self.names.stores[name] = value
+        versions[name] = version = versions.get(name, 0) + 1
+        return version
 
     def version(self, name: str) -> str:
         return f"{name}#{self.versions.get(name, 0)}"

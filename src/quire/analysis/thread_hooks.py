@@ -10,11 +10,10 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
-from quire.analysis.abstract_values import NULL, AbstractValue, either, literal, sized
+from quire.analysis.abstract_values import NULL, TEXT, AbstractValue, either, literal, sized
 from quire.analysis.amounts import Amount, number, total
 from quire.analysis.facts import Condition, EffectFact, Place
 from quire.analysis.labels import AUTHORED, Label, joined
-from quire.analysis.names import TEXT
 from quire.engine.interpreter.thread.budget import RAISABLE
 from quire.engine.interpreter.thread.hooks import OPERATORS, is_composed, names_statically
 from quire.engine.premises import MOST_CALLS

@@ -56,7 +56,7 @@ def walk_directive(walk: Walk, scope: Scope, cost: Cost) -> AbstractValue:
 
     for step in scope.plan.body.steps:
         if isinstance(step.work, Thread):
-            scope.names.pipe = _thread(walk, step, step.work, scope.place(step, str(step.position)), scope, cost)
+            scope.names.last = _thread(walk, step, step.work, scope.place(step, str(step.position)), scope, cost)
     return scope.names.pipe
 
 

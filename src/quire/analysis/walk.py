@@ -85,8 +85,8 @@ class Walk:
         before, self.facts = (self.facts, self._repeated), []
         self._repeated = 0
         is_open = not self._way and plan.format == "pipeline" and plan.declared is None
-        names = Names(dict(inputs), pipe, {}, plan.schemas, is_open, otherwise=otherwise, answers=self.answers)
-        scope = Scope(plan, names, document=self._way[-1] if self._way else "")
+        names = Names(dict(inputs), pipe, plan.schemas, is_open=is_open, otherwise=otherwise, answers=self.answers)
+        scope = Scope(plan, names, self._way[-1] if self._way else "")
         cost = Cost()
         result = _walk_of(plan.format)(self, scope, cost)
         self.noted += len(self.facts) - self._repeated
@@ -246,7 +246,11 @@ def sequence(walk: Walk, steps: Sequence, prefix: str, scope: Scope, cost: Cost,
     """Walk over steps in order. Those after one that may end the document may not run at all."""
     from quire.plan.nodes import may_stop, may_stop_early
 
-    stopped, can_stop = False, may_stop_early(scope.plan)
+    if not may_stop_early(scope.plan):
+        for step in steps.steps:
+            each(walk, step, f"{prefix}{step.position}", scope, cost)
+        return
+    stopped = False
     for step in steps.steps:
         path = f"{prefix}{step.position}"
         if stopped:
@@ -255,10 +259,10 @@ def sequence(walk: Walk, steps: Sequence, prefix: str, scope: Scope, cost: Cost,
             cost.add(part.may_be_left_out())
         else:
             each(walk, step, path, scope, cost)
-            stopped = can_stop and may_stop(step)
+            stopped = may_stop(step)
 
 
-StepWalk = Callable[[Walk, "Step", str, Scope, Cost], AbstractValue]
+StepWalk = Callable[[Walk, "Step", str, Scope, Cost], None]
 
 
 def _walk_of(format: str) -> Callable[[Walk, Scope, Cost], AbstractValue]:
