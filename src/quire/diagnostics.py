@@ -36,7 +36,7 @@ class Severity(StrEnum):
     """Says how the reader treated something unusual."""
 
 
-class Code(Struct, frozen=True):
+class Code(Struct, frozen=True, cache_hash=True):
     """A kind of finding: its stable id, a short name, and the page that `--explain` prints."""
 
     id: str

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Literal
 from msgspec import Struct
 
 from quire.analysis.answers import Answers, questions_in
-from quire.analysis.labels import Integrity
+from quire.analysis.labels import MODEL
 from quire.analysis.sinks import sinks
 from quire.plan.pipeline_work import Invoke
 from quire.trust.risk import Tier
@@ -89,9 +89,13 @@ def considered(conditions: tuple[Condition, ...]) -> tuple[Condition, ...]:
     return (*conditions[:_MOST_CONDITIONS], *conditions[-_MOST_CONDITIONS:])
 
 
+_CHANGING = frozenset(str(tier) for tier in Tier if tier.rank >= Tier.WRITE.rank)
+"""Tiers of tools that change something. The rank of a tier by its name takes long to find."""
+
+
 def changes_something(effect: EffectFact) -> bool:
     """Tell whether an effect changes more than the run itself."""
-    return effect.tool.effect != "read" and Tier(effect.tool.tier).rank >= Tier.WRITE.rank
+    return effect.tool.effect != "read" and effect.tool.tier in _CHANGING
 
 
 class GateSearch:
@@ -158,14 +162,14 @@ class GateSearch:
 
 def decided_from_outside(effect: EffectFact) -> bool:
     """Tell whether a model or an outsider has a say in whether an effect happens, or in what it does."""
-    if effect.by_model or any(one.label.chosen >= Integrity.MODEL for one in effect.conditions):
+    if effect.by_model or any(one.label.chosen >= MODEL for one in effect.conditions):
         return True
     return any(is_from_model(value.label) for _, value in _used(effect))
 
 
 def is_from_model(label: Label) -> bool:
     """Tell whether a model or an outsider has written or chosen a value."""
-    return max(label.integrity, label.chosen) >= Integrity.MODEL
+    return max(label.integrity, label.chosen) >= MODEL
 
 
 def _used(effect: EffectFact) -> Iterator[tuple[str, AbstractValue]]:

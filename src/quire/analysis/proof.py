@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cached_property
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, TypeVar, cast
 
 from msgspec import Struct
 
@@ -84,8 +84,18 @@ class Proof(Struct, frozen=True, dict=True):
         return self._all(StoreFact)
 
     def _all(self, kind: type[F]) -> tuple[F, ...]:
-        """Return the facts of a kind. They are looked through once for each, however many rules ask for them."""
-        return tuple([fact for fact in self.facts if type(fact) is kind])
+        """Return the facts of a kind."""
+        return cast("tuple[F, ...]", tuple(self._by_kind[kind]))
+
+    @cached_property
+    def _by_kind(self) -> Mapping[type, list[Fact]]:
+        """All facts by their kinds. They are looked through once, however many rules ask for some of them."""
+        found: dict[type, list[Fact]] = {
+            kind: [] for kind in (EffectFact, QuestionFact, ModelFact, FanFact, ChoiceFact, StoreFact)
+        }
+        for fact in self.facts:
+            found[fact.__class__].append(fact)
+        return found
 
 
 def prove(

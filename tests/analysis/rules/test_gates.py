@@ -210,8 +210,8 @@ MUTANTS: list[tuple[ModuleType, str, str]] = [
     (rules, "and not _is_flow(effect)", ""),
     (rules, "if any(one.label.chosen >= Integrity.OUTSIDE for one in effect.conditions):", "if False:"),
     (rules, 'elif gate.verdict != "never"', 'elif gate.verdict == "open"'),
-    (gates, "one.label.chosen >= Integrity.MODEL for one in effect.conditions", "False for one in effect.conditions"),
-    (gates, "return max(label.integrity, label.chosen) >= Integrity.MODEL", "return False"),
+    (gates, "one.label.chosen >= MODEL for one in effect.conditions", "False for one in effect.conditions"),
+    (gates, "return max(label.integrity, label.chosen) >= MODEL", "return False"),
     # GA102
     (rules, 'return not self._search.prevented(conditions, {question: "yes"})', "return True"),
     (rules, 'return not self._search.prevented(conditions, {question: "yes"})', "return False"),

@@ -42,7 +42,7 @@ def check(proof: Proof, context: RuleContext) -> Iterator[Diagnostic]:
         if choice.place.document:
             continue
         step = choice.place.step
-        if isinstance(step.work, Select) and choice.condition.subject is not None:
+        if type(step.work) is Select and choice.condition.subject is not None:
             yield from _match(step.work, choice, known)
         elif step.guard is not None and step.guard.when is not None:
             yield from _when(step.guard.when, choice, known)
@@ -66,11 +66,15 @@ def _after_the_end(sequence: Sequence) -> Iterator[Diagnostic]:
                 break
             if type(step.work) not in _ALONE:
                 waiting += _sequences(step)
-                ended = step if _always_ends(step) else None
+                ended = step if type(step.work) in _ENDING and _always_ends(step) else None
 
 
 _ALONE = frozenset((Transform, Invoke, Agent))
 """Work of most steps: it has no steps inside, and never ends the pipeline."""
+
+
+_ENDING = frozenset((Stop, Fail, Block, Select))
+"""Work that may end the pipeline."""
 
 
 def _sequences(step: Step) -> list[Sequence]:
@@ -149,6 +153,8 @@ def _outcome(formula: Formula) -> tuple[bool | None, str]:
 
 
 def _decided(node: Node, text: str) -> tuple[bool | None, str]:
+    if type(node) is Compare and type(node.left) is not Path:
+        return None, ""  # as most conditions are
     match node:
         case Constant(value=value):
             return bool(value), f"{python_text(value)} decides it"

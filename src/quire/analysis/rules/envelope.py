@@ -41,7 +41,7 @@ def _agents(
     proof: Proof, offered: dict[str, list[EffectFact]], identities: frozenset[str] | None
 ) -> Iterator[Diagnostic]:
     for path, step in proof.plan.steps():
-        if not isinstance(step.work, Agent):
+        if type(step.work) is not Agent:
             continue
         whose = step.work.identity or "default"
         held = [effect.tool.name for effect in offered.get(path, ())]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from quire.analysis.agreement import Agreements
 from quire.analysis.facts import EffectFact
-from quire.analysis.labels import Integrity, Label, Privacy, Trace, joined
+from quire.analysis.labels import OUTSIDE, Label, Privacy, Trace, joined
 from quire.analysis.rules.codes import flows as codes
 from quire.analysis.sinks import Sink, sinks
 from quire.diagnostics import Confidence, Diagnostic, Related
@@ -53,7 +53,7 @@ def check(proof: Proof, context: RuleContext) -> Iterator[Diagnostic]:
 
 
 def is_outside(label: Label) -> bool:
-    return label.integrity >= Integrity.OUTSIDE
+    return label.integrity >= OUTSIDE
 
 
 def _to_sinks(effect: EffectFact, agreements: Agreements, context: RuleContext) -> Iterator[Diagnostic]:
@@ -93,11 +93,11 @@ def _decided(effect: EffectFact, agreements: Agreements, context: RuleContext) -
         return
     for condition in effect.conditions:
         label = condition.label
-        if isinstance(condition.place.step.work, Thread):
+        if type(condition.place.step.work) is Thread:
             # Every event of a thread is up to its model; a hook decides by the values that its condition reads.
             label = joined(value.label for value in condition.reads.values())
         trace = label.chosen_trace
-        if label.chosen < Integrity.OUTSIDE or trace is None or within_callee(trace, effect.place):
+        if label.chosen < OUTSIDE or trace is None or within_callee(trace, effect.place):
             continue
         if agreements.questions(effect):
             return

@@ -63,7 +63,7 @@ class _Rules:
 
     def findings(self) -> Iterator[Diagnostic]:
         for effect in self._proof.effects:
-            if not changes_something(effect) or isinstance(effect.place.step.work, Thread):
+            if not changes_something(effect) or type(effect.place.step.work) is Thread:
                 continue
             gate = self._search.gate_of(effect)
             if gate.verdict == "gated" and all(_is_of_callee(effect.place, one.place) for one in gate.questions):

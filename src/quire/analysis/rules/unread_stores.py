@@ -29,7 +29,7 @@ from quire.plan.pipeline_work import (
 from quire.plan.thread import Thread
 
 if TYPE_CHECKING:
-    from quire.plan.nodes import Plan, Step
+    from quire.plan.nodes import Plan, Step, Work
 
 
 def unread_stores(plan: Plan) -> Iterator[Diagnostic]:
@@ -100,19 +100,34 @@ _SHARING = frozenset((Block, Select, Repeat))
 
 def formulas(step: Step) -> list[Formula]:
     """Return the expressions of a step itself, without those of the steps inside it."""
-    work = step.work
-    if type(work) is Agent and step.guard is None:
-        return []
-    found: list[Formula | Literal | None] = [step.guard.when, step.guard.default] if step.guard is not None else []
+    work, guard = step.work, step.guard
+    # Most work is of these kinds. A chain of tests takes long to say that a value is not of a class.
+    if guard is None:
+        if type(work) is Transform:
+            return [work.value]
+        if type(work) is Invoke:
+            return [value for _, value in work.arguments if type(value) is Formula]
+        if type(work) is Agent:
+            return []
+    found: list[Formula | Literal | None] = [guard.when, guard.default] if guard is not None else []
+    if type(work) is Transform:
+        found.append(work.value)
+    elif type(work) is Invoke:
+        found += [value for _, value in work.arguments]
+    elif type(work) is ForEach:
+        found += [work.source, work.default]
+    elif type(work) is not Agent:
+        found += _of_other_work(work)
+    return [one for one in found if type(one) is Formula]
+
+
+def _of_other_work(work: Work | None) -> list[Formula | Literal | None]:
+    found: list[Formula | Literal | None] = []
     match work:
-        case Transform() | Stop():
-            found.append(work.value)
-        case Invoke():
-            found += [value for _, value in work.arguments]
-        case ForEach():
-            found += [work.source, work.default]
-        case Agent() | Block() | None | Think() | UseTool() | Thread():
+        case Transform() | Invoke() | ForEach() | Agent() | Block() | None | Think() | UseTool() | Thread():
             pass
+        case Stop():
+            found.append(work.value)
         case Fail(message=message):
             found.append(message)
         case Call() | Select():
@@ -127,4 +142,4 @@ def formulas(step: Step) -> list[Formula]:
             found += [init, until]
         case _:
             assert_never(work)
-    return [one for one in found if type(one) is Formula]
+    return found
