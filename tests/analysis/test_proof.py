@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from quire.analysis.amounts import compared, number, parsed, size
+from quire.analysis.labels import OUTSIDE
 from quire.library.document import load, read
 from quire.library.foresight import Foresight
 from quire.source import Source
@@ -41,6 +42,21 @@ steps:
 
 def test_a_list_without_a_limit_is_a_size() -> None:
     assert most(PIPELINE) == "|rows|"
+
+
+def test_the_value_after_steps_that_may_be_left_out_is_that_of_any_of_them() -> None:
+    """Thousands of them in a row are not gone through one inside the other."""
+    first = "  - tool: {name: http__get, args: {url: 'https://example.org'}}\n"
+    left_out = "".join(f"  - transform: {{value: '{10**at}', when: ctx.ok}}\n" for at in range(9)) * 300
+    for last in ("", "  - transform: {value: pipe, output: last}\n"):
+        plan = read(Source.of(f"pipeline: p\ndialect: quire\nsteps:\n{first}{left_out}{last}", "p.yaml")).plan
+        assert plan is not None
+        proof = Foresight(None).proof(plan)
+        fetched = proof.effects[0].tool.result_tokens
+        assert (proof.result.label.integrity, proof.result.length) == (OUTSIDE, number(fetched))
+    plan = read(Source.of(f"pipeline: p\ndialect: quire\nsteps:\n{left_out}", "p.yaml")).plan
+    assert plan is not None
+    assert Foresight(None).proof(plan).result.length == number(9)
 
 
 def test_max_items_is_the_bound() -> None:
