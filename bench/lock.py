@@ -20,6 +20,8 @@ from bench.rows import Row, show
 
 DOCUMENTS = 100
 ROUNDS = 7
+PLAIN = "hello.playbook.md"
+"""A document of the examples that calls no tool and no other document."""
 _EXAMPLES = Path(__file__).parents[1] / "examples"
 
 
@@ -30,11 +32,13 @@ def measure() -> list[Row]:
         with contextlib.chdir("many"):
             locked = _least("lock", "--no-tools")
             one = _added(next(str(file) for file in sorted(Path("docs").glob("*.yaml"))))
+            plain = _added(next(str(file) for file in sorted(Path("docs").glob(f"*-{PLAIN}"))))
             every = _added()
     name = f"quire lock of {DOCUMENTS} documents of {size / 1000:.1f} KB"
     return [
         Row(name, locked, "s", "at most 1", locked <= 1),
         Row(f"check --locked of a pipeline, in a lock of {DOCUMENTS}: added", one, "ms", "at most 20", one <= 20),
+        Row("check --locked of a playbook that calls nothing: added", plain, "ms", "at most 20", plain <= 20),
         Row(f"check --locked of {DOCUMENTS} documents: added for each", every / DOCUMENTS, "ms", "", True),
     ]
 

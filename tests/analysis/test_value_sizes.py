@@ -103,6 +103,12 @@ def test_a_value_is_as_long_as_in_a_prompt_or_in_another_value(value: Value) -> 
     assert written_length(value) >= among - (2 if isinstance(value, str) else 0)
 
 
+@given(st.text(st.characters(max_codepoint=0x7F) | st.characters()))
+def test_a_text_is_measured_as_the_library_writes_it(text: str) -> None:
+    written = json.dumps(text, ensure_ascii=False).encode("utf-8", "surrogatepass")
+    assert written_length(text) == len(written) - 2
+
+
 @settings(max_examples=depth(300, 20_000), deadline=None)
 @given(st.randoms(use_true_random=False))
 def test_random_expressions_are_never_larger_than_was_known(draw: random.Random) -> None:

@@ -19,7 +19,6 @@ from quire.analysis.walk import Walk, sequence
 from quire.analysis.written_sizes import text_length
 from quire.plan.nodes import Arguments, Comparison, Match, Reference, Step, Template, Think, UseTool, ValueSlot
 from quire.plan.templates import template
-from quire.plan.uses import OWN, OWN_TOOLS
 
 if TYPE_CHECKING:
     from quire.analysis.world import AgentFact
@@ -367,6 +366,8 @@ def argument_names(tree: Arguments) -> list[str]:
 
 
 def _use_tool(walk: Walk, step: Step, work: UseTool, place: Place, scope: Scope, cost: Cost) -> AbstractValue:
+    from quire.plan.uses import OWN, OWN_TOOLS  # most playbooks use no tool, and load no table of them
+
     given = argument_value(work.arguments, scope)
     arguments = dict(given.fields)
     if work.connection == OWN and work.tool not in OWN_TOOLS and walk.world.document(work.tool) is not None:

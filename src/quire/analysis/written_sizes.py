@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from quire.analysis.amounts import Amount, number
-from quire.patterns import late_pattern
 from quire.schema_types import Enum, Kind, ListOf, Simple
 
 if TYPE_CHECKING:
@@ -16,7 +15,10 @@ LONGEST_NUMBER = 4_400
 """Characters of a number as it is written: its digits are limited."""
 _STRING = Kind.STRING
 _LONGEST_OF = {Kind.BOOL: number(5), Kind.NUMBER: number(LONGEST_NUMBER)}
-_ESCAPED = late_pattern(r'[\x00-\x1f"\\]')
+_ESCAPED_SHORT = tuple('"\\\b\f\n\r\t')
+"""Characters with one character before them in JSON: `\\n`."""
+_ESCAPED_LONG = tuple(chr(code) for code in range(0x20) if chr(code) not in _ESCAPED_SHORT)
+"""Control characters, of which each has five characters more in JSON: `\\u001b`."""
 _BYTES_A_CHARACTER = 6
 """Of a control character that is escaped; other characters have at most four."""
 
@@ -29,12 +31,13 @@ def text_length(text: str) -> int:
 def written_length(value: Value) -> int:
     """Return the bytes of a value in a prompt at most: of JSON with spaces, without the quotes of a text. A text among
     others has its line ends and quotes escaped, so it is longer there than by itself."""
-    if isinstance(value, str) and not _ESCAPED.search(value):
-        return len(value) if value.isascii() else text_length(value)
+    if isinstance(value, str):
+        # A playbook has many texts and no other values: it is measured without the library.
+        longer = sum(value.count(one) for one in _ESCAPED_SHORT) + 5 * sum(value.count(one) for one in _ESCAPED_LONG)
+        return text_length(value) + longer
     import json
 
-    text = json.dumps(value, ensure_ascii=False, default=dict)
-    return text_length(text) - (2 if isinstance(value, str) else 0)
+    return text_length(json.dumps(value, ensure_ascii=False, default=dict))
 
 
 def is_plain(text: str) -> bool:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from quire import formats
-from quire.analysis.lock.file import FILE_NAME, Lock
+from quire.analysis.lock.file import FILE_NAME, Lock, is_signed
 from quire.analysis.lock.read import LockReading
 from quire.analysis.lock.write import document_lines
 from quire.diagnostics import Diagnostic
@@ -21,7 +21,6 @@ from quire.library.check import workspace_of
 from quire.library.lock_facts import LockFacts, pinned_capability
 from quire.library.lock_file import load_lock, lock_path, signature_problem
 from quire.source import NOWHERE, Source, Span
-from quire.trust.signature_line import claims_signature
 from quire.workspace.configuration import load_settings
 
 if TYPE_CHECKING:
@@ -178,7 +177,7 @@ class _LockCheck:
     def _tampered(self, text: str) -> str:
         """Return what is wrong with the signature of a lock. A key that is not known here says nothing about the lock,
         because a build has no keys of its own."""
-        if not claims_signature(text, "yaml"):
+        if not is_signed(text):
             return ""
         from quire.trust.signatures import Verification
 

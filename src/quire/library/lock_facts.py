@@ -24,6 +24,7 @@ from quire.library.foresight import Foresight
 from quire.library.proof_world import WorkspaceWorld
 from quire.models.choose import Unpriced
 from quire.plan.digest import plan_digest
+from quire.plan.nodes import only_thinks
 from quire.source import Source, real_path
 from quire.workspace.configuration import load_settings
 
@@ -101,13 +102,14 @@ class LockFacts:
         if one.plan is None:
             return None
         name, foresight = one.source.name, self._foresight
-        found = foresight.envelope(one.plan, name, self._classes)
         proof = foresight.proof(one.plan, name)
-        servers = self._servers(found)
+        # Without needs, no table of tools is loaded.
+        found = None if only_thinks(proof.plan) else foresight.envelope(one.plan, name, self._classes)
+        servers = self._servers(found) if found is not None else []
         return LockedDocument(
             plan=f"sha256:{plan_digest(one.plan)}",
-            may=tuple(_capabilities(found)),
-            unknown=tuple(sorted(map(shortened, {*found.unknown, *proof.unknown}))),
+            may=tuple(_capabilities(found)) if found is not None else (),
+            unknown=tuple(sorted(map(shortened, {*(found.unknown if found is not None else ()), *proof.unknown}))),
             models=tuple(sorted({fact.model or "default" for fact in proof.model_calls})),
             servers=tuple(servers),
             variables=tuple(sorted({name for one in servers for name in self.settings.servers[one].variables()})),

@@ -6,11 +6,10 @@ from collections.abc import Collection
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from quire.analysis.lock.file import FILE_NAME, Lock
+from quire.analysis.lock.file import FILE_NAME, Lock, is_signed
 from quire.analysis.lock.read import MOST_BYTES, MOST_FACTS, LockReading, read_lock
 from quire.errors import CannotStart, Unreadable
 from quire.source import Source, read_source, relative_to_here, written_beside
-from quire.trust.signature_line import claims_signature
 
 if TYPE_CHECKING:
     from quire.trust.signatures import Verification
@@ -76,7 +75,7 @@ def save_lock(path: Path, lock: Lock) -> bool:
 
 def _unsigned(stored: bytes) -> bytes:
     line, _, rest = stored.partition(b"\n")
-    return rest if claims_signature(line.decode("utf-8", "replace"), "yaml") else stored
+    return rest if is_signed(line.decode("utf-8", "replace")) else stored
 
 
 def signature_problem(text: str, settings: Settings) -> tuple[Verification, str]:
@@ -85,7 +84,7 @@ def signature_problem(text: str, settings: Settings) -> tuple[Verification, str]
     from quire.trust.signatures import Verification, verify_text
     from quire.trust.trusted_keys import TrustedKeys
 
-    if not claims_signature(text, "yaml"):
+    if not is_signed(text):
         return Verification.OK, ""
     verdict = verify_text(text, "lock", FILE_NAME, TrustedKeys.load(settings), syntax="yaml")
     return verdict.outcome, verdict.message

@@ -23,7 +23,6 @@ from quire.engine.premises import (
     longest_reply,
 )
 from quire.models.choose import NO_SETTINGS
-from quire.plan.uses import OWN_TOOLS
 from quire.plan.vocabulary import ITEM_TYPES
 from quire.workspace.settings import AgentSettings
 
@@ -169,7 +168,11 @@ class WorkspaceWorld:
             return self._plain
         profile = self._profiles.get(cast.profile, AgentSettings())
         agent = self._profiles.get(cast.agent, AgentSettings())
-        names = tuple(name for name in cast.tools if name not in OWN_TOOLS)
+        names = cast.tools
+        if names:
+            from quire.plan.uses import OWN_TOOLS
+
+            names = tuple(name for name in names if name not in OWN_TOOLS)
         return self._called(profile, cast.model, names, agent.turns or MAX_TURNS, profile.call.max_tokens, reads=True)
 
     @cached_property
@@ -186,7 +189,13 @@ class WorkspaceWorld:
         *,
         reads: bool = False,
     ) -> AgentFact:
-        found = [tool for name in names if name not in OWN_TOOLS for tool in self.tools("", name)]
+        found: list[ToolFact] = []
+        asks = False
+        if names:
+            from quire.plan.uses import OWN_TOOLS  # most agents have no tools, and load no table of them
+
+            found = [tool for name in names if name not in OWN_TOOLS for tool in self.tools("", name)]
+            asks = any(name in OWN_TOOLS or "*" in name for name in names) and not reads
         if reads:
             found = [tool for tool in found if tool.effect == "read" or not tool.certain]
         tier = self._settings.models.settings_of(model or self.model) if self._settings else NO_SETTINGS
@@ -194,7 +203,7 @@ class WorkspaceWorld:
         return AgentFact(
             self._spec(model),
             tuple(found),
-            any(name in OWN_TOOLS or "*" in name for name in names) and not reads,
+            asks,
             turns,
             longest_reply(self.premises.reply_tokens, _least(tokens, tier.max_tokens), reasoning),
             longest_call(profile.call.timeout or self.premises.timeout),

@@ -313,6 +313,13 @@ def may_stop_early(plan: Plan) -> bool:
     return any(map(may_stop, plan.body.steps))
 
 
+def only_thinks(plan: Plan) -> bool:
+    """Tell whether the steps of a plan do nothing but ask people, and models that have no tools: it needs no permission
+    and calls no document."""
+    works = [step.work for _, step in plan.steps() if step.work is not None]
+    return all(type(work) is Think and work.preamble is None and work.cast is None for work in works)
+
+
 def walk(sequence: Sequence, prefix: str = "") -> Iterator[tuple[str, Step]]:
     """Yield every step of a sequence with its path, parents before their sub-steps."""
     for step in sequence.steps:

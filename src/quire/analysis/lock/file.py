@@ -116,6 +116,16 @@ def kept_entries(old: Lock, new: Lock, updated: Iterable[str]) -> Lock:
     )
 
 
+def is_signed(text: str) -> bool:
+    """Tell whether the first line of a lock claims to be a signature. Few locks have one, and only for those the
+    patterns of signatures are loaded."""
+    if ":signed" not in text[:1024]:
+        return False
+    from quire.trust.signature_line import claims_signature
+
+    return claims_signature(text, "yaml")
+
+
 def is_digest(text: str) -> bool:
     kind, _, figures = text.partition(":")
     return kind == "sha256" and len(figures) == 64 and _HEX.issuperset(figures)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from quire.analysis.flow_paths import flows_of
+from quire.analysis.labels import OUTSIDE
 from quire.analysis.lock.file import ENDLESS, UNPRICED, shortened
 from quire.analysis.lock.read import LONGEST
 from quire.analysis.quantities import quantities
@@ -65,6 +65,10 @@ def locked_gates(proof: Proof) -> dict[str, str]:
 
 def locked_flows(proof: Proof) -> tuple[str, ...]:
     """Return all flows of a document. A model is written with each tool by which it can act: one more is a change."""
+    if not proof.effects and not any(call.told.integrity >= OUTSIDE for call in proof.model_calls):
+        return ()
+    from quire.analysis.flow_paths import flows_of
+
     return tuple(sorted({shortened(_written(flow)) for flow in flows_of(proof, most=sys.maxsize)}))
 
 

@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
+from quire.analysis.lock.file import Lock, is_signed
 from quire.plan.vocabulary import MOST_LOCK_BYTES
-from quire.trust.signature_line import claims_signature
 
 if TYPE_CHECKING:
-    from quire.analysis.lock.file import Lock
     from quire.diagnostics import Diagnostic
     from quire.source import Source
 
@@ -39,7 +38,7 @@ def read_lock(source: Source, named: Collection[str] | None = None) -> LockReadi
 
     text = source.text
     if source.size <= MOST_BYTES:
-        unsigned = text.partition("\n")[2] if claims_signature(text, "yaml") else text
+        unsigned = text.partition("\n")[2] if is_signed(text) else text
         if named is not None and len(named) <= MOST_NAMED:
             files = tuple(f"{one}#" for one in named)
             part = excerpt(unsigned, lambda key: key in named or key.startswith(files))
