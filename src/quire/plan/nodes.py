@@ -9,7 +9,7 @@ The work of pipelines and of directives is not loaded for a playbook.
 from __future__ import annotations
 
 import typing
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cached_property, wraps
 from typing import TypeAlias, TypeVar
 
@@ -223,9 +223,16 @@ class Step(Struct, frozen=True, gc=False):
 def may_stop(step: Step) -> bool:
     """Tell whether a step can end its pipeline before the steps after it."""
     work = step.work
-    if work is None or work.is_leaf:
-        return False
-    return work.ends or any(may_stop(part) for _, part in work.parts())
+    return work is not None and not work.is_leaf and (work.ends or _any_may_stop([part for _, part in work.parts()]))
+
+
+def _any_may_stop(steps: Iterable[Step]) -> bool:
+    for step in steps:
+        work = step.work
+        # Most steps have no others inside, and a long pipeline has thousands of them.
+        if work is not None and not work.is_leaf and may_stop(step):
+            return True
+    return False
 
 
 class Sequence(Struct, frozen=True, gc=False):
@@ -310,7 +317,7 @@ def remembered(find: Callable[[Plan], T]) -> Callable[[Plan], T]:
 @remembered
 def may_stop_early(plan: Plan) -> bool:
     """Tell whether any step can end a pipeline before the steps after it."""
-    return any(map(may_stop, plan.body.steps))
+    return _any_may_stop(plan.body.steps)
 
 
 def only_thinks(plan: Plan) -> bool:
