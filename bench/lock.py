@@ -19,7 +19,7 @@ from pathlib import Path
 from bench.rows import Row, show
 
 DOCUMENTS = 100
-ROUNDS = 7
+ROUNDS = 15
 PLAIN = "hello.playbook.md"
 """A document of the examples that calls no tool and no other document."""
 _EXAMPLES = Path(__file__).parents[1] / "examples"
