@@ -63,9 +63,13 @@ class Suggestions:
     def are_left(self) -> bool:
         return self._names > 0
 
+    def allow(self, choices: int) -> bool:
+        """Tell whether a name may still be compared with so many known ones, so that others need not be collected."""
+        return self.are_left and choices <= min(self._choices, self._comparisons)
+
     def nearest(self, name: str, known: Collection[str]) -> str | None:
         self.asked += 1
-        if len(name) > LONGEST_QUOTED or len(known) > min(self._choices, self._comparisons) or not self.are_left:
+        if len(name) > LONGEST_QUOTED or not self.allow(len(known)):
             return None
         self._names -= 1
         self._comparisons -= len(known)

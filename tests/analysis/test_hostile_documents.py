@@ -13,6 +13,7 @@ from quire.analysis.facts import EffectFact
 from quire.analysis.labels import Label
 from quire.analysis.proof import Proof
 from quire.analysis.walk import MOST_NESTED, MOST_NOTES, MOST_WALKS, Walk
+from quire.library.check import DocumentCheck
 from quire.library.document import read
 from quire.library.foresight import Foresight
 from quire.plan.nodes import Plan
@@ -178,3 +179,19 @@ def test_documents_that_call_each_other(tmp_path: Path) -> None:
     assert plan is not None
     proof: Proof = foresight.proof(plan)
     assert proof.bound("model_calls").most.is_endless
+
+
+ASKED = '@elicit(select, "Which?", "x", "last")'
+
+
+@pytest.mark.parametrize("before", [5, 300])
+@pytest.mark.parametrize("source, codes", [("Say which.", ["GA101"]), (ASKED, [])], ids=["a model", "a person"])
+def test_an_arm_after_many_others_is_judged_like_one_after_few(before: int, source: str, codes: list[str]) -> None:
+    """The tests of all arms before an arm are not kept, and what is not known is possible."""
+    arms = "".join(f'```elif kind == "k{at}"```\nGo.\n' for at in range(before))
+    text = (
+        f'# T\n\n## STEP 1: A\n\n{source}\n@output(kind)\n\n## STEP 2: B\n\n```if kind == "x"```\nGo.\n{arms}'
+        '```elif kind == "last"```\n### STEP 2z: Send\n@tool(mail, send, {"to": "{{kind}}"})\n```endif```\n'
+    )
+    found = DocumentCheck().of(Source.of(text, "x.playbook.md"))
+    assert [one.code.id for one in found if one.span.start >= text.index("### STEP 2z")] == codes

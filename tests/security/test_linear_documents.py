@@ -68,6 +68,15 @@ DOCUMENTS: dict[str, tuple[str, Callable[[int], str]]] = {
         "x.md",
         lambda n: "# T\n\n## STEP 1: a\n\n" + " ".join(f"{{{{nme{number}}}}}" for number in range(n)) + "\n",
     ),
+    "headings that are nearly steps": ("x.md", lambda n: "# T\n\n" + "## Step 1: A\n\nDo\n\n" * (5 * n)),
+    "arms that call tools": (
+        "x.md",
+        lambda n: (
+            '# T\n\n## STEP 1: a\n\n```if m == "x"```\nGo.\n'
+            + "".join(f'```elif m{at} == "x"```\nGo.\n@tool(files, read)\n' for at in range(n))
+            + "```endif```\n"
+        ),
+    ),
     "comments that allow": (
         "x.yaml",
         steps('  # quire: allow PL210 because "x"\n  - transform: {value: "1"} # quire: allow PL210 because "x"\n'),
@@ -138,11 +147,13 @@ def test_a_check_lists_the_folders_of_directives_once(tmp_path: Path, monkeypatc
 @pytest.mark.parametrize("form", ["full", "concise", "json", "sarif", "github"])
 def test_printing_findings_is_linear(form: str) -> None:
     def printed(size: int) -> Callable[[], object]:
-        source = Source.of(DOCUMENTS["one long line"][1](size), "x.yaml")
+        names = ", ".join(f"name{number}" for number in range(size))
+        source = Source.of(f"# T\n\n## STEP 1: a\n\nGo.\n@context({names})\n", "x.md")
         found = [Findings(source, check(source))]
+        assert len(found[0].diagnostics) > size
         return lambda: printer(form)(found, False)  # type: ignore[arg-type]
 
-    assert_linear(printed, 700)
+    assert_linear(printed, 4_000)
 
 
 class _Playbook:

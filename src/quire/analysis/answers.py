@@ -78,6 +78,8 @@ class Answers:
         self._given = {id(question): answer for question, answer in given.items()}
         self._known: dict[int, Possible] = {}
         self._held: dict[int, bool] = {}
+        self._compared: dict[tuple[int, int], frozenset[bool]] = {}
+        """How each comparison can turn out with each value: the arms of a step compare the same values."""
 
     def prevent(self, conditions: Iterable[Condition]) -> bool:
         """Tell whether one of the conditions certainly does not turn out as it must. The values of the conditions must
@@ -95,7 +97,7 @@ class Answers:
         return known
 
     def _turns_out(self, condition: Condition) -> bool:
-        earlier = [self._truth(test, condition) for test in condition.others]
+        earlier = (self._truth(test, condition) for test in condition.others)
         own = self._truth(condition.test, condition) if condition.test is not None else frozenset({True})
         if condition.holds:
             return True in own and all(False in one for one in earlier)
@@ -108,11 +110,16 @@ class Answers:
             case str():
                 return self._matches(test, condition.subject)
             case Comparison(variable=variable, operator=operator, value=value):
-                possible = self.of(condition.reads[variable]) if variable in condition.reads else None
-                if possible is None:
+                if variable not in condition.reads:
                     return _BOTH
-                texts = ("" if one is None else one for one in possible)
-                return frozenset((one == value) == (operator == "==") for one in texts)
+                read = condition.reads[variable]
+                key = id(test), id(read)
+                if key not in self._compared:
+                    possible = self.of(read)
+                    texts = ["" if one is None else one for one in possible or ()]
+                    turned = frozenset((one == value) == (operator == "==") for one in texts)
+                    self._compared[key] = _BOTH if possible is None else turned
+                return self._compared[key]
             case _:
                 return self._decided(test, condition.reads)
 

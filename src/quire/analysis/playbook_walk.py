@@ -8,6 +8,7 @@ from msgspec.structs import replace
 
 from quire.analysis.abstract_values import EMPTY, NULL, TEXT, AbstractValue, either, literal, reply_value, sized
 from quire.analysis.amounts import Amount, number, total
+from quire.analysis.arm_conditions import any_arm, arm_conditions
 from quire.analysis.costs import QUESTIONS, Cost
 from quire.analysis.costs import either as either_cost
 from quire.analysis.facts import Condition, EffectFact, ModelFact, Place, QuestionFact, StoreFact
@@ -17,7 +18,7 @@ from quire.analysis.names import answer_value
 from quire.analysis.scope import Scope, Told
 from quire.analysis.walk import Walk, sequence
 from quire.analysis.written_sizes import text_length
-from quire.plan.nodes import Arguments, Comparison, Match, Reference, Step, Template, Think, UseTool, ValueSlot
+from quire.plan.nodes import Arguments, Match, Reference, Step, Template, Think, UseTool, ValueSlot
 from quire.plan.templates import template
 
 if TYPE_CHECKING:
@@ -70,9 +71,9 @@ def _step(walk: Walk, step: Step, path: str, scope: Scope, cost: Cost) -> None:
         return
     if match.decide_first:
         # If no case holds, the work is left out with the arms.
-        conditions = _conditions(match, place, scope)
+        conditions = arm_conditions(match, place, scope)
         is_open = all(case.test for case in match.cases)
-        part, saved = Cost(), scope.enter(_any_of(conditions) if is_open else None)
+        part, saved = Cost(), scope.enter(any_arm(match, conditions) if is_open else None)
         worked = _work(walk, step, place, scope, part)
         _capture(walk, step, place, worked or own, scope)
         _arms(walk, match, conditions, path, place, scope, part)
@@ -84,7 +85,7 @@ def _step(walk: Walk, step: Step, path: str, scope: Scope, cost: Cost) -> None:
     else:
         worked = _work(walk, step, place, scope, cost)
         _capture(walk, step, place, worked or own, scope)
-        _arms(walk, match, _conditions(match, place, scope), path, place, scope, cost)
+        _arms(walk, match, arm_conditions(match, place, scope), path, place, scope, cost)
     if worked is None and own is None and step.capture is not None:
         # If no arm is chosen, the name keeps the value that it has.
         before = scope.names.stores.get(step.capture.name)
@@ -112,25 +113,6 @@ def _arms(
     scope.merge(arms, decided, or_none=is_open)
     value = either(pipes)
     scope.names.last = value.labelled(chosen_by(value.label, decided))
-
-
-def _conditions(match: Match, place: Place, scope: Scope) -> list[Condition]:
-    """Return the condition of each arm: its test holds, and none of those before it."""
-    found: list[Condition] = []
-    earlier: tuple[Comparison, ...] = ()
-    for case in match.cases:
-        tests = (*earlier, case.test) if case.test is not None else earlier
-        reads = {test.variable: _lookup(test.variable, scope) or NULL for test in tests}
-        label = joined(value.label.narrowed() for value in reads.values())
-        found.append(Condition(place, case.test, True, reads, label, span=place.span, others=earlier))
-        earlier = tests
-    return found
-
-
-def _any_of(conditions: list[Condition]) -> Condition:
-    """Return the condition that one of the arms is chosen."""
-    last = conditions[-1]
-    return replace(last, test=None, holds=False, others=(*last.others, last.test))
 
 
 def _lookup(name: str, scope: Scope) -> AbstractValue | None:

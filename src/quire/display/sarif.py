@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from pathlib import PurePath
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from quire import __version__
@@ -38,10 +40,10 @@ def render(files: Sequence[Findings], colour: bool = False) -> str:
     found = [*_all(files)]
     codes = sorted({one.code for _, one, _ in found}, key=lambda code: code.id)
     places = {code.id: index for index, code in enumerate(codes)}
-    seen: Counter[str] = Counter()
+    marks = _Fingerprints()
     results: list[Value] = []
     for source, one, reason in found:
-        results.append(_result(source, one, reason, places[one.code.id], _fingerprint(source, one, seen)))
+        results.append(_result(source, one, reason, places[one.code.id], marks.of(source, one)))
     log: Value = {
         "$schema": _SCHEMA,
         "version": "2.1.0",
@@ -73,13 +75,29 @@ def _rule(code: Code) -> dict[str, Value]:
     }
 
 
-def _fingerprint(source: Source, found: Diagnostic, seen: Counter[str]) -> str:
-    """Return a text that stays the same when lines are added or removed above a finding, or its line is indented."""
-    line = " ".join(source.line(source.position(found.span.start).line).split())
-    parts = (found.code.id, _uri(source), line, *(one.node for one in found.flow))
-    digest = hashlib.sha256("\0".join(parts).encode("utf-8", "replace")).hexdigest()[:16]
-    seen[digest] += 1
-    return f"{digest}:{seen[digest]}"
+class _Fingerprints:
+    """Texts that stay the same when lines are added or removed above a finding, or its line is indented."""
+
+    def __init__(self) -> None:
+        self._seen: Counter[str] = Counter()
+        self._begun: dict[tuple[int, int, str], Any] = {}
+        """The hash of a line and a code, by the identity of the source: a long line may have thousands of findings."""
+
+    def of(self, source: Source, found: Diagnostic) -> str:
+        number = source.position(found.span.start).line
+        key = id(source), number, found.code.id
+        if key not in self._begun:
+            line = " ".join(source.line(number).split())
+            self._begun[key] = hashlib.sha256(_text("\0".join((found.code.id, _uri(source), line))))
+        hashed = self._begun[key].copy()
+        hashed.update(_text("".join(f"\0{one.node}" for one in found.flow)))
+        digest = hashed.hexdigest()[:16]
+        self._seen[digest] += 1
+        return f"{digest}:{self._seen[digest]}"
+
+
+def _text(text: str) -> bytes:
+    return text.encode("utf-8", "replace")
 
 
 def _result(source: Source, found: Diagnostic, reason: str | None, index: int, fingerprint: str) -> Value:
@@ -124,7 +142,13 @@ def _region(source: Source, span: Span) -> dict[str, Value]:
 
 
 def _uri(source: Source) -> str:
-    return quote(clean(PurePath(relative_to_here(source.name) or source.name).as_posix()))
+    return _address(source.name, os.getcwd())  # noqa: PTH109
+
+
+@lru_cache(maxsize=100)
+def _address(name: str, here: str) -> str:
+    """Return the address of a file in the current folder, which is asked for at each finding."""
+    return quote(clean(PurePath(relative_to_here(name) or name).as_posix()))
 
 
 def _fix(source: Source, fix: Fix) -> Value:

@@ -137,10 +137,10 @@ class _Results:
         chosen = step.context
         if chosen is None:
             return
+        known = before | here if self._suggestions.allow(len(before) + len(here)) else set()
         for word in _WORD.finditer(step.document, chosen.start + len("@context("), chosen.end - 1):
             if (name := word[0]) in before or name in here or not chosen.names:
                 continue
-            known = before | here
             close = self._suggestions.nearest(name, known)
             help = did_you_mean(close, "name an output or the number of a step before this one", form='"{}"')
             if name in self._set_by:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Collection, Sequence
 from re import Match
 
@@ -27,11 +28,11 @@ _UNEQUAL = ("!=", "!==", "<>")
 def step_edits(headings: Sequence[Match[str]], taken: Collection[int]) -> tuple[Edit, ...]:
     """Return edits that turn headings into steps; none for a number that occurs twice among headings and steps."""
     meant = [(heading, _STEP.match(heading[SECTION])) for heading in headings]
-    numbers = [int(step[1]) for _, step in meant if step] + list(taken)
+    numbers = Counter([int(step[1]) for _, step in meant if step] + list(taken))
     return tuple(
         Edit(_span(heading, step), step[0], f"STEP {step[1]}: ")
         for heading, step in meant
-        if step and numbers.count(int(step[1])) == 1
+        if step and numbers[int(step[1])] == 1
     )
 
 
