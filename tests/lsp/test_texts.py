@@ -8,11 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quire.lsp.texts import EditorText, Encoding
+from quire.lsp.texts import SHORT_LINE, EditorText, Encoding
 from quire.source import Span, normalise
 
 ENCODINGS: tuple[Encoding, ...] = ("utf-8", "utf-16", "utf-32")
 TEXTS = st.text(st.sampled_from("ab ä€𝄞\r\n\n"), max_size=30)
+LONG = st.text(st.sampled_from("ä𝄞" + 3 * "ab€" + "\n"), min_size=SHORT_LINE, max_size=3 * SHORT_LINE)
 
 
 def lines_of(text: str) -> list[str]:
@@ -25,7 +26,7 @@ def units(text: str, encoding: Encoding) -> int:
 
 
 @pytest.mark.parametrize("encoding", ENCODINGS)
-@given(text=TEXTS, data=st.data())
+@given(text=TEXTS | LONG, data=st.data())
 def test_a_position_and_its_offset_are_the_same_place(encoding: Encoding, text: str, data: st.DataObject) -> None:
     edited = EditorText(text, encoding)
     source = normalise(text)

@@ -8,7 +8,7 @@ bytes of UTF-8, units of UTF-16, or characters.
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from itertools import accumulate
@@ -20,7 +20,12 @@ Encoding: TypeAlias = Literal["utf-8", "utf-16", "utf-32"]
 
 _LINE_END = re.compile(r"\r\n|\n|\r")
 _LONE = re.compile(r"[\ud800-\udfff]")
+_WIDE = {"utf-8": re.compile(r"[^\x00-\x7f]"), "utf-16": re.compile(r"[\U00010000-\U0010ffff]")}
+"""The characters that have several units in each encoding."""
 _BOM = "\ufeff"
+
+SHORT_LINE = 200
+"""The units of so many characters are counted anew each time."""
 
 
 class EditorText:
@@ -73,10 +78,26 @@ class EditorText:
         starts = source.starts()
         offset = max(0, min(offset, len(source.text)))
         line = bisect_right(starts, offset) - 1
-        column = units(source.text[starts[line] : offset], self.encoding)
+        column = self._column(line, offset)
         if line == 0 and self.raw.startswith(_BOM):
             column += units(_BOM, self.encoding)
         return {"line": line, "character": column}
+
+    def _column(self, line: int, offset: int) -> int:
+        """Return the units before an offset of the source in its line."""
+        source = self.source
+        start = source.starts()[line]
+        if offset - start <= SHORT_LINE:
+            return units(source.text[start:offset], self.encoding)
+        if line not in self._wide:
+            self._wide[line] = _wide_characters(source.line(line + 1), self.encoding)
+        places, more = self._wide[line]
+        return offset - start + more[bisect_left(places, offset - start)]
+
+    @cached_property
+    def _wide(self) -> dict[int, tuple[list[int], list[int]]]:
+        """The wide characters of long lines. A line may have thousands of places, each far from its start."""
+        return {}
 
     @cached_property
     def _is_plain(self) -> bool:
@@ -135,19 +156,24 @@ def units(text: str, encoding: Encoding) -> int:
         return len(text)
     if encoding == "utf-8":
         return len(text.encode("utf-8", "surrogatepass"))
-    return len(text) + sum(character > "\uffff" for character in text)
+    return len(text.encode("utf-16-le", "surrogatepass")) // 2
+
+
+def _wide_characters(line: str, encoding: Encoding) -> tuple[list[int], list[int]]:
+    """Return the places of the characters of a line that have several units, and how many units more than characters
+    there are before each of them, and in the whole line."""
+    if encoding == "utf-32" or line.isascii():
+        return [], [0]
+    found = [(match.start(), units(match[0], encoding) - 1) for match in _WIDE[encoding].finditer(line)]
+    return [place for place, _ in found], [0, *accumulate(more for _, more in found)]
 
 
 def _characters(line: str, column: int, encoding: Encoding) -> int:
     """Return the number of characters before a column. A column inside of a character means its start."""
     if encoding == "utf-32" or line.isascii():
         return min(column, len(line))
-    at = 0
-    for count, character in enumerate(line):
-        at += units(character, encoding)
-        if at > column:
-            return count
-    return len(line)
+    counts = range(len(line) + 1)
+    return bisect_right(counts, column, key=lambda count: units(line[:count], encoding)) - 1
 
 
 def _numbers(position: object) -> tuple[int, int]:
