@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 _ASKING = frozenset(("escalate", "suspend"))
 _ENDING = frozenset(("fail", "abort"))
 _REFERENCE = re.compile(r"\$\{([^{}]++)\}|\{input:(\w++)[^}]*+\}")
+"""Texts are searched only up to their last brace, so that no search runs to the end in vain."""
 _EVENT_VALUES = 100_000
 """The longest text that an event has: the error of a tool, or the outputs of the thread."""
 _ANY_LIMIT = frozenset(RAISABLE)
@@ -176,7 +177,7 @@ def _filled(value: Value, scope: Scope, output: Label) -> AbstractValue:
     """Return a parameter of an action with its references filled in."""
     match value:
         case str():
-            found = [one[1] or f"inputs.{one[2]}" for one in _REFERENCE.finditer(value)]
+            found = [one[1] or f"inputs.{one[2]}" for one in _REFERENCE.finditer(value, 0, value.rfind("}") + 1)]
             if not found:
                 return literal(value)
             values = [_value(path, scope, output) for one in found for path in one.split("||")]

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from quire.library.library import Library
     from quire.library.proof_world import WorkspaceWorld
     from quire.library.snapshot import Snapshot
+    from quire.library.spaces import ItemIndex
     from quire.plan.bounds import PlanBounds
     from quire.plan.envelope import CapabilityEnvelope, Vocabulary
     from quire.plan.nodes import Plan
@@ -128,10 +129,16 @@ class Foresight:
         if self._settings is None or not names_statically(item_id):
             return True
         try:
-            item = self._library.spaces.find("knowledge", item_id)
+            item = self._knowledge.find(item_id)
         except QuireError:
             return True
         return item is not None and item.space != "system"
+
+    @cached_property
+    def _knowledge(self) -> ItemIndex:
+        from quire.library.spaces import ItemIndex
+
+        return ItemIndex(self._library.spaces, "knowledge")
 
     def called_directive(self, item_id: str) -> Plan | None:
         """Return a directive with what it inherits, read once; None if it cannot be read."""

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from quire.library.call_graph import CallGraph
     from quire.library.items import Item
     from quire.library.registered import Playbooks, RegisteredPipelines
-    from quire.library.spaces import DirectiveIndex
+    from quire.library.spaces import ItemIndex
     from quire.library.verify import VerifiedItems
     from quire.plan.nodes import Plan
     from quire.workspace.settings import Settings
@@ -44,10 +44,10 @@ class Snapshot(KnownTools):
         return super().playbooks()
 
     @cached_property
-    def _directives(self) -> DirectiveIndex:
-        from quire.library.spaces import DirectiveIndex
+    def _directives(self) -> ItemIndex:
+        from quire.library.spaces import ItemIndex
 
-        return DirectiveIndex(self.spaces)
+        return ItemIndex(self.spaces, "directive")
 
     @cached_property
     def _plans(self) -> dict[str, Plan]:

@@ -148,29 +148,31 @@ class Spaces:
             yield Entry(name, "pipeline", "project", Path(registered.source.name))
 
 
-class DirectiveIndex:
-    """Finds directives when many names are checked: the folders are listed once, and an unknown name costs no access to
-    the disk. Finds what `Spaces.find` finds, as long as the files do not change after the first use."""
+class ItemIndex:
+    """Finds the items of a type when many names are checked: the folders are listed once, and an unknown name costs no
+    access to the disk. Finds what `Spaces.find` finds, as long as the files do not change after the first use."""
 
-    def __init__(self, spaces: Spaces) -> None:
+    def __init__(self, spaces: Spaces, item_type: ItemType) -> None:
+        """`item_type` is one that has a file for each item."""
         self._spaces = spaces
+        self._type = item_type
         self.find = lru_cache(maxsize=None)(self._find)
 
     def _find(self, name: str) -> Item | None:
-        """Find a directive by its name. Raises what `Spaces.find` raises."""
+        """Find an item by its name. Raises what `Spaces.find` raises."""
         parts = checked_id(name)
         here = parts[0] in self._top
         if not here:
             if isinstance(self._bare_names, QuireError):
                 raise self._bare_names
             here = name in self._bare_names
-        return self._spaces.find("directive", name) if here else None
+        return self._spaces.find(self._type, name) if here else None
 
     @cached_property
     def _top(self) -> frozenset[str]:
-        """All names directly below the folders of directives, files with and without their endings."""
+        """All names directly below the folders of the type, files with and without their endings."""
         found: set[str] = set()
-        for root in self._spaces.roots("directive"):
+        for root in self._spaces.roots(self._type):
             try:
                 names = [path.name for path in root.folder.iterdir()]
             except OSError:
@@ -182,7 +184,7 @@ class DirectiveIndex:
     @cached_property
     def _bare_names(self) -> frozenset[str] | QuireError:
         try:
-            return frozenset(entry.name for entry in self._spaces.entries("directive"))
+            return frozenset(entry.name for entry in self._spaces.entries(self._type))
         except QuireError as error:
             return error
 

@@ -44,7 +44,8 @@ def _with_step_models(plan: Plan, document: Document, path: str, settings: Setti
 
     found = choose_step_models(plan, document.name, settings)
     cast = found.steps.get(path)
-    notes = [told for told in found.warnings if told.startswith(f"step {dict(plan.steps())[path].label}:")]
+    own = f"step {dict(plan.steps())[path].label}:"
+    notes = [told for told in found.warnings if told.startswith(own)]
     if cast is not None and cast.model:
         notes.append(f"its model is {cast.model}, unless --model names another")
     if cast is not None and cast.tools:

@@ -7,8 +7,9 @@ Texts are never touched: only white space between elements changes, and only whe
 from __future__ import annotations
 
 import re
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
+from operator import attrgetter
 from typing import TYPE_CHECKING
 
 from quire.diagnostics import Edit
@@ -47,6 +48,11 @@ def _is_whole(view: View) -> bool:
     )
 
 
+def _is_in_child(tag: Tagged, offset: int) -> bool:
+    before = bisect_right(tag.children, offset, key=attrgetter("start"))
+    return before > 0 and offset < tag.children[before - 1].end
+
+
 class _Formatter:
     def __init__(self, text: str, scanned: Scan) -> None:
         self._text = text
@@ -79,8 +85,7 @@ class _Formatter:
     def _comments(self, tag: Tagged) -> list[Span]:
         """Return the comments that stand directly in an element."""
         first, last = bisect_left(self._starts, tag.inner_start), bisect_left(self._starts, tag.inner_end)
-        found = self._scan.comments[first:last]
-        return [one for one in found if not any(child.start <= one.start < child.end for child in tag.children)]
+        return [one for one in self._scan.comments[first:last] if not _is_in_child(tag, one.start)]
 
     def _is_read(self, tag: Tagged) -> bool:
         """Tell whether the engine reads an element, so that its white space has no meaning."""

@@ -13,7 +13,8 @@ from quire.source import Span
 if TYPE_CHECKING:
     from quire.lsp.directive.tags import Scan
 
-_REFERENCE = late_pattern(r"\{input:(\w++)(\?|[:|][^}\n]*+)?\}|\$\{([^{}\n]*+)\}")
+# A reference without its brace matches too, and is passed over: so its line is not searched again for the next one.
+_REFERENCE = late_pattern(r"\{input:(\w++)(\?|[:|][^}\n]*+)?(\})?|\$\{([^{}\n]*+)\}")
 _VALUE = late_pattern(r"(?<![\w.])(inputs|outputs)\.(\w++)")
 
 
@@ -39,12 +40,12 @@ def value_references(text: str, scanned: Scan, near: Span | None = None) -> Iter
     for part in parts:
         for match in _REFERENCE.finditer(text, max(part.start, near.start), min(part.end, near.end)):
             whole = Span(match.start(), match.end())
-            if match[1]:
+            if match[3]:
                 optional = match[2] is not None
                 yield ValueReference("input", match[1], Span(match.start(1), match.end(1)), whole, optional)
-            elif match[3]:
+            elif match[4]:
                 in_fence = part is scanned.fence
-                yield from _in_path(text, Span(match.start(3), match.end(3)), whole, outputs=in_fence)
+                yield from _in_path(text, Span(match.start(4), match.end(4)), whole, outputs=in_fence)
     for tag in scanned.tags:
         if (
             tag.tag == "condition"

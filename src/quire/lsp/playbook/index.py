@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     from quire.lsp.views import View
 
 _WORD = late_pattern(r"[A-Za-z0-9_]++")
-_IN_STEP = late_pattern(r"<!--[ \t]*+quire:[^\n]*?\bin[ \t]++step[ \t]++([0-9]++[a-z]?+)(?![0-9A-Za-z])")
+_COMMENT = late_pattern(r"<!--[ \t]*+quire:")
+_IN_STEP = late_pattern(r"\bin[ \t]++step[ \t]++([0-9]++[a-z]?+)(?![0-9A-Za-z])")
 
 
 def index(view: View) -> Index:
@@ -82,8 +83,21 @@ def own_names(source: Source, tree: Playbook) -> Iterator[Name]:
             yield from value(found[1], found.start(1), known)
         if tree.artifact.source:
             yield _result(tree.artifact.source, tree.artifact.source_span, known)
-    for comment in _IN_STEP.finditer(source.text, 0, max(tree.title_start, 0)):
-        yield Name("step", comment[1], Span(*comment.span(1)), "reads")
+    for comment in comments(source.text, tree.title_start):
+        if named := _IN_STEP.search(source.text, comment.start, comment.end):
+            yield Name("step", named[1], Span(*named.span(1)), "reads")
+
+
+def comments(text: str, end: int) -> Iterator[Span]:
+    """Yield the comments before an offset that begin with `quire:`. One without its end goes to the end of its line."""
+    at = stop = 0
+    while opening := _COMMENT.search(text, at, end):
+        if stop < opening.end():
+            stop = text.find("\n", opening.end(), end)
+            stop = end if stop < 0 else stop
+        close = text.find("-->", opening.end(), stop)
+        at = stop if close < 0 else close + len("-->")
+        yield Span(opening.start(), at)
 
 
 def _step(step: Step, known: KnownNames) -> Iterator[Name]:

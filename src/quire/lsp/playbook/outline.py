@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from bisect import bisect_left
+from operator import attrgetter
 from typing import TYPE_CHECKING
 
 from quire.lsp.answers import Symbol
-from quire.lsp.playbook.layout import Layout, Part, layout_of
+from quire.lsp.playbook.layout import Part, Section, layout_of
 from quire.source import Source, Span
 
 if TYPE_CHECKING:
@@ -17,7 +18,7 @@ def outline(source: Source, tree: Playbook) -> tuple[Symbol, ...]:
     """Return the parts of a playbook in the order of its text."""
     layout = layout_of(source)
     parts = {part.heading.start: part for part in layout.parts}
-    found = [_section(layout, tree, at) for at, section in enumerate(layout.sections) if section.kind]
+    found = [_section(section, tree) for section in layout.sections if section.kind]
     ends = [one.line.start() for one in layout.markers if one.word == "endif"]
     found += [_step(step, parts, ends) for step in tree.steps if step.start in parts]
     return tuple(sorted(found, key=lambda one: one.span.start))
@@ -49,14 +50,14 @@ def input_words(declared: InputDeclaration) -> str:
     return declared.type if declared.default is None else f"{declared.type} = {declared.default}"
 
 
-def _section(layout: Layout, tree: Playbook, at: int) -> Symbol:
-    section = layout.sections[at]
+def _section(section: Section, tree: Playbook) -> Symbol:
     children: tuple[Symbol, ...] = ()
     if section.kind == "inputs":
+        # The inputs are in the order of the text.
+        first = bisect_left(tree.inputs, section.start, key=attrgetter("start"))
+        last = bisect_left(tree.inputs, section.end, key=attrgetter("start"))
         children = tuple(
-            Symbol(one.name, "input", one.span, one.name_span, input_words(one))
-            for one in tree.inputs
-            if section.start <= one.start < section.end
+            Symbol(one.name, "input", one.span, one.name_span, input_words(one)) for one in tree.inputs[first:last]
         )
     return Symbol(section.name, "element", Span(section.start, section.end), section.heading, "", children)
 

@@ -17,7 +17,7 @@ from quire.formats.playbook.scan import (
 )
 from quire.formats.playbook.sections import section_kind
 from quire.lsp.answers import Token, TokenKind, TokenMark
-from quire.lsp.playbook.index import KnownNames, tree_of
+from quire.lsp.playbook.index import KnownNames, comments, tree_of
 from quire.lsp.playbook.layout import Layout, layout_of
 from quire.patterns import late_pattern
 from quire.source import PLACEHOLDER, Span
@@ -32,7 +32,6 @@ _PART = late_pattern(
     r"|(?P<name>[A-Za-z0-9_][A-Za-z0-9_.-]*+)"
 )
 _TYPE = late_pattern(r"\(([A-Za-z]++)")
-_COMMENT = late_pattern(r"<!--[ \t]*+quire:[^\n]*?-->")
 
 
 def tokens(view: View) -> list[Token]:
@@ -43,9 +42,9 @@ def tokens(view: View) -> list[Token]:
     if tree is not None:
         known = KnownNames(tree)
         found += [*_markers(layout, known), *_document(view.source.text, tree, known)]
-        found += [
-            Token(Span(*one.span()), "comment") for one in _COMMENT.finditer(view.source.text, 0, tree.title_start)
-        ]
+        text = view.source.text
+        closed = (one for one in comments(text, tree.title_start) if text.endswith("-->", one.start, one.end))
+        found += [Token(one, "comment") for one in closed]
     return _apart(found)
 
 
