@@ -304,3 +304,52 @@ def test_names_that_are_certain(written: str, known: list[str], meant: str | Non
 def test_the_docs_list_the_codes_that_have_a_fix() -> None:
     listed = set(re.findall(r"[A-Z]{2}[0-9]{3}", codes_page().partition("## Errors")[0]))
     assert listed == {row[0] for row in ROWS}
+
+
+GUESSES = {
+    "two wrong letters": ("{{topicks}}", "{{topic}}"),
+    "a plural": ("{{topics}}", "{{topic}}"),
+    "with a type": ("{{topicks:string}}", "{{topic:string}}"),
+}
+
+
+@pytest.mark.parametrize("wrong, right", GUESSES.values(), ids=GUESSES)
+def test_a_placeholder_that_is_probably_another_needs_unsafe(
+    here: Path, wrong: str, right: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = HEAD + f"## STEP 1: A\n\nOn {wrong}, {{{{topic}}}}, {{{{mode}}}}.\n"
+    file = here / "a.playbook.md"
+    file.write_text(text)
+    main(["check", "a.playbook.md", "--fix"])
+    assert file.read_text() == text
+    assert "(quire check --fix --unsafe)" in capsys.readouterr().out
+    assert main(["check", "a.playbook.md", "--strict", "--fix", "--unsafe"]) == 0
+    assert file.read_text() == text.replace(wrong, right)
+
+
+@pytest.mark.parametrize(
+    "inputs, wrong",
+    [
+        (("draft2",), "draft1"),  # numbers are told apart on purpose
+        (("topica", "topicb"), "topicc"),  # two are near
+        (("topic",), "subject"),
+        (("ab",), "aa"),  # too short for a guess
+    ],
+)
+def test_a_placeholder_is_not_guessed_at(here: Path, inputs: tuple[str, ...], wrong: str) -> None:
+    declared = "".join(f"- `{name}` (string): x\n" for name in inputs)
+    used = " ".join(f"{{{{{name}}}}}" for name in inputs)
+    text = f"# T\n\n## INPUTS\n\n{declared}\n## STEP 1: A\n\nOn {used} {{{{{wrong}}}}}.\n"
+    file = here / "a.playbook.md"
+    file.write_text(text)
+    main(["check", "a.playbook.md", "--fix", "--unsafe"])
+    assert file.read_text() == text
+
+
+def test_a_placeholder_is_not_replaced_with_one_that_is_set_later(here: Path) -> None:
+    later = "## STEP 2: B\n\nGo.\n@output(draft)\n\n## STEP 3: C\n\nOn {{draft}}.\n"
+    text = f"# T\n\n## STEP 1: A\n\nOn {{{{drfat}}}}.\n\n{later}"
+    file = here / "a.playbook.md"
+    file.write_text(text)
+    main(["check", "a.playbook.md", "--fix", "--unsafe"])
+    assert file.read_text() == text

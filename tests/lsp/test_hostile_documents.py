@@ -45,7 +45,7 @@ DOCUMENTS: dict[str, tuple[int, Callable[[int], str]]] = {
     "placeholders after wide characters on one line": (3_000, playbook("é{{n§}}😀")),
     "openings of comments on one line": (3_000, playbook("<!-- quire: ", "", f"\n{STEP}Go.\n")),
     "steps of comments on one line": (2_000, playbook("<!-- quire: in stp 1 ", "", f"\n{STEP}Go.\n")),
-    "sections of inputs": (2_000, playbook("## INPUTS\n\n- `n§` (string): x\n", f"{STEP}Do\n\n")),
+    "sections of inputs": (3_000, playbook("## INPUTS\n\n- `n§` (string): x\n", f"{STEP}Do\n\n")),
     "headings that are nearly steps": (2_500, playbook("## Step §: A\n\nDo.\n\n")),
     "names of a context": (4_000, playbook(", n§", f"{STEP}Do\n@context(a", ")\n")),
     "models that are not known": (900, playbook("## STEP §: A\nDo\n@model(m§)\n", "# T\n\n")),

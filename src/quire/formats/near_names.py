@@ -1,6 +1,6 @@
-"""Fixes for misspelled names: only if one letter is wrong and exactly one known name is near.
+"""Fixes for misspelled names: safe ones only if one letter is wrong and exactly one known name is near.
 
-`did you mean` may guess; a fix may not. Names that differ in a digit (`draft1`, `draft2`), or in the plural of the
+`did you mean` may guess; a safe fix may not. Names that differ in a digit (`draft1`, `draft2`), or in the plural of the
 author's own words (`item`, `items`), are often two different things.
 """
 
@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
 
 from quire.diagnostics import Fix, replacing
 
@@ -45,6 +47,18 @@ def name_fix(written: str, known: Collection[str], span: Span) -> Fix | None:
     fix = word_fix(written, known, span)
     is_plural = fix and any({f"{edit.old}s", f"{edit.new}s"} & {edit.old, edit.new} for edit in fix.edits)
     return None if is_plural else fix
+
+
+def name_guess(written: str, known: Collection[str], span: Span) -> Fix | None:
+    """Return the edit of `name_fix`; if that is not certain, but a single known name is near, an unsafe one."""
+    if fix := name_fix(written, known, span):
+        return fix
+    if not _SHORTEST <= len(written) <= _LONGEST:
+        return None
+    near = _near_names(written, [one for one in known if len(one) <= _LONGEST])
+    if len(near) != 1 or _digits(written) != _digits(near[0]):
+        return None
+    return replace(replacing(span, written, near[0]), safe=False)
 
 
 def _folded(name: str) -> str:

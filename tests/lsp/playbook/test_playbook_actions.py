@@ -188,3 +188,10 @@ def test_a_client_that_makes_no_files_is_not_offered_a_new_test(editor: Editor) 
     able = {**CAPABILITIES, "workspace": {"workspaceEdit": {"documentChanges": True}}}
     other = Editor(editor.folder, able)
     assert not [one for one in offered(other, at("## STEP 1")) if one.startswith("Write a test")]
+
+
+def test_a_name_that_is_probably_another_can_be_replaced(editor: Editor) -> None:
+    found = offered(editor, TEXT.replace("{{unknown}}", "{{‸topicks}} {{unknown}}"))
+    title = "Replace topicks with topic (may change the meaning)"
+    assert "isPreferred" not in found[title]
+    assert "{{topic}} {{unknown}}" in editor.edited(found[title]["edit"])[NAME]

@@ -7,8 +7,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from operator import attrgetter
 from typing import TYPE_CHECKING
 
-from quire.diagnostics import Diagnostic, replacing
-from quire.formats.near_names import name_fix, word_fix
+from msgspec import Struct
+from msgspec.structs import replace
+
+from quire.diagnostics import Diagnostic, Fix, replacing
+from quire.formats.near_names import name_fix, name_guess, word_fix
 from quire.formats.playbook.codes import lints
 from quire.formats.playbook.lint_text import lint_text
 from quire.formats.playbook.names import Facts, asked_names, family, gather
@@ -24,7 +27,7 @@ from quire.formats.playbook.syntax import (
     Step,
     ToolCall,
 )
-from quire.source import PLACEHOLDER, Source, Span
+from quire.source import NOWHERE, PLACEHOLDER, Source, Span
 from quire.wording import Suggestions, did_you_mean
 
 if TYPE_CHECKING:
@@ -74,6 +77,15 @@ def _may_be_quire_only(text: str) -> bool:
     return _QUIRE_ONLY.search(text) is not None
 
 
+class _Missing(Struct, frozen=True):
+    """The words about a name that nothing sets, the same wherever it is read."""
+
+    message: str
+    help: str
+    fix: Fix | None
+    """The edit that writes the name that is probably meant, without its place."""
+
+
 class _Lint:
     def __init__(self, playbook: Playbook, source: Source) -> None:
         self._playbook = playbook
@@ -83,6 +95,7 @@ class _Lint:
         self._names = self._facts.names
         self._read: set[str] = set()
         self._listed: dict[str, tuple[dict[str, str], str]] = {}
+        self._missing: dict[str, _Missing] = {}
 
     def all(self) -> Iterator[Diagnostic]:
         available = set(self._facts.inputs)
@@ -134,13 +147,22 @@ class _Lint:
             message = f"{{{{{name}}}}} is read before it is set"
             help = f"step {label} captures it" if label else "the question is asked later"
             return Diagnostic(lints.READ_EARLY, message, span, "nothing is there yet", help)
+        missing = self._missing.get(name) or self._look_for(name)
+        fix = missing.fix
+        if fix is not None and any(fix.edits[0].new in names for names in available):
+            edit = replace(fix.edits[0], span=Span(span.start + 2, span.start + 2 + len(name)))
+            fix = replace(fix, edits=(edit,))
+        else:
+            fix = None
+        return Diagnostic(lints.UNRESOLVED, missing.message, span, "sent as it stands", missing.help, fix)
+
+    def _look_for(self, name: str) -> _Missing:
+        """Note what to say of a name that nothing sets: it may be read at many places."""
         close = self._suggestions.nearest(name, self._names)
-        message = f"Nothing sets {{{{{name}}}}}"
         help = did_you_mean(close, "declare an input, or capture it with @output before", form="{{{{{}}}}}")
-        fix = None
-        if close and any(close in names for names in available):
-            fix = name_fix(name, self._names, Span(span.start + 2, span.end - 2))
-        return Diagnostic(lints.UNRESOLVED, message, span, "sent as it stands", help, fix)
+        fix = name_guess(name, self._names, NOWHERE) if close else None
+        found = self._missing[name] = _Missing(f"Nothing sets {{{{{name}}}}}", help, fix)
+        return found
 
     def _arms(self, parent: Step, available: set[str]) -> Iterator[Diagnostic]:
         for arm in parent.arms:
