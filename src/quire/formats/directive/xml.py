@@ -10,12 +10,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import Final, cast
+from typing import Final
 
 from msgspec import Struct, field
 
 from quire.diagnostics import Diagnostic
 from quire.formats.directive.codes import errors as codes
+from quire.formats.directive.xml_parser import feed
 from quire.plan.vocabulary import OPAQUE
 from quire.source import Source, Span
 
@@ -232,7 +233,7 @@ class _Stop(Exception):
 
 
 class _Builder:
-    """The target that lxml calls for each tag and text. It scans the text in parallel to find positions."""
+    """Makes the tree of one text from its tags and texts. It scans the text in parallel to find positions."""
 
     def __init__(self, source: Source, text: str, base: int) -> None:
         self._source = source
@@ -282,9 +283,6 @@ class _Builder:
         else:
             parts.append(text)
 
-    def close(self) -> None:
-        return None
-
     def abandon(self, end: int) -> None:
         """Close all elements that are still open, at the position of a mistake."""
         for element in self.open:
@@ -306,17 +304,8 @@ def _parse(source: Source, text: str, base: int) -> tuple[Element | None, list[D
     from lxml import etree
 
     builder = _Builder(source, text, base)
-    parser = etree.XMLParser(
-        target=cast("etree.ParserTarget", builder),
-        resolve_entities=False,
-        no_network=True,
-        huge_tree=False,
-        load_dtd=False,
-        encoding="utf-8",
-    )
     try:
-        parser.feed(text.encode())
-        parser.close()
+        feed(builder, text.encode())
     except _Stop as stop:
         builder.abandon(stop.finding.span.start)
         return builder.root, [stop.finding]
