@@ -50,6 +50,10 @@ DOCUMENTS: dict[str, tuple[int, Callable[[int], str]]] = {
     "names of a context": (4_000, playbook(", n§", f"{STEP}Do\n@context(a", ")\n")),
     "models that are not known": (900, playbook("## STEP §: A\nDo\n@model(m§)\n", "# T\n\n")),
     "arms that read other values": (900, playbook('```elif m§ == "a"```\nx\n', f'{STEP}```if m == "a"```\nx\n')),
+    "arms that write other values": (
+        600,
+        playbook('```elif m == "§"```\n### STEP 1b: x\nDo\n@output(o§)\n', f'{STEP}```if m == "a"```\nx\n'),
+    ),
     "fences that are not closed": (8_000, playbook("```py§\n")),
     "references without an end": (2_000, directive("{input:n§|", body=True)),
     "comments between elements": (600, directive('<!-- quire: allow DR107 because "x" -->\n<a>x</a>\n')),

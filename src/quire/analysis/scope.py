@@ -176,15 +176,30 @@ class Scope:
             self.merge_optional(arms[0], decided)
             return
         is_chosen = or_none or len(arms) > 1
-        for name in arms[0].stores if len(arms) == 1 else dict.fromkeys(name for arm in arms for name in arm.stores):
-            before = self.names.store(name) or NULL
-            ends = [arm.stores.get(name, (before, 0)) for arm in arms]
-            values = [value for value, _ in ends]
-            value = either([*values, before] if or_none else values)
+        for name, (values, version, untouched) in _written(arms).items():
+            if untouched < len(arms) or or_none:
+                values.insert(untouched, self.names.store(name) or NULL)
+            value = either(values)
             if is_chosen:
                 value = value.labelled(chosen_by(value.label, decided))
-            self.versions[name] = max([self.keep(name, value), *[version for _, version in ends]])
+            self.versions[name] = max(self.keep(name, value), version)
         for arm in arms:
             self.told = self.told.either(arm.told)
         if arms and not or_none:
-            self.asked = tuple(one for one in arms[0].asked if all(one in arm.asked for arm in arms[1:]))
+            # All arms begin with the questions that were asked before them.
+            known = len(self.asked)
+            others = [arm.asked[known:] for arm in arms[1:]]
+            more = [one for one in arms[0].asked[known:] if all(one in asked for asked in others)]
+            self.asked = (*self.asked, *more)
+
+
+def _written(arms: list[Arm]) -> dict[str, tuple[list[AbstractValue], int, int]]:
+    """Return the stores that arms have written: the values in the order of the arms, the last version, and the first
+    arm that has left the store as it was. There may be thousands of arms, each of which writes a store of its own."""
+    found: dict[str, tuple[list[AbstractValue], int, int]] = {}
+    for number, arm in enumerate(arms):
+        for name, (value, version) in arm.stores.items():
+            values, last, untouched = found.get(name, ([], 0, 0))
+            values.append(value)
+            found[name] = values, max(last, version), untouched + 1 if untouched == number else untouched
+    return found
