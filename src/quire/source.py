@@ -65,6 +65,17 @@ def open_text(path: Path) -> Source | None:
     return OPEN_TEXTS.get(os.path.abspath(path)) if OPEN_TEXTS else None  # noqa: PTH100
 
 
+def unsaved_below(folder: Path, endings: tuple[str, ...]) -> Iterator[Path]:
+    """Yield the files below a folder that an editor has open and that are not on the disk yet, by the endings of their
+    names. Names that begin with a dot are left out. Without an editor there are none."""
+    for name in OPEN_TEXTS:
+        path = Path(name)
+        if not name.endswith(endings) or not path.is_relative_to(folder) or os.path.lexists(name):
+            continue
+        if not any(part.startswith(".") for part in path.relative_to(folder).parts):
+            yield path
+
+
 def is_open_text(text: str) -> bool:
     """Tell whether an editor has a text open. Such a text is soon another one: a cache keeps only its last versions."""
     return any(one.text == text for one in OPEN_TEXTS.values())

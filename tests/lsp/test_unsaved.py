@@ -76,3 +76,71 @@ def test_a_folder_that_is_not_a_workspace_is_not_searched(tmp_path: Path, monkey
     editor.type("note.playbook.md", len(CALLEE), "\n")
     found = [one["location"]["uri"] for one in editor.ask("workspace/symbol", {"query": "Say"})]
     assert not any("below" in uri for uri in found)
+
+
+PIPELINE = """\
+pipeline: note
+dialect: quire
+input: {topic: {type: string}}
+steps:
+  - agent: {prompt: 'Say {topic}.'}
+"""
+DIRECTIVE = """\
+# Note
+
+```xml
+<directive name="note" version="1.0.0">
+  <metadata><description>x</description></metadata>
+  <inputs><input name="topic" type="string" required="true">x</input></inputs>
+</directive>
+```
+
+Say {input:topic}.
+"""
+CALLEES = {
+    "playbook": ("note.playbook.md", CALLEE),
+    "playbook in its folder": ("playbooks/note.playbook.md", CALLEE),
+    "pipeline": ("pipelines/note.yaml", PIPELINE),
+    "directive": (".ai/directives/note.md", DIRECTIVE),
+}
+
+
+@pytest.mark.parametrize("name, text", CALLEES.values(), ids=CALLEES)
+def test_a_callee_that_was_never_saved_is_called(editor: Editor, name: str, text: str) -> None:
+    editor.write("quire.toml", "")
+    place = editor.open("caller.playbook.md", CALLER.replace("note", "no‸te"))
+    assert editor.codes("caller.playbook.md") == ["PB225"]
+    editor.open(name, text)
+    assert editor.codes("caller.playbook.md") == []
+    assert [one["uri"] for one in editor.ask("textDocument/definition", place)] == [editor.uri(name)]
+    editor.replace(name, text.replace("topic", "theme"))
+    assert editor.codes("caller.playbook.md")
+    editor.tell("textDocument/didClose", {"textDocument": {"uri": editor.uri(name)}})
+    assert editor.codes("caller.playbook.md") == ["PB225"]
+
+
+@pytest.mark.parametrize("name, text", CALLEES.values(), ids=CALLEES)
+def test_a_callee_that_was_never_saved_is_offered(editor: Editor, name: str, text: str) -> None:
+    editor.write("quire.toml", "")
+    editor.open(name, text)
+    assert "note" in editor.completions("caller.playbook.md", "# C\n\n## STEP 1: A\n\n@tool(quire, ‸\n")
+
+
+def test_a_callee_that_was_never_saved_is_found_once(editor: Editor) -> None:
+    """The same file, saved and still open, does not claim its name twice."""
+    editor.write("quire.toml", "")
+    for name, text in (CALLEES["pipeline"], CALLEES["directive"]):
+        editor.open("caller.playbook.md", CALLER)
+        editor.open(name, text)
+        editor.write(name, text)
+        editor.tell("textDocument/didSave", {"textDocument": {"uri": editor.uri(name)}})
+        assert editor.codes("caller.playbook.md") == []
+        (editor.folder / name).unlink()
+        editor.tell("textDocument/didClose", {"textDocument": {"uri": editor.uri(name)}})
+
+
+def test_a_hidden_file_that_was_never_saved_is_not_called(editor: Editor) -> None:
+    editor.write("quire.toml", "")
+    editor.open("caller.playbook.md", CALLER)
+    editor.open("playbooks/.drafts/note.playbook.md", CALLEE)
+    assert editor.codes("caller.playbook.md") == ["PB225"]

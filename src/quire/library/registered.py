@@ -22,7 +22,7 @@ from quire.diagnostics import Severity
 from quire.errors import CannotStart, QuireError
 from quire.formats import belongs_to_test
 from quire.library.document import Document, parse_pipelines, unnamed
-from quire.source import Source, is_open_text, read_source, real_path
+from quire.source import Source, is_open_text, read_source, real_path, unsaved_below
 
 if TYPE_CHECKING:
     from quire.formats.pipeline.syntax import Pipeline
@@ -143,8 +143,8 @@ def in_folder(path: Path, workspace: Path) -> bool:
 
 
 def files_below(folder: Path) -> Iterator[Path]:
-    """Yield the pipeline files of a folder and those below it. Names that begin with a dot and linked folders are left
-    out."""
+    """Yield the pipeline files of a folder and those below it, saved or not. Names that begin with a dot and linked
+    folders are left out."""
     count = 0
     for here, folders, files in os.walk(folder):
         folders[:] = sorted(name for name in folders if not name.startswith("."))
@@ -154,6 +154,7 @@ def files_below(folder: Path) -> Iterator[Path]:
                 if count > MAX_PIPELINES:
                     return
                 yield Path(here, name)
+    yield from (path for path in unsaved_below(folder, ENDINGS) if not belongs_to_test(path.name))
 
 
 PLAYBOOKS_FOLDER = "playbooks"
@@ -204,10 +205,13 @@ def load_playbooks(settings: Settings) -> Playbooks:
 
 
 def _playbook_files(folder: Path, *, links: bool) -> Iterator[Path]:
-    """Yield the files of playbooks. Links are left out, because a name must mean a file of the workspace; in the user's
-    own space `links` may lead anywhere."""
-    yield from _named(folder, links)
+    """Yield the files of playbooks, saved or not. Links are left out, because a name must mean a file of the workspace;
+    in the user's own space `links` may lead anywhere."""
     top = folder / PLAYBOOKS_FOLDER
+    for path in unsaved_below(folder, (SUFFIX,)):
+        if path.parent == folder or path.is_relative_to(top):
+            yield path
+    yield from _named(folder, links)
     if (top.is_symlink() and not links) or not top.is_dir():
         return
     count = 0

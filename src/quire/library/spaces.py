@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -20,7 +21,7 @@ from quire.errors import CannotStart, QuireError, Refused, Unreadable
 from quire.formats import belongs_to_test
 from quire.library.items import BUILT_IN_FOLDER, FOLDERS, Entry, Item, ItemType, SpaceName, checked_id
 from quire.library.registered import load_playbooks
-from quire.source import MAX_DOCUMENT_BYTES, normalise, open_text
+from quire.source import MAX_DOCUMENT_BYTES, normalise, open_text, unsaved_below
 
 if TYPE_CHECKING:
     from quire.workspace.settings import Settings
@@ -173,10 +174,9 @@ class ItemIndex:
         """All names directly below the folders of the type, files with and without their endings."""
         found: set[str] = set()
         for root in self._spaces.roots(self._type):
-            try:
-                names = [path.name for path in root.folder.iterdir()]
-            except OSError:
-                continue  # `Spaces.find` cannot find anything there either
+            names = [entry.id.partition("/")[0] for entry in _unsaved_below(root)]
+            with suppress(OSError):  # `Spaces.find` cannot find anything there either
+                names += [path.name for path in root.folder.iterdir()]
             found.update(names)
             found.update(name.removesuffix(ending) for name in names for ending in root.endings)
         return frozenset(found)
@@ -194,6 +194,27 @@ def plural(item_type: str) -> str:
 
 
 def _in_root(root: Root, parts: Sequence[str]) -> Item | None:
+    return _saved(root, parts) or _unsaved(root, parts)
+
+
+def _unsaved(root: Root, parts: Sequence[str]) -> Item | None:
+    """Return an item that an editor has open and that is not on the disk yet."""
+    item_id = "/".join(parts)
+    for entry in _unsaved_below(root):
+        if entry.id == item_id:
+            return _read(item_id, root.type, root.space, entry.path)
+    return None
+
+
+def _unsaved_below(root: Root) -> Iterator[Entry]:
+    for path in unsaved_below(root.folder, root.endings):
+        ending = next(one for one in root.endings if path.name.endswith(one))
+        if not belongs_to_test(path.name):
+            item_id = path.relative_to(root.folder).as_posix().removesuffix(ending)
+            yield Entry(item_id, root.type, root.space, path)
+
+
+def _saved(root: Root, parts: Sequence[str]) -> Item | None:
     top = root.real()
     if top is None:
         return None
@@ -240,6 +261,7 @@ def _is_in(path: str, folder: str) -> bool:
 
 
 def _below(root: Root) -> Iterator[Entry]:
+    yield from _unsaved_below(root)
     top = root.real()
     if top is None:
         return

@@ -10,7 +10,7 @@ from quire.errors import CannotStart, QuireError
 from quire.formats import TEST_SUFFIX
 from quire.library.callees import called_names
 from quire.library.document import Document, load
-from quire.source import NOWHERE, Source, real_path
+from quire.source import NOWHERE, Source, open_text, real_path
 
 if TYPE_CHECKING:
     from quire.formats.test.syntax import TestFile
@@ -30,7 +30,7 @@ def find_tested(source: Source, file: TestFile, library: Library) -> Document:
     tried = (named,) if named else tuple(name + ending for ending in ENDINGS)
     for one in tried:
         path = folder / one
-        if path.is_file():
+        if path.is_file() or open_text(path) is not None:
             if not real_path(path).is_relative_to(library.settings.workspace.folder.resolve()):
                 raise CannotStart(f"{one} is outside of the workspace of the test")
             return load(path)

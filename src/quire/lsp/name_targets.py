@@ -75,7 +75,8 @@ def definitions_of(view: View, name: Name) -> list[tuple[str, Span]]:
     places = [one for one in names if home and thing.is_meant(home, one)]
     declared = [one for one in places if one.role == "declares"] or [one for one in places if one.role == "writes"]
     if not declared and thing.kind == "document":
-        is_there = os.path.isfile(thing.document)  # noqa: PTH113  # a name that is too long: False, not an exception
+        # A document that was never saved is only in the editor. A name that is too long: False, not an exception.
+        is_there = home is not None or os.path.isfile(thing.document)  # noqa: PTH113
         return [(thing.document, Span(0, 0))] if is_there else []
     return [(thing.document, one.span) for one in declared]
 

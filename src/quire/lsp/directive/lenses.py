@@ -8,7 +8,7 @@ from quire.lsp.answers import Lens
 from quire.lsp.bounds import document_lenses
 from quire.lsp.desk import uri_of
 from quire.lsp.directive.tags import scan
-from quire.lsp.directive.tested_cases import count_cases
+from quire.lsp.document_tests import count_cases
 from quire.source import Span
 
 if TYPE_CHECKING:

@@ -87,12 +87,10 @@ def _test(session: Session, view: View, case: str) -> NoReturn:
 
 def _tests_of(view: View) -> Iterator[tuple[str, str]]:
     """Yield the paths of the tests of a document, or of a test itself, each with that of its document."""
-    from quire.formats import TEST_SUFFIX
+    from quire.lsp.document_tests import tests_of
     from quire.lsp.test.tested import tested
 
     if view.format == "test":
         yield view.path, tested(view).path
-        return
-    for path in view.folder.files:
-        if path.endswith(TEST_SUFFIX) and (test := view.folder.view(path)) and tested(test).path == view.path:
-            yield path, view.path
+    else:
+        yield from ((test.path, view.path) for test in tests_of(view))

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from quire.formats.pipeline.syntax import AgentBody
 from quire.lsp.answers import Lens
 from quire.lsp.bounds import bound_words, document_lenses
 from quire.lsp.desk import uri_of
+from quire.lsp.document_tests import count_cases
 from quire.lsp.pipeline.tree import labelled, tree_of
-from quire.source import real_path
 
 if TYPE_CHECKING:
     from quire.lsp.views import View
@@ -25,31 +24,10 @@ def lenses(view: View) -> list[Lens]:
     for number, pipeline in enumerate(tree.file.pipelines):
         if number == 0:
             bound = bound_words(view) if tree.whole and len(view.source.text) <= LARGE else ""
-            found += document_lenses(view, pipeline.span, cases=case_count(view), bound=bound)
+            found += document_lenses(view, pipeline.span, cases=count_cases(view), bound=bound)
         if len(tree.file.pipelines) > 1:
             continue  # a prompt is shown of a document that can run by itself
         for label, step in labelled(pipeline):
             if isinstance(step.body, AgentBody):
                 found.append(Lens(step.span, "Prompt", "quire.showPrompt", (uri, label)))
     return found
-
-
-def case_count(view: View) -> int:
-    """Return how many cases the tests of a document have."""
-    stem = Path(view.path).name.partition(".")[0]
-    count = 0
-    for path in view.folder.files:
-        if not path.endswith((".test.yaml", ".test.yml")):
-            continue
-        test = view.folder.view(path)
-        file = test.reading.file if test is not None and test.format == "test" and test.reading is not None else None
-        if file is None:
-            continue
-        if file.document is not None:
-            named = Path(path).parent / file.document.text
-            if real_path(named) != real_path(Path(view.path)):
-                continue
-        elif Path(path).name.partition(".test.")[0] != stem or Path(path).parent != Path(view.path).parent:
-            continue
-        count += len(file.cases)
-    return count

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 from quire.diagnostics import Edit
 from quire.errors import QuireError
 from quire.lsp.answers import Action, FileEdit
-from quire.lsp.playbook.document_tests import own_test
 from quire.lsp.playbook.layout import layout_of
 from quire.lsp.playbook.outline import arm_words
 from quire.patterns import late_pattern
@@ -35,6 +34,7 @@ def case_actions(view: View, span: Span) -> Iterator[Action]:
         return
     from quire.library.input_schema import input_schema
     from quire.lsp.playbook.arm_cases import draft_case
+    from quire.testing.discovery import own_test
 
     label, arm, words = target
     existing = view.folder.view(own_test(view.path))
@@ -75,6 +75,7 @@ def _target(view: View, offset: int) -> tuple[str, int | None, str] | None:
 
 def _added(view: View, existing: View | None, draft: Draft) -> FileEdit | None:
     """Return the edit that makes the test file, or adds a case to it; None for a file that is written otherwise."""
+    from quire.testing.discovery import own_test
     from quire.testing.scaffold_text import case_text, file_text
 
     path = own_test(view.path)

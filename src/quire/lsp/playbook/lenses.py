@@ -9,7 +9,7 @@ from quire.formats.playbook.names import family
 from quire.lsp.answers import Lens
 from quire.lsp.bounds import bound_words, document_lenses
 from quire.lsp.desk import uri_of
-from quire.lsp.playbook.document_tests import tests_of
+from quire.lsp.document_tests import count_cases
 from quire.lsp.playbook.index import tree_of
 from quire.lsp.playbook.layout import layout_of
 from quire.source import Span
@@ -24,10 +24,9 @@ def lenses(view: View) -> list[Lens]:
     if tree is None:
         return []
     uri = uri_of(view.path)
-    cases = sum(len(file.cases) for _, file in tests_of(view))
     sign = "Sign again" if signature_line(view.source.text) else "Sign"
     title = Span(tree.title_start, tree.title_end)
-    found = [*document_lenses(view, title, cases=cases, bound=bound_words(view), sign=sign)]
+    found = [*document_lenses(view, title, cases=count_cases(view), bound=bound_words(view), sign=sign)]
     parts = {part.heading.start: part for part in layout_of(view.source).parts}
     for parent in tree.steps:
         for step in family(parent):
