@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from tests.lsp.editor import Editor
+from tests.lsp.editor import Editor, apply
 
 PLAYBOOK = """\
 # Note
@@ -157,3 +157,49 @@ def test_stores_and_inputs_of_a_pipeline(editor: Editor) -> None:
     assert "value: ctx.theme" in edited["talk.yaml"]
     at = editor.place("prompts/line.md", LINE.index("item") + 1)
     assert editor.ask("textDocument/definition", at) is None
+
+
+def labels(editor: Editor, name: str, text: str) -> list[str]:
+    found = editor.ask("textDocument/completion", editor.open(name, text))
+    return [one["label"] for one in found["items"]] if found else []
+
+
+def completed(editor: Editor, name: str, text: str, label: str) -> str:
+    """Return a text after one of its completions is chosen."""
+    item = editor.completions(name, text)[label]
+    return apply(editor.texts[name], [item["textEdit"]])
+
+
+def test_the_values_of_a_playbook_are_completed_in_its_prompts(playbook: Editor) -> None:
+    assert labels(playbook, "prompts/tone.md", "Be {{‸") == ["topic"]
+    assert sorted(labels(playbook, "prompts/close.md", "Close {{‸")) == ["said", "topic"]
+    assert completed(playbook, "prompts/close.md", "Close {{sa‸ now", "said") == "Close {{said}} now"
+    assert completed(playbook, "prompts/close.md", "Close {{sa‸}} now", "said") == "Close {{said}} now"
+    assert "string" in labels(playbook, "prompts/close.md", "Close {{said:‸")
+
+
+def test_a_prompt_of_several_documents_has_the_values_of_all(playbook: Editor) -> None:
+    playbook.write("other.playbook.md", PLAYBOOK.replace("topic", "theme"))
+    assert sorted(labels(playbook, "prompts/tone.md", "Be {{‸")) == ["theme", "topic"]
+
+
+@pytest.mark.parametrize("text", ["Be ‸", "Be {‸", "{{topic}} is ‸", "# ‸", "@‸", "```‸"])
+def test_nothing_else_is_completed_in_a_prompt(playbook: Editor, text: str) -> None:
+    assert labels(playbook, "prompts/tone.md", text) == []
+
+
+def test_nothing_is_completed_in_a_file_that_no_document_uses(playbook: Editor) -> None:
+    assert labels(playbook, "prompts/other.md", "Be {{‸") == []
+    assert labels(playbook, "README.md", "Be {{‸") == []
+
+
+def test_the_values_of_a_pipeline_are_completed_in_its_prompts(editor: Editor) -> None:
+    editor.write("pipelines/talk.yaml", PIPELINE)
+    editor.write("pipelines/prompts/line.md", LINE)
+    name = "pipelines/prompts/line.md"
+    assert {"said", "ctx"} <= set(labels(editor, name, "Say {‸"))
+    assert "said" in labels(editor, name, "Say {ctx.‸")
+    assert completed(editor, name, "Say {ctx.sa‸ now", "said") == "Say {ctx.said} now"
+    assert completed(editor, name, "Say {sa‸}", "said") == "Say {said}"
+    assert completed(editor, name, "Say {ct‸", "ctx") == "Say {ctx"
+    assert labels(editor, name, "Say {{‸") == []

@@ -10,15 +10,21 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from msgspec.structs import replace
+
 from quire.lsp.answers import Name
+from quire.patterns import late_pattern
 from quire.source import PLACEHOLDER, Span, real_path
 
 if TYPE_CHECKING:
+    from quire.lsp.answers import Completion
     from quire.lsp.folders import Folder
     from quire.lsp.views import View
 
 VALUES = ("input", "output", "store")
 _NAMING = ("prompt", "file")
+_PLACEHOLDER = late_pattern(r"\{\{([A-Za-z0-9_]*+)$")
+_PLACEHOLDER_TYPE = late_pattern(r"\{\{[A-Za-z0-9_]++:([A-Za-z0-9_]*+)$")
 
 
 def files_of(owner: View) -> list[str]:
@@ -55,6 +61,20 @@ def names_at(prompt: View, offset: int) -> list[Name]:
     return [name for name in named if name.span.start <= offset <= name.span.end]
 
 
+def complete(prompt: View, offset: int) -> list[Completion]:
+    """Return the values that can be named in a prompt file: those that can be read where documents use it."""
+    before = prompt.line_before(offset)
+    if "{" not in before:
+        return []  # most of what is typed, in files that may be anything
+    found: dict[str, Completion] = {}
+    for owner in owners_of(prompt.folder, prompt.path):
+        complete_for = _complete_playbook if owner.format == "playbook" else _complete_pipeline
+        for use in _uses(owner, prompt) if owner.format in ("playbook", "pipeline") else ():
+            for one in complete_for(prompt, offset, before, owner, use.span.start):
+                found.setdefault(one.label, one)
+    return list(found.values())
+
+
 def sharing_problem(owner: View, prompt: View, name: Name) -> str:
     """Return why a value of a document cannot be renamed in a prompt file; an empty text if it can."""
     folder = owner.folder
@@ -65,6 +85,33 @@ def sharing_problem(owner: View, prompt: View, name: Name) -> str:
     if not others:
         return ""
     return f"{shown} names {name.text} too, and is also a prompt of {', '.join(others[:3])}: rename it there by hand"
+
+
+def _uses(owner: View, prompt: View) -> list[Name]:
+    """Return the places of a document that name a prompt file."""
+    return [one for one in owner.index.names if one.kind in _NAMING and one.document == prompt.path]
+
+
+def _complete_playbook(prompt: View, offset: int, before: str, owner: View, use: int) -> list[Completion]:
+    from quire.lsp.playbook.complete_values import placeholder_names, placeholder_types
+
+    if typed := _PLACEHOLDER.search(before):
+        return placeholder_names(prompt, offset - len(typed[1]), offset, (owner, use))
+    typed = _PLACEHOLDER_TYPE.search(before)
+    return placeholder_types(offset - len(typed[1]), offset) if typed else []
+
+
+def _complete_pipeline(prompt: View, offset: int, before: str, owner: View, use: int) -> list[Completion]:
+    from quire.lsp.pipeline.complete_expressions import REFERENCE, complete_reference
+    from quire.lsp.pipeline.tree import cursor_place
+
+    typed = REFERENCE.search(before)
+    if typed is None:
+        return []
+    span = Span(offset - len(typed[2] or ""), offset)
+    closing = "" if prompt.source.text[offset : offset + 1] == "}" else "}"
+    found = complete_reference(owner, use, replace(cursor_place(owner, use), text=typed[0]))
+    return [replace(one, span=span, insert=one.label + ("" if one.label == "ctx" else closing)) for one in found]
 
 
 def _of_playbook(prompt: View, owner: View) -> Iterator[Name]:
@@ -87,8 +134,7 @@ def _of_pipeline(prompt: View, owner: View) -> Iterator[Name]:
     from quire.lsp.pipeline.tree import file_of, pipeline_at
 
     several = len(file_of(owner).pipelines) > 1
-    uses = [one for one in owner.index.names if one.kind in _NAMING and one.document == prompt.path]
-    around = [pipeline_at(owner, one.span.start) for one in uses]
+    around = [pipeline_at(owner, one.span.start) for one in _uses(owner, prompt)]
     scopes = dict.fromkeys(one.name.text if several else "" for one in around if one is not None)
     for scope in scopes:
         own = (one for one in owner.index.names if one.scope == scope and not one.document)

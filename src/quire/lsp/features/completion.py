@@ -6,7 +6,9 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from quire.lsp import wire
-from quire.lsp.features.request_places import ask, place_in
+from quire.lsp.features.request_places import ask
+from quire.lsp.parameters import uri_in
+from quire.lsp.prompt_files import complete as complete_prompt
 from quire.source import Span
 
 if TYPE_CHECKING:
@@ -17,11 +19,15 @@ MOST = 500
 
 
 def completion(session: Session, params: Mapping[str, Any]) -> dict[str, Any] | None:
-    place = place_in(session, params)
-    if place is None:
+    view = session.desk.view(uri_in(params))
+    if view is None:
         return None
-    view, offset = place
-    found: list[Completion] = ask(view, "completion", "complete", offset) or []
+    offset = view.text.offset(params.get("position"))
+    found: list[Completion] = (
+        ask(view, "completion", "complete", offset) or [] if view.format else complete_prompt(view, offset)
+    )
+    if not found and not view.format:
+        return None
     word = Span(view.word(offset).start, offset)
     snippets = session.client.can("textDocument.completion.completionItem.snippetSupport")
     uri = params["textDocument"]["uri"]

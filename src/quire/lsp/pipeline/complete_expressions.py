@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from quire.schema import FieldType
 
 _TYPED = re.compile(r"((?:[A-Za-z_][A-Za-z0-9_]*\.)*)([A-Za-z_][A-Za-z0-9_]*)?\Z")
-_REFERENCE = re.compile(r"(?<!\{)\{((?:[A-Za-z_][A-Za-z0-9_]*\.)*)([A-Za-z_][A-Za-z0-9_]*)?\Z")
+REFERENCE = re.compile(r"(?<!\{)\{((?:[A-Za-z_][A-Za-z0-9_]*\.)*)([A-Za-z_][A-Za-z0-9_]*)?\Z")
 _COMPARED = re.compile(r"""([A-Za-z_][A-Za-z0-9_.]*)\s*[!=]=\s*(['"]?)([^'"]*)\Z""")
 _LAMBDA = re.compile(r"\b([a-z_]+)\(\s*([A-Za-z_][A-Za-z0-9_.]*)\s*,\s*([A-Za-z_][A-Za-z0-9_]*)\s*->")
 _OUTPUT = re.compile(r"\boutput:[ ]*['\"]?([A-Za-z_][A-Za-z0-9_]*)")
@@ -52,7 +52,7 @@ def complete_expression(view: View, offset: int, place: CursorPlace) -> list[Com
 
 def complete_reference(view: View, offset: int, place: CursorPlace) -> list[Completion]:
     """Return what can follow in a reference of a prompt: `{path`."""
-    typed = _REFERENCE.search(place.text)
+    typed = REFERENCE.search(place.text)
     if typed is None:
         return []
     names = names_at(view, offset, place)

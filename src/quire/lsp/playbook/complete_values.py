@@ -44,15 +44,16 @@ def readable_names(view: View, offset: int, *, own: bool = False) -> Iterator[tu
                 yield found[1], "", "kept before", _LAST
 
 
-def placeholder_names(view: View, start: int, offset: int) -> list[Completion]:
-    """Return the names for `{{`. The closing braces are added unless they are there."""
+def placeholder_names(view: View, start: int, offset: int, reads: tuple[View, int] | None = None) -> list[Completion]:
+    """Return the names for `{{`. The closing braces are added unless they are there. `reads` is the place that reads
+    the names, if that is in another document: the one that uses a prompt file."""
     rest = view.source.text[offset : offset + 2]
     closing = "" if rest == "}}" else "}" if rest[:1] == "}" else "}}"
     return [
         Completion(
             name, "variable", name + closing, detail=type, documentation=about, order=order, span=Span(start, offset)
         )
-        for name, type, about, order in readable_names(view, offset)
+        for name, type, about, order in readable_names(*(reads or (view, offset)))
     ]
 
 
