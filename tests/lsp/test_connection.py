@@ -37,6 +37,18 @@ def test_a_whole_session(folder: Path) -> None:
         assert (server.process.returncode, rest, errors) == (0, b"", b"")
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux has pipes of other sizes")
+def test_the_pipe_to_the_editor_holds_the_findings_about_a_large_document(folder: Path) -> None:
+    import fcntl
+
+    most = int(Path("/proc/sys/fs/pipe-max-size").read_text())
+    with language_server(folder) as server:
+        server.begin(folder)
+        assert server.process.stdout is not None
+        size = fcntl.fcntl(server.process.stdout, fcntl.F_GETPIPE_SZ)
+        assert size == 1 << 20 or most < 1 << 20
+
+
 def test_a_large_document_is_checked_in_another_process_and_requests_are_answered(folder: Path) -> None:
     steps = "".join(f"## STEP {number}: Say\n\nSay {{{{name}}}} {'x' * 150}.\n\n" for number in range(1, 900))
     path = folder / "large.playbook.md"

@@ -27,6 +27,8 @@ SECONDS_BETWEEN_LOOKS = 5.0
 _PIECE = 65_536
 _CERTAIN = 4_096
 """Bytes that can be written to a pipe without waiting once it is ready."""
+_LARGEST_PIPE = 1 << 20
+"""Bytes of the largest pipe that a user of Linux may have."""
 CAN_FORK = hasattr(os, "fork")
 
 
@@ -130,7 +132,7 @@ class Connection:
         os.set_blocking(self._writes, False)
         try:
             with contextlib.suppress(BlockingIOError):
-                del self._out[: os.write(self._writes, self._out[:_PIECE])]
+                del self._out[: os.write(self._writes, self._out[:_LARGEST_PIPE])]
         finally:
             os.set_blocking(self._writes, True)
 
@@ -178,9 +180,20 @@ def serve_stdio() -> int:
     """Serve the editor that has started this process. Nothing but the protocol is written to standard output: what a
     library prints goes to standard error."""
     reads, writes = os.dup(0), os.dup(1)
+    _widen(writes)
     os.dup2(2, 1)
     sys.stdout = sys.stderr
     return Connection(Session(forks=CAN_FORK), reads, writes).serve()
+
+
+def _widen(pipe: int) -> None:
+    """Let a pipe hold the findings about a large document. One of the usual size holds a ninth of them: the editor and
+    this process would have to take turns, and on a busy machine each turn waits."""
+    if sys.platform == "linux":
+        import fcntl
+
+        with contextlib.suppress(OSError):  # not a pipe, or more than the user may have
+            fcntl.fcntl(pipe, fcntl.F_SETPIPE_SZ, _LARGEST_PIPE)
 
 
 def serve_socket(listening: socket.socket) -> int:
