@@ -24,6 +24,7 @@ from quire.patterns import late_pattern
 MAX_DOCUMENT_BYTES = 200_000
 MAX_TEST_BYTES = 2_000_000
 MAX_FILE_BYTES = 100_000_000
+_FIRST_BYTES = 65_536
 
 # Every repetition is over a class that excludes the character after it, so matching is linear.
 PLACEHOLDER = late_pattern(r"\{\{([A-Za-z0-9_]+)(?::([A-Za-z0-9_]+)(?::([^{}\n]*))?)?\}\}")
@@ -293,7 +294,10 @@ def read_bytes(path: Path, *, pipes: bool = False) -> bytes:
 
 def read_to_end(file: BinaryIO) -> bytes:
     """Read everything up to `MAX_FILE_BYTES`. Raises `OSError` if there is more."""
-    data = file.read(MAX_FILE_BYTES + 1)
+    # Room for all of what is asked for is made at once, so a small file is not asked for the most that is allowed.
+    data = file.read(_FIRST_BYTES)
+    if len(data) == _FIRST_BYTES:
+        data += file.read(MAX_FILE_BYTES + 1 - _FIRST_BYTES)
     if len(data) > MAX_FILE_BYTES:
         raise OSError(errno.EFBIG, f"it is larger than {MAX_FILE_BYTES:,} bytes")
     return data

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable
 from functools import cached_property
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING
@@ -23,7 +23,7 @@ from quire.source import Source, real_path
 if TYPE_CHECKING:
     from quire.diagnostics import Code
     from quire.formats.pipeline.incremental_check import IncrementalCheck
-    from quire.formats.pipeline.syntax import ParseResult, PipelineFile, Step
+    from quire.formats.pipeline.syntax import ParseResult, PipelineFile
     from quire.formats.suppressions.allows import Hidden
     from quire.library.proven_findings import ProvenFindings
     from quire.library.snapshot import Snapshot
@@ -72,8 +72,10 @@ class DocumentCheck:
         self._portable = portable
         self._imports = imports
         self._libraries: dict[Path, Snapshot] = {}
-        self._workspaces: dict[Path, Path | None] = {}
+        self._workspaces: dict[Path, Workspace | None] = {}
         """By the folder of a document; None for one on the user's shelf."""
+        self._registered: dict[str, bool] = {}
+        """By the name of a document: whether its file may hold several pipelines."""
         self._rules: dict[int, ProvenFindings] = {}
         """By the identity of the library, which lives as long as this."""
 
@@ -174,13 +176,14 @@ class DocumentCheck:
 
     def pipeline(self, source: Source) -> tuple[Diagnostic, ...]:
         from quire.formats.pipeline.check import check_reading
+        from quire.library.pipeline_findings import claimed_twice, refused_headers, steps_of
 
         library = self._around(source)
-        reading = _reading(source, registered=_is_registered(source, library))
+        reading = _reading(source, registered=self._is_registered(source, library))
         found = (
-            *_claimed_twice(source, library),
+            *claimed_twice(source, library),
             *check_reading(reading, library),
-            *_refused_headers(_steps_of(reading)),
+            *refused_headers(steps_of(reading)),
         )
         if not self._portable:
             return found
@@ -190,21 +193,23 @@ class DocumentCheck:
 
     def _quick_pipeline(self, source: Source, known: IncrementalCheck | None) -> tuple[tuple[Diagnostic, ...], bool]:
         """Return the findings about a file of pipelines that need no plan, and whether it has one."""
+        from quire.library.pipeline_findings import claimed_twice, refused_headers, steps_of
+
         library = self._around(source)
-        registered = _is_registered(source, library)
+        registered = self._is_registered(source, library)
         cut = known.cut(source, registered=True) if known else None
         if cut and not registered and not (cut.result.file and len(cut.result.file.pipelines) == 1):
             cut = known.cut(source, registered=False) if known else None
         found = known.findings(cut, library) if known and cut else None
-        claimed = _claimed_twice(source, library)
+        claimed = claimed_twice(source, library)
         if known and cut and found is not None:
             steps = known.steps_with_headers(cut) if cut.result.file else ()
-            return (*claimed, *found, *_refused_headers(steps)), cut.result.file is not None
+            return (*claimed, *found, *refused_headers(steps)), cut.result.file is not None
         from quire.formats.pipeline.check import check_reading
 
         reading = _reading(source, registered=registered)
         found = check_reading(reading, library, plans=False)
-        return (*claimed, *found, *_refused_headers(_steps_of(reading))), reading.file is not None
+        return (*claimed, *found, *refused_headers(steps_of(reading))), reading.file is not None
 
     def _plan_limits(self, source: Source) -> list[Diagnostic]:
         """Return the limits that runs of a file of pipelines would exceed."""
@@ -212,7 +217,7 @@ class DocumentCheck:
         from quire.formats.pipeline.fields import Fields
 
         library = self._around(source)
-        reading, fields = _reading(source, registered=_is_registered(source, library)), Fields(source)
+        reading, fields = _reading(source, registered=self._is_registered(source, library)), Fields(source)
         if reading.file is not None:
             check_plans(reading.file, library, fields)
         return fields.diagnostics
@@ -241,25 +246,38 @@ class DocumentCheck:
         """Return the library of the workspace that a run of a playbook or a pipeline would have."""
         folder = Path(source.name).parent
         if folder not in self._workspaces:
-            self._workspaces[folder] = None if _is_on_shelf(source) else workspace_of(folder).folder
+            self._workspaces[folder] = None if _is_on_shelf(source) else workspace_of(folder)
         workspace = self._workspaces[folder]
-        return self._shelf if workspace is None else self._library(workspace)
+        if workspace is None:
+            return self._shelf
+        if workspace.folder not in self._libraries:
+            self._libraries[workspace.folder] = self._snapshot(lambda: _settings_of(workspace))
+        return self._libraries[workspace.folder]
 
     @cached_property
     def _shelf(self) -> Snapshot:
         """The library of documents on the user's shelf; their agents and tools are those of the current workspace."""
         from quire.library.shelf import shelf_settings
-        from quire.library.snapshot import Snapshot
 
-        return Snapshot(lambda: shelf_settings(_settings(Path.cwd())), imports=self._imports)
+        return self._snapshot(lambda: shelf_settings(_settings(Path.cwd())))
 
     def _library(self, folder: Path) -> Snapshot:
         """Return the library of the workspace around a folder. Its settings are read when something is looked up."""
         if folder not in self._libraries:
-            from quire.library.snapshot import Snapshot
-
-            self._libraries[folder] = Snapshot(lambda: _settings(folder), imports=self._imports)
+            self._libraries[folder] = self._snapshot(lambda: _settings(folder))
         return self._libraries[folder]
+
+    def _snapshot(self, settings: Callable[[], Settings]) -> Snapshot:
+        from quire.library.snapshot import Snapshot
+
+        return Snapshot(settings, imports=self._imports)
+
+    def _is_registered(self, source: Source, library: Snapshot) -> bool:
+        """Tell whether a file may hold several pipelines. An unregistered file is only run by itself, and holds
+        one."""
+        if source.name not in self._registered:
+            self._registered[source.name] = _is_registered(source, library)
+        return self._registered[source.name]
 
 
 def _reaches_out(text: str) -> bool:
@@ -303,10 +321,15 @@ def _readable_settings(library: Snapshot) -> Settings | None:
 
 
 def _settings(folder: Path) -> Settings:
-    from quire.workspace.configuration import load_settings
     from quire.workspace.locate import find_workspace
 
-    return load_settings(find_workspace(folder))
+    return _settings_of(find_workspace(folder))
+
+
+def _settings_of(workspace: Workspace) -> Settings:
+    from quire.workspace.configuration import load_settings
+
+    return load_settings(workspace)
 
 
 def _reading(source: Source, *, registered: bool) -> ParseResult:
@@ -323,58 +346,12 @@ def _copied(file: PipelineFile | None) -> PipelineFile | None:
 
 
 def _is_registered(source: Source, library: Snapshot) -> bool:
-    """Tell whether a file may hold several pipelines. An unregistered file is only run by itself, and holds one."""
     from quire.library.registered import in_folder
 
     settings = library.settings
     folder, at = settings.workspace.folder, real_path(Path(source.name))
     named = {real_path(folder / entry.path) for entry in settings.pipelines.values()}
     return at in named or in_folder(at, folder)
-
-
-def _claimed_twice(source: Source, library: Snapshot) -> list[Diagnostic]:
-    """Return a finding for each name that both this file and another one declare: neither is loaded."""
-    from quire.formats.pipeline.codes.errors import CLAIMED_TWICE
-
-    found = []
-    claimed = library.registry().claimed
-    at = real_path(Path(source.name)) if claimed else Path()
-    for name, several in claimed.items():
-        others = [one.source.name for one in several if real_path(Path(one.source.name)) != at]
-        for one in several if len(others) < len(several) else ():
-            if one.source.name not in others:
-                message = f"the pipeline {name} is declared by {' and by '.join(others)} too: neither is loaded"
-                found.append(Diagnostic(CLAIMED_TWICE, message, one.tree.name.span, help="rename one of them"))
-    return found
-
-
-def _steps_of(reading: ParseResult) -> Iterator[Step]:
-    from quire.formats.pipeline.walks import walk
-
-    for pipeline in reading.file.pipelines if reading.file else ():
-        yield from (step for _, step in walk(pipeline))
-
-
-def _refused_headers(steps: Iterable[Step]) -> list[Diagnostic]:
-    """Return a finding for each header written in the document that `http__get` and `http__send` do not send."""
-    from quire.formats.pipeline.codes.warnings import ARGUMENTS
-    from quire.formats.pipeline.syntax import Literal, ToolBody
-    from quire.plan.built_in_tools import FETCH, SEND
-    from quire.trust.capabilities import canonical
-
-    found: list[Diagnostic] = []
-    for step in steps:
-        body = step.body
-        if not isinstance(body, ToolBody) or canonical(body.name.text) not in (FETCH, SEND):
-            continue
-        for name, value in body.args:
-            if name.text == "headers" and isinstance(value, Literal) and isinstance(value.value, Mapping):
-                from quire.tools.builtin.headers import header_problem
-
-                pairs = value.value.items()
-                problems = [problem for header, text in pairs if (problem := header_problem(str(header), text))]
-                found += [Diagnostic(ARGUMENTS, problem, value.span) for problem in problems]
-    return found
 
 
 def workspace_of(folder: Path) -> Workspace:

@@ -85,6 +85,24 @@ steps:
   - for_each: {over: rows, on_error: abort, do: {transform: {value: 'itm'}}, collect: {transform: {value: pipe}}}
   - transform: {value: 'count(ctx)', output: all}
 """
+SLIPS = """\
+pipeline: slips
+dialect: quire
+steps:
+  - transform: {value: 'ctx.rows', output: total}
+  - agent: {prompt: 'Look at {totl} and {ctx.totl}', output: answer}
+  - for_each:
+      over: answr
+      on_error: abort
+      do: {transform: {value: 'item + totl + ctx.rows'}}
+      collect: {transform: {value: 'pipe + get(ctx, "totall")'}}
+      output: all
+  - repeat: {do: {transform: {value: 'acc + anser'}}, until: 'count(al) > round', max: 3, output: last}
+  - steps:
+      - tool: {name: file__write, args: {path: x, content: !expr lst}}
+      - match: {on: total, cases: {"1": {steps: [{transform: {value: 'lats'}}]}}, output: m}
+  - call: {pipeline: helper, pass: [topic, totale], output: r}
+"""
 PIECES = (
     "\n", " ", "  - ", "ctx.", "item", "acc", "a", "x", "{", "}", "{{x}}", "'", '"', "[", "]", ": ", ", ", "output: a",
     "output: b", ", when: 'a > 1'", "ctx.rows", "pipe", ", schema: Item", ", schema: Itm", "!expr a", "&z", "#", "1",
@@ -108,7 +126,7 @@ def documents() -> list[str]:
     texts = [path.read_text() for path in paths]
     check = IncrementalCheck()
     cut = [text for text in texts if "\nsteps:" in text and check.cut(Source("", text), registered=True) is not None]
-    return [*cut, *[RICH] * 8, *[LOOSE] * 4]
+    return [*cut, *[RICH] * 8, *[LOOSE] * 4, *[SLIPS] * 4]
 
 
 def edited(text: str, drawn: random.Random) -> str:

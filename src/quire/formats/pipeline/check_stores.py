@@ -64,9 +64,9 @@ class StoreCheck:
 
     def uses(self, uses: Iterable[Use]) -> None:
         for use in uses:
-            self._use(use)
+            self.use(use)
 
-    def _use(self, use: Use) -> None:
+    def use(self, use: Use) -> None:
         if is_unbound(use):
             root = use.path[0]
             message = f"there is no {root} in this place"

@@ -6,6 +6,8 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
+from msgspec.structs import replace
+
 from quire.formats.pipeline.check_inputs import InputCheck
 from quire.formats.pipeline.check_stores import StoreCheck
 from quire.formats.pipeline.inputs import UseWalk, Written
@@ -88,8 +90,12 @@ class IncrementalStores:
                 states.append((name, "later", written.label))
             else:
                 states.append((name, "here"))
-        if not states and not suggests and not one.facts.is_unbound:
-            return
+        if not states and not one.facts.is_unbound:
+            if not suggests:
+                return
+            if not one.facts.inner:
+                self._check.run(partial(self._suggest, at, pending, check), self._placed.cut.spans[at])
+                return
         # The label of a store that the step itself writes has the number of the step.
         number = at if one.facts.inner or any(state[1] == "here" for state in states) else -1
         key = (number, *states)
@@ -101,6 +107,19 @@ class IncrementalStores:
             if len(one.stores) >= MOST_KINDS:
                 one.stores.clear()
             one.stores[key] = found
+
+    def _suggest(self, at: int, pending: Collection[str], check: StoreCheck) -> None:
+        """Look for the names that were meant by those that a step reads and no step writes, in the order of the places.
+        Steps inside of it write nothing, so they see the same stores."""
+        one, begins = self._placed.known[at], self._begins[at]
+        if one.reading is None:
+            walk = UseWalk(self._placed.common)
+            walk.count(one.piece.step, "")
+            found = walk.step(one.piece.step, self._placed.common, {}, {})
+            one.reading = tuple(use for use in found if not use.optional and use.store is not None)
+        for use in one.reading:
+            if use.store in pending:
+                check.use(replace(use, index=begins + use.index, first=self._first))
 
     def _never_written(self) -> set[str]:
         found = {name for one in self._placed.facts for name in one.reads}

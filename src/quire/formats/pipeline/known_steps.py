@@ -14,6 +14,7 @@ from quire.formats.pipeline.inputs import Written, common_bindings
 if TYPE_CHECKING:
     from quire.diagnostics import Diagnostic
     from quire.formats.pipeline.incremental import CutSteps, Piece
+    from quire.formats.pipeline.inputs import Use
     from quire.formats.pipeline.step_facts import StepFacts
     from quire.formats.pipeline.syntax import Pipeline
     from quire.schema import FieldType
@@ -50,7 +51,7 @@ class FoundTypes(Struct, frozen=True):
 class KnownStep:
     """Facts and findings of one text of a step, in the surroundings of its pipeline."""
 
-    __slots__ = ("alone", "facts", "is_settled", "piece", "stores", "types", "written")
+    __slots__ = ("alone", "facts", "is_settled", "piece", "reading", "stores", "types", "written")
 
     def __init__(self, piece: Piece, facts: StepFacts) -> None:
         self.piece = piece
@@ -61,6 +62,8 @@ class KnownStep:
         """True if none of these checks has anything to report."""
         self.stores: dict[tuple[object, ...], Found] = {}
         """By the states of the stores."""
+        self.reading: tuple[Use, ...] | None = None
+        """The places that read a store and fail without it, once they were asked for. Numbers count from the step."""
         self.types: dict[tuple[int, ...], FoundTypes] = {}
         """By the identities of the types before the step."""
         self.written: tuple[tuple[int, int], tuple[tuple[str, Written], ...]] = ((-1, -1), ())
