@@ -225,3 +225,27 @@ def _parts_of_both_once(old: Sequence[str], new: Sequence[str]) -> list[_Run]:
         row.append((*pairs[link], 1))
         link = before[link]
     return row[::-1]
+
+
+def common_prefix(old: Sequence[object], new: Sequence[object], most: int) -> int:
+    """Return how many characters two texts, or items two lists, have in common at their beginnings, at most so many."""
+    low, high = 0, most
+    while low < high:
+        middle = (low + high + 1) // 2
+        if old[low:middle] == new[low:middle]:
+            low = middle
+        else:
+            high = middle - 1
+    return low
+
+
+def common_suffix(old: Sequence[object], new: Sequence[object], most: int) -> int:
+    """Return how many characters two texts, or items two lists, have in common at their ends, at most so many."""
+    low, high = 0, most
+    while low < high:
+        middle = (low + high + 1) // 2
+        if old[len(old) - middle : len(old) - low] == new[len(new) - middle : len(new) - low]:
+            low = middle
+        else:
+            high = middle - 1
+    return low

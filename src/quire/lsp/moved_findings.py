@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from quire.source import Span
+from quire.text_diff import common_prefix, common_suffix
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -23,8 +24,8 @@ class TextMove:
 
     def __init__(self, old: str, new: str) -> None:
         most = min(len(old), len(new))
-        self._start = _common(old, new, most)
-        behind = _common_at_end(old, new, most - self._start)
+        self._start = common_prefix(old, new, most)
+        behind = common_suffix(old, new, most - self._start)
         self._old, self._new = old, new
         self._old_end, self._new_end = len(old) - behind, len(new) - behind
         self._is_in_line = "\n" not in old[self._start : self._old_end] + new[self._start : self._new_end]
@@ -86,26 +87,3 @@ def _moved(found: Diagnostic, move: TextMove, name: str) -> Diagnostic | None:
 def _line(text: str, start: int) -> str:
     end = text.find("\n", start)
     return text[start : end if end >= 0 else len(text)]
-
-
-def _common(old: str, new: str, most: int) -> int:
-    """Return how many characters both texts have in common at their beginnings."""
-    low, high = 0, most
-    while low < high:
-        middle = (low + high + 1) // 2
-        if old[low:middle] == new[low:middle]:
-            low = middle
-        else:
-            high = middle - 1
-    return low
-
-
-def _common_at_end(old: str, new: str, most: int) -> int:
-    low, high = 0, most
-    while low < high:
-        middle = (low + high + 1) // 2
-        if old[len(old) - middle : len(old) - low] == new[len(new) - middle : len(new) - low]:
-            low = middle
-        else:
-            high = middle - 1
-    return low

@@ -8,7 +8,8 @@ change the meaning (anchors, mistakes in the YAML, lists in brackets, unusual li
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Iterator
 from collections.abc import Sequence as Seq
 from functools import lru_cache
 from typing import TYPE_CHECKING, TypeAlias
@@ -22,11 +23,11 @@ from quire.formats.pipeline.steps import StepReader
 from quire.formats.pipeline.syntax import ParseResult, PipelineFile, Step
 from quire.formats.yaml import MAX_DEPTH, Entry, Mapping, Node, Scalar, Sequence, YamlReading, read_yaml
 from quire.source import MAX_DOCUMENT_BYTES, Source, Span
+from quire.text_diff import common_prefix, common_suffix
 
 if TYPE_CHECKING:
     from quire.diagnostics import Diagnostic
 
-_DOCUMENT = re.compile(r"^---(?=[ \t\n]|\Z)", re.MULTILINE)
 _ANCHOR = re.compile(r"(?<![^\s,:\[{-])&[^\s&]")
 """Matches every anchor, and texts that look like one."""
 _SPECIAL = ("\n%", "\n...", "\ufeff", "\x85", "\u2028", "\u2029")
@@ -71,6 +72,10 @@ class Part(Struct, frozen=True):
         """The places of the steps."""
         return [Span(start, end) for start, end in zip(self.items, (*self.items[1:], self.end), strict=False)]
 
+    def span(self, at: int) -> Span:
+        """Return the place of one step."""
+        return Span(self.items[at], self.items[at + 1] if at + 1 < len(self.items) else self.end)
+
 
 class CutSteps(Struct, frozen=True):
     """The steps of one pipeline, each with the spans of its own text."""
@@ -78,7 +83,7 @@ class CutSteps(Struct, frozen=True):
     steps: tuple[Step, ...]
     """No two are the same object, even if their texts are the same."""
     pieces: tuple[Piece, ...]
-    spans: tuple[Span, ...]
+    part: Part
     """The place of each text."""
 
 
@@ -94,12 +99,29 @@ class CutReading(Struct, frozen=True):
 _KnownSteps: TypeAlias = Callable[[Part, Seq[Piece]], KnownSteps]
 
 
+class _ReadPart(Struct, frozen=True):
+    """The pieces of one document of the last version of a text."""
+
+    body: str
+    """The text of all steps."""
+    starts: list[int]
+    """Where each step begins in it."""
+    column: int
+    dialect: bool
+    pieces: list[Piece]
+
+
 class IncrementalReader:
     """Reads the versions of one text after each other."""
 
     def __init__(self) -> None:
         self._placed: dict[int, PlacedPiece] = {}
         self._nodes: dict[tuple[int, str], Node] = {}
+        self._parts: dict[int, _ReadPart] = {}
+        """By the number of the document in the text."""
+        self._cut_source: Source | None = None
+        self._cuts: dict[bool, CutReading | None] = {}
+        """The last text that was cut, by whether it was read as a registered one."""
 
     def parse(self, source: Source, *, registered: bool = False, limit: int = MAX_DOCUMENT_BYTES) -> ParseResult:
         """Return what `quire.formats.pipeline.parse.parse` returns."""
@@ -113,6 +135,13 @@ class IncrementalReader:
     def cut(self, source: Source, *, registered: bool, limit: int = MAX_DOCUMENT_BYTES) -> CutReading | None:
         """Read a text as `parse` does, but leave its steps where their own texts begin. Return None if the text cannot
         be cut."""
+        if self._cut_source is not source:
+            self._cut_source, self._cuts = source, {}
+        if registered not in self._cuts:
+            self._cuts[registered] = self._cut(source, registered, limit)
+        return self._cuts[registered]
+
+    def _cut(self, source: Source, registered: bool, limit: int) -> CutReading | None:
         lists: list[CutSteps] = []
 
         def known(part: Part, pieces: Seq[Piece]) -> KnownSteps:
@@ -120,7 +149,7 @@ class IncrementalReader:
             found: list[Diagnostic] = []
             for start, piece in zip(part.items, pieces, strict=True):
                 found += [shifted_finding(one, start) for one in piece.diagnostics]
-            lists.append(CutSteps(steps, tuple(pieces), tuple(part.spans)))
+            lists.append(CutSteps(steps, tuple(pieces), part))
             return KnownSteps(steps, tuple(found))
 
         result = self._from_pieces(source, registered, limit, known)
@@ -138,7 +167,7 @@ class IncrementalReader:
         documents: list[Node] = []
         known: dict[Span, KnownSteps] = {}
         nodes: dict[tuple[int, str], Node] = {}
-        for part in parts_of(source.text):
+        for number, part in enumerate(parts_of(source.text)):
             head = source.text[part.start : part.head]
             read = _documents(head)
             if read is None or (part.items and not (len(read) == 1 and _is_cut_pipeline(read[0]))):
@@ -147,7 +176,7 @@ class IncrementalReader:
                 key = (part.start, head)
                 nodes[key] = at = self._nodes.get(key) or shifted_node(node, part.start)
                 if part.items and isinstance(at, Mapping):
-                    pieces = _pieces(source.text, part, _is_dialect(at))
+                    pieces = self._pieces(source.text, number, part, _is_dialect(at))
                     if pieces is None:
                         return None
                     span = Span(part.items[0], part.end)
@@ -159,6 +188,26 @@ class IncrementalReader:
         if sum(len(one.diagnostics) for one in known.values()) > _MOST_FINDINGS:
             return None
         return read_documents(YamlReading(source, tuple(documents), ()), registered=registered, known=known)
+
+    def _pieces(self, text: str, number: int, part: Part, dialect: bool) -> list[Piece] | None:
+        """Return the pieces of a document; None if one of them cannot be read by itself. Those before and behind the
+        change since the last version are known."""
+        first = part.items[0]
+        body, starts = text[first : part.end], [start - first for start in part.items]
+        known, kept, after = self._parts.get(number), 0, 0
+        if known is not None and known.column == part.column and known.dialect is dialect:
+            kept, after = _same_pieces(known, body, starts)
+        ends = (*starts[1:], len(body))
+        found = known.pieces[:kept] if known is not None else []
+        for at in range(kept, len(starts) - after):
+            piece = piece_of(body[starts[at] : ends[at]], dialect, part.column)
+            if piece is None:
+                return None
+            found.append(piece)
+        if known is not None and after:
+            found += known.pieces[-after:]
+        self._parts[number] = _ReadPart(body, starts, part.column, dialect, found)
+        return found
 
     def _moved(self, part: Part, pieces: Seq[Piece], placed: dict[int, PlacedPiece]) -> KnownSteps:
         """Return pieces at their places. Those that were there before are not moved again."""
@@ -179,15 +228,17 @@ class IncrementalReader:
         return KnownSteps(tuple(steps), tuple(found), tuple(lost))
 
 
-def _pieces(text: str, part: Part, dialect: bool) -> list[Piece] | None:
-    """Return the pieces of a document; None if one of them cannot be read by itself."""
-    found: list[Piece] = []
-    for start, end in zip(part.items, (*part.items[1:], part.end), strict=True):
-        piece = piece_of(text[start:end], dialect, part.column)
-        if piece is None:
-            return None
-        found.append(piece)
-    return found
+def _same_pieces(known: _ReadPart, body: str, starts: list[int]) -> tuple[int, int]:
+    """Return how many pieces at the beginning and at the end of a text are those of the version before."""
+    most = min(len(body), len(known.body))
+    before = common_prefix(known.body, body, most)
+    behind = common_suffix(known.body, body, most - before)
+    if before == len(body) == len(known.body):
+        return len(starts), 0
+    # Whether a step begins at a place depends on the line end before it and on the character behind its dash.
+    kept = max(bisect_right(starts, before - known.column - 2) - 1, 0)
+    after = len(starts) - bisect_left(starts, len(body) - behind + 1)
+    return kept, after
 
 
 def _distinct(pieces: Seq[Piece]) -> tuple[Step, ...]:
@@ -202,10 +253,20 @@ def _distinct(pieces: Seq[Piece]) -> tuple[Step, ...]:
     return tuple(steps)
 
 
-def parts_of(text: str) -> list[Part]:
+@lru_cache(maxsize=2)
+def parts_of(text: str) -> tuple[Part, ...]:
     """Cut a text into its documents, and each of them at its steps if that is possible."""
-    starts = [0, *(one.start() for one in _DOCUMENT.finditer(text) if one.start())]
-    return [_part(text, start, end) for start, end in zip(starts, (*starts[1:], len(text)), strict=True)]
+    starts = [0, *_later_documents(text)]
+    return tuple(_part(text, start, end) for start, end in zip(starts, (*starts[1:], len(text)), strict=True))
+
+
+def _later_documents(text: str) -> Iterator[int]:
+    """Yield where the documents behind the first one begin. A pattern would be tried at each line."""
+    at = text.find("\n---")
+    while at >= 0:
+        if text[at + 4 : at + 5] in ("", " ", "\t", "\n"):
+            yield at + 1
+        at = text.find("\n---", at + 1)
 
 
 def _part(text: str, start: int, end: int) -> Part:

@@ -11,7 +11,8 @@ The rule by which something that is kept still holds:
 - Findings about stores hold for the same states of the stores that the step reads: written before, perhaps written,
   written later, never.
 - Findings about types hold for the same types of the stores that the step reads or writes, and of the pipe. The types
-  that the step leaves behind are kept with them.
+  that the step leaves behind are kept with them. Steps before and behind a change are not even asked, as long as it
+  leaves the same types behind.
 - A check that asked for a suggestion is never kept, because a reading has a limited number of these; nor is the check
   of a step that calls another document, which may have changed.
 """
@@ -43,18 +44,17 @@ from quire.formats.pipeline.check_types import TypeWalker
 from quire.formats.pipeline.fields import MAX_PLACING, Fields
 from quire.formats.pipeline.incremental import IncrementalReader
 from quire.formats.pipeline.incremental_stores import IncrementalStores
+from quire.formats.pipeline.incremental_types import IncrementalTypes
 from quire.formats.pipeline.inputs import common_bindings
 from quire.formats.pipeline.known_steps import (
     ALONE,
-    MOST_KINDS,
     NOTHING,
     Found,
-    FoundTypes,
     KnownPipeline,
     KnownStep,
     PlacedSteps,
 )
-from quire.formats.pipeline.known_types import KnownTypes, Shapes
+from quire.formats.pipeline.known_types import Shapes
 from quire.formats.pipeline.shifted import shifted_finding, shifted_step
 from quire.formats.pipeline.step_facts import facts_of, with_parts
 from quire.formats.pipeline.walks import schema_of
@@ -68,8 +68,6 @@ if TYPE_CHECKING:
     from quire.schema import Field, FieldType
     from quire.source import Span
 
-_ABSENT = object()
-"""Stands for the type of a store that no step has written."""
 _MOST_TYPES = 4_000
 
 
@@ -111,9 +109,9 @@ class IncrementalCheck:
         with those inside of them."""
         for number, one in enumerate(cut.pipelines):
             known = self._pipelines[number].steps
-            for step, piece, span in zip(one.steps, one.pieces, one.spans, strict=True):
+            for step, piece, start in zip(one.steps, one.pieces, one.part.items, strict=True):
                 if known[id(piece)].facts.has_headers:
-                    yield from with_parts(shifted_step(step, span.start))
+                    yield from with_parts(shifted_step(step, start))
 
 
 class _OneCheck:
@@ -154,7 +152,9 @@ class _OneCheck:
         problems = tuple((name, found) for name in sorted(tools) if (found := self.resolver.python_problem(name)))
         inputs = repr(pipeline.input), tuple(one.text for one in pipeline.input_names)
         known = KnownPipeline((*self._around, inputs, problems, survives), survives)
-        kept = before.steps if before is not None and before.around == known.around else {}
+        kept: dict[int, KnownStep] = {}
+        if before is not None and before.around == known.around:
+            kept, known.flow = before.steps, before.flow
         for piece, step in zip(cut.pieces, cut.steps, strict=True):
             if id(piece) not in known.steps:
                 one = kept.get(id(piece)) or KnownStep(piece, facts_of(step, common_bindings(survives)))
@@ -195,7 +195,8 @@ class _OneCheck:
             self._check_alone("texts", placed)
             if placed.pipeline.input is not None:
                 stores.check_inputs()
-            self._check_types(placed, TypeWalker(shapes, self.fields, gives, takes, self.resolver))
+            walker = TypeWalker(shapes, self.fields, gives, takes, self.resolver)
+            IncrementalTypes(placed, self, self._types).check(walker)
             for at in placed.unsettled:
                 placed.known[at].settle()
         return self.fields.placing <= MAX_PLACING
@@ -211,8 +212,8 @@ class _OneCheck:
             return self.file
         pipelines = []
         for placed in self._placed:
-            of_all = zip(placed.cut.steps, placed.cut.spans, placed.facts, strict=True)
-            steps = tuple(shifted_step(step, span.start) if one.calls else step for step, span, one in of_all)
+            of_all = zip(placed.cut.steps, placed.cut.part.items, placed.facts, strict=True)
+            steps = tuple(shifted_step(step, start) if one.calls else step for step, start, one in of_all)
             pipelines.append(replace(placed.pipeline, steps=steps))
         return replace(self.file, pipelines=tuple(pipelines))
 
@@ -221,9 +222,9 @@ class _OneCheck:
         for at in placed.unsettled:
             one = placed.known[at]
             if name in one.alone:
-                self.replay(one.alone[name], placed.cut.spans[at])
+                self.replay(one.alone[name], placed.cut.part.span(at))
                 continue
-            found, is_kept = self.run(partial(self._alone, name, placed.cut.steps[at]), placed.cut.spans[at])
+            found, is_kept = self.run(partial(self._alone, name, placed.cut.steps[at]), placed.cut.part.span(at))
             if is_kept:
                 one.alone[name] = found
 
@@ -270,35 +271,3 @@ class _OneCheck:
         if found.diagnostics:
             self.fields.diagnostics += [shifted_finding(one, at.start) for one in found.diagnostics]
             self.fields.placing += found.placing
-
-    def _same(self, type: FieldType | None) -> FieldType | None:
-        return None if type is None else self._types.setdefault(repr(type), type)
-
-    def _check_types(self, placed: PlacedSteps, walker: TypeWalker) -> None:
-        stores: dict[str, FieldType | None] = {one.name: self._same(one.type) for one in placed.pipeline.input or ()}
-        pipe: FieldType | None = None
-        for at, one in enumerate(placed.known):
-            facts = one.facts
-            before = (pipe, *[stores.get(name, _ABSENT) for name in facts.types])
-            key = tuple(map(id, before))
-            kept = None if facts.calls else one.types.get(key)
-            if kept is not None:
-                self.replay(kept.found, placed.cut.spans[at])
-                pipe = kept.result
-                for name, type in zip(facts.kept, kept.after, strict=True):
-                    stores[name] = type
-                continue
-            result: list[FieldType | None] = []
-            step, scope = placed.cut.steps[at], KnownTypes(stores, pipe, {})
-            found, is_kept = self.run(partial(_collect, result, walker, step, scope), placed.cut.spans[at])
-            pipe = self._same(result[0])
-            for name in facts.kept:
-                stores[name] = self._same(stores.get(name))
-            if is_kept and not facts.calls:
-                if len(one.types) >= MOST_KINDS:
-                    one.types.clear()
-                one.types[key] = FoundTypes(found, before, pipe, tuple(stores[name] for name in facts.kept))
-
-
-def _collect(results: list[FieldType | None], walker: TypeWalker, step: Step, scope: KnownTypes) -> None:
-    results.append(walker.step(step, scope))

@@ -47,33 +47,44 @@ class IncrementalStores:
         """The number at which each step begins."""
         self._first: dict[str, Written] = {}
         number = 0
+        first = self._first
         for label, one in enumerate(placed.known, 1):
             for name, written in one.writes_at(label, number):
-                before = self._first.get(name)
+                before = first.get(name)
                 if before is None or before.ends > written.ends:
-                    self._first[name] = written
+                    first[name] = written
             self._begins.append(number)
             number += one.facts.numbers
+        self._certain: dict[str, int] = {}
+        self._counted = 0
+        """The number of the steps whose stores are in `_certain`."""
 
     def check(self) -> None:
         """Make the checks of `check_stores` about places that read."""
         check = StoreCheck(self._placed.pipeline, self._inner, self._any_store, self._check.fields)
         suggestions, is_silent = self._check.fields.suggestions, False
         harmless = set(check.declared or ())
-        certain: dict[str, int] = {}
         for at, facts in enumerate(self._placed.facts):
             if not is_silent and not suggestions.are_left:
                 is_silent = True
                 # Nothing more is said about names that no step writes.
                 harmless |= self._never_written()
-            pending = () if self._any_store else facts.reads - harmless
-            if pending or facts.is_unbound:
-                self._check_step(at, pending, check, certain)
-            for name, number in facts.certain:
-                certain.setdefault(name, self._begins[at] + number)
+            if facts.is_unbound or not facts.reads <= harmless:
+                pending = () if self._any_store else facts.reads - harmless
+                if pending or facts.is_unbound:
+                    self._check_step(at, pending, check)
+            for name, _ in facts.certain:
                 harmless.add(name)
 
-    def _check_step(self, at: int, pending: Collection[str], check: StoreCheck, certain: dict[str, int]) -> None:
+    def _certain_before(self, at: int) -> dict[str, int]:
+        """Return the stores that are certainly written before a step. Steps are asked for in their order."""
+        for number in range(self._counted, at):
+            for name, ends in self._placed.facts[number].certain:
+                self._certain.setdefault(name, self._begins[number] + ends)
+        self._counted = at
+        return self._certain
+
+    def _check_step(self, at: int, pending: Collection[str], check: StoreCheck) -> None:
         one, begins = self._placed.known[at], self._begins[at]
         states: list[tuple[str, ...]] = []
         suggests = False
@@ -94,15 +105,16 @@ class IncrementalStores:
             if not suggests:
                 return
             if not one.facts.inner:
-                self._check.run(partial(self._suggest, at, pending, check), self._placed.cut.spans[at])
+                self._check.run(partial(self._suggest, at, pending, check), self._placed.cut.part.span(at))
                 return
         # The label of a store that the step itself writes has the number of the step.
         number = at if one.facts.inner or any(state[1] == "here" for state in states) else -1
         key = (number, *states)
         if not suggests and (kept := one.stores.get(key)):
-            self._check.replay(kept, self._placed.cut.spans[at])
+            self._check.replay(kept, self._placed.cut.part.span(at))
             return
-        found, is_kept = self._check.run(partial(check.uses, self._uses(at, certain)), self._placed.cut.spans[at])
+        uses = self._uses(at, self._certain_before(at))
+        found, is_kept = self._check.run(partial(check.uses, uses), self._placed.cut.part.span(at))
         if is_kept and not suggests:
             if len(one.stores) >= MOST_KINDS:
                 one.stores.clear()
@@ -139,7 +151,7 @@ class IncrementalStores:
         harmless = {name for name in check.declared if not check.may_be_missing(name)}
         for at, facts in enumerate(placed.facts):
             if any(not self._is_written(name, at) for name in facts.all_reads - harmless):
-                self._check.run(partial(check.uses, self._uses(at, {})), placed.cut.spans[at])
+                self._check.run(partial(check.uses, self._uses(at, {})), placed.cut.part.span(at))
         if not any(one.has_hole for one in placed.facts):
             check.report_unread(self._unread(check.names))
         check.report_hidden()

@@ -85,13 +85,24 @@ class KnownStep:
             self.is_settled, self.alone = True, {}
 
 
+class TypeFlow(Struct, frozen=True):
+    """The types on the way through the steps of a pipeline, when they were last checked in their order."""
+
+    known: list[KnownStep] = []
+    found: list[FoundTypes | None] = []
+    """None for a step that has to be looked at again."""
+    open: list[int] = []
+    """The numbers of these steps."""
+
+
 class KnownPipeline:
     """The steps of one pipeline, by the identity of their pieces, and the surroundings in which all of it holds."""
 
-    __slots__ = ("around", "steps", "survives")
+    __slots__ = ("around", "flow", "steps", "survives")
 
     def __init__(self, around: tuple[object, ...], survives: bool) -> None:
         self.around = around
+        self.flow = TypeFlow()
         self.survives = survives
         """Whether a step goes on after a failure: then all steps can read `errors`."""
         self.steps: dict[int, KnownStep] = {}
@@ -100,10 +111,11 @@ class KnownPipeline:
 class PlacedSteps:
     """The steps of one pipeline at their places, with what is known of them."""
 
-    __slots__ = ("common", "cut", "facts", "known", "pipeline", "unsettled")
+    __slots__ = ("common", "cut", "facts", "known", "memory", "pipeline", "unsettled")
 
     def __init__(self, pipeline: Pipeline, cut: CutSteps, known: KnownPipeline) -> None:
         self.pipeline = pipeline
+        self.memory = known
         self.cut = cut
         self.known = [known.steps[id(piece)] for piece in cut.pieces]
         self.facts = [one.facts for one in self.known]

@@ -28,7 +28,7 @@ class Tree(Struct, frozen=True):
 
 
 _TREES: WeakKeyDictionary[View, Tree] = WeakKeyDictionary()
-_PARTS: WeakKeyDictionary[View, list[Part]] = WeakKeyDictionary()
+_PARTS: WeakKeyDictionary[View, tuple[Part, ...]] = WeakKeyDictionary()
 
 
 def tree_of(view: View) -> Tree:
@@ -47,7 +47,7 @@ def file_of(view: View) -> PipelineFile:
     return tree_of(view).file
 
 
-def cut_of(view: View) -> list[Part]:
+def cut_of(view: View) -> tuple[Part, ...]:
     """Return the documents of the text, cut at their steps."""
     if view not in _PARTS:
         _PARTS[view] = parts_of(view.source.text)
