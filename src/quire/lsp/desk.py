@@ -130,7 +130,8 @@ class Desk:
             return None
         if document.view is None:
             folder = self.folder_of(document.path)
-            document.view = View(document.path, document.text, folder, document.findings, document.format)
+            found, steps = document.findings, document.known_steps
+            document.view = View(document.path, document.text, folder, found, document.format, steps)
             document.format = document.view.format
         return document.view
 

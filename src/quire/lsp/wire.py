@@ -120,8 +120,9 @@ def workspace_edit(desk: Desk, edits: Iterable[FileEdit], *, versioned: bool, cr
     return {"changes": {change["textDocument"]["uri"]: change["edits"] for change in changes if "edits" in change}}
 
 
-def completion(text: EditorText, one: Completion, word: Any, *, snippets: bool, number: int, uri: str) -> Json:
-    """Write one completion. `number` keeps the order of the list in editors that sort by text."""
+def completion(one: Completion, where: Json, *, snippets: bool, number: int, uri: str) -> Json:
+    """Write one completion, which replaces the text at a range. `number` keeps the order of the list in editors that
+    sort by text."""
     insert = one.insert or one.label
     if one.snippet and not snippets:
         insert = plain(insert)
@@ -130,7 +131,7 @@ def completion(text: EditorText, one: Completion, word: Any, *, snippets: bool, 
         "kind": _COMPLETION_KINDS[one.kind],
         "sortText": f"{one.order}{number:04d}",
         "filterText": one.label,
-        "textEdit": {"range": text.range(one.span or word), "newText": insert},
+        "textEdit": {"range": where, "newText": insert},
     }
     if one.snippet and snippets:
         item["insertTextFormat"] = 2

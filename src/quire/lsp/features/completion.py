@@ -31,10 +31,13 @@ def completion(session: Session, params: Mapping[str, Any]) -> dict[str, Any] | 
     word = Span(view.word(offset).start, offset)
     snippets = session.client.can("textDocument.completion.completionItem.snippetSupport")
     uri = params["textDocument"]["uri"]
-    items = [
-        wire.completion(view.text, one, word, snippets=snippets, number=number, uri=uri)
-        for number, one in enumerate(found[:MOST])
-    ]
+    items: list[wire.Json] = []
+    span, where = word, view.text.range(word)
+    for number, one in enumerate(found[:MOST]):
+        if (one.span or word) is not span:  # mostly all of them replace the same text
+            span = one.span or word
+            where = view.text.range(span)
+        items.append(wire.completion(one, where, snippets=snippets, number=number, uri=uri))
     return {"isIncomplete": len(found) > MOST, "items": items}
 
 

@@ -81,9 +81,9 @@ def _placeholder(type: object) -> str:
 
 
 def _reply(view: View, schema: str) -> str:
-    from quire.lsp.pipeline.tree import file_of
+    from quire.lsp.pipeline.tree import outer_of
 
-    found = next((one for one in file_of(view).schemas if one.name == schema), None)
+    found = next((one for one in outer_of(view).schemas if one.name == schema), None)
     if found is None:
         return "todo"
     inside = ", ".join(f"{one.name}: {_placeholder(one.type)}" for one in found.fields if one.required)

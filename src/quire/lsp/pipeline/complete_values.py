@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from quire.lsp.answers import Completion
-from quire.lsp.pipeline.tree import cursor_place, file_of, item_at, part_at
+from quire.lsp.pipeline.tree import cursor_place, item_at, outer_of, part_at
 from quire.source import Span
 
 if TYPE_CHECKING:
@@ -78,7 +78,7 @@ def _tags(span: Span, tags: tuple[str, ...]) -> list[Completion]:
 
 
 def _schemas(view: View, span: Span) -> list[Completion]:
-    found = {one.name: ", ".join(field.name for field in one.fields) for one in file_of(view).schemas}
+    found = {one.name: ", ".join(field.name for field in one.fields) for one in outer_of(view).schemas}
     for name in re.findall(r"^schema:[ ]*([\w-]+)", view.source.text, re.MULTILINE):
         found.setdefault(name, "")
     return [

@@ -1,12 +1,13 @@
 """Types of the stores and bindings at a place of a pipeline, for hovers and completions.
 
 The types flow through the steps as in the checks (`quire.formats.pipeline.check_types`), without reporting anything.
-Every few steps the types are kept, so that after a change only the steps since then are walked through again.
+For every few steps it is kept which types they write, so that after a change only the steps since then are walked
+through again.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
@@ -14,12 +15,12 @@ from msgspec import Struct
 from quire.formats.pipeline.check_types import TypeWalker
 from quire.formats.pipeline.fields import Fields
 from quire.formats.pipeline.known_types import KnownTypes, Shapes
-from quire.lsp.pipeline.tree import file_of
+from quire.lsp.pipeline.tree import file_of, outer_of, step_lists
 
 if TYPE_CHECKING:
     from quire.formats.pipeline.syntax import ExpressionText, MatchBody, Pipeline, Step, Target, Text
     from quire.formats.resolver import DocumentResolver
-    from quire.lsp.pipeline.tree import Way
+    from quire.lsp.pipeline.tree import StepList, Way
     from quire.lsp.views import View
     from quire.schema import Field, FieldType, Schema
 
@@ -27,14 +28,34 @@ _EVERY = 32
 _MOST_KEPT = 64
 
 
-class _Kept(Struct):
-    """The types between the steps of the last version of a pipeline."""
+class _Group(Struct, frozen=True):
+    """The types that a few steps leave behind."""
 
-    steps: tuple[Step, ...]
+    written: dict[str, FieldType | None]
+    pipe: FieldType | None
+
+
+class _Kept(Struct):
+    """The types that flow through the last version of a pipeline."""
+
+    texts: Sequence[object]
+    """As in `StepList`."""
     schemas: tuple[Schema, ...]
     inputs: tuple[Field, ...] | None
-    marks: list[KnownTypes]
-    """Before step 1, before step 33, and so on."""
+    groups: list[_Group]
+    """For the first steps of the list, then for the next ones, and so on."""
+
+
+class _Recorded(dict[str, "FieldType | None"]):
+    """Stores that note which of them are written."""
+
+    def __init__(self, stores: Mapping[str, FieldType | None]) -> None:
+        super().__init__(stores)
+        self.written: dict[str, FieldType | None] = {}
+
+    def __setitem__(self, name: str, type: FieldType | None) -> None:
+        super().__setitem__(name, type)
+        self.written[name] = type
 
 
 _KEPT: dict[tuple[str, str], _Kept] = {}
@@ -69,7 +90,7 @@ class QuietWalker(TypeWalker):
     the types of what they give."""
 
     def __init__(self, view: View, wanted: frozenset[int] = frozenset()) -> None:
-        self.shapes = Shapes({schema.name: schema for schema in file_of(view).schemas})
+        self.shapes = Shapes({schema.name: schema for schema in outer_of(view).schemas})
         super().__init__(self.shapes, Fields(view.source), _Results(view.folder.snapshot), {}, None)
         self._wanted = wanted
         self.before: dict[int, KnownTypes] = {}
@@ -101,27 +122,24 @@ class Scope(Struct, frozen=True):
     """The type of what the step at the place gives."""
 
 
-def scope_before(view: View, pipeline: Pipeline, number: int) -> Scope:
+def scope_before(view: View, steps: StepList, number: int) -> Scope:
     """Return the types before the step of the list with a number, counted from 0."""
     walker = QuietWalker(view)
-    types = _marks(view, pipeline, number, walker)
-    return Scope(types, walker.shapes)
+    return Scope(_before(view, steps, number, walker), walker.shapes)
 
 
 def scope_at(view: View, way: Way) -> Scope:
     """Return the types that a step can read, and that of its result."""
     wanted = id(way.step)
     walker = QuietWalker(view, frozenset({wanted}))
-    top = way.steps[0][1]
-    number = next(at for at, one in enumerate(way.pipeline.steps) if one is top)
-    types = _marks(view, way.pipeline, number, walker)
-    walker.step(top, types)
+    types = _before(view, way.all, way.number, walker)
+    walker.step(way.steps[0][1], types)
     return Scope(walker.before.get(wanted, types), walker.shapes, walker.results.get(wanted))
 
 
 def types_of_results(view: View, pipeline: Pipeline, steps: list[Step]) -> dict[int, FieldType | None]:
-    """Return the types of what some steps give, by the identity of the step. Only the steps of the list around them are
-    walked through."""
+    """Return the types of what some steps of a pipeline of `file_of` give, by the identity of the step. Only the steps
+    of the list around them are walked through."""
     from bisect import bisect_right
 
     if not steps:
@@ -130,37 +148,55 @@ def types_of_results(view: View, pipeline: Pipeline, steps: list[Step]) -> dict[
     starts = [one.span.start for one in pipeline.steps]
     first = max(bisect_right(starts, min(one.span.start for one in steps)) - 1, 0)
     last = bisect_right(starts, max(one.span.start for one in steps))
-    types = _marks(view, pipeline, first, QuietWalker(view))
-    _through(walker, pipeline.steps[first:last], types)
+    number = next(at for at, one in enumerate(file_of(view).pipelines) if one is pipeline)
+    types = _before(view, step_lists(view)[number], first, QuietWalker(view))
+    _through(walker, pipeline.steps[first:last], types.stores, types.pipe)
     return walker.results
 
 
-def _marks(view: View, pipeline: Pipeline, number: int, walker: QuietWalker) -> KnownTypes:
-    """Return the types before a step. Marks of the last version are used as far as the steps are the same."""
-    key = (view.path, pipeline.name.text)
-    schemas, steps = file_of(view).schemas, pipeline.steps
+def _before(view: View, steps: StepList, number: int, walker: QuietWalker) -> KnownTypes:
+    """Return the types before a step. Those of the last version are used as far as the texts of steps are the same."""
+    pipeline, inputs = steps.pipeline, steps.pipeline.input
+    kept = _known(view, steps)
+    types = _Recorded({one.name: one.type for one in inputs or ()})
+    pipe: FieldType | None = None
+    for group in kept.groups[: number // _EVERY]:
+        types.update(group.written)
+        pipe = group.pipe
+    while len(kept.groups) < number // _EVERY:
+        begin = len(kept.groups) * _EVERY
+        types.written = {}
+        pipe = _through(walker, pipeline.steps[begin : begin + _EVERY], types, pipe)
+        kept.groups.append(_Group(types.written, pipe))
+    stores = dict(types)
+    pipe = _through(walker, pipeline.steps[number // _EVERY * _EVERY : number], stores, pipe)
+    return KnownTypes(stores, pipe, {})
+
+
+def _known(view: View, steps: StepList) -> _Kept:
+    """Return what is still known of a pipeline."""
+    key = (view.path, steps.pipeline.name.text)
+    schemas, inputs = outer_of(view).schemas, steps.pipeline.input
     kept = _KEPT.pop(key, None)
-    if kept is None or kept.schemas != schemas or kept.inputs != pipeline.input:
-        first = KnownTypes({one.name: one.type for one in pipeline.input or ()}, None, {})
-        kept = _Kept(steps, schemas, pipeline.input, [first])
-    else:
-        same = next((at for at, (old, new) in enumerate(zip(kept.steps, steps, strict=False)) if old is not new), None)
-        same = min(len(kept.steps), len(steps)) if same is None else same
-        del kept.marks[same // _EVERY + 1 :]
-        kept.steps = steps
+    if kept is None or kept.schemas != schemas or kept.inputs != inputs:
+        kept = _Kept(steps.texts, schemas, inputs, [])
+    elif kept.texts is not steps.texts:
+        both = zip(kept.texts, steps.texts, strict=False)
+        same = next(
+            (at for at, (old, new) in enumerate(both) if old is not new), min(len(kept.texts), len(steps.texts))
+        )
+        del kept.groups[same // _EVERY :]
+        kept.texts = steps.texts
     _KEPT[key] = kept
     while len(_KEPT) > _MOST_KEPT:
         del _KEPT[next(iter(_KEPT))]
-    while (len(kept.marks) - 1) < number // _EVERY:
-        begin = (len(kept.marks) - 1) * _EVERY
-        kept.marks.append(_through(walker, steps[begin : begin + _EVERY], kept.marks[-1]))
-    begin = number // _EVERY * _EVERY
-    return _through(walker, steps[begin:number], kept.marks[number // _EVERY])
+    return kept
 
 
-def _through(walker: QuietWalker, steps: tuple[Step, ...], types: KnownTypes) -> KnownTypes:
-    """Return the types after some steps; those before them stay as they are."""
-    stores, pipe = dict(types.stores), types.pipe
+def _through(
+    walker: QuietWalker, steps: tuple[Step, ...], stores: dict[str, FieldType | None], pipe: FieldType | None
+) -> FieldType | None:
+    """Walk through some steps. Return the type of the pipe after them; the stores are those after them then."""
     for step in steps:
-        pipe = walker.step(step, KnownTypes(stores, pipe, types.names))
-    return KnownTypes(stores, pipe, types.names)
+        pipe = walker.step(step, KnownTypes(stores, pipe, {}))
+    return pipe

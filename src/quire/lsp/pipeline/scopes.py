@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
 from collections import deque
 from typing import TYPE_CHECKING
 
@@ -11,8 +10,9 @@ from msgspec import Struct
 
 from quire.formats.pipeline.known_types import NUMBER, KnownTypes, Shapes, element, parts_of
 from quire.formats.pipeline.syntax import HOLE, RepeatBody
+from quire.formats.pipeline.walks import parts
 from quire.lsp.pipeline.flow import Scope, scope_at, scope_before
-from quire.lsp.pipeline.tree import Way, file_of, labelled, pipeline_at, way_to
+from quire.lsp.pipeline.tree import StepList, Way, below, labelled, outer_of, steps_at, way_to
 from quire.lsp.pipeline.yaml_places import place_of
 
 if TYPE_CHECKING:
@@ -27,10 +27,16 @@ _OVER = re.compile(r"\bover:[ ]*(?:\"([^\"\n]*)\"|'([^'\n]*)'|([^\n,}]*))")
 class ReadableNames(Struct, frozen=True):
     """The names that an expression at a place can read."""
 
-    pipeline: Pipeline | None
+    steps: StepList | None
+    """The steps of the pipeline around the place."""
     scope: Scope
     way: Way | None
     """The step around the place; None if it could not be read."""
+
+    @property
+    def pipeline(self) -> Pipeline | None:
+        """The pipeline around the place, whose steps may have the spans of their own texts."""
+        return self.steps.pipeline if self.steps is not None else None
 
     def type_at(self, path: tuple[str, ...]) -> FieldType | None:
         """Return the type of a path; None if it is not known."""
@@ -58,17 +64,17 @@ def names_at(view: View, offset: int, place: CursorPlace) -> ReadableNames:
         if isinstance(way.step.body, RepeatBody) and place.path[-1:] == ("until",):
             names = {**scope.types.names, "acc": scope.result, "round": NUMBER}
             scope = Scope(KnownTypes(scope.types.stores, scope.types.pipe, names), scope.shapes)
-        return ReadableNames(way.pipeline, scope, way)
-    pipeline = pipeline_at(view, offset)
-    if pipeline is None:
-        empty = Scope(KnownTypes({}, None, {}), Shapes({one.name: one for one in file_of(view).schemas}))
+        return ReadableNames(way.all, scope, way)
+    steps = steps_at(view, offset)
+    if steps is None:
+        empty = Scope(KnownTypes({}, None, {}), Shapes({one.name: one for one in outer_of(view).schemas}))
         return ReadableNames(None, empty, None)
-    number = bisect_right(pipeline.steps, offset, key=lambda step: step.span.start)
+    number = steps.count_until(offset)
     if way is not None:
         number = max(number - 1, 0)
-    before = scope_before(view, pipeline, number)
+    before = scope_before(view, steps, number)
     types = KnownTypes(before.types.stores, before.types.pipe, _bindings(view, offset, place, before))
-    return ReadableNames(pipeline, Scope(types, before.shapes), None)
+    return ReadableNames(steps, Scope(types, before.shapes), None)
 
 
 def _bindings(view: View, offset: int, place: CursorPlace, scope: Scope) -> dict[str, FieldType | None]:
@@ -108,26 +114,42 @@ def _item(view: View, offset: int, scope: Scope) -> FieldType | None:
     return element(scope.shapes.infer(root, scope.types))
 
 
-_WRITERS: deque[tuple[Pipeline, dict[str, list[tuple[str, Step]]]]] = deque(maxlen=2)
-"""The steps of the last pipelines by the stores that they write. A hover asks for them several times."""
+class Writer(Struct, frozen=True):
+    """A step that writes a store."""
+
+    label: str
+    step: Step
+    """Its spans may be those of the text of the step in the list that it is in."""
+    start: int
+    """Where it begins in the file."""
 
 
-def writers_of(pipeline: Pipeline, name: str) -> list[tuple[str, Step]]:
+_WRITERS: deque[tuple[StepList, str, list[Writer]]] = deque(maxlen=2)
+"""The last answers. A hover asks several times."""
+
+
+def writers_of(steps: StepList, name: str) -> list[Writer]:
     """Return the steps that write a store, with their labels."""
-    writers = next((found for one, found in _WRITERS if one is pipeline), None)
-    if writers is None:
-        writers = {}
-        for label, step in labelled(pipeline):
-            if step.output is not None:
-                writers.setdefault(step.output.text, []).append((label, step))
-        _WRITERS.append((pipeline, writers))
-    return writers.get(name, [])
+    known = next((found for one, asked, found in _WRITERS if one is steps and asked == name), None)
+    if known is not None:
+        return known
+    found = []
+    for number, (top, by) in enumerate(zip(steps.pipeline.steps, steps.offsets, strict=True), 1):
+        # Most steps hold no others and write another store.
+        if parts(top) or (top.output is not None and top.output.text == name):
+            found += [
+                Writer(label, step, step.span.start + by)
+                for label, step in below(str(number), top)
+                if step.output is not None and step.output.text == name
+            ]
+    _WRITERS.append((steps, name, found))
+    return found
 
 
-def is_input(pipeline: Pipeline, name: str) -> bool:
+def is_input(steps: StepList, name: str) -> bool:
     """Tell whether a pipeline declares an input, or can only mean one because no step writes it."""
-    declared = any(one.text == name for one in pipeline.input_names)
-    return declared or (pipeline.input is None and not writers_of(pipeline, name))
+    declared = any(one.text == name for one in steps.pipeline.input_names)
+    return declared or (steps.pipeline.input is None and not writers_of(steps, name))
 
 
 def store_names(pipeline: Pipeline) -> list[str]:
