@@ -33,6 +33,7 @@ _ANCHOR = re.compile(r"(?<![^\s,:\[{-])&[^\s&]")
 _SPECIAL = ("\n%", "\n...", "\ufeff", "\x85", "\u2028", "\u2029")
 """Directives, ends of documents, and characters that YAML treats in its own way."""
 _STEPS = re.compile(r"^steps:[ \t]*(?:#[^\n]*)?\n(?:[ \t]*(?:#[^\n]*)?\n)*(?=( *)-[ \n])", re.MULTILINE)
+_AFTER_DASH = (" ", "\n")
 _MOST_FINDINGS = 20
 """Above this many findings the limits of one reading on suggestions may count, so the whole text is read."""
 _MOST_PIECES = 8_000
@@ -275,13 +276,16 @@ def _part(text: str, start: int, end: int) -> Part:
         return Part(start, end, end)
     column = len(found[1])
     mark = "\n" + " " * column + "-"
-    items: list[int] = []
-    at = found.end() - 1
-    while at >= 0:
-        if text[at + column + 2 : at + column + 3] in (" ", "\n"):
+    first = found.end()
+    # The text before each dash, but for the first: splitting is several times as quick as searching one by one.
+    before, *between = text[first + column + 1 : end].split(mark)
+    items, at = [first], first + column + 1 + len(before)
+    for number, piece in enumerate(between, 1):
+        # A dash is followed by a space or a line end, which is that of the next item if nothing is between them.
+        if piece[:1] in _AFTER_DASH if piece else number < len(between):
             items.append(at + 1)
-        at = text.find(mark, at + column + 2, end)
-    return Part(start, found.end(), end, tuple(items), column)
+        at += len(mark) + len(piece)
+    return Part(start, first, end, tuple(items), column)
 
 
 def _needs_all(text: str) -> bool:

@@ -9,7 +9,8 @@ The rule by which something that is kept still holds:
   surroundings are everything else that such a check reads: the schemas, the declared inputs, the names of the
   workspace. When they change, everything that was kept is dropped.
 - Findings about stores hold for the same states of the stores that the step reads: written before, perhaps written,
-  written later, never.
+  written later, never. As long as a change leaves the writers of all stores as they are, other steps are not even
+  asked.
 - Findings about types hold for the same types of the stores that the step reads or writes, and of the pipe. The types
   that the step leaves behind are kept with them. Steps before and behind a change are not even asked, as long as it
   leaves the same types behind.
@@ -56,7 +57,7 @@ from quire.formats.pipeline.known_steps import (
 )
 from quire.formats.pipeline.known_types import Shapes
 from quire.formats.pipeline.shifted import shifted_finding, shifted_step
-from quire.formats.pipeline.step_facts import facts_of, with_parts
+from quire.formats.pipeline.step_facts import facts_of, traits_of, with_parts
 from quire.formats.pipeline.walks import schema_of
 from quire.source import Source
 
@@ -109,8 +110,10 @@ class IncrementalCheck:
         with those inside of them."""
         for number, one in enumerate(cut.pipelines):
             known = self._pipelines[number].steps
+            if "headers" not in self._pipelines[number].traits:
+                continue
             for step, piece, start in zip(one.steps, one.pieces, one.part.items, strict=True):
-                if known[id(piece)].facts.has_headers:
+                if "headers" in known[id(piece)].facts.traits:
                     yield from with_parts(shifted_step(step, start))
 
 
@@ -140,7 +143,7 @@ class _OneCheck:
         cut = self._cut.pipelines[number]
         survives = before is not None and before.survives
         known = self._with_facts(pipeline, cut, before, survives)
-        if any(one.facts.survives for one in known.steps.values()) is not survives:
+        if ("goes on" in known.traits) is not survives:
             known = self._with_facts(pipeline, cut, before, not survives)
         self._placed.append(PlacedSteps(pipeline, cut, known))
         return known
@@ -148,26 +151,24 @@ class _OneCheck:
     def _with_facts(
         self, pipeline: Pipeline, cut: CutSteps, before: KnownPipeline | None, survives: bool
     ) -> KnownPipeline:
-        tools = {name for one in before.steps.values() for name in one.facts.tools} if before else ()
+        tools = frozenset().union(*{one.facts.tools for one in before.steps.values()}) if before else frozenset[str]()
         problems = tuple((name, found) for name in sorted(tools) if (found := self.resolver.python_problem(name)))
         inputs = repr(pipeline.input), tuple(one.text for one in pipeline.input_names)
         known = KnownPipeline((*self._around, inputs, problems, survives), survives)
         kept: dict[int, KnownStep] = {}
         if before is not None and before.around == known.around:
-            kept, known.flow = before.steps, before.flow
+            kept, known.flow, known.stores = before.steps, before.flow, before.stores
         for piece, step in zip(cut.pieces, cut.steps, strict=True):
             if id(piece) not in known.steps:
                 one = kept.get(id(piece)) or KnownStep(piece, facts_of(step, common_bindings(survives)))
                 known.steps[id(piece)] = one
+        known.traits = traits_of(one.facts for one in known.steps.values())
         return known
 
     @property
     def can_be_cut(self) -> bool:
         """False if a step is judged by all names of its pipeline: then they would have to be collected each time."""
-        return all(
-            any(one.has_reference for one in placed.facts) or not any(one.has_doubled for one in placed.facts)
-            for placed in self._placed
-        )
+        return all("reference" in one.traits or "doubled braces" not in one.traits for one in self._placed)
 
     # Checks, in the order of `check_reading`: suggestions are limited, so the order counts
 
@@ -186,7 +187,7 @@ class _OneCheck:
         for placed, pipeline in zip(self._placed, file.pipelines, strict=True):
             takes: Mapping[str, Mapping[str, Field]] = {}
             gives: Mapping[str, FieldType] = {}
-            if any(one.calls for one in placed.facts):
+            if "calls" in placed.traits:
                 calls.check(pipeline)
                 takes, gives = declared_inputs(pipeline, find), result_types(pipeline, find, self.resolver)
             stores = IncrementalStores(placed, self)
@@ -203,17 +204,17 @@ class _OneCheck:
 
     def _check_unused_schemas(self) -> None:
         facts = [one for placed in self._placed for one in placed.facts]
-        if not any(one.has_hole for one in facts):
+        if not any("hole" in one.traits for one in self._placed):
             check_unused_schemas(self.file, {name for one in facts for name in one.schemas}, self.fields)
 
     def _with_placed_calls(self) -> PipelineFile:
         """Return the file with the steps that call other documents at their places."""
-        if not any(one.calls for placed in self._placed for one in placed.facts):
+        if not any("calls" in one.traits for one in self._placed):
             return self.file
         pipelines = []
         for placed in self._placed:
             of_all = zip(placed.cut.steps, placed.cut.part.items, placed.facts, strict=True)
-            steps = tuple(shifted_step(step, start) if one.calls else step for step, start, one in of_all)
+            steps = tuple(shifted_step(step, start) if "calls" in one.traits else step for step, start, one in of_all)
             pipelines.append(replace(placed.pipeline, steps=steps))
         return replace(self.file, pipelines=tuple(pipelines))
 

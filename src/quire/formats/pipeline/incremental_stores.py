@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
@@ -11,8 +11,9 @@ from msgspec.structs import replace
 from quire.formats.pipeline.check_inputs import InputCheck
 from quire.formats.pipeline.check_stores import StoreCheck
 from quire.formats.pipeline.inputs import UseWalk, Written
-from quire.formats.pipeline.known_steps import MOST_KINDS, Found, PlacedSteps
-from quire.formats.pipeline.step_facts import read_as_a_whole
+from quire.formats.pipeline.known_steps import MOST_KINDS, NOTHING, Found, KnownStep, PlacedSteps, StoreFlow
+from quire.formats.pipeline.step_facts import StepFacts, read_as_a_whole
+from quire.text_diff import common_prefix, common_suffix
 
 if TYPE_CHECKING:
     from quire.formats.pipeline.fields import Fields
@@ -41,20 +42,17 @@ class IncrementalStores:
     def __init__(self, placed: PlacedSteps, check: StepCheck) -> None:
         self._placed = placed
         self._check = check
-        self._inner = {name for one in placed.facts for name in one.inner}
-        self._any_store = any(one.writes_any for one in placed.facts)
-        self._begins: list[int] = []
-        """The number at which each step begins."""
-        self._first: dict[str, Written] = {}
-        number = 0
-        first = self._first
-        for label, one in enumerate(placed.known, 1):
-            for name, written in one.writes_at(label, number):
-                before = first.get(name)
-                if before is None or before.ends > written.ends:
-                    first[name] = written
-            self._begins.append(number)
-            number += one.facts.numbers
+        self._before = placed.memory.stores
+        self._new = _new_steps(self._before, placed.known)
+        """The steps that have to be looked at."""
+        if len(self._new) < len(placed.known):
+            before = self._before
+            self._begins, self._first = before.begins, before.first
+            self._inner, self._any_store = before.inner, before.any_store
+        else:
+            self._begins, self._first = _written(placed.known)
+            self._inner = frozenset(name for one in placed.facts for name in one.inner)
+            self._any_store = "any store" in placed.traits
         self._certain: dict[str, int] = {}
         self._counted = 0
         """The number of the steps whose stores are in `_certain`."""
@@ -62,29 +60,44 @@ class IncrementalStores:
     def check(self) -> None:
         """Make the checks of `check_stores` about places that read."""
         check = StoreCheck(self._placed.pipeline, self._inner, self._any_store, self._check.fields)
-        suggestions, is_silent = self._check.fields.suggestions, False
-        harmless = set(check.declared or ())
-        for at, facts in enumerate(self._placed.facts):
-            if not is_silent and not suggestions.are_left:
-                is_silent = True
-                # Nothing more is said about names that no step writes.
-                harmless |= self._never_written()
-            if facts.is_unbound or not facts.reads <= harmless:
-                pending = () if self._any_store else facts.reads - harmless
-                if pending or facts.is_unbound:
-                    self._check_step(at, pending, check)
-            for name, _ in facts.certain:
-                harmless.add(name)
+        suggestions, silent, before, new = self._check.fields.suggestions, -1, self._before, self._new
+        known: list[Found | None] = []
+        for at in range(len(self._placed.known)):
+            if silent < 0 and not suggestions.are_left:
+                silent = at
+            found = None if at in new else before.found[at]
+            if found is None or (silent < 0 and at >= before.silent):
+                found = self._look_at(at, check, is_silent=silent >= 0)
+            elif found.diagnostics:
+                self._check.replay(found, self._placed.cut.part.span(at))
+            known.append(found)
+        silent = silent if silent >= 0 else len(known)
+        self._placed.memory.stores = StoreFlow(
+            self._placed.known, known, silent, self._begins, self._first, self._inner, self._any_store
+        )
+
+    def _look_at(self, at: int, check: StoreCheck, *, is_silent: bool) -> Found | None:
+        """Check one step. Return the findings; None if they must not be kept. If it is silent, nothing is said about
+        names that no step writes."""
+        facts, declared = self._placed.facts[at], check.declared or ()
+        pending: list[str] = []
+        if not self._any_store:
+            certain = self._certain_before(at)
+            pending = [name for name in facts.reads if name not in certain and name not in declared]
+        if is_silent:
+            pending = [name for name in pending if name in self._first or name in self._inner]
+        return self._check_step(at, pending, check) if pending or facts.is_unbound else NOTHING
 
     def _certain_before(self, at: int) -> dict[str, int]:
         """Return the stores that are certainly written before a step. Steps are asked for in their order."""
+        facts, begins = self._placed.facts, self._begins
         for number in range(self._counted, at):
-            for name, ends in self._placed.facts[number].certain:
-                self._certain.setdefault(name, self._begins[number] + ends)
+            for name, ends in facts[number].certain:
+                self._certain.setdefault(name, begins[number] + ends)
         self._counted = at
         return self._certain
 
-    def _check_step(self, at: int, pending: Collection[str], check: StoreCheck) -> None:
+    def _check_step(self, at: int, pending: Collection[str], check: StoreCheck) -> Found | None:
         one, begins = self._placed.known[at], self._begins[at]
         states: list[tuple[str, ...]] = []
         suggests = False
@@ -101,24 +114,23 @@ class IncrementalStores:
                 states.append((name, "later", written.label))
             else:
                 states.append((name, "here"))
-        if not states and not one.facts.is_unbound:
-            if not suggests:
-                return
-            if not one.facts.inner:
-                self._check.run(partial(self._suggest, at, pending, check), self._placed.cut.part.span(at))
-                return
+        if not states and not one.facts.is_unbound and not one.facts.inner:
+            self._check.run(partial(self._suggest, at, pending, check), self._placed.cut.part.span(at))
+            return None
         # The label of a store that the step itself writes has the number of the step.
         number = at if one.facts.inner or any(state[1] == "here" for state in states) else -1
         key = (number, *states)
         if not suggests and (kept := one.stores.get(key)):
             self._check.replay(kept, self._placed.cut.part.span(at))
-            return
+            return kept
         uses = self._uses(at, self._certain_before(at))
         found, is_kept = self._check.run(partial(check.uses, uses), self._placed.cut.part.span(at))
-        if is_kept and not suggests:
-            if len(one.stores) >= MOST_KINDS:
-                one.stores.clear()
-            one.stores[key] = found
+        if not is_kept or suggests:
+            return None
+        if len(one.stores) >= MOST_KINDS:
+            one.stores.clear()
+        one.stores[key] = found
+        return found
 
     def _suggest(self, at: int, pending: Collection[str], check: StoreCheck) -> None:
         """Look for the names that were meant by those that a step reads and no step writes, in the order of the places.
@@ -132,10 +144,6 @@ class IncrementalStores:
         for use in one.reading:
             if use.store in pending:
                 check.use(replace(use, index=begins + use.index, first=self._first))
-
-    def _never_written(self) -> set[str]:
-        found = {name for one in self._placed.facts for name in one.reads}
-        return found - self._first.keys() - self._inner
 
     def _uses(self, at: int, certain: dict[str, int]) -> Iterator[Use]:
         """Yield the places of a step that read. `certain` are the stores that are certainly written before."""
@@ -152,7 +160,7 @@ class IncrementalStores:
         for at, facts in enumerate(placed.facts):
             if any(not self._is_written(name, at) for name in facts.all_reads - harmless):
                 self._check.run(partial(check.uses, self._uses(at, {})), placed.cut.part.span(at))
-        if not any(one.has_hole for one in placed.facts):
+        if "hole" not in placed.traits:
             check.report_unread(self._unread(check.names))
         check.report_hidden()
 
@@ -163,7 +171,7 @@ class IncrementalStores:
     def _unread(self, names: Mapping[str, object]) -> list[str]:
         """Return the inputs that no step reads, as `unread_inputs` does."""
         facts = self._placed.facts
-        if any(one.has_prompt_file for one in facts) or read_as_a_whole(facts):
+        if "prompt file" in self._placed.traits or read_as_a_whole(facts):
             return []
         read: set[str] = set()
         for at, one in enumerate(facts):
@@ -173,3 +181,35 @@ class IncrementalStores:
                 elif any(use.store == name and not use.written(name) for use in self._uses(at, {})):
                     read.add(name)
         return [name for name in names if name not in read]
+
+
+def _new_steps(before: StoreFlow, known: list[KnownStep]) -> range:
+    """Return the steps that have changed since the flow before; all of them if this changes which stores are written
+    when."""
+    everything = range(len(known))
+    if len(known) != len(before.known):
+        return everything
+    start = common_prefix(before.known, known, len(known))
+    end = len(known) - common_suffix(before.known, known, len(known) - start)
+    both = zip(before.known[start:end], known[start:end], strict=True)
+    return range(start, end) if all(_writes_the_same(old.facts, new.facts) for old, new in both) else everything
+
+
+def _writes_the_same(old: StepFacts, new: StepFacts) -> bool:
+    is_same = (old.numbers, old.writes, old.certain, old.inner) == (new.numbers, new.writes, new.certain, new.inner)
+    return is_same and ("any store" in old.traits) is ("any store" in new.traits)
+
+
+def _written(known: Iterable[KnownStep]) -> tuple[list[int], dict[str, Written]]:
+    """Return the number at which each step begins, and where each store is first written."""
+    begins: list[int] = []
+    first: dict[str, Written] = {}
+    number = 0
+    for label, one in enumerate(known, 1):
+        for name, written in one.writes_at(label, number):
+            before = first.get(name)
+            if before is None or before.ends > written.ends:
+                first[name] = written
+        begins.append(number)
+        number += one.facts.numbers
+    return begins, first

@@ -97,7 +97,8 @@ class IncrementalTypes:
         facts = one.facts
         before = (self._pipe, *[stores.get(name, _ABSENT) for name in facts.types])
         key = tuple(map(id, before))
-        kept = None if facts.calls else one.types.get(key)
+        calls = "calls" in facts.traits
+        kept = None if calls else one.types.get(key)
         if kept is not None:
             if kept.found.diagnostics:
                 self._check.replay(kept.found, self._placed.cut.part.span(at))
@@ -110,7 +111,7 @@ class IncrementalTypes:
         self._pipe = self._same(result[0])
         for name in facts.kept:
             stores[name] = self._same(stores.get(name))
-        if not is_kept or facts.calls:
+        if not is_kept or calls:
             self._found.append(None)
             return
         if len(one.types) >= MOST_KINDS:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from quire.diagnostics import Diagnostic
     from quire.formats.pipeline.incremental import CutSteps, Piece
     from quire.formats.pipeline.inputs import Use
-    from quire.formats.pipeline.step_facts import StepFacts
+    from quire.formats.pipeline.step_facts import StepFacts, Trait
     from quire.formats.pipeline.syntax import Pipeline
     from quire.schema import FieldType
 
@@ -95,23 +95,45 @@ class TypeFlow(Struct, frozen=True):
     """The numbers of these steps."""
 
 
+class StoreFlow(Struct, frozen=True):
+    """The stores that the steps of a pipeline write, and what was found about those that they read, when they were last
+    checked in their order."""
+
+    known: list[KnownStep] = []
+    found: list[Found | None] = []
+    """None for a step that has to be looked at again."""
+    silent: int = 0
+    """From this step on, nothing was said about names that no step writes, because no suggestion was left."""
+    begins: list[int] = []
+    """The number at which each step begins."""
+    first: dict[str, Written] = {}
+    """Where each store is first written."""
+    inner: frozenset[str] = frozenset()
+    """The stores that are written inside of other steps."""
+    any_store: bool = False
+    """True if a step may write any store, because it could not be read."""
+
+
 class KnownPipeline:
     """The steps of one pipeline, by the identity of their pieces, and the surroundings in which all of it holds."""
 
-    __slots__ = ("around", "flow", "steps", "survives")
+    __slots__ = ("around", "flow", "steps", "stores", "survives", "traits")
 
     def __init__(self, around: tuple[object, ...], survives: bool) -> None:
         self.around = around
         self.flow = TypeFlow()
+        self.stores = StoreFlow()
         self.survives = survives
         """Whether a step goes on after a failure: then all steps can read `errors`."""
         self.steps: dict[int, KnownStep] = {}
+        self.traits: frozenset[Trait] = frozenset()
+        """The traits that any of the steps has."""
 
 
 class PlacedSteps:
     """The steps of one pipeline at their places, with what is known of them."""
 
-    __slots__ = ("common", "cut", "facts", "known", "memory", "pipeline", "unsettled")
+    __slots__ = ("common", "cut", "facts", "known", "memory", "pipeline", "traits", "unsettled")
 
     def __init__(self, pipeline: Pipeline, cut: CutSteps, known: KnownPipeline) -> None:
         self.pipeline = pipeline
@@ -120,5 +142,6 @@ class PlacedSteps:
         self.known = [known.steps[id(piece)] for piece in cut.pieces]
         self.facts = [one.facts for one in self.known]
         self.common = common_bindings(known.survives)
+        self.traits = known.traits
         self.unsettled = [at for at, one in enumerate(self.known) if not one.is_settled]
         """The steps for which a check of steps alone has something to do."""

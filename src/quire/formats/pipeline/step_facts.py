@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from itertools import pairwise, zip_longest
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from msgspec import Struct
 
@@ -21,6 +21,14 @@ if TYPE_CHECKING:
     from quire.formats.pipeline.inputs import Use, Written
 
 _NONE: frozenset[str] = frozenset()
+Trait: TypeAlias = Literal[
+    "goes on", "calls", "hole", "any store", "headers", "reference", "doubled braces", "prompt file"
+]
+"""A property of a step that it has because of itself or of a step inside of it: that goes on after a failure; may call
+another document; could not be read; may therefore write any store; gives a tool an argument `headers`; has a prompt
+with a reference in single braces, or with a name in double braces; has a prompt in a file."""
+_TRAITS: dict[frozenset[Trait], frozenset[Trait]] = {}
+"""One object for all steps with the same traits."""
 
 
 class StepFacts(Struct, frozen=True):
@@ -46,19 +54,7 @@ class StepFacts(Struct, frozen=True):
     schemas: frozenset[str]
     tools: frozenset[str]
     """The names of the tools of `tool` steps."""
-    survives: bool
-    calls: bool
-    """True if it may call another document."""
-    has_hole: bool
-    writes_any: bool
-    """True if it may write any store, because it could not be read."""
-    has_headers: bool
-    """True if a tool gets an argument `headers`."""
-    has_reference: bool
-    """True if a prompt has a reference in single braces."""
-    has_doubled: bool
-    """True if a prompt has a name in double braces."""
-    has_prompt_file: bool
+    traits: frozenset[Trait]
     has_uses: bool
     """True if it reads anything."""
     reads_context: bool
@@ -80,9 +76,6 @@ def facts_of(step: Step, common: frozenset[str]) -> StepFacts:
     walk.count(step, "")
     uses = [*walk.scope((step,), common, {}, {})]
     steps = [*with_parts(step)]
-    prompts = [one.body for one in steps if isinstance(one.body, AgentBody)]
-    texts = [one.prompt.text for one in prompts]
-    called = [one.body for one in steps if isinstance(one.body, ToolBody)]
     stores = frozenset(name for use in uses if (name := use.store) is not None)
     outputs = {one.output.text for one in steps if one.output}
     writes = tuple(walk.writes(step))
@@ -97,20 +90,36 @@ def facts_of(step: Step, common: frozenset[str]) -> StepFacts:
         certain=tuple(walk.certain(step)),
         inner=frozenset(inner_outputs(step)) or _NONE,
         schemas=frozenset(schema.text for one in steps if (schema := schema_of(one))) or _NONE,
-        tools=frozenset(one.name.text for one in called) or _NONE,
-        survives=survives(step),
-        calls=any(targets(one) for one in steps),
-        has_hole=any(one.body is HOLE for one in steps),
-        writes_any=any(one.body is HOLE and one.output is None for one in steps),
-        has_headers=any(name.text == "headers" for one in called for name, _ in one.args),
-        has_reference=any(True for text in texts for _ in references(text)),
-        has_doubled=any(text.startswith("{{", span.start) for text in texts for span, _ in foreign(text)),
-        has_prompt_file=any(one.is_file for one in prompts),
+        tools=frozenset(one.body.name.text for one in steps if isinstance(one.body, ToolBody)) or _NONE,
+        traits=_traits(step, steps),
         has_uses=bool(uses),
         reads_context=any(_is_whole(use, then) for use, then in pairwise(uses)),
         ends_with_context=bool(uses) and uses[-1].path == ("ctx",),
         begins_with_get=bool(uses) and _is_get(uses[0]),
     )
+
+
+def _traits(step: Step, steps: list[Step]) -> frozenset[Trait]:
+    prompts = [one.body for one in steps if isinstance(one.body, AgentBody)]
+    texts = [one.prompt.text for one in prompts]
+    arguments = [name.text for one in steps if isinstance(one.body, ToolBody) for name, _ in one.body.args]
+    has: dict[Trait, bool] = {
+        "goes on": survives(step),
+        "calls": any(targets(one) for one in steps),
+        "hole": any(one.body is HOLE for one in steps),
+        "any store": any(one.body is HOLE and one.output is None for one in steps),
+        "headers": "headers" in arguments,
+        "reference": any(True for text in texts for _ in references(text)),
+        "doubled braces": any(text.startswith("{{", span.start) for text in texts for span, _ in foreign(text)),
+        "prompt file": any(one.is_file for one in prompts),
+    }
+    found = frozenset(trait for trait, is_there in has.items() if is_there)
+    return _TRAITS.setdefault(found, found)
+
+
+def traits_of(facts: Iterable[StepFacts]) -> frozenset[Trait]:
+    """Return the traits that any of some steps has."""
+    return frozenset().union(*{one.traits for one in facts})
 
 
 def read_as_a_whole(facts: Iterable[StepFacts]) -> bool:
