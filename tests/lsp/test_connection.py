@@ -12,7 +12,9 @@ import pytest
 from tests.lsp.language_server import COMMAND, LanguageServer, language_server
 from tests.processes import started
 
+from quire.lsp import connection
 from quire.lsp.connection import Connection
+from quire.lsp.framing import framed
 from quire.lsp.session import Session
 
 BAD = "# Note\n\n## STEP 1: Say\n\nSay {{name}}.\n"
@@ -86,6 +88,23 @@ def test_requests_are_answered_while_a_large_workspace_is_searched(folder: Path)
         while (found := server.receive()).get("id") != "search":
             pass
         assert found["result"]
+
+
+def test_garbage_is_collected_once_after_the_editor_was_heard(monkeypatch: pytest.MonkeyPatch) -> None:
+    collected: list[bool] = []
+    monkeypatch.setattr(connection, "_collect", lambda: collected.append(True))
+    monkeypatch.setattr(connection, "SECONDS_BEFORE_COLLECTING", 0.0)
+    monkeypatch.setattr(connection, "SECONDS_BETWEEN_LOOKS", 0.0)
+    reads, asks = os.pipe()
+    answers, writes = os.pipe()
+    served = Connection(Session(), reads, writes, collects=True)
+    for turns in (1, 2):
+        os.write(asks, framed({"jsonrpc": "2.0", "method": "unknown"}))
+        for _ in range(4):
+            assert served._turn(None)
+        assert len(collected) == turns
+    for one in (reads, asks, answers, writes):
+        os.close(one)
 
 
 def test_an_editor_that_reads_late_never_keeps_the_server_waiting() -> None:

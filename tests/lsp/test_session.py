@@ -8,7 +8,7 @@ import pytest
 from tests.lsp.editor import Editor
 
 from quire.lsp.protocol import INVALID_REQUEST, METHOD_NOT_FOUND, NOT_INITIALIZED, REQUEST_CANCELLED
-from quire.lsp.session import Session
+from quire.lsp.session import LOAD_SECONDS, Session
 
 GOOD = "# Note\n\n## STEP 1: Say\n\nSay something.\n"
 BAD = GOOD.replace("something", "{{name}}")
@@ -102,3 +102,21 @@ def test_the_files_to_watch_are_registered_where_the_editor_can(tmp_path: Path) 
     (asked,) = Editor(tmp_path, can).messages
     assert asked["method"] == "client/registerCapability"
     assert Editor(tmp_path).messages == []
+
+
+def test_modules_of_hovers_and_completions_are_loaded_when_the_user_pauses(
+    editor: Editor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    loaded: list[tuple[str, str]] = []
+    monkeypatch.setattr("quire.lsp.languages.function", lambda format, module, name: loaded.append((format, module)))
+    editor.open("main.yaml", "pipeline: p\nsteps:\n  - transform: {value: '1'}\n")
+    editor.pause(LOAD_SECONDS / 2)
+    editor.type("main.yaml", 0, "# ")
+    editor.pause(LOAD_SECONDS / 2)
+    assert loaded == []
+    editor.pause(LOAD_SECONDS)
+    assert loaded == [("pipeline", "hover"), ("pipeline", "completion")]
+    editor.type("main.yaml", 2, "x")
+    editor.open("other.yaml", "pipeline: q\nsteps:\n  - transform: {value: '1'}\n")
+    editor.pause(1.0)
+    assert len(loaded) == 2

@@ -8,6 +8,7 @@ be copied, such work is done in between.
 from __future__ import annotations
 
 import contextlib
+import gc
 import os
 import select
 import signal
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
 
 SECONDS_BETWEEN_LOOKS = 5.0
 """The editor's process is looked for this often. Its end usually closes the connection as well."""
+SECONDS_BEFORE_COLLECTING = 2.0
+"""Garbage is collected once the editor has been quiet for so long."""
 _PIECE = 65_536
 _CERTAIN = 4_096
 """Bytes that can be written to a pipe without waiting once it is ready."""
@@ -62,8 +65,11 @@ class _Child:
 class Connection:
     """A session that reads from one file descriptor and writes to another."""
 
-    def __init__(self, session: Session, reads: int, writes: int) -> None:
+    def __init__(self, session: Session, reads: int, writes: int, *, collects: bool = False) -> None:
+        """With `collects` the garbage of this process is collected when the editor is quiet, and seldom otherwise."""
         self._session = session
+        self._collects = collects
+        self._is_collected = True
         self._reads = reads
         self._writes = writes
         self._frames = FrameReader()
@@ -90,7 +96,8 @@ class Connection:
 
     def _turn(self, wait: float | None) -> bool:
         """Wait until something can be read, written or done. Return False once the editor is gone."""
-        seconds = SECONDS_BETWEEN_LOOKS if wait is None else min(wait, SECONDS_BETWEEN_LOOKS)
+        most = SECONDS_BETWEEN_LOOKS if self._is_collected else SECONDS_BEFORE_COLLECTING
+        seconds = most if wait is None else min(wait, most)
         reads = [self._reads, *(child.pipe for child in self._children)]
         ready, writable, _ = select.select(reads, [self._writes] if self._out else [], [], seconds)
         if writable:
@@ -104,6 +111,11 @@ class Connection:
                 return False
             for message in self._frames.feed(data):
                 self._session.take(message)
+        if ready or writable:
+            self._is_collected = not self._collects
+        elif not self._is_collected and seconds == most:
+            _collect()
+            self._is_collected = True
         return bool(ready or writable) or self._editor_lives()
 
     def _work(self) -> None:
@@ -163,8 +175,6 @@ def _begin(job: Job, reads: int) -> _Child:
         return _Child(job, process, pipe)
     status = 1
     try:
-        import gc
-
         gc.disable()  # it would copy the pages of everything that it looks at
         os.close(pipe)
         os.close(reads)
@@ -176,6 +186,18 @@ def _begin(job: Job, reads: int) -> _Child:
         os._exit(status)
 
 
+def _collect() -> None:
+    """Collect all garbage, and have the collections until the next one look only at what is new."""
+    gc.unfreeze()
+    gc.collect()
+    gc.freeze()
+
+
+def _collect_seldom() -> None:
+    """Do not look at everything while the user types: that takes as long as a check of a large document."""
+    gc.set_threshold(700, 10, 1_000)
+
+
 def serve_stdio() -> int:
     """Serve the editor that has started this process. Nothing but the protocol is written to standard output: what a
     library prints goes to standard error."""
@@ -183,7 +205,8 @@ def serve_stdio() -> int:
     _widen(writes)
     os.dup2(2, 1)
     sys.stdout = sys.stderr
-    return Connection(Session(forks=CAN_FORK), reads, writes).serve()
+    _collect_seldom()
+    return Connection(Session(forks=CAN_FORK), reads, writes, collects=True).serve()
 
 
 def _widen(pipe: int) -> None:
@@ -201,4 +224,5 @@ def serve_socket(listening: socket.socket) -> int:
     with listening:
         client, _ = listening.accept()
     with client:
-        return Connection(Session(forks=CAN_FORK), client.fileno(), client.fileno()).serve()
+        _collect_seldom()
+        return Connection(Session(forks=CAN_FORK), client.fileno(), client.fileno(), collects=True).serve()

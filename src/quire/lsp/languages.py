@@ -23,8 +23,9 @@ without the module has no such answers. Modules are imported when they are first
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable
-from functools import lru_cache
+from functools import lru_cache, partial
 from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
@@ -40,3 +41,28 @@ def function(format: str, module: str, name: str) -> Callable[..., Any] | None:
         return None
     found: Callable[..., Any] | None = getattr(import_module(place), name, None)
     return found
+
+
+class ModuleLoads:
+    """Loads the modules of hovers and completions before they are asked for, a few at a time."""
+
+    def __init__(self) -> None:
+        self._wanted: set[str] = set()
+        self._waiting: deque[Callable[[], object]] = deque()
+
+    def want(self, format: str) -> bool:
+        """Have the modules of a format loaded, unless they are already. Return False if nothing is to be loaded."""
+        if format and format not in self._wanted:
+            from quire.lsp.capabilities import handler
+
+            self._wanted.add(format)
+            for module, name in (("hover", "hover"), ("completion", "complete")):
+                self._waiting.append(partial(handler, f"textDocument/{module}"))
+                self._waiting.append(partial(function, format, module, name))
+        return bool(self._waiting)
+
+    def next(self) -> bool:
+        """Load some modules: so few that a request does not wait long. Return False if these were the last ones."""
+        load = self._waiting.popleft()
+        load()
+        return bool(self._waiting)

@@ -31,11 +31,14 @@ if TYPE_CHECKING:
     from quire.lsp.checks import Checks
     from quire.lsp.desk import Desk
     from quire.lsp.jobs import Job
+    from quire.lsp.languages import ModuleLoads
     from quire.lsp.texts import Encoding
 
 MOST_QUEUED = 10_000
 _LARGEST_PROCESS = 2**31 - 1
 """The largest number of a process on any system; asking for a larger one is an error, not an answer."""
+LOAD_SECONDS = 0.25
+"""The modules of the first hover and completion are loaded so long after the last change, before they are asked for."""
 REFRESH_SECONDS = 0.5
 """Hints, lenses and colours of other documents are asked for again so long after the last change."""
 _WATCHED = "**/{quire.toml,pyproject.toml,.mcp.json,quire.lock,*.md,*.markdown,*.yaml,*.yml}"
@@ -76,6 +79,8 @@ class Session:
         self._desk: Desk | None = None
         self._checks: Checks | None = None
         self._refresh_at: float | None = None
+        self._load_at: float | None = None
+        self._loads: ModuleLoads | None = None
 
     @property
     def desk(self) -> Desk:
@@ -135,6 +140,9 @@ class Session:
         if self._reads_more and (self._checks is None or not self._checks.is_due):
             return self.desk.last_runs.next() or self.desk.prices.next()
         try:
+            if self._load_at is not None and self._load_at <= self._clock() and not self.checks.is_due:
+                self._load_next(self._load_at)
+                return None
             return self.checks.work() if self._checks is not None else None
         except Exception as error:  # a mistake of ours ends one check, never the session
             self._log("a check failed", error)
@@ -170,7 +178,7 @@ class Session:
         """The seconds until something is to be done: 0 for now, None for nothing."""
         if self._queue or self._errands.is_due or self._reads_more:
             return 0.0
-        times = (self._refresh_at, self._checks.next_at if self._checks is not None else None)
+        times = (self._refresh_at, self._load_at, self._checks.next_at if self._checks is not None else None)
         at = min((one for one in times if one is not None), default=None)
         return None if at is None else max(0.0, at - self._clock())
 
@@ -292,6 +300,7 @@ class Session:
                     if opened is not None:
                         self.checks.changed(opened, typed=False)
                         self.desk.read_last_run(opened)
+                        self._load_later(opened.format)
             case "textDocument/didChange":
                 changes = params.get("contentChanges")
                 said = params.get("textDocument")
@@ -300,6 +309,7 @@ class Session:
                 )
                 if changed is not None:
                     self.checks.changed(changed)
+                    self._load_later(changed.format)
                     if any(self.desk.beside(changed)):
                         self._refresh_later()
             case "textDocument/didClose":
@@ -322,6 +332,20 @@ class Session:
         """Have hints of open documents asked for again, because something that they read has changed. Each further
         change puts it off, so that it does not happen while a word is typed."""
         self._refresh_at = self._clock() + REFRESH_SECONDS
+
+    def _load_later(self, format: str) -> None:
+        """Have the modules loaded that answer about a place of a document, when the user pauses."""
+        if self._loads is None:
+            from quire.lsp.languages import ModuleLoads
+
+            self._loads = ModuleLoads()
+        if self._loads.want(format):
+            self._load_at = self._clock() + LOAD_SECONDS
+
+    def _load_next(self, at: float) -> None:
+        self._load_at = None  # also if a module cannot be loaded
+        if self._loads is not None and self._loads.next():
+            self._load_at = at
 
     def _begin(self) -> None:
         desk = self.desk
