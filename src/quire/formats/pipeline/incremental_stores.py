@@ -120,15 +120,15 @@ class IncrementalStores:
         # The label of a store that the step itself writes has the number of the step.
         number = at if one.facts.inner or any(state[1] == "here" for state in states) else -1
         key = (number, *states)
-        if not suggests and (kept := one.stores.get(key)):
+        if not suggests and one.stores is not None and (kept := one.stores.get(key)):
             self._check.replay(kept, self._placed.cut.part.span(at))
             return kept
         uses = self._uses(at, self._certain_before(at))
         found, is_kept = self._check.run(partial(check.uses, uses), self._placed.cut.part.span(at))
         if not is_kept or suggests:
             return None
-        if len(one.stores) >= MOST_KINDS:
-            one.stores.clear()
+        if one.stores is None or len(one.stores) >= MOST_KINDS:
+            one.stores = {}
         one.stores[key] = found
         return found
 

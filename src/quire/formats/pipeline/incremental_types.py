@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import partial
+from operator import is_
 from typing import TYPE_CHECKING
 
 from quire.formats.pipeline.known_steps import MOST_KINDS, FoundTypes, KnownStep, PlacedSteps, TypeFlow
@@ -96,9 +97,8 @@ class IncrementalTypes:
         one, stores = self._placed.known[at], self._stores
         facts = one.facts
         before = (self._pipe, *[stores.get(name, _ABSENT) for name in facts.types])
-        key = tuple(map(id, before))
         calls = "calls" in facts.traits
-        kept = None if calls else one.types.get(key)
+        kept = None if calls else next((types for types in one.types if all(map(is_, types.before, before))), None)
         if kept is not None:
             if kept.found.diagnostics:
                 self._check.replay(kept.found, self._placed.cut.part.span(at))
@@ -114,9 +114,8 @@ class IncrementalTypes:
         if not is_kept or calls:
             self._found.append(None)
             return
-        if len(one.types) >= MOST_KINDS:
-            one.types.clear()
-        one.types[key] = kept = FoundTypes(found, before, self._pipe, tuple(stores[name] for name in facts.kept))
+        kept = FoundTypes(found, before, self._pipe, tuple(stores[name] for name in facts.kept))
+        one.types = [*one.types[1 - MOST_KINDS :], kept]
         self._found.append(kept)
 
 

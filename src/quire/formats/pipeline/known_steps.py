@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
@@ -37,12 +38,16 @@ class Found(Struct, frozen=True):
 NOTHING = Found((), 0)
 
 
+_NO_FINDINGS: dict[str, Found] = {}
+"""In place of the findings of steps for which none is kept."""
+
+
 class FoundTypes(Struct, frozen=True):
     """The findings and the types of one step."""
 
     found: Found
     before: tuple[object, ...]
-    """The types that the step began with: they are known by their identity, so they have to live as long as this."""
+    """The types that the step began with."""
     result: FieldType | None
     after: tuple[FieldType | None, ...]
     """The types of the stores that it changes for the steps after it."""
@@ -51,7 +56,7 @@ class FoundTypes(Struct, frozen=True):
 class KnownStep:
     """Facts and findings of one text of a step, in the surroundings of its pipeline."""
 
-    __slots__ = ("alone", "facts", "is_settled", "piece", "reading", "stores", "types", "written")
+    __slots__ = ("alone", "facts", "is_settled", "piece", "reading", "stores", "types")
 
     def __init__(self, piece: Piece, facts: StepFacts) -> None:
         self.piece = piece
@@ -60,29 +65,22 @@ class KnownStep:
         """By the name of the check; without an entry for one that has to be made again."""
         self.is_settled = False
         """True if none of these checks has anything to report."""
-        self.stores: dict[tuple[object, ...], Found] = {}
-        """By the states of the stores."""
+        self.stores: dict[tuple[object, ...], Found] | None = None
+        """By the states of the stores; None as long as there is nothing to keep, as for most steps."""
         self.reading: tuple[Use, ...] | None = None
         """The places that read a store and fail without it, once they were asked for. Numbers count from the step."""
-        self.types: dict[tuple[int, ...], FoundTypes] = {}
-        """By the identities of the types before the step."""
-        self.written: tuple[tuple[int, int], tuple[tuple[str, Written], ...]] = ((-1, -1), ())
-        """The stores that it writes, when it was last seen at a place: its label, and the number at which it began."""
+        self.types: list[FoundTypes] = []
+        """For the last types before the step."""
 
-    def writes_at(self, label: int, begins: int) -> tuple[tuple[str, Written], ...]:
-        """Return the stores that the step writes at a place of its pipeline."""
-        if self.written[0] != (label, begins):
-            moved = tuple(
-                (name, Written(begins + one.begins, begins + one.ends, f"{label}{one.label}", one.when))
-                for name, one in self.facts.writes
-            )
-            self.written = (label, begins), moved
-        return self.written[1]
+    def writes_at(self, label: int, begins: int) -> Iterator[tuple[str, Written]]:
+        """Yield the stores that the step writes at a place of its pipeline."""
+        for name, one in self.facts.writes:
+            yield name, Written(begins + one.begins, begins + one.ends, f"{label}{one.label}", one.when)
 
     def settle(self) -> None:
         """Note that all checks of the step alone were made, if they were and none has to be made again."""
         if len(self.alone) == len(ALONE) and not any(one.diagnostics for one in self.alone.values()):
-            self.is_settled, self.alone = True, {}
+            self.is_settled, self.alone = True, _NO_FINDINGS
 
 
 class TypeFlow(Struct, frozen=True):

@@ -76,13 +76,15 @@ def facts_of(step: Step, common: frozenset[str]) -> StepFacts:
     walk.count(step, "")
     uses = [*walk.scope((step,), common, {}, {})]
     steps = [*with_parts(step)]
-    stores = frozenset(name for use in uses if (name := use.store) is not None)
+    stores = frozenset(name for use in uses if (name := use.store) is not None) or _NONE
+    needed = frozenset(name for use in uses if not use.optional and (name := use.store) is not None) or _NONE
     outputs = {one.output.text for one in steps if one.output}
     writes = tuple(walk.writes(step))
     return StepFacts(
         numbers=walk.number,
-        reads=frozenset(name for use in uses if not use.optional and (name := use.store) is not None) or _NONE,
-        all_reads=stores or _NONE,
+        # Sets are large, and mostly both are the same.
+        reads=stores if needed == stores else needed,
+        all_reads=stores,
         types=tuple(sorted(stores | outputs)),
         kept=tuple(dict.fromkeys(name for name, _ in writes)),
         is_unbound=any(map(is_unbound, uses)),
