@@ -260,6 +260,35 @@ def test_what_takes_long_is_moved_until_it_is_found_again(tmp_path: Path, monkey
     assert published(editor, "p.yaml")[-1] == []
 
 
+@pytest.mark.parametrize(("capabilities", "told"), [(CAPABILITIES, [["DD104"], []]), (PULLING, [[]])])
+def test_quick_findings_come_first_unless_the_editor_has_asked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capabilities: Any, told: list[list[str]]
+) -> None:
+    """The thorough part is short enough for this process, but long enough for a user who types to wait."""
+    monkeypatch.setattr(checks, "AT_ONCE_SECONDS", -1.0)
+    monkeypatch.setattr(checks, "QUICK_SECONDS", 100.0)
+    monkeypatch.chdir(tmp_path)
+    editor = Editor(tmp_path, capabilities)
+    editor.session._forks = True
+    editor.session._checks = None
+    editor.open("p.yaml", UNREAD)
+    editor.pause()
+    asked = []
+    if capabilities is PULLING:
+        asked.append({"id": "ask", "method": "textDocument/diagnostic", "params": editor.place("p.yaml", 0)})
+    for message in (change(editor, "p.yaml", UNREAD.replace("'2'", "'a'")), *asked):
+        editor.session.take(message)
+    codes: list[list[str]] = []
+    answers: list[list[str]] = []
+    while editor.session.wait == 0:
+        assert editor.session.work() is None, "another process was wanted"
+        for one in editor.session.sent():
+            found: Any = one.get("params") or one.get("result") or {}
+            codes += [[item["code"] for item in found["diagnostics"]]] if "diagnostics" in found else []
+            answers += [[item["code"] for item in found["items"]]] if "items" in found else []
+    assert codes + answers == told
+
+
 def test_a_request_waits_for_all_findings_if_the_editor_cannot_be_told_to_ask_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -1,9 +1,9 @@
 """Decide when each open document is checked, and tell the editor.
 
-A check has two parts. The quick one needs only the text; the thorough one needs the whole plan and its proof. Both are
-made at once while they are quick. Where the thorough one takes long, the editor is told the quick findings first, and
-with them the thorough ones of the text before, moved to their places; they are replaced when a copy of this process has
-found the new ones.
+A check has two parts. The quick one needs only the text; the thorough one needs the whole plan and its proof. An editor
+is told the quick findings first, and with them the thorough ones of the text before, moved to their places; they are
+replaced when the new ones have been found, by a copy of this process where that takes long. Only a thorough part that
+takes next to no time is made before the editor is told anything, and one that an editor has asked for.
 
 A check starts at once, unless another change came just before: then when the user pauses. Only the newest version is
 checked. A quick part that takes long is made in a process of its own as well, so that requests are answered meanwhile.
@@ -30,8 +30,10 @@ if TYPE_CHECKING:
     from quire.lsp.texts import EditorText
     from quire.lsp.views import View
 
+AT_ONCE_SECONDS = 0.001
+"""A thorough part that took less is made before the editor is told the quick findings."""
 QUICK_SECONDS = 0.010
-"""A thorough part that took less is made at once and in this process."""
+"""A thorough part that took less is made in this process."""
 SLOW_SECONDS = 0.080
 """A quick part that took longer is made in another process, which costs about half of that itself."""
 LONG_TEXT = 30_000
@@ -176,7 +178,7 @@ class Checks:
         self._warm[uri] = self._warm.get(uri, 0) + 1
         before = moved_thorough(document)
         thorough: tuple[Diagnostic, ...] = ()
-        if quick.has_more and self._more_took.get(uri, 1.0) >= QUICK_SECONDS:
+        if quick.has_more and self._more_took.get(uri, 1.0) >= self._seconds_at_once:
             # The first time, the editor is told the quick findings before the modules of the proof are loaded.
             self._more_due[uri] = self._clock() + (QUIET_SECONDS if self._goes_out(uri) else 0.0)
             thorough = before if quick.can_run else ()
@@ -184,11 +186,17 @@ class Checks:
             thorough = self._timed_thorough(document, view, quick)
         self._checked(document, view, quick, thorough)
 
+    @property
+    def _seconds_at_once(self) -> float:
+        """The seconds of a thorough part for which the quick findings wait. An editor that asks wants all of them."""
+        return QUICK_SECONDS if self._publisher.pulls else min(AT_ONCE_SECONDS, QUICK_SECONDS)
+
     def _goes_out(self, uri: str) -> bool:
         """Tell whether the thorough part is made in another process."""
         document = self._desk.documents.get(uri)
         is_long = document is not None and len(document.text.raw) >= LONG_TEXT
-        return self._forks and (is_long or self._warm.get(uri, 0) > 1)
+        is_slow = self._warm.get(uri, 0) > 1 and self._more_took.get(uri, 1.0) >= QUICK_SECONDS
+        return self._forks and (is_long or is_slow)
 
     def _check_more(self, document: OpenDocument) -> None:
         """Make the thorough part of a check in this process, and tell the editor."""
