@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.growth import within
 
-from quire.text_diff import word_pieces
+from quire.text_diff import common_prefix, common_suffix, word_pieces
 
 
 def _marked(old: str, new: str) -> str:
@@ -91,3 +91,12 @@ def test_lines_that_both_have_once_are_kept_where_too_much_differs() -> None:
     new = "\n".join(f"new {part} {hash(part) % 5}" if int(part) % 9 else f"anchor {part}" for part in parts)
     same = "".join(piece.text for piece in word_pieces(old, new) if piece.kind == "same")
     assert same.count("anchor") > 400
+
+
+@given(st.text("ab", max_size=9), st.text("ab", max_size=9), st.integers(0, 9))
+def test_common_beginnings_and_ends(old: str, new: str, most: int) -> None:
+    most = min(most, len(old), len(new))
+    start, end = common_prefix(old, new, most), common_suffix(old, new, most)
+    assert start == max(n for n in range(most + 1) if old[:n] == new[:n])
+    assert end == max(n for n in range(most + 1) if old[len(old) - n :] == new[len(new) - n :])
+    assert common_prefix([*old], [*new], most) == start

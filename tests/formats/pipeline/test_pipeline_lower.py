@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from msgspec.structs import replace
 from tests.formats.pipeline.reading import file_of, steps
 
 from quire.engine.interpreter.environment import Environment
@@ -11,6 +12,7 @@ from quire.engine.requests import ModelRequest
 from quire.expr import EvalError
 from quire.formats.pipeline.lower import lower
 from quire.formats.pipeline.prompts import template
+from quire.formats.pipeline.syntax import Name
 from quire.plan.nodes import (
     Capture,
     Plan,
@@ -36,6 +38,31 @@ from quire.values import Value
 def plan_of(text: str) -> Plan:
     file = file_of(text)
     return lower(file, file.pipelines[0])
+
+
+def test_a_tree_is_lowered_once_and_another_one_again() -> None:
+    """Copies share their parts; a tree that differs in anything that the plan says has a plan of its own."""
+    file = file_of("pipeline: p\ndialect: quire\nsteps:\n  - transform: {value: '1'}\n")
+    (pipeline,) = file.pipelines
+    plan = lower(file, pipeline)
+    assert lower(file, replace(pipeline)) is plan
+    others = [
+        replace(pipeline, name=Name("q", pipeline.name.span)),
+        replace(pipeline, description="other"),
+        replace(pipeline, steps=(*pipeline.steps, *pipeline.steps)),
+        replace(pipeline, input=()),
+    ]
+    for one in others:
+        lower(file, pipeline)
+        other = lower(file, one)
+        assert (other.title, other.description, len(other.body.steps), other.declared) == (
+            one.name.text,
+            one.description,
+            len(one.steps),
+            one.input,
+        )
+    assert lower(file, pipeline, {"p": "space/p"}).title == "space/p"
+    assert lower(file, pipeline).title == "p"
 
 
 def work_of(step: str) -> Work:
