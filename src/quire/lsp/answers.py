@@ -129,6 +129,10 @@ CompletionKind: TypeAlias = Literal[
 ]  # fmt: skip
 
 
+MOST_COMPLETIONS = 500
+"""An editor is sent so many; it asks again when more has been typed."""
+
+
 class Completion(Struct, frozen=True):
     """A text that can be put at the cursor."""
 

@@ -103,3 +103,16 @@ def test_documentation_comes_with_resolve(editor: Editor) -> None:
 def test_declared_types_of_fields(editor: Editor) -> None:
     found = editor.completions("main.yaml", HEAD.replace("passed: {type: bool}", "passed: {type: ‸"))
     assert {"bool", "string", "ref"} <= found.keys()
+
+
+@pytest.mark.parametrize(("stores", "incomplete"), [(400, False), (498, True), (700, True)])
+@pytest.mark.parametrize("typed", ["", "ctx."])
+def test_of_very_many_stores_the_last_ones_are_sent(editor: Editor, stores: int, incomplete: bool, typed: str) -> None:
+    steps = "".join(f"  - transform: {{value: '1', output: s{n}}}\n" for n in range(stores))
+    text = f"pipeline: p\nsteps:\n{steps}  - transform: {{value: '{typed}‸', output: end}}\n"
+    answer = editor.ask("textDocument/completion", editor.open("main.yaml", text))
+    labels = [one["label"] for one in answer["items"] if one["label"].startswith("s") and one["label"][1:].isdigit()]
+    most = stores if typed else min(stores, 500 - len(answer["items"]) + len(labels))
+    assert labels == [f"s{n}" for n in reversed(range(stores))][: min(most, 500)]
+    assert answer["isIncomplete"] is (incomplete if not typed else stores > 500)
+    assert len(answer["items"]) <= 500

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from quire.lsp import wire
+from quire.lsp.answers import MOST_COMPLETIONS
 from quire.lsp.features.request_places import ask
 from quire.lsp.parameters import uri_in
 from quire.lsp.prompt_files import complete as complete_prompt
@@ -14,8 +15,6 @@ from quire.source import Span
 if TYPE_CHECKING:
     from quire.lsp.answers import Completion
     from quire.lsp.session import Session
-
-MOST = 500
 
 
 def completion(session: Session, params: Mapping[str, Any]) -> dict[str, Any] | None:
@@ -33,12 +32,12 @@ def completion(session: Session, params: Mapping[str, Any]) -> dict[str, Any] | 
     uri = params["textDocument"]["uri"]
     items: list[wire.Json] = []
     span, where = word, view.text.range(word)
-    for number, one in enumerate(found[:MOST]):
+    for number, one in enumerate(found[:MOST_COMPLETIONS]):
         if (one.span or word) is not span:  # mostly all of them replace the same text
             span = one.span or word
             where = view.text.range(span)
         items.append(wire.completion(one, where, snippets=snippets, number=number, uri=uri))
-    return {"isIncomplete": len(found) > MOST, "items": items}
+    return {"isIncomplete": len(found) > MOST_COMPLETIONS, "items": items}
 
 
 def resolve(session: Session, params: Mapping[str, Any]) -> dict[str, Any]:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from quire.expr.functions import FUNCTIONS
 from quire.expr.syntax import KEYWORDS
-from quire.lsp.answers import Completion
+from quire.lsp.answers import MOST_COMPLETIONS, Completion
 from quire.lsp.pipeline.key_words import BINDINGS, SEED_FUNCTIONS
 from quire.lsp.pipeline.scopes import names_at
 from quire.plan.type_words import type_words
@@ -107,6 +108,8 @@ def _roots(view: View, offset: int, names: ReadableNames, span: Span, text: str)
             name, "variable", detail=_shown(type), documentation=BINDINGS[name], order=2, span=span
         )
     for name, type in _stores(view, offset, names).items():
+        if len(found) > MOST_COMPLETIONS:
+            break  # one more than is sent tells that there are more
         if name not in found:
             found[name] = Completion(name, "variable", detail=_shown(type), order=3, span=span)
     return list(found.values())
@@ -134,7 +137,7 @@ def _members(
     if path == ("ctx",):
         return [
             Completion(name, "variable", detail=_shown(type), order=2, span=span)
-            for name, type in _stores(view, offset, names).items()
+            for name, type in islice(_stores(view, offset, names).items(), MOST_COMPLETIONS + 1)
         ]
     if path[0] == "errors" and len(path) == 1:
         survived = [name for name in names.scope.types.stores if "-" not in name]

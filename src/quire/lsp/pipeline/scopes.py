@@ -124,26 +124,22 @@ class Writer(Struct, frozen=True):
     """Where it begins in the file."""
 
 
-_WRITERS: deque[tuple[StepList, str, list[Writer]]] = deque(maxlen=2)
-"""The last answers. A hover asks several times."""
+_WRITERS: deque[tuple[StepList, dict[str, list[Writer]]]] = deque(maxlen=1)
+"""The steps of the last pipeline by the stores that they write. A hover asks for them several times."""
 
 
 def writers_of(steps: StepList, name: str) -> list[Writer]:
     """Return the steps that write a store, with their labels."""
-    known = next((found for one, asked, found in _WRITERS if one is steps and asked == name), None)
-    if known is not None:
-        return known
-    found = []
-    for number, (top, by) in enumerate(zip(steps.pipeline.steps, steps.offsets, strict=True), 1):
-        # Most steps hold no others and write another store.
-        if parts(top) or (top.output is not None and top.output.text == name):
-            found += [
-                Writer(label, step, step.span.start + by)
-                for label, step in below(str(number), top)
-                if step.output is not None and step.output.text == name
-            ]
-    _WRITERS.append((steps, name, found))
-    return found
+    writers = next((found for one, found in _WRITERS if one is steps), None)
+    if writers is None:
+        writers = {}
+        for number, (top, by) in enumerate(zip(steps.pipeline.steps, steps.offsets, strict=True), 1):
+            label = str(number)
+            for at, step in below(label, top) if parts(top) else ((label, top),):
+                if step.output is not None:
+                    writers.setdefault(step.output.text, []).append(Writer(at, step, step.span.start + by))
+        _WRITERS.append((steps, writers))
+    return writers.get(name, [])
 
 
 def is_input(steps: StepList, name: str) -> bool:
