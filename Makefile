@@ -27,7 +27,7 @@ demo: setup
 test: setup
 	$(PYTEST) -m "not slow" tests
 
-# The tests that take long: in a browser, with killed processes, servers, models and editors (tests/conftest.py).
+# The tests that take long: attacks, a browser, killed processes, servers, models and editors (tests/conftest.py).
 test-slow: setup
 	$(PYTEST) -m slow tests
 

@@ -22,24 +22,23 @@ SLOW = (
     "chaos/",
     "cluster/",
     "real/",
+    "security/",
     "simulation/",
     "analysis/test_tightness.py",
+    "cli/test_serve.py",
     "cli/test_startup.py",
+    "cli/test_terminal.py",
     "docs/test_pull_request_page.py",
-    "examples/test_demo.py",
-    "examples/test_document_tests.py",
-    "examples/test_workflow_examples.py",
+    "examples/",
     "lsp/test_real_editors.py",
     "mcp_server/test_stdio.py",
     "models/test_local.py",
-    "security/test_misbehaving_servers.py",
-    "stores/test_postgres_crashes.py",
-    "stores/test_postgres_outages.py",
+    "stores/test_postgres",
     "test_pytest_plugin.py",
     "tools/test_mcp_gate.py",
 )
-"""Below this folder: the tests of `make test-slow`, beside those that open a browser. They kill processes, start
-servers, models and editors, or do one thing some thousand times."""
+"""Below this folder: the tests of `make test-slow`, beside those that open a browser. They attack, kill processes,
+start servers, models, terminals and editors, or do one thing some thousand times."""
 
 FRESH_SEED = "QUIRE_FRESH_SEED"
 """The environment variable that gives `tests/simulation/test_seeds.py` the seeds of an earlier test run."""
