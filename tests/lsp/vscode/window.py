@@ -40,6 +40,9 @@ class Window:
 
     def open(self, name: str, *, served: bool = True) -> None:
         """Open a document, and wait until the server has answered about it: lenses move the lines below them."""
+        # Where the mouse rests on a file, a box with its path comes up, and covers the files below it.
+        self.page.mouse.move(800, 400)
+        expect(self.page.locator(".context-view .hover-contents")).to_have_count(0)
         self.page.get_by_role("treeitem", name=name).first.dblclick()
         expect(self.page.locator(".tab.active", has_text=name)).to_be_visible()
         if served:
