@@ -21,24 +21,25 @@ from tests.depth import LONG, depth
 SLOW = (
     "chaos/",
     "cluster/",
+    "examples/",
+    "lsp/",
     "real/",
     "security/",
+    "server/",
     "simulation/",
     "analysis/test_tightness.py",
     "cli/test_serve.py",
     "cli/test_startup.py",
     "cli/test_terminal.py",
     "docs/test_pull_request_page.py",
-    "examples/",
-    "lsp/test_real_editors.py",
     "mcp_server/test_stdio.py",
     "models/test_local.py",
     "stores/test_postgres",
     "test_pytest_plugin.py",
     "tools/test_mcp_gate.py",
 )
-"""Below this folder: the tests of `make test-slow`, beside those that open a browser. They attack, kill processes,
-start servers, models, terminals and editors, or do one thing some thousand times."""
+"""Below this folder: the tests of `make test-slow`. They attack, kill processes, start servers, browsers, models,
+terminals and editors, or do one thing some thousand times."""
 
 FRESH_SEED = "QUIRE_FRESH_SEED"
 """The environment variable that gives `tests/simulation/test_seeds.py` the seeds of an earlier test run."""
@@ -97,8 +98,7 @@ def pytest_collection() -> Iterator[None]:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     here = f"{Path(__file__).parent.as_posix()}/"
     for item in items:
-        below = item.path.as_posix().removeprefix(here)
-        if below.startswith(SLOW) or "browser" in getattr(item, "fixturenames", ()):
+        if item.path.as_posix().removeprefix(here).startswith(SLOW):
             item.add_marker(pytest.mark.slow)
 
 
