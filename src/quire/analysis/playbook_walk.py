@@ -8,7 +8,6 @@ from msgspec.structs import replace
 
 from quire.analysis.abstract_values import EMPTY, NULL, TEXT, AbstractValue, either, literal, reply_value, sized
 from quire.analysis.amounts import Amount, number, total
-from quire.analysis.arm_conditions import any_arm, arm_conditions
 from quire.analysis.costs import QUESTIONS, Cost
 from quire.analysis.costs import either as either_cost
 from quire.analysis.facts import Condition, EffectFact, ModelFact, Place, QuestionFact, StoreFact
@@ -69,6 +68,8 @@ def _step(walk: Walk, step: Step, path: str, scope: Scope, cost: Cost) -> None:
         worked = _work(walk, step, place, scope, cost)
         _capture(walk, step, place, worked or own, scope)
         return
+    from quire.analysis.arm_conditions import any_arm, arm_conditions  # many playbooks have no arms
+
     if match.decide_first:
         # If no case holds, the work is left out with the arms.
         conditions = arm_conditions(match, place, scope)
