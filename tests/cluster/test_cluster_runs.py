@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from tests.cluster.conftest import MakeTown
-from tests.cluster.town import ASKING, Town, marks_pipeline, until
+from tests.cluster.town import ASKING, PATIENCE, Town, marks_pipeline, until
 from tests.security.test_pure_work import FOLDS, ITEMS
 
 from quire.engine.records import Status
@@ -20,7 +20,7 @@ from quire.runs.options import RunOptions
 async def workflow_result(town: Town, run: str) -> str:
     """What the workflow of a run said in the end."""
     handle = (await town.cluster()).client.get_workflow_handle(run)
-    return str(await asyncio.wait_for(handle.result(), 20))
+    return str(await asyncio.wait_for(handle.result(), PATIENCE))
 
 
 async def started(town: Town, text: str, count: int = 1, options: RunOptions | None = None) -> list[str]:
