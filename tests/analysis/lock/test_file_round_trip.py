@@ -221,22 +221,30 @@ def test_any_text_is_a_lock_or_a_finding(inserted: str, at: int) -> None:
     assert found == read_strictly(Source.of(text, "quire.lock"))
 
 
+def _move_a_line(lines: list[str], chance: random.Random) -> None:
+    """Swap, repeat, remove or indent a line."""
+    at, other = chance.randrange(len(lines)), chance.randrange(len(lines))
+    match chance.randrange(4):
+        case 0:
+            lines[at], lines[other] = lines[other], lines[at]
+        case 1:
+            lines.insert(at, lines[other])
+        case 2:
+            del lines[at]
+        case 3:
+            lines[at] = chance.choice(["  ", "", " "]) + lines[at].removeprefix("  ")
+
+
 def test_a_plain_reading_is_written_as_the_same_text() -> None:
     """A text that differs in the order, the indentation or the writing of a line is left to the strict reader."""
     chance, changed, plain = random.Random(7), 0, 0
     for _ in range(depth(3_000, 60_000)):
         lines = TEXT.splitlines(keepends=True)
         for _ in range(chance.randint(1, 2)):
-            at, other = chance.randrange(len(lines)), chance.randrange(len(lines))
+            at = chance.randrange(len(lines))
             match chance.randrange(6):
-                case 0:
-                    lines[at], lines[other] = lines[other], lines[at]
-                case 1:
-                    lines.insert(at, lines[other])
-                case 2:
-                    del lines[at]
-                case 3:
-                    lines[at] = chance.choice(["  ", "", " "]) + lines[at].removeprefix("  ")
+                case 0 | 1 | 2 | 3:
+                    _move_a_line(lines, chance)
                 case 4:
                     lines[at] = chance.choice(
                         ['  x: ""\n', "    may:\n", "  - a\n", "tools: {}\n", "documents: {}\n", "\n"]
@@ -301,16 +309,7 @@ def test_an_entry_that_is_read_alone_is_the_one_in_the_text() -> None:
     chance, compared = random.Random(3), 0
     for _ in range(depth(2_000, 40_000)):
         lines = TEXT.splitlines(keepends=True)
-        at, other = chance.randrange(len(lines)), chance.randrange(len(lines))
-        match chance.randrange(4):
-            case 0:
-                lines[at], lines[other] = lines[other], lines[at]
-            case 1:
-                lines.insert(at, lines[other])
-            case 2:
-                del lines[at]
-            case 3:
-                lines[at] = chance.choice(["  ", "", " "]) + lines[at].removeprefix("  ")
+        _move_a_line(lines, chance)
         text = "".join(lines)
         for key in LOCK.documents:
             part = excerpt(text, key.__eq__)
