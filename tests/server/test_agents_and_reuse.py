@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.async_api import expect
+from playwright.async_api import Route, expect
 from tests.browser import Pages, axe
 from tests.cli.test_agent_calls import PIPELINE, SCRIPT
 from tests.server.served import Served, served
@@ -83,3 +83,22 @@ async def test_the_page_shows_calls_and_reuse(pages: Pages, tmp_path: Path) -> N
         page = await pages.open(server.at("/documents/p.yaml?tab=run"))
         await page.get_by_label("Reuse the replies of the last run where the same is asked").check()
         await expect(page.get_by_text("--reuse last")).to_be_visible()
+
+
+async def test_the_form_of_a_run_does_not_move_when_its_forecast_comes(pages: Pages, tmp_path: Path) -> None:
+    async with served(tmp_path / "team", DOCUMENTS, settings=SETTINGS) as server:
+        page = await pages.open(server.at("/documents"))
+        measured = asyncio.Event()
+
+        async def later(route: Route) -> None:
+            await measured.wait()
+            await route.continue_()
+
+        await page.route("**/preflight", later)
+        await page.goto(server.at("/documents/p.yaml?tab=run"))
+        last = page.get_by_label("Goes on after the server ends")
+        before = await last.bounding_box()
+        measured.set()
+        await expect(page.get_by_text("nothing is given: a step that reads it fails")).to_be_visible()
+        assert before is not None
+        assert await last.bounding_box() == before

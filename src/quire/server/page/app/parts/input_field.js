@@ -130,9 +130,11 @@ export function InputField({ name, schema, required, text, problem, hint, onText
   const about = html`
     ${schema.description && html`<p class="field-about" id="${id}-about">${schema.description}</p>`}
   `;
+  // What the server says of an empty field comes later: its line is kept free, so that nothing moves under the pointer.
+  const mayBeEmpty = schema.default === undefined;
   const after = html`
     ${problem && html`<p class="input-problem" id="${id}-problem"><${Icon} name="cross" />${problem}</p>`}
-    ${!problem && hint && html`<p class="field-hint">${hint}</p>`}
+    ${!problem && (hint || mayBeEmpty) && html`<p class="field-hint">${hint}</p>`}
   `;
   const title = html`<code>${name}</code> <span class="soft small">${words(schema, required)}</span>`;
   if (kind === "check") {
