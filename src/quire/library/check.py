@@ -9,7 +9,7 @@ import os
 import re
 from collections.abc import Callable
 from functools import cached_property
-from pathlib import Path, PurePath
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
@@ -18,15 +18,17 @@ from msgspec.structs import replace
 from quire import formats
 from quire.diagnostics import Diagnostic, Severity
 from quire.library.collect import has_file_beside
-from quire.source import Source, real_path
+from quire.library.places import Places, place_of
 
 if TYPE_CHECKING:
     from quire.diagnostics import Code
     from quire.formats.pipeline.incremental_check import IncrementalCheck
-    from quire.formats.pipeline.syntax import ParseResult, PipelineFile
+    from quire.formats.pipeline.syntax import ParseResult, Pipeline, PipelineFile
     from quire.formats.suppressions.allows import Hidden
     from quire.library.proven_findings import ProvenFindings
     from quire.library.snapshot import Snapshot
+    from quire.plan.nodes import Plan
+    from quire.source import Source
     from quire.workspace.locate import Workspace
     from quire.workspace.settings import Settings
 
@@ -66,14 +68,13 @@ class QuickFindings(Struct, frozen=True):
 class DocumentCheck:
     """Collects all findings about documents, each in its own workspace."""
 
-    def __init__(self, *, portable: bool = False, imports: bool = True) -> None:
+    def __init__(self, *, portable: bool = False, imports: bool = True, places: Places | None = None) -> None:
         """`portable` adds a note for each place of a pipeline or a playbook that only Quire understands. Without
         `imports` no Python tool is imported, and nothing is known about them."""
         self._portable = portable
         self._imports = imports
+        self._places = Places() if places is None else places
         self._libraries: dict[Path, Snapshot] = {}
-        self._workspaces: dict[Path, Workspace | None] = {}
-        """By the folder of a document; None for one on the user's shelf."""
         self._registered: dict[str, bool] = {}
         """By the name of a document: whether its file may hold several pipelines."""
         self._rules: dict[int, ProvenFindings] = {}
@@ -215,11 +216,18 @@ class DocumentCheck:
         """Return the limits that runs of a file of pipelines would exceed."""
         from quire.formats.pipeline.check_limits import check_plans
         from quire.formats.pipeline.fields import Fields
+        from quire.formats.pipeline.lower import lower
+        from quire.library.document import read
+
+        def lowered(file: PipelineFile, pipeline: Pipeline) -> Plan:
+            # The plan of a file with one pipeline is proven as well: it is made once.
+            plan = read(source).plan if len(file.pipelines) == 1 else None
+            return plan or lower(file, pipeline)
 
         library = self._around(source)
         reading, fields = _reading(source, registered=self._is_registered(source, library)), Fields(source)
         if reading.file is not None:
-            check_plans(reading.file, library, fields)
+            check_plans(reading.file, library, fields, lowered)
         return fields.diagnostics
 
     def directive(self, source: Source) -> tuple[Diagnostic, ...]:
@@ -244,10 +252,7 @@ class DocumentCheck:
 
     def _around(self, source: Source) -> Snapshot:
         """Return the library of the workspace that a run of a playbook or a pipeline would have."""
-        folder = Path(source.name).parent
-        if folder not in self._workspaces:
-            self._workspaces[folder] = None if _is_on_shelf(source) else workspace_of(folder)
-        workspace = self._workspaces[folder]
+        workspace = self._places.workspace(source)
         if workspace is None:
             return self._shelf
         if workspace.folder not in self._libraries:
@@ -276,8 +281,17 @@ class DocumentCheck:
         """Tell whether a file may hold several pipelines. An unregistered file is only run by itself, and holds
         one."""
         if source.name not in self._registered:
-            self._registered[source.name] = _is_registered(source, library)
+            self._registered[source.name] = self._has_a_name(source, library.settings)
         return self._registered[source.name]
+
+    def _has_a_name(self, source: Source, settings: Settings) -> bool:
+        from quire.library.registered import PIPELINES_FOLDER, in_folder
+
+        folder, real = str(settings.workspace.folder), self._places.real
+        at = real(source.name)
+        if any(real(os.path.join(folder, entry.path)) == at for entry in settings.pipelines.values()):  # noqa: PTH118
+            return True
+        return in_folder(at, real(os.path.join(folder, PIPELINES_FOLDER)))  # noqa: PTH118
 
 
 def _reaches_out(text: str) -> bool:
@@ -288,25 +302,6 @@ def _reaches_out(text: str) -> bool:
     if any(word in text for word in _REACHES_OUT):
         return True
     return any(head in text and re.search(rf"{head}(?<=\b{head})[-_A-Z0-9]", text) for head in _KEY_HEADS)
-
-
-def place_of(path: Path, folder: str) -> tuple[Path, PurePath] | None:
-    """Return the folder that contains the file's space, and the file's path in it; None for a file that is not in a
-    space.
-
-    Links are not followed: the path at which an item is found is its name.
-    """
-    parts = Path(os.path.abspath(path)).parts  # noqa: PTH100
-    at = max((at for at, part in enumerate(parts) if part == ".ai"), default=-1)
-    if at < 0 or len(parts) <= at + 2 or parts[at + 1] != folder:
-        return None
-    return Path(*parts[:at]), PurePath(*parts[at + 2 :])
-
-
-def _is_on_shelf(source: Source) -> bool:
-    from quire.workspace.locate import is_on_shelf, user_space
-
-    return is_on_shelf(source.name, user_space())
 
 
 def _readable_settings(library: Snapshot) -> Settings | None:
@@ -343,23 +338,3 @@ def _reading(source: Source, *, registered: bool) -> ParseResult:
 
 def _copied(file: PipelineFile | None) -> PipelineFile | None:
     return file and replace(file, pipelines=tuple(replace(one) for one in file.pipelines))
-
-
-def _is_registered(source: Source, library: Snapshot) -> bool:
-    from quire.library.registered import in_folder
-
-    settings = library.settings
-    folder, at = settings.workspace.folder, real_path(Path(source.name))
-    named = {real_path(folder / entry.path) for entry in settings.pipelines.values()}
-    return at in named or in_folder(at, folder)
-
-
-def workspace_of(folder: Path) -> Workspace:
-    """Return the workspace that a run of a document of the folder would have. If no folder around it is marked, that is
-    the current folder."""
-    from quire.workspace.locate import find_workspace
-
-    found = find_workspace(folder)
-    if found.marker is None and found.folder.is_relative_to(current := Path.cwd().resolve()):
-        return find_workspace(current)
-    return found

@@ -215,9 +215,9 @@ def _pipelines_around(folder: Path) -> Path | None:
 def _is_registered(path: Path, workspace: Path) -> bool:
     """Tell whether a file is in the workspace's folder of pipelines, where every file counts as one, even a broken
     one."""
-    from quire.library.registered import in_folder
+    from quire.library.registered import PIPELINES_FOLDER, in_folder
 
-    return in_folder(real_path(path), workspace)
+    return in_folder(real_path(path), real_path(workspace / PIPELINES_FOLDER))
 
 
 def _has_pipeline(path: Path) -> bool:

@@ -188,12 +188,9 @@ class Foresight:
         """Return the pipelines of a registered file as they are called; none if the file is not registered."""
         if self._settings is None:
             return []
-        here = real_path(Path(source.name))
-        return [
-            one.plan
-            for one in self._library.registry().pipelines.values()
-            if one.source.text == source.text and real_path(Path(one.source.name)) == here
-        ]
+        same = [one for one in self._library.registry().pipelines.values() if one.source.text == source.text]
+        here = real_path(Path(source.name)) if same else None
+        return [one.plan for one in same if real_path(Path(one.source.name)) == here]
 
     def source_of(self, name: str) -> Source | None:
         """Return the text of a callee, to show places in it; None if it is not found."""

@@ -17,9 +17,9 @@ from quire.analysis.lock.read import LockReading
 from quire.analysis.lock.write import document_lines
 from quire.diagnostics import Diagnostic
 from quire.errors import QuireError, Unreadable
-from quire.library.check import workspace_of
 from quire.library.lock_facts import LockFacts, pinned_capability
 from quire.library.lock_file import load_lock, lock_path, signature_problem
+from quire.library.places import workspace_of
 from quire.source import NOWHERE, Source, Span
 from quire.workspace.configuration import load_settings
 

@@ -134,9 +134,9 @@ def _pipeline_files(settings: Settings) -> Iterator[tuple[str, Path, str]]:
             yield path.relative_to(folder / PIPELINES_FOLDER).with_suffix("").as_posix(), path, ""
 
 
-def in_folder(path: Path, workspace: Path) -> bool:
-    """Tell whether a file is registered because of its place."""
-    folder = real_path(workspace / PIPELINES_FOLDER)
+def in_folder(path: Path, folder: Path) -> bool:
+    """Tell whether a file is registered because of its place. `folder` is the `pipelines/` of the workspace, without
+    links like the path."""
     if path.suffix not in ENDINGS or belongs_to_test(path.name) or not path.is_relative_to(folder):
         return False
     return not any(part.startswith(".") for part in path.relative_to(folder).parts)

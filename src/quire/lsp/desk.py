@@ -15,6 +15,7 @@ from urllib.parse import quote, unquote, urlsplit
 from msgspec import Struct
 
 from quire.errors import QuireError
+from quire.library.places import Places
 from quire.lsp.folders import Folder, read_closed
 from quire.lsp.last_runs import LastRuns
 from quire.lsp.model_prices import ModelPrices
@@ -84,6 +85,8 @@ class Desk:
         self.prices = ModelPrices()
         self._folders: dict[Path, Folder] = {}
         self._places: dict[str, Path] = {}
+        self.places = Places()
+        """Where documents are, for all checks until `forget_places`."""
 
     def open(self, uri: str, version: int, text: str) -> OpenDocument | None:
         if len(self.documents) >= MOST_OPEN and uri not in self.documents:
@@ -121,6 +124,7 @@ class Desk:
     def forget_places(self) -> None:
         """Forget in which workspace each document is, because a file that marks one may have come or gone."""
         self._places.clear()
+        self.places = Places()
         self.forget()
 
     def view(self, uri: str) -> View | None:

@@ -41,7 +41,7 @@ class Folder:
         """The checker of all documents here."""
         from quire.library.check import DocumentCheck
 
-        return DocumentCheck(imports=False)
+        return DocumentCheck(imports=False, places=self._desk.places)
 
     @cached_property
     def settings(self) -> Settings | None:

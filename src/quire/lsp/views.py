@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from quire.errors import QuireError
 from quire.formats import format_of
 from quire.library.collect import names_steps
-from quire.library.registered import in_folder
+from quire.library.registered import PIPELINES_FOLDER, in_folder
 from quire.source import Source, Span, real_path
 
 if TYPE_CHECKING:
@@ -45,7 +45,8 @@ def format_at(path: str, source: Source, folder: Folder, before: str = "") -> st
         if format == before:
             return format
         if format == "pipeline" and not _PIPELINE.search(source.text) and not _SCHEMA.search(source.text):
-            return format if in_folder(real_path(Path(path)), folder.path) else ""
+            registered = in_folder(real_path(Path(path)), real_path(folder.path / PIPELINES_FOLDER))
+            return format if registered else ""
         if format == "playbook" and not path.endswith(".playbook.md"):
             return format if names_steps(source.text) else ""
     except QuireError:

@@ -103,6 +103,10 @@ steps:
       - match: {on: total, cases: {"1": {steps: [{transform: {value: 'lats'}}]}}, output: m}
   - call: {pipeline: helper, pass: [topic, totale], output: r}
 """
+SCARCE = "pipeline: scarce\nsteps:\n" + "".join(
+    f"  - transform: {{value: 'store{n} + stor{n - 1} + ctx.unknown', output: store{n}}}\n" for n in range(28)
+)
+"""Asks for more suggestions than a reading has."""
 PIECES = (
     "\n", " ", "  - ", "ctx.", "item", "acc", "a", "x", "{", "}", "{{x}}", "'", '"', "[", "]", ": ", ", ", "output: a",
     "output: b", ", when: 'a > 1'", "ctx.rows", "pipe", ", schema: Item", ", schema: Itm", "!expr a", "&z", "#", "1",
@@ -126,7 +130,7 @@ def documents() -> list[str]:
     texts = [path.read_text() for path in paths]
     check = IncrementalCheck()
     cut = [text for text in texts if "\nsteps:" in text and check.cut(Source("", text), registered=True) is not None]
-    return [*cut, *[RICH] * 8, *[LOOSE] * 4, *[SLIPS] * 4]
+    return [*cut, *[RICH] * 8, *[LOOSE] * 4, *[SLIPS] * 4, *[SCARCE] * 4]
 
 
 def edited(text: str, drawn: random.Random) -> str:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections import ChainMap
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from itertools import islice
 from typing import TYPE_CHECKING, assert_never
+
+from msgspec.structs import replace
 
 from quire.formats.pipeline.codes import warnings
 from quire.formats.pipeline.lower import lower
@@ -33,12 +35,14 @@ from quire.formats.pipeline.walks import (
     walk,
 )
 from quire.plan.limits import cap_problem, depth_problem, too_many_items
+from quire.plan.nodes import Sequence
 from quire.plan.reach import reach
 
 if TYPE_CHECKING:
     from quire.formats.pipeline.fields import Fields
     from quire.formats.resolver import DocumentResolver
     from quire.plan.nodes import Plan
+    from quire.plan.nodes import Step as PlanStep
 
 MOST_PIPELINES = 100
 MOST_STEPS = 5_000
@@ -62,8 +66,14 @@ def check_item_list(step: Step, fields: Fields) -> None:
                 fields.report(warnings.TOO_MANY_ITEMS, problem, span)
 
 
-def check_plans(file: PipelineFile, resolver: DocumentResolver, fields: Fields) -> None:
-    """Report limits that runs of the pipelines would exceed with everything that they call."""
+def check_plans(
+    file: PipelineFile,
+    resolver: DocumentResolver,
+    fields: Fields,
+    lowered: Callable[[PipelineFile, Pipeline], Plan] = lower,
+) -> None:
+    """Report limits that runs of the pipelines would exceed with everything that they call. `lowered` returns the plan
+    of a pipeline."""
     if len(file.pipelines) > MOST_PIPELINES:
         return
     callees = resolver.plans()
@@ -71,7 +81,7 @@ def check_plans(file: PipelineFile, resolver: DocumentResolver, fields: Fields) 
     if not any(_can_reach_a_limit(step, names, callees) for pipeline in file.pipelines for _, step in walk(pipeline)):
         return
     calls, fans = resolver.caps()
-    own = {pipeline.name.text: lower(file, pipeline) for pipeline in file.pipelines}
+    own = {pipeline.name.text: lowered(file, pipeline) for pipeline in file.pipelines}
     documents = ChainMap(own, callees)
     for pipeline in file.pipelines:
         plan = own[pipeline.name.text]
@@ -95,9 +105,15 @@ def _can_reach_a_limit(step: Step, own: Collection[str], callees: Collection[str
 
 def _check_depth(pipeline: Pipeline, plan: Plan, documents: Mapping[str, Plan], fans: int, fields: Fields) -> None:
     """Report the first step that is nested too deep; all steps below it are as well."""
-    for at in islice(reach(plan, documents), MOST_STEPS):
+    nested = replace(plan, body=Sequence(tuple(step for step in plan.body.steps if _leads_on(step))))
+    for at in islice(reach(nested, documents), MOST_STEPS):
         if problem := depth_problem(at, documents, fans):
             # A step of another file is reported at the name of this pipeline.
             where = f"step {at.place}: " if at.document else ""
             fields.report(warnings.TOO_DEEP, f"{where}{problem}", pipeline.name.span if at.document else at.step.span)
             return
+
+
+def _leads_on(step: PlanStep) -> bool:
+    """Tell whether a step has others inside, or may call a document."""
+    return step.match is not None or not (step.work is None or step.work.is_leaf)

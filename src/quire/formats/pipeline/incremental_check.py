@@ -14,8 +14,9 @@ The rule by which something that is kept still holds:
 - Findings about types hold for the same types of the stores that the step reads or writes, and of the pipe. The types
   that the step leaves behind are kept with them. Steps before and behind a change are not even asked, as long as it
   leaves the same types behind.
-- A check that asked for a suggestion is never kept, because a reading has a limited number of these; nor is the check
-  of a step that calls another document, which may have changed.
+- A reading has a limited number of suggestions. A check that asked for one is kept only if it was about stores that no
+  step writes, and while as many are left. The check of a step that calls another document, which may have changed, is
+  never kept.
 """
 
 from __future__ import annotations
@@ -257,15 +258,17 @@ class _OneCheck:
         """Make a check of one step in its own text, and report its findings at their place. Return them, and whether
         they may be kept."""
         fields, before = self.fields, self.fields.diagnostics
-        source, asked, placing = fields.source, fields.suggestions.asked, fields.placing
+        source, asked, placing = fields.source, len(fields.suggestions.asked), fields.placing
         fields.source, fields.diagnostics = Source("", source.text[at.start : at.end]), []
         try:
             check()
-            found = Found(tuple(fields.diagnostics), fields.placing - placing) if fields.diagnostics else NOTHING
+            said = tuple(fields.suggestions.asked[asked:])
+            has_any = fields.diagnostics or said
+            found = Found(tuple(fields.diagnostics), fields.placing - placing, said) if has_any else NOTHING
         finally:
             fields.source, fields.diagnostics = source, before
         before += [shifted_finding(one, at.start) for one in found.diagnostics]
-        return found, fields.suggestions.asked == asked
+        return found, not found.asked
 
     def replay(self, found: Found, at: Span) -> None:
         """Report findings that were kept."""

@@ -65,8 +65,8 @@ class IncrementalStores:
         for at in range(len(self._placed.known)):
             if silent < 0 and not suggestions.are_left:
                 silent = at
-            found = None if at in new else before.found[at]
-            if found is None or (silent < 0 and at >= before.silent):
+            found = None if at in new or (silent < 0 and at >= before.silent) else before.found[at]
+            if found is None or (found.asked and not suggestions.ask_again(found.asked)):
                 found = self._look_at(at, check, is_silent=silent >= 0)
             elif found.diagnostics:
                 self._check.replay(found, self._placed.cut.part.span(at))
@@ -115,8 +115,10 @@ class IncrementalStores:
             else:
                 states.append((name, "here"))
         if not states and not one.facts.is_unbound and not one.facts.inner:
-            self._check.run(partial(self._suggest, at, pending, check), self._placed.cut.part.span(at))
-            return None
+            suggest = partial(self._suggest, at, pending, check)
+            found, _ = self._check.run(suggest, self._placed.cut.part.span(at))
+            all_asked = -1 not in found.asked and self._check.fields.suggestions.are_left
+            return found if all_asked else None
         # The label of a store that the step itself writes has the number of the step.
         number = at if one.facts.inner or any(state[1] == "here" for state in states) else -1
         key = (number, *states)

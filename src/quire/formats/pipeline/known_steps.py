@@ -33,6 +33,8 @@ class Found(Struct, frozen=True):
     """With the spans of the step."""
     placing: int
     """In how many characters their places were looked for."""
+    asked: tuple[int, ...] = ()
+    """The suggestions that were asked for, as `Suggestions.asked` has them."""
 
 
 NOTHING = Found((), 0)
