@@ -18,13 +18,13 @@ from msgspec.structs import replace
 from quire import formats
 from quire.diagnostics import Diagnostic, Severity
 from quire.library.collect import has_file_beside
-from quire.library.places import Places, place_of
 
 if TYPE_CHECKING:
     from quire.diagnostics import Code
     from quire.formats.pipeline.incremental_check import IncrementalCheck
     from quire.formats.pipeline.syntax import ParseResult, Pipeline, PipelineFile
     from quire.formats.suppressions.allows import Hidden
+    from quire.library.places import Places
     from quire.library.proven_findings import ProvenFindings
     from quire.library.snapshot import Snapshot
     from quire.plan.nodes import Plan
@@ -73,7 +73,7 @@ class DocumentCheck:
         `imports` no Python tool is imported, and nothing is known about them."""
         self._portable = portable
         self._imports = imports
-        self._places = Places() if places is None else places
+        self._given_places = places
         self._libraries: dict[Path, Snapshot] = {}
         self._registered: dict[str, bool] = {}
         """By the name of a document: whether its file may hold several pipelines."""
@@ -232,12 +232,14 @@ class DocumentCheck:
 
     def directive(self, source: Source) -> tuple[Diagnostic, ...]:
         from quire.formats.directive.check import check
+        from quire.library.places import place_of
 
         found = place_of(Path(source.name), "directives")
         return check(source, self._library(found[0]), found[1]) if found else check(source)
 
     def knowledge(self, source: Source) -> tuple[Diagnostic, ...]:
         from quire.formats.directive.knowledge import check_knowledge
+        from quire.library.places import place_of
 
         found = place_of(Path(source.name), "knowledge")
         return check_knowledge(source, found[1] if found else None)
@@ -258,6 +260,12 @@ class DocumentCheck:
         if workspace.folder not in self._libraries:
             self._libraries[workspace.folder] = self._snapshot(lambda: _settings_of(workspace))
         return self._libraries[workspace.folder]
+
+    @cached_property
+    def _places(self) -> Places:
+        from quire.library.places import Places
+
+        return Places() if self._given_places is None else self._given_places
 
     @cached_property
     def _shelf(self) -> Snapshot:

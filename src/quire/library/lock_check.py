@@ -19,9 +19,9 @@ from quire.diagnostics import Diagnostic
 from quire.errors import QuireError, Unreadable
 from quire.library.lock_facts import LockFacts, pinned_capability
 from quire.library.lock_file import load_lock, lock_path, signature_problem
-from quire.library.places import workspace_of
 from quire.source import NOWHERE, Source, Span
 from quire.workspace.configuration import load_settings
+from quire.workspace.locate import workspace_of
 
 if TYPE_CHECKING:
     from quire.analysis.lock.compare import Change

@@ -7,6 +7,7 @@ from pathlib import Path, PurePath
 from typing import TYPE_CHECKING
 
 from quire.source import real_path
+from quire.workspace.locate import is_on_shelf, user_space, workspace_of
 
 if TYPE_CHECKING:
     from quire.source import Source
@@ -24,7 +25,8 @@ class Places:
         """Return the workspace that a run of a document would have; None for one on the user's shelf."""
         folder = os.path.dirname(source.name)  # noqa: PTH120
         if folder not in self._workspaces:
-            self._workspaces[folder] = None if _is_on_shelf(source) else workspace_of(Path(source.name).parent)
+            on_shelf = is_on_shelf(source.name, user_space())
+            self._workspaces[folder] = None if on_shelf else workspace_of(Path(source.name).parent)
         return self._workspaces[folder]
 
     def real(self, path: str) -> Path:
@@ -32,17 +34,6 @@ class Places:
         if path not in self._real:
             self._real[path] = real_path(Path(path))
         return self._real[path]
-
-
-def workspace_of(folder: Path) -> Workspace:
-    """Return the workspace that a run of a document of the folder would have. If no folder around it is marked, that is
-    the current folder."""
-    from quire.workspace.locate import find_workspace
-
-    found = find_workspace(folder)
-    if found.marker is None and found.folder.is_relative_to(current := Path.cwd().resolve()):
-        return find_workspace(current)
-    return found
 
 
 def place_of(path: Path, folder: str) -> tuple[Path, PurePath] | None:
@@ -56,9 +47,3 @@ def place_of(path: Path, folder: str) -> tuple[Path, PurePath] | None:
     if at < 0 or len(parts) <= at + 2 or parts[at + 1] != folder:
         return None
     return Path(*parts[:at]), PurePath(*parts[at + 2 :])
-
-
-def _is_on_shelf(source: Source) -> bool:
-    from quire.workspace.locate import is_on_shelf, user_space
-
-    return is_on_shelf(source.name, user_space())

@@ -52,6 +52,15 @@ def find_workspace(start: Path, environ: Mapping[str, str] | None = None) -> Wor
     return _owned(Workspace(start), environ)
 
 
+def workspace_of(folder: Path) -> Workspace:
+    """Return the workspace that a run of a document of the folder would have. If no folder around it is marked, that is
+    the current folder."""
+    found = find_workspace(folder)
+    if found.marker is None and found.folder.is_relative_to(current := Path.cwd().resolve()):
+        return find_workspace(current)
+    return found
+
+
 def _owned(workspace: Workspace, environ: Mapping[str, str] | None) -> Workspace:
     """Return the workspace if it belongs to this account. A folder without a marker sets nothing, so it may belong to
     any account, but the store in it may not."""
