@@ -3,7 +3,8 @@
     python -m bench.lock
 
 The documents are those of the examples, each with a comment of its own, so that none is found in a cache: about 2 KB
-each. Processor time is measured, in processes of their own; the smallest of several counts.
+each. Processor time is measured, in processes of their own; the smallest of several counts. The speed of a machine
+changes from minute to minute; the start of a bare Python shows how fast it was.
 """
 
 from __future__ import annotations
@@ -34,12 +35,14 @@ def measure() -> list[Row]:
             one = _added(next(str(file) for file in sorted(Path("docs").glob("*.yaml"))))
             plain = _added(next(str(file) for file in sorted(Path("docs").glob(f"*-{PLAIN}"))))
             every = _added()
+            bare = min(_processor_time("-I", "-c", "pass") for _ in range(ROUNDS))
     name = f"quire lock of {DOCUMENTS} documents of {size / 1000:.1f} KB"
     return [
         Row(name, locked, "s", "at most 1", locked <= 1),
         Row(f"check --locked of a pipeline, in a lock of {DOCUMENTS}: added", one, "ms", "at most 20", one <= 20),
         Row("check --locked of a playbook that calls nothing: added", plain, "ms", "at most 20", plain <= 20),
         Row(f"check --locked of {DOCUMENTS} documents: added for each", every / DOCUMENTS, "ms", "", True),
+        Row("a bare Python, to compare with", bare * 1000, "ms", "", True),
     ]
 
 
@@ -75,9 +78,13 @@ def _least(*arguments: str) -> float:
 
 
 def _seconds(*arguments: str) -> float:
-    """Return the processor time of one command."""
+    """Return the processor time of one command of Quire."""
+    return _processor_time("-m", "quire", *arguments)
+
+
+def _processor_time(*arguments: str) -> float:
     before = _children()
-    command = [sys.executable, "-m", "quire", *arguments]
+    command = [sys.executable, *arguments]
     subprocess.run(command, check=False, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     return _children() - before
 

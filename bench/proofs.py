@@ -17,7 +17,7 @@ from quire.library.document import read
 from quire.library.foresight import Foresight
 from quire.source import Source
 
-STEPS = 1_900
+STEPS = 1_830
 FEW = 20
 ROUNDS = 15
 

@@ -42,6 +42,17 @@ def test_a_rename_reaches_a_test_that_was_never_saved(editor: Editor) -> None:
     assert "inputs: {theme: x}" in edited["note.test.yaml"]
 
 
+def test_a_prompt_file_that_was_never_saved_is_not_missing(editor: Editor) -> None:
+    editor.open("note.playbook.md", "# Note\n\n## STEP 1: Say\n\n@prompt(file:parts/tone.md)\n\nSay it.\n")
+    assert editor.codes("note.playbook.md") == ["PB223"]
+    editor.open("parts/tone.md", "Speak plainly.\n")
+    editor.pause()
+    assert editor.codes("note.playbook.md") == []
+    editor.tell("textDocument/didClose", {"textDocument": {"uri": editor.uri("parts/tone.md")}})
+    editor.pause()
+    assert editor.codes("note.playbook.md") == ["PB223"]
+
+
 def test_the_parts_of_an_unsaved_document_are_found_once(editor: Editor) -> None:
     editor.open("note.playbook.md", CALLEE)
     assert [one["name"] for one in editor.ask("workspace/symbol", {"query": "Say"})] == ["STEP 1: Say"]

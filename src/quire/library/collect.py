@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from quire.errors import Unreadable
 from quire.formats import TEST_SUFFIX, belongs_to_test
-from quire.source import Source, read_source, real_path
+from quire.source import Source, open_text, read_source, real_path
 
 _SPACE_FOLDERS = ("directives", "knowledge")
 _SKIPPED = ("node_modules", "__pycache__")
@@ -246,6 +246,6 @@ def names_steps(text: str) -> bool:
 
 
 def has_file_beside(source: Source) -> Callable[[str], bool]:
-    """Return a function that tells whether the folder of a document has a file of a given name."""
+    """Return a function that tells whether the folder of a document has a file of a given name, saved or not."""
     folder = Path(source.name).parent
-    return lambda name: (folder / name).is_file()
+    return lambda name: (folder / name).is_file() or open_text(folder / name) is not None
