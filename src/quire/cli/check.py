@@ -24,6 +24,7 @@ from quire.wording import did_you_mean, nearest, pluralize
 
 if TYPE_CHECKING:
     from quire.formats.suppressions.allows import Hidden
+    from quire.library.collect import FoundFile
 
 
 @click.command("check")
@@ -83,8 +84,23 @@ def command(
         from quire.cli.fixes import fix_files
 
         problems += fix_files([one.path for one in wanted], DocumentCheck().of, unsafe=unsafe)
+    checked = _findings(wanted, DocumentCheck(portable=portable), problems)
+    if locked:
+        checked = _with_locks(checked, all=not paths)
+    click.echo(printer("json" if as_json else form)(checked, wants_colour(sys.stdout)), nl=False)
+    sys.stdout.flush()
+    for problem in problems:
+        click.echo(f"quire: {visible(problem)}", err=True)
+    if checked or not problems:
+        click.echo(_summary(checked), err=True)
+        if sys.stderr.isatty() and form == "full" and not as_json:
+            _say_what_to_do(checked, is_fixed=fix)
+    context.exit(2 if problems else _status(checked, strict, portable))
+
+
+def _findings(wanted: Sequence[FoundFile], checks: DocumentCheck, problems: list[str]) -> list[Findings]:
+    """Return the findings about files; what could not be read is added to the problems."""
     checked: list[Findings] = []
-    checks = DocumentCheck(portable=portable)
     for one in wanted:
         try:
             source = read_source(one.path, limit=formats.most_bytes(one.path.name))
@@ -104,19 +120,15 @@ def command(
         except CannotStart as error:
             if one.named:
                 problems.append(str(error))
-    if locked:
-        checked = _with_locks(checked, all=not paths)
-    click.echo(printer("json" if as_json else form)(checked, wants_colour(sys.stdout)), nl=False)
-    sys.stdout.flush()
-    for problem in problems:
-        click.echo(f"quire: {visible(problem)}", err=True)
-    if checked or not problems:
-        click.echo(_summary(checked), err=True)
-        if sys.stderr.isatty() and form == "full" and not as_json and (code := _first_code(checked)):
-            click.echo(f"what a code means: quire check --explain {code}", err=True)
-            if not fix and any(edits_of(file.source, one) for file in checked for one in file.diagnostics):
-                click.echo("some of this can be mended: quire check --fix", err=True)
-    context.exit(2 if problems else _status(checked, strict, portable))
+    return checked
+
+
+def _say_what_to_do(checked: Sequence[Findings], *, is_fixed: bool) -> None:
+    """Say on a terminal how to go on after findings."""
+    if code := _first_code(checked):
+        click.echo(f"what a code means: quire check --explain {code}", err=True)
+        if not is_fixed and any(edits_of(file.source, one) for file in checked for one in file.diagnostics):
+            click.echo("some of this can be mended: quire check --fix", err=True)
 
 
 def _with_locks(checked: Sequence[Findings], *, all: bool) -> list[Findings]:
