@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 from quire.errors import QuireError
 from quire.formats import format_of
 from quire.formats.resolver import Caller, CallTarget, Circle, circles
+from quire.library.document_places import place_of
 from quire.library.library import KINDS, Library
-from quire.library.places import place_of
 
 if TYPE_CHECKING:
     from quire.library.registered import Registered

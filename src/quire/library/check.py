@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from quire.formats.pipeline.incremental_check import IncrementalCheck
     from quire.formats.pipeline.syntax import ParseResult, Pipeline, PipelineFile
     from quire.formats.suppressions.allows import Hidden
-    from quire.library.places import Places
+    from quire.library.document_places import Places
     from quire.library.proven_findings import ProvenFindings
     from quire.library.snapshot import Snapshot
     from quire.plan.nodes import Plan
@@ -232,14 +232,14 @@ class DocumentCheck:
 
     def directive(self, source: Source) -> tuple[Diagnostic, ...]:
         from quire.formats.directive.check import check
-        from quire.library.places import place_of
+        from quire.library.document_places import place_of
 
         found = place_of(Path(source.name), "directives")
         return check(source, self._library(found[0]), found[1]) if found else check(source)
 
     def knowledge(self, source: Source) -> tuple[Diagnostic, ...]:
         from quire.formats.directive.knowledge import check_knowledge
-        from quire.library.places import place_of
+        from quire.library.document_places import place_of
 
         found = place_of(Path(source.name), "knowledge")
         return check_knowledge(source, found[1] if found else None)
@@ -263,7 +263,7 @@ class DocumentCheck:
 
     @cached_property
     def _places(self) -> Places:
-        from quire.library.places import Places
+        from quire.library.document_places import Places
 
         return Places() if self._given_places is None else self._given_places
 

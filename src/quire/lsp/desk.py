@@ -15,7 +15,7 @@ from urllib.parse import quote, unquote, urlsplit
 from msgspec import Struct
 
 from quire.errors import QuireError
-from quire.library.places import Places
+from quire.library.document_places import Places
 from quire.lsp.folders import Folder, read_closed
 from quire.lsp.last_runs import LastRuns
 from quire.lsp.model_prices import ModelPrices
