@@ -46,6 +46,11 @@ SETTINGS = '[agents.reviewer]\nmodel = "openai:gpt-x"\n'
         ("  - agent: {prompt: !file ‸}\n", "ask.md"),
         ("  - shell: {command: ‸", "!expr"),
         ("  - repeat: {on_max: ‸", "fail keep"),
+        ("  - for_each:\n      over: ctx.readers\n      do: {transform: {\n      ‸", "on_error collect"),
+        ('  - agent:\n      prompt: "Say\n      ‸', "identity schema"),
+        ("  - agent:\n      prompt: |\n        Say\n      ‸", "identity schema"),
+        ('  - match:\n      on: review.kind\n      cases:\n        short: {pipeline: main}\n        "lo‸', "long"),
+        ("  - match: {on: review.kind, cases: {short: {steps: [transform: {‸", "value output"),
     ],
 )
 def test_offered(editor: Editor, text: str, wanted: str) -> None:

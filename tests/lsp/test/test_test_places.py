@@ -1,11 +1,14 @@
-"""Where a cursor stands in a test file, found by its lines."""
+"""Where a cursor stands in a test file."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
+from tests.growth import assert_linear
 from tests.lsp.editor import split
 
-from quire.lsp.test.yaml_lines import place_at
+from quire.lsp.test.cursor_places import place_at
 
 CASE = ("cases", "-")
 
@@ -37,12 +40,40 @@ CASE = ("cases", "-")
         ("cases:\n  - name: a\n    inputs: {u: http://x/‸", (*CASE, "inputs", "u"), "value", "http://x/"),
         ("cases: {}‸", ("cases",), "text", ""),
         ("a:\n  - - b: c‸", ("a", "-", "-", "b"), "value", "c"),
+        ("cases:\n  - name: a\n    model: [reply: x‸", (*CASE, "model", "-", "reply"), "value", "x"),
+        ("cases:\n  - &a {na‸", CASE, "key", "na"),
+        ("cases:\n  - name: a # no‸", (*CASE, "name"), "text", ""),
+        ("cases:\n  - name: a\n    # no‸", (*CASE, "name"), "text", ""),
+        ("cases:\n  - expect: {output: {json: {}}‸", (*CASE, "expect", "output"), "text", ""),
+        ("cases:\n  - model:\n      1: |\n        - a: b‸", (*CASE, "model", "1"), "text", ""),
+        ("cases:\n  - model:\n      1: |\n        a\n\n‸\n        b", (*CASE, "model", "1"), "text", ""),
+        ("cases:\n  - model:\n      1: |\n        a\n    ‸", CASE, "key", ""),
+        ("cases:\n  - model:\n      1: |\n        a\n‸", (), "key", ""),
+        ("- |\n  a: ‸", ("-",), "text", ""),
+        ("defaults:\n  tools:\n    prompt:style#1: x‸", ("defaults", "tools", "prompt:style#1"), "value", "x"),
+        ("cases:\n---\nna‸", (), "key", "na"),
     ],
 )
 def test_a_place_is_found_by_lines_and_braces(text: str, path: tuple[str, ...], kind: str, word: str) -> None:
     text, at = split(text)
     place = place_at(text, at)
     assert (place.path, place.kind, text[place.word.start : place.word.end]) == (path, kind, word)
+
+
+@pytest.mark.parametrize("begun", ["{a: 1", "[a, {b", '"a', "{a: 'b", "{a", "!expr 'a", "{ # {", "{a: \n     "])
+def test_an_open_bracket_or_quote_does_not_hide_the_lines_below(begun: str) -> None:
+    text, at = split(f"cases:\n  - name: a\n    expect: {begun}\n    inputs:\n      place: 'x‸")
+    place = place_at(text, at)
+    assert (place.path, text[place.word.start : place.word.end]) == ((*CASE, "inputs", "place"), "x")
+    text, at = split(f"cases:\n  - expect: {begun}\n  - na‸")
+    assert (place_at(text, at).path, place_at(text, at).kind) == (CASE, "key")
+
+
+def test_a_line_that_is_not_yaml_does_not_hide_the_lines_below() -> None:
+    text, at = split("cases:\n  - name: a\n    expect:\n      status: x\nwhat\n      ex‸")
+    assert place_at(text, at).path == (*CASE, "expect")
+    text, at = split('cases:\n  - name: a\n    expect:\n      a: 1\n      "b\n      ‸')
+    assert place_at(text, at).path == (*CASE, "expect")
 
 
 def test_a_tag_is_not_a_part_of_its_value() -> None:
@@ -61,6 +92,10 @@ def test_a_tag_is_not_a_part_of_its_value() -> None:
         ("cases:\n  - name: a\n    expect: {status: x, ‸, exit: 1}", {"status", "exit"}),
         ("cases:\n  - ‸\n    expect: {}", {"expect"}),
         ("‸\ncases:\n  - name: a\ndocument: x", {"cases", "document"}),
+        ("cases:\n  - expect: {status: x, ‸\n    name: a\n  - expect: {exit: 1}", {"status"}),
+        ("cases:\n  - expect: {status: x, ‸\n      exit: 1,\n    }", {"status", "exit"}),
+        ("cases:\n  - expect: {sta‸tus: {a: 1}, output: b (, exit: 1}", {"output", "exit"}),
+        ('cases:\n  - model: {"1": a, ‸"2": b, \'3\': it\'s}', {"1", "3"}),
     ],
 )
 def test_keys_that_are_there_are_known(text: str, present: set[str]) -> None:
@@ -75,3 +110,18 @@ def test_the_word_under_the_cursor_counts_to_its_end() -> None:
     text, at = split("cases:\n  - name: a\n    ex‸pect: {}")
     place = place_at(text, at, whole=True)
     assert (place.kind, text[place.word.start : place.word.end]) == ("key", "expect")
+
+
+PARTS = [
+    *("{", "[", "}", '"a\\"', "''", "{a: ", "a: {\n    ", 'a: "\n    ', "a: '''\n    ", "- ", "!a ", "!a{", "x, "),
+    *(":#", "|\n    ", "# a\n", "\n", "a\n", "a: b\n    ", "---\n", "  -x\n", "a ", " ", "\t"),
+]
+
+
+@pytest.mark.parametrize("part", PARTS)
+def test_twice_as_much_takes_about_twice_as_long(part: str) -> None:
+    def asked(size: int) -> Callable[[], object]:
+        text = "cases:\n  - name: " + part * size
+        return lambda: [place_at(text, at, whole=True) for at in (len(text) // 2, len(text))]
+
+    assert_linear(asked, 95_000 // len(part))

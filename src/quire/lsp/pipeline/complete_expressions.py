@@ -18,8 +18,8 @@ from quire.values import encode
 
 if TYPE_CHECKING:
     from quire.lsp.pipeline.scopes import ReadableNames
-    from quire.lsp.pipeline.yaml_scan import CursorPlace
     from quire.lsp.views import View
+    from quire.lsp.yaml_scan import CursorPlace
     from quire.schema import FieldType
 
 _TYPED = re.compile(r"((?:[A-Za-z_][A-Za-z0-9_]*\.)*)([A-Za-z_][A-Za-z0-9_]*)?\Z")

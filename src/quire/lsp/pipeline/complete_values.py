@@ -13,8 +13,8 @@ from quire.source import Span
 
 if TYPE_CHECKING:
     from quire.lsp.pipeline.yaml_places import YamlPlace
-    from quire.lsp.pipeline.yaml_scan import CursorPlace
     from quire.lsp.views import View
+    from quire.lsp.yaml_scan import CursorPlace
 
 _WORDS: dict[str, tuple[str, ...]] = {
     "dialect": ("quire",),

@@ -14,8 +14,8 @@ from quire.lsp.pipeline.yaml_places import FIELD_KEYS, YamlPlace, is_expression,
 from quire.source import Span
 
 if TYPE_CHECKING:
-    from quire.lsp.pipeline.yaml_scan import CursorPlace
     from quire.lsp.views import View
+    from quire.lsp.yaml_scan import CursorPlace
 
 _NEEDED_FIRST = 2
 

@@ -24,8 +24,8 @@ from quire.workspace.secrets import shown_model
 
 if TYPE_CHECKING:
     from quire.lsp.pipeline.scopes import ReadableNames
-    from quire.lsp.pipeline.yaml_scan import CursorPlace
     from quire.lsp.views import View
+    from quire.lsp.yaml_scan import CursorPlace
 
 _NAME = r"[A-Za-z_][A-Za-z0-9_]*"
 _PATH = re.compile(rf"{_NAME}(?:\.{_NAME})*")

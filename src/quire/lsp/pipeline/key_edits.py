@@ -26,7 +26,7 @@ def key_edit(view: View, step: Step, key: str, value: str) -> Edit | None:
     if found[1] is None:
         at = found.end()
         return Edit(Span(at, at), "", f"{key}: {value}\n{found[2]}")
-    from quire.lsp.pipeline.brackets import closing
+    from quire.lsp.yaml_scan import closing
 
     end = closing(text, found.end())
     if end >= len(text):

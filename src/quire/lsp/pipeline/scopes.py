@@ -17,8 +17,8 @@ from quire.lsp.pipeline.yaml_places import place_of
 
 if TYPE_CHECKING:
     from quire.formats.pipeline.syntax import Pipeline, Step
-    from quire.lsp.pipeline.yaml_scan import CursorPlace
     from quire.lsp.views import View
+    from quire.lsp.yaml_scan import CursorPlace
     from quire.schema import Field, FieldType
 
 _OVER = re.compile(r"\bover:[ ]*(?:\"([^\"\n]*)\"|'([^'\n]*)'|([^\n,}]*))")

@@ -8,14 +8,13 @@ from typing import TYPE_CHECKING
 
 from quire.formats.pipeline.kinds import NEEDED
 from quire.lsp.answers import Signature
-from quire.lsp.pipeline.brackets import open_call
 from quire.lsp.pipeline.key_words import KINDS, SEED_FUNCTIONS, meaning
 from quire.lsp.pipeline.tree import cursor_place
 from quire.lsp.pipeline.yaml_places import is_expression, keys_at, place_of
 
 if TYPE_CHECKING:
-    from quire.lsp.pipeline.yaml_scan import CursorPlace
     from quire.lsp.views import View
+    from quire.lsp.yaml_scan import CursorPlace
 
 _NAME = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)\s*\Z")
 
@@ -35,7 +34,7 @@ def signature(view: View, offset: int) -> Signature | None:
 
 
 def _function(text: str) -> Signature | None:
-    found = open_call(text)
+    found = _open_call(text)
     name = _NAME.search(text[: found[0]]) if found else None
     if found is None or name is None:
         return None
@@ -46,6 +45,29 @@ def _function(text: str) -> Signature | None:
     form = next((one for one in forms if len(_parameters(one)) > found[1]), forms[-1])
     parameters = _parameters(form)
     return Signature(form, tuple((one, "") for one in parameters), min(found[1], max(len(parameters) - 1, 0)), said)
+
+
+def _open_call(text: str) -> tuple[int, int] | None:
+    """Return the offset of the round bracket that is open at the end of an expression, and how many commas stand in it
+    since; None if none is open."""
+    stack: list[tuple[str, int, int]] = []
+    at = 0
+    while at < len(text):
+        character = text[at]
+        if character in "'\"":
+            end = at + 1
+            while end < len(text) and text[end] != character:
+                end += 2 if text[end] == "\\" else 1
+            at = end
+        elif character in "[{(":
+            stack.append((character, at, 0))
+        elif character in "]})" and stack:
+            stack.pop()
+        elif character == "," and stack:
+            mark, begin, count = stack.pop()
+            stack.append((mark, begin, count + 1))
+        at += 1
+    return next(((begin, count) for mark, begin, count in reversed(stack) if mark == "("), None)
 
 
 def _forms(name: str) -> tuple[tuple[str, ...], str]:

@@ -11,7 +11,7 @@ from msgspec import Struct
 from quire.formats.pipeline.incremental import Part, parts_of, readable
 from quire.formats.pipeline.shifted import shifted_step
 from quire.formats.pipeline.walks import parts
-from quire.lsp.pipeline.yaml_scan import CursorPlace, Scanner
+from quire.lsp.yaml_scan import CursorPlace, Scanner, closing
 from quire.source import Span
 
 if TYPE_CHECKING:
@@ -123,10 +123,7 @@ def cursor_place(view: View, offset: int) -> CursorPlace:
     if item is None and part.items and offset >= part.items[0]:
         item = Span(part.items[0], part.end)
     start, root = (item.start, ("steps",)) if item is not None else (part.start, ())
-    found = Scanner(text[start:offset], root).place()
-    return CursorPlace(
-        found.path, found.mode, found.start + start, found.text, found.quote, found.tag, found.flow, found.keys
-    )
+    return Scanner(text[:offset], start, path=root).place()
 
 
 def steps_at(view: View, offset: int) -> StepList | None:
@@ -209,7 +206,7 @@ def extent_of(view: View, step: Step) -> Span:
     before = text.rfind("\n", 0, start) + 1
     lead = text[before:start].rstrip()
     if lead.endswith(("{", ",")) or text[:start].rstrip().endswith(("{", ",")):
-        return Span(start, _closing(text, start))
+        return Span(start, closing(text, start))
     column = start - before
     at = text.find("\n", step.span.end)
     end = len(text) if at < 0 else at
@@ -223,10 +220,3 @@ def extent_of(view: View, step: Step) -> Span:
             end = at + 1 + len(line)
         at = line_end
     return Span(start, end)
-
-
-def _closing(text: str, start: int) -> int:
-    """Return the end of the mapping in braces that a key stands in."""
-    from quire.lsp.pipeline.brackets import closing
-
-    return closing(text, start)

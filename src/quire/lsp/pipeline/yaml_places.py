@@ -7,7 +7,7 @@ from typing import Literal, TypeAlias
 from msgspec import Struct
 
 from quire.formats.pipeline.kinds import ALL_KINDS, DIALECT_KINDS, KEYS, kinds
-from quire.lsp.pipeline.yaml_scan import ITEM
+from quire.lsp.yaml_scan import ITEM
 
 PlaceKind: TypeAlias = Literal[
     "document", "steps", "step", "body", "args", "pass", "cases", "target", "branches", "capabilities", "fields",

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from quire.lsp.answers import Completion, CompletionKind
+from quire.lsp.test.cursor_places import Place, place_at
 from quire.lsp.test.name_roles import ITEM, Role, key_role, value_role
 from quire.lsp.test.schema_places import (
     description_of,
@@ -19,7 +20,6 @@ from quire.lsp.test.schema_places import (
     words_at,
 )
 from quire.lsp.test.tested import TestedDocument, tested
-from quire.lsp.test.yaml_lines import Place, place_at
 from quire.source import Span
 
 if TYPE_CHECKING:
