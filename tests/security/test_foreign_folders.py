@@ -129,7 +129,7 @@ def test_another_account_for_real(shared: Path, tmp_path: Path) -> None:
     (shared / "quire.toml").write_text("")
     warm = tmp_path / "warm"
     warm.mkdir()
-    (warm / "quire.toml").write_text("[runs]\n")  # an empty file would not be parsed
+    (warm / "quire.toml").write_text("[assume]\nreaders = 1_000\n")  # a plain file is read without `tomllib`
     (warm / "warm.playbook.md").write_text(PLAYBOOK)
     (warm / "script.json").write_text(SCRIPT)
     shared.chmod(0o777)
