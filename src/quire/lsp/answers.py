@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 from msgspec import Struct
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from quire.diagnostics import Edit
     from quire.source import Span
 
@@ -129,8 +131,22 @@ CompletionKind: TypeAlias = Literal[
 ]  # fmt: skip
 
 
-MOST_COMPLETIONS = 500
-"""An editor is sent so many; it asks again when more has been typed."""
+MOST_COMPLETIONS = 200
+"""An editor is sent so many; it asks again when more has been typed. All of them fill many screens, and writing and
+reading a thousand takes longer than finding them."""
+
+
+def fits_typed(typed: str) -> Callable[[str], object]:
+    """Return a test of whether an editor keeps a completion when so much has been typed: the letters are in its label,
+    in this order. It takes linear time, whatever was typed."""
+    import re
+
+    letters = [re.escape(letter) for letter in typed[:_MOST_LETTERS]]
+    return re.compile("".join(f"[^{letter}]*{letter}" for letter in letters), re.IGNORECASE | re.DOTALL).match
+
+
+_MOST_LETTERS = 100
+"""Letters that are compared."""
 
 
 class Completion(Struct, frozen=True):

@@ -110,14 +110,26 @@ def test_declared_types_of_fields(editor: Editor) -> None:
     assert {"bool", "string", "ref"} <= found.keys()
 
 
-@pytest.mark.parametrize(("stores", "incomplete"), [(400, False), (498, True), (700, True)])
+@pytest.mark.parametrize(("stores", "incomplete"), [(100, False), (198, True), (700, True)])
 @pytest.mark.parametrize("typed", ["", "ctx."])
 def test_of_very_many_stores_the_last_ones_are_sent(editor: Editor, stores: int, incomplete: bool, typed: str) -> None:
-    steps = "".join(f"  - transform: {{value: '1', output: s{n}}}\n" for n in range(stores))
-    text = f"pipeline: p\nsteps:\n{steps}  - transform: {{value: '{typed}‸', output: end}}\n"
-    answer = editor.ask("textDocument/completion", editor.open("main.yaml", text))
+    answer = editor.ask("textDocument/completion", editor.open("main.yaml", _many_stores(stores, typed)))
     labels = [one["label"] for one in answer["items"] if one["label"].startswith("s") and one["label"][1:].isdigit()]
-    most = stores if typed else min(stores, 500 - len(answer["items"]) + len(labels))
-    assert labels == [f"s{n}" for n in reversed(range(stores))][: min(most, 500)]
-    assert answer["isIncomplete"] is (incomplete if not typed else stores > 500)
-    assert len(answer["items"]) <= 500
+    most = stores if typed else min(stores, 200 - len(answer["items"]) + len(labels))
+    assert labels == [f"s{n}" for n in reversed(range(stores))][: min(most, 200)]
+    assert answer["isIncomplete"] is (incomplete if not typed else stores > 200)
+    assert len(answer["items"]) <= 200
+
+
+@pytest.mark.parametrize(
+    ("typed", "wanted"), [("s12", "s12"), ("ctx.s7", "s7"), ("S12", "s12"), ("cnt", "count"), ("", "count")]
+)
+def test_of_very_many_stores_those_that_are_being_typed_are_sent(editor: Editor, typed: str, wanted: str) -> None:
+    answer = editor.ask("textDocument/completion", editor.open("main.yaml", _many_stores(700, typed)))
+    assert wanted in [one["label"] for one in answer["items"]]
+    assert answer["isIncomplete"] is True
+
+
+def _many_stores(count: int, typed: str) -> str:
+    steps = "".join(f"  - transform: {{value: '1', output: s{n}}}\n" for n in range(count))
+    return f"pipeline: p\nsteps:\n{steps}  - transform: {{value: '{typed}‸', output: end}}\n"

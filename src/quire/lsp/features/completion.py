@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from quire.lsp import wire
-from quire.lsp.answers import MOST_COMPLETIONS
+from quire.lsp.answers import MOST_COMPLETIONS, fits_typed
 from quire.lsp.features.request_places import ask
 from quire.lsp.parameters import uri_in
 from quire.lsp.prompt_files import complete as complete_prompt
@@ -28,6 +28,9 @@ def completion(session: Session, params: Mapping[str, Any]) -> dict[str, Any] | 
     if not found and not view.format:
         return None
     word = Span(view.word(offset).start, offset)
+    if len(found) > MOST_COMPLETIONS:
+        fits = fits_typed(view.source.text[(found[0].span or word).start : offset])
+        found = sorted(found, key=lambda one: not fits(one.label))
     snippets = session.client.can("textDocument.completion.completionItem.snippetSupport")
     uri = params["textDocument"]["uri"]
     items: list[wire.Json] = []

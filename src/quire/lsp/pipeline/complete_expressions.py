@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from quire.expr.functions import FUNCTIONS
 from quire.expr.syntax import KEYWORDS
-from quire.lsp.answers import MOST_COMPLETIONS, Completion
+from quire.lsp.answers import MOST_COMPLETIONS, Completion, fits_typed
 from quire.lsp.pipeline.key_words import BINDINGS, SEED_FUNCTIONS
 from quire.lsp.pipeline.scopes import names_at
 from quire.plan.type_words import type_words
@@ -48,7 +48,8 @@ def complete_expression(view: View, offset: int, place: CursorPlace) -> list[Com
     path = tuple(one for one in typed[1].split(".") if one)
     if path:
         return _members(view, offset, names, path, span, text)
-    return [*_roots(view, offset, names, span, text), *_functions(view, offset, span)]
+    # Of very many stores only some are sent; the functions always are.
+    return [*_functions(view, offset, span), *_roots(view, offset, names, span, text)]
 
 
 def complete_reference(view: View, offset: int, place: CursorPlace) -> list[Completion]:
@@ -107,7 +108,7 @@ def _roots(view: View, offset: int, names: ReadableNames, span: Span, text: str)
         found[name] = Completion(
             name, "variable", detail=_shown(type), documentation=BINDINGS[name], order=2, span=span
         )
-    for name, type in _stores(view, offset, names).items():
+    for name, type in _stores(view, offset, names, span).items():
         if len(found) > MOST_COMPLETIONS:
             break  # one more than is sent tells that there are more
         if name not in found:
@@ -115,9 +116,9 @@ def _roots(view: View, offset: int, names: ReadableNames, span: Span, text: str)
     return list(found.values())
 
 
-def _stores(view: View, offset: int, names: ReadableNames) -> dict[str, FieldType | None]:
-    """Return the stores that can be read: the last ones first. Those of a step that cannot be read are found in its
-    text."""
+def _stores(view: View, offset: int, names: ReadableNames, span: Span) -> dict[str, FieldType | None]:
+    """Return the stores that can be read: the last ones first; of very many, those first that fit the typed text at
+    `span`. Those of a step that cannot be read are found in its text."""
     stores = dict(reversed(names.scope.types.stores.items()))
     if names.way is None:
         near = view.source.text[max(0, offset - _NEAR) : offset]
@@ -128,7 +129,12 @@ def _stores(view: View, offset: int, names: ReadableNames) -> dict[str, FieldTyp
 
         for name in store_names(names.pipeline):
             stores.setdefault(name, None)
-    return {name: type for name, type in stores.items() if "-" not in name}
+    readable = {name: type for name, type in stores.items() if "-" not in name}
+    typed = view.source.text[span.start : span.end]
+    if not typed or len(readable) <= MOST_COMPLETIONS:
+        return readable
+    fits = fits_typed(typed)
+    return {name: type for name, type in readable.items() if fits(name)} | readable
 
 
 def _members(
@@ -137,7 +143,7 @@ def _members(
     if path == ("ctx",):
         return [
             Completion(name, "variable", detail=_shown(type), order=2, span=span)
-            for name, type in islice(_stores(view, offset, names).items(), MOST_COMPLETIONS + 1)
+            for name, type in islice(_stores(view, offset, names, span).items(), MOST_COMPLETIONS + 1)
         ]
     if path[0] == "errors" and len(path) == 1:
         survived = [name for name in names.scope.types.stores if "-" not in name]
