@@ -137,7 +137,7 @@ class DocumentCheck:
 
         library = self._around(source)
         if id(library) not in self._rules:
-            self._rules[id(library)] = ProvenFindings(_readable_settings(library))
+            self._rules[id(library)] = ProvenFindings(library)
         return self._rules[id(library)].of(source)
 
     def _is_proven(self, source: Source) -> bool:
@@ -310,17 +310,6 @@ def _reaches_out(text: str) -> bool:
     if any(word in text for word in _REACHES_OUT):
         return True
     return any(head in text and re.search(rf"{head}(?<=\b{head})[-_A-Z0-9]", text) for head in _KEY_HEADS)
-
-
-def _readable_settings(library: Snapshot) -> Settings | None:
-    """Return the settings; None if they cannot be read. Documents that need them are refused for that already, and the
-    others are judged without them."""
-    from quire.errors import BadConfiguration
-
-    try:
-        return library.settings
-    except BadConfiguration:
-        return None
 
 
 def _settings(folder: Path) -> Settings:

@@ -49,10 +49,17 @@ class Foresight:
     """Bounds and permissions of plans in one workspace, whose documents are read once. Without settings, because they
     are broken, nothing of the workspace counts."""
 
-    def __init__(self, settings: Settings | None, documents: Mapping[str, Plan] | None = None) -> None:
-        """`documents` are the callees of a run, which are then not looked up."""
+    def __init__(
+        self,
+        settings: Settings | None,
+        documents: Mapping[str, Plan] | None = None,
+        library: Snapshot | None = None,
+    ) -> None:
+        """`documents` are the callees of a run, which are then not looked up; `library` has the documents of the
+        workspace, if they were looked at before."""
         self._settings = settings
         self._callees = documents
+        self._looked_at = library
         self._profiles = {"default": AgentSettings(), **(settings.agents if settings else {})}
         self._read_directives: dict[str, Plan | None] = {}
         self._worlds: dict[str, WorkspaceWorld] = {}
@@ -217,6 +224,8 @@ class Foresight:
     def _library(self) -> Snapshot:
         if self._settings is None:
             raise BadConfiguration("the settings cannot be read, so there are no documents")
+        if self._looked_at is not None:
+            return self._looked_at
         from quire.library.library import Library
 
         return Library(self._settings).snapshot()

@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING
 from quire import formats
 from quire.analysis.rules import findings
 from quire.analysis.rules.rule_context import RuleContext
-from quire.errors import QuireError
+from quire.errors import BadConfiguration, QuireError
 from quire.library.document import read
 from quire.library.foresight import Foresight
 from quire.library.proof_world import WorkspaceWorld
 
 if TYPE_CHECKING:
     from quire.diagnostics import Diagnostic
+    from quire.library.snapshot import Snapshot
     from quire.plan.nodes import Plan
     from quire.source import Source
     from quire.workspace.settings import Settings
@@ -22,10 +23,14 @@ if TYPE_CHECKING:
 class ProvenFindings:
     """The findings of all rules about documents of one workspace."""
 
-    def __init__(self, settings: Settings | None, *, strict: bool = False) -> None:
-        self._settings = settings
-        self._strict = strict
-        self._foresight = Foresight(settings)
+    def __init__(self, library: Snapshot) -> None:
+        """Settings that cannot be read count as none: documents that need them are refused for that already, and the
+        others are judged without them."""
+        try:
+            self._settings: Settings | None = library.settings
+        except BadConfiguration:
+            self._settings = None
+        self._foresight = Foresight(self._settings, library=library)
 
     def of(self, source: Source) -> tuple[Diagnostic, ...]:
         """Return the findings about a document; none about one that cannot be read."""
@@ -40,9 +45,7 @@ class ProvenFindings:
         premises = WorkspaceWorld(self._foresight, settings).premises
         granted = settings.granted if settings else ()
         agents = frozenset({"default", *settings.agents}) if settings else None
-        return RuleContext(
-            source, self._foresight.source_of, premises, strict=self._strict, granted=granted, agents=agents
-        )
+        return RuleContext(source, self._foresight.source_of, premises, granted=granted, agents=agents)
 
     def _plans(self, source: Source) -> list[Plan]:
         """Return the plans of a document: several for a file with several pipelines, none for one that cannot be

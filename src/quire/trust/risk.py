@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Literal
 
@@ -109,7 +109,10 @@ class Assessment(Struct, frozen=True):
 NO_RULES = ProjectRisk()
 
 
+@lru_cache(maxsize=1_024)
 def tier_of(capability: str, project: ProjectRisk = NO_RULES) -> Tier | None:
+    """Return the tier of a capability; None for one that no rule knows. Remembered, because an editor asks for the same
+    few after each letter."""
     capability = capability.strip().replace("/", ".")
     own = _classed(capability, _built_in_rules())
     fixed = fixed_head(capability)

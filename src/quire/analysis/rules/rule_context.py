@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from msgspec import Struct, field
+from msgspec import Struct
 
 from quire.diagnostics import Related
 from quire.engine.premises import Premises
@@ -23,15 +23,10 @@ class RuleContext(Struct, frozen=True):
     callee: Callable[[str], Source | None] = lambda name: None
     """Returns the text of a callee by its name, to show places in it."""
     premises: Premises = Premises()
-    budget: float | None = None
-    """Dollars that a run may spend; None for no limit."""
-    strict: bool = False
     granted: tuple[str, ...] = ()
     """Grants of the user for every run, such as `shell=network`."""
     agents: frozenset[str] | None = None
     """The identities that the workspace has; None if its settings cannot be read."""
-    settings: Mapping[str, object] = field(default_factory=dict)
-    """Further values of the settings, by key."""
 
     def span(self, place: Place) -> Span:
         """Return where a finding about a place is shown: in this document, also for a place in a callee."""
