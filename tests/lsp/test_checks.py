@@ -10,6 +10,7 @@ from tests.lsp.editor import CAPABILITIES, PULLING, Editor
 
 from quire.library.codes import all_codes
 from quire.lsp import checks, wire
+from quire.lsp.findings import thorough_findings
 from quire.lsp.jobs import Job
 
 GOOD = "# Note\n\n## STEP 1: Say\n\nSay something.\n"
@@ -222,6 +223,43 @@ def forking(folder: Path, monkeypatch: pytest.MonkeyPatch, *, capabilities: Any 
     editor.session._forks = True
     editor.session._checks = None
     return editor
+
+
+@pytest.mark.parametrize(
+    ("seconds", "jobs"),
+    [
+        pytest.param([0.05, 0.002, 0.002], 0, id="modules are loaded first"),
+        pytest.param([0.002, 0.05, 0.002, 0.05, 0.002], 0, id="other work of the machine"),
+        pytest.param([0.05, 0.05, 0.002], 1, id="it takes long"),
+        pytest.param([0.05, 0.05, 0.05, 0.002, 0.002], 2, id="it takes long for a while"),
+    ],
+)
+def test_one_slow_check_alone_is_not_a_slow_document(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seconds: list[float], jobs: int
+) -> None:
+    """`seconds` are those of the thorough parts, one after the other, here or in another process."""
+    monkeypatch.chdir(tmp_path)
+    editor = Editor(tmp_path)
+    editor.session._forks = True
+    editor.session._checks = None
+    clock = [0.0]
+
+    def timed(*given: Any) -> Any:
+        clock[0] += durations.pop(0)
+        return thorough_findings(*given)
+
+    durations = list(seconds)
+    monkeypatch.setattr(checks, "process_time", lambda: clock[0])
+    monkeypatch.setattr(checks, "thorough_findings", timed)
+    editor.open("p.yaml", UNREAD)
+    found = jobs_of(editor)
+    for number in range(len(seconds) - 1):
+        editor.session.take(change(editor, "p.yaml", UNREAD + "\n" * (number + 1)))
+        for job in jobs_of(editor):
+            found.append(job)
+            job.done(job.run())
+        editor.pause()
+    assert (len(found), durations) == (jobs, [])
 
 
 def jobs_of(editor: Editor) -> list[Job]:

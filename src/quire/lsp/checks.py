@@ -45,6 +45,33 @@ BESIDE_SECONDS = 0.150
 """Documents beside the one that is edited are checked again after so long."""
 
 
+class _Durations:
+    """How long a part of the check of each document takes: the shorter one of its last two times. One alone says
+    little, because it may have loaded modules, or waited for other work of the machine.
+
+    Times are seconds of the processor. A copy of this process takes longer than this one, so a document whose check has
+    gone there by mistake would never come back.
+    """
+
+    def __init__(self) -> None:
+        self._last_two: dict[str, tuple[float, ...]] = {}
+
+    def note(self, uri: str, seconds: float) -> None:
+        self._last_two[uri] = (*self._last_two.get(uri, ())[-1:], seconds)
+
+    def of(self, uri: str) -> float | None:
+        """Return the seconds; None if it was never measured."""
+        return min(self._last_two.get(uri, ()), default=None)
+
+    def is_long(self, uri: str, seconds: float) -> bool:
+        """Tell whether it took so long both times."""
+        times = self._last_two.get(uri, ())
+        return len(times) == 2 and min(times) >= seconds
+
+    def forget(self, uri: str) -> None:
+        self._last_two.pop(uri, None)
+
+
 class Checks:
     """The checks of one session."""
 
@@ -60,12 +87,10 @@ class Checks:
         self._shown_at: dict[str, float] = {}
         """When findings that were held back are to be shown."""
         self._changed_at: dict[str, float] = {}
-        self._took: dict[str, float] = {}
-        """Seconds of processor time, so that other work on the machine does not make a check look slow."""
-        self._more_took: dict[str, float] = {}
-        self._warm: dict[str, int] = {}
-        """How often each document was checked in this process. The first time also loads modules, which says nothing
-        about the next one, and which a copy of this process would have to load each time."""
+        self._took = _Durations()
+        """Of the quick parts."""
+        self._more_took = _Durations()
+        """Of the thorough parts."""
         self._told: dict[str, list[wire.Json]] = {}
         self._asked: dict[str, list[tuple[object, str]]] = {}
         """Requests for the findings of a document that wait for its check, each with the result that it knows."""
@@ -78,7 +103,7 @@ class Checks:
         """Note that a document has a new text."""
         now = self._clock()
         is_pause = now - self._changed_at.get(document.uri, -QUIET_SECONDS) >= QUIET_SECONDS
-        quick = is_pause or self._took.get(document.uri, 0.0) < QUICK_SECONDS
+        quick = is_pause or (self._took.of(document.uri) or 0.0) < QUICK_SECONDS
         self._due[document.uri] = now if quick else now + QUIET_SECONDS
         self._more_due.pop(document.uri, None)
         if typed:
@@ -93,9 +118,10 @@ class Checks:
             self._due[one.uri] = max(self._due.get(one.uri, 0.0), now + BESIDE_SECONDS)
 
     def closed(self, document: OpenDocument) -> None:
-        tables = (self._due, self._more_due, self._shown_at, self._changed_at, self._took, self._more_took, self._warm)
-        for table in tables:
+        for table in (self._due, self._more_due, self._shown_at, self._changed_at):
             table.pop(document.uri, None)
+        self._took.forget(document.uri)
+        self._more_took.forget(document.uri)
         for request, _ in self._asked.pop(document.uri, []):
             self._publisher.answer(request, {"kind": "full", "items": []})
         if self._told.pop(document.uri, None) and not self._publisher.pulls:
@@ -154,7 +180,7 @@ class Checks:
         return None
 
     def _is_slow(self, uri: str) -> bool:
-        return self._forks and self._warm.get(uri, 0) > 1 and self._took.get(uri, 0.0) >= SLOW_SECONDS
+        return self._forks and self._took.is_long(uri, SLOW_SECONDS)
 
     # Checks
 
@@ -173,12 +199,11 @@ class Checks:
     def _check(self, document: OpenDocument, view: View) -> None:
         uri, began = document.uri, process_time()
         quick = quick_findings(view, document.known_steps())
-        ended = process_time()
-        self._took[uri] = ended - began
-        self._warm[uri] = self._warm.get(uri, 0) + 1
+        self._took.note(uri, process_time() - began)
         before = moved_thorough(document)
         thorough: tuple[Diagnostic, ...] = ()
-        if quick.has_more and self._more_took.get(uri, 1.0) >= self._seconds_at_once:
+        took = self._more_took.of(uri)
+        if quick.has_more and (took is None or took >= self._seconds_at_once):
             # The first time, the editor is told the quick findings before the modules of the proof are loaded.
             self._more_due[uri] = self._clock() + (QUIET_SECONDS if self._goes_out(uri) else 0.0)
             thorough = before if quick.can_run else ()
@@ -195,8 +220,7 @@ class Checks:
         """Tell whether the thorough part is made in another process."""
         document = self._desk.documents.get(uri)
         is_long = document is not None and len(document.text.raw) >= LONG_TEXT
-        is_slow = self._warm.get(uri, 0) > 1 and self._more_took.get(uri, 1.0) >= QUICK_SECONDS
-        return self._forks and (is_long or is_slow)
+        return self._forks and (is_long or self._more_took.is_long(uri, QUICK_SECONDS))
 
     def _check_more(self, document: OpenDocument) -> None:
         """Make the thorough part of a check in this process, and tell the editor."""
@@ -212,7 +236,7 @@ class Checks:
     def _timed_thorough(self, document: OpenDocument, view: View, quick: QuickFindings) -> tuple[Diagnostic, ...]:
         began = process_time()
         found = thorough_findings(view, quick)
-        self._more_took[document.uri] = process_time() - began
+        self._more_took.note(document.uri, process_time() - began)
         return found
 
     def _job(self, document: OpenDocument, quick: QuickFindings | None) -> Job:
@@ -264,9 +288,10 @@ class Checks:
             document.checked = document.text
             self._answer_asked(uri)
             return
-        quick, took, thorough, self._more_took[uri] = found
+        quick, took, thorough, more_took = found
+        self._more_took.note(uri, more_took)
         if took is not None:
-            self._took[uri] = took
+            self._took.note(uri, took)
         self._checked(document, view, quick, thorough)
 
     def _checked(
