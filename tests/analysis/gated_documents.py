@@ -38,7 +38,7 @@ class GatedPipelines:
     def _document(self, name: str, callees: tuple[str, ...]) -> str:
         head: dict[str, Any] = {"pipeline": name, "dialect": "quire"}
         if self._chance(70) or name != "main":
-            head["input"] = {one: {"type": "string", "default": "no"} for one in INPUTS}
+            head["input"] = {one: {"type": "string", "default": self._draw.choice(["no", "yes"])} for one in INPUTS}
         self._written, self._answers = [*(INPUTS if "input" in head else ())], []
         count = self._draw.randint(3, 7) if name == "main" else self._draw.randint(1, 3)
         begin = self._draw.sample(NAMES, self._draw.choice([0, 2, 5, 5]))
@@ -194,6 +194,7 @@ class GatedPipelines:
                 f"{{go: {name}, text: {self._word()}}}",
                 f"{name} == 'yes'",
                 f"{name} == 'yes' and 'yes' or 'no'",
+                f"{name} == 'yes' and 'yes' or null",
                 f"get(ctx, '{self._draw.choice(NAMES)}', {self._word()})",
                 f"first([{name}])",
                 f"trim({name})",

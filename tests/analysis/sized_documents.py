@@ -62,6 +62,16 @@ _MADE = (
     "range(2, count({list}) + 1)",
     "range(max(count({list}), 2))",
     "flatten([{list}, {list}, 'a'])",
+    "get(ctx, 'rows')",
+    "get(ctx, 'more', [])",
+    "get(ctx, 'nested', [[1]])",
+    "keys(ctx)",
+    "first(values(ctx))",
+    "first(reverse({list}))",
+    "first(sort(map({list}, x -> [x, x, x])))",
+    "get(first(reverse(map({list}, x -> {{many: [x, x, x]}}))), 'many')",
+    "last(distinct([{list}, ['a', 'b']]))",
+    "flatten(slice(map({list}, x -> [x, x]), 0, 1))",
 )
 
 _GATHERED = (
@@ -176,6 +186,10 @@ _INPUTS = """\
   doc: {type: string}, topic: {type: string}, count: {type: number}}"""
 
 
+_UNDECLARED = ("more", "nested")
+"""Inputs that only pipelines without a declaration take."""
+
+
 def draw_inputs(draw: Draw, *, long: bool = False) -> dict[str, Value]:
     """Inputs of a sized pipeline. Long ones have lists and texts of tens."""
     most = 12 if long else 3
@@ -192,6 +206,8 @@ def draw_inputs(draw: Draw, *, long: bool = False) -> dict[str, Value]:
         "doc": draw.pick(["", "one two", "a,b,c", "line\nline", "x" * 10]) * (6 if long else 1),
         "topic": "tea",
         "count": draw.below(5),
+        "more": words(),
+        "nested": [words(), words()],
     }
 
 
@@ -201,10 +217,13 @@ def draw_sized(draw: Draw) -> Scenario:
     if draw.chance(70):
         rows = ", max_items: 4" if draw.chance(40) else ""
         text = made.declaring(text, _INPUTS % rows)
+        given = {name: value for name, value in draw_inputs(draw).items() if name not in _UNDECLARED}
+    else:
+        given = draw_inputs(draw)
     files = {"simulated.yaml": text, **made.files}
     if draw.chance(60):
         files["quire.toml"] = _SETTINGS.format(turns=draw.between(1, 4))
-    return Scenario("sized", files, "simulated.yaml", draw_inputs(draw))
+    return Scenario("sized", files, "simulated.yaml", given)
 
 
 DOCUMENTS: dict[str, Callable[[Draw], Scenario]] = {**FORMATS, "sized": draw_sized, "threads": draw_threads}

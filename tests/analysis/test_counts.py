@@ -9,8 +9,11 @@ from tests.analysis.soundness.oracle import SimulatedWorld
 from tests.plan.test_bounds import PIPE, pipeline, playbook
 
 from quire.analysis.proof import Bound, Proof, prove
+from quire.analysis.quantities import quantities
+from quire.engine.premises import Premises
 from quire.library.document import read
 from quire.library.foresight import Foresight
+from quire.models.choose import Unpriced
 from quire.plan.nodes import Plan, Sequence, Step
 from quire.plan.pipeline_work import Agent
 from quire.plan.thread import Thread
@@ -111,6 +114,41 @@ def test_a_callee_that_is_not_there_can_be_anything() -> None:
     assert counts(proof) == ["0 to ∞", "1 to ∞", "0 to ∞"]
 
 
+@pytest.mark.parametrize("first", ["transform: {value: '1'}", "agent: {prompt: hi, capabilities: {tools: []}}"])
+def test_a_callee_that_is_not_there_can_say_and_cost_anything(first: str) -> None:
+    proof = proven(pipeline(first, "call: {pipeline: gone}"))
+
+    def rate_of(model: str) -> Unpriced:
+        return Unpriced(model, "not known")
+
+    found = {one.name: one for one in quantities(proof, Premises(spawns=None), rate_of)}
+    for name in ("input_tokens", "output_tokens", "money", "time"):
+        assert found[name].most.is_endless, name
+        assert found[name].number is None
+    assert "gone is not found" in found["money"].most.reasons[0].why
+
+
+ROWS = "{rows: {type: list, of: {type: number}, default: [1, 2, 3]}}"
+EACH = "fold: {over: ctx.rows, init: '0', do: {tool: {name: t}}, output: n}"
+
+
+@pytest.mark.parametrize(
+    ("given", "tools"),
+    [
+        ("", "3"),
+        (", pass: {rows: 'null'}", "3"),
+        (", pass: {rows: '[1]'}", "0 to 1"),
+        (", pass: {rows: 'ctx.x'}", "0 to |x| + 3"),
+        (", pass: {rows: \"get(ctx, 'x')\"}", "0 to |x| + 3"),
+    ],
+)
+def test_a_default_takes_the_place_of_a_null(given: str, tools: str) -> None:
+    head = f"dialect: quire\ninput: {ROWS}\n"
+    callee = pipeline(EACH, name="rows", dialect=head)
+    proof = proven(pipeline(f"call: {{pipeline: rows{given}}}", dialect="dialect: quire\n"), {"rows": callee})
+    assert counts(proof)[1] == tools
+
+
 def test_a_circle_ends() -> None:
     assert proven(pipeline("call: {pipeline: p}"), {"p": pipeline("call: {pipeline: p}")}).unknown == ("p",)
 
@@ -199,3 +237,47 @@ def test_a_reason_names_the_step_of_its_own_document() -> None:
         ["nothing bounds how long a tool of the agent at step 1 takes"],
         ["nothing bounds how long a tool of the agent at step 2 takes"],
     ]
+
+
+LISTING = (
+    "for_each: {items: [a], on_error: abort, "
+    "do: {agent: {prompt: hi, schema: R, max_tokens: 10, capabilities: {tools: []}}}, "
+    "collect: {transform: {value: pipe}}, output: rs}"
+)
+
+
+@pytest.mark.parametrize(
+    "over",
+    [
+        "get(first(rs), 'things')",
+        "get(first(reverse(rs)), 'things')",
+        "get(first(sort(rs, x -> x.n)), 'things')",
+        "get(first(rs + rs), 'things')",
+        "get(last(distinct(rs)), 'things')",
+        "get(first(flatten([rs, rs])), 'things')",
+        "first(values({a: first(rs)}))",
+        "get(first(first(zip(rs, rs))), 'things')",
+    ],
+)
+def test_items_of_a_reply_are_not_counted_by_its_tokens(over: str) -> None:
+    """A reply of ten tokens may list hundreds of items, wherever in the results of a fan it is."""
+    schema = "schema: R\nfields: {n: {type: number}, things: {type: list, of: {type: number}}}\n---\n"
+    text = f"{schema}pipeline: p\ndialect: quire\nsteps:\n- {LISTING}\n"
+    text += f'- fold: {{over: "{over}", init: "0", do: {{tool: {{name: t}}}}, output: n}}\n'
+    plan = read(Source.of(text, "p.yaml")).plan
+    assert plan is not None
+    assert proven(plan).bound("tool_calls").most.as_number == 1_000_000
+
+
+@pytest.mark.parametrize(
+    ("over", "tools"),
+    [
+        ("get(ctx, 'x')", "0 to |x|"),
+        ("get(ctx, 'x', [1, 2])", "0 to |x| + 2"),
+        ("get(ctx, 'x', 'y')", "0 to |x| + 1"),
+        ("keys(ctx)", "0 to |ctx|"),
+    ],
+)
+def test_names_that_no_step_writes_may_be_inputs(over: str, tools: str) -> None:
+    step = f'fold: {{over: "{over}", init: "0", do: {TOOL}, output: n}}'
+    assert counts(proven(pipeline(step, dialect="dialect: quire\n")))[1] == tools

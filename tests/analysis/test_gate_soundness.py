@@ -33,6 +33,8 @@ def playbook(*steps: str, inputs: str = "- `text` (string: no): A word\n- `flag`
 
 RUN = '@tool(quire, shell, {"command": ["run", "e1"]})'
 GATED_CALLEE = "pipeline: first\ndialect: quire\nsteps:\n" + effect("ctx.text.go == 'yes'")
+OPEN_CALLEE = "pipeline: first\ndialect: quire\ninput: {text: {type: string, default: 'yes'}}\nsteps:\n"
+OPEN_CALLEE += effect("ctx.text == 'yes'")
 TRICKY: dict[str, dict[str, str]] = {
     "a failure that is survived ends nothing": {
         "main": HEAD
@@ -111,6 +113,23 @@ TRICKY: dict[str, dict[str, str]] = {
         "first": playbook(f'```if text == "yes"```\n\n### STEP 1a: Do\n\n{RUN}\n\n```endif```').replace(
             "string: no", "string: yes"
         ),
+    },
+    "a null becomes the default of an input": {
+        "main": HEAD
+        + ASK
+        + keep("go", "ok == 'yes' and 'yes' or null")
+        + "- call: {pipeline: first, pass: {text: go}}\n",
+        "first": OPEN_CALLEE,
+    },
+    "an answer that was not asked for becomes the default of an input": {
+        "main": HEAD
+        + ASK.replace("{name", "{when: \"ctx.text == 'yes'\", name")
+        + "- call: {pipeline: first, pass: {text: \"get(ctx, 'ok')\"}}\n",
+        "first": OPEN_CALLEE,
+    },
+    "a null of the author becomes the default of an input": {
+        "main": HEAD + "- call: {pipeline: first, pass: {text: 'null'}}\n",
+        "first": OPEN_CALLEE,
     },
     "a callee returns all that it has named": {
         "main": HEAD + "- call: {pipeline: first, output: ok}\n" + effect("ok != 'no'"),

@@ -91,6 +91,7 @@ IGNORED = {
     "another word": CONFIRM + when("ok != 'No'"),
     "or": CONFIRM + when("ok == 'yes' or text == 'x'"),
     "any text": INPUT + when("ok != 'no'"),
+    "any text without a letter": INPUT + when("ok != '' and not contains(lower(ok), 'n')"),
     "both options": SELECT + when("ok == 'send' or ok == 'keep'"),
     "another arm": CONFIRM
     + "  - match: {on: text, cases: {a: {steps: [stop: {when: ok != 'yes'}]}}, default: 'null'}\n"

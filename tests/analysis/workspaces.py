@@ -85,6 +85,7 @@ def sizes_of(inputs: Mapping[str, Value]) -> dict[str, int]:
     Items of one list share a symbol: it stands for the largest of them.
     """
     found: dict[str, int] = {}
+    _measure("ctx", {**inputs}, found)
     for name, value in inputs.items():
         _measure(name, value, found)
     return found

@@ -91,5 +91,7 @@ def test_an_estimate_stands_beside_a_bound_that_is_far_from_it(tmp_path: Path) -
 
 def test_an_unknown_callee_is_named(tmp_path: Path) -> None:
     said = line(tmp_path, "pipeline: p\nsteps:\n- call: {pipeline: nowhere}\n", {})
-    assert said.startswith("any number of model calls, stopped at 100, any number of questions")
+    assert said.startswith(
+        "any number of model calls, stopped at 100, at a price without a bound, any number of questions"
+    )
     assert said.endswith("and what nowhere does, which is not known here")

@@ -11,7 +11,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from quire.analysis.amounts import NOTHING, ONE, Amount, Reason, endless, number, size
-from quire.analysis.labels import AUTHORED, Integrity, Label, Privacy, Trace, chosen_by, source_label
+from quire.analysis.labels import AUTHORED, MODEL, Integrity, Label, Privacy, Trace, chosen_by, source_label
 from quire.analysis.written_sizes import is_plain, type_length, written_length
 from quire.engine.premises import MAX_REPLY_CHARACTERS
 from quire.schema_types import Enum, Kind, ListOf, Object, Ref, Simple
@@ -32,6 +32,8 @@ NO_PARTS: Mapping[str, AbstractValue] = MappingProxyType({})
 LONGEST_VALUE, MOST_ITEMS_OF_A_VALUE = 16_000_000, 1_000_000
 """Characters and items of the largest value that an expression makes, as `quire.expr.limits` has them: playbooks have
 no expressions, and do not load them."""
+_ITEMS_OF_A_REPLY = number(MAX_REPLY_CHARACTERS)
+"""A token may hold many items, so only the longest text bounds how many a reply lists."""
 BYTES_A_TOKEN = 3
 """By which the length of texts is estimated from tokens, and tokens from the length of texts."""
 
@@ -126,9 +128,10 @@ class AbstractValue(Struct, frozen=True, gc=False):
 
     @property
     def parts(self) -> Amount:
-        """How many items any part of it can have: no more than bytes. The length of a reply is an estimate, its items
-        are not."""
-        return self.items.either(self.length)
+        """How many items any part of it can have: no more than bytes. The length of everything that is made from a
+        reply is an estimate, so its parts may have as many items as a reply."""
+        most = self.items.either(self.length)
+        return most if self.label.chosen < MODEL else most.either(_ITEMS_OF_A_REPLY)
 
 
 def _field_type(type: FieldType | None, name: str) -> FieldType | None:
@@ -171,14 +174,14 @@ def sized(type: FieldType | None, length: Amount, label: Label, items: Amount | 
 
 
 def reply_value(type: FieldType | None, tokens: int | None, label: Label) -> AbstractValue:
-    """Return the reply of a model. A token may hold many items, so only the longest text bounds how many it lists."""
+    """Return the reply of a model."""
     return replace(_reply(type, tokens), label=label)
 
 
 @lru_cache(maxsize=64)
 def _reply(type: FieldType | None, tokens: int | None) -> AbstractValue:
     length = number(BYTES_A_TOKEN * tokens) if tokens is not None else number(MAX_REPLY_CHARACTERS)
-    return sized(type, length, AUTHORED, number(MAX_REPLY_CHARACTERS))
+    return sized(type, length, AUTHORED, _ITEMS_OF_A_REPLY)
 
 
 def _smaller(one: Amount, other: Amount) -> Amount:
@@ -190,6 +193,20 @@ def is_narrow(type: FieldType | None) -> bool:
     """Tell whether a value of an enforced type can contain nothing that its author did not write: one of a few words,
     a truth value or a number."""
     return isinstance(type, Enum) or (isinstance(type, Simple) and type.kind in (Kind.BOOL, Kind.NUMBER))
+
+
+def may_be_null(value: AbstractValue) -> bool:
+    """Tell whether a value can be null: unless its constant, its type, its parts, or the answer that it is say
+    otherwise."""
+    if value.is_constant:
+        return value.constant is None
+    if value.fields or value.element is not None:
+        return False
+    if value.choices:
+        return any(may_be_null(one) for one in value.choices)
+    if isinstance(value.type, Enum):
+        return None in value.type
+    return value.type is None and value.answer is None
 
 
 def literal(value: Value) -> AbstractValue:

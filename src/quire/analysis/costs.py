@@ -210,6 +210,15 @@ class Cost:
             self.endless[kind] = tuple(dict.fromkeys((*known, *reasons)))[:MOST_REASONS]
 
 
+def unbounded(reason: Reason) -> Cost:
+    """Return the cost of work that can do anything: every amount is infinite, also tokens of a model that is not
+    known."""
+    found = Cost()
+    of_model = (CALLS_OF, BYTES_OF, WINDOW_OF, OUTPUT_OF)
+    found.endless = dict.fromkeys((*COUNTED, *of_model, WORK, SPAN), (reason,))
+    return found
+
+
 def known(cost: Cost) -> Cost:
     """Return a cost that is not changed any more. It is added up, so proofs of several threads can share it."""
     cost._add_up()

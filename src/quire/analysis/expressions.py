@@ -58,6 +58,8 @@ _NO_LONGER = frozenset(
 """Functions whose result is made of parts of their first argument."""
 _TWICE = frozenset(("json", "text", "lower", "upper", "split", "entries", "group", "zip", "merge"))
 """Functions whose result is at most a few times as long as their arguments together: quotes, escapes, case, keys."""
+_SAME_ITEMS = frozenset(("distinct", "reverse", "slice", "sort"))
+"""Functions that return items of their list, as they are."""
 _WHOLE = frozenset(("ceil", "floor", "round"))
 """Functions whose result is not larger than a whole number that their argument is not larger than."""
 _KNOWN_ITEMS = 50
@@ -197,12 +199,14 @@ def _join(node: Join, names: Names) -> AbstractValue:
 
 
 def _get(node: Get, names: Names) -> AbstractValue:
-    found = evaluate(node.base, names)
-    for key in node.keys:
+    keys = node.keys
+    if keys and isinstance(node.base, Path) and node.base.segments == _ALL_STORES:
+        # A name that no step has written may be that of an input.
+        found, keys = names.store(keys[0]) or NULL, keys[1:]
+    else:
+        found = evaluate(node.base, names)
+    for key in keys:
         found = names.entry(found, key)
-    if node.keys and isinstance(node.base, Path) and node.base.segments == _ALL_STORES:
-        # From now on the name is known as that of an input.
-        names.store(node.keys[0])
     instead = evaluate(node.default, names) if node.default is not None else NULL
     return either([found, instead]).labelled(found.label.join(instead.label))
 
@@ -289,7 +293,7 @@ def _call(node: FunctionCall, names: Names) -> AbstractValue:
     length = total([part.length for part in parts])
     first = parts[0] if parts else NULL
     if node.name in _NO_LONGER:
-        type = first.type if node.name in ("slice", "sort", "reverse", "distinct") else None
+        type = first.type if node.name in _SAME_ITEMS else None
         if node.name in ("first", "last"):
             # A list of texts is longer than each of them, so the item may as well be a text as long as the list.
             return either([names.item(first), NULL]).labelled(label)
@@ -303,7 +307,8 @@ def _call(node: FunctionCall, names: Names) -> AbstractValue:
             items = items_between(parts, items)
         if node.name == "flatten":
             items = fewer(items, first.items.times(names.item(first).items.either(ONE)))
-        return AbstractValue(type, items, first.length, label)
+        element = first.element if node.name in _SAME_ITEMS else None
+        return AbstractValue(type, items, first.length, label, element=element)
     if node.name in _TWICE:
         items = _items_of(node, parts)
         factor = _ESCAPED if node.name in ("json", "text", "group") else 4

@@ -29,8 +29,9 @@ Verdict = Literal["gated", "ignored", "open", "never"]
 """`gated`: a yes stands before it. `ignored`: a question stands before it, and a refusal comes through. `open`: no
 question stands before it. `never`: no run reaches it."""
 
-REFUSALS = ("no", "", "another answer")
-"""Answers to a question for any text that must not open a gate."""
+REFUSALS = ("no", "", "another answer", "stop", "No", "0", "?!")
+"""Answers to a question for any text that must not open a gate. They are as different as texts can be, because a
+condition may look at any part of the answer; the last one has neither letters nor digits."""
 NONE = "none"
 _MOST_CONDITIONS = 16
 _MOST_TOGETHER = 20

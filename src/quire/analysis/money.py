@@ -30,12 +30,15 @@ def money_of(proof: Proof, rates: Mapping[str, Rate], cap: int | None, premises:
     dearest = 0
     reply = longest_reply(proof)
     for model, rate in rates.items():
+        calls = proof.cost.amount(f"{CALLS_OF}{model}")
         if isinstance(rate, Unpriced):
-            unpriced.append(f"{model or 'the model'}: {rate.reason}")
+            if calls.is_endless:
+                most = most.plus(calls)  # there is no bound, whatever the price is
+            else:
+                unpriced.append(f"{model or 'the model'}: {rate.reason}")
             continue
         read, written = rate.picodollars()
         tokens, window, premise = read_at_most(proof, model, rate.context, premises)
-        calls = proof.cost.amount(f"{CALLS_OF}{model}")
         output = proof.cost.amount(f"{OUTPUT_OF}{model}").times(number(written))
         each = calls.times(number(rate.call_picodollars))
         most = most.plus(tokens.times(number(read))).plus(output).plus(each)
@@ -53,7 +56,7 @@ def money_of(proof: Proof, rates: Mapping[str, Rate], cap: int | None, premises:
         ceiling = Ceiling(spend, "the limit of spend: what a call may cost is set aside before it is made")
     uses_tools = any(fact.tools for fact in proof.model_calls)
     sure = not any(rate.premises for rate in rates.values() if not isinstance(rate, Unpriced))
-    estimate = None if uses_tools else about
+    estimate = None if uses_tools or most.is_endless else about
     return Quantity("money", "picodollars", 0, most, estimate, ceiling, premises=premises_said, sure=sure)
 
 

@@ -129,12 +129,16 @@ class Names:
         return value
 
     def everything(self) -> AbstractValue:
-        """Return `ctx`, the map of all stores."""
+        """Return `ctx`, the map of all stores. If inputs are not declared, a caller may have given any others."""
         self.missed.add("*")
         parts = list(self.stores.values())
+        if self.is_open:
+            parts.append(outside_value("ctx", None, source_label(CALLER, PUBLIC, Trace("ctx"))))
+        elif self.otherwise is not None:
+            parts.append(self.otherwise)
         return AbstractValue(
             None,
-            number(len(parts)),
+            total([number(len(self.stores)), *(part.items for part in parts[len(self.stores) :])]),
             total(part.length for part in parts).plus(number(PER_ITEM * len(parts))),
             joined(part.label for part in parts),
             dict(self.stores),

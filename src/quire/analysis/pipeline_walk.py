@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, assert_never
 from msgspec import UNSET
 from msgspec.structs import replace
 
-from quire.analysis.abstract_values import NULL, AbstractValue, either, is_narrow, literal, sized
+from quire.analysis.abstract_values import NULL, AbstractValue, either, is_narrow, literal, may_be_null, sized
 from quire.analysis.amounts import number
 from quire.analysis.costs import SPAN, Cost
 from quire.analysis.costs import either as either_cost
@@ -42,20 +42,33 @@ from quire.plan.thread import Thread
 
 if TYPE_CHECKING:
     from quire.analysis.scope import Scope
+    from quire.schema_types import Field
 
 
 def walk_pipeline(walk: Walk, scope: Scope, cost: Cost) -> AbstractValue:
     """Walk over the steps of a pipeline, and return its result."""
-    plan = scope.plan
+    plan, stores = scope.plan, scope.names.stores
     for one in plan.declared or ():
-        given = scope.names.stores.get(one.name)
-        if given is not None and is_narrow(one.type):
-            # A value that does not fit a declared input is refused, so its type is enforced.
-            scope.names.stores[one.name] = replace(given, type=one.type, label=given.label.narrowed())
-        elif given is None and one.default is not UNSET:
-            scope.names.stores[one.name] = literal(one.default)
+        value = _declared_input(one, stores.get(one.name))
+        if value is not None:
+            stores[one.name] = value
     sequence(walk, plan.body, "", scope, cost, _step)
     return scope.names.pipe if scope.ended is None else either([scope.names.pipe, scope.ended])
+
+
+def _declared_input(declared: Field, given: AbstractValue | None) -> AbstractValue | None:
+    """Return the value that an input has for the steps. Its default also takes the place of a null; a value that does
+    not fit is refused, so the type is enforced."""
+    value = given
+    if declared.default is not UNSET:
+        default = literal(declared.default)
+        if given is None or (given.is_constant and given.constant is None):
+            value = default
+        elif may_be_null(given):
+            value = either([given, default])
+    if given is None or value is None or not is_narrow(declared.type):
+        return value
+    return replace(value, type=declared.type, label=value.label.narrowed())
 
 
 def _step(walk: Walk, step: Step, path: str, scope: Scope, cost: Cost) -> None:

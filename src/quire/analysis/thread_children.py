@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Protocol
 
-from quire.analysis.amounts import Amount, Reason, endless
-from quire.analysis.costs import COUNTED, OUTPUT_OF, SPAN, THREADS, WINDOW_OF, WORK, Cost, either
+from quire.analysis.amounts import Amount, Reason
+from quire.analysis.costs import THREADS, Cost, either, unbounded
 
 if TYPE_CHECKING:
     from quire.analysis.facts import Place
@@ -36,16 +36,9 @@ def children_cost(root: ThreadFact, thread: Thread, costs: CostsOfOne, world: Wo
     if root.limits.spawns == 0 or root.limits.depth == 0 or root.children == ():
         return Cost()
     if root.children is None:
-        return _unknown(Reason(f"step {place.way}: the directives that it may start are not known", span=place.span))
+        return unbounded(Reason(f"step {place.way}: the directives that it may start are not known", span=place.span))
     tree = _Tree(root, costs, world, place)
     return tree.one_of(tuple(tree.threads), root.limits.depth).times(costs.spawns(root, thread), 0)
-
-
-def _unknown(reason: Reason) -> Cost:
-    cost = Cost()
-    for kind in (*COUNTED, OUTPUT_OF, WINDOW_OF, WORK, SPAN):
-        cost.spend(kind, endless(reason))
-    return cost
 
 
 class _Tree:
@@ -69,7 +62,7 @@ class _Tree:
             return self._done[key]
         if depth is None and names in self._under_way:
             why = f"step {self._place.way}: threads start threads, and nothing limits how deep"
-            return _unknown(Reason(why, '<limits depth="3"/>', self._place.span))
+            return unbounded(Reason(why, '<limits depth="3"/>', self._place.span))
         self._under_way.add(names)
         self._done[key] = either([self._thread(name, None if depth is None else depth - 1) for name in names])
         self._under_way.discard(names)

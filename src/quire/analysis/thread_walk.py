@@ -18,7 +18,6 @@ from quire.analysis.costs import (
     ASKED,
     BYTES_OF,
     CALLS_OF,
-    COUNTED,
     MODEL_CALLS,
     OUTPUT_OF,
     QUESTIONS,
@@ -30,6 +29,7 @@ from quire.analysis.costs import (
     WINDOW_OF,
     WORK,
     Cost,
+    unbounded,
 )
 from quire.analysis.costs import either as either_cost
 from quire.analysis.facts import Condition, EffectFact, ModelFact, Place
@@ -91,8 +91,7 @@ def _thread(walk: Walk, step: Step, thread: Thread, place: Place, scope: Scope, 
     if problem:
         walk.miss(thread.extends or thread.name)
         reason = Reason(f"step {place.way}: {problem}", span=place.span)
-        for kind in (*COUNTED, WORK, SPAN):
-            cost.spend(kind, endless(reason))
+        cost.add(unbounded(reason))
     return reply_value(None, fact.agent.reply_tokens, output)
 
 
@@ -248,8 +247,7 @@ class ThreadCosts(Struct):
         tree may run others than the outermost one."""
         if fact.documents is None or self.root.documents is None:
             reason = self._reason("the documents that the thread may run are not known")
-            for kind in (*COUNTED, WORK, SPAN):
-                cost.spend(kind, endless(reason))
+            cost.add(unbounded(reason))
             return
         if not self.documents:
             self.documents = {(plan.format, name): self._document(name, plan) for name, plan in self.root.documents}

@@ -15,7 +15,7 @@ from msgspec import Struct
 
 from quire.analysis.abstract_values import AbstractValue, sized, without_references
 from quire.analysis.amounts import Reason, endless
-from quire.analysis.costs import COUNTED, SPAN, WORK, Cost
+from quire.analysis.costs import Cost, unbounded
 from quire.analysis.facts import Condition, EffectFact, Fact, Place, PlainFact, QuestionFact
 from quire.analysis.kept_contents import KeptContents
 from quire.analysis.labels import AUTHORED, Integrity, Label, Privacy, Trace, joined, source_label
@@ -160,8 +160,7 @@ class Walk:
             self.miss(name)
             why = "is not found, so it can do anything" if plan is None else "calls itself, or too many others"
             reason = Reason(f"step {scope.way}{step.label}: {name} {why}", span=step.span)
-            for kind in (*COUNTED, WORK, SPAN):
-                cost.spend(kind, endless(reason))
+            cost.add(unbounded(reason))
             trace = Trace(name, f"{scope.way}{step.label}", step.span, scope.document)
             return sized(None, endless(reason), source_label(Integrity.OUTSIDE, Privacy.PUBLIC, trace))
         cost.add(found.cost)
