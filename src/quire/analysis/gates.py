@@ -165,7 +165,7 @@ def decided_from_outside(effect: EffectFact) -> bool:
     """Tell whether a model or an outsider has a say in whether an effect happens, or in what it does."""
     if effect.by_model or any(one.label.chosen >= MODEL for one in effect.conditions):
         return True
-    return any(is_from_model(value.label) for _, value in _used(effect))
+    return any(is_from_model(value.label) for _, value in used_arguments(effect))
 
 
 def is_from_model(label: Label) -> bool:
@@ -173,7 +173,7 @@ def is_from_model(label: Label) -> bool:
     return max(label.integrity, label.chosen) >= MODEL
 
 
-def _used(effect: EffectFact) -> Iterator[tuple[str, AbstractValue]]:
+def used_arguments(effect: EffectFact) -> Iterator[tuple[str, AbstractValue]]:
     """Yield the arguments that an effect acts on. A command is given the value before it, which most do not read."""
     for name, value in effect.arguments.items():
         if name != "stdin" or effect.tool.kind != "shell" or any(one.name == "stdin" for one in sinks(effect)):

@@ -31,6 +31,27 @@ _ADDRESSES = frozenset(("url", "uri", "host", "hostname", "endpoint", "address",
 _NAMES = late_pattern(r"[A-Z]?[a-z0-9]+|[A-Z]+")
 _ON_INPUT = frozenset(("xargs", "parallel"))
 """Programs that make commands of what they read."""
+_SHELLS = ("sh", "bash", "zsh", "dash", "ksh", "ash", "fish")
+_CODE_OPTIONS = {
+    **dict.fromkeys(_SHELLS, "c"),
+    **dict.fromkeys(("python", "python3"), "cm"),
+    **dict.fromkeys(("psql", "mysql", "sqlite3"), "cef"),
+    **dict.fromkeys(("node", "bun"), "ep"),
+    **dict.fromkeys(("ssh", "sudo", "doas", "env", "nohup", "time", "timeout", "nice", "setsid", "stdbuf"), ""),
+}
+"""The letters of options that code follows, by program."""
+_WITH_VALUE = frozenset(
+    (
+        *("-o", "+o", "-O", "--rcfile", "--init-file", "-W", "-X", "-I", "-M", "--require", "-u", "-n", "-i", "-p"),
+        *("-l", "-F", "-J", "-L", "-R", "-d", "-h", "-U", "-P", "-D", "-k", "-s"),
+    )
+)
+"""Options whose next word is a value of theirs, in one of the programs. To take one too many for a value is safe: a
+program then seems to read its input."""
+_WITH_TARGET = frozenset(("ssh", "psql", "mysql", "sqlite3", "bc"))
+"""Programs whose first word is a host, a database or a library: they still read their input."""
+_FROM_INPUT = frozenset(("", "-", "stdin", "/dev/stdin", "-s"))
+"""Words that stand for the standard input, or that only a run knows."""
 _WORDS = late_pattern(r"[\s|&;<>$`(){}]+")
 _FILTERS = frozenset(
     (
@@ -98,7 +119,7 @@ def _shell(effect: EffectFact) -> Iterator[Sink]:
             if command.label.integrity > max(part.label.integrity for part in parts):
                 yield Sink("command", "argv", command)
         else:
-            words = _WORDS.split(str(command.constant)) if command.is_constant else []
+            words = _pieces(str(command.constant)) if command.is_constant else []
             yield Sink("command", "command", command)
     if "stdin" in effect.arguments:
         runs, is_plain = _runs_input(words), command is None or not command.is_constant or _is_plain(command)
@@ -119,20 +140,57 @@ def argv(command: AbstractValue) -> list[AbstractValue]:
 
 
 def _program(words: list[str]) -> str:
-    return posixpath.basename(words[0]) if words else ""
+    return _name(words[0]) if words else ""
+
+
+def _name(word: str) -> str:
+    """Return the name of a program without its folder and its version: `python` for `/usr/bin/python3.11`."""
+    name = posixpath.basename(word)
+    return name if name in CODE_RUNNERS else name.rstrip("0123456789.") or name
+
+
+def _pieces(text: str) -> list[str]:
+    """Return the words of a text for a shell."""
+    return [piece for piece in _WORDS.split(text) if piece]
 
 
 def _runs_input(words: list[str]) -> bool:
     """Tell whether a command takes its standard input for code, or for arguments of another command."""
-    names = [posixpath.basename(word) for word in words]
-    return any(name in _ON_INPUT for name in names) or any(
-        name in CODE_RUNNERS and not (names[at + 1 : at + 2] and _is_script(names[at + 1]))
+    # A word may be a script for a shell itself.
+    pieces = [piece for word in words for piece in _pieces(word) or [word]]
+    names = [_name(piece) for piece in pieces]
+    return any(
+        name in _ON_INPUT or (name in CODE_RUNNERS and _reads_code(name, pieces[at + 1 :]))
         for at, name in enumerate(names)
     )
 
 
-def _is_script(word: str) -> bool:
-    return word not in ("-", "-s", "stdin", "-i", "")
+def _reads_code(program: str, words: list[str]) -> bool:
+    """Tell whether a program that runs code reads it from its standard input: unless its words name a file of code, or
+    have code themselves. A word that only a run knows is empty."""
+    files = 2 if program in _WITH_TARGET else 1
+    is_value = False
+    for word in words:
+        if is_value:
+            is_value = False
+        elif word in _FROM_INPUT:
+            return True
+        elif word[0] in "-+":
+            if _has_code(program, word):
+                return False
+            is_value = word in _WITH_VALUE
+        elif not (program == "env" and "=" in word):
+            files -= 1
+            if not files:
+                return False
+    return True
+
+
+def _has_code(program: str, option: str) -> bool:
+    """Tell whether code follows an option: `-c` of a shell, also as `-ec`."""
+    if option.startswith("--"):
+        return option.partition("=")[0] in ("--eval", "--command", "--execute", "--print", "--file")
+    return any(letter in option for letter in _CODE_OPTIONS.get(program, "eErf"))
 
 
 def _says_stdin(effect: EffectFact) -> bool:

@@ -140,6 +140,45 @@ def test_a_question_whose_yes_is_not_needed_is_no_consent(tmp_path: Path, answer
     assert "TA101" in [one.code.id for one in found(tmp_path, pipeline(PAGE, ASK, step))]
 
 
+@pytest.mark.parametrize(
+    ("question", "is_shown"),
+    [
+        ("'Run ' + page.text", True),
+        ("page", True),
+        ("{a: page.text}", True),
+        ("json(page)", True),
+        ("'Run ' + text(get(page, 'text'))", True),
+        ("'Status was ' + text(page.status)", False),
+        ("'It has ' + text(count(page.text)) + ' letters'", False),
+        ("'It begins with ' + slice(page.text, 0, 10)", False),
+        ("page.text == 'a'", False),
+    ],
+)
+def test_a_part_or_a_count_of_a_value_is_not_the_value(tmp_path: Path, question: str, is_shown: bool) -> None:
+    ask = "- {tool: {name: ask, args: {prompt: Go on?, show: !expr %s, type: confirm}, output: ok}}\n"
+    step = shell("['run', page.text]", "ok == 'yes'")
+    findings = found(tmp_path, pipeline(PAGE, ask % json.dumps(question), step))
+    assert ("TA101" not in [one.code.id for one in findings]) is is_shown
+
+
+INTERPRETERS = {
+    True: ["bash -e", "bash -eu", "bash --norc", "bash -o pipefail", "python3 -u", "python3.11", "ssh host",
+           "ssh -p 22 host", "sqlite3 a.db", "sudo bash", "env A=1 sh", "timeout 5 sh", "sh -s -- a", "bash -c sh",
+           "node", "docker exec -i box sh", "xargs rm"],
+    False: ["bash script.sh", "bash -c cat", "python3 run.py", "python3 -m json.tool", "ssh host ls", "node -e 1",
+            "sqlite3 a.db .tables", "sudo tee log", "env A=1 cat", "awk {print}", "perl -ne print", "wc -l"],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("command", "runs"), [(one, runs) for runs, several in INTERPRETERS.items() for one in several]
+)
+def test_programs_that_run_their_input(tmp_path: Path, command: str, runs: bool) -> None:
+    step = f"- {{tool: {{name: shell, args: {{command: {json.dumps(command.split())}}}}}}}\n"
+    findings = found(tmp_path, pipeline(PAGE, "- {transform: {value: page.text}}\n", step))
+    assert ("TA101" in [one.code.id for one in findings]) is runs
+
+
 def test_a_yes_to_an_older_value_is_no_consent(tmp_path: Path) -> None:
     step = shell("[page.text]", "ok == 'yes'")
     assert "TA101" in [one.code.id for one in found(tmp_path, pipeline(PAGE, ASK, PAGE, step))]

@@ -93,6 +93,11 @@ FIRING: dict[str, tuple[str, str]] = {
     ),
     "a question without values": ("GA103", pipeline(DRAFT, ask("Send it?"), send(YES))),
     "a question about another value": ("GA103", pipeline(DRAFT, ask("!expr rows"), send(YES, "text"))),
+    "a question about another part": ("GA103", pipeline(PAGE, ask("!expr page.status"), send(YES, "page.body"))),
+    "a question about what a model wrote on from": (
+        "GA103",
+        pipeline(DRAFT, ask(), AGAIN.replace("output: draft", "output: final"), send(YES, "final")),
+    ),
     "a value that is written again": ("GA104", pipeline(DRAFT, ask(), AGAIN, send(YES))),
     "a value that is written again in one case": (
         "GA104",

@@ -19,6 +19,7 @@ from quire.analysis.gates import (
     is_from_model,
     opens_by_itself,
     unattended,
+    used_arguments,
 )
 from quire.analysis.labels import Integrity
 from quire.analysis.rules import gate_fixes
@@ -301,7 +302,7 @@ def _reason(effect: EffectFact) -> tuple[Trace | None, str]:
     """Return how the say of a model or an outsider comes in, and that in words."""
     if effect.by_model:
         return effect.chooser.chosen_trace, "a model chooses whether and how"
-    for name, value in effect.arguments.items():
+    for name, value in used_arguments(effect):
         label = value.label
         if is_from_model(label):
             trace = label.trace if label.integrity >= Integrity.MODEL else label.chosen_trace

@@ -1,12 +1,13 @@
 """Compare the values that a question shows with those that an effect uses.
 
-Names are those of one document, as its author writes them. A value also counts as shown if a shown one was made from
-it, or it from a shown one.
+Names are those of one document, as its author writes them: `page.status` is another value than `page.body`. A value
+also counts as shown if a shown one was made from it, or if it was computed from a shown one. What a model or a tool
+made of a shown value was not shown.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from quire.analysis.playbook_walk import argument_names
@@ -55,17 +56,23 @@ def _of_formula(formula: Formula) -> Iterator[str]:
     reads = formula.compiled.reads()
     # `get(ctx, 'x')` reads `ctx` only to find `x`.
     gets = any(one.optional for one in reads)
-    yield from (_name(one.path) for one in reads if not (gets and one.path == (EVERYTHING,)))
+    yield from (_dotted(one.path) for one in reads if not (gets and one.path == (EVERYTHING,)))
 
 
-def _name(path: tuple[str, ...]) -> str:
+def _dotted(path: tuple[str, ...]) -> str:
+    """Return a path from the name of its store on: `page.body`."""
     if path[0] == "ctx":
-        return path[1] if len(path) > 1 else EVERYTHING
-    return ANYTHING if path[0] in ("pipe", "acc") else path[0]
+        return ".".join(path[1:]) or EVERYTHING
+    return ANYTHING if path[0] in ("pipe", "acc") else ".".join(path)
+
+
+def _store(name: str) -> str:
+    """Return the name of the store that a value is a part of."""
+    return name.partition(".")[0]
 
 
 def _of_prompt(prompt: Template) -> Iterator[str]:
-    yield from (_name(tuple(one.name.split("."))) for one in prompt.references())
+    yield from (_store(_dotted(tuple(one.name.split(".")))) for one in prompt.references())
 
 
 class Derivations:
@@ -73,32 +80,47 @@ class Derivations:
 
     def __init__(self, plan: Plan) -> None:
         self._made_from: dict[str, set[str]] = {}
+        self._computed_from: dict[str, set[str]] = {}
+        """Without what models and tools have made."""
         kept = {path: step.capture.name for path, step in plan.steps() if step.capture is not None}
         for path, step in plan.steps():
             names = set(read_names(step))
+            is_computed = not isinstance(step.work, Agent | Invoke | UseTool)
             parts = path.split("/")
             for length in range(len(parts), 0, -1) if names else ():
                 # The value of a step is made from everything that the steps inside of it read.
                 name = kept.get("/".join(parts[:length]))
                 if name is not None:
                     self._made_from.setdefault(name, set()).update(names)
+                    if is_computed:
+                        self._computed_from.setdefault(name, set()).update(names)
 
     def are_related(self, shown: frozenset[str], used: frozenset[str], effect: EffectFact) -> bool:
-        """Tell whether a shown value is among those that are used, or one was made from the other."""
+        """Tell whether a shown value is among those that are used, or was made from one, or one was computed from
+        it."""
         around = {name for fan in effect.fans for name in _gone_through(fan.step)}
-        used = used | around if "item" in used else used
-        mine, theirs = self._origins(shown), self._origins(used)
-        return bool((mine | theirs) & _UNCLEAR) or bool(mine & used) or bool(theirs & shown)
+        used = used | around if any(_store(one) == "item" for one in used) else used
+        mine, theirs = _origins(shown, self._made_from), _origins(used, self._computed_from)
+        return bool((mine | theirs) & _UNCLEAR) or _meet(mine, used) or _meet(theirs, shown)
 
-    def _origins(self, names: frozenset[str]) -> set[str]:
-        found = set(names)
-        waiting = list(names)
-        while waiting:
-            for name in self._made_from.get(waiting.pop(), ()):
-                if name not in found:
-                    found.add(name)
-                    waiting.append(name)
-        return found
+
+def _origins(names: frozenset[str], made_from: Mapping[str, set[str]]) -> set[str]:
+    """Return names with all that their values were made from."""
+    found = set(names)
+    waiting = list(names)
+    while waiting:
+        for name in made_from.get(_store(waiting.pop()), ()):
+            if name not in found:
+                found.add(name)
+                waiting.append(name)
+    return found
+
+
+def _meet(some: Collection[str], others: Collection[str]) -> bool:
+    """Tell whether a value is the same as another one, or a part of it."""
+    return any(
+        one == other or one.startswith(f"{other}.") or other.startswith(f"{one}.") for one in some for other in others
+    )
 
 
 def _gone_through(step: Step) -> Iterator[str]:
@@ -112,7 +134,7 @@ def _gone_through(step: Step) -> Iterator[str]:
 def read_names(step: Step) -> Iterator[str]:
     """Yield the names that the work of a step reads. A model step of a playbook reads everything before it."""
     for formula in formulas(step):
-        yield from _of_formula(formula)
+        yield from map(_store, _of_formula(formula))
     match step.work:
         case Agent(file=file, prompt=prompt):
             yield from (EVERYTHING,) if file else _of_prompt(prompt)
