@@ -70,6 +70,22 @@ def test_more_than_was_locked_is_refused(work: Path, said: Said, old: str, new: 
     assert not (work / "note.md").exists()
 
 
+def test_a_question_that_became_able_to_answer_itself_is_refused(work: Path, said: Said) -> None:
+    ask = "  - tool: {name: ask, args: {prompt: Go on?, type: confirm}, output: ok}\n  - stop: {when: ok != 'yes'}\n"
+    asking = PIPELINE.replace("steps:\n", f"dialect: quire\nsteps:\n{ask}")
+    file = work / "pipelines" / "note.yaml"
+    file.write_text(asking)
+    assert main(["lock"]) == 0
+    file.write_text(asking.replace("type: confirm", 'type: confirm, default: "yes"'))
+    said()
+    assert run("--unattended") == 6
+    assert "question before 4 file__write: 1 confirm → 1 confirm, opens unattended" in said()[1]
+    assert not (work / "note.md").exists()
+    file.write_text(asking.replace("type: confirm", 'type: confirm, default: "no"'))
+    assert run("--unattended") == 0
+    assert not (work / "note.md").exists()
+
+
 def test_without_a_lock_an_entry_or_a_readable_lock_nothing_runs(work: Path, said: Said) -> None:
     assert run() == 6
     assert "there is no quire.lock" in said()[1]

@@ -70,11 +70,16 @@ class Gate(Struct, frozen=True):
     @property
     def text(self) -> str:
         """The gate in one line: `2 confirm, shown: summary`; `none` if there is none."""
+        return self.text_with("")
+
+    def text_with(self, note: str) -> str:
+        """Return the gate in one line, with a note behind its questions."""
         if self.verdict != "gated":
             return NONE
         joint = " or " if self.jointly else ", "
         asked = joint.join(f"{one.place.way} {one.kind}" for one in self.questions)
-        return f"{asked}, shown: {', '.join(self.shown)}" if self.shown else asked
+        shown = f"shown: {', '.join(self.shown)}" if self.shown else ""
+        return ", ".join(part for part in (asked, note, shown) if part)
 
 
 def gates_of(proof: Proof) -> tuple[Gate, ...]:
@@ -191,6 +196,23 @@ def opens_by_itself(gate: Gate, search: GateSearch) -> bool:
             return False
         given[question] = answer
     return not search.prevented(conditions, given)
+
+
+def may_open_by_itself(gate: Gate, search: GateSearch) -> bool:
+    """Tell whether the effect may happen although no person answers. A default that is computed may be the yes."""
+    given: dict[QuestionFact, str] = {}
+    for question in gate.questions:
+        answer = unattended(question)
+        if answer is not None:
+            given[question] = answer
+        elif not has_default(question):
+            return False
+    return not search.prevented(considered(gate.effect.conditions), given)
+
+
+def can_open_without_default(question: QuestionFact) -> bool:
+    """Tell whether a question without a default may be answered with a yes if no person answers."""
+    return question.kind == "select" or (question.kind == "confirm" and question.place.format == "playbook")
 
 
 def unattended(question: QuestionFact) -> str | None:

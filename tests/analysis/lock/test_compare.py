@@ -71,11 +71,22 @@ def test_capabilities(old: LockedDocument, new: LockedDocument, found: list[tupl
         ("gates", {"4 x": "2 confirm"}, {}, "LK102", "narrower"),
         ("gates", {}, {"4 x": "none"}, "LK105", "wider"),
         ("gates", {}, {"4 x": "2 confirm"}, "LK102", "other"),
+        ("gates", {"4 x": "2 confirm, shown: a"}, {"4 x": "2 confirm, opens unattended, shown: a"}, "LK105", "wider"),
+        ("gates", {"4 x": "2 confirm, opens unattended"}, {"4 x": "2 confirm"}, "LK102", "narrower"),
+        ("gates", {"4 x": "2 confirm, stays shut unattended"},
+         {"4 x": "2 confirm, opens unattended without a default"}, "LK105", "wider"),
+        ("gates", {"4 x": "2 confirm, opens unattended without a default"},
+         {"4 x": "2 confirm, stays shut unattended"}, "LK102", "narrower"),
+        ("gates", {"4 x": "none"}, {"4 x": "2 confirm, opens unattended"}, "LK102", "narrower"),
+        ("gates", {"4 x": "2 confirm, opens unattended"}, {"4 x": "none"}, "LK105", "wider"),
+        ("gates", {"4 x": "2 confirm, opens unattended, shown: a"}, {"4 x": "2 confirm"}, "LK105", "wider"),
+        ("gates", {}, {"4 x": "2 confirm, opens unattended"}, "LK105", "wider"),
+        ("gates", {"4 x": "2 confirm"}, {"4 x": "2 confirm", "5 x": "2 confirm, opens unattended"}, "LK105", "wider"),
         ("flows", ("1 a → 2 shell",), ("1 a → 2 shell", "1 a → 3 shell"), "LK106", "wider"),
         ("flows", ("1 a → 2 shell",), ("2 a → 3 shell", "2 a → 4 shell"), "LK106", "wider"),
         ("flows", ("1 a → 2 shell", "1 a → 3 shell"), ("1 a → 2 shell",), "LK102", "narrower"),
     ],
-)
+)  # fmt: skip
 def test_other_facts(field: str, old: object, new: object, code: str, direction: str) -> None:
     before, now = replace(DOCUMENT, **{field: old}), replace(DOCUMENT, **{field: new})
     assert [(one.code.id, one.direction) for one in compare_document("a", before, now)] == [(code, direction)]
@@ -93,6 +104,19 @@ def test_inserting_a_step_changes_no_gate_and_no_flow() -> None:
         flows=("2 http__get → page → 4 › 1 model", "private: 2 a → 9 b"),
     )
     assert compare_document("a", before, now) == []
+
+
+@pytest.mark.parametrize("note", ["opens unattended without a default", "stays shut unattended"])
+def test_a_lock_from_before_there_were_notes_is_not_stale(note: str) -> None:
+    before = replace(DOCUMENT, gates={"4 x": "2 confirm, shown: a", "6 y": "none"})
+    now = replace(DOCUMENT, gates={"4 x": f"2 confirm, {note}, shown: a", "6 y": "none"})
+    assert compare_document("a", before, now) == []
+
+
+def test_a_shown_value_is_not_taken_for_a_note() -> None:
+    before = replace(DOCUMENT, gates={"4 x": "2 confirm, shown: a, opens unattended"})
+    now = replace(DOCUMENT, gates={"4 x": "2 confirm, shown: a"})
+    assert [one.direction for one in compare_document("a", before, now)] == ["wider"]
 
 
 def test_a_gate_that_moves_to_another_effect_of_the_tool_is_found() -> None:

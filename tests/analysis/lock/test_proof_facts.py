@@ -106,3 +106,42 @@ def test_gates() -> None:
     write = "tool: {name: file__write, args: {path: a, content: !expr text}}"
     assert locked_gates(proof("transform: {value: '1', output: text}", ask, write)) == {"3 file__write": "none"}
     assert locked_gates(proof("transform: {value: '1'}", "tool: {name: file__read, args: {path: a}}")) == {}
+
+
+@pytest.mark.parametrize(
+    ("question", "condition", "gate"),
+    [
+        ("type: confirm", "ok == 'yes'", "1 confirm"),
+        ('type: confirm, default: "no"', "ok == 'yes'", "1 confirm"),
+        ('type: confirm, default: "yes"', "ok == 'yes'", "1 confirm, opens unattended"),
+        ("type: confirm, default: !expr ctx.word", "ok == 'yes'", "1 confirm, opens unattended"),
+        ("type: select, options: [send, keep]", "ok == 'send'", "1 select, opens unattended without a default"),
+        ("type: select, options: [keep, send]", "ok == 'send'", "1 select, stays shut unattended"),
+        ("type: select, options: [keep, send], default: send", "ok == 'send'", "1 select, opens unattended"),
+        ("type: input", "ok == 'DELETE'", "1 input"),
+    ],
+)
+def test_a_gate_says_what_it_does_without_a_person(question: str, condition: str, gate: str) -> None:
+    ask = f"tool: {{name: ask, args: {{prompt: Do it?, {question}}}, output: ok}}"
+    write = f'tool: {{when: "{condition}", name: file__write, args: {{path: a, content: b}}}}'
+    text = f"pipeline: p\ndialect: quire\nsteps:\n  - {ask}\n  - {write}\n"
+    plan = read(Source.of(text, "p.yaml")).runnable()
+    assert locked_gates(Foresight(None).proof(plan)) == {"2 file__write": gate}
+
+
+@pytest.mark.parametrize(
+    ("default", "gate"),
+    [
+        ("", "1 confirm, opens unattended without a default"),
+        (', default:"no"', "1 confirm, stays shut unattended"),
+        (', default:"yes"', "1 confirm, opens unattended"),
+    ],
+)
+def test_a_gate_of_a_playbook_says_what_it_does_without_a_person(default: str, gate: str) -> None:
+    text = (
+        f'# P\n\n## SYSTEM\n\nYou write.\n\n## STEP 1: Ask\n\n@elicit(confirm, "Go on?"{default})\n\n## STEP 2: Go\n\n'
+        '```if __elicit_step_1 == "yes"```\n\n### STEP 2a: Send\n\n'
+        '@tool(quire, shell, {"command": ["send"]})\n\n```endif```\n'
+    )
+    plan = read(Source.of(text, "p.playbook.md")).runnable()
+    assert locked_gates(Foresight(None).proof(plan)) == {"2a shell": gate}

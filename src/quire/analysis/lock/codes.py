@@ -73,7 +73,8 @@ GATE_GONE = _error(
     "LK105",
     "gate-gone",
     "A question stood before an effect when the document was locked, and does not any more.",
-    "Or it is another question now, or it shows other values.",
+    "Or it is another question now, or it shows other values, or its default is the yes now: then the effect happens\n"
+    "although no person answers.",
     "- tool: {name: tickets__create}   # locked: after step 2, which asks",
     "- tool: {name: ask, args: {prompt: Create it?}}\n- tool: {name: tickets__create}",
 )

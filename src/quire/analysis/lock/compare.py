@@ -16,6 +16,7 @@ from msgspec import Struct
 from quire.analysis.amounts import Amount, compared, parsed
 from quire.analysis.lock import codes
 from quire.analysis.lock.file import COUNTS, NOT_ASKED, Lock, LockedCapability, LockedDocument
+from quire.analysis.lock.gate_texts import NONE, comparable_gates, how_open, unnumbered_gate, without_note
 from quire.models.prices import PICODOLLARS
 from quire.patterns import late_pattern
 
@@ -25,13 +26,10 @@ if TYPE_CHECKING:
 
 Direction = Literal["wider", "narrower", "other"]
 Kind = Literal["document", "plan", "may", "unknown", "asks", "most", "gate", "flow", "allow", "tool", "price"]
-NONE = "none"
-"""The gate of an effect that no question stands before."""
 
 _MARK = "\x1f"
 """Between a capability and a detail, where both are one text."""
 _LABEL = late_pattern(r"^(private: )?(?:[0-9][^ ]*|thread)(?: › [^ ]+)* ")
-_QUESTION = late_pattern(r"(?:[0-9][^ ,]*|thread)(?: › [^ ,]+)* (confirm|select|input)\b")
 _PARTS = late_pattern(r"([0-9]{0,9})([^0-9]+|$)")
 _DOLLARS = late_pattern(r"[0-9][0-9,]{0,60}(?:\.[0-9]{1,12})?")
 _CLASSES = {"read": 0, "idempotent": 1, "write": 2, "unknown": 2}
@@ -236,21 +234,22 @@ def _in_picodollars(text: str) -> str:
 def _gates(key: str, old: Mapping[str, str], new: Mapping[str, str]) -> Iterator[Change]:
     """Yield the effects of each tool that have another gate. Labels of steps do not count: a step that is inserted
     changes those of all others."""
+    new = comparable_gates(old, new)
     for tool in sorted({effect.rpartition(" ")[2] for effect in (*old, *new)}):
         before = {effect: gate for effect, gate in old.items() if effect.rpartition(" ")[2] == tool}
         now = {effect: gate for effect, gate in new.items() if effect.rpartition(" ")[2] == tool}
         if len(before) == len(now):
             yield from _moved_gates(key, before, now)
             continue
-        fresh = Counter(map(_unnumbered_gate, now.values())) - Counter(map(_unnumbered_gate, before.values()))
-        lost = Counter(map(_unnumbered_gate, before.values())) - Counter(map(_unnumbered_gate, now.values()))
-        replaced = [gate for gate in before.values() if lost[_unnumbered_gate(gate)]]
+        fresh = Counter(map(unnumbered_gate, now.values())) - Counter(map(unnumbered_gate, before.values()))
+        lost = Counter(map(unnumbered_gate, before.values())) - Counter(map(unnumbered_gate, now.values()))
+        replaced = [gate for gate in before.values() if lost[unnumbered_gate(gate)]]
         for effect, gate in now.items():
-            if not fresh[_unnumbered_gate(gate)]:
+            if not fresh[unnumbered_gate(gate)]:
                 continue
-            fresh[_unnumbered_gate(gate)] -= 1
+            fresh[unnumbered_gate(gate)] -= 1
             was = before.get(effect) or next(iter(replaced), "")
-            wider = gate == NONE or (bool(replaced) and was != NONE)
+            wider = gate == NONE or how_open(gate) > 0 or (bool(replaced) and was != NONE)
             direction: Direction = "wider" if wider else "narrower" if was == NONE else "other"
             yield Change(key, "gate", direction, effect, was, gate, steps=(effect.partition(" ")[0],))
         if len(before) > len(now) and not sum(fresh.values()):
@@ -263,9 +262,18 @@ def _moved_gates(key: str, old: Mapping[str, str], new: Mapping[str, str]) -> It
     before another effect than it was is a change too."""
     for before, now in zip(sorted(old, key=_in_order), sorted(new, key=_in_order), strict=True):
         was, gate = old[before], new[now]
-        if _unnumbered_gate(was) != _unnumbered_gate(gate):
-            direction: Direction = "narrower" if was == NONE else "wider"
-            yield Change(key, "gate", direction, now, was, gate, steps=(now.partition(" ")[0],))
+        if unnumbered_gate(was) != unnumbered_gate(gate):
+            yield Change(key, "gate", _gate_direction(was, gate), now, was, gate, steps=(now.partition(" ")[0],))
+
+
+def _gate_direction(old: str, new: str) -> Direction:
+    """Return how a gate has changed. Another question, or one that shows other values, counts as wider."""
+    if old == NONE:
+        return "narrower"
+    if unnumbered_gate(without_note(old)) != unnumbered_gate(without_note(new)):
+        return "wider"
+    before, now = how_open(old), how_open(new)
+    return "wider" if now > before else "narrower" if now < before else "other"
 
 
 def _in_order(effect: str) -> list[tuple[int, str]]:
@@ -294,10 +302,6 @@ def _more_flows(several: Sequence[str], others: Sequence[str]) -> Iterator[str]:
             left[text] -= 1
         else:
             yield one
-
-
-def _unnumbered_gate(text: str) -> str:
-    return _QUESTION.sub(r"\1", text)
 
 
 def _unnumbered_flow(text: str) -> str:

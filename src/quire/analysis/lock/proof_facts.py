@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from quire.analysis.labels import OUTSIDE
-from quire.analysis.lock.file import ENDLESS, UNPRICED, shortened
+from quire.analysis.lock.file import ENDLESS, OPENS, OPENS_WITHOUT, STAYS_SHUT, UNPRICED, shortened
 from quire.analysis.lock.read import LONGEST
 from quire.analysis.quantities import quantities
 
 if TYPE_CHECKING:
     from quire.analysis.amounts import Amount
     from quire.analysis.flow_paths import Flow
+    from quire.analysis.gates import Gate, GateSearch
     from quire.analysis.proof import Proof
     from quire.analysis.quantities import RateOf
     from quire.engine.premises import Premises
@@ -54,13 +55,30 @@ def locked_gates(proof: Proof) -> dict[str, str]:
     run reaches are left out."""
     if not proof.effects:
         return {}  # and the expressions, by which gates are judged, are not loaded
-    from quire.analysis.gates import NONE, gates_of
+    from quire.analysis.gates import GateSearch, gates_of
 
+    search = GateSearch()
     found: dict[str, str] = {}
+    openness: dict[str, int] = {}
     for gate in gates_of(proof):
-        if gate.verdict != "never" and found.get(shortened(gate.key)) != NONE:
-            found[shortened(gate.key)] = shortened(gate.text)
+        if gate.verdict == "never":
+            continue
+        key, note = shortened(gate.key), _unattended(gate, search)
+        how_open = 2 if gate.verdict != "gated" else int(note in (OPENS, OPENS_WITHOUT))
+        if how_open >= openness.get(key, 0):  # of several calls of a step, the one that is gated least is written
+            openness[key], found[key] = how_open, shortened(gate.text_with(note))
     return found
+
+
+def _unattended(gate: Gate, search: GateSearch) -> str:
+    """Return the note of a gate about runs in which no person answers."""
+    from quire.analysis.gates import can_open_without_default, has_default, may_open_by_itself
+
+    if gate.verdict != "gated":
+        return ""
+    if may_open_by_itself(gate, search):
+        return OPENS if any(map(has_default, gate.questions)) else OPENS_WITHOUT
+    return STAYS_SHUT if any(map(can_open_without_default, gate.questions)) else ""
 
 
 def locked_flows(proof: Proof) -> tuple[str, ...]:
