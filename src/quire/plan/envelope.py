@@ -113,10 +113,18 @@ def envelope(
                     seen.add(callee)
                     waiting.append((callee, known[callee]))
     needs = tuple(
-        Need(one, tuple(labels), vocabulary.effect(one), vocabulary.tier(one), tuple(sorted(details[one])))
+        Need(one, tuple(labels), vocabulary.effect(one), vocabulary.tier(one), _together(details[one]))
         for one, labels in sorted(steps.items())
     )
     return CapabilityEnvelope(needs, tuple(unknown))
+
+
+def _together(details: set[str]) -> tuple[str, ...]:
+    if not details:
+        return ()
+    from quire.plan.tool_details import together
+
+    return together(details)
 
 
 def called_documents(step: Step) -> tuple[str, ...]:

@@ -27,6 +27,8 @@ _Text: TypeAlias = "tuple[str | None, ...]"
 """A text in parts; None stands for a part that is inserted."""
 
 ANYTHING: _Text = (None,)
+ALL_VARIABLES, NO_VARIABLE = "env=*", "env="
+"""Details of a command that gets all variables that the user has granted, and of one that gets none of them."""
 _FILES = "rye/file-system/"
 _GLOB, _GREP = f"{_FILES}glob", f"{_FILES}grep"
 _ODD = frozenset('%*?[]!"\\#')
@@ -54,10 +56,17 @@ def details_of(tool: str, arguments: object) -> tuple[str, ...]:
         return (f"host={_host(_text(given.get('url')))}",)
     if identity == SHELL:
         command = _command(given.get("command", arguments if not given else None), given)
-        return (*command, *(_variables(given["env"]) if "env" in given else ()))
+        return (*command, *_variables(given.get("env")))
     if identity.startswith(_FILES):
         return tuple(sorted({f"path={_path(identity, one)}" for one in _paths(identity, given)}))
     return ()
+
+
+def together(details: Iterable[str]) -> tuple[str, ...]:
+    """Return the details of all calls of a tool. If all commands get all variables, that is left out."""
+    found = sorted(set(details))
+    variables = [one for one in found if one.startswith("env=")]
+    return tuple(one for one in found if one != ALL_VARIABLES) if variables == [ALL_VARIABLES] else tuple(found)
 
 
 def any_details(capability: str) -> tuple[str, ...]:
@@ -66,7 +75,7 @@ def any_details(capability: str) -> tuple[str, ...]:
     if identity in (FETCH, SEND):
         return ("host=*",)
     if identity == SHELL:
-        return ("command=*",)
+        return ("command=*", ALL_VARIABLES)
     return ("path=*",) if identity.startswith(_FILES) and "*" not in identity else ()
 
 
@@ -167,8 +176,8 @@ def _variables(names: object) -> list[str]:
     has granted."""
     value = _unwrapped(names)
     if not isinstance(value, list | tuple):
-        return ["env=*"]
-    return sorted({f"env={_pattern(_text(one))}" for one in value})
+        return [ALL_VARIABLES]
+    return sorted({f"env={_pattern(_text(one))}" for one in value}) or [NO_VARIABLE]
 
 
 def _unwrapped(value: object) -> object:

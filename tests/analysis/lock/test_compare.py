@@ -10,6 +10,7 @@ from quire.analysis.lock.file import Lock, LockedCapability, LockedDocument, Loc
 
 DOCUMENT = LockedDocument("sha256:1")
 TICKETS = "rye.execute.tool.mcp.tickets"
+SHELL = "rye.execute.tool.rye.bash"
 WRITE = "rye.execute.tool.rye.file-system.write"
 
 
@@ -35,6 +36,16 @@ def changes(old: LockedDocument, new: LockedDocument, *known: str) -> list[tuple
          [("LK103", "wider", "path=a/anything")]),
         (needs(WRITE, "path=a", "path=b"), needs(WRITE, "path=b"), [("LK102", "narrower", "elevated, write, path=a")]),
         (needs(WRITE, "path=a"), needs(WRITE, "path=a", "path=b"), [("LK103", "wider", "path=b")]),
+        (needs(SHELL, "command=ls", "env=A"), needs(SHELL, "command=ls"), [("LK103", "wider", "env=anything")]),
+        (needs(SHELL, "command=ls", "env="), needs(SHELL, "command=ls", "env=A"), [("LK103", "wider", "env=A")]),
+        (needs(SHELL, "command=ls", "env=A"), needs(SHELL, "command=ls", "env=*", "env=A"),
+         [("LK103", "wider", "env=anything")]),
+        (needs(SHELL, "command=ls"), needs(SHELL, "command=ls", "env=A"),
+         [("LK102", "narrower", "elevated, write, env=*")]),
+        (needs(SHELL, "command=ls", "env=A"), needs(SHELL, "command=ls", "env="),
+         [("LK102", "narrower", "elevated, write, env=A")]),
+        (needs(SHELL, "command=ls"), needs(SHELL, "command=ls", "env=*"), []),
+        (DOCUMENT, needs(SHELL, "command=ls"), [("LK103", "wider", "command=ls")]),
         (needs("rye.execute.tool.*"), needs(WRITE, "path=b"), [("LK102", "narrower", "elevated, write")]),
         (needs(WRITE, "path=*"), needs("rye.execute.tool.*"), [("LK103", "wider", f"{TICKETS}.create")]),
         (needs("rye.execute.*"), needs("rye.execute"), [("LK102", "narrower", "elevated, write")]),
@@ -132,6 +143,12 @@ def test_another_class_under_the_same_digest_is_a_changed_tool() -> None:
     old, new = (Lock(tools={"t/a": LockedTool("sha256:1", effect)}) for effect in ("write", "read"))
     (change,) = compare(old, new)
     assert (change.direction, change.code.id) == ("wider", "LK107")
+
+
+def test_variables_count_whichever_line_names_them() -> None:
+    parts = [LockedCapability(SHELL, "elevated", "write", details) for details in (("command=ls",), ("env=A",))]
+    before, now = (replace(DOCUMENT, may=tuple(several)) for several in (parts, parts[:1]))
+    assert [one.direction for one in compare_document("a", before, now)] == ["wider"]
 
 
 def test_steps_do_not_count() -> None:

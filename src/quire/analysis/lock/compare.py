@@ -19,6 +19,8 @@ from quire.analysis.lock.file import COUNTS, NOT_ASKED, Lock, LockedCapability, 
 from quire.analysis.lock.gate_texts import NONE, comparable_gates, how_open, unnumbered_gate, without_note
 from quire.models.prices import PICODOLLARS
 from quire.patterns import late_pattern
+from quire.plan.built_in_tools import SHELL
+from quire.plan.tool_details import ALL_VARIABLES, NO_VARIABLE
 
 if TYPE_CHECKING:
     from quire.analysis.pattern_inclusion import PatternSet
@@ -27,6 +29,7 @@ if TYPE_CHECKING:
 Direction = Literal["wider", "narrower", "other"]
 Kind = Literal["document", "plan", "may", "unknown", "asks", "most", "gate", "flow", "allow", "tool", "price"]
 
+_SHELL = f"rye.execute.tool.{SHELL.replace('/', '.')}"
 _MARK = "\x1f"
 """Between a capability and a detail, where both are one text."""
 _LABEL = late_pattern(r"^(private: )?(?:[0-9][^ ]*|thread)(?: › [^ ]+)* ")
@@ -137,20 +140,23 @@ def _beyond(
     known: Iterable[str],
 ) -> Iterator[Change]:
     """Yield the needs that go beyond the covering ones."""
-    written = {(one.capability, one.details) for one in covering}
+    limited, limited_needs = _limited(covering), _limited(needs)
+    written = {(one.capability, one.details, one.capability in limited) for one in covering}
+    names = {one.capability for one in covering}
     patterns: PatternSet | None = None
     for need in needs:
-        if (need.capability, need.details) in written:
+        if (need.capability, need.details, need.capability in limited_needs) in written:
             continue
         if patterns is None:
             from quire.analysis.pattern_inclusion import PatternSet
 
-            patterns = PatternSet((one for cover in covering for one in _patterns(cover)), known)
-        beyond = [(detail, patterns.inclusion(one)) for one, detail in _patterns(need).items()]
+            patterns = PatternSet((one for cover in covering for one in _patterns(cover, limited)), known)
+        beyond = [(detail, patterns.inclusion(one)) for one, detail in _patterns(need, limited_needs).items()]
         fresh = [(detail, found) for detail, found in beyond if found.answer != "covered"]
         if not fresh:
             continue
-        told = " ".join(dict.fromkeys(detail for detail, _ in fresh if detail))
+        hidden = ("",) if need.capability in names else ("", ALL_VARIABLES)  # a new command says enough
+        told = " ".join(dict.fromkeys(detail for detail, _ in fresh if detail not in hidden))
         decided = any(found.answer == "new" for _, found in fresh)
         example = next((found.example for _, found in fresh if found.example), "")
         text = f"{need.tier or NONE}, {need.effect}" + (f", {told}" if told else "")
@@ -167,10 +173,19 @@ def _beyond(
         )
 
 
-def _patterns(one: LockedCapability) -> dict[str, str]:
-    """Return the patterns of a capability with each of its details, each with the detail."""
+def _limited(several: Iterable[LockedCapability]) -> frozenset[str]:
+    """Return the capabilities whose commands do not all get all variables: a detail names those that they get."""
+    return frozenset(one.capability for one in several for detail in one.details if detail.startswith("env="))
+
+
+def _patterns(one: LockedCapability, limited: frozenset[str]) -> dict[str, str]:
+    """Return the patterns of a capability with each of its details, each with the detail. A command that names no
+    variables gets all of them; one that gets none needs nothing of that kind."""
     names = [one.capability, *([one.capability[:-2]] if one.capability.endswith(".*") else [])]
-    return {f"{name}{_MARK}{detail or '*'}": detail for name in names for detail in one.details or ("",)}
+    details = [detail for detail in one.details if detail != NO_VARIABLE]
+    if one.capability == _SHELL and one.capability not in limited:
+        details.append(ALL_VARIABLES)
+    return {f"{name}{_MARK}{detail or '*'}": detail for name in names for detail in details or ("",)}
 
 
 def _example(text: str, capability: str) -> str:
