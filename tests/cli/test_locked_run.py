@@ -56,7 +56,7 @@ def test_a_stale_lock_stops_nothing(work: Path) -> None:
         ("note.md", "other.md", "path=other.md"),
         ("path: note.md", "path: !expr ctx.where", "path=*"),
         ("file__write, args: {path: note.md, content", "http__send, args: {method: POST, url: 'https://x.org/', body",
-         "http.send (elevated, write, host=x.org)"),
+         "http.send (elevated, write, host=x.org method=POST)"),
         ("  - tool", "  - tool: {name: file__read, args: {path: note.md}}\n  - tool", "tool calls 1 → 2"),
     ],
 )  # fmt: skip

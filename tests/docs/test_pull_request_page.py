@@ -99,7 +99,7 @@ def _action(branch: Repository, tmp_path: Path) -> tuple[str, str]:
 def test_the_action_says_what_is_new(branch: Repository, tmp_path: Path) -> None:
     summary, output = _action(branch, tmp_path)
     assert summary.startswith("<!-- quire lock diff -->\n")
-    assert "**+ may http.send (elevated, write, host=hooks.example.org)" in summary
+    assert "**+ may http.send (elevated, write, host=hooks.example.org method=POST)" in summary
     assert output == "wider=true\n"
 
 

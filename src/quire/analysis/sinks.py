@@ -209,7 +209,7 @@ def _http(effect: EffectFact) -> Iterator[Sink]:
     if "url" not in effect.arguments:
         return
     host = next((one.removeprefix("host=") for one in _details(effect) if one.startswith("host=")), "*")
-    yield Sink("address", "url", effect.arguments["url"], "" if "*" in host else host)
+    yield Sink("address", "url", effect.arguments["url"], "" if "*" in host else host.removeprefix("http://"))
 
 
 def _files(effect: EffectFact) -> Iterator[Sink]:

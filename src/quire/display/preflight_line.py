@@ -94,8 +94,8 @@ def _places(need: Need) -> Iterable[str]:
     name = capability_name(need.capability)
     for detail in need.details or ("",):
         kind, _, value = detail.partition("=")
-        if kind == "env":
-            continue  # a variable is not a place
+        if kind in ("env", "method"):
+            continue  # not a place
         if kind == "path" and value != "*":
             yield value
         elif kind == "script" and value != "*":

@@ -29,10 +29,12 @@ _Text: TypeAlias = "tuple[str | None, ...]"
 ANYTHING: _Text = (None,)
 ALL_VARIABLES, NO_VARIABLE = "env=*", "env="
 """Details of a command that gets all variables that the user has granted, and of one that gets none of them."""
+ANY_METHOD, PLAIN_HTTP = "method=*", "host=http://"
+"""The detail of a request whose method is decided in a run, and the beginning of one to a host without TLS."""
 _FILES = "rye/file-system/"
 _GLOB, _GREP = f"{_FILES}glob", f"{_FILES}grep"
 _ODD = frozenset('%*?[]!"\\#')
-_HOST = late_pattern(r"https?://([A-Za-z0-9_.-]+(?::[0-9]{1,5})?)(?:[/?#]|$)")
+_HOST = late_pattern(r"(https?)://([A-Za-z0-9_.-]+(?::[0-9]{1,5})?)(?:[/?#]|$)")
 _PLAIN_COMMAND = late_pattern(r"[A-Za-z0-9_./-]+(?: +[A-Za-z0-9_./:,@%+-]+)*")
 _WILD = late_pattern(r"[*?\[{]")
 _HERE = late_pattern(r"^(?:\./+)+")
@@ -53,7 +55,8 @@ def details_of(tool: str, arguments: object) -> tuple[str, ...]:
     identity = ALIASES.get(tool, tool)
     given = arguments if isinstance(arguments, Mapping) else {}
     if identity in (FETCH, SEND):
-        return (f"host={_host(_text(given.get('url')))}",)
+        host = f"host={_host(_text(given.get('url')))}"
+        return (host,) if identity == FETCH else (host, f"method={_method(_text(given.get('method')))}")
     if identity == SHELL:
         command = _command(given.get("command", arguments if not given else None), given)
         return (*command, *_variables(given.get("env")))
@@ -73,7 +76,7 @@ def any_details(capability: str) -> tuple[str, ...]:
     """Return the details of a capability whose calls a model decides."""
     identity = capability.removeprefix("rye.execute.tool.").replace(".", "/")
     if identity in (FETCH, SEND):
-        return ("host=*",)
+        return ("host=*",) if identity == FETCH else ("host=*", ANY_METHOD)
     if identity == SHELL:
         return ("command=*", ALL_VARIABLES)
     return ("path=*",) if identity.startswith(_FILES) and "*" not in identity else ()
@@ -100,14 +103,21 @@ def _pattern(text: _Text) -> str:
 
 
 def _host(url: _Text) -> str:
-    """Return the host with its port. Only a host whose end is written out is known."""
+    """Return the host with its port, and with `http://` before it if it is not asked by TLS. Only a host whose end is
+    written out is known."""
     head = url[0] if url else None
     if head is None:
         return "*"
     found = _HOST.match(head)
     if found is None or (found.end() == len(head) and head[-1] not in "/?#" and len(url) > 1):
         return "*"
-    return as_word(found[1].lower())
+    host = as_word(found[2].lower())
+    return f"http://{host}" if found[1] == "http" else host
+
+
+def _method(text: _Text) -> str:
+    whole = "".join(part for part in text if part is not None)
+    return "*" if None in text or not whole else as_word(whole)
 
 
 def _paths(identity: str, given: Mapping[object, object]) -> list[_Text]:

@@ -10,6 +10,7 @@ from quire.analysis.lock.file import Lock, LockedCapability, LockedDocument, Loc
 
 DOCUMENT = LockedDocument("sha256:1")
 TICKETS = "rye.execute.tool.mcp.tickets"
+SEND = "rye.execute.tool.rye.http.send"
 SHELL = "rye.execute.tool.rye.bash"
 WRITE = "rye.execute.tool.rye.file-system.write"
 
@@ -46,6 +47,15 @@ def changes(old: LockedDocument, new: LockedDocument, *known: str) -> list[tuple
          [("LK102", "narrower", "elevated, write, env=A")]),
         (needs(SHELL, "command=ls"), needs(SHELL, "command=ls", "env=*"), []),
         (DOCUMENT, needs(SHELL, "command=ls"), [("LK103", "wider", "command=ls")]),
+        (needs(SEND, "host=a", "method=POST"), needs(SEND, "host=a", "method=DELETE"),
+         [("LK103", "wider", "method=DELETE"), ("LK102", "narrower", "elevated, write, method=POST")]),
+        (needs(SEND, "host=a", "method=POST"), needs(SEND, "host=a", "method=*"),
+         [("LK103", "wider", "method=anything")]),
+        (needs(SEND, "host=a"), needs(SEND, "host=a", "method=POST"), []),
+        (needs(SEND, "host=a", "method=POST"), needs(SEND, "host=http://a", "method=POST"),
+         [("LK103", "wider", "host=http://a")]),
+        (needs(SEND, "host=http://a", "method=POST"), needs(SEND, "host=a", "method=POST"),
+         [("LK102", "narrower", "elevated, write, host=http://a")]),
         (needs("rye.execute.tool.*"), needs(WRITE, "path=b"), [("LK102", "narrower", "elevated, write")]),
         (needs(WRITE, "path=*"), needs("rye.execute.tool.*"), [("LK103", "wider", f"{TICKETS}.create")]),
         (needs("rye.execute.*"), needs("rye.execute"), [("LK102", "narrower", "elevated, write")]),

@@ -19,8 +19,8 @@ from quire.analysis.lock.file import COUNTS, NOT_ASKED, Lock, LockedCapability, 
 from quire.analysis.lock.gate_texts import NONE, comparable_gates, how_open, unnumbered_gate, without_note
 from quire.models.prices import PICODOLLARS
 from quire.patterns import late_pattern
-from quire.plan.built_in_tools import SHELL
-from quire.plan.tool_details import ALL_VARIABLES, NO_VARIABLE
+from quire.plan.built_in_tools import SEND, SHELL
+from quire.plan.tool_details import ALL_VARIABLES, ANY_METHOD, NO_VARIABLE, PLAIN_HTTP
 
 if TYPE_CHECKING:
     from quire.analysis.pattern_inclusion import PatternSet
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 Direction = Literal["wider", "narrower", "other"]
 Kind = Literal["document", "plan", "may", "unknown", "asks", "most", "gate", "flow", "allow", "tool", "price"]
 
-_SHELL = f"rye.execute.tool.{SHELL.replace('/', '.')}"
+_SEND, _SHELL = (f"rye.execute.tool.{identity.replace('/', '.')}" for identity in (SEND, SHELL))
 _MARK = "\x1f"
 """Between a capability and a detail, where both are one text."""
 _LABEL = late_pattern(r"^(private: )?(?:[0-9][^ ]*|thread)(?: › [^ ]+)* ")
@@ -150,7 +150,7 @@ def _beyond(
         if patterns is None:
             from quire.analysis.pattern_inclusion import PatternSet
 
-            patterns = PatternSet((one for cover in covering for one in _patterns(cover, limited)), known)
+            patterns = PatternSet((one for cover in covering for one in _covered_by(cover, limited)), known)
         beyond = [(detail, patterns.inclusion(one)) for one, detail in _patterns(need, limited_needs).items()]
         fresh = [(detail, found) for detail, found in beyond if found.answer != "covered"]
         if not fresh:
@@ -174,8 +174,10 @@ def _beyond(
 
 
 def _limited(several: Iterable[LockedCapability]) -> frozenset[str]:
-    """Return the capabilities whose commands do not all get all variables: a detail names those that they get."""
-    return frozenset(one.capability for one in several for detail in one.details if detail.startswith("env="))
+    """Return the capabilities of commands and requests that name the variables or the methods that they use."""
+    return frozenset(
+        one.capability for one in several for detail in one.details if detail.startswith(("env=", "method="))
+    )
 
 
 def _patterns(one: LockedCapability, limited: frozenset[str]) -> dict[str, str]:
@@ -186,6 +188,17 @@ def _patterns(one: LockedCapability, limited: frozenset[str]) -> dict[str, str]:
     if one.capability == _SHELL and one.capability not in limited:
         details.append(ALL_VARIABLES)
     return {f"{name}{_MARK}{detail or '*'}": detail for name in names for detail in details or ("",)}
+
+
+def _covered_by(one: LockedCapability, limited: frozenset[str]) -> Iterator[str]:
+    """Yield the patterns that a capability covers. A lock without methods was written before locks had any, and covers
+    all of them; a host that is asked without TLS may be asked with it."""
+    yield from _patterns(one, limited)
+    if one.capability == _SEND and one.capability not in limited:
+        yield f"{_SEND}{_MARK}{ANY_METHOD}"
+    for detail in one.details:
+        if detail.startswith(PLAIN_HTTP):
+            yield f"{one.capability}{_MARK}host={detail.removeprefix(PLAIN_HTTP)}"
 
 
 def _example(text: str, capability: str) -> str:
