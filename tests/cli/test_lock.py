@@ -292,6 +292,33 @@ def test_what_cannot_be_read_is_said(work: Path, said: Said, arguments: list[str
     assert message in said()[1]
 
 
+@pytest.mark.parametrize("arguments", [["gone.yaml"], ["note.playbook.md", "gone.yaml"], ["gone*.yaml"]])
+def test_nothing_is_written_if_a_path_does_not_exist(work: Path, said: Said, arguments: list[str]) -> None:
+    assert main(["lock", *arguments]) == 2
+    out, err = said()
+    assert out == "" and err.startswith("quire: gone")
+    assert not (work / "quire.lock").exists()
+
+
+def test_a_file_that_is_not_a_text_is_said_and_keeps_its_entry(work: Path, said: Said) -> None:
+    file = work / "pipelines" / "review.yaml"
+    assert main(["lock"]) == 0
+    text = (work / "quire.lock").read_text()
+    (work / "quire.lock").rename(work / "base.lock")
+    file.write_bytes(b"\x00\x01\xff")
+    said()
+    assert main(["lock", "pipelines/review.yaml"]) == 2
+    assert said() == ("", "quire: pipelines/review.yaml is a binary file, not text\n")
+    assert not (work / "quire.lock").exists()
+    (work / "quire.lock").write_text(text)
+    for arguments in (["note.playbook.md", "pipelines/review.yaml"], []):
+        assert main(["lock", *arguments]) == 2
+        assert "review.yaml is a binary file, not text\n" in said()[1]
+        assert (work / "quire.lock").read_text() == text
+    assert main(["lock", "--diff", "base.lock"]) == 2
+    assert said()[0] == ""
+
+
 def test_texts_of_documents_cannot_leave_the_table(work: Path, said: Said) -> None:
     (work / "base.lock").write_text("")
     (work / "x|y<img src=a>`.yaml").write_text(

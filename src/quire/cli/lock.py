@@ -50,7 +50,7 @@ def command(
     request. Wider facts are marked: + in the terminal, bold in Markdown.
 
     WRITES quire.lock; with --diff it is FREE. Exit 0 when all is well, 1 when a document has errors: its entry stays as
-    it was, 2 when something could not be read or written.
+    it was, 2 when something could not be read or written. Nothing is written if a PATH does not exist.
     """
     from quire.library.collect import collect
     from quire.library.lock_facts import LockFacts
@@ -62,6 +62,10 @@ def command(
     workspace = find_workspace(Path.cwd())
     found, problems = collect([_named(path) for path in paths] or (str(workspace.folder),))
     problems += [f"{one.path} does not exist" for one in found if not one.path.exists()]
+    for problem in problems:
+        _say(problem)
+    if problems and paths and old is None:
+        context.exit(2)
     file = lock_path(workspace)
     try:
         reading = load_lock(file)
@@ -76,8 +80,6 @@ def command(
     if reading is not None and locked is None:
         _say(f"{file.name} could not be read ({reading.diagnostics[0].message}); it is written anew")
     status = _write(workspace, locked, files, partly=bool(paths), no_tools=no_tools)
-    for problem in problems:
-        _say(problem)
     context.exit(2 if problems else status)
 
 
@@ -102,15 +104,18 @@ def _write(workspace: Workspace, locked: Lock | None, files: Sequence[Path], *, 
     before = locked or Lock()
     facts = LockFacts(workspace, before.tools)
     documents = list(facts.documents(files))
+    _say_unreadable(facts)
+    if partly and facts.unreadable and not documents:
+        return 2
     new = facts.lock(documents)
     pins = _pins(workspace, before, new, no_tools=no_tools)
     if effect_classes(pins) != effect_classes(before.tools):
         new = LockFacts(workspace, pins).lock(documents)  # the classes of effects are facts too
     new = replace(new, tools=pins)
     broken = {one.key for one in documents if one.plan is None}
-    if partly or broken:
+    if partly or broken or facts.unreadable:
         updated = _updated(before, documents) if partly else [*before.documents, *new.documents]
-        new = kept_entries(before, new, set(updated) - broken)
+        new = kept_entries(before, new, set(updated) - broken - _unread(before, facts))
     file = lock_path(workspace)
     save_lock(file, new)
     changes = compare(before, new) if locked is not None else ()
@@ -122,7 +127,17 @@ def _write(workspace: Workspace, locked: Lock | None, files: Sequence[Path], *, 
         _say(f"{key} has errors, and {kept}: quire check {key}")
     told = f"{len(new.documents)} {pluralize('document', len(new.documents))} locked"
     click.echo(f"{told}; {diff_summary(changes)}" if locked is not None else told, err=True)
-    return 1 if broken else 0
+    return 2 if facts.unreadable else 1 if broken else 0
+
+
+def _say_unreadable(facts: LockFacts) -> None:
+    for problem in facts.unreadable.values():
+        _say(problem)
+
+
+def _unread(lock: Lock, facts: LockFacts) -> set[str]:
+    """Return the entries of files that could not be read."""
+    return {key for key in lock.documents if key.partition("#")[0] in facts.unreadable}
 
 
 def _pins(workspace: Workspace, before: Lock, new: Lock, *, no_tools: bool) -> dict[str, LockedTool]:
@@ -160,10 +175,11 @@ def _show(old: str, form: str, facts: LockFacts, files: Sequence[Path], *, all: 
 
     before = require_lock(load_old_lock(Path(old)))
     documents = list(facts.documents(files))
+    _say_unreadable(facts)
     new = facts.lock(documents)
     changes: tuple[Change, ...] = compare(before, new)
     broken = {one.key for one in documents if one.plan is None}
-    wanted = {*(before.documents if all else ()), *_updated(before, documents), ""} - broken
+    wanted = {*(before.documents if all else ()), *_updated(before, documents), ""} - broken - _unread(before, facts)
     changes = tuple(change for change in changes if change.document in wanted)
     for key in sorted(broken):
         _say(f"{key} has errors and cannot be compared: quire check {key}")
@@ -176,7 +192,7 @@ def _show(old: str, form: str, facts: LockFacts, files: Sequence[Path], *, all: 
         sys.stdout.flush()
         if changes or not broken:
             click.echo(diff_summary(changes) if changes else NOTHING, err=True)
-    return 1 if broken else 0
+    return 2 if facts.unreadable else 1 if broken else 0
 
 
 def _say(text: str) -> None:

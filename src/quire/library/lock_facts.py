@@ -68,6 +68,8 @@ class LockFacts:
         self._source = ""
         self.rates: dict[str, Rate] = {}
         """The prices that were used, by model."""
+        self.unreadable: dict[str, str] = {}
+        """The keys of files that could not be read, with the reasons."""
 
     @classmethod
     def with_lock(cls, workspace: Workspace, lock: Lock | None) -> LockFacts:
@@ -91,7 +93,8 @@ class LockFacts:
         return whole.relative_to(self._folder).as_posix().encode("utf-8", "backslashreplace").decode()
 
     def documents(self, paths: Iterable[Path]) -> Iterator[LockableDocument]:
-        """Yield the documents in some files; files that are not documents, or not in the workspace, are left out."""
+        """Yield the documents in some files. Files that cannot be read are left out, and noted in `unreadable`; so are
+        those outside of the workspace, without a note."""
         for path in paths:
             key = self.key_of(path)
             if key is not None:
@@ -151,7 +154,8 @@ class LockFacts:
             return
         try:
             document = load(path)
-        except QuireError:
+        except QuireError as error:
+            self.unreadable[key] = str(error)
             return
         plan = registered[0][2] if registered and registered[0][1].text == document.source.text else document.plan
         yield LockableDocument(key, document.source, plan, document.errors)
