@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from typing import get_args
 
 import pytest
 from hypothesis import given, settings
@@ -10,6 +11,8 @@ from hypothesis import strategies as st
 from tests.depth import depth
 
 from quire.analysis.lock.file import (
+    CLASSES,
+    TIERS,
     Lock,
     LockedCapability,
     LockedDocument,
@@ -22,7 +25,9 @@ from quire.analysis.lock.plain_read import excerpt, read_plain
 from quire.analysis.lock.read import LONGEST, LockReading, read_lock
 from quire.analysis.lock.strict_read import read_strictly
 from quire.analysis.lock.write import HEADER, document_lines, written
+from quire.plan.built_in_tools import EffectClass
 from quire.source import Source
+from quire.trust.risk import Tier
 
 PLAN = f"sha256:{'9f3c' * 16}"
 REVIEW = LockedDocument(
@@ -121,6 +126,11 @@ def test_what_is_as_it_was_written_is_read_without_yaml() -> None:
     assert read_plain(TEXT) == reading(TEXT).lock is not None
 
 
+def test_all_tiers_and_classes_can_be_read() -> None:
+    assert ("none", *Tier) == TIERS
+    assert (*get_args(EffectClass), "unknown") == CLASSES
+
+
 def test_a_signature_line_may_stand_above() -> None:
     line = f"# rye:signed:2026-02-10T02:00:00Z:{'a' * 64}:c2ln:{'b' * 16}|lock:quire.lock\n"
     assert reading(line + TEXT).lock == reading(TEXT).lock
@@ -158,7 +168,11 @@ def test_a_signature_line_may_stand_above() -> None:
         ("3 15 200000", f"3 15 {'9' * 30}", 8, "a price is two numbers"),
         ("tickets/list: not asked class=unknown", "tickets/list: not asked class=read", 43, "no tool has the digest"),
         (f"tickets/create: {PLAN} class=write", "tickets/create: sha256:12 class=write", 42, "no tool has the digest"),
-        (f"{PLAN} class=write\n", f"{PLAN} class=harmless\n", 42, "no tool has the digest"),
+        (f"{PLAN} class=write\n", f"{PLAN} class=harmless\n", 42, '"harmless" is not a class; known: read, idempotent'),
+        ("tier=none class=unknown\n", "tier=godlike class=unknown\n", 17,
+         '"godlike" is not a tier; known: none, safe, write, elevated, unrestricted'),
+        ("tier=none class=unknown\n", "tier=none class=harmless\n", 17,
+         '"harmless" is not a class; known: read, idempotent, write, unknown'),
     ],
 )  # fmt: skip
 def test_a_lock_that_is_wrong_is_not_read_at_all(old: str, new: str, line: int, message: str) -> None:

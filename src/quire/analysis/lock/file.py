@@ -48,7 +48,10 @@ _COUNT, _SIZE = r"[0-9][0-9,]{0,60}(?:\.[0-9]{1,12})?", r"[|‖][^|‖]+[|‖][�
 _TERM = rf"(?:{_COUNT}|{_SIZE})(?:·{_SIZE})*"
 _BOUND = late_pattern(rf"{_TERM}(?: \+ {_TERM})*")
 _PRICE = late_pattern(r"[0-9]{1,12}(?:\.[0-9]{1,30})? [0-9]{1,12}(?:\.[0-9]{1,30})?(?: [0-9]{1,12})?")
-_CLASSES = frozenset(("read", "idempotent", "write", "unknown"))
+CLASSES = ("read", "idempotent", "write", "unknown")
+"""Classes of effects, as they are written."""
+TIERS = ("none", "safe", "write", "elevated", "unrestricted")
+"""Tiers of risk, as they are written; `none` for a capability that is in no tier."""
 
 
 class LockedCapability(Struct, frozen=True):
@@ -170,7 +173,7 @@ def is_pin(pin: LockedTool) -> bool:
     """Tell whether a pin can have been written: the class of a tool that was not asked about is not known."""
     if pin.digest == NOT_ASKED:
         return pin.effect == "unknown"
-    return pin.effect in _CLASSES and (pin.digest == UNUSABLE or is_digest(pin.digest))
+    return pin.effect in CLASSES and (pin.digest == UNUSABLE or is_digest(pin.digest))
 
 
 def shortened(text: str) -> str:

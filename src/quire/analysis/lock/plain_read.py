@@ -11,7 +11,9 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 
 from quire.analysis.lock.file import (
+    CLASSES,
     COUNTS,
+    TIERS,
     VERSION,
     Lock,
     LockedCapability,
@@ -243,6 +245,7 @@ def _capability(line: str) -> LockedCapability:
     named = tier.startswith("tier=") and effect.startswith("class=") and bool(capability)
     if not named or not all("=" in detail for detail in details):
         raise ValueError(line)
+    _require(tier[5:] in TIERS and effect[6:] in CLASSES, line)
     need = LockedCapability(
         capability,
         "" if tier == "tier=none" else tier[5:],

@@ -12,7 +12,9 @@ from collections.abc import Iterator
 
 from quire.analysis.lock.codes import BAD_LOCK, OTHER_VERSION
 from quire.analysis.lock.file import (
+    CLASSES,
     COUNTS,
+    TIERS,
     VERSION,
     Lock,
     LockedCapability,
@@ -128,11 +130,14 @@ class _Reader:
         named = dict(word.partition("=")[::2] for word in words[:2])
         if [*named] != ["tier", "class"] or not capability or not all("=" in word for word in words):
             self._wrong(f"a line of may is CAPABILITY tier=… class=… …, not {_quoted(text)}", span)
-        tier = named.get("tier", "")
+            return LockedCapability(capability)
+        for name, known in (("tier", TIERS), ("class", CLASSES)):
+            if named[name] not in known:
+                self._wrong(f"{_quoted(named[name])} is not a {name}; known: {', '.join(known)}", span)
         return LockedCapability(
             capability,
-            "" if tier == "none" else tier,
-            named.get("class", "unknown"),
+            "" if named["tier"] == "none" else named["tier"],
+            named["class"],
             tuple(words[2:]),
             tuple(steps.split(", ")) if steps else (),
         )
@@ -144,7 +149,9 @@ class _Reader:
             self._wrong(f"the pin of a tool is DIGEST class=…, not {_quoted(text)}", node.span)
             return None
         pin = LockedTool(digest, effect)
-        if not is_pin(pin):
+        if effect not in CLASSES:
+            self._wrong(f"{_quoted(effect)} is not a class; known: {', '.join(CLASSES)}", node.span)
+        elif not is_pin(pin):
             self._wrong(f"no tool has the digest and the class {_quoted(text)}", node.span)
         return pin
 
