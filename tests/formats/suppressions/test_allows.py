@@ -45,7 +45,11 @@ PIPELINES = {
     "above the file": (f"# {ALLOW}\n{HEAD}{STEP}{STEP}{REPORT}", []),
     "above the file, below others": (f"# of Kim\n\n# {ALLOW}\n{HEAD}{STEP}{STEP}{REPORT}", []),
     "behind another comment": (f"{HEAD}  # sure # {ALLOW}\n{STEP}{REPORT}", []),
-    "twice": (f"# {ALLOW}\n{HEAD}  # {ALLOW}\n{STEP}{REPORT}", []),
+    "twice": (f"# {ALLOW}\n{HEAD}  # {ALLOW}\n{STEP}{REPORT}", [("AL103", 6)]),
+    "twice above a step": (f"{HEAD}  # {ALLOW}\n  # {ALLOW}\n{STEP}{REPORT}", [("AL103", 6)]),
+    "above steps, and above the second one": (
+        f"{HEAD}{STEP}  # {ALLOW}\n{STEP}{REPORT}".replace("steps:", f"# {ALLOW}\nsteps:"), [("AL103", 8)]
+    ),
     "of a prompt": (f"{HEAD}{STEP}  - agent:\n      prompt: |\n        # {ALLOW}\n        Go.\n{REPORT}",
                     [("PL209", 6), ("AL105", 9)]),
     "of a quoted text": (f"{HEAD}{STEP}  - agent: {{prompt: 'a # quire: allow PL209 x'}}\n{REPORT}",
@@ -65,6 +69,12 @@ PIPELINES = {
 @pytest.mark.parametrize(("text", "found"), PIPELINES.values(), ids=PIPELINES)
 def test_what_a_comment_of_a_pipeline_covers(text: str, found: list[tuple[str, int]]) -> None:
     assert shown("p.yaml", text) == found
+
+
+def test_a_second_comment_names_the_line_of_the_first() -> None:
+    source = Source.of(f"{HEAD}  # {ALLOW}\n  # {ALLOW}\n{STEP}{REPORT}", "p.yaml")
+    (found,) = applied(source, DocumentCheck()._written(source), all_codes, everywhere).diagnostics
+    assert found.message == "the comment on line 5 already hides PL209 here, so this one hides nothing"
 
 
 NAMED = 'quire: allow PB201 because "the reader fills it in"'

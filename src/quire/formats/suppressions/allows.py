@@ -1,7 +1,8 @@
 """Read `quire: allow CODE because "reason"`, and hide the findings that such comments cover.
 
 In a playbook, whose steps have no place for a comment, `in step 3` may stand before `because`. Errors are never hidden.
-A comment that hides nothing is an error itself, so that none is left behind when its cause is gone.
+A comment that hides nothing is an error itself, so that none is left behind when its cause is gone. Of several comments
+for one finding the first one hides it.
 """
 
 from __future__ import annotations
@@ -100,19 +101,15 @@ def applied(
         by_code.setdefault(allow.code, []).append(number)
     kept, hidden, used = list[Diagnostic](), list[Hidden](), set[int]()
     for one in (*found, *wrong):
-        first: int | None = None
-        for number in by_code.get(one.code.id, ()):
-            # Whether a comment hides something is asked until it is known.
-            if (first is None or number not in used) and allows[number].hides(one):
-                first = number if first is None else first
-                used.add(number)
+        first = next((number for number in by_code.get(one.code.id, ()) if allows[number].hides(one)), None)
         if first is None:
             kept.append(one)
         else:
             hidden.append(Hidden(one, allows[first]))
+            used.add(first)
     if unused := [allow for number, allow in enumerate(allows) if number not in used]:
         is_complete = not any(one.severity is Severity.ERROR for one in found)
-        kept += _about_unused(source, unused, {code.id: code for code in known()}, was_searched, is_complete)
+        kept += _about_unused(source, unused, {code.id: code for code in known()}, was_searched, is_complete, hidden)
     return Applied(tuple(sorted(kept, key=lambda one: one.span.start)), tuple(hidden))
 
 
@@ -122,6 +119,7 @@ def _about_unused(
     known: dict[str, Code],
     was_searched: Callable[[Code], bool],
     is_complete: bool,
+    hidden: list[Hidden],
 ) -> Iterator[Diagnostic]:
     for allow in allows:
         code = known.get(allow.code)
@@ -134,21 +132,25 @@ def _about_unused(
             message = f"{code.id} is an error, and errors are not hidden"
             yield Diagnostic(codes.OF_ERROR, message, allow.span, help="correct the document, and drop the comment")
         elif is_complete and was_searched(code):
-            yield _hides_nothing(source, allow)
+            yield _hides_nothing(source, allow, next((one.allow for one in hidden if allow.hides(one.finding)), None))
 
 
-def _hides_nothing(source: Source, allow: Allow) -> Diagnostic:
-    if allow.step and not allow.covers:
+def _hides_nothing(source: Source, allow: Allow, instead: Allow | None) -> Diagnostic:
+    """Return the finding about a comment. `instead` is the one that hides what it covers."""
+    if instead is not None:
+        line = source.position(instead.span.start).line
+        message = f"the comment on line {line} already hides {allow.code} here, so this one hides nothing"
+    elif allow.step and not allow.covers:
         message = f"there is no step {allow.step}, so the comment hides nothing"
     else:
         place = f"step {allow.step}" if allow.step else "this document" if allow.whole else "the part that it covers"
         message = f"{allow.code} is not found in {place}, so the comment hides nothing"
-    line = source.line_span(source.position(allow.span.start).line)
+    whole = source.line_span(source.position(allow.span.start).line)
     start, end = allow.span.start, allow.span.end
-    before, after = source.text[line.start : start], source.text[end : line.end]
-    start = line.start + len(before.rstrip())
+    before, after = source.text[whole.start : start], source.text[end : whole.end]
+    start = whole.start + len(before.rstrip())
     if not before.strip() and not after.strip():
-        end = min(line.end + 1, len(source.text))
+        end = min(whole.end + 1, len(source.text))
     # Findings depend on the settings of a workspace too, so the comment may be needed elsewhere.
     fix = Fix("drop the comment", (Edit(Span(start, end), source.text[start:end], ""),), safe=False)
     return Diagnostic(codes.UNUSED, message, allow.span, help="drop it, or move it to the finding", fix=fix)

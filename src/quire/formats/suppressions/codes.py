@@ -32,11 +32,12 @@ UNUSED = _error(
     "AL103",
     "allow-hides-nothing",
     "A comment hides nothing: no finding of its code begins in the part of the document that it covers.",
-    "The cause was removed, or the comment stands in the wrong place. Left there, it would hide the next finding of\n"
-    "that code, which no reviewer has seen. In YAML a comment behind a line covers that line, a comment on a line of\n"
-    "its own covers the next line and all lines below that are indented deeper, and a comment above everything else\n"
-    "covers the file. In the XML of a directive it covers its line or the next element. Before the title of a\n"
-    "playbook and before the fence of a directive it covers the file. It is not reported if the document has an error.",
+    "The cause was removed, the comment stands in the wrong place, or a comment before it hides the finding already.\n"
+    "Left there, it would hide the next finding of that code, which no reviewer has seen. In YAML a comment behind a\n"
+    "line covers that line, a comment on a line of its own covers the next line and all lines below that are indented\n"
+    "deeper, and a comment above everything else covers the file. In the XML of a directive it covers its line or the\n"
+    "next element. Before the title of a playbook and before the fence of a directive it covers the file. It is not\n"
+    "reported if the document has an error.",
     '# quire: allow PL209 because "every report of ours has a note"\n- transform: {value: "ctx.count"}',
     '- transform: {value: "ctx.count"}',
 )
