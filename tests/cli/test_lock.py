@@ -359,19 +359,27 @@ def test_servers_are_not_started_before_the_user_agrees(work: Path, said: Said) 
     assert not (work / "started").exists()
 
 
-def test_a_server_that_does_not_answer_keeps_its_pins(work: Path, said: Said) -> None:
+@pytest.mark.parametrize(
+    ("code", "told"),
+    [
+        ("raise SystemExit(3)", "stopped while starting\n"),
+        ("raise SystemExit('one\\n  no such port  \\n')", "stopped while starting; its last words: no such port\n"),
+    ],
+)
+def test_a_server_that_does_not_answer_keeps_its_pins(work: Path, said: Said, code: str, told: str) -> None:
     serve(work)
     (work / "pipelines" / "review.yaml").write_text(WIDER)
     assert main(["lock"]) == 0
     text = (work / "quire.lock").read_text()
     (work / ".mcp.json").write_text(
-        json.dumps({"mcpServers": {"tickets": {"command": sys.executable, "args": ["-c", "raise SystemExit(3)"],
+        json.dumps({"mcpServers": {"tickets": {"command": sys.executable, "args": ["-c", code],
                                                "env": {"TOKEN": "${TICKETS_TOKEN:-none}"}}}})
     )  # fmt: skip
     confirm(load_settings(find_workspace(work)))
     said()
     assert main(["lock"]) == 0
-    assert "the server tickets was not asked" in said()[1]
+    message = "the server tickets was not asked, and its tools keep their pins: MCP server tickets "
+    assert f"{message}{told}" in said()[1]
     assert (work / "quire.lock").read_text() == text
 
 

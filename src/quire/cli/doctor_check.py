@@ -87,12 +87,13 @@ def _connections(
 
 async def _server(name: str, connection: McpConnection) -> Answer:
     from quire.display.text import duration
+    from quire.tools.mcp import in_one_line
 
     what, since = f"mcp server {name}", time.monotonic()
     try:
         tools = await asyncio.wait_for(connection.tools(), PATIENCE)
     except QuireError as error:
-        return what, "problem", str(error).partition("\n")[0]
+        return what, "problem", in_one_line(error)
     except TimeoutError:
         return what, "problem", f"no answer in {PATIENCE:.0f} seconds"
     finally:

@@ -44,7 +44,7 @@ async def ask_servers(
         code = require_trusted(settings)
     except Untrusted:
         return ServerListing({}, dict.fromkeys(wanted, "you have not agreed to the workspace: quire trust workspace"))
-    from quire.tools.mcp import McpConnection
+    from quire.tools.mcp import McpConnection, in_one_line
 
     redact = redactor_of(settings).text
     folder, environ = settings.workspace.folder, os.environ if environ is None else environ
@@ -60,7 +60,7 @@ async def ask_servers(
             descriptions.update((f"{name}/{spec.name}", redact(spec.description)) for spec in specs)
             return server_pins(name, specs)
         except QuireError as error:
-            return redact(str(error).partition("\n")[0])
+            return redact(in_one_line(error))
         except TimeoutError:
             return f"no answer in {PATIENCE:.0f} seconds"
         finally:

@@ -13,12 +13,13 @@ from typing import TYPE_CHECKING, Final, TypeVar, cast
 
 from quire import values
 from quire.engine.premises import TOOL_SECONDS
-from quire.errors import ToolFailed
+from quire.errors import QuireError, ToolFailed
 from quire.tools.arguments import Check, Unusable, checking
 from quire.tools.blocking import OutOfTime, within
 from quire.tools.mcp_session import CannotOpen, Session, Stopped, reason
 from quire.tools.registry import Answer, ToolSpec
 from quire.trust.capabilities import mcp_tool
+from quire.wording import cut_line
 from quire.workspace.server_code import ServerCode, server_code
 
 if TYPE_CHECKING:
@@ -35,6 +36,10 @@ if TYPE_CHECKING:
 EFFECT_ID_META: Final = "quire/effect-id"
 MAX_TOOLS: Final = 50_000
 LATE_SECONDS: Final = 3.0
+_LAST_WORDS: Final = "; its last words:"
+_HINT: Final = "it was started in an empty folder"
+_LONGEST_WORDS: Final = 200
+"""Characters of the last words in one line."""
 
 T = TypeVar("T")
 
@@ -264,10 +269,18 @@ class McpConnection:
 
     def _said(self, session: Session, what: str) -> str:
         last = session.stderr(self._redact)
-        said = f"MCP server {self._server.name} {what}" + (f"; its last words:\n{last}" if last else "")
+        said = f"MCP server {self._server.name} {what}" + (f"{_LAST_WORDS}\n{last}" if last else "")
         if self._server.url or self._server.cwd or session.opened:
             return said
-        return f'{said}\nit was started in an empty folder: "cwd": "." in .mcp.json starts it in the workspace'
+        return f'{said}\n{_HINT}: "cwd": "." in .mcp.json starts it in the workspace'
+
+
+def in_one_line(error: QuireError) -> str:
+    """Return the error of a server as one line, for a list: with the end of its last words, and without hints."""
+    told, _, rest = str(error).partition("\n")
+    told, found, _ = told.partition(_LAST_WORDS)
+    words = [line.strip() for line in rest.split("\n") if line.strip() and not line.startswith(_HINT)]
+    return f"{told}{_LAST_WORDS} {cut_line(words[-1], _LONGEST_WORDS)}" if found and words else told
 
 
 def _output_check(schema: object) -> Check | str:
