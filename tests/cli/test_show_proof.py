@@ -38,6 +38,14 @@ def test_assumed_sizes(invoke: Invoke, board: str) -> None:
     assert calls.endswith("~ 41")
 
 
+def test_a_cap_is_not_a_bound(invoke: Invoke, workspace: Path) -> None:
+    (workspace / "calls.yaml").write_text("pipeline: calls\nsteps:\n  - call: {pipeline: gone}\n")
+    lines = invoke(command, "calls.yaml").stdout.splitlines()
+    calls = next(line for line in lines if line.startswith("  model calls"))
+    assert calls.split(maxsplit=2)[2] == "∞ [1], stopped at 100 [2]"
+    assert "  [2] [safety.spawn] max_pipeline_spawns = 100: a run stops there" in lines
+
+
 def test_the_arithmetic(invoke: Invoke, board: str) -> None:
     lines = [line.split() for line in invoke(command, board, "--why", "model_calls").stdout.splitlines()]
     assert ["step", "1.do", "asks", "the", "model", "1", "×", "2·|readers|"] in lines

@@ -109,6 +109,9 @@ def proven_text(one: Quantity, notes: Footnotes) -> str:
         why = notes.mark(*map(reason_text, one.most.reasons[:4]))
         if one.ceiling is None:
             return f"∞{why}"
+        if one.unit == "count":
+            # A run that reaches the cap fails, so the cap is not shown as a bound.
+            return f"∞{why}{_stopped(one, notes)}{premises}"
         sign = "≤" if one.sure else "~"
         return f"{sign} {written(one.ceiling.most, one.unit)}{notes.mark(one.ceiling.why)}{premises}"
     own = one.most.as_number
@@ -124,8 +127,11 @@ def proven_text(one: Quantity, notes: Footnotes) -> str:
 
 def _counted(one: Quantity, own: int | None, notes: Footnotes) -> str:
     least = f"{one.least:,} to " if one.least != own else ""
-    stopped = f", stopped at {one.ceiling.most:,}{notes.mark(one.ceiling.why)}" if one.ceiling else ""
-    return f"{least}{_plain(one.most, one.unit)}{stopped}"
+    return f"{least}{_plain(one.most, one.unit)}{_stopped(one, notes)}"
+
+
+def _stopped(one: Quantity, notes: Footnotes) -> str:
+    return f", stopped at {one.ceiling.most:,}{notes.mark(one.ceiling.why)}" if one.ceiling else ""
 
 
 def assumed_text(one: Quantity, sizes: Mapping[str, int]) -> str:
