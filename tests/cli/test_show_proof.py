@@ -38,6 +38,13 @@ def test_assumed_sizes(invoke: Invoke, board: str) -> None:
     assert calls.endswith("~ 41")
 
 
+def test_an_assumed_size_of_another_document_is_left_out(invoke: Invoke, board: str, workspace: Path) -> None:
+    (workspace / "quire.toml").write_text("[assume]\nreaders = 20\nnosuch = 3\n")
+    result = invoke(command, board)
+    assert result.exit_code == 0 and "nosuch" not in result.output
+    assert result.stdout.count("readers=20") == 1
+
+
 def test_a_cap_is_not_a_bound(invoke: Invoke, workspace: Path) -> None:
     (workspace / "calls.yaml").write_text("pipeline: calls\nsteps:\n  - call: {pipeline: gone}\n")
     lines = invoke(command, "calls.yaml").stdout.splitlines()
