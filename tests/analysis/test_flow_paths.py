@@ -85,3 +85,48 @@ def test_there_is_an_end_to_them() -> None:
         f"  - tool: {{name: file__write, args: {{path: {at}.md, content: !expr ctx.page}}}}\n" for at in range(300)
     )
     assert len(flows_of(proof_of(GET + steps))) == MOST_FLOWS
+
+
+def called(folder: Path, **documents: str) -> list[str]:
+    """Return the flows of the pipeline `main`, which calls the others."""
+    (folder / "quire.toml").write_text("")
+    (folder / "pipelines").mkdir()
+    for name, steps in documents.items():
+        (folder / "pipelines" / f"{name}.yaml").write_text(f"pipeline: {name}\nsteps:\n{steps}")
+    plan = read(Source.of((folder / "pipelines" / "main.yaml").read_text(), "pipelines/main.yaml")).runnable()
+    return [flow.text for flow in flows_of(Foresight(load_settings(find_workspace(folder))).proof(plan))]
+
+
+FETCH = GET.partition("steps:\n")[2]
+KEEP = "  - tool: {name: file__write, args: {path: a.md, content: !expr page}}\n"
+READ = "  - tool: {name: file__read, args: {path: a.md}, output: note}\n"
+SUM_UP = '  - agent: {prompt: "Sum up {note}", capabilities: {tools: []}}\n'
+
+
+def test_steps_of_a_callee_are_named_by_the_way_to_them(tmp_path: Path) -> None:
+    assert called(
+        tmp_path,
+        fetch=FETCH,
+        use='  - agent: {prompt: "Sum up {text}", capabilities: {tools: []}, output: page}\n' + KEEP,
+        both="  - call: {pipeline: fetch, output: got}\n  - call: {pipeline: use, pass: {text: got}}\n",
+        main="  - transform: {value: '1'}\n  - call: {pipeline: both}\n  - call: {pipeline: both}\n",
+    ) == [
+        "2 › 1 › 1 http__get → got → 2 › 2 › 1 model (no tools)",
+        "2 › 1 › 1 http__get → got → 2 › 2 › 1 model → page → 2 › 2 › 2 file__write content",
+        "3 › 1 › 1 http__get → got → 3 › 2 › 1 model (no tools)",
+        "3 › 1 › 1 http__get → got → 3 › 2 › 1 model → page → 3 › 2 › 2 file__write content",
+    ]
+
+
+def test_a_file_that_a_callee_writes_is_named_by_the_way_to_the_step(tmp_path: Path) -> None:
+    assert called(tmp_path, fetch=FETCH + KEEP, main="  - call: {pipeline: fetch}\n" + READ + SUM_UP) == [
+        "1 › 1 http__get → page → 1 › 2 file__write content",
+        "1 › 1 http__get → page → 1 › 2 file a.md → 2 file__read → note → 3 model (no tools)",
+    ]
+
+
+def test_a_step_reads_what_a_later_one_has_written_in_the_run_before(tmp_path: Path) -> None:
+    assert called(tmp_path, fetch=FETCH + KEEP, main=READ + "  - call: {pipeline: fetch}\n" + SUM_UP) == [
+        "2 › 1 http__get → page → 2 › 2 file__write content",
+        "2 › 1 http__get → page → 2 › 2 file a.md → 1 file__read → note → 3 model (no tools)",
+    ]

@@ -149,9 +149,9 @@ def test_a_chain_of_calls_that_are_made_twice(tmp_path: Path, monkeypatch: pytes
     noted: list[EffectFact] = []
     note = Walk.note_effect
 
-    def counted(walk: Walk, effect: EffectFact, *given: Label) -> None:
+    def counted(walk: Walk, effect: EffectFact, *given: Label, again: bool = False) -> None:
         noted.append(effect)
-        note(walk, effect, *given)
+        note(walk, effect, *given, again=again)
 
     monkeypatch.setattr(Walk, "note_effect", counted)
     proof = foresight.proof(foresight.called["c0"])

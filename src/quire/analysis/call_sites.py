@@ -1,22 +1,25 @@
 """Put the facts of a callee in the place of a call.
 
 A callee is walked once for each kind of arguments. Each call asks its own questions: they are made anew for it, and the
-answers among the values of the callee follow.
+answers among the values of the callee follow. So do the ways of text from outside and of private text, whose steps get
+the way to the callee in front.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
 from quire.analysis.facts import ChoiceFact, Condition, EffectFact, Fact, FanFact, ModelFact, QuestionFact, StoreFact
+from quire.analysis.labels import OUTSIDE, PRIVATE
 from quire.plan.ways import JOINT
 
 if TYPE_CHECKING:
     from quire.analysis.abstract_values import AbstractValue
     from quire.analysis.facts import Place
+    from quire.analysis.labels import Label, Trace
     from quire.analysis.scope import Scope
     from quire.plan.nodes import Step
 
@@ -27,10 +30,13 @@ _DEEPEST = 100
 class CallSite:
     """One call, and the questions that it asks in place of those that were found in the callee."""
 
-    def __init__(self, scope: Scope, step: Step, facts: Iterable[Fact]) -> None:
+    def __init__(self, scope: Scope, step: Step, facts: Iterable[Fact], entered: Mapping[int, Trace]) -> None:
+        """`entered` are the ways on which values came into the callee, by identity: their steps are not its own."""
         self._scope = scope
         self._step = step
+        self._entered = entered
         self._depth = 0
+        self._traces: dict[int, Trace] = {}
         self._questions: dict[int, QuestionFact] = {}
         self._values: dict[int, AbstractValue] = {}
         self._conditions: dict[int, Condition] = {}
@@ -40,7 +46,33 @@ class CallSite:
                 self._questions[id(fact)] = replace(fact, place=self._place(fact.place), fans=fans)
 
     def _place(self, place: Place) -> Place:
-        return replace(place, way=f"{self._scope.way}{self._step.label}{JOINT}{place.way}", site=self._step.span)
+        return replace(place, way=self._way(place.way), site=self._step.span)
+
+    def _way(self, way: str) -> str:
+        return f"{self._scope.way}{self._step.label}{JOINT}{way}"
+
+    def label(self, label: Label) -> Label:
+        """Return a label of the callee with the ways of this call."""
+        if not _has_way(label):
+            return label
+        return replace(
+            label,
+            trace=self._trace(label.trace),
+            chosen_trace=self._trace(label.chosen_trace),
+            private_trace=self._trace(label.private_trace),
+        )
+
+    def _trace(self, trace: Trace | None) -> Trace | None:
+        own: list[Trace] = []
+        at = trace
+        while at is not None and id(at) not in self._entered and id(at) not in self._traces:
+            own.append(at)
+            at = at.before
+        placed = at if at is None or id(at) in self._entered else self._traces[id(at)]
+        for one in reversed(own):
+            placed = replace(one, step=self._way(one.step) if one.step else "", before=placed)
+            self._traces[id(one)] = placed
+        return placed
 
     def _fans(self, fans: tuple[Place, ...]) -> tuple[Place, ...]:
         return tuple(map(self._place, fans)) if fans else ()
@@ -54,6 +86,7 @@ class CallSite:
                     fact,
                     place=self._place(fact.place),
                     arguments={name: self.value(one) for name, one in fact.arguments.items()},
+                    chooser=self.label(fact.chooser),
                     conditions=(*scope.conditions, *self.conditions(fact.conditions)),
                     asked=(*scope.asked, *self.questions(fact.asked)),
                     fans=(*scope.fans, *self._fans(fact.fans)),
@@ -63,6 +96,8 @@ class CallSite:
                 return replace(
                     fact,
                     place=self._place(fact.place),
+                    told=self.label(fact.told),
+                    prompt_file=self.label(fact.prompt_file),
                     conditions=(*scope.conditions, *self.conditions(fact.conditions)),
                     fans=(*scope.fans, *self._fans(fact.fans)),
                     often=fact.often.times(scope.often),
@@ -76,31 +111,34 @@ class CallSite:
         return tuple(self._questions.get(id(one), one) for one in asked)
 
     def conditions(self, conditions: tuple[Condition, ...]) -> tuple[Condition, ...]:
-        return tuple(map(self._condition, conditions)) if self._questions else conditions
+        if self._questions or any(_has_way(one.label) for one in conditions):
+            return tuple(map(self._condition, conditions))
+        return conditions
 
     def _condition(self, condition: Condition) -> Condition:
         known = self._conditions.get(id(condition))
         if known is None:
             reads = {name: self.value(one) for name, one in condition.reads.items()}
             subject = self.value(condition.subject) if condition.subject is not None else None
-            known = self._conditions[id(condition)] = replace(condition, reads=reads, subject=subject)
+            label = self.label(condition.label)
+            known = self._conditions[id(condition)] = replace(condition, reads=reads, subject=subject, label=label)
         return known
 
     def value(self, value: AbstractValue) -> AbstractValue:
-        """Return a value of the callee with the answers of this call."""
-        if not self._questions:
+        """Return a value of the callee with the answers and the ways of this call."""
+        if not self._questions and not _has_way(value.label):
             return value
         known = self._values.get(id(value))
         if known is None:
             if self._depth == _DEEPEST:
-                return replace(value.unanswered(), fields={}, element=None)
+                return replace(value.unanswered(), fields={}, element=None) if self._questions else value
             self._depth += 1
             known = self._values[id(value)] = self._followed(value)
             self._depth -= 1
         return known
 
     def _followed(self, value: AbstractValue) -> AbstractValue:
-        changed = value
+        changed = value.labelled(self.label(value.label))
         if value.answer is not None and id(value.answer) in self._questions:
             changed = replace(changed, answer=self._questions[id(value.answer)])
         if value.computed is not None:
@@ -113,3 +151,8 @@ class CallSite:
         if value.element is not None:
             changed = replace(changed, element=self.value(value.element))
         return changed
+
+
+def _has_way(label: Label) -> bool:
+    """Tell whether the way of a label is shown: only that of text from outside or of private text is."""
+    return label.chosen >= OUTSIDE or label.privacy >= PRIVATE

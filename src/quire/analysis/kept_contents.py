@@ -2,8 +2,10 @@
 it there.
 
 A step that reads such a file later brings the text back, and so does a server, also one that the user trusts. Places
-whose names only a run knows may be any place. Steps that run at the same time, and rounds of a loop, read what others
-write, so a proof is made again with the places of the one before until there are no new ones.
+whose names only a run knows may be any place. The order of steps does not count: a place keeps its content after a run,
+so a step also reads what later steps have written in an earlier run. Steps that run at the same time, and rounds of a
+loop, read what others write too. So a proof is made again with the places of the one before until there are no new
+ones.
 """
 
 from __future__ import annotations
@@ -48,9 +50,16 @@ class KeptContents:
         """The reads before the first write. Most documents put nothing from outside anywhere: then it does not matter
         which places these are."""
 
-    def write(self, effect: EffectFact, given: Label | None = None) -> None:
+    @property
+    def traces(self) -> dict[int, Trace]:
+        """The ways on which text came into the places, by their identities."""
+        ways = (way for one in self._labels.values() for way in (one.trace, one.chosen_trace, one.private_trace))
+        return {id(way): way for way in ways if way is not None}
+
+    def write(self, effect: EffectFact, given: Label | None = None, *, again: bool = False) -> None:
         """Remember that an effect may have put its arguments into a place. `given` is the label of them all, if it is
-        known."""
+        known. With `again` it is an effect of a callee that was put in the place of a call: its way replaces the one
+        that it has in the callee."""
         tool = effect.tool
         if tool.effect == "read":
             return
@@ -62,12 +71,13 @@ class KeptContents:
             return
         for place in _places(tool, effect.arguments):
             label = label.through(place, effect.place.way, effect.place.span, effect.place.document)
-            self._add(place, label)
+            self._add(place, label, first=again)
 
-    def _add(self, place: str, label: Label) -> None:
+    def _add(self, place: str, label: Label, *, first: bool = False) -> None:
         kind = place.partition(" ")[0]
-        self._labels[place] = self._labels.get(place, AUTHORED).join(label)
-        self._together[kind] = self._together.get(kind, AUTHORED).join(label)
+        for labels, name in ((self._labels, place), (self._together, kind)):
+            known = labels.get(name, AUTHORED)
+            labels[name] = label.join(known) if first else known.join(label)
 
     def read(self, tool: ToolFact, arguments: Mapping[str, AbstractValue]) -> Label:
         """Return the label of what a tool may find in the places that it reads."""

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from quire.analysis.abstract_values import AbstractValue, sized, without_references
 from quire.analysis.amounts import Reason, endless
@@ -48,6 +49,8 @@ class Called(Struct, frozen=True):
     """Conditions that hold after it: it would have failed otherwise."""
     failing: Label = AUTHORED
     """Of the messages with which it may fail."""
+    entered: Mapping[int, Trace] = {}
+    """The ways on which values came into it, as inputs or from files, by their identities."""
 
 
 class Walk:
@@ -104,10 +107,10 @@ class Walk:
     def note(self, fact: PlainFact) -> None:
         self.facts.append(fact)
 
-    def note_effect(self, effect: EffectFact, given: Label | None = None) -> None:
+    def note_effect(self, effect: EffectFact, given: Label | None = None, *, again: bool = False) -> None:
         """Note an effect, and that it may have put its arguments into a file. `given` is the label of all of them, if
-        it is known."""
-        self.contents.write(effect, given)
+        it is known; `again` is true for one of a callee that was put in the place of a call."""
+        self.contents.write(effect, given, again=again)
         self.facts.append(effect)
 
     def note_all(self, facts: Iterable[Fact]) -> None:
@@ -165,8 +168,8 @@ class Walk:
             return sized(None, endless(reason), source_label(Integrity.OUTSIDE, Privacy.PUBLIC, trace))
         cost.add(found.cost)
         # A call that the callee refuses says which value does not fit.
-        scope.names.failures.add(joined((found.failing, *(value.label for value in inputs.values()))))
-        site = CallSite(scope, step, found.facts)
+        site = CallSite(scope, step, found.facts, found.entered)
+        scope.names.failures.add(joined((site.label(found.failing), *(value.label for value in inputs.values()))))
         for fact in found.facts:
             if self.noted > MOST_NOTES:
                 self.incomplete = True
@@ -175,7 +178,7 @@ class Walk:
             self._repeated += 1
             placed = site.fact(fact)
             if isinstance(placed, EffectFact):
-                self.note_effect(placed)
+                self.note_effect(placed, again=True)
             else:
                 self.note(placed)
         scope.asked = (*scope.asked, *site.questions(found.asked))
@@ -204,11 +207,29 @@ class Walk:
             if len(self._called) >= MOST_WALKS:
                 return None
             self._way.append(name)
-            self._called[key] = self.document(plan, inputs, pipe, otherwise)
+            entered = _traces(*inputs.values(), pipe, otherwise) | self.contents.traces
+            self._called[key] = replace(self.document(plan, inputs, pipe, otherwise), entered=entered)
             self._way.pop()
             # Keys have identities of values, which must not be those of later values.
             self._keyed += [*inputs.values(), pipe, *([otherwise] if otherwise is not None else [])]
         return self._called[key]
+
+
+def _traces(*values: AbstractValue | None) -> dict[int, Trace]:
+    """Return the ways of values and of their parts, by their identities."""
+    found: dict[int, Trace] = {}
+    waiting = [value for value in values if value is not None]
+    seen: set[int] = set()
+    while waiting:
+        value = waiting.pop()
+        if id(value) in seen:
+            continue
+        seen.add(id(value))
+        label = value.label
+        found |= {id(one): one for one in (label.trace, label.chosen_trace, label.private_trace) if one is not None}
+        waiting += [*value.fields.values(), *value.choices, *([value.element] if value.element is not None else [])]
+        waiting += value.computed.reads.values() if value.computed is not None else ()
+    return found
 
 
 def signature(value: AbstractValue, depth: int = 0) -> tuple[object, ...]:
