@@ -17,6 +17,7 @@ without the module has no such answers. Modules are imported when they are first
 | `formatting` | `format(view, span)` | list of `Edit` |
 | `folding` | `folds(view)` | list of `Fold` |
 | `naming` | `name_problem(view, name, new)` | why a new name is not allowed, or an empty text |
+| `naming` | `place_edits(view, names, new)` | list of `Edit` for places that get a new name, or why they cannot |
 | `file_moves` | `moved(view, new)` | list of `Edit`: what the document says about its own place |
 | `file_moves` | `followed(view, moves)` | list of `Edit`: other texts that depend on moved files |
 """

@@ -121,7 +121,6 @@ def test_rename_an_input_with_its_callers(editor: Editor) -> None:
         (CALLER, "output: seen", "a-b", "hyphen"),
         (CALLER, "output: seen", "1x", "cannot be a name"),
         (CALLER, "output: seen", "said", "already"),
-        (CALLER.replace("pass: {doc: ctx.doc}", "pass: [doc]"), "output: doc", "paper", "pass: {doc: ctx.doc}"),
     ],
 )
 def test_names_that_are_not_allowed(editor: Editor, text: str, word: str, new: str, reason: str) -> None:
@@ -129,6 +128,104 @@ def test_names_that_are_not_allowed(editor: Editor, text: str, word: str, new: s
     editor.open("caller.yaml", text)
     place = at(editor, "caller.yaml", word, 9)
     assert reason in editor.refused("textDocument/rename", {**place, "newName": new})["message"]
+
+
+SUB = """\
+# Sub
+
+## INPUTS
+
+- `topic` (string): What it is about
+- `tone` (string: kind): How it sounds
+
+## STEP 1: Write
+
+Write about {{topic}} in a {{tone}} tone.
+"""
+LISTED = """\
+pipeline: p2
+steps:
+  - transform: {value: "'tea'", output: topic}
+  - transform: {value: "'kind'", output: tone}
+  - call: {pipeline: sub, pass: %s}
+"""
+BLOCK = """
+      # both
+      - tone  # how
+      -   "topic"
+  - transform: {value: topic}"""
+
+
+def listed(editor: Editor, passed: str) -> None:
+    """Open a pipeline that passes names to a playbook in a list."""
+    text = LISTED % passed
+    if passed.startswith("\n"):
+        text = text.replace("call: {pipeline: sub, pass: ", "call:\n      pipeline: sub\n      pass:").replace(
+            "topic}}", "topic}"
+        )
+    editor.open("p2.yaml", text)
+
+
+@pytest.mark.parametrize(
+    ("passed", "after"),
+    [
+        ("[topic]", "pass: {subject: ctx.topic}"),
+        ("[ 'topic',  # a\n      tone, ]", "pass: { 'subject': ctx.topic,  # a\n      tone: ctx.tone, }"),
+        (BLOCK, '\n        tone: ctx.tone  # how\n        "subject": ctx.topic\n'),
+        ("{topic: ctx.tone}", "pass: {subject: ctx.tone}"),
+    ],
+)
+def test_callers_that_pass_a_list_follow_a_new_name_of_an_input(editor: Editor, passed: str, after: str) -> None:
+    editor.write("sub.playbook.md", SUB)
+    listed(editor, passed)
+    before = codes(editor, "p2.yaml")
+    editor.open("sub.playbook.md", SUB)
+    texts = renamed(editor, at(editor, "sub.playbook.md", "topic"), "subject")
+    assert after in texts["p2.yaml"]
+    for name, text in texts.items():
+        editor.replace(name, text)
+    assert codes(editor, "p2.yaml") == before
+    assert "PL114" not in before
+
+
+def test_callers_that_pass_a_list_to_a_pipeline_follow(editor: Editor) -> None:
+    editor.write("pipelines/look.yaml", LOOK)
+    editor.write("caller.yaml", CALLER.replace("‸", "").replace("pass: {doc: ctx.doc}", "pass: [doc]"))
+    editor.open("pipelines/look.yaml", LOOK)
+    texts = renamed(editor, at(editor, "pipelines/look.yaml", "doc:"), "paper")
+    assert "pass: {paper: ctx.doc}" in texts["caller.yaml"]
+
+
+@pytest.mark.parametrize(
+    ("passed", "after"), [("[topic]", "pass: {topic: ctx.subject}"), (BLOCK, '"topic": ctx.subject\n')]
+)
+def test_a_store_that_is_passed_in_a_list_gets_another_name(editor: Editor, passed: str, after: str) -> None:
+    editor.write("sub.playbook.md", SUB)
+    listed(editor, passed)
+    before = codes(editor, "p2.yaml")
+    texts = renamed(editor, at(editor, "p2.yaml", "output: topic", 9), "subject")
+    assert after in texts["p2.yaml"]
+    assert set(texts) == {"p2.yaml"}
+    editor.replace("p2.yaml", texts["p2.yaml"])
+    assert codes(editor, "p2.yaml") == before
+    assert "PL114" not in before
+
+
+@pytest.mark.parametrize(
+    ("passed", "reason"),
+    [
+        ("[topic, to-ne]", "ctx.to-ne is not an expression"),
+        ("[topic, subject]", "it would have subject twice"),
+        ("&all [topic]", "its anchor may be used at other places"),
+    ],
+)
+def test_a_list_that_cannot_become_a_mapping(editor: Editor, passed: str, reason: str) -> None:
+    listed(editor, passed)
+    editor.write("sub.playbook.md", SUB)
+    editor.open("sub.playbook.md", SUB)
+    place = at(editor, "sub.playbook.md", "topic")
+    said = editor.refused("textDocument/rename", {**place, "newName": "subject"})["message"]
+    assert said == f"line 5 of p2.yaml passes topic in a list, which cannot become a mapping: {reason}"
 
 
 def test_stores_of_two_pipelines_of_a_file_are_different(editor: Editor) -> None:

@@ -42,18 +42,28 @@ def rename(session: Session, params: Mapping[str, Any]) -> dict[str, Any] | None
     problem = ask(home, "naming", "name_problem", name, new) if home is not None else ""
     if problem:
         raise RequestFailed(problem)
-    edits: dict[str, list[Edit]] = {}
+    places: dict[str, tuple[View, list[Name]]] = {}
     owner = view.folder.view(name.document) if name.document else view
     prompts = files_of(owner) if owner is not None else []
     for where, one in places_of(view, name):
         if one.renames:
             if owner and where.path in prompts and (problem := sharing_problem(owner, where, one)):
                 raise RequestFailed(problem)
-            old = where.source.text[one.span.start : one.span.end]
-            edits.setdefault(where.path, []).append(Edit(one.span, old, new))
-    files = [FileEdit(path, tuple(sorted(some, key=lambda edit: edit.span.start))) for path, some in edits.items()]
+            places.setdefault(where.path, (where, []))[1].append(one)
+    files = [FileEdit(path, _edits(where, names, new)) for path, (where, names) in places.items()]
     versioned = session.client.can("workspace.workspaceEdit.documentChanges")
     return wire.workspace_edit(session.desk, files, versioned=versioned, creates=False)
+
+
+def _edits(view: View, names: list[Name], new: str) -> tuple[Edit, ...]:
+    """Return the edits of one document, in order. Raises `RequestFailed` if a place cannot be written."""
+    edits = ask(view, "naming", "place_edits", names, new)
+    if isinstance(edits, str):
+        raise RequestFailed(edits)
+    if edits is None:
+        spans = dict.fromkeys(one.span for one in names)
+        edits = [Edit(span, view.source.text[span.start : span.end], new) for span in spans]
+    return tuple(sorted(edits, key=lambda edit: edit.span.start))
 
 
 def linked(session: Session, params: Mapping[str, Any]) -> dict[str, Any] | None:

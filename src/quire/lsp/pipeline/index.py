@@ -103,9 +103,8 @@ def _target_names(view: View, target: Target) -> Iterator[Name]:
             place = Span(place.start + dot + 1, place.end)
         yield Name("pipeline", callee.declared, place, "reads", callee.declared, callee.path)
     for one in target.passes:
-        listed = one.value is None
         document = callee.path if callee.path != view.path else ""
-        yield Name("input", one.name.text, _bare(view, one.name), "reads", callee.scope, document, not listed)
+        yield Name("input", one.name.text, _bare(view, one.name), "reads", callee.scope, document)
 
 
 def _prompt_links(view: View, step: Step) -> Iterator[Link]:

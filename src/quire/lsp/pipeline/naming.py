@@ -8,10 +8,13 @@ from typing import TYPE_CHECKING
 from quire.expr.syntax import KEYWORDS, RESERVED
 from quire.formats.pipeline.syntax import RULE, is_name
 from quire.lsp.name_targets import places_of, thing_of
+from quire.lsp.pipeline.pass_lists import place_edits
 
 if TYPE_CHECKING:
     from quire.lsp.answers import Name
     from quire.lsp.views import View
+
+__all__ = ["name_problem", "place_edits"]
 
 _READABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _BINDINGS = RESERVED | {"errors"}
@@ -52,17 +55,13 @@ def _taken(view: View, name: Name, new: str) -> str:
 
 
 def _tied(view: View, name: Name) -> str:
-    """Return why a place cannot be renamed alone: one text means two things there, or it is written unusually."""
+    """Return why a thing cannot be renamed: a place writes its name unusually, or a test names a step by it."""
     if name.kind not in ("store", "input", "branch"):
         return ""
     for where, one in places_of(view, name):
         line = where.source.position(one.span.start).line
         if where.source.text[one.span.start : one.span.end] != one.text:
             return f"line {line} of {where.path.rpartition('/')[2]} names it in a way that cannot be changed alone"
-        both = [other for other in where.index.names if other.span == one.span and other.kind in ("store", "input")]
-        if len({(other.document or where.path, other.scope, other.text) for other in both}) > 1:
-            short = f"write pass: {{{one.text}: ctx.{one.text}}} there first"
-            return f"line {line} of {where.path.rpartition('/')[2]} passes it on under the same name: {short}"
     if name.kind == "branch":
         return _in_tests(view, name)
     return ""
