@@ -13,12 +13,11 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from quire.lsp.answers import DOCUMENTS
+from quire.lsp.answers import DOCUMENTS, Name
 from quire.lsp.prompt_files import VALUES, all_names
 from quire.source import Span
 
 if TYPE_CHECKING:
-    from quire.lsp.answers import Name
     from quire.lsp.views import View
 
 OUTWARD = frozenset({"input", "output", "store", "step", "hook", "case", "schema", "agent", "server", "model"})
@@ -51,6 +50,16 @@ def thing_of(view: View, name: Name) -> Thing:
     if name.kind in DOCUMENTS and name.document:
         return Thing("document", "", name.scope, name.document)
     return Thing(name.kind, name.text, name.scope, name.document or view.path)
+
+
+def pipeline_names(text: str, span: Span, declared: str, path: str, *, renames: bool = True) -> Iterator[Name]:
+    """Yield the names in a text by which a document calls a registered pipeline: the one that its file declares, and in
+    `KEY.NAME` the one of a file of several, which follows when the file is renamed."""
+    if text != declared:
+        key = Span(span.start, span.end - len(declared) - 1)
+        yield Name("pipeline", text, key, "reads", "", path, renames=False)
+        span = Span(span.end - len(declared), span.end)
+    yield Name("pipeline", text, span, "reads", declared, path, renames)
 
 
 def places_of(view: View, name: Name) -> Iterator[tuple[View, Name]]:

@@ -11,10 +11,18 @@ from typing import TYPE_CHECKING
 
 from quire.lsp.answers import Index, Link, Name
 from quire.lsp.directive.calls import LONGEST, SpelledCall, spelled_calls
-from quire.lsp.directive.item_files import KINDS, entry_of, is_static, path_of_item
+from quire.lsp.directive.item_files import (
+    KINDS,
+    entry_of,
+    is_static,
+    path_of_item,
+    permitted_pipeline,
+    pipeline_called,
+)
 from quire.lsp.directive.outline import outline
 from quire.lsp.directive.tags import Scan, Tagged, scan
 from quire.lsp.directive.value_references import value_references
+from quire.lsp.name_targets import pipeline_names
 from quire.plan.built_in_tools import FORK
 from quire.plan.vocabulary import CONTEXT, ITEM_TYPES, PRIMARIES
 from quire.source import Span
@@ -121,7 +129,7 @@ class _Names:
             path = self._view.path
             yield Name("directive", named.value, named.value_span, "declares", document=path, renames=False)
         if (parent := tag.attribute("extends")) and parent.value.strip():
-            yield self._item("directive", parent.value, parent.value_span)
+            yield from self._item("directive", parent.value, parent.value_span)
 
     def _parameter(self, tag: Tagged, kind: NameKind) -> Iterator[Name]:
         if (named := tag.attribute("name")) and named.value.strip():
@@ -152,7 +160,7 @@ class _Names:
         if tag.tag == "suppress" and not path_of_item(self._folder, "knowledge", text):
             yield self._suppressed_hook(text, span)
         else:
-            yield self._item("knowledge", text, span)
+            yield from self._item("knowledge", text, span)
 
     def _suppressed_hook(self, text: str, span: Span) -> Name:
         """Return the hook that is left out: one of this directive, or of one that it extends."""
@@ -176,10 +184,13 @@ class _Names:
         text, span = tag.text
         if not text or not tag.finished or tag.children:
             return
+        if tag.tag == "pipeline" and (called := permitted_pipeline(self._folder, text)):
+            yield from self._item("pipeline", called, span)
+            return
         if tag.tag in KINDS and is_static(text):
             slashed = text if "/" in text else text.replace(".", "/")
             if entry_of(self._folder, tag.tag, slashed) is not None:
-                yield self._item(tag.tag, slashed, span)
+                yield from self._item(tag.tag, slashed, span)
                 return
         if tag.tag == "tool" and is_static(text):
             yield self._tool(text.replace(".", "/") if "/" not in text else text, span)
@@ -189,46 +200,57 @@ class _Names:
 
     def _action(self, tag: Tagged) -> Iterator[Name]:
         item_type, named = tag.value("item_type"), tag.attribute("item_id")
-        target = ""
+        target = scope = ""
         if named is not None and named.value.strip():
             span = _stripped(self._text, named.value_span)
-            yield self._item(item_type, named.value.strip(), span)
+            yield from self._item(item_type, named.value.strip(), span)
             target = path_of_item(self._folder, item_type, named.value.strip()) if item_type != "tool" else ""
+            scope = self._inputs_of(item_type, named.value)
         given = [(one, one.attribute("name")) for one in tag.children if one.tag == "param"]
         starts = item_type == "tool" and named is not None and canonical(named.value.strip()) == FORK
         for param, name in given:
             if name is None or not name.value:
                 continue
             if target and tag.value("primary") in ("", "execute") and tag.tag in ("execute", "action"):
-                yield Name("input", name.value, name.value_span, "writes", document=target)
+                yield Name("input", name.value, name.value_span, "writes", scope, target)
             elif starts and name.value == "directive_id" and param.text[0]:
-                yield self._item("directive", *param.text)
+                yield from self._item("directive", *param.text)
 
     def _call(self, call: SpelledCall) -> Iterator[Name]:
         item_type, named = call.item_type, call.argument("item_id")
-        target, within = "", "parameters"
+        target, scope, within = "", "", "parameters"
         if named is not None and named.value_span is not None and named.value:
-            yield self._item(item_type, named.value, named.value_span)
+            yield from self._item(item_type, named.value, named.value_span)
             if item_type == "tool" and canonical(named.value) == FORK:
                 within = "parameters.inputs"
                 started = call.argument("directive_id", "parameters")
                 if started and started.value_span and started.value:
-                    yield self._item("directive", started.value, started.value_span)
+                    yield from self._item("directive", started.value, started.value_span)
                     target = path_of_item(self._folder, "directive", started.value)
             elif call.primary == "execute":
                 target = path_of_item(self._folder, item_type, named.value)
+                scope = self._inputs_of(item_type, named.value)
         for one in call.arguments if target else ():
             if one.within == within:
-                yield Name("input", one.name, one.name_span, "writes", document=target)
+                yield Name("input", one.name, one.name_span, "writes", scope, target)
 
-    def _item(self, item_type: str, item_id: str, span: Span) -> Name:
-        """Return the name of an item. It follows when its file is renamed."""
-        item_id = item_id.strip()
+    def _item(self, item_type: str, item_id: str, span: Span) -> Iterator[Name]:
+        """Yield the name of an item. It follows when its file is renamed, or the pipeline in it."""
+        item_id, span = item_id.strip(), _stripped(self._text, span)
         if item_type not in ITEM_TYPES or item_type == "tool":
-            return self._tool(item_id, span)
+            yield self._tool(item_id, span)
+            return
         path = path_of_item(self._folder, item_type, item_id)
-        scope = item_id if item_type == "pipeline" and path and "." in item_id else ""
-        return Name(KINDS[item_type], item_id, _stripped(self._text, span), "reads", scope, path, renames=False)
+        called = pipeline_called(self._folder, item_id) if item_type == "pipeline" and path else None
+        if called is not None:
+            yield from pipeline_names(item_id, span, called.declared, path)
+        else:
+            yield Name(KINDS[item_type], item_id, span, "reads", "", path, renames=False)
+
+    def _inputs_of(self, item_type: str, item_id: str) -> str:
+        """Return the scope of the inputs of an item: the pipeline, in a file of several."""
+        called = pipeline_called(self._folder, item_id) if item_type == "pipeline" else None
+        return called.declared if called is not None and called.name != called.declared else ""
 
     def _tool(self, item_id: str, span: Span) -> Name:
         return Name("tool", canonical(item_id), _stripped(self._text, span), "reads", renames=False)

@@ -15,6 +15,7 @@ from quire.patterns import late_pattern
 
 if TYPE_CHECKING:
     from quire.library.items import Entry, ItemType
+    from quire.library.registered import Registered
     from quire.lsp.answers import NameKind
     from quire.lsp.folders import Folder
 
@@ -49,14 +50,15 @@ def _read(folder: Folder, item_type: str) -> dict[str, Entry]:
 
 
 def entry_of(folder: Folder, item_type: str, item_id: str) -> Entry | None:
-    """Return the item that an id means: by its whole id, else by a bare name that only one item has."""
+    """Return the item that an id means: by its whole id, else by a bare name that only one item has. Pipelines have no
+    bare names."""
     item_id = item_id.strip()
     if not item_id or item_type not in KINDS or not is_static(item_id):
         return None
     known = entries(folder, item_type)
     if item_id in known:
         return known[item_id]
-    if "/" in item_id:
+    if "/" in item_id or item_type == "pipeline":
         return None
     named = [entry for entry in known.values() if entry.name == item_id]
     return named[0] if len(named) == 1 else None
@@ -66,6 +68,22 @@ def path_of_item(folder: Folder, item_type: str, item_id: str) -> str:
     """Return the absolute path of the file of an item; empty if there is none."""
     found = entry_of(folder, item_type, item_id)
     return os.path.abspath(found.path) if found else ""  # noqa: PTH100
+
+
+def pipeline_called(folder: Folder, item_id: str) -> Registered | None:
+    """Return the registered pipeline that an id means; None if there is none."""
+    try:
+        return folder.snapshot.registry().pipelines.get(item_id.strip()) if folder.snapshot is not None else None
+    except QuireError:
+        return None
+
+
+def permitted_pipeline(folder: Folder, pattern: str) -> str:
+    """Return the id of the pipeline that a permission means, in which dots may stand for slashes; empty if it means
+    none, or more than one by a wildcard."""
+    known = entries(folder, "pipeline") if is_static(pattern) else {}
+    dotted = pattern.replace("/", ".")
+    return pattern if pattern in known else next((one for one in known if one.replace("/", ".") == dotted), "")
 
 
 def is_static(item_id: str) -> bool:

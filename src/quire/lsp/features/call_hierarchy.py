@@ -29,7 +29,7 @@ def prepare(session: Session, params: Mapping[str, Any]) -> list[dict[str, Any]]
     name = view.index.at(offset)
     if name is not None and name.kind in CALLABLE and name.document:
         return [_item(session, name.document, name.scope, name.text)]
-    return [_item(session, view.path, "", "")]
+    return [_item(session, view.path, *_pipeline_at(view, offset))]
 
 
 def incoming(session: Session, params: Mapping[str, Any]) -> list[dict[str, Any]] | None:
@@ -38,11 +38,12 @@ def incoming(session: Session, params: Mapping[str, Any]) -> list[dict[str, Any]
     if target is None:
         return None
     view, name = target
-    calls: dict[str, list[dict[str, Any]]] = {}
+    calls: dict[tuple[str, str, str], list[dict[str, Any]]] = {}
     for caller, one in places_of(view, name):
         if one.role == "reads" and one.kind in CALLABLE:
-            calls.setdefault(caller.path, []).append(caller.text.range(one.span))
-    return [{"from": _item(session, path, "", ""), "fromRanges": ranges} for path, ranges in calls.items()]
+            key = (caller.path, *_pipeline_at(caller, one.span.start))
+            calls.setdefault(key, []).append(caller.text.range(one.span))
+    return [{"from": _item(session, *key), "fromRanges": ranges} for key, ranges in calls.items()]
 
 
 def outgoing(session: Session, params: Mapping[str, Any]) -> list[dict[str, Any]] | None:
@@ -54,10 +55,18 @@ def outgoing(session: Session, params: Mapping[str, Any]) -> list[dict[str, Any]
     calls: dict[tuple[str, str], list[dict[str, Any]]] = {}
     names: dict[tuple[str, str], str] = {}
     for one in view.index.names:
-        if one.role == "reads" and one.kind in CALLABLE and one.document:
+        is_file = one.kind == "pipeline" and not one.scope  # the part of `KEY.NAME` before the dot
+        if one.role == "reads" and one.kind in CALLABLE and one.document and not is_file:
             calls.setdefault((one.document, one.scope), []).append(view.text.range(one.span))
             names[one.document, one.scope] = one.text
     return [{"to": _item(session, *key, names[key]), "fromRanges": ranges} for key, ranges in calls.items()]
+
+
+def _pipeline_at(view: View, offset: int) -> tuple[str, str]:
+    """Return the scope and the name of the pipeline around an offset; empty for a document of another format."""
+    declared = [one for one in view.index.names if one.kind == "pipeline" and one.role == "declares"]
+    before = [one for one in declared if one.span.start <= offset] or declared[:1]
+    return (before[-1].scope, before[-1].text) if before else ("", "")
 
 
 def _target(session: Session, params: Mapping[str, Any]) -> tuple[View, Name] | None:

@@ -24,10 +24,15 @@ class CalledDocument(Struct, frozen=True):
 
     kind: NameKind
     path: str
-    scope: str = ""
-    """The name that is declared in a file of several pipelines."""
-    declares_name: bool = False
-    """True if the name stands in the document, so that it can be renamed there."""
+    declared: str = ""
+    """The name that the file of a pipeline declares, which can be renamed there."""
+    several: bool = False
+    """True for a pipeline in a file of several."""
+
+    @property
+    def scope(self) -> str:
+        """Tells its inputs apart from those of other pipelines of the file."""
+        return self.declared if self.several else ""
 
 
 def called_document(view: View, name: str) -> CalledDocument | None:
@@ -39,8 +44,8 @@ def called_document(view: View, name: str) -> CalledDocument | None:
         return None
     try:
         if (registered := library.registry().pipelines.get(name)) is not None:
-            scope = registered.declared if registered.name != registered.declared else ""
-            return CalledDocument("pipeline", _path(registered.source.name), scope, True)
+            several = registered.name != registered.declared
+            return CalledDocument("pipeline", _path(registered.source.name), registered.declared, several)
         if (playbook := library.playbooks().find(name)) is not None:
             return CalledDocument("document", _path(str(playbook[1])))
         item = library.named_directive(name)

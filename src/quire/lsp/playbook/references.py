@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from quire.lsp.answers import Link, Name
+from quire.lsp.name_targets import pipeline_names
 from quire.lsp.playbook.callees import OWN, CalledDocument, called_document, prompt_path, settings_file
 from quire.lsp.playbook.tool_text import json_texts, read_tool
 from quire.source import Span
@@ -34,10 +35,10 @@ def _tool(view: View, call: ToolCall, names: list[Name], links: list[Link]) -> N
     if callee is None:
         names.append(Name("tool", call.tool, written.tool_span, "reads", call.connection, renames=False))
         return
-    span = written.tool_span
-    if callee.declares_name and callee.scope:
-        span = Span(span.end - len(callee.scope), span.end)
-    names.append(Name(callee.kind, call.tool, span, "reads", callee.scope, callee.path, renames=callee.declares_name))
+    if callee.kind == "pipeline":
+        names += pipeline_names(call.tool, written.tool_span, callee.declared, callee.path)
+    else:
+        names.append(Name(callee.kind, call.tool, written.tool_span, "reads", "", callee.path, renames=False))
     links.append(Link(written.tool_span, callee.path, f"Open {call.tool}"))
     if written.arguments is not None:
         names += _passed(view, callee, written.arguments, call.end - 1)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 from quire.formats.yaml.nodes import EXPR, Mapping, Node, Scalar, Sequence, Style, text_of
 from quire.lsp.answers import Index, Link, Name, NameKind, Symbol
+from quire.lsp.name_targets import pipeline_names
 from quire.lsp.test.name_roles import ITEM, Role, key_role, value_role
 from quire.lsp.test.tested import TestedDocument, tested
 from quire.source import Span
@@ -137,7 +138,12 @@ class _Walk:
         if not path:
             return
         span = inner_span(self._text, node)
-        self.names.append(Name("document", node.text, span, "reads", self._scope, path, renames=False))
+        document = self._tested.document
+        if document is not None and document.format == "pipeline" and document.id == node.text:
+            verbatim = _is_verbatim(self._text, span, node.text)
+            self.names += pipeline_names(node.text, span, document.declared, path, renames=verbatim)
+        else:
+            self.names.append(Name("document", node.text, span, "reads", self._scope, path, renames=False))
         self.links.append(Link(span, path, "the document that is tested"))
 
     def _file(self, node: Scalar) -> None:
@@ -170,7 +176,8 @@ def _act(node: Mapping) -> Symbol:
 
 def _pipeline_of(found: TestedDocument) -> str:
     """Return the name of the pipeline that is tested, in a file of several."""
-    return found.document.declared if found.document else ""
+    document = found.document
+    return document.declared if document and document.declared != document.id else ""
 
 
 def _parts(label: str, span: Span) -> Iterator[tuple[str, Span]]:
