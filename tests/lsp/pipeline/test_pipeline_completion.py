@@ -33,7 +33,7 @@ SETTINGS = '[agents.reviewer]\nmodel = "openai:gpt-x"\n'
         ('  - for_each:\n      over: ctx.readers\n      do: {transform: {value: "item.‸', "passed notes kind"),
         ('  - transform: {value: "map(ctx.readers, r -> r.‸"}', "passed notes kind"),
         ("  - repeat: {init: '0', do: {transform: {value: \"‸\"}}, until: 'acc > 1', max: 2}\n", "acc round review"),
-        ("  - call: {pipeline: ‸", "main look_at"),
+        ("  - call: {pipeline: ‸", "look_at"),
         ("  - call: {pipeline: look_at, pass: [‸", "doc depth review"),
         ("  - call: {pipeline: look_at, pass: {‸}}\n", "doc depth"),
         ("  - tool: {name: file__‸", "file__read file__write ask"),
@@ -75,6 +75,42 @@ def test_offered(editor: Editor, text: str, wanted: str) -> None:
 )
 def test_not_offered(editor: Editor, text: str, unwanted: str) -> None:
     assert unwanted not in editor.completions("main.yaml", HEAD + text)
+
+
+CALLS_BACK = """\
+# Back
+
+## STEP 1: Call
+
+@tool(quire, {})
+"""
+
+
+@pytest.mark.parametrize("dialect", ["", "dialect: quire\n"])
+def test_only_callees_that_the_check_accepts(editor: Editor, dialect: str) -> None:
+    editor.write("pipelines/look.yaml", LOOK)
+    editor.write("pipelines/back.yaml", "pipeline: back\nsteps:\n  - call: {pipeline: through}\n")
+    editor.write("pipelines/through.yaml", "pipeline: through\nsteps:\n  - call: {pipeline: main}\n")
+    editor.write("pipelines/team/many.yaml", f"{LOOK}---\n{LOOK.replace('look_at', 'other')}")
+    editor.write("back_again.playbook.md", CALLS_BACK.format("through"))
+    editor.write("playbooks/deep/book.playbook.md", CALLS_BACK.format("look_at"))
+    editor.write("playbooks/deep/same.playbook.md", CALLS_BACK.format("look_at"))
+    editor.write("playbooks/deeper/same.playbook.md", CALLS_BACK.format("look_at"))
+    editor.write("playbooks/2nd.playbook.md", CALLS_BACK.format("look_at"))
+    head = f"pipeline: main\n{dialect}steps:\n"
+    known = editor.completions("pipelines/main.yaml", f"{head}  - call: {{pipeline: ‸}}\n")
+    assert {name for name, one in known.items() if one["detail"] != "directive"} == {"look_at", "book"}
+    for name in known:
+        editor.replace("pipelines/main.yaml", f"{head}  - call: {{pipeline: {name}}}\n")
+        assert not {"PL007", "PL020", "PL101"} & set(editor.codes("pipelines/main.yaml")), name
+
+
+def test_a_pipeline_of_the_same_file_that_calls_back_is_not_offered(editor: Editor) -> None:
+    one, two = "pipeline: one\nsteps:\n  - call: {pipeline: two}\n", "pipeline: two\nsteps:\n  - call: {pipeline: ‸"
+    three = 'pipeline: three\nsteps:\n  - transform: {value: "1"}\n'
+    editor.write("pipelines/out.yaml", "pipeline: out\nsteps:\n  - call: {pipeline: all.one}\n")
+    found = editor.completions("pipelines/all.yaml", f"{one}---\n{three}---\n{two}")
+    assert "three" in found and not {"one", "two", "out"} & found.keys()
 
 
 def test_the_language_of_the_seed_has_no_keys_of_the_dialect(editor: Editor) -> None:

@@ -90,23 +90,3 @@ def input_fields(view: View, name: str) -> dict[str, Field]:
     if callee is None or callee.tree is None or callee.tree.input is None:
         return {}
     return {one.name: one for one in callee.tree.input}
-
-
-def target_names(view: View) -> list[tuple[str, str, str]]:
-    """Return the names that a call may have here: each with its format and its description."""
-    found: dict[str, tuple[str, str, str]] = {}
-    for one in outer_of(view).pipelines:
-        found[one.name.text] = (one.name.text, "pipeline", one.description)
-    snapshot = view.folder.snapshot
-    if snapshot is None:
-        return list(found.values())
-    try:
-        for name, registered in snapshot.registry().pipelines.items():
-            found.setdefault(name, (name, "pipeline", registered.description))
-        for name in snapshot.playbooks().paths:
-            found.setdefault(name, (name, "playbook", ""))
-        for entry in snapshot.ids("directive"):
-            found.setdefault(entry, (entry, "directive", ""))
-    except QuireError:
-        pass
-    return list(found.values())

@@ -87,7 +87,7 @@ def _schemas(view: View, span: Span) -> list[Completion]:
 
 
 def _targets(view: View, span: Span) -> list[Completion]:
-    from quire.lsp.pipeline.callees import target_names
+    from quire.lsp.pipeline.call_targets import target_names
 
     return [
         Completion(
@@ -98,7 +98,7 @@ def _targets(view: View, span: Span) -> list[Completion]:
             span=span,
             resolve=f"target:{name}",
         )
-        for name, format, about in target_names(view)
+        for name, format, about in target_names(view, span.end)
     ]
 
 
