@@ -191,10 +191,7 @@ def load_playbooks(settings: Settings) -> Playbooks:
     folder = settings.workspace.folder
     found: dict[str, list[Path]] = {}
     for path in _playbook_files(folder, links=folder == settings.user):
-        below = path.relative_to(folder)
-        if below.parts[0] == PLAYBOOKS_FOLDER and len(below.parts) > 1:
-            below = below.relative_to(PLAYBOOKS_FOLDER)
-        found.setdefault(below.as_posix().removesuffix(SUFFIX), []).append(path)
+        found.setdefault(playbook_name(path, folder), []).append(path)
     problems = [
         f"the playbook {name} is in {' and in '.join(path.relative_to(folder).as_posix() for path in several)}: "
         "rename one of them"
@@ -202,6 +199,18 @@ def load_playbooks(settings: Settings) -> Playbooks:
         if len(several) > 1
     ]
     return Playbooks({name: paths[0] for name, paths in sorted(found.items()) if len(paths) == 1}, tuple(problems))
+
+
+def playbook_name(path: Path, folder: Path) -> str:
+    """Return the name that a file in a workspace has, or would have; empty for one that documents cannot name."""
+    if not path.is_relative_to(folder) or not path.name.endswith(SUFFIX):
+        return ""
+    below = path.relative_to(folder)
+    if len(below.parts) > 1:
+        if below.parts[0] != PLAYBOOKS_FOLDER or any(part.startswith(".") for part in below.parts):
+            return ""
+        below = below.relative_to(PLAYBOOKS_FOLDER)
+    return below.as_posix().removesuffix(SUFFIX)
 
 
 def _playbook_files(folder: Path, *, links: bool) -> Iterator[Path]:

@@ -12,6 +12,7 @@ from quire.formats import TEST_SUFFIX
 from quire.lsp import wire
 from quire.lsp.answers import DOCUMENTS, FileEdit
 from quire.lsp.desk import path_of, uri_of
+from quire.lsp.features.moved_callees import called_name, is_called
 from quire.lsp.features.request_places import ask
 
 if TYPE_CHECKING:
@@ -87,6 +88,11 @@ def _followed(view: View, workspace: Path, moves: Mapping[str, str]) -> Iterator
         if name.kind not in DOCUMENTS or not old or name.scope or (old not in moves and here == there):
             continue
         text = view.source.text[name.span.start : name.span.end]
+        if is_called(view, name):
+            written = called_name(view, name, moves)
+            if written != text:
+                yield Edit(name.span, text, written)
+            continue
         before, after = _forms(old, here, workspace), _forms(moves.get(old, old), there, workspace)
         written = next((later for form, later in zip(before, after, strict=True) if form == text), "")
         if written and written != text:
