@@ -76,3 +76,41 @@ def test_a_directive_that_is_called_keeps_its_last_part(editor: Editor) -> None:
     assert not set(EVERYWHERE) & moved(editor, ".ai/directives/d.md", ".ai/directives/team/d.md").keys()
     edited = moved(editor, ".ai/directives/d.md", ".ai/directives/team/e.md")
     assert {file: edited[file] for file in EVERYWHERE} == {file: text.format("e") for file, text in EVERYWHERE.items()}
+
+
+PROMPTS = {
+    "main.playbook.md": "# Main\n\n## STEP 1: Go\n\n@prompt(file:{}/p.md)\n",
+    "main.yaml": "pipeline: main\ndialect: quire\nsteps:\n  - agent: {{prompt: !file {}/deep/q.md}}\n",
+}
+
+
+@pytest.mark.parametrize(("old", "new"), [("texts", "words"), ("texts", "more/words"), ("more/texts", "texts")])
+def test_a_folder_of_prompts_is_followed(editor: Editor, old: str, new: str) -> None:
+    editor.write(f"{old}/p.md", "Hi.\n")
+    editor.write(f"{old}/deep/q.md", "Hello.\n")
+    editor.write(f"{old}/unnamed.md", "Nobody names this.\n")
+    for file, text in PROMPTS.items():
+        editor.write(file, text.format(old))
+    assert moved(editor, old, new) == {file: text.format(new) for file, text in PROMPTS.items()}
+
+
+def test_a_folder_moves_with_its_documents_and_their_prompts(editor: Editor) -> None:
+    editor.write("all/prompts/p.md", "Hi.\n")
+    editor.write("all/main.playbook.md", PROMPTS["main.playbook.md"].format("prompts"))
+    assert moved(editor, "all", "more/all") == {}
+
+
+def test_a_prompt_that_leaves_the_folder_of_its_document_is_not_followed(editor: Editor) -> None:
+    editor.write("all/prompts/p.md", "Hi.\n")
+    editor.write("all/main.playbook.md", PROMPTS["main.playbook.md"].format("prompts"))
+    assert moved(editor, "all/prompts", "prompts") == {}
+
+
+@pytest.mark.parametrize("new", ["texts/voice.md", "prompts/deep/voice.md", "prompts/my_voice.md"])
+def test_a_prompt_that_leaves_the_library_has_no_id(editor: Editor, new: str) -> None:
+    text = "# Main\n\n## STEP 1: Go\n\n@prompt(library:{})\n"
+    editor.write("prompts/voice.md", "Hi.\n")
+    editor.write("main.playbook.md", text.format("voice"))
+    assert moved(editor, "prompts/voice.md", "prompts/tone.md") == {"main.playbook.md": text.format("tone")}
+    assert moved(editor, "prompts/voice.md", new) == {}
+    assert moved(editor, "prompts", "texts") == {}

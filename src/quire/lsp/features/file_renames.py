@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping
+from itertools import chain
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +15,7 @@ from quire.lsp.answers import DOCUMENTS, FileEdit
 from quire.lsp.desk import path_of, uri_of
 from quire.lsp.features.moved_callees import called_name, is_called
 from quire.lsp.features.request_places import ask
+from quire.patterns import late_pattern
 
 if TYPE_CHECKING:
     from quire.lsp.session import Session
@@ -21,18 +23,19 @@ if TYPE_CHECKING:
     from quire.source import Span
 
 SNAPSHOT_SUFFIX = ".test.snap.yaml"
+_LIBRARY_ID = late_pattern(r"[A-Za-z0-9-]++")
 _ENDINGS = (".playbook.md", ".markdown", ".md", ".yaml", ".yml")
 
 
 def will_rename(session: Session, params: Mapping[str, Any]) -> dict[str, Any] | None:
     """Return the edits that keep the references to the renamed files, and those from them to others. A folder stands
-    for all documents in it."""
+    for all documents in it, and for all other files in it that documents name."""
     files = params.get("files")
     moves: dict[str, str] = {}
     for one in files if isinstance(files, list) else []:
         if isinstance(one, Mapping) and isinstance(one.get("oldUri"), str) and isinstance(one.get("newUri"), str):
             old, new = (path_of(one[key], session.desk.roots) for key in ("oldUri", "newUri"))
-            moves |= _documents(session, old, new)
+            moves = _moved(session, old, new) | moves
     found: dict[str, dict[Span, Edit]] = {}
     for folder in {session.desk.folder_of(old).path: session.desk.folder_of(old) for old in moves}.values():
         for view in folder.views():
@@ -71,13 +74,14 @@ def _tests(session: Session, moves: Mapping[str, str]) -> list[wire.Json]:
     return found
 
 
-def _documents(session: Session, old: str, new: str) -> dict[str, str]:
-    """Return the old and new paths of the documents that a rename moves."""
+def _moved(session: Session, old: str, new: str) -> dict[str, str]:
+    """Return the old and new paths of the files that a rename moves, as far as documents name them."""
     if not os.path.isdir(old):  # noqa: PTH112  # a name that is too long: False, not an exception
         return {old: new}
     inside = f"{old}{os.sep}"
-    files = session.desk.folder_of(str(Path(old) / "x")).files
-    return {path: new + path[len(old) :] for path in files if path.startswith(inside)}
+    folder = session.desk.folder_of(str(Path(old) / "x"))
+    named = (one.document for view in folder.views() for one in view.index.names if one.kind in DOCUMENTS)
+    return {path: new + path[len(old) :] for path in chain(folder.files, named) if path.startswith(inside)}
 
 
 def _followed(view: View, workspace: Path, moves: Mapping[str, str]) -> Iterator[Edit]:
@@ -93,13 +97,28 @@ def _followed(view: View, workspace: Path, moves: Mapping[str, str]) -> Iterator
             if written != text:
                 yield Edit(name.span, text, written)
             continue
+        if name.kind == "prompt" and view.format == "playbook":
+            written = _library_id(view, moves.get(old, old)) or text
+            if written != text:
+                yield Edit(name.span, text, written)
+            continue
         before, after = _forms(old, here, workspace), _forms(moves.get(old, old), there, workspace)
         written = next((later for form, later in zip(before, after, strict=True) if form == text), "")
-        if written and written != text:
+        leaves = written.startswith("../") and name.kind in ("prompt", "file") and view.format != "test"
+        if written and written != text and not leaves:  # a prompt is a file below the folder of its document
             yield Edit(name.span, text, written)
     if view.path in moves:
         yield from ask(view, "file_moves", "moved", moves[view.path]) or ()
     yield from ask(view, "file_moves", "followed", moves) or ()
+
+
+def _library_id(view: View, path: str) -> str:
+    """Return the id by which `@prompt(library:ID)` names a file; empty for a file that is not in the library."""
+    from quire.lsp.playbook.callees import prompt_folders
+
+    id = Path(path).name.removesuffix(".md")
+    is_id = path.endswith(".md") and _LIBRARY_ID.fullmatch(id) is not None
+    return id if is_id and Path(path).parent in prompt_folders(view) else ""
 
 
 def _forms(path: str, beside: Path, workspace: Path) -> list[str]:
