@@ -147,3 +147,18 @@ def test_a_new_name_of_an_input_reaches_tests_that_name_the_pipeline(editor: Edi
     edited = editor.edited(edit)
     assert edited["sub.test.yaml"] == after["sub.test.yaml"]
     assert edited["caller.yaml"] == after["caller.yaml"]
+
+
+@pytest.mark.parametrize("document", ["sub", "pipelines/sub.yaml"])
+@pytest.mark.parametrize("declared", [True, False])
+def test_references_of_a_step_have_its_declaration(editor: Editor, document: str, declared: bool) -> None:
+    editor.write("pipelines/sub.yaml", 'pipeline: sub\nsteps:\n  - agent: {prompt: "Hi"}\n')
+    text = f"document: {document}\ncases:\n  - name: a\n    model: {{1: hello}}\n    expect: {{steps: {{1: hello}}}}\n"
+    editor.write("sub.test.yaml", text)
+    params = place(editor, "sub.test.yaml", "1: hello")
+    found = editor.ask("textDocument/references", {**params, "context": {"includeDeclaration": declared}})
+    files = sorted(Path(one["uri"]).name for one in found)
+    assert files == ["sub.test.yaml", "sub.test.yaml", *(["sub.yaml"] if declared else [])]
+    params = place(editor, "pipelines/sub.yaml", "agent")
+    found = editor.ask("textDocument/references", {**params, "context": {"includeDeclaration": declared}})
+    assert sorted(Path(one["uri"]).name for one in found) == files

@@ -67,10 +67,13 @@ def places_of(view: View, name: Name) -> Iterator[tuple[View, Name]]:
     files."""
     thing = thing_of(view, name)
     shared = thing.kind == "document" or thing.document != view.path or thing.kind in OUTWARD
-    for other in view.folder.holding(thing.word) if shared else ():
-        if other.path != view.path:
+    # The text of a pipeline does not hold the labels of its steps: they follow from their order.
+    home = view.folder.view(thing.document) if thing.document != view.path else None
+    others = {home.path: home} if home is not None else {}
+    others |= {one.path: one for one in view.folder.holding(thing.word)} if shared else {}
+    for other in (*others.values(), view):
+        if other is view or other.path != view.path:
             yield from ((other, one) for one in other.index.names if thing.is_meant(other, one))
-    yield from ((view, one) for one in view.index.names if thing.is_meant(view, one))
     if thing.kind in VALUES and (owner := view if thing.document == view.path else view.folder.view(thing.document)):
         yield from ((prompt, one) for prompt, one in all_names(owner) if thing.is_meant(prompt, one))
 
