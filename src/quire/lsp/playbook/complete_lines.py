@@ -31,8 +31,7 @@ def headings(view: View, start: int, offset: int) -> list[Completion]:
     """Return the headings that the document can have here: the next step, a sub-step of an arm, missing sections."""
     layout = layout_of(view.source)
     span = Span(start, offset)
-    before = [part for part in layout.parts if part.start < start]
-    number = before[-1].number + 1 if before else 1
+    number = _free_number(layout, start)
     found = [
         Completion(
             f"## STEP {number}: ",
@@ -71,6 +70,14 @@ def headings(view: View, start: int, offset: int) -> list[Completion]:
     if layout.scan.title is None and not layout.parts:
         found.append(Completion("# ", "snippet", "# ${1:Title}\n\n$0", True, "the title", order=0, span=span))
     return found
+
+
+def _free_number(layout: Layout, start: int) -> int:
+    """Return the number for a step at an offset: the one after the step before, or one after all if that is taken."""
+    before = [part.number for part in layout.parts if part.start < start]
+    taken = {part.number for part in layout.parts if part.start != start}
+    number = before[-1] + 1 if before else 1
+    return number if number not in taken else max(taken) + 1
 
 
 def _in_arm(layout: Layout, offset: int) -> Part | None:
