@@ -13,18 +13,13 @@ from typing import TYPE_CHECKING
 from quire.errors import QuireError
 from quire.formats.pipeline.syntax import is_name
 from quire.formats.pipeline.walks import targets, walk
+from quire.lsp.call_circles import MOST_READ, CallCircles
 from quire.lsp.pipeline.tree import outer_of, steps_at
 from quire.source import real_path
 
 if TYPE_CHECKING:
     from quire.library.snapshot import Snapshot
     from quire.lsp.views import View
-
-_MOST_READ = 100
-"""Playbooks are not read for the calls in them if there are more documents than these: after each letter it would take
-too long."""
-_OWN = "\0"
-"""Stands before the name of a pipeline of this file, which may not be registered."""
 
 
 def target_names(view: View, offset: int) -> list[tuple[str, str, str]]:
@@ -37,7 +32,7 @@ def target_names(view: View, offset: int) -> list[tuple[str, str, str]]:
         for name, format, about in _named(snapshot):
             found.setdefault(name, (name, format, about))
     named = [one for one in found.values() if _can_be_written(one[0])]
-    circles = _Circles(view, offset, reads=len(named) <= _MOST_READ)
+    circles = _circles(view, offset, reads=len(named) <= MOST_READ)
     return [one for one in named if not circles.is_closed_by(one[0])]
 
 
@@ -70,61 +65,20 @@ def _can_be_written(name: str) -> bool:
     return len(parts) <= 2 and all(map(is_name, parts))
 
 
-class _Circles:
-    """The calls between documents, as far as they may lead back to the pipeline at the cursor."""
-
-    def __init__(self, view: View, offset: int, *, reads: bool) -> None:
-        """`reads` tells whether the calls of playbooks count, too."""
-        self._snapshot = view.folder.snapshot
-        self._reads = reads
-        around = steps_at(view, offset)
-        self._here = around.pipeline.name.text if around is not None else ""
-        self._own: dict[str, tuple[str, ...]] = {}
-        pipelines = outer_of(view).pipelines
-        for one in pipelines:
-            called = (target.pipeline.text for _, step in walk(one) for target in targets(step))
-            self._own[one.name.text] = tuple(dict.fromkeys(called))
-        keys = _keys(view) if len(pipelines) > 1 else ()
-        self._names = {f"{key}.{name}": name for key in keys for name in self._own}
-        if not keys:
-            self._names = {name: name for name in self._own}
-        self._open: set[str] = set()
-        """Documents that are known not to lead back."""
-
-    def is_closed_by(self, name: str) -> bool:
-        """Tell whether a call with a name would close a circle."""
-        start = f"{_OWN}{name}" if name in self._own else self._node(name)
-        seen, left = {start}, [start]
-        while left:
-            one = left.pop()
-            if one == f"{_OWN}{self._here}":
-                return True
-            for called in self._calls(one):
-                if called not in seen and called not in self._open:
-                    seen.add(called)
-                    left.append(called)
-        self._open |= seen
-        return False
-
-    def _node(self, name: str) -> str:
-        return f"{_OWN}{self._names[name]}" if name in self._names else name
-
-    def _calls(self, one: str) -> Iterator[str]:
-        if one.startswith(_OWN):
-            for name in self._own.get(one.removeprefix(_OWN), ()):
-                yield f"{_OWN}{name}" if name in self._own else self._node(name)
-            return
-        from quire.library.callees import called_names
-
-        try:
-            registered = self._snapshot.registry().pipelines.get(one) if self._snapshot is not None else None
-            plan = registered.plan if registered is not None else None
-            if plan is None and self._reads and self._snapshot is not None:
-                document = self._snapshot.find(one, ("playbook",))
-                plan = document.plan if document is not None else None
-        except QuireError:
-            return
-        yield from map(self._node, called_names(plan) if plan is not None else ())
+def _circles(view: View, offset: int, *, reads: bool) -> CallCircles:
+    """Return the calls that may lead back to the pipeline around an offset."""
+    around = steps_at(view, offset)
+    here = around.pipeline.name.text if around is not None else ""
+    own: dict[str, tuple[str, ...]] = {}
+    pipelines = outer_of(view).pipelines
+    for one in pipelines:
+        called = (target.pipeline.text for _, step in walk(one) for target in targets(step))
+        own[one.name.text] = tuple(dict.fromkeys(called))
+    if len(pipelines) > 1:
+        names = {f"{key}.{name}": name for key in _keys(view) for name in own}
+    else:
+        names = {name: name for name in own}
+    return CallCircles(view.folder.snapshot, here, own, names, reads=reads)
 
 
 def _keys(view: View) -> tuple[str, ...]:

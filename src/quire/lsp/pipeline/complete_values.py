@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from quire.lsp.answers import Completion
 from quire.lsp.pipeline.tree import cursor_place, item_at, outer_of, part_at
+from quire.schema import refs
 from quire.source import Span
 
 if TYPE_CHECKING:
@@ -26,6 +27,7 @@ _WORDS: dict[str, tuple[str, ...]] = {
 }
 _POLICIES = ("abort", "continue", "retry(2)")
 _MOST_FILES = 200
+_SCHEMA = re.compile(r"""^schema:[ ]*["']?([\w-]+)""", re.MULTILINE)
 _NAME = re.compile(r"""\bname:[ ]*["']?([\w./-]+)""")
 _PIPELINE = re.compile(r"""\bpipeline:[ ]*["']?([\w./-]+)""")
 
@@ -36,7 +38,7 @@ def complete_value(view: View, offset: int, place: CursorPlace, parent: YamlPlac
     if place.tag == "!file" or (key == "prompt" and place.text.startswith("!")):
         return _files(view, offset, place) if place.tag else _tags(span, ("!file",))
     if parent.kind in ("body", "field", "document") and key == "schema" and parent.kind != "document":
-        return _schemas(view, span)
+        return _schemas(view, span, inside=parent.kind == "field")
     if key == "pipeline" and parent.kind in ("body", "target"):
         return _targets(view, span)
     if parent.kind == "body" and key == "name":
@@ -77,13 +79,38 @@ def _tags(span: Span, tags: tuple[str, ...]) -> list[Completion]:
     ]
 
 
-def _schemas(view: View, span: Span) -> list[Completion]:
+def _schemas(view: View, span: Span, *, inside: bool) -> list[Completion]:
+    """Return the schemas of the file; `inside` of one of them, only those that do not contain it."""
     found = {one.name: ", ".join(field.name for field in one.fields) for one in outer_of(view).schemas}
     for name in re.findall(r"^schema:[ ]*([\w-]+)", view.source.text, re.MULTILINE):
         found.setdefault(name, "")
+    here = _schema_around(view, span.start) if inside else ""
     return [
-        Completion(name, "class", detail=about, span=span, resolve=f"schema:{name}") for name, about in found.items()
+        Completion(name, "class", detail=about, span=span, resolve=f"schema:{name}")
+        for name, about in found.items()
+        if not (here and _contains(view, name, here))
     ]
+
+
+def _schema_around(view: View, offset: int) -> str:
+    """Return the schema whose fields hold an offset; empty in a document that is not a schema."""
+    part = part_at(view, offset)
+    found = _SCHEMA.search(view.source.text, part.start, offset)
+    return found[1] if found else ""
+
+
+def _contains(view: View, name: str, wanted: str) -> bool:
+    """Tell whether a schema is another one, or has a field of its type at any depth."""
+    schemas = {one.name: one for one in outer_of(view).schemas}
+    seen, left = {name}, [name]
+    while left:
+        one = left.pop()
+        if one == wanted:
+            return True
+        inner = {ref.schema for ref in refs(schemas[one])} - seen if one in schemas else set()
+        seen |= inner
+        left += inner
+    return False
 
 
 def _targets(view: View, span: Span) -> list[Completion]:

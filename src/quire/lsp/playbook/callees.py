@@ -10,8 +10,11 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from quire.errors import QuireError
+from quire.library.registered import playbook_name
+from quire.lsp.call_circles import MOST_READ, CallCircles
 
 if TYPE_CHECKING:
+    from quire.library.snapshot import Snapshot
     from quire.lsp.answers import NameKind
     from quire.lsp.views import View
 
@@ -55,7 +58,8 @@ def called_document(view: View, name: str) -> CalledDocument | None:
 
 
 def callable_documents(view: View) -> list[tuple[str, str]]:
-    """Return the names of all documents that can be called, each with its kind."""
+    """Return the names of all documents that can be called, each with its kind. Those that would lead back to this
+    playbook are left out."""
     library = view.folder.snapshot
     if library is None:
         return []
@@ -67,7 +71,20 @@ def callable_documents(view: View) -> list[tuple[str, str]]:
         found += [(one, "directive") for one in sorted(library.ids("directive"))]
     except QuireError:
         pass
-    return found
+    circles = _circles(view, library, reads=len(found) <= MOST_READ)
+    return [(name, kind) for name, kind in found if kind == "directive" or not circles.is_closed_by(name)]
+
+
+def _circles(view: View, library: Snapshot, *, reads: bool) -> CallCircles:
+    """Return the calls that may lead back to a playbook."""
+    name = playbook_name(Path(view.path), library.settings.workspace.folder)
+    last = name.rpartition("/")[2]
+    try:
+        is_short = name != "" and (library.playbooks().find(last) or ("",))[0] == name
+    except QuireError:
+        is_short = False
+    names = {one: "" for one in ((name, last) if is_short else (name,)) if one}
+    return CallCircles(library, "", {"": ()}, names, reads=reads)
 
 
 def prompt_path(view: View, reference: str) -> str:

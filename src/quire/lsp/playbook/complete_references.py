@@ -56,9 +56,11 @@ def _tools(view: View, connection: str, span: Span) -> list[Completion]:
         Completion(tool.name, "function", detail=tool.effect, order=2, span=span, resolve=f"tool:{tool.name}")
         for tool in BUILT_IN_TOOLS
     ]
+    is_quoted = view.source.text[span.start - 1 : span.start] == '"'
     for name, kind in callable_documents(view):
         order = 4 if name.startswith("rye/") else 1
-        found.append(Completion(name, "module", detail=kind, order=order, span=span, resolve=f"tool:{name}"))
+        insert = "" if is_quoted or "/" not in name else f'"{name}"'
+        found.append(Completion(name, "module", insert, detail=kind, order=order, span=span, resolve=f"tool:{name}"))
     return found
 
 

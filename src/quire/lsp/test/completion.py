@@ -249,11 +249,13 @@ def _tags(text: str) -> list[str]:
 
 
 def _documents(view: View) -> Iterator[tuple[str, str]]:
-    """Yield the documents of the workspace as paths from the folder of the test."""
+    """Yield the documents of the workspace that can run, as paths from the folder of the test."""
     from quire.formats import belongs_to_test
+    from quire.library.document_places import place_of
 
     folder = Path(view.path).parent
-    paths = [path for path in view.folder.files if not belongs_to_test(Path(path).name)]
+    files = (path for path in view.folder.files if not belongs_to_test(Path(path).name))
+    paths = [path for path in files if place_of(Path(path), "knowledge") is None]
     names = [Path(os.path.relpath(path, folder)).as_posix() for path in paths[:MOST_FILES]]
     for name in sorted(names, key=lambda name: (name.count("/"), name)):
         yield name, "document"
