@@ -212,9 +212,9 @@ SETTING_KEYS = (
         "that of the model",
         "[settings of its calls](models.md#settings-of-calls), as for a tier",
     ),
-    SettingKey("agents.NAME.max_tokens", "that of the model", ""),
-    SettingKey("agents.NAME.reasoning", "that of the model", "", words=REASONING),
-    SettingKey("agents.NAME.timeout", "that of the model", ""),
+    SettingKey("agents.NAME.max_tokens", "that of the model", "the longest reply, in tokens"),
+    SettingKey("agents.NAME.reasoning", "that of the model", "how much it thinks, as for a tier", words=REASONING),
+    SettingKey("agents.NAME.timeout", "that of the model", "how long the service may be silent"),
     SettingKey("agents.NAME.at_once", "no limit", "how many of its calls run side by side in a process"),
     SettingKey(
         "playbooks.NAME.model",

@@ -87,6 +87,16 @@ def test_a_hover_says_what_a_key_means(editor: Editor, text: str, told: str) -> 
     assert told in editor.hover(FILE, text)
 
 
+def test_every_key_is_explained(editor: Editor) -> None:
+    told = editor.hover(FILE, "[agents.‸reader]\nsystem = 'x'\n")
+    assert "- `max_tokens`: the longest reply, in tokens" in told
+    assert "- `reasoning`: how much it thinks" in told
+    assert "- `timeout`: how long the service may be silent" in told
+    assert "a table" not in told
+    assert "- `tiers`: a table" in editor.hover(FILE, "[mod‸els]\ndefault = 'x'\n")
+    assert "How much it thinks" in editor.hover(FILE, "[agents.reader]\nreasoning = 'lo‸w'\n")
+
+
 def test_a_hover_never_shows_a_secret(editor: Editor, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOUSE_KEY", "sk-123")
     text = '[models.providers.house]\nbase_url = "http://x"\napi_key_env = "HOUSE‸_KEY"\n'

@@ -57,7 +57,7 @@ def table_text(path: tuple[str, ...]) -> str:
     lines = [f"**[{'.'.join(path)}]**"]
     if path[:-1] in _CHOSEN:
         lines.append(_CHOSEN[path[:-1]])
-    listed = [f"- {code(name)}: {one.text if one and one.text else 'a table'}" for name, one in keys.items()]
+    listed = [f"- {code(name)}: {one.text if one else 'a table'}" for name, one in keys.items()]
     return "\n\n".join([*lines, *(["\n".join(listed)] if listed else [])])
 
 
