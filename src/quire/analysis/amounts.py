@@ -19,6 +19,8 @@ Product: TypeAlias = tuple[str, ...]
 """Sizes that are multiplied, in alphabetical order: `("|a|", "|a|")` is the square of `|a|`. Empty for a number."""
 
 NUMBER: Product = ()
+ENDLESS = "∞"
+"""The formula of an amount without a bound."""
 MOST_TERMS = 60
 """Products of a formula; a longer one says nothing to a reader."""
 MOST_FACTORS = 8
@@ -149,7 +151,7 @@ class Amount(Struct, frozen=True, gc=False, cache_hash=True):
     def text(self, written: Callable[[int], str] = "{:,}".format) -> str:
         """Return the formula for people. `written` writes a coefficient."""
         if self.reasons:
-            return "∞"
+            return ENDLESS
         parts = [_term(product, count, written) for product, count in _sorted(self.products)]
         return " + ".join(parts) or written(0)
 
@@ -269,7 +271,7 @@ def parsed(text: str) -> Amount | None:
     """Return the formula that `str` has written, or None. `∞` has no reason then but that it was written so."""
     from quire.plan.vocabulary import number as number_of
 
-    if text.strip() == "∞":
+    if text.strip() == ENDLESS:
         return endless(Reason("it was recorded so"))
     terms: dict[Product, int] = {}
     for part in text.split(" + "):

@@ -30,16 +30,17 @@ def money_of(proof: Proof, rates: Mapping[str, Rate], cap: int | None, premises:
     dearest = 0
     reply = longest_reply(proof)
     for model, rate in rates.items():
-        calls = proof.cost.amount(f"{CALLS_OF}{model}")
+        said = proof.cost.amount(f"{OUTPUT_OF}{model}")
         if isinstance(rate, Unpriced):
-            if calls.is_endless:
-                most = most.plus(calls)  # there is no bound, whatever the price is
+            if said.is_endless:
+                most = most.plus(said)  # there is no bound, whatever the price is
             else:
                 unpriced.append(f"{model or 'the model'}: {rate.reason}")
             continue
         read, written = rate.picodollars()
         tokens, window, premise = read_at_most(proof, model, rate.context, premises)
-        output = proof.cost.amount(f"{OUTPUT_OF}{model}").times(number(written))
+        calls = proof.cost.amount(f"{CALLS_OF}{model}")
+        output = said.times(number(written))
         each = calls.times(number(rate.call_picodollars))
         most = most.plus(tokens.times(number(read))).plus(output).plus(each)
         about = about.plus(read_about(proof, model).times(number(read))).plus(output).plus(each)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Literal
 
 from msgspec import Struct
 
-from quire.analysis.amounts import Amount, compared, parsed
+from quire.analysis.amounts import ENDLESS, Amount, compared, parsed
 from quire.analysis.lock import codes
 from quire.analysis.lock.file import COUNTS, NOT_ASKED, Lock, LockedCapability, LockedDocument
 from quire.analysis.lock.gate_texts import NONE, comparable_gates, how_open, unnumbered_gate, without_note
@@ -244,6 +244,8 @@ def amount_of(name: str, text: str) -> Amount | None:
 
 
 def _in_picodollars(text: str) -> str:
+    if text == ENDLESS:
+        return text
     terms = []
     for term in text.split(" + "):
         first, dot, rest = term.partition("·")
