@@ -191,9 +191,10 @@ def _needed_elsewhere(
     from quire.plan.tool_details import any_details, details_of
 
     match work:
-        case Invoke(tool=tool, arguments=given):
+        case Invoke(tool=tool, arguments=given, piped=piped):
             if tool not in OWN_TOOLS:
-                yield from ((one, label, details_of(tool, dict(given))) for one in vocabulary.tool("", tool))
+                details = details_of(tool, dict(given), piped=piped)
+                yield from ((one, label, details) for one in vocabulary.tool("", tool))
         case Agent():
             yield from _of_model(tools_of(work) or (), label, vocabulary)
         case Thread(permissions=permissions, hooks=hooks):

@@ -50,15 +50,16 @@ CODE_RUNNERS = frozenset(
 """Programs that run what they are given: as their arguments, or on their standard input."""
 
 
-def details_of(tool: str, arguments: object) -> tuple[str, ...]:
-    """Return the details of a call with the arguments of a playbook or a pipeline."""
+def details_of(tool: str, arguments: object, *, piped: bool = False) -> tuple[str, ...]:
+    """Return the details of a call with the arguments of a playbook or a pipeline. `piped` tells that a command without
+    an input of its own gets the value of the step before it."""
     identity = ALIASES.get(tool, tool)
     given = arguments if isinstance(arguments, Mapping) else {}
     if identity in (FETCH, SEND):
         host = f"host={_host(_text(given.get('url')))}"
         return (host,) if identity == FETCH else (host, f"method={_method(_text(given.get('method')))}")
     if identity == SHELL:
-        command = _command(given.get("command", arguments if not given else None), given)
+        command = _command(given.get("command", arguments if not given else None), given, piped)
         return (*command, *_variables(given.get("env")))
     if identity.startswith(_FILES):
         return tuple(sorted({f"path={_path(identity, one)}" for one in _paths(identity, given)}))
@@ -138,11 +139,14 @@ def _path(identity: str, text: _Text) -> str:
     if identity in (_GLOB, _GREP):
         # Both go through folders: of a pattern only the part before its first wildcard is known.
         wild = _WILD.search(whole)
-        return f"{as_word(whole[: wild.start()])}*" if wild else f"{as_word(whole)}*"
+        fixed = _HERE.sub("", whole[: wild.start()]) if wild else posixpath.normpath(whole or ".")
+        if fixed == "." or (wild and ".." in fixed):
+            return "*"
+        return f"{as_word(fixed)}*"
     return as_word(posixpath.normpath(whole)) if whole else "*"
 
 
-def _command(command: object, given: Mapping[object, object]) -> tuple[str, ...]:
+def _command(command: object, given: Mapping[object, object], piped: bool) -> tuple[str, ...]:
     """Return the program of a list, or of a plain text; the digest of any other text for a shell. A program that runs
     what it is given has the digest of its words and of its input too."""
     value = _unwrapped(command)
@@ -160,12 +164,13 @@ def _command(command: object, given: Mapping[object, object]) -> tuple[str, ...]
     name = posixpath.basename(program)
     if name not in CODE_RUNNERS and name.rstrip("0123456789.") not in CODE_RUNNERS:
         return (f"command={program}",)
-    return f"command={program}", _code(words[1:], given)
+    return f"command={program}", _code(words[1:], given, piped)
 
 
-def _code(words: list[_Text], given: Mapping[object, object]) -> str:
+def _code(words: list[_Text], given: Mapping[object, object], piped: bool) -> str:
     """Return the digest of the words after a program that runs them. A value that may be code itself, as the first
-    word and the one after an option may, makes it any script; other values are data of that script."""
+    word and the one after an option may, makes it any script; other values are data of that script. So does the value
+    of the step before it, if nothing but options follows the program."""
     if "stdin" in given:
         words = [*words, _text(given["stdin"])]
     before, is_script = "-", True
@@ -174,6 +179,8 @@ def _code(words: list[_Text], given: Mapping[object, object]) -> str:
             return "script=*"
         before = _pattern(word)
         is_script = is_script and (before.startswith("-") or "=" in before)
+    if is_script and piped and "stdin" not in given:
+        return "script=*"
     return _digest("\0".join(_pattern(word) for word in words))
 
 

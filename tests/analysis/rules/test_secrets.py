@@ -86,6 +86,13 @@ def test_a_private_file_that_is_sent_is_found_with_its_path(tmp_path: Path) -> N
     assert [place.node for place in one.flow] == ["1 file__read", "rates", "2 http__send sends out"]
 
 
+@pytest.mark.parametrize("path", ["", ", path: .", ", path: ./secrets", ", path: reports/../secrets"])
+def test_a_search_through_private_files_is_found(tmp_path: Path, path: str) -> None:
+    search = f"{{tool: {{name: file__grep, args: {{pattern: KEY{path}}}, output: rates}}}}"
+    (one,) = found(tmp_path, pipeline(search, SEND))
+    assert one.code.id == "SE102"
+
+
 def test_a_model_does_not_make_a_private_value_public(tmp_path: Path) -> None:
     think = '{agent: {prompt: "Sum up {rates}", capabilities: {tools: []}, output: rates}}'
     (one,) = found(tmp_path, pipeline(read("secrets/rates.csv"), think, SEND))
