@@ -121,6 +121,10 @@ class ModelFact(Struct, frozen=True, gc=False):
     """The longest reply; None if nothing limits it."""
     prompt_file: Label = AUTHORED
     """Of the values in the name of the prompt file that a step of a playbook reads."""
+    first: Amount = NOTHING
+    """Tokens that the first call of the step reads at most, without the tools that it is offered."""
+    windows: int = 0
+    """Calls of the step, each time it runs, of which only the window of the model bounds what they read."""
 
 
 class FanFact(Struct, frozen=True, gc=False):

@@ -31,6 +31,7 @@ from quire.analysis.costs import (
     known,
 )
 from quire.engine.premises import MOST_CALLS
+from quire.models.tokens import JSON_GROWTH, TOKENS_A_CALL, TOKENS_A_MESSAGE
 
 if TYPE_CHECKING:
     from quire.analysis.facts import Place
@@ -38,8 +39,10 @@ if TYPE_CHECKING:
 
 _REPAIR_TOKENS = 4_000
 """Tokens of the message to a model whose reply does not fit."""
-_OVERHEAD = 64
-"""Tokens around the messages of a call that services add."""
+_AROUND = 64
+"""Bytes around the messages of a call, for the estimate."""
+_FRAME = TOKENS_A_CALL + 2 * TOKENS_A_MESSAGE
+"""Tokens that a service adds to a call with a system text and one message, at most."""
 
 
 def model_calls(
@@ -51,9 +54,11 @@ def model_calls(
     reads_replies: bool,
     repairs: int = 0,
     least: int = 1,
-) -> int:
+    forced: int = 0,
+) -> StepCalls:
     """Add the model calls of a step: one, or turns with tools, and corrections. `prompt` has the bytes of all that the
-    first call reads. Returns how many calls there are at most."""
+    first call reads, and `forced` those of the JSON Schema that is sent beside it. With `reads_replies`, only the
+    window of the model bounds what a call reads."""
     key = agent, repairs, least, reads_replies
     found = _KNOWN.get(key)
     if found is None or found.fixed.endless:
@@ -61,12 +66,24 @@ def model_calls(
         if len(_KNOWN) < _MOST_KNOWN:
             _KNOWN[key] = found
     cost.add_known(found.fixed)
+    first = prompt.plus(number(found.frame + JSON_GROWTH * forced))
     if not found.turns:
         whole = prompt.plus(found.around)
         cost.spend(found.read, whole if found.calls == 1 else whole.times(number(found.calls)).plus(found.said))
         if not reads_replies:
-            cost.spend(found.sure, whole)
-    return found.calls
+            cost.spend(found.sure, first)
+    return StepCalls(found.calls, first, found.windows)
+
+
+class StepCalls(Struct, frozen=True, gc=False):
+    """The model calls of a step each time it runs."""
+
+    calls: int
+    """How many there are at most, with turns and corrections."""
+    first: Amount
+    """Tokens that the first call reads at most, without the tools that it is offered."""
+    windows: int
+    """Calls of which only the window of the model bounds what they read."""
 
 
 class _Calls(Struct, frozen=True):
@@ -74,9 +91,12 @@ class _Calls(Struct, frozen=True):
 
     calls: int
     turns: int
+    windows: int
     fixed: Cost
     around: Amount
-    """Tokens of a call besides the prompt."""
+    """Bytes of a call besides the prompt, for the estimate."""
+    frame: int
+    """Tokens of a call besides the prompt and the JSON Schema of its reply, at most."""
     said: Amount
     """Bytes that corrections read in addition."""
     read: str
@@ -98,21 +118,21 @@ def _constant(agent: AgentFact, repairs: int, least: int, reads_replies: bool, p
     cost.count(f"{CALLS_OF}{model}", calls)
     reply = _reply(agent, place)
     cost.spend(f"{OUTPUT_OF}{model}", reply.times(number(calls)))
+    # Each turn reads all results before it: nothing but the window bounds that.
+    windows = calls if turns or reads_replies else repairs
+    if windows:
+        cost.count(f"{WINDOW_OF}{model}", windows)
     if turns:
-        # Each turn reads all results before it: nothing but the window bounds that.
-        cost.count(f"{WINDOW_OF}{model}", calls)
         _tool_turns(cost, agent, turns, place)
-    elif reads_replies:
-        cost.count(f"{WINDOW_OF}{model}", calls)
-    elif repairs:
-        cost.count(f"{WINDOW_OF}{model}", repairs)
     _time(cost, agent.seconds, calls, f"a call of {model or 'the model'}")
     said = reply.plus(number(_REPAIR_TOKENS)).times(number(BYTES_A_TOKEN * repairs * (repairs + 1) // 2))
     return _Calls(
         calls,
         turns,
+        windows,
         known(cost),
-        number(_OVERHEAD + agent.system_tokens),
+        number(_AROUND + agent.system_tokens),
+        _FRAME + agent.system_tokens,
         said,
         f"{BYTES_OF}{model}",
         f"{SURE_INPUT_OF}{model}",

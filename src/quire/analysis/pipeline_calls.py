@@ -15,6 +15,7 @@ from quire.analysis.model_costs import model_calls, tool_call
 from quire.analysis.names import answer_value
 from quire.analysis.pipeline_values import held_to_schema, prompt_of, read_versions, versions_of
 from quire.analysis.tool_results import reading
+from quire.analysis.written_sizes import text_length
 from quire.engine.premises import REPAIRS
 from quire.plan.pipeline_work import Literal
 from quire.plan.uses import OWN_TOOLS
@@ -23,6 +24,14 @@ if TYPE_CHECKING:
     from quire.analysis.scope import Scope
     from quire.analysis.walk import Walk
     from quire.plan.pipeline_work import Agent, Invoke
+    from quire.schema import Schema
+
+
+_SCHEMA_WORDS = 100
+"""Bytes of the sentence before a JSON Schema in the system text."""
+_MOST_SCHEMAS = 256
+_schemas: dict[tuple[int, str], tuple[Mapping[str, Schema], int]] = {}
+"""The lengths of JSON Schemas that were measured, with the mapping that the key identifies, so that it stays."""
 
 
 def invoke(walk: Walk, work: Invoke, place: Place, scope: Scope, cost: Cost) -> AbstractValue:
@@ -97,6 +106,21 @@ def _question(
     return answer_value(question, scope.names.answers)
 
 
+def _schema_length(name: str, schemas: Mapping[str, Schema]) -> int:
+    """Return the bytes of a schema as JSON Schema; 0 if there is no such schema, because then the step fails."""
+    key = id(schemas), name
+    known = _schemas.get(key)
+    if known is None:
+        from quire.values import encode
+
+        schema = schemas.get(name)
+        length = text_length(encode(schema.json_schema(schemas.get))) if schema is not None else 0
+        while len(_schemas) >= _MOST_SCHEMAS:
+            _schemas.pop(next(iter(_schemas)), None)
+        known = _schemas[key] = schemas, length
+    return known[1]
+
+
 def agent(walk: Walk, work: Agent, place: Place, scope: Scope, cost: Cost) -> AbstractValue:
     profile = walk.world.agent(work)
     length, label = prompt_of(work.prompt, scope)
@@ -106,20 +130,35 @@ def agent(walk: Walk, work: Agent, place: Place, scope: Scope, cost: Cost) -> Ab
         length, label = number(1_000_000).plus(everything.length), label.join(everything.label)
         trace = Trace(work.file, place.way, place.span, place.document)
         label = label.at_least(Integrity.WORKSPACE, trace)
-    calls = model_calls(
+    shape = _schema_length(work.schema, scope.plan.schemas) if work.schema else 0
+    asked = model_calls(
         cost,
         profile,
-        length,
+        length.plus(number(_SCHEMA_WORDS + shape)) if shape else length,
         place,
-        reads_replies=label.chosen >= MODEL,
+        # A file may refer to a value many times, so its length does not bound the prompt.
+        reads_replies=label.chosen >= MODEL or bool(work.file),
         repairs=REPAIRS if work.schema else 0,
+        forced=shape,
     )
     told, tools, longest = label, profile.tools, profile.reply_tokens
     for tool in tools:
         told = told.join(walk.result(tool, AUTHORED, place))
     output = told.made_by(MODEL, "model", place.way, place.step.span, place.document)
     walk.facts.append(
-        ModelFact(place, told, tools, profile.model, scope.conditions, scope.fans, calls, scope.often, longest)
+        ModelFact(
+            place,
+            told,
+            tools,
+            profile.model,
+            scope.conditions,
+            scope.fans,
+            asked.calls,
+            scope.often,
+            longest,
+            first=asked.first,
+            windows=asked.windows,
+        )
     )
     for tool in tools:
         walk.note_effect(

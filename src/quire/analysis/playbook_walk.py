@@ -14,20 +14,19 @@ from quire.analysis.facts import Condition, EffectFact, ModelFact, Place, Questi
 from quire.analysis.labels import AUTHORED, MODEL, Integrity, Label, Privacy, Trace, chosen_by, joined, source_label
 from quire.analysis.model_costs import model_calls, tool_call
 from quire.analysis.names import answer_value
-from quire.analysis.scope import Scope, Told
+from quire.analysis.playbook_prompts import BETWEEN, ENTRY, closing_lengths, earlier_results, entry_of, tell, tell_part
 from quire.analysis.walk import Walk, sequence
 from quire.analysis.written_sizes import text_length
 from quire.plan.nodes import Arguments, Match, Reference, Step, Template, Think, UseTool, ValueSlot
 from quire.plan.templates import template
 
 if TYPE_CHECKING:
+    from quire.analysis.scope import Scope
     from quire.analysis.world import AgentFact
     from quire.plan.nodes import PromptSource
 
 _PROMPT_TOKENS = 1_000_000
 """The longest text that a prompt of a library, a file or a server has."""
-_ENTRY = 200
-"""Tokens around an earlier result in the system text: its label and its title."""
 
 
 def walk_playbook(walk: Walk, scope: Scope, cost: Cost) -> AbstractValue:
@@ -53,7 +52,7 @@ def walk_playbook(walk: Walk, scope: Scope, cost: Cost) -> AbstractValue:
         return result
     # A caller gets all named results.
     parts = {**named, "output": result}
-    length = total(value.length for value in parts.values()).plus(number(_ENTRY * len(parts)))
+    length = total(value.length for value in parts.values()).plus(number(ENTRY * len(parts)))
     return AbstractValue(None, number(len(parts)), length, joined(value.label for value in parts.values()), parts)
 
 
@@ -174,28 +173,10 @@ def _ask(walk: Walk, step: Step, place: Place, scope: Scope, cost: Cost) -> Abst
     answer = answer_value(question, scope.names.answers)
     for name in dict.fromkeys((step.number, step.label)):
         scope.keep(f"__elicit_step_{name}", answer)
-    _tell(step, answer, scope)
+        tell_part(f"__elicit_step_{name}", entry_of(step, answer), scope)
+    tell(step, answer, scope)
     scope.names.last = answer
     return answer
-
-
-def _tell(step: Step, value: AbstractValue, scope: Scope) -> None:
-    """Add a result to those that the next model calls read."""
-    told = scope.told
-    length = told.length.plus(value.length).plus(number(_ENTRY + text_length(step.title)))
-    scope.told = Told(told.label.join(value.label), length, told.parts)
-    for label in (step.label, *scope.around):
-        _tell_part(label, value, scope)
-
-
-def _tell_part(name: str, value: AbstractValue, scope: Scope) -> None:
-    """Add a result to those that later steps choose by a label, or by a name. All results of a step, and of those in
-    its arms, have its label."""
-    if scope.keeps_parts:
-        told = scope.told
-        before = told.parts.get(name)
-        parts = {**told.parts, name: value if before is None else either([before, value])}
-        scope.told = Told(told.label, told.length, parts)
 
 
 def _work(walk: Walk, step: Step, place: Place, scope: Scope, cost: Cost) -> AbstractValue | None:
@@ -206,7 +187,7 @@ def _work(walk: Walk, step: Step, place: Place, scope: Scope, cost: Cost) -> Abs
             value = _use_tool(walk, step, step.work, place, scope, cost)
         case _:
             return None
-    _tell(step, value, scope)
+    tell(step, value, scope)
     scope.names.last = value
     return value
 
@@ -223,7 +204,7 @@ def _capture(walk: Walk, step: Step, place: Place, value: AbstractValue | None, 
     if any(one.name == name for one in scope.plan.inputs):
         # An input takes precedence over a result of the same name.
         kept = either([scope.names.stores.get(name, kept), kept])
-    _tell_part(name, kept, scope)
+    tell_part(name, entry_of(step, kept), scope)
     walk.note(StoreFact(place, name, scope.keep(name, kept), kept))
 
 
@@ -253,33 +234,46 @@ def _think(walk: Walk, work: Think, place: Place, scope: Scope, cost: Cost) -> A
         label, length = label.join(before.label), length.plus(before.length)
         if work.preamble.scheme == "mcp":
             cost.take(round(walk.world.server_seconds(work.preamble.where.partition("/")[0]) * 1000))
-    if work.context is None:
-        earlier, earlier_length = scope.told.label, scope.told.length
-    else:
-        chosen = [scope.told.parts[one] for one in work.context if one in scope.told.parts]
-        earlier = joined(one.label for one in chosen)
-        earlier_length = total(one.length for one in chosen).plus(number(_ENTRY * len(chosen)))
+    earlier, earlier_length = earlier_results(work.context, place.step, scope)
     budget = work.cast.budget if work.cast is not None and work.cast.budget is not None else walk.world.context_budget
     if budget is not None:
         earlier_length = earlier_length.at_most(budget * 4)
     label = label.join(earlier)
-    system = number(text_length(scope.plan.system))
+    closing, forced = closing_lengths(work.closing) if work.closing else (0, 0)
+    fixed = number(text_length(scope.plan.system) + closing + BETWEEN)
     is_text = any(isinstance(part, str) and part.strip() for part in work.prompt.parts)
-    closing = number(400 * len(work.closing) + 400) if work.closing else number(0)
-    calls = model_calls(
+    is_fetched = work.preamble is not None and work.preamble.scheme != "variable"
+    asked = model_calls(
         cost,
         agent,
-        length.plus(earlier_length).plus(system).plus(closing),
+        length.plus(earlier_length).plus(fixed),
         place,
-        reads_replies=max(label.integrity, label.chosen) >= MODEL,
+        # A text that is fetched may refer to a value many times, so its length does not bound the prompt.
+        reads_replies=max(label.integrity, label.chosen) >= MODEL or is_fetched,
         least=int(is_text),
+        forced=forced,
     )
     told = label
     for tool in agent.tools:
         told = told.join(walk.result(tool, AUTHORED, place))
     tools, reply = agent.tools, agent.reply_tokens
     file = _file_label(work.preamble, scope)
-    walk.note(ModelFact(place, told, tools, agent.model, scope.conditions, scope.fans, calls, scope.often, reply, file))
+    walk.note(
+        ModelFact(
+            place,
+            told,
+            tools,
+            agent.model,
+            scope.conditions,
+            scope.fans,
+            asked.calls,
+            scope.often,
+            reply,
+            file,
+            asked.first,
+            asked.windows,
+        )
+    )
     output = told.made_by(MODEL, "model", place.way, place.span, place.document)
     for tool in agent.tools:
         walk.note_effect(

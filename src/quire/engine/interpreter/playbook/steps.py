@@ -13,15 +13,14 @@ from quire.engine.conversation import CUT_OFF, Message, Offered, early_end
 from quire.engine.earlier_results import Entry
 from quire.engine.interpreter.callee_walks import below
 from quire.engine.interpreter.environment import Profile
+from quire.engine.interpreter.playbook.closing import closing_instruction, closing_schema
 from quire.engine.requests import Emit, HumanRequest, Load, ModelRequest, Offer, Request, ToolRequest
 from quire.errors import StepFailed
 from quire.plan.built_in_tools import ASK, WRITE
 from quire.plan.nodes import (
     EXTENDED_PLAYBOOKS,
-    SEMANTICS_VERSION,
     Arguments,
     Ask,
-    Capture,
     PromptSource,
     Step,
     StepModel,
@@ -34,7 +33,6 @@ from quire.plan.templates import template
 from quire.plan.uses import OWN, tool_call_problem
 from quire.trust.capabilities import canonical
 from quire.values import InvalidValue, Value, decode, encode
-from quire.wording import pluralize
 
 if TYPE_CHECKING:
     from quire.engine.earlier_results import SystemText
@@ -162,46 +160,6 @@ def _where(source: PromptSource, path: str, scope: PlaybookScope) -> str:
 
 def _hidden(path: str) -> set[str]:
     return {part for part in path.replace("\\", "/").split("/") if part.startswith(".")} - {".", ".."}
-
-
-def closing_instruction(captures: tuple[Capture, ...], rules: int = SEMANTICS_VERSION) -> str:
-    if not captures:
-        return ""
-    fields = ", ".join(f'"{capture.field}"{_hint(capture)}' for capture in captures)
-    example = ", ".join(f'"{capture.field}": …' for capture in captures)
-    noun = pluralize("field", len(captures))
-    before = "First do all that is asked above, in full." if rules > 1 else "Write the answer freely."
-    return (
-        f"{before} Then end the reply with one JSON object on a line of its own that holds the {noun} "
-        f"{fields}, in the form {{{example}}}. Write nothing after it."
-    )
-
-
-def _hint(capture: Capture) -> str:
-    match capture.type:
-        case "enum" if capture.options:
-            return f" (one of {', '.join(capture.options)})"
-        case "number" | "boolean":
-            return f" (a {capture.type})"
-    return ""
-
-
-def closing_schema(captures: tuple[Capture, ...]) -> dict[str, Value] | None:
-    if not captures:
-        return None
-    properties: dict[str, Value] = {str(capture.field): _schema(capture) for capture in captures}
-    return {"type": "object", "properties": properties, "required": list(properties), "additionalProperties": False}
-
-
-def _schema(capture: Capture) -> Value:
-    match capture.type:
-        case "enum" if capture.options:
-            return {"type": "string", "enum": list(capture.options)}
-        case "number" | "boolean":
-            return {"type": capture.type}
-        case "json":
-            return {}
-    return {"type": "string"}
 
 
 MOST_UNFIT = 5
