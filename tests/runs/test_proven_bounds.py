@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 
 import pytest
 
+from quire.engine.ports import Model, ModelCall, ModelReply
 from quire.engine.proven_bounds import ProvenBounds
-from quire.engine.records import Event, Status
+from quire.engine.records import Event, Status, Usage
+from quire.errors import ModelFailed
 from quire.library.document import read
 from quire.models.scripted import ScriptedModel
 from quire.runs.fork import Changes, fork
@@ -88,3 +90,86 @@ async def test_a_fork_is_not_compared(runtime: Runtime) -> None:
     await runtime.drive(run)
     made = await fork(runtime, run, "2", Changes())
     assert await broken(runtime, made.run) == []
+
+
+AGENTS = """pipeline: p
+dialect: quire
+steps:
+  - agent: {prompt: One, capabilities: {tools: []}}
+  - agent: {prompt: Two, capabilities: {tools: []}}
+"""
+MODEL_TOOLS = AGENTS.replace("tools: []", "tools: [file__read]").replace("prompt: One", "prompt: One, identity: reader")
+
+
+class Counting:
+    """A model of a program, which counts its tokens. It fails the calls whose usage is None."""
+
+    name = "counting"
+
+    def __init__(self, *usages: Usage | None) -> None:
+        self._usages = list(usages)
+
+    async def complete(self, call: ModelCall, on_delta: Callable[[str], None]) -> ModelReply:
+        usage = self._usages.pop(0)
+        if usage is None:
+            raise ModelFailed("not now")
+        return ModelReply("well", self.name, usage)
+
+
+async def pinned_and_broken(
+    folder: Path, model: Model, text: str = AGENTS, drives: int = 1
+) -> tuple[dict[str, Value], list[str]]:
+    """Run a pipeline; return what was proven of it, and the messages about broken bounds."""
+    runtime = Runtime.open(folder, model=model)
+    try:
+        run = await runtime.start(read(Source.of(text, "p.yaml")), {}, RunOptions())
+        events: list[Event] = []
+        for _ in range(drives):
+            events.clear()
+            await runtime.drive(run, listen=events.append)
+        pinned = (await runtime.row(run)).pins["proven"]
+        assert isinstance(pinned, dict)
+        messages = [f"{one.data['name']}: {one.data['message']}" for one in events if one.type == "bound_broken"]
+        return pinned, messages
+    finally:
+        await runtime.close()
+
+
+@pytest.fixture(autouse=True)
+def own_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("QUIRE_HOME", str(tmp_path / "home"))
+
+
+async def test_tokens_of_a_run_are_compared(tmp_path: Path) -> None:
+    used = Usage(1_000, 4_096, None)
+    proven, broken = await pinned_and_broken(tmp_path, Counting(used, used))
+    assert (proven["output_tokens"], proven["reply_tokens"], "cost" in proven) == (2 * 4_096, 4_096, False)
+    assert broken == []
+    _, broken = await pinned_and_broken(tmp_path, Counting(used, Usage(1_000, 4_097, None)))
+    assert [one.partition(":")[0] for one in broken] == ["output_tokens"]
+    assert "does not keep to max_tokens" in broken[0]
+    _, broken = await pinned_and_broken(tmp_path, Counting(used, Usage(10_000, 1, None)))
+    assert [one.partition(":")[0] for one in broken] == ["input_tokens"]
+
+
+async def test_input_that_only_a_window_bounds_is_not_compared(tmp_path: Path) -> None:
+    (tmp_path / "home").mkdir()
+    (tmp_path / "home" / "quire.toml").write_text('[agents.reader]\ntools = ["file__read"]\n')
+    used = Usage(10**9, 1, None)
+    proven, broken = await pinned_and_broken(tmp_path, Counting(used, used), MODEL_TOOLS)
+    assert "input_tokens" not in proven and "output_tokens" in proven
+    assert broken == []
+
+
+async def test_the_numbers_of_a_script_are_not_compared(tmp_path: Path) -> None:
+    reply: Value = {"default": "well", "usage": {"input_tokens": 10**6, "output_tokens": 10**6, "cost": 9.0}}
+    proven, broken = await pinned_and_broken(tmp_path, ScriptedModel([reply]))
+    assert set(proven) == {"model_calls", "tool_calls", "questions", "threads"}
+    assert broken == []
+
+
+async def test_tokens_are_those_of_all_drives_of_a_run(tmp_path: Path) -> None:
+    model = Counting(Usage(10, 5_000, None), None, Usage(10, 5_000, None))
+    _, broken = await pinned_and_broken(tmp_path, model, drives=2)
+    assert len(broken) == 1
+    assert broken[0].startswith("output_tokens: 10,000 tokens of output were seen, and at most 8,192")

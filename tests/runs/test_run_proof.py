@@ -7,9 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from quire.library.document import load
+from quire.engine.proven_bounds import ProvenBounds
+from quire.library.document import load, read
+from quire.models.choose import NO_SETTINGS, CallSettings
 from quire.runs.run_bounds import bounds_of_run, sizes_of
 from quire.runs.run_proof import RunProof, number_with, prove_run
+from quire.source import Source
 from quire.values import Value
 from quire.workspace.configuration import load_settings
 from quire.workspace.locate import find_workspace
@@ -108,3 +111,44 @@ def test_the_bounds_of_a_started_run_have_the_same_price_and_sizes(tmp_path: Pat
         money = next(one for one in started.quantities if one.name == "money")
         assert number_with(money, started.sizes) == ahead.most("money")
     assert sizes_of({"doc": [1] * 100}, {"‖doc‖"})["‖doc‖"] >= len(json.dumps([1] * 100, indent=4))
+
+
+def pinned(folder: Path, model: str, own: CallSettings = NO_SETTINGS, *, one_model: bool = True) -> ProvenBounds:
+    """Return the bounds that a run with real models would be held to."""
+    settings = load_settings(find_workspace(folder), {"QUIRE_HOME": str(folder / "home")})
+    plan = load(folder / "p.yaml").runnable()
+    inputs: dict[str, Value] = {"doc": "x" * 1000}
+    return bounds_of_run(
+        plan, "p.yaml", settings, {}, model, inputs, {}, priced=True, one_model=one_model, own=own
+    ).proven
+
+
+def test_money_is_compared_where_the_price_is_known(tmp_path: Path) -> None:
+    money = proven(tmp_path, AGENTS, model="https://x/v1#dear", one_model=True).most("money")
+    assert pinned(tmp_path, "https://x/v1#dear").cost is None and money is None
+    prices = (tmp_path / "home" / "quire.toml").read_text()
+    (tmp_path / "home" / "quire.toml").write_text(prices.replace("script:dear", "ollama:dear"))
+    found = pinned(tmp_path, "ollama:dear")
+    assert found.output_tokens == 2 * 4096 and found.input_tokens is not None
+    assert found.cost == pytest.approx((found.output_tokens + found.input_tokens) * 100 / 10**6)
+
+
+def test_the_tier_of_the_run_sets_the_longest_reply(tmp_path: Path) -> None:
+    proven(tmp_path, AGENTS.replace("script:cheap", "small"))
+    (tmp_path / "home" / "quire.toml").write_text(
+        '[models.tiers]\nsmall = {model = "ollama:a", max_tokens = 100}\n'
+        'large = {model = "ollama:b", max_tokens = 9000}\n'
+    )
+    large = CallSettings(max_tokens=9000)
+    assert pinned(tmp_path, "ollama:b", large).output_tokens == 2 * 9000
+    assert pinned(tmp_path, "ollama:b", large, one_model=False).output_tokens == 9000 + 100
+    assert pinned(tmp_path, "ollama:b").output_tokens == 2 * 4096
+    text = (tmp_path / "p.yaml").read_text()
+    settings = load_settings(find_workspace(tmp_path), {"QUIRE_HOME": str(tmp_path / "home")})
+    ahead = prove_run(read(Source.of(text, "p.yaml")), settings, {}, model="ollama:b", one_model=True, own=large)
+    assert ahead.most("output_tokens") == 2 * 9000
+
+
+def test_a_model_that_is_a_script_has_no_tokens_to_compare(tmp_path: Path) -> None:
+    proven(tmp_path, AGENTS)
+    assert pinned(tmp_path, "ollama:b", one_model=False).output_tokens is None

@@ -1,9 +1,10 @@
-"""Compare what a run did with what was proven before it started. More than was proven is a mistake in Quire.
+"""Compare what a run did with what was proven before it started. More than was proven is a mistake in Quire, unless a
+model wrote more than its call allowed, or a service counts or charges in a way of its own.
 
 The whole journal is counted, over all drives of the run, and each path once. So a resume that performs a failed effect
 again counts once, and a call that was under way at a crash counts as the one call that is made in its place. Calls that
 a limit refused, replies that were taken from another run, and the question whether a tool may be called again after a
-crash do not count.
+crash do not count. Nor does money that was only set aside, for a call whose tokens are not known.
 """
 
 from __future__ import annotations
@@ -34,6 +35,15 @@ _WORDS = {
 }
 
 
+_DEPENDS_ON_REPLIES = ("output_tokens", "cost")
+_UNLESS = {
+    "input_tokens": "the model service counts tokens that it was not sent",
+    "output_tokens": "the model service wrote more than max_tokens of a call",
+    "cost": "the model service wrote more than max_tokens of a call, or charges more than its listed price",
+}
+_COMPARED = ("model_calls", "tool_calls", "questions", "threads", "input_tokens", "output_tokens", "cost")
+
+
 class ProvenBounds(Struct, frozen=True, omit_defaults=True):
     """The most that a run can do, for the inputs that it has. None where nothing is proven."""
 
@@ -46,6 +56,8 @@ class ProvenBounds(Struct, frozen=True, omit_defaults=True):
     output_tokens: int | None = None
     cost: float | None = None
     """In US dollars."""
+    reply_tokens: int | None = None
+    """The longest reply that a call allows. It is not compared, but explains why another bound is exceeded."""
 
     def as_value(self) -> dict[str, Value]:
         """Return the bounds that are proven, in the form in which a run pins them."""
@@ -63,17 +75,21 @@ class BrokenBound(Struct, frozen=True):
     name: str
     seen: float
     proven: float
+    too_long: tuple[int, int] | None = None
+    """The tokens of the longest reply, and those that a call allows; None if no reply is longer than that."""
 
     @property
     def message(self) -> str:
-        """Return one sentence about the bound, and what to do."""
+        """Return what is wrong with the bound, whose mistake it is, and what to do."""
         what = _WORDS.get(self.name, self.name)
-        text = f"{self.seen:,g} {what} were seen, and at most {self.proven:,g} were proven possible"
-        if self.name in ("output_tokens", "cost"):
-            text += ". Unless the service wrote more than it was allowed to, this is a bug of ours"
-        else:
-            text += ". This is a bug of ours, not of your document"
-        return f"{text}: please report it, with the document and the bound"
+        text = f"{_count(self.seen)} {what} were seen, and at most {_count(self.proven)} were proven possible"
+        if self.too_long is not None and self.name in _DEPENDS_ON_REPLIES:
+            seen, allowed = self.too_long
+            which = f"A reply has {seen:,} tokens, and no call allows more than {allowed:,}"
+            return f"{text}. {which}: the model service does not keep to max_tokens"
+        if unless := _UNLESS.get(self.name, ""):
+            return f"{text}. Unless {unless}, this is a bug of ours: please report it, with the document and the bound"
+        return f"{text}. This is a bug of ours, not of your document: please report it, with the document and the bound"
 
     def as_value(self) -> dict[str, Value]:
         return {"name": self.name, "seen": self.seen, "proven": self.proven, "message": self.message}
@@ -81,7 +97,7 @@ class BrokenBound(Struct, frozen=True):
 
 def seen_in(records: Iterable[EffectRecord]) -> dict[str, float | None]:
     """Count what the records of a run show. The cost is None if a price is not known."""
-    seen: dict[str, float] = dict.fromkeys(ProvenBounds.__struct_fields__, 0)
+    seen: dict[str, float] = dict.fromkeys(_COMPARED, 0)
     threads: set[str] = set()
     priced = True
     for record in records:
@@ -98,7 +114,8 @@ def seen_in(records: Iterable[EffectRecord]) -> dict[str, float | None]:
             seen["input_tokens"] += record.usage.input_tokens
             seen["output_tokens"] += record.usage.output_tokens
             priced = priced and record.usage.cost is not None
-            seen["cost"] += record.usage.cost or 0.0
+            if record.usage.input_tokens or record.usage.output_tokens:
+                seen["cost"] += record.usage.cost or 0.0
     return {**seen, "threads": len(threads), "cost": seen["cost"] if priced else None}
 
 
@@ -107,11 +124,28 @@ def broken_bounds(proven: ProvenBounds, records: Iterable[EffectRecord]) -> tupl
     bounds = proven.as_value()
     if not bounds:
         return ()
+    records = list(records)
     seen = seen_in(records)
-    found = ((name, seen[name], bound) for name, bound in bounds.items() if isinstance(bound, int | float))
-    return tuple(
-        BrokenBound(name, count, bound) for name, count, bound in found if count is not None and count > bound + TINY
-    )
+    found = [
+        (name, count, bound)
+        for name in _COMPARED
+        if isinstance(bound := bounds.get(name), int | float) and (count := seen[name]) is not None
+    ]
+    found = [(name, count, bound) for name, count, bound in found if count > bound + TINY]
+    too_long = _too_long(proven, records) if found else None
+    return tuple(BrokenBound(*one, too_long) for one in found)
+
+
+def _too_long(proven: ProvenBounds, records: Iterable[EffectRecord]) -> tuple[int, int] | None:
+    """Return the tokens of the longest reply, and those that a call allows; None if no reply is longer."""
+    allowed = proven.reply_tokens
+    replies = (one.usage.output_tokens for one in records if one.usage is not None and one.kind == "model")
+    longest = max(replies, default=0)
+    return (longest, allowed) if allowed is not None and longest > allowed else None
+
+
+def _count(amount: float) -> str:
+    return f"{amount:,}" if isinstance(amount, int) or amount.is_integer() else f"{amount:,.6g}"
 
 
 def _is_refused(record: EffectRecord) -> bool:

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from quire.library.proof_world import WorkspaceWorld
     from quire.library.snapshot import Snapshot
     from quire.library.spaces import ItemIndex
+    from quire.models.choose import CallSettings
     from quire.plan.bounds import PlanBounds
     from quire.plan.envelope import CapabilityEnvelope, Vocabulary
     from quire.plan.nodes import Plan
@@ -62,7 +63,7 @@ class Foresight:
         self._looked_at = library
         self._profiles = {"default": AgentSettings(), **(settings.agents if settings else {})}
         self._read_directives: dict[str, Plan | None] = {}
-        self._worlds: dict[str, WorkspaceWorld] = {}
+        self._worlds: dict[tuple[str, CallSettings | None, bool], WorkspaceWorld] = {}
 
     @classmethod
     def here(cls, file: str) -> Foresight:
@@ -168,23 +169,28 @@ class Foresight:
         inputs: Mapping[str, Value] | None = None,
         *,
         is_rest: bool = False,
+        own: CallSettings | None = None,
+        one_model: bool = False,
     ) -> Proof:
         """Prove what a plan can cost, touch and pass on. `model` is the run's own, and `inputs` are those of a run,
-        where they are known. `is_rest` tells that the plan has only the last steps of a document."""
+        where they are known. `is_rest` tells that the plan has only the last steps of a document; `own` and `one_model`
+        are those of `WorkspaceWorld`."""
         from quire.analysis.abstract_values import NULL
         from quire.analysis.proof import earlier_value, given_values, prove
 
         whole = self.whole(plan, name)
         given = given_values(whole, inputs) if inputs is not None else None
-        return prove(whole, self.world(model), given, earlier_value() if is_rest else NULL)
+        world = self.world(model, own, one_model=one_model)
+        return prove(whole, world, given, earlier_value() if is_rest else NULL)
 
-    def world(self, model: str = "") -> WorkspaceWorld:
+    def world(self, model: str = "", own: CallSettings | None = None, *, one_model: bool = False) -> WorkspaceWorld:
         """Return the workspace as the analysis needs it, read once for each model."""
         from quire.library.proof_world import WorkspaceWorld
 
-        if model not in self._worlds:
-            self._worlds[model] = WorkspaceWorld(self, self._settings, model)
-        return self._worlds[model]
+        key = model, own, one_model
+        if key not in self._worlds:
+            self._worlds[key] = WorkspaceWorld(self, self._settings, model, own, one_model=one_model)
+        return self._worlds[key]
 
     @cached_property
     def words(self) -> Words:

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from quire.library.foresight import Foresight
     from quire.library.thread_facts import ThreadFacts
     from quire.library.tool_labels import ToolLabels
+    from quire.models.choose import CallSettings
     from quire.plan.nodes import Plan, StepModel
     from quire.plan.pipeline_work import Agent
     from quire.plan.thread import HookAction, Thread
@@ -55,11 +56,22 @@ _TOOLS_OF_OTHERS: Mapping[Kind, str] = {"mcp": f"{_MCP}server.tool", "python": f
 class WorkspaceWorld:
     """The `World` of a workspace. Without settings nothing but the built-in tools is known."""
 
-    def __init__(self, foresight: Foresight, settings: Settings | None, model: str = "") -> None:
-        """`model` is the run's own, where it is known."""
+    def __init__(
+        self,
+        foresight: Foresight,
+        settings: Settings | None,
+        model: str = "",
+        own: CallSettings | None = None,
+        *,
+        one_model: bool = False,
+    ) -> None:
+        """`model` is the run's own, where it is known, and `own` are the settings of its tier. With `one_model` it is
+        asked in place of every other."""
         self._foresight = foresight
         self._settings = settings
         self._named = model
+        self._own = own
+        self._one_model = one_model
         self.model = model or (settings.models.default if settings else "") or ""
         self._profiles = {"default": AgentSettings(), **(settings.agents if settings else {})}
         self._facts: dict[tuple[str, str], tuple[ToolFact, ...]] = {}
@@ -198,7 +210,12 @@ class WorkspaceWorld:
             asks = any(name in OWN_TOOLS or "*" in name for name in names) and not reads
         if reads:
             found = [tool for tool in found if tool.effect == "read" or not tool.certain]
-        tier = self._settings.models.settings_of(model or self.model) if self._settings else NO_SETTINGS
+        if self._one_model:
+            model = ""
+        if not model and self._own is not None:
+            tier = self._own
+        else:
+            tier = self._settings.models.settings_of(model or self.model) if self._settings else NO_SETTINGS
         reasoning = profile.call.reasoning or tier.reasoning
         return AgentFact(
             self._spec(model),
@@ -221,7 +238,8 @@ class WorkspaceWorld:
     def _threads(self) -> ThreadFacts:
         from quire.library.thread_facts import ThreadFacts
 
-        return ThreadFacts(self._foresight, self._settings, self.premises, self.tool_fact, self._of_a_thread)
+        own = self._own if self._one_model else None
+        return ThreadFacts(self._foresight, self._settings, self.premises, self.tool_fact, self._of_a_thread, own)
 
     def _of_a_thread(self, model: str) -> str:
         """Return the model of a thread. A model that the run is started with counts for all of its threads."""

@@ -39,12 +39,15 @@ class ThreadFacts:
         premises: Premises,
         tool_fact: Callable[[str], ToolFact],
         spec: Callable[[str], str],
+        own: CallSettings | None = None,
     ) -> None:
+        """`own` are the settings of the model that all threads use; None if each has its own."""
         self._foresight = foresight
         self._settings = settings
         self._premises = premises
         self._tool_fact = tool_fact
         self._spec = spec
+        self._own = own
         self._done: dict[int, tuple[Thread, ThreadFact]] = {}
 
     def of(self, thread: Thread) -> ThreadFact:
@@ -86,6 +89,8 @@ class ThreadFacts:
 
     def _call_settings(self, thread: Thread) -> list[CallSettings]:
         """Return the settings that its model calls can have. Another tier may stand in for the one that it names."""
+        if self._own is not None:
+            return [self._own]
         if self._settings is None:
             return [NO_SETTINGS]
         tiers = self._settings.models.tier_settings

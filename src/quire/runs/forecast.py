@@ -183,6 +183,7 @@ class _Looking:
             one_model=runtime.models.given is not None or options.model is not None,
             limits=found.limits if self._document.format == "directive" else None,
             environ=runtime.environ,
+            own=found.model.settings if found.model else None,
         )
         if found.model is not None and runtime.models.given is None:
             found.price = _proven_price(proof)

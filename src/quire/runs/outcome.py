@@ -178,7 +178,9 @@ def bounds_that_hold(start: PinnedState, now: PinnedState, records: Iterable[Eff
     from quire.engine.proven_bounds import ProvenBounds
 
     proven = ProvenBounds.of(start.proven)
-    return proven if now.instead == start.instead else replace(proven, output_tokens=None, cost=None)
+    if now.instead == start.instead:
+        return proven
+    return replace(proven, input_tokens=None, output_tokens=None, reply_tokens=None, cost=None)
 
 
 EXIT_FAILED, EXIT_WAITING = 3, 4

@@ -12,19 +12,23 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 from msgspec.structs import replace
 
-from quire.analysis.costs import COUNTED
-from quire.analysis.quantities import Quantity, quantities
+from quire.analysis.costs import COUNTED, THREADS, WINDOW_OF
+from quire.analysis.quantities import Quantity, asked_models, longest_reply, quantities
 from quire.engine.proven_bounds import ProvenBounds
 from quire.library.foresight import Foresight
+from quire.models.choose import NO_SETTINGS, CallSettings
 from quire.values import Value, encode
 
 if TYPE_CHECKING:
+    from quire.analysis.proof import Proof
     from quire.models.prices import Rate
     from quire.plan.envelope import CapabilityEnvelope
     from quire.plan.nodes import Plan
     from quire.workspace.settings import Settings
 
 _MOST_KEPT = 64
+_PICODOLLARS = 10**12
+"""In a dollar."""
 _LARGEST = 10**12
 """A run never does more; a larger bound is not worth keeping."""
 _MOST_LOOKED_AT = 100_000
@@ -49,6 +53,10 @@ class _Kept(Struct, frozen=True):
     settings: Settings
     quantities: tuple[Quantity, ...]
     envelope: CapabilityEnvelope | None
+    compared: frozenset[str]
+    """The names of the quantities that the driver compares with what the run does."""
+    reply_tokens: int | None
+    """The longest reply that a call allows; None if it is not known."""
 
 
 _kept: dict[tuple[object, ...], _Kept] = {}
@@ -65,20 +73,38 @@ def bounds_of_run(
     *,
     priced: bool,
     one_model: bool = False,
+    own: CallSettings = NO_SETTINGS,
+    measured: bool = True,
 ) -> RunBounds:
     """Return the bounds of a run. `limits` are those that a directive was started with. With `priced` money is counted,
-    which may load the list of prices; with `one_model` every call goes to `model`, whatever the document says."""
-    key = (id(plan), id(settings), model, priced, one_model, encode(dict(limits)))
+    which may load the list of prices; with `one_model` every call goes to `model`, whatever the document says. `own`
+    are the settings of the tier of `model`. `measured` is false if the tokens of replies are numbers that a script
+    names: they are not compared."""
+    key = (id(plan), id(settings), model, priced, one_model, own, measured, encode(dict(limits)))
     found = _kept.get(key)
     if found is None:
-        found = _proven(plan, name, settings, documents, model, limits, priced, one_model)
+        found = _proven(plan, name, settings, documents, model, limits, priced, one_model, own, measured)
         while len(_kept) >= _MOST_KEPT:
             _kept.pop(next(iter(_kept)), None)
         _kept[key] = found
     sizes = sizes_of(inputs, sizes_in(found.quantities))
-    numbers = {one.name: one.most.with_sizes(sizes).as_number for one in found.quantities if one.name in COUNTED}
-    kept = {name: count for name, count in numbers.items() if count is not None and count <= _LARGEST}
-    return RunBounds(ProvenBounds(**kept), found.quantities, sizes, found.envelope)
+    return RunBounds(_compared(found, sizes), found.quantities, sizes, found.envelope)
+
+
+def _compared(found: _Kept, sizes: Mapping[str, int]) -> ProvenBounds:
+    """Return the bounds that the driver holds the run to, as numbers."""
+    counts: dict[str, int] = {}
+    cost = None
+    for one in found.quantities:
+        if one.name not in found.compared:
+            continue
+        # The cap of model calls is a limit that fails the run, so it is not a bound of them.
+        most = one.most.with_sizes(sizes).as_number if one.name in COUNTED else one.with_sizes(sizes).number
+        if most is not None and one.name == "money":
+            cost = most / _PICODOLLARS
+        elif most is not None and most <= _LARGEST:
+            counts[one.name] = most
+    return ProvenBounds(**counts, cost=cost, reply_tokens=found.reply_tokens)
 
 
 def _proven(
@@ -90,14 +116,35 @@ def _proven(
     limits: Mapping[str, Value],
     priced: bool,
     one_model: bool,
+    own: CallSettings,
+    measured: bool,
 ) -> _Kept:
     foresight = Foresight(settings, documents)
-    proof = foresight.proof(with_limits(plan, limits), name, model)
+    proof = foresight.proof(with_limits(plan, limits), name, model, own=own, one_model=one_model)
     numbers = quantities(
         proof, foresight.world(model).premises, rates_of(settings, model, one_model=one_model) if priced else None
     )
     changes = any(one.tool.effect != "read" for one in proof.effects)
-    return _Kept(plan, settings, numbers, foresight.envelope(plan, name) if changes else None)
+    compared = {*COUNTED}
+    if measured and not any(one.startswith("script:") for one in asked_models(proof)):
+        compared |= _compared_tokens(proof, numbers, one_model=one_model)
+    longest = longest_reply(proof) if "output_tokens" in compared else 0
+    envelope = foresight.envelope(plan, name) if changes else None
+    return _Kept(plan, settings, numbers, envelope, frozenset(compared), longest or None)
+
+
+def _compared_tokens(proof: Proof, numbers: Iterable[Quantity], *, one_model: bool) -> set[str]:
+    """Return the names of the bounds of tokens and money that the driver can compare."""
+    found = {"output_tokens"}
+    if not any(kind.startswith(WINDOW_OF) for kind in proof.cost.kinds()):
+        # Services alone know the windows of their models, so a window is not a bound that the engine enforces.
+        found.add("input_tokens")
+    # Threads may have other models than the run, with other prices.
+    has_threads = proof.plan.thread is not None or not proof.bound(THREADS).most.is_nothing
+    money = [one for one in numbers if one.name == "money"]
+    if (one_model or not has_threads) and all(one.sure and not one.unpriced for one in money):
+        found.add("money")
+    return found
 
 
 def with_limits(plan: Plan, limits: Mapping[str, Value]) -> Plan:

@@ -16,6 +16,7 @@ from quire.runs.run_bounds import rates_of, sizes_in, sizes_of, with_limits
 if TYPE_CHECKING:
     from quire.analysis.proof import Proof
     from quire.library.document import Document
+    from quire.models.choose import CallSettings
     from quire.plan.nodes import Plan
     from quire.values import Value
     from quire.workspace.settings import Settings
@@ -55,14 +56,16 @@ def prove_run(
     one_model: bool = False,
     limits: Mapping[str, Value] | None = None,
     environ: Mapping[str, str] | None = None,
+    own: CallSettings | None = None,
 ) -> RunProof:
     """Return the proof. With `one_model` every call goes to `model`, whatever the document says. `limits` are those of
-    a directive as the run has them, which may be higher than its own."""
+    a directive as the run has them, which may be higher than its own; `own` are the settings of the tier of `model`."""
     plan = document.runnable()
     given: dict[str, Value] = {**_defaults(plan), **inputs}
     foresight = Foresight(settings)
     world = foresight.world(model)
-    proof = foresight.proof(with_limits(with_inputs(plan, given), limits or {}), document.name, model)
+    limited = with_limits(with_inputs(plan, given), limits or {})
+    proof = foresight.proof(limited, document.name, model, own=own, one_model=one_model)
     rates = rates_of(settings, model, one_model=one_model, environ=environ or {})
     found = quantities(proof, world.premises, rates)
     return RunProof(proof, found, sizes_of(given, sizes_in(found)))

@@ -97,12 +97,12 @@ async def prepare(
         raise BadInputs([f"the inputs are not JSON: {error}"]) from None
     files = read_prompt_files(parts.plans, at)
     if options.proven is None and not settings.rehearsal:
-        options = _with_bounds(runtime, parts, options, choice.spec, values)
+        options = _with_bounds(runtime, parts, options, choice, values)
     return _pins(runtime, parts, options, choice, values, folder, warnings, files), parts.texts
 
 
 def _with_bounds(
-    runtime: Runtime, parts: _Parts, options: RunOptions, model: str, values: Mapping[str, Value]
+    runtime: Runtime, parts: _Parts, options: RunOptions, choice: Choice, values: Mapping[str, Value]
 ) -> RunOptions:
     """Prove what the run can do at most, and let the driver hold the run to it."""
     if not runtime.tells_bounds and not _reaches_out(parts):
@@ -110,6 +110,8 @@ def _with_bounds(
         return options
     from quire.runs.run_bounds import bounds_of_run
 
+    model, given = choice.spec, runtime.models.given
+    is_scripted = model.startswith("script:") or isinstance(given, Scripted)
     try:
         found = bounds_of_run(
             parts.plan,
@@ -119,8 +121,10 @@ def _with_bounds(
             model,
             values,
             options.limits,
-            priced=runtime.models.given is None and not model.startswith("script:"),
+            priced=given is None and not is_scripted,
             one_model=parts.one_model,
+            own=choice.settings,
+            measured=not is_scripted and not runtime.settings.rehearsal,
         )
     except RecursionError:
         return options  # an analysis that fails must not keep a run from starting
