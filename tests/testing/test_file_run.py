@@ -7,6 +7,9 @@ from pathlib import Path
 import pytest
 from tests.testing.bench import only, run, summary, told
 
+from quire.engine.proven_bounds import ProvenBounds
+from quire.runs import run_bounds
+
 HEAD = """
 defaults:
   inputs: {product: a bakery, tone: dry}
@@ -494,3 +497,29 @@ def test_real_tools_answer_where_a_script_says_so(tmp_path: Path) -> None:
         ("crash", []),
         ("delay", []),
     ]
+
+
+ONE_READER = """
+cases:
+  - name: it
+    inputs: {text: a page, readers: [a child]}
+    model: [%s]
+    expect: %s
+"""
+
+
+@pytest.mark.parametrize("expect", ["{used: {model_calls: 1}}", "{warnings: []}"])
+def test_a_broken_bound_fails_the_case(expect: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    test = ONE_READER % ("{default: {fine: true}}", expect)
+    assert only(run(tmp_path, "board", test)).problems == ()
+    low = ProvenBounds(model_calls=0)
+    monkeypatch.setattr(run_bounds, "_compared", lambda found, sizes: low)
+    assert told(only(run(tmp_path, "board", test))) == [
+        "TS142 1 model calls were seen, and at most 0 were proven possible. This is a bug of ours, not of your "
+        "document: please report it, with the document and the bound"
+    ]
+
+
+def test_the_usage_that_a_script_names_breaks_no_bound(tmp_path: Path) -> None:
+    entry = "{default: {fine: true}, usage: {input_tokens: 1000000, output_tokens: 1000000, cost: 9.0}}"
+    assert only(run(tmp_path, "board", ONE_READER % (entry, "{used: {model_calls: 1}}"))).problems == ()

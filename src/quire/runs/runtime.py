@@ -86,11 +86,12 @@ class Runtime(StoredRuns):
         self.clock = clock or WallClock()
         self.identity = identity
         self.repairs = repairs
-        self.queue = queue
-        self.hand_over = hand_over
+        self.queue, self.hand_over = queue, hand_over
         self.notice = notice
         self.tells_bounds = False
         """True to find out, also for a run that only asks, what it can do at most."""
+        self.proven_with = settings
+        """The settings that runs are proven with. Runtimes that share them share the proofs of their documents."""
         self.bounds: RunBounds | None = None
         """Of the run that was started last."""
         self.environ = os.environ if environ is None else environ

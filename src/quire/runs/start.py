@@ -96,7 +96,7 @@ async def prepare(
     except InvalidValue as error:
         raise BadInputs([f"the inputs are not JSON: {error}"]) from None
     files = read_prompt_files(parts.plans, at)
-    if options.proven is None and not settings.rehearsal:
+    if options.proven is None:
         options = _with_bounds(runtime, parts, options, choice, values)
     return _pins(runtime, parts, options, choice, values, folder, warnings, files), parts.texts
 
@@ -116,7 +116,7 @@ def _with_bounds(
         found = bounds_of_run(
             parts.plan,
             parts.document.name,
-            runtime.settings,
+            runtime.proven_with,
             parts.documents,
             model,
             values,

@@ -165,6 +165,8 @@ class CaseRun:
         self._run = ""
         self._driven: _Driven | None = None
         self._settings = bench.settings
+        self._is_changed = False
+        """True if the case has settings or documents of its own, so that the proof of another case does not hold."""
         self._document = bench.document
 
     def play(self) -> list[Stage]:
@@ -204,6 +206,7 @@ class CaseRun:
 
             name = f"the config of the case {self.case.name!r}"
             self._settings = with_tables(self._settings, setting.config, name)
+            self._is_changed = True
         if any(act.kind is ActKind.EDIT for act in self.case.then):
             self._move_into(folder)
         self._settings = replace(self._settings, user=folder.user)
@@ -212,6 +215,7 @@ class CaseRun:
         """Let the case have a copy of the workspace, because it edits documents."""
         from quire.library.document import load
 
+        self._is_changed = True
         home = self._settings.workspace.folder
         workspace = folder.copy_workspace(home)
         self._settings = replace(self._settings, workspace=workspace)
@@ -246,7 +250,10 @@ class CaseRun:
 
     def _runtime(self) -> CaseRuntime:
         self.world.enter(self.process)
-        return CaseRuntime(self._settings, self.world, self.process)
+        runtime = CaseRuntime(self._settings, self.world, self.process)
+        if not self._is_changed:
+            runtime.proven_with = self._bench.settings
+        return runtime
 
     async def _drive(
         self, runtime: CaseRuntime, overrides: Mapping[str, Value] | None = None, given: Given | None = None

@@ -11,6 +11,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from quire.diagnostics import Diagnostic, Severity
+from quire.engine.proven_bounds import BROKEN
 from quire.errors import BadDocument, CannotStart, QuireError
 from quire.formats.test import codes
 from quire.library.library import Library
@@ -241,6 +242,7 @@ def verdict(
         if bench.coverage is not None:
             bench.coverage.look(_expected(stage, case), stage.observation)
     last = stages[-1].observation
+    problems += _broken_bounds(run, case)
     if file.always:
         problems += always(file.always, Judging(last, case.span, row))
     if bench.cassettes is not None and isinstance(run.world.model, CassettePlayer):
@@ -249,6 +251,12 @@ def verdict(
     if not problems and case.crash_everywhere:
         problems = crash_everywhere(replace(bench, coverage=None), case, run, last)
     return problems, last
+
+
+def _broken_bounds(run: CaseRun, case: Case) -> list[Problem]:
+    """Return the bounds that the run exceeded, each once: a run that is resumed compares them again."""
+    told = dict.fromkeys(str(one.data.get("message", "")) for one in run.world.events if one.type == BROKEN)
+    return [Problem(Diagnostic(codes.BOUND_BROKEN, message, case.span)) for message in told]
 
 
 def _expected(stage: Stage, case: Case) -> Expect | None:

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from quire.engine.driver.drive import DriveResult
+from quire.engine.proven_bounds import BROKEN
 from quire.engine.thread_progress import path_order
 from quire.runs.outcome import by_label, exit_of
 from quire.testing.observation import Observation, Used
@@ -31,6 +32,8 @@ def not_started(error: QuireError, inputs: Mapping[str, Value]) -> Observation:
 def observe(view: RunView, world: CaseWorld, inputs: Mapping[str, Value]) -> Observation:
     """Return the observation of a run that rests or has ended."""
     row, outputs = view.row, view.details.get("outputs")
+    # They are problems of their own, whether or not a case expects warnings.
+    broken = {str(event.data.get("message", "")) for event in world.events if event.type == BROKEN}
     answered = {record.path: str(record.value) for record in view.effects if record.kind == "ask"}
     for path, question in world.people.seen.items():
         question.answer = answered.get(path, question.answer)
@@ -52,7 +55,7 @@ def observe(view: RunView, world: CaseWorld, inputs: Mapping[str, Value]) -> Obs
         hooks=Counter(str(event.data.get("hook", "")) for event in world.events if event.type == "hook_action"),
         files=world.folder.listing() if world.folder.is_made else {},
         events=world.events,
-        warnings=[(label, message) for label, message in view.warnings],
+        warnings=[one for one in view.warnings if one[1] not in broken],
         used=_used(view, world),
     )
 

@@ -30,8 +30,9 @@ MUTANT_SURVIVES = _error(
 BOUND_BROKEN = _error(
     "TS142",
     "bound-broken",
-    "A run did more than `quire show --bounds` proves possible.",
-    "This is a mistake in Quire, not in your document: please report it with the case that is printed.",
+    "A run did more than `quire show` proves possible for its inputs.",
+    "`quire show --why` prints how the bound was counted. This is a mistake in Quire, not in your document: please\n"
+    "report it with the document and the case.",
     "bound: at most 3 calls of a model; seen: 4",
     "bound: at most 3 calls of a model; seen: 3",
 )
