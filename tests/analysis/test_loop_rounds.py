@@ -11,8 +11,8 @@ from tests.plan.test_bounds import pipeline as seed_pipeline
 from quire.analysis import expressions, number_bounds
 from quire.analysis.abstract_values import NULL
 from quire.analysis.amounts import Amount
+from quire.analysis.contributions import contributions
 from quire.analysis.loop_rounds import Round
-from quire.analysis.quantities import contributions
 from quire.plan.nodes import Plan
 
 TWELVE = "range(12)"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -57,6 +58,29 @@ def test_the_arithmetic(invoke: Invoke, board: str) -> None:
     lines = [line.split() for line in invoke(command, board, "--why", "model_calls").stdout.splitlines()]
     assert ["step", "1.do", "asks", "the", "model", "1", "×", "2·|readers|"] in lines
     assert ["step", "2", "asks", "the", "model", "1"] in lines
+
+
+def test_the_arithmetic_of_tokens_and_money(invoke: Invoke, board: str) -> None:
+    home = Path(os.environ["QUIRE_HOME"])
+    home.mkdir(exist_ok=True)
+    (home / "quire.toml").write_text('[models.prices."ollama:a"]\ninput = 3.0\noutput = 15.0\n')
+    read = " ".join(invoke(command, board, "--why", "input_tokens").stdout.split())
+    assert "a token for each byte, and what the service adds (‖readers[]‖ + 1.1 K) × 2·|readers|" in read
+    assert "step 2 reads up to 32,000,000 tokens in 1 call: the longest prompt, as the window is not known 32 M" in read
+    paid = " ".join(invoke(command, board, "--why", "money", "--model", "ollama:a").stdout.split())
+    assert "writes up to 4,096 tokens a call 4,096 × $15/M × 2·|readers|" in paid
+    assert "step 2 writes up to 4,096 tokens a call 4,096 × $15/M = $0.07" in paid
+    options = ["--why", "money", "--model", "ollama:a", "--json"]
+    found = json.loads(invoke(command, board, *options).stdout)["proof"]["why"]
+    assert found["money"][-1] == {
+        "step": "2",
+        "what": "writes up to 4,096 tokens a call",
+        "each": "61,440,000,000",
+        "often": "1",
+        "unit": "picodollars",
+        "words": "4,096 × $15/M = $0.07",
+        "in_arm": False,
+    }
 
 
 def test_the_same_for_programs(invoke: Invoke, board: str) -> None:

@@ -205,52 +205,6 @@ def _time(proof: Proof) -> Quantity:
     )
 
 
-class Contribution(Struct, frozen=True):
-    """A step that adds to a number: how much each time, and how often."""
-
-    way: str
-    what: str
-    each: Amount
-    often: Amount
-    chosen: bool = False
-    """True if it is in an arm: of several arms only the dearest counts."""
-
-    @property
-    def whole(self) -> Amount:
-        return self.each.times(self.often)
-
-
-def contributions(proof: Proof, kind: str) -> tuple[Contribution, ...]:
-    """Return the steps that make up a number: `model_calls`, `tool_calls` or `questions`."""
-    from quire.analysis.amounts import ONE
-    from quire.engine.premises import MOST_CALLS
-
-    found: list[Contribution] = []
-    if kind == "questions":
-        return tuple(
-            Contribution(one.place.way, f"asks ({one.kind})", ONE, ONE, bool(one.fans)) for one in proof.questions
-        )
-    for fact in proof.model_calls:
-        turns = max(0, fact.calls - 1)
-        if kind == "model_calls":
-            what = f"asks {fact.model or 'the model'}" + (
-                f", with up to {turns:,} turns or corrections" if turns else ""
-            )
-            found.append(Contribution(fact.place.way, what, number(fact.calls), fact.often, bool(fact.conditions)))
-        elif kind == "tool_calls" and fact.tools:
-            what = f"may use {len(fact.tools)} tools, {MOST_CALLS} calls a turn"
-            found.append(
-                Contribution(fact.place.way, what, number(turns * MOST_CALLS), fact.often, bool(fact.conditions))
-            )
-    if kind == "tool_calls":
-        found += [
-            Contribution(one.place.way, f"calls {one.tool.name}", ONE, one.often, bool(one.conditions))
-            for one in proof.effects
-            if not one.by_model
-        ]
-    return tuple(found)
-
-
 def reasons(proof: Proof) -> tuple[Reason, ...]:
     """Return why numbers of a proof are infinite, each reason once."""
     return tuple(dict.fromkeys(one for several in proof.cost.endless.values() for one in several))

@@ -13,7 +13,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from quire.analysis.abstract_values import AbstractValue, reply_value
-from quire.analysis.amounts import ONE, Amount, Reason, endless, number
+from quire.analysis.amounts import NOTHING, ONE, Amount, Reason, endless, number
 from quire.analysis.costs import (
     ASKED,
     BYTES_OF,
@@ -77,7 +77,22 @@ def _thread(walk: Walk, step: Step, thread: Thread, place: Place, scope: Scope, 
     calls = turns.times(number(attempts)).as_number or 0
     agent = fact.agent
     reply = own.longest_reply
-    walk.note(ModelFact(place, told, agent.tools, agent.model, scope.conditions, scope.fans, calls, scope.often, reply))
+    first, windows = own.read(thread, calls)
+    walk.note(
+        ModelFact(
+            place,
+            told,
+            agent.tools,
+            agent.model,
+            scope.conditions,
+            scope.fans,
+            calls,
+            scope.often,
+            reply,
+            first=first,
+            windows=windows,
+        )
+    )
     for tool in fact.agent.tools:
         often = own.often.times(scope.often)
         walk.note_effect(
@@ -202,6 +217,13 @@ class ThreadCosts(Struct):
             if calls.as_number != 1:
                 cost.count(f"{SURE_INPUT_OF}{model}", most)
         cost.spend(f"{OUTPUT_OF}{model}", written)
+
+    def read(self, thread: Thread, calls: int) -> tuple[Amount, int]:
+        """Return the tokens that a thread reads within its limit, and how many calls only the window bounds."""
+        most = self.limits.tokens
+        if most is None or "tokens" in raised_limits(thread.hooks):
+            return NOTHING, calls
+        return NOTHING if calls == 1 else number(most), 1
 
     def _time(self, cost: Cost, fact: ThreadFact, thread: Thread, turns: Amount, attempts: int) -> None:
         """Add the time of model calls and tools. The limit of time is looked at before each model call, so the last

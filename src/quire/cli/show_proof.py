@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from quire.analysis.assumptions import Assumptions
     from quire.analysis.gates import Gate
     from quire.analysis.proof import Proof
+    from quire.analysis.quantities import Quantity
     from quire.library.document import Document
     from quire.runs.proven import ProvenDocument
     from quire.runs.usage_seen import UsageSeen
@@ -85,13 +86,7 @@ def proof_lines(document: Document, options: Wanted) -> list[str]:
     settings = _settings(document)
     found, assumed, seen = _looked_up(document, settings, options)
     if options.why is not None:
-        named = [one for one in found.quantities if options.why in (_ALL, one.name)]
-        if not named:
-            names = [one.name for one in found.quantities]
-            raise click.UsageError(
-                f"--why {options.why}: {did_you_mean(nearest(options.why, names), 'one of ' + ', '.join(names))}"
-            )
-        return [line for one in named for line in why_lines(found.proof, one)]
+        return [line for one in _named(found, options.why) for line in why_lines(one, found.shares(one.name))]
     shown = Seen(seen.runs, {name: spread.p95 for name, spread in seen.amounts.items()})
     return [
         *bound_lines(found.quantities, assumed, shown),
@@ -105,7 +100,7 @@ def proof_data(document: Document, options: Wanted) -> Mapping[str, Value]:
     """Return the same for programs."""
     from quire.analysis.flow_paths import flows_of
     from quire.display.proof_json import flows_data, gates_data
-    from quire.display.proof_lines import quantity_data
+    from quire.display.proof_lines import quantity_data, shares_data
 
     found, assumed, seen = _looked_up(document, _settings(document), options)
     sizes = assumed.sizes(size for one in found.quantities for size in one.most.sizes) if assumed else {}
@@ -116,12 +111,23 @@ def proof_data(document: Document, options: Wanted) -> Mapping[str, Value]:
         "gates": gates_data(_gates(found.proof)),
         "flows": flows_data(flows_of(found.proof)),
     }
+    if options.why is not None:
+        data["why"] = {one.name: shares_data(found.shares(one.name)) for one in _named(found, options.why)}
     if seen.runs:
         amounts: dict[str, Value] = {
             name: {"p50": spread.p50, "p95": spread.p95, "most": spread.most} for name, spread in seen.amounts.items()
         }
         data["seen"] = {"runs": seen.runs, **amounts}
     return data
+
+
+def _named(found: ProvenDocument, why: str) -> list[Quantity]:
+    """Return the numbers whose arithmetic is asked for. Raises `UsageError` if there is no such number."""
+    named = [one for one in found.quantities if why in (_ALL, one.name)]
+    if not named:
+        names = [one.name for one in found.quantities]
+        raise click.UsageError(f"--why {why}: {did_you_mean(nearest(why, names), 'one of ' + ', '.join(names))}")
+    return named
 
 
 def _gates(proof: Proof) -> tuple[Gate, ...]:

@@ -6,7 +6,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from quire.analysis.amount_words import duration, short_number, written
-from quire.analysis.quantities import Quantity, contributions
 from quire.display.tables import paragraph, table
 from quire.display.text import one_line
 
@@ -14,9 +13,10 @@ if TYPE_CHECKING:
     from quire.analysis.amount_words import Unit
     from quire.analysis.amounts import Amount, Reason
     from quire.analysis.assumptions import Assumptions
+    from quire.analysis.contributions import Contribution
     from quire.analysis.flow_paths import Flow
     from quire.analysis.gates import Gate
-    from quire.analysis.proof import Proof
+    from quire.analysis.quantities import Quantity
     from quire.values import Value
 
 NAMES = {
@@ -178,25 +178,46 @@ def flow_lines(flows: Sequence[Flow]) -> Iterator[str]:
         yield from paragraph("flows (where text from outside goes)", [one_line(one.text) for one in flows])
 
 
-def why_lines(proof: Proof, one: Quantity) -> Iterator[str]:
+def why_lines(one: Quantity, shares: Sequence[Contribution]) -> Iterator[str]:
     """Yield the arithmetic of one number: the steps that make it up, its premises, and reasons for infinity."""
-    rows = [
-        (
-            f"step {part.way}",
-            part.what,
-            f"{part.each} × {part.often}" if str(part.often) != "1" else str(part.each),
-            "in an arm" if part.chosen else "",
-        )
-        for part in contributions(proof, one.name)
-    ]
+    rows = [(f"step {part.way}", part.what, share_text(part), "in an arm" if part.chosen else "") for part in shares]
     notes = Footnotes()
     total = proven_text(one, notes)
     lines = table(rows) if rows else []
     for name, amount in one.parts.items():
         lines.append(one_line(f"{name}: {_plain(amount, one.unit)}"))
-    if any(part.chosen for part in contributions(proof, one.name)):
+    if any(part.chosen for part in shares):
         lines.append("of steps in several arms of one choice, only the dearest arm counts")
     yield from paragraph(f"{NAMES.get(one.name, one.name)}: {total}", [*lines, *notes.lines()])
+
+
+def share_text(part: Contribution) -> str:
+    """Return what a step adds to a number: `3 × 2·|readers|`, `4,096 × $15/M = $0.07`."""
+    often, amount = str(part.often), part.each.as_number
+    if part.product and often == "1":
+        return part.product if amount is None else f"{part.product} = {written(amount, part.unit)}"
+    each = part.product or part.each.text(lambda count: written(count, part.unit))
+    if often == "1":
+        return each
+    each = f"({each})" if " + " in each and not part.product else each
+    return f"{each} × ({often})" if " + " in often else f"{each} × {often}"
+
+
+def shares_data(shares: Sequence[Contribution]) -> list[Value]:
+    """Return the arithmetic of one number for programs. Amounts are formulas in its unit; those of money are in
+    picodollars."""
+    return [
+        {
+            "step": part.way,
+            "what": part.what,
+            "each": str(part.each),
+            "often": str(part.often),
+            "unit": part.unit,
+            "words": share_text(part),
+            "in_arm": part.chosen,
+        }
+        for part in shares
+    ]
 
 
 def _plain(amount: Amount, unit: Unit) -> str:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from quire.analysis.quantities import Quantity, quantities
+from quire.analysis.quantities import Quantity, asked_models, quantities
 from quire.analysis.rules.prices import noted_rate
 from quire.errors import QuireError
 from quire.library.foresight import Foresight
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     import datetime
 
     from quire.analysis.assumptions import Assumptions
+    from quire.analysis.contributions import Contribution
     from quire.analysis.proof import Proof
     from quire.engine.premises import Premises
     from quire.library.document import Document
@@ -33,6 +34,14 @@ class ProvenDocument(Struct, frozen=True):
     premises: Premises
     model: str = ""
     """The run's own model, as far as it is known; empty if not."""
+    rates: Mapping[str, Rate] = {}
+    """The prices of its models, if money was counted."""
+
+    def shares(self, name: str) -> tuple[Contribution, ...]:
+        """Return the steps that make up one of its numbers."""
+        from quire.analysis.contributions import contributions
+
+        return contributions(self.proof, name, self.premises, self.rates)
 
 
 def prove_document(
@@ -55,9 +64,11 @@ def prove_document(
             return Unpriced(spec, "the settings cannot be read")
         return rate_of(spec, settings.models, day, environ or {})
 
-    rates = None if today is None else lambda spec: noted_rate(rate(spec, today), today)
-    found = quantities(proof, world.premises, rates)
-    return ProvenDocument(proof, found, world.premises, world.model)
+    if today is None:
+        return ProvenDocument(proof, quantities(proof, world.premises), world.premises, world.model)
+    rates = {spec: noted_rate(rate(spec, today), today) for spec in asked_models(proof)}
+    found = quantities(proof, world.premises, rates.__getitem__)
+    return ProvenDocument(proof, found, world.premises, world.model, rates)
 
 
 def seen_in_runs(document: Document, settings: Settings, environ: Mapping[str, str], *, ask_server: bool) -> UsageSeen:

@@ -1,0 +1,132 @@
+"""The steps that make up a number of a proof, each with its share: the arithmetic of `quire show --why`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from quire.analysis.amount_words import Unit, written
+from quire.analysis.amounts import ONE, Amount, number
+from quire.engine.premises import MOST_CALLS, Premises
+from quire.models.choose import Unpriced
+
+if TYPE_CHECKING:
+    from quire.analysis.facts import ModelFact
+    from quire.analysis.proof import Proof
+    from quire.models.prices import ModelRate, Rate
+
+NO_PREMISES = Premises()
+NO_RATES: Mapping[str, Rate] = {}
+
+
+class Contribution(Struct, frozen=True):
+    """A step that adds to a number: how much each time, and how often."""
+
+    way: str
+    what: str
+    each: Amount
+    often: Amount
+    chosen: bool = False
+    """True if it is in an arm: of several arms only the dearest counts."""
+    unit: Unit = "count"
+    product: str = ""
+    """Of money: the tokens and their price, `4,096 × $15/M`."""
+
+    @property
+    def whole(self) -> Amount:
+        return self.each.times(self.often)
+
+
+def contributions(
+    proof: Proof, kind: str, premises: Premises = NO_PREMISES, rates: Mapping[str, Rate] = NO_RATES
+) -> tuple[Contribution, ...]:
+    """Return the steps that make up a number. `rates` has the prices of models, where they were looked up: money needs
+    them, and the windows of models are among them."""
+    if kind == "questions":
+        return tuple(
+            Contribution(one.place.way, f"asks ({one.kind})", ONE, ONE, bool(one.fans)) for one in proof.questions
+        )
+    found: list[Contribution] = []
+    for fact in proof.model_calls:
+        rate = rates.get(fact.model)
+        priced = None if isinstance(rate, Unpriced) else rate
+        match kind:
+            case "model_calls":
+                turns = max(0, fact.calls - 1)
+                more = f", with up to {turns:,} turns or corrections" if turns else ""
+                found.append(_share(fact, f"asks {fact.model or 'the model'}{more}", number(fact.calls)))
+            case "tool_calls" if fact.tools:
+                what = f"may use {len(fact.tools)} tools, {MOST_CALLS} calls a turn"
+                found.append(_share(fact, what, number(max(0, fact.calls - 1) * MOST_CALLS)))
+            case "input_tokens":
+                found += [_share(fact, what, tokens, "tokens") for what, tokens in _read(fact, priced, premises)]
+            case "output_tokens":
+                found += [_share(fact, what, tokens, "tokens") for what, tokens in _wrote(fact)]
+            case "money" if priced is not None:
+                found += _paid(fact, priced, premises)
+    if kind == "tool_calls":
+        found += [
+            Contribution(one.place.way, f"calls {one.tool.name}", ONE, one.often, bool(one.conditions))
+            for one in proof.effects
+            if not one.by_model
+        ]
+    return tuple(found)
+
+
+def _share(fact: ModelFact, what: str, each: Amount, unit: Unit = "count") -> Contribution:
+    return Contribution(fact.place.way, what, each, fact.often, bool(fact.conditions), unit)
+
+
+def _read(fact: ModelFact, rate: ModelRate | None, premises: Premises) -> Iterator[tuple[str, Amount]]:
+    """Yield what a step reads each time it runs, in words, with its tokens."""
+    if _is_thread(fact):
+        if not fact.first.is_nothing:
+            yield "reads up to its limit of tokens", fact.first
+    elif fact.windows < fact.calls:
+        yield "reads its prompt, a token for each byte, and what the service adds", fact.first
+    if fact.windows:
+        known = rate.context if rate is not None else None
+        window = known if known is not None else premises.prompt_characters * 4
+        calls = "1 call" if fact.windows == 1 else f"{fact.windows:,} calls"
+        what = "the window of its model" if known is not None else "the longest prompt, as the window is not known"
+        yield f"reads up to {window:,} tokens in {calls}: {what}", number(fact.windows * window)
+
+
+def _wrote(fact: ModelFact) -> Iterator[tuple[str, Amount]]:
+    """Yield what the model writes each time a step runs, in words, with its tokens; nothing if it is not limited."""
+    if fact.reply_tokens is None:
+        return
+    limit, tokens = fact.first.as_number if _is_thread(fact) else None, fact.calls * fact.reply_tokens
+    if limit and limit < tokens:
+        yield "writes up to its limit of tokens", number(limit)
+    else:
+        yield f"writes up to {fact.reply_tokens:,} tokens a call", number(tokens)
+
+
+def _is_thread(fact: ModelFact) -> bool:
+    from quire.plan.thread import Thread
+
+    return isinstance(fact.place.step.work, Thread)
+
+
+def _paid(fact: ModelFact, rate: ModelRate, premises: Premises) -> Iterator[Contribution]:
+    """Yield what a step costs each time it runs: tokens times their price."""
+    read, wrote = rate.picodollars()
+    parts = [(what, tokens, read, _per_million(read)) for what, tokens in _read(fact, rate, premises)]
+    parts += [(what, tokens, wrote, _per_million(wrote)) for what, tokens in _wrote(fact)]
+    if rate.call_picodollars:
+        price = written(rate.call_picodollars, "picodollars")
+        parts.append(("pays for each call", number(fact.calls), rate.call_picodollars, price))
+    for what, tokens, each, price in parts:
+        count = tokens.text(lambda one: f"{one:,}")
+        product = f"({count}) × {price}" if " + " in count else f"{count} × {price}"
+        share = _share(fact, what, tokens.times(number(each)), "picodollars")
+        yield replace(share, product=product)
+
+
+def _per_million(picodollars: int) -> str:
+    """Return the price of a token as that of a million: `$3/M`."""
+    return f"${picodollars / 10**6:,.10g}/M"

@@ -1,0 +1,60 @@
+"""The steps that `quire show --why` lists add up to the number."""
+
+from __future__ import annotations
+
+import datetime
+from pathlib import Path
+
+import pytest
+
+from quire.analysis.amounts import total
+from quire.library.document import load
+from quire.runs.proven import prove_document
+from quire.workspace.configuration import load_settings
+from quire.workspace.locate import find_workspace
+
+NUMBERS = ("model_calls", "input_tokens", "output_tokens", "money")
+SCHEMA = "schema: S\nfields:\n  a: {type: string}\n---\n"
+ASKS = """pipeline: p
+steps:
+  - agent: {prompt: "One {ctx.doc}", schema: S, capabilities: {tools: []}, output: a}
+  - for_each:
+      over: ctx.rows
+      on_error: retry(1)
+      do: {agent: {prompt: "Look at {item} and {ctx.a}", capabilities: {tools: []}}}
+      collect: {transform: {value: pipe}}
+"""
+PLAYBOOK = '# P\n\n## STEP 1: One\n\nSay.\n\n## STEP 2: Two\n\nSay more.\n\n@output(x, extract:"a")\n'
+DIRECTIVE = """# Look
+
+```xml
+<directive name="look" version="1.0.0">
+  <metadata>
+    <description>Looks.</description>
+    <category></category>
+    <author>tests</author>
+    <model tier="general"/>
+    <limits turns="3" tokens="1000"/>
+    <permissions><execute><tool>rye.file-system.read</tool></execute></permissions>
+  </metadata>
+</directive>
+```
+
+<process><step name="look"><action>Look.</action></step></process>
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "text"), [("p.yaml", SCHEMA + ASKS), ("p.playbook.md", PLAYBOOK), ("look.md", DIRECTIVE)]
+)
+def test_the_shares_of_steps_add_up(tmp_path: Path, name: str, text: str) -> None:
+    home = tmp_path / "home"
+    home.mkdir()
+    (home / "quire.toml").write_text('[models.prices."ollama:a"]\ninput = 3.0\noutput = 15.0\n')
+    (tmp_path / name).write_text(text)
+    settings = load_settings(find_workspace(tmp_path), {"QUIRE_HOME": str(home)})
+    found = prove_document(load(tmp_path / name), settings, model="ollama:a", today=datetime.date(2026, 1, 1))
+    compared = [one for one in found.quantities if one.name in NUMBERS]
+    assert len(compared) == len(NUMBERS)
+    for one in compared:
+        assert total(part.whole for part in found.shares(one.name)) == one.most, one.name
