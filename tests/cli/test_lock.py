@@ -12,6 +12,7 @@ import pytest
 from tests.cli.conftest import Said
 
 from quire.cli import main
+from quire.models.prices import ModelRate
 from quire.workspace.configuration import load_settings
 from quire.workspace.consent import confirm
 from quire.workspace.locate import find_workspace
@@ -463,3 +464,13 @@ def test_a_document_of_many_steps_and_paths_has_a_lock_that_can_be_read(work: Pa
     assert main(["lock"]) == 0
     assert main(["check", "--locked"]) == 0
     assert "LK" not in said()[0]
+
+
+def test_an_old_price_is_noted(work: Path, said: Said, monkeypatch: pytest.MonkeyPatch) -> None:
+    agent = "{prompt: Hi, model: 'anthropic:claude-sonnet-4-5', capabilities: {tools: []}}"
+    (work / "dear.yaml").write_text(f"pipeline: dear\ndialect: quire\nsteps:\n  - agent: {agent}\n")
+    monkeypatch.setattr(ModelRate, "is_old", lambda rate, today: False)
+    assert main(["lock"]) == 0 and "BD107" not in said()[1]
+    monkeypatch.setattr(ModelRate, "is_old", lambda rate, today: True)
+    assert main(["lock"]) == 0
+    assert re.search(r"the price of anthropic:claude-sonnet-4-5 was last looked at .* days ago \(BD107\)", said()[1])

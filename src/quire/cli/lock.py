@@ -122,6 +122,8 @@ def _write(workspace: Workspace, locked: Lock | None, files: Sequence[Path], *, 
     write_text(f"{file.name}\n")
     for line in diff_lines(changes, new.assumed):
         click.echo(line, err=True)
+    for note in facts.old_prices():
+        _say(note)
     for key in sorted(broken):
         kept = "its entry stays as it was" if key in new.documents else "it is not in the lock"
         _say(f"{key} has errors, and {kept}: quire check {key}")

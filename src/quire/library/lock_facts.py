@@ -138,6 +138,16 @@ class LockFacts:
             fresh._rate(model)
         return fresh._used_prices()[0]
 
+    def old_prices(self) -> list[str]:
+        """Return a note for each price that was used and was last looked at long ago (BD107)."""
+        from quire.analysis.rules.prices import noted_rate
+        from quire.models.prices import ModelRate
+
+        today = datetime.date.today()
+        used = [rate for _, rate in sorted(self.rates.items()) if isinstance(rate, ModelRate) and rate.is_old(today)]
+        noted = (noted_rate(rate, today) for rate in used)
+        return [rate.premises[-1] for rate in noted if isinstance(rate, ModelRate)]
+
     def _used_prices(self) -> tuple[dict[str, str], str]:
         """Return the prices that were used, and where they come from."""
         from quire.models.prices import ModelRate
