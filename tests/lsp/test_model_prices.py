@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import datetime
+import time
 from pathlib import Path
 
 import pytest
 from tests.lsp.editor import CAPABILITIES, Editor
+from tests.lsp.language_server import language_server
 
+from quire.lsp.desk import uri_of
 from quire.lsp.model_prices import ModelPrices
 
 ASKS = """\
@@ -52,6 +55,35 @@ def test_the_editor_is_told_to_ask_again(editor: Editor) -> None:
     assert [one["method"] for one in other.messages].count("workspace/codeLens/refresh") == 1
     bound(other, "a.yaml")
     assert [one["method"] for one in other.messages].count("workspace/codeLens/refresh") == 1, "nothing is new"
+
+
+def test_a_real_server_reads_prices_although_a_copy_of_it_makes_the_lenses(editor: Editor) -> None:
+    path = editor.folder / "a.yaml"
+    request = {"textDocument": {"uri": uri_of(str(path))}}
+    with language_server(editor.folder) as server:
+        server.begin(editor.folder, {"workspace": {"codeLens": {"refreshSupport": True}}})
+        server.open(path, asks("openai:gpt-4o-mini"))
+        titles: list[str] = []
+        until = time.monotonic() + 30
+        while not any(one.startswith("1 call, ") for one in titles) and time.monotonic() < until:
+            titles = [one["command"]["title"] for one in server.ask("textDocument/codeLens", request)]
+        assert any(one.startswith("1 call, ") and "$0.0" in one for one in titles), titles
+        assert "workspace/codeLens/refresh" in [one.get("method") for one in server.told]
+
+
+def test_prices_that_are_being_read_are_not_read_twice(editor: Editor) -> None:
+    editor.open("a.yaml", asks("openai:gpt-4o-mini"))
+    view = editor.session.desk.view(editor.uri("a.yaml"))
+    assert view is not None
+    prices = ModelPrices()
+    prices.words(view)
+    wanted = dict(prices.wanted)
+    job = prices.next()
+    assert job is not None
+    prices.want(wanted)
+    job.done(job.run())
+    prices.want(wanted)
+    assert not prices.is_due
 
 
 def test_prices_of_the_user_follow_their_file(editor: Editor, tmp_path: Path) -> None:

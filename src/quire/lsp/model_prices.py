@@ -43,7 +43,8 @@ class ModelPrices:
         self._today = today
         self._known: dict[str, _Known] = {}
         self._wanted: dict[str, ModelSettings] = {}
-        self._is_reading = False
+        self._reading: dict[str, ModelSettings] = {}
+        """The models whose prices another process reads."""
 
     def words(self, view: View) -> str:
         """Return the most that a run of a document costs: `≤ $0.09`; empty if that is not known, or not yet."""
@@ -63,18 +64,29 @@ class ModelPrices:
         return "" if money is None or money.unpriced else money_text(money, {})
 
     @property
+    def wanted(self) -> Mapping[str, ModelSettings]:
+        """The models whose prices are to be read, with their settings."""
+        return self._wanted
+
+    def want(self, models: Mapping[str, ModelSettings]) -> None:
+        """Have prices read that a copy of this process has asked for, unless they were read in the meantime."""
+        for model, settings in models.items():
+            self._rate(model, settings)
+
+    @property
     def is_due(self) -> bool:
-        return bool(self._wanted) and not self._is_reading
+        return bool(self._wanted) and not self._reading
 
     def next(self) -> Job | None:
         """Return the job that reads the prices which were asked for; None if there are none."""
         if not self.is_due:
             return None
-        wanted, self._wanted, self._is_reading = self._wanted, {}, True
+        wanted = self._reading = self._wanted
+        self._wanted = {}
         day = self._today()
 
         def take(result: bytes | None) -> None:
-            self._is_reading = False
+            self._reading = {}
             found: Mapping[str, Rate] = unpacked(result) if result is not None else {}
             for model, models in wanted.items():
                 self._known.pop(model, None)
@@ -92,7 +104,8 @@ class ModelPrices:
             return None  # the run will say which
         known = self._known.get(model)
         if known is None or known.day != self._today() or known.models != models:
-            self._wanted[model] = models
+            if self._reading.get(model) != models:
+                self._wanted[model] = models
             return None
         return known.rate
 

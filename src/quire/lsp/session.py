@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from quire.lsp.jobs import Job
     from quire.lsp.languages import ModuleLoads
     from quire.lsp.texts import Encoding
+    from quire.models.choose import ModelSettings
 
 MOST_QUEUED = 10_000
 _LARGEST_PROCESS = 2**31 - 1
@@ -256,8 +257,14 @@ class Session:
             if answer is None:
                 raise RequestFailed(f"{method} is not known", METHOD_NOT_FOUND)
             if self._forks and method in SEARCHES:
-                self.later(lambda: answer(self, params))
+                self.later(lambda: (answer(self, params), self.desk.prices.wanted), self._searched)
             self._answer(request, answer(self, params))
+
+    def _searched(self, found: tuple[Any, Mapping[str, ModelSettings]]) -> Any:
+        """Return the answer of a copy of this process, and have the prices read that it has asked for there."""
+        answer, wanted = found
+        self.desk.prices.want(wanted)
+        return answer
 
     def _initialize(self, params: Mapping[str, Any]) -> dict[str, object]:
         from quire.lsp.capabilities import SERVER_INFO, server_capabilities
