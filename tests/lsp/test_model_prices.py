@@ -1,4 +1,4 @@
-"""The price of a document in its lens: read in another process, shown when it is known, never guessed."""
+"""The price of a document in lens and hover: read in another process, the same as in `quire show`, never guessed."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import pytest
 from tests.lsp.editor import CAPABILITIES, Editor
 from tests.lsp.language_server import language_server
 
+from quire.cli import main
 from quire.lsp.desk import uri_of
 from quire.lsp.model_prices import ModelPrices
 
@@ -102,19 +103,69 @@ def test_prices_of_the_user_follow_their_file(editor: Editor, tmp_path: Path) ->
 
 @pytest.mark.parametrize(
     ("model", "words"),
-    [("house:unheard-of", "1 call"), ("local:small", "1 call, free"), ("openai:gpt-0-that-never-was", "1 call")],
+    [
+        ("house:unheard-of", "1 call, unpriced"),
+        ("local:small", "1 call, free"),
+        ("openai:gpt-0-that-never-was", "1 call, unpriced"),
+    ],
 )
-def test_a_price_that_is_not_known_is_left_out(editor: Editor, model: str, words: str) -> None:
+def test_a_price_that_is_not_known_is_not_a_number(editor: Editor, model: str, words: str) -> None:
     editor.open("a.yaml", asks(model))
     bound(editor, "a.yaml")
     assert bound(editor, "a.yaml") == words
 
 
-def test_a_document_without_a_model_of_its_own_has_no_price(editor: Editor) -> None:
+def test_a_document_without_a_model_is_unpriced(editor: Editor) -> None:
     editor.open("a.playbook.md", "# A\n\n## STEP 1: Say\n\nSay it.\n")
-    bound(editor, "a.playbook.md")
-    assert bound(editor, "a.playbook.md") == "1 call"
+    assert bound(editor, "a.playbook.md") == "1 call, unpriced"
     assert not editor.session.desk.prices.is_due
+
+
+DIRECTIVE = """\
+# Greet
+
+```xml
+<directive name="greet" version="1.0.0">
+  <metadata>
+    <description>Greets.</description>
+    <category>team</category>
+    <author>t</author>
+    <model tier="low" />
+    <limits turns="4" tokens="8000" spend="0.05" />
+    <permissions></permissions>
+  </metadata>
+  <process>
+    <step name="a"><action>Say hello.</action></step>
+  </process>
+</directive>
+```
+"""
+
+
+@pytest.mark.parametrize(
+    ("settings", "money"),
+    [
+        pytest.param("", "unpriced", id="no model"),
+        pytest.param('[models.tiers]\nlow = "house:unheard-of"\n', "unpriced", id="a model without a price"),
+        pytest.param('[models.tiers]\nlow = "openai:gpt-4o-mini"\n', "≤ $0.05", id="the limit of spend"),
+        pytest.param('[models.tiers]\nlow = "local:small"\n', "free", id="a model of this machine"),
+    ],
+)
+def test_lens_hover_and_show_say_the_same_of_a_directive(
+    editor: Editor, tmp_path: Path, capsys: pytest.CaptureFixture[str], settings: str, money: str
+) -> None:
+    name = ".ai/directives/team/greet.md"
+    home = tmp_path / "home"
+    home.mkdir()
+    (home / "quire.toml").write_text(settings + OWN.replace("= 2", "= 2000").replace("= 3", "= 3000"))
+    path = editor.write(name, DIRECTIVE)
+    editor.open(name, DIRECTIVE)
+    bound(editor, name)
+    assert bound(editor, name) == f"at most 4 model calls, {money}"
+    assert f"- at most 4 model calls, {money}\n" in editor.hover(name, DIRECTIVE.replace("# G", "# G‸"))
+    assert main(["show", str(path)]) == 0
+    (line,) = [line for line in capsys.readouterr().out.splitlines() if line.startswith("  money ")]
+    assert line.removeprefix("  money ").lstrip().startswith(money)
 
 
 def test_a_reader_that_dies_leaves_no_price_and_is_not_asked_again_today(editor: Editor) -> None:

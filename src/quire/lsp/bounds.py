@@ -42,6 +42,12 @@ def bound_words(view: View, *, quick: bool = False) -> str:
     return ", ".join(parts)
 
 
+def with_price(view: View, bound: str) -> str:
+    """Return the words of a bound with the most that a run costs, as far as that is known."""
+    price = view.folder.prices.words(view)
+    return f"{bound}, {price}" if price else bound
+
+
 def document_lenses(view: View, span: Span, *, cases: int, bound: str, sign: str = "Sign") -> Iterator[Lens]:
     """Yield the lenses that every document has: run, test if there are cases, bound and sign.
 

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from quire.library.library import Library
     from quire.library.snapshot import Snapshot
     from quire.lsp.desk import Desk
+    from quire.lsp.model_prices import ModelPrices
     from quire.lsp.test_results import TestMemory
     from quire.lsp.views import View
     from quire.workspace.settings import Settings
@@ -77,6 +78,11 @@ class Folder:
     def test_memory(self) -> TestMemory:
         """The results of the tests that were run in this session."""
         return self._desk.test_memory
+
+    @property
+    def prices(self) -> ModelPrices:
+        """The prices of models, as far as they were read."""
+        return self._desk.prices
 
     @cached_property
     def files(self) -> tuple[str, ...]:

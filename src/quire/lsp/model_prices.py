@@ -1,7 +1,7 @@
 """Prices of the models of open documents, for the lens that says what a run costs at most.
 
 The list of prices takes long to load and much memory, so it is read in a process of its own, once a day for each model.
-A lens shows no price until then, and is asked for again when there is one.
+A lens shows no price until then, and is asked for again when there is one. A hover shows it the next time.
 """
 
 from __future__ import annotations
@@ -47,7 +47,8 @@ class ModelPrices:
         """The models whose prices another process reads."""
 
     def words(self, view: View) -> str:
-        """Return the most that a run of a document costs: `≤ $0.09`; empty if that is not known, or not yet."""
+        """Return the most that a run of a document costs, as `quire show` has it: `≤ $0.09`, or `unpriced` if the price
+        of a model is not known. It is empty if no model is asked, and while prices are being read."""
         settings, proof = view.folder.settings, view.proof
         if settings is None or proof is None:
             return ""
@@ -61,7 +62,7 @@ class ModelPrices:
 
         found = quantities(proof, view.folder.foresight.world().premises, known.__getitem__)
         money = next((one for one in found if one.name == "money"), None)
-        return "" if money is None or money.unpriced else money_text(money, {})
+        return "unpriced" if money is not None and money.unpriced else money_text(money, {})
 
     @property
     def wanted(self) -> Mapping[str, ModelSettings]:
@@ -99,9 +100,11 @@ class ModelPrices:
         return Job(lambda: packed(_read(wanted, day)), take)
 
     def _rate(self, model: str, models: ModelSettings) -> Rate | None:
-        """Return the price of a model; None, and have it read, if it is not known as of today."""
+        """Return the price of a model; None, and have it read, if it was not read today."""
         if not model:
-            return None  # the run will say which
+            from quire.models.choose import Unpriced
+
+            return Unpriced(model, "no model is named")
         known = self._known.get(model)
         if known is None or known.day != self._today() or known.models != models:
             if self._reading.get(model) != models:
@@ -112,6 +115,7 @@ class ModelPrices:
 
 def _read(wanted: Mapping[str, ModelSettings], day: datetime.date) -> dict[str, Rate]:
     """Read the prices of models. This is done in another process."""
+    from quire.analysis.rules.prices import noted_rate
     from quire.models.prices import rate_of
 
-    return {model: rate_of(model, models, day, os.environ) for model, models in wanted.items()}
+    return {model: noted_rate(rate_of(model, models, day, os.environ), day) for model, models in wanted.items()}

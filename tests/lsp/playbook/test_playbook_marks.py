@@ -210,7 +210,7 @@ def test_lenses_run_test_show_and_sign(editor: Editor) -> None:
     assert lenses(editor, TEXT) == [
         ("Run", "quire.run", [uri]),
         ("Test (2 cases)", "quire.test", [uri]),
-        ("≤ 2 calls, 1 question", "quire.showProof", [uri]),
+        ("≤ 2 calls, 1 question, unpriced", "quire.showProof", [uri]),
         ("Sign", "quire.sign", [uri]),
         ("Prompt", "quire.showPrompt", [uri, "1"]),
         ("Prompt", "quire.showPrompt", [uri, "3a"]),

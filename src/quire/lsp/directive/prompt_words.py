@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from quire.errors import QuireError
+from quire.lsp.bounds import with_price
 from quire.lsp.directive.signature_state import signature_words
 from quire.lsp.markdown import code, fenced
 
@@ -22,23 +23,19 @@ def prompt_markdown(view: View) -> str:
     name = id_of(view.path)
     lines = [f"**directive** {code(name)}" if name else "**directive**", f"- {signature_words(view)}"]
     if bound := bound_words(view):
-        lines.append(f"- {bound}")
+        lines.append(f"- {with_price(view, bound)}")
     return "\n".join(lines) + "\n\n" + _prompt(view)
 
 
 def bound_words(view: View) -> str:
-    """Return the bound of a run in one line; empty if nothing is known."""
+    """Return the bound of a run in one line, without its price; empty if nothing is known."""
     from quire.analysis.quantities import quantities
     from quire.display.preflight_line import preflight_line
-    from quire.lsp.directive.limit_words import amount, effective_limits
 
     proof = view.proof
     if proof is None:
         return ""
-    line = preflight_line(quantities(proof, view.folder.foresight.world("").premises), {})
-    if "$" in line:
-        return line
-    return f"{line}, ≤ {amount('spend', effective_limits(view)[0]['spend'])}"
+    return preflight_line(quantities(proof, view.folder.foresight.world("").premises), {})
 
 
 def _prompt(view: View) -> str:
