@@ -13,7 +13,8 @@ from quire.lsp.desk import uri_of
 from quire.wording import pluralize
 
 if TYPE_CHECKING:
-    from quire.analysis.proof import Bound, Proof
+    from quire.analysis.proof import Proof
+    from quire.analysis.quantities import Quantity
     from quire.lsp.views import View
     from quire.source import Span
 
@@ -29,14 +30,17 @@ def quick_proof(view: View) -> Proof | None:
 
 
 def bound_words(view: View, *, quick: bool = False) -> str:
-    """Return the bound of a document: `≤ 6·|readers| calls, 1 question`; empty for one that cannot run. With `quick`,
-    only if the proof is there already or takes no time."""
+    """Return the bound of a document: `≤ 6·|readers| calls, stopped at 100, 1 question`; empty for one that cannot run.
+    With `quick`, only if the proof is there already or takes no time."""
     proof = quick_proof(view) if quick else view.proof
     if proof is None:
         return ""
-    parts = [_counted(proof.bound("model_calls"), "call")]
-    if not proof.bound("questions").most.is_nothing:
-        parts.append(_counted(proof.bound("questions"), "question"))
+    from quire.analysis.quantities import quantities
+
+    found = {one.name: one for one in quantities(proof, view.folder.foresight.world().premises)}
+    parts = [_counted(found["model_calls"], "call")]
+    if not found["questions"].most.is_nothing:
+        parts.append(_counted(found["questions"], "question"))
     if proof.unknown:
         parts.append(f"and what {', '.join(proof.unknown[:3])} does")
     return ", ".join(parts)
@@ -62,12 +66,13 @@ def document_lenses(view: View, span: Span, *, cases: int, bound: str, sign: str
     yield Lens(span, sign, "quire.sign", (uri,))
 
 
-def _counted(bound: Bound, word: str) -> str:
-    if bound.most.is_endless:
-        return f"any number of {word}s"
-    count = bound.most.as_number
+def _counted(number: Quantity, word: str) -> str:
+    stop = f", stopped at {number.ceiling.most:,}" if number.ceiling is not None else ""
+    if number.most.is_endless:
+        return f"any number of {word}s{stop}"
+    count = number.most.as_number
     if count is None:
-        return f"≤ {bound.most} {word}s"
+        return f"≤ {number.most} {word}s{stop}"
     if not count:
         return f"no {word}s"
-    return f"{'' if bound.least == count else '≤ '}{count:,} {pluralize(word, count)}"
+    return f"{'' if number.least == count else '≤ '}{count:,} {pluralize(word, count)}{stop}"

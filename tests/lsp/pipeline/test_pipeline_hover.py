@@ -8,6 +8,8 @@ import pytest
 from tests.lsp.editor import Editor
 from tests.lsp.pipeline.pipeline_texts import HEAD, LOOK
 
+from quire.cli import main
+
 FAN = """\
   - for_each:
       over: ctx.readers
@@ -118,6 +120,40 @@ def test_lenses(editor: Editor) -> None:
     titles = [one["command"]["title"] for one in found]
     assert titles == ["Run", "Test (1 case)", "1 call", "Sign", "Prompt"] or titles[2].startswith("≤")
     assert found[-1]["command"]["arguments"] == [editor.uri("main.yaml"), "1"]
+
+
+AGENTS = """\
+pipeline: fan
+dialect: quire
+steps:
+  - for_each:
+      over: ctx.items
+      LIMIT
+      on_error: abort
+      do: {agent: {prompt: Say something., capabilities: {tools: []}}}
+      collect: {transform: {value: pipe}}
+"""
+
+
+@pytest.mark.parametrize(
+    ("limit", "calls"),
+    [
+        ("max_items: 200", "≤ 200 calls, stopped at 100"),
+        ("max_items: 20", "≤ 20 calls"),
+        ("max_parallel: 2", "≤ |items| calls, stopped at 100"),
+    ],
+)
+def test_the_lens_says_where_a_run_is_stopped(
+    editor: Editor, capsys: pytest.CaptureFixture[str], limit: str, calls: str
+) -> None:
+    path = editor.write("fan.yaml", AGENTS.replace("LIMIT", limit))
+    editor.open("fan.yaml", AGENTS.replace("LIMIT", limit))
+    found = editor.ask("textDocument/codeLens", {"textDocument": {"uri": editor.uri("fan.yaml")}})
+    titles = [one["command"]["title"] for one in found if one["command"]["command"] == "quire.showProof"]
+    assert titles == [f"{calls}, unpriced"]
+    assert main(["show", str(path)]) == 0
+    (line,) = [one for one in capsys.readouterr().out.splitlines() if one.startswith("  model calls ")]
+    assert calls.replace(" calls", "").replace("≤ ", "0 to ") in line
 
 
 def test_colours(editor: Editor) -> None:
