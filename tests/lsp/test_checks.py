@@ -62,6 +62,60 @@ def test_a_closed_document_has_no_findings_of_its_text(editor: Editor) -> None:
     assert published(editor, "note.playbook.md")[-1] == []
 
 
+def close(editor: Editor, name: str) -> None:
+    editor.tell("textDocument/didClose", {"textDocument": {"uri": editor.uri(name)}})
+
+
+@pytest.mark.parametrize("changed", [BAD, BAD + "\nAnd {{more}}.\n", GOOD])
+def test_the_findings_about_the_file_come_back_when_it_is_closed(editor: Editor, changed: str) -> None:
+    editor.write("note.playbook.md", BAD)
+    editor.tell("workspace/didChangeWatchedFiles", {"changes": []})
+    assert editor.codes("note.playbook.md") == ["PB201"]
+    for _ in range(2):
+        editor.open("note.playbook.md", BAD)
+        editor.pause()
+        editor.replace("note.playbook.md", changed)
+        editor.pause()
+        close(editor, "note.playbook.md")
+        if changed == BAD:
+            assert published(editor, "note.playbook.md")[-1] == ["PB201"], "they disappear for a moment"
+        assert editor.codes("note.playbook.md") == ["PB201"]
+    (editor.folder / "note.playbook.md").unlink()
+    editor.tell("workspace/didChangeWatchedFiles", {"changes": []})
+    assert editor.codes("note.playbook.md") == []
+
+
+def test_a_document_that_is_closed_during_a_survey_keeps_its_findings(editor: Editor) -> None:
+    editor.session._forks = True
+    editor.session._checks = None
+    editor.write("note.playbook.md", BAD)
+    editor.open("note.playbook.md", BAD)
+    editor.pause(0.2)
+    editor.session.checks.survey.files_changed()
+    (job,) = jobs_of(editor, 30)
+    result = job.run()
+    close(editor, "note.playbook.md")
+    job.done(result)
+    editor._settle()
+    assert published(editor, "note.playbook.md")[-1] == ["PB201"]
+    editor.pause()
+    assert [codes for codes in published(editor, "note.playbook.md") if not codes] == []
+
+
+def test_an_address_that_the_editor_writes_in_another_way_is_kept(editor: Editor) -> None:
+    path = editor.write("note.playbook.md", BAD)
+    uri = editor.uri("note.playbook.md").replace("note", "n%6Fte")
+    item = {"uri": uri, "languageId": "", "version": 1, "text": BAD}
+    editor.tell("textDocument/didOpen", {"textDocument": item})
+    editor.pause()
+    editor.tell("textDocument/didClose", {"textDocument": {"uri": uri}})
+    path.write_text(GOOD)
+    editor.pause()
+    told = [one["params"] for one in editor.messages if one["method"] == "textDocument/publishDiagnostics"]
+    assert {one["uri"] for one in told} == {uri}
+    assert told[-1]["diagnostics"] == []
+
+
 def test_a_new_finding_at_the_cursor_waits_for_a_pause(editor: Editor) -> None:
     editor.open("note.playbook.md", GOOD)
     editor.pause()
@@ -175,6 +229,38 @@ def test_a_request_for_all_documents_waits_until_there_is_something_new(pulling:
     assert second["items"] == []
 
 
+def test_an_editor_that_asks_gets_the_findings_about_a_file_that_it_has_closed(pulling: Editor) -> None:
+    pulling.write("note.playbook.md", BAD)
+    request = pulling.begin("workspace/diagnostic", {"previousResultIds": []})
+    pulling.pause()
+    (first,) = [one for one in pulling.answer(request)["result"]["items"] if one["uri"].endswith("note.playbook.md")]
+    known = [{"uri": first["uri"], "value": first["resultId"]}]
+    pulling.open("note.playbook.md", GOOD)
+    pulling.tell("workspace/didChangeWatchedFiles", {"changes": []})
+    pulling.pause()
+    assert pull(pulling, "note.playbook.md")["items"] == []
+    close(pulling, "note.playbook.md")
+    # VS Code asks a last time for the document that it has closed, and then for all documents.
+    last = pulling.begin("textDocument/diagnostic", {"textDocument": {"uri": pulling.uri("note.playbook.md")}})
+    every = pulling.begin("workspace/diagnostic", {"previousResultIds": known})
+    assert not pulling.has_answer(last)
+    pulling.pause()
+    assert [one["code"] for one in pulling.answer(last)["result"]["items"]] == ["PB201"]
+    told = pulling.answer(every)["result"]["items"] if pulling.has_answer(every) else []
+    assert [one for one in told if one.get("items") == [] and one["uri"] == first["uri"]] == []
+
+
+def test_a_request_for_a_document_that_is_closed_meanwhile_is_answered(pulling: Editor) -> None:
+    pulling.open("new.playbook.md", BAD)
+    pulling.pause()
+    close(pulling, "new.playbook.md")
+    request = pulling.begin("textDocument/diagnostic", {"textDocument": {"uri": pulling.uri("new.playbook.md")}})
+    pulling.pause()
+    assert pulling.answer(request)["result"]["items"] == [], "there is no such file"
+    request = pulling.begin("textDocument/diagnostic", {"textDocument": {"uri": pulling.uri("new.playbook.md")}})
+    assert pulling.has_answer(request)
+
+
 # Documents that take long
 
 
@@ -262,10 +348,10 @@ def test_one_slow_check_alone_is_not_a_slow_document(
     assert (len(found), durations) == (jobs, [])
 
 
-def jobs_of(editor: Editor) -> list[Job]:
+def jobs_of(editor: Editor, turns: int = 20) -> list[Job]:
     """Let the time of a job pass without doing it, and return the jobs."""
     found = []
-    for _ in range(20):
+    for _ in range(turns):
         while editor.session.wait == 0:
             job = editor.session.work()
             found += [job] if job is not None else []

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 
 from quire.lsp import wire
 from quire.lsp.findings import quick_findings, thorough_findings, together, word_around
+from quire.lsp.folders import read_closed
 from quire.lsp.jobs import Job, packed, unpacked
 from quire.lsp.moved_findings import moved_findings
 from quire.lsp.publisher import Publisher, problem_of, report
@@ -118,14 +119,19 @@ class Checks:
             self._due[one.uri] = max(self._due.get(one.uri, 0.0), now + BESIDE_SECONDS)
 
     def closed(self, document: OpenDocument) -> None:
+        """Forget a document that the editor has closed. Findings about changes that were not saved disappear at once;
+        those about the file on disk come with the next survey."""
         for table in (self._due, self._more_due, self._shown_at, self._changed_at):
             table.pop(document.uri, None)
         self._took.forget(document.uri)
         self._more_took.forget(document.uri)
-        for request, _ in self._asked.pop(document.uri, []):
-            self._publisher.answer(request, {"kind": "full", "items": []})
-        if self._told.pop(document.uri, None) and not self._publisher.pulls:
+        shown = self._told.pop(document.uri, None)
+        if shown and not self._publisher.pulls and read_closed(document.path) != document.text.source.text:
             self._publisher.publish(document.uri, None, [])
+            shown = []
+        self.survey.closed(document, shown)
+        for request, known in self._asked.pop(document.uri, []):
+            self.survey.asked_about(request, document.uri, known)
 
     # Time
 
@@ -356,7 +362,7 @@ class Checks:
         """Answer a request for the findings of a document, now or when its check has ended."""
         document = self._desk.documents.get(uri)
         if document is None:
-            self._publisher.answer(request, {"kind": "full", "items": self.survey.of(uri)})
+            self.survey.asked_about(request, uri, known)
             return
         self._asked.setdefault(uri, []).append((request, known))
         if uri in self._due or document.checked is not document.text:

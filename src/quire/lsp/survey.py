@@ -15,7 +15,7 @@ from quire.lsp.publisher import problem_of, report
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from quire.lsp.desk import Desk
+    from quire.lsp.desk import Desk, OpenDocument
     from quire.lsp.publisher import Publisher
 
 SURVEY_SECONDS = 0.5
@@ -34,26 +34,47 @@ class Survey:
         self.is_under_way = False
         self._is_done = False
         self._found: dict[str, list[wire.Json]] = {}
+        self._told: dict[str, list[wire.Json]] = {}
+        """The findings that an editor shows, which does not ask for them."""
+        self._uris: dict[str, str] = {}
+        """The addresses that the editor has used, by path: it may write one in another way."""
+        self._unsurveyed: set[str] = set()
+        """Documents that were closed after the last survey had begun."""
         self._waiting: list[tuple[object, dict[str, str]]] = []
+        self._waiting_about: list[tuple[object, str, str]] = []
+        """Requests for the findings of one document, with its address and the result that the editor knows."""
 
     def files_changed(self) -> None:
         self.at = self._clock() + SURVEY_SECONDS
 
-    def of(self, uri: str) -> list[wire.Json]:
-        """Return the findings about one document that is not open."""
-        return self._found.get(uri, [])
+    def closed(self, document: OpenDocument, shown: list[wire.Json] | None) -> None:
+        """Note that a document is not open any more, and the findings about it that the editor shows; None if it was
+        not told any while the document was open."""
+        self._uris[document.path] = document.uri
+        self._unsurveyed.add(document.uri)
+        if shown is not None:
+            self._told[document.uri] = shown
 
     def job(self) -> Job:
         """Return the work of a survey, which is then no longer due."""
         self.at, self.is_under_way = None, True
         opened = {document.path for document in self._desk.documents.values()}
+        uris = set(self._desk.documents)
 
         def run() -> bytes:
             folders = self._desk.folders()
             paths = [path for one in folders for path in (*one.files, one.settings_file) if path not in opened]
             return packed(surveyed(self._desk, paths))
 
-        return Job(run, self._take)
+        return Job(run, lambda result: self._take(result, uris))
+
+    def asked_about(self, request: object, uri: str, known: str) -> None:
+        """Answer a request for the findings about one document that is not open. One about a document that was just
+        closed waits for the next survey."""
+        if uri in self._unsurveyed and uri not in self._desk.documents:
+            self._waiting_about.append((request, uri, known))
+        else:
+            self._publisher.answer(request, report(self._found.get(uri, []), known))
 
     def asked(self, request: object, known: dict[str, str]) -> None:
         """Answer a request for the findings about all documents that are not open. It waits until there are new
@@ -67,36 +88,51 @@ class Survey:
     def cancelled(self, request: object) -> bool:
         """Drop a request that waits. Return False if it does not."""
         kept = [(one, known) for one, known in self._waiting if one != request]
-        was_there = len(kept) < len(self._waiting)
-        self._waiting = kept
+        kept_about = [one for one in self._waiting_about if one[0] != request]
+        was_there = len(kept) < len(self._waiting) or len(kept_about) < len(self._waiting_about)
+        self._waiting, self._waiting_about = kept, kept_about
         return was_there
 
-    def _take(self, result: bytes | None) -> None:
+    def _take(self, result: bytes | None, opened: set[str]) -> None:
+        """Take the findings of a survey. `opened` are the documents that were open when it began."""
         self.is_under_way = False
         self._is_done = True
+        self._unsurveyed &= opened
         if result is None:
             self._publisher.log("the process that checked the documents that are not open has ended")
+            self._answer_about()
             return
         reports, problems = unpacked(result)
         for problem in problems:
             self._publisher.log(problem)
-        found = {uri_of(path): items for path, items in reports}
-        before, self._found = self._found, found
+        found = self._found = {self._uris.get(path) or uri_of(path): items for path, items in reports}
         if self._publisher.pulls:
             self._answer()
+            self._answer_about()
             return
-        for uri in {*found, *before}:
-            if uri not in self._desk.documents and found.get(uri, []) != before.get(uri, []):
-                self._publisher.publish(uri, None, found.get(uri, []))
+        for uri in {*found, *self._told}:
+            items = found.get(uri, [])
+            if self._is_surveyed(uri) and items != self._told.get(uri, []):
+                self._publisher.publish(uri, None, items)
+                self._told[uri] = items
+
+    def _is_surveyed(self, uri: str) -> bool:
+        """Tell whether the last survey can say something about a document: it is not open, and was not then."""
+        return uri not in self._desk.documents and uri not in self._unsurveyed
+
+    def _answer_about(self) -> None:
+        waiting, self._waiting_about = self._waiting_about, []
+        for request, uri, known in waiting:
+            self.asked_about(request, uri, known)
 
     def _answer(self) -> None:
         waiting, self._waiting = self._waiting, []
         for request, known in waiting:
             items: list[dict[str, Any]] = []
             for uri, found in self._found.items():
-                if uri not in self._desk.documents:
+                if self._is_surveyed(uri):
                     items.append({"uri": uri, "version": None, **report(found, known.get(uri, ""))})
-            for uri in known.keys() - self._found.keys() - self._desk.documents.keys():
+            for uri in filter(self._is_surveyed, known.keys() - self._found.keys()):
                 items.append({"uri": uri, "version": None, **report([], known[uri])})
             if items and all(one["kind"] == "unchanged" for one in items):
                 self._waiting.append((request, known))  # nothing is new: it is answered after the next survey
