@@ -19,7 +19,14 @@ MODULES = {
 }
 """Methods that are answered by a module of each format. All others are answered from the names and parts of a document,
 for every format that has an index."""
-OTHERS = ("textDocument/diagnostic", "workspace/diagnostic", "textDocument/publishDiagnostics")
+OTHERS = (
+    "textDocument/diagnostic",
+    "workspace/diagnostic",
+    "textDocument/publishDiagnostics",
+    "window/workDoneProgress/create",
+    "window/workDoneProgress/cancel",
+    "$/progress",
+)
 
 
 def lines() -> Iterator[str]:

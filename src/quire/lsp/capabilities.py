@@ -94,7 +94,7 @@ def server_capabilities(encoding: str, *, pulls: bool) -> dict[str, object]:
         "codeActionProvider": {"codeActionKinds": ["quickfix", "refactor", "source.fixAll.quire"]},
         "documentFormattingProvider": True,
         "documentRangeFormattingProvider": True,
-        "executeCommandProvider": {"commands": list(COMMANDS)},
+        "executeCommandProvider": {"commands": list(COMMANDS), "workDoneProgress": True},
         "workspace": {
             "workspaceFolders": {"supported": True, "changeNotifications": True},
             "fileOperations": {
@@ -112,6 +112,7 @@ def server_capabilities(encoding: str, *, pulls: bool) -> dict[str, object]:
             "identifier": "quire",
             "interFileDependencies": True,
             "workspaceDiagnostics": True,
+            "workDoneProgress": True,
         }
     return said
 

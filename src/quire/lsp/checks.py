@@ -17,6 +17,7 @@ from time import process_time
 from typing import TYPE_CHECKING
 
 from quire.lsp import wire
+from quire.lsp.check_durations import CheckDurations
 from quire.lsp.findings import quick_findings, thorough_findings, together, word_around
 from quire.lsp.folders import read_closed
 from quire.lsp.jobs import Job, packed, unpacked
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from quire.diagnostics import Diagnostic
     from quire.library.check import QuickFindings
     from quire.lsp.desk import Desk, OpenDocument
+    from quire.lsp.progress import ProgressBoard
     from quire.lsp.texts import EditorText
     from quire.lsp.views import View
 
@@ -46,51 +48,32 @@ BESIDE_SECONDS = 0.150
 """Documents beside the one that is edited are checked again after so long."""
 
 
-class _Durations:
-    """How long a part of the check of each document takes: the shorter one of its last two times. One alone says
-    little, because it may have loaded modules, or waited for other work of the machine.
-
-    Times are seconds of the processor. A copy of this process takes longer than this one, so a document whose check has
-    gone there by mistake would never come back.
-    """
-
-    def __init__(self) -> None:
-        self._last_two: dict[str, tuple[float, ...]] = {}
-
-    def note(self, uri: str, seconds: float) -> None:
-        self._last_two[uri] = (*self._last_two.get(uri, ())[-1:], seconds)
-
-    def of(self, uri: str) -> float | None:
-        """Return the seconds; None if it was never measured."""
-        return min(self._last_two.get(uri, ()), default=None)
-
-    def is_long(self, uri: str, seconds: float) -> bool:
-        """Tell whether it took so long both times."""
-        times = self._last_two.get(uri, ())
-        return len(times) == 2 and min(times) >= seconds
-
-    def forget(self, uri: str) -> None:
-        self._last_two.pop(uri, None)
-
-
 class Checks:
     """The checks of one session."""
 
-    def __init__(self, desk: Desk, publisher: Publisher, clock: Callable[[], float], *, forks: bool = False) -> None:
+    def __init__(
+        self,
+        desk: Desk,
+        publisher: Publisher,
+        clock: Callable[[], float],
+        progress: ProgressBoard,
+        *,
+        forks: bool = False,
+    ) -> None:
         self._desk = desk
         self._publisher = publisher
         self._clock = clock
         self._forks = forks
-        self.survey = Survey(desk, publisher, clock)
+        self.survey = Survey(desk, publisher, clock, progress)
         self._due: dict[str, float] = {}
         self._more_due: dict[str, float] = {}
         """When the thorough part of a check is to be made in another process."""
         self._shown_at: dict[str, float] = {}
         """When findings that were held back are to be shown."""
         self._changed_at: dict[str, float] = {}
-        self._took = _Durations()
+        self._took = CheckDurations()
         """Of the quick parts."""
-        self._more_took = _Durations()
+        self._more_took = CheckDurations()
         """Of the thorough parts."""
         self._told: dict[str, list[wire.Json]] = {}
         self._asked: dict[str, list[tuple[object, str]]] = {}

@@ -13,6 +13,7 @@ import os
 import select
 import signal
 import sys
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from quire.lsp.framing import BadFraming, FrameReader, framed
@@ -32,6 +33,8 @@ _CERTAIN = 4_096
 """Bytes that can be written to a pipe without waiting once it is ready."""
 _LARGEST_PIPE = 1 << 20
 """Bytes of the largest pipe that a user of Linux may have."""
+_LENGTH = 8
+"""Bytes that give the length of a message from another process."""
 CAN_FORK = hasattr(os, "fork")
 
 
@@ -42,19 +45,28 @@ class _Child:
         self.job = job
         self.process = process
         self.pipe = pipe
-        self.result = bytearray()
+        self._read = bytearray()
 
     def read(self) -> bool:
-        """Read a part of the result. Return False at its end."""
+        """Read what the process has written. Return False at the end."""
         piece = os.read(self.pipe, _PIECE)
-        self.result += piece
+        self._read += piece
         return bool(piece)
+
+    def messages(self) -> Iterator[bytes]:
+        """Yield the messages that were read. What follows on an empty one is the result."""
+        while len(self._read) >= _LENGTH and (length := int.from_bytes(self._read[:_LENGTH])):
+            if len(self._read) < _LENGTH + length:
+                return
+            message = bytes(self._read[_LENGTH : _LENGTH + length])
+            del self._read[: _LENGTH + length]
+            yield message
 
     def end(self) -> bytes | None:
         """Return the result, once the process is gone; None if it died."""
         os.close(self.pipe)
         _, status = os.waitpid(self.process, 0)
-        return bytes(self.result) if status == 0 else None
+        return bytes(self._read[_LENGTH:]) if status == 0 else None
 
     def kill(self) -> None:
         with contextlib.suppress(ProcessLookupError):
@@ -102,9 +114,13 @@ class Connection:
         ready, writable, _ = select.select(reads, [self._writes] if self._out else [], [], seconds)
         if writable:
             self._write()
-        for child in [child for child in self._children if child.pipe in ready and not child.read()]:
-            self._children.remove(child)
-            self._session.finish(child.job, child.end())
+        for child in [child for child in self._children if child.pipe in ready]:
+            goes_on = child.read()
+            for heard in child.messages():
+                self._session.hear(child.job, heard)
+            if not goes_on:
+                self._children.remove(child)
+                self._session.finish(child.job, child.end())
         if self._reads in ready:
             data = os.read(self._reads, _PIECE)
             if not data:
@@ -180,7 +196,14 @@ def _begin(job: Job, reads: int) -> _Child:
         os.close(reads)
         os.nice(5)
         with os.fdopen(writes, "wb") as file:
-            file.write(job.run())
+
+            def send(message: bytes) -> None:
+                file.write(len(message).to_bytes(_LENGTH) + message)
+                file.flush()
+
+            job.send = send
+            result = job.run()
+            file.write(bytes(_LENGTH) + result)
         status = 0
     finally:
         os._exit(status)

@@ -10,6 +10,9 @@ from quire.lsp.protocol import INVALID_PARAMS, RequestFailed
 if TYPE_CHECKING:
     from pathlib import Path
 
+_LARGEST_PROCESS = 2**31 - 1
+"""The largest number of a process on any system; asking for a larger one is an error, not an answer."""
+
 
 def uri_in(params: Mapping[str, Any]) -> str:
     """Return the URI of the document that a request is about. Raises `RequestFailed` without one."""
@@ -24,6 +27,18 @@ def version_in(said: object) -> int:
     """Return the version of a document; 0 if it has none."""
     version = said.get("version") if isinstance(said, Mapping) else None
     return version if isinstance(version, int) and abs(version) < 1 << 31 else 0
+
+
+def process_in(params: Mapping[str, Any]) -> int | None:
+    """Return the number of the editor's process; None if it gives none that can be one."""
+    process = params.get("processId")
+    return process if isinstance(process, int) and 0 < process <= _LARGEST_PROCESS else None
+
+
+def tokens_in(params: Mapping[str, Any]) -> tuple[()] | tuple[int | str]:
+    """Return the token under which a request wants to see its progress, if it has one."""
+    token = params.get("workDoneToken")
+    return (token,) if isinstance(token, int | str) and not isinstance(token, bool) else ()
 
 
 def known_results(said: object) -> dict[str, str]:

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from quire.errors import QuireError
+
+if TYPE_CHECKING:
+    from quire.lsp.texts import Encoding
 
 PARSE_ERROR = -32700
 INVALID_REQUEST = -32600
@@ -51,6 +54,14 @@ class ClientCapabilities:
         for part in way.split("."):
             found = found.get(part) if isinstance(found, Mapping) else None
         return found
+
+    @property
+    def encoding(self) -> Encoding:
+        """The positions that are used: those of the editor's that are counted the fastest."""
+        offered = self.value("general.positionEncodings")
+        offered = offered if isinstance(offered, list) else []
+        wanted: tuple[Encoding, ...] = ("utf-32", "utf-8")
+        return next((one for one in wanted if one in offered), "utf-16")
 
     @property
     def pulls(self) -> bool:

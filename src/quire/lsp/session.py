@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from quire.errors import QuireError
 from quire.lsp.framing import Malformed, Message
-from quire.lsp.jobs import Errands
-from quire.lsp.parameters import folders_in, known_results, roots_in, uri_in, version_in
+from quire.lsp.jobs import Errands, Later
+from quire.lsp.outbox import Outbox
+from quire.lsp.parameters import folders_in, known_results, process_in, roots_in, tokens_in, uri_in, version_in
 from quire.lsp.protocol import (
     INTERNAL_ERROR,
     INVALID_REQUEST,
@@ -32,26 +33,15 @@ if TYPE_CHECKING:
     from quire.lsp.desk import Desk
     from quire.lsp.jobs import Job
     from quire.lsp.languages import ModuleLoads
+    from quire.lsp.progress import Progress, ProgressBoard, Tell
     from quire.lsp.texts import Encoding
     from quire.models.choose import ModelSettings
 
 MOST_QUEUED = 10_000
-_LARGEST_PROCESS = 2**31 - 1
-"""The largest number of a process on any system; asking for a larger one is an error, not an answer."""
 LOAD_SECONDS = 0.25
 """The modules of the first hover and completion are loaded so long after the last change, before they are asked for."""
 REFRESH_SECONDS = 0.5
 """Hints, lenses and colours of other documents are asked for again so long after the last change."""
-_WATCHED = "**/{quire.toml,pyproject.toml,.mcp.json,quire.lock,*.md,*.markdown,*.yaml,*.yml}"
-
-
-class _Later(Exception):  # not an error: the answer comes later
-    """Ends the handling of a request whose answer comes later."""
-
-    def __init__(self, work: Callable[[], Any], then: Callable[[Any], Any]) -> None:
-        super().__init__()
-        self.work = work
-        self.then = then
 
 
 class Session:
@@ -65,9 +55,7 @@ class Session:
         """How many requests of the queue have each id. A cancellation must not search the queue: an editor may send
         thousands of both."""
         self._cancelled: set[object] = set()
-        self._out: list[Message] = []
-        self._requests = 0
-        """Counts the requests to the editor, so that each has a number of its own."""
+        self._out = Outbox()
         self.client = ClientCapabilities({})
         self._state = "new"
         self.encoding: Encoding = "utf-16"
@@ -76,12 +64,23 @@ class Session:
         """The exit code, once the session is over."""
         self.process: int | None = None
         """The process of the editor; the session ends with it."""
-        self._errands = Errands(self._answer, lambda request, reason: self._fail(request, REQUEST_FAILED, reason))
+        self._errands = Errands(
+            self._out.answer, lambda request, reason: self._out.fail(request, REQUEST_FAILED, reason)
+        )
         self._desk: Desk | None = None
         self._checks: Checks | None = None
         self._refresh_at: float | None = None
         self._load_at: float | None = None
         self._loads: ModuleLoads | None = None
+        self._progress: ProgressBoard | None = None
+
+    @property
+    def progress(self) -> ProgressBoard:
+        if self._progress is None:
+            from quire.lsp.progress import ProgressBoard
+
+            self._progress = ProgressBoard(self._out.send, self.client, self._clock)
+        return self._progress
 
     @property
     def desk(self) -> Desk:
@@ -98,9 +97,9 @@ class Session:
             from quire.lsp.checks import Checks
             from quire.lsp.publisher import Publisher
 
-            publisher = Publisher(self._out.append)
+            publisher = Publisher(self._out.send)
             publisher.client = self.client
-            self._checks = Checks(self.desk, publisher, self._clock, forks=self._forks)
+            self._checks = Checks(self.desk, publisher, self._clock, self.progress, forks=self._forks)
         return self._checks
 
     # Messages
@@ -108,7 +107,7 @@ class Session:
     def take(self, message: Message | Malformed) -> None:
         """Queue a message. A cancellation takes effect at once."""
         if isinstance(message, Malformed):
-            self._fail(None, PARSE_ERROR, message.reason)
+            self._out.fail(None, PARSE_ERROR, message.reason)
             return
         if message.get("method") == "$/cancelRequest":
             params = message.get("params")
@@ -117,11 +116,11 @@ class Session:
                 self._cancel(request)
             return
         if "id" in message and not isinstance(message["id"], int | float | str | None):
-            self._fail(None, INVALID_REQUEST, "the id of a message is a number or a text")
+            self._out.fail(None, INVALID_REQUEST, "the id of a message is a number or a text")
             return
         if len(self._queue) >= MOST_QUEUED:
             if "id" in message and "method" in message:
-                self._fail(message["id"], REQUEST_FAILED, "too many messages wait")
+                self._out.fail(message["id"], REQUEST_FAILED, "too many messages wait")
             return
         self._queue.append(message)
         if "id" in message and "method" in message:
@@ -131,6 +130,8 @@ class Session:
         """Handle the next message, or check a document. Return work for another process, if there is some."""
         if self._queue:
             self._handle(self._next_message())
+            return None
+        if self._progress is not None and self._progress.show_due():
             return None
         if self._errands.is_due:
             return self._errands.next()
@@ -146,7 +147,7 @@ class Session:
                 return None
             return self.checks.work() if self._checks is not None else None
         except Exception as error:  # a mistake of ours ends one check, never the session
-            self._log("a check failed", error)
+            self._out.log("a check failed", error)
             return None
 
     def finish(self, job: Job, result: bytes | None) -> None:
@@ -154,46 +155,60 @@ class Session:
         try:
             job.done(result)
         except Exception as error:  # as above
-            self._log("the result of a check cannot be shown", error)
+            self._out.log("the result of a check cannot be shown", error)
+
+    def hear(self, job: Job, message: bytes) -> None:
+        """Take a message of another process, which goes on with its job."""
+        try:
+            job.heard(message)
+        except Exception as error:  # as above
+            self._out.log("a message of a job cannot be shown", error)
 
     @property
     def _reads_more(self) -> bool:
         """True if runs or prices are to be read for what hovers and lenses show."""
         return self._desk is not None and (self._desk.last_runs.is_due or self._desk.prices.is_due)
 
-    def later(self, work: Callable[[], Any], then: Callable[[Any], Any] = lambda result: result) -> NoReturn:
+    def later(
+        self,
+        work: Callable[[Tell], Any],
+        then: Callable[[Any], Any] = lambda result: result,
+        *,
+        title: str = "",
+        long: bool = False,
+    ) -> NoReturn:
         """Answer the request that is being handled with the result of a function, in a process of its own. `then` is
-        called here with the result: it may keep it, and returns the answer."""
-        raise _Later(work, then)
+        called here with the result: it may keep it, and returns the answer. The progress is shown under a title if the
+        request has a token for it; of work that may be long, also without one."""
+        raise Later(work, then, title, long=long)
 
     def refresh(self, *parts: str) -> None:
         """Ask the editor to ask again for `codeLens`, `inlayHint` or `semanticTokens`, if it can."""
-        for part in parts:
-            if self.client.can(f"workspace.{part}.refreshSupport"):
-                self._requests += 1
-                message = {"id": f"quire-{part}-{self._requests}", "method": f"workspace/{part}/refresh"}
-                self._out.append({"jsonrpc": "2.0", **message})
+        self._out.refresh(self.client, *parts)
 
     @property
     def wait(self) -> float | None:
         """The seconds until something is to be done: 0 for now, None for nothing."""
         if self._queue or self._errands.is_due or self._reads_more:
             return 0.0
-        times = (self._refresh_at, self._load_at, self._checks.next_at if self._checks is not None else None)
+        times = (
+            self._refresh_at,
+            self._load_at,
+            self._checks.next_at if self._checks is not None else None,
+            self._progress.next_at if self._progress is not None else None,
+        )
         at = min((one for one in times if one is not None), default=None)
         return None if at is None else max(0.0, at - self._clock())
 
     def sent(self) -> list[Message]:
         """Return the messages for the editor since the last call."""
-        sent = list(self._out)
-        self._out.clear()
-        return sent
+        return self._out.take()
 
     def _cancel(self, request: int | str) -> None:
         if request in self._queued:
             self._cancelled.add(request)
         elif self._errands.cancelled(request) or (self._checks is not None and self._checks.cancelled(request)):
-            self._fail(request, REQUEST_CANCELLED, "cancelled")
+            self._out.fail(request, REQUEST_CANCELLED, "cancelled")
 
     def _next_message(self) -> Message:
         message = self._queue.popleft()
@@ -207,7 +222,9 @@ class Session:
         method, request = message.get("method"), message.get("id")
         if not isinstance(method, str):
             if "result" not in message and "error" not in message:
-                self._fail(request, INVALID_REQUEST, "a message needs a method")
+                self._out.fail(request, INVALID_REQUEST, "a message needs a method")
+            elif self._progress is not None:
+                self._progress.answered(request, well="error" not in message)
             return
         params = message.get("params")
         params = params if isinstance(params, Mapping) else {}
@@ -216,19 +233,26 @@ class Session:
             return
         if request in self._cancelled:
             self._cancelled.discard(request)
-            self._fail(request, REQUEST_CANCELLED, "cancelled")
+            self._out.fail(request, REQUEST_CANCELLED, "cancelled")
             return
         try:
             self._requested(request, method, params)
-        except _Later as later:
-            self._errands.add(request, later.work, later.then)
+        except Later as later:
+            self._errands.add(request, later.work, later.then, self._progress_of(request, params, later))
         except RequestFailed as error:
-            self._fail(request, error.code, str(error))
+            self._out.fail(request, error.code, str(error))
         except QuireError as error:
-            self._fail(request, REQUEST_FAILED, str(error))
+            self._out.fail(request, REQUEST_FAILED, str(error))
         except Exception as error:  # a mistake of ours ends one request, never the session
-            self._fail(request, INTERNAL_ERROR, f"{type(error).__name__}: {error}")
-            self._log(f"{method} failed", error)
+            self._out.fail(request, INTERNAL_ERROR, f"{type(error).__name__}: {error}")
+            self._out.log(f"{method} failed", error)
+
+    def _progress_of(self, request: object, params: Mapping[str, Any], later: Later) -> Progress | None:
+        """Return the progress of work that answers a request; None for a request that shows none."""
+        if not later.title or not isinstance(request, int | str):
+            return None
+        tokens = tokens_in(params)
+        return self.progress.start(later.title, lambda: self._cancel(request), *tokens, asks=later.long)
 
     # Requests
 
@@ -236,7 +260,7 @@ class Session:
         if method == "initialize":
             if self._state != "new":
                 raise RequestFailed("the session is initialized already", INVALID_REQUEST)
-            self._answer(request, self._initialize(params))
+            self._out.answer(request, self._initialize(params))
             return
         if self._state == "new":
             raise RequestFailed("initialize comes first", NOT_INITIALIZED)
@@ -244,12 +268,13 @@ class Session:
             raise RequestFailed("the session is shut down", INVALID_REQUEST)
         if method == "shutdown":
             self._state = "shut"
-            self._answer(request, None)
+            self._out.answer(request, None)
         elif method == "textDocument/diagnostic":
             known = params.get("previousResultId")
             self.checks.asked(request, uri_in(params), known if isinstance(known, str) else "")
         elif method == "workspace/diagnostic":
-            self.checks.survey.asked(request, known_results(params.get("previousResultIds")))
+            known_ids = known_results(params.get("previousResultIds"))
+            self.checks.survey.asked(request, known_ids, *tokens_in(params))
         else:
             from quire.lsp.capabilities import SEARCHES, handler
 
@@ -257,8 +282,8 @@ class Session:
             if answer is None:
                 raise RequestFailed(f"{method} is not known", METHOD_NOT_FOUND)
             if self._forks and method in SEARCHES:
-                self.later(lambda: (answer(self, params), self.desk.prices.wanted), self._searched)
-            self._answer(request, answer(self, params))
+                self.later(lambda _tell: (answer(self, params), self.desk.prices.wanted), self._searched)
+            self._out.answer(request, answer(self, params))
 
     def _searched(self, found: tuple[Any, Mapping[str, ModelSettings]]) -> Any:
         """Return the answer of a copy of this process, and have the prices read that it has asked for there."""
@@ -270,12 +295,8 @@ class Session:
         from quire.lsp.capabilities import SERVER_INFO, server_capabilities
 
         self.client = ClientCapabilities(params.get("capabilities"))
-        process = params.get("processId")
-        self.process = process if isinstance(process, int) and 0 < process <= _LARGEST_PROCESS else None
-        offered = self.client.value("general.positionEncodings")
-        offered = offered if isinstance(offered, list) else []
-        wanted: tuple[Encoding, ...] = ("utf-32", "utf-8")
-        self.encoding = next((one for one in wanted if one in offered), "utf-16")
+        self.process = process_in(params)
+        self.encoding = self.client.encoding
         self._opened = params
         self._state = "ready"
         return {
@@ -294,7 +315,7 @@ class Session:
         try:
             self._changed(method, params)
         except Exception as error:  # a mistake of ours must not end the session
-            self._log(f"{method} failed", error)
+            self._out.log(f"{method} failed", error)
 
     def _changed(self, method: str, params: Mapping[str, Any]) -> None:
         match method:
@@ -330,6 +351,8 @@ class Session:
                 self.checks.workspace_changed()
                 self.checks.survey.files_changed()
                 self._refresh_later()
+            case "window/workDoneProgress/cancel":
+                self.progress.stopped(params.get("token"))
             case "workspace/didChangeWorkspaceFolders":
                 event = params.get("event")
                 event = event if isinstance(event, Mapping) else {}
@@ -361,16 +384,7 @@ class Session:
         desk.links_codes = any(self.client.can(f"{way}.codeDescriptionSupport") for way in ways)
         desk.roots = roots_in(self._opened)
         self.checks.survey.files_changed()
-        if self.client.can("workspace.didChangeWatchedFiles.dynamicRegistration"):
-            options = {"watchers": [{"globPattern": _WATCHED}]}
-            registration = {
-                "id": "quire-files",
-                "method": "workspace/didChangeWatchedFiles",
-                "registerOptions": options,
-            }
-            params = {"registrations": [registration]}
-            request = {"id": "quire-watch", "method": "client/registerCapability", "params": params}
-            self._out.append({"jsonrpc": "2.0", **request})
+        self._out.watch_files(self.client)
 
     def _move_roots(self, added: object, removed: object) -> None:
         gone = set(folders_in(removed))
@@ -379,17 +393,3 @@ class Session:
         self.desk.forget_places()
         self.checks.workspace_changed()
         self.checks.survey.files_changed()
-
-    # Answers
-
-    def _answer(self, request: object, result: object) -> None:
-        self._out.append({"jsonrpc": "2.0", "id": request, "result": result})
-
-    def _fail(self, request: object, code: int, message: str) -> None:
-        self._out.append({"jsonrpc": "2.0", "id": request, "error": {"code": code, "message": message}})
-
-    def _log(self, doing: str, error: Exception) -> None:
-        from quire.lsp.publisher import problem_of
-
-        params = {"type": 1, "message": problem_of(doing, error)}
-        self._out.append({"jsonrpc": "2.0", "method": "window/logMessage", "params": params})

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 
     from quire.formats.test.expected import Check
     from quire.formats.test.syntax import Case, TestReading
+    from quire.lsp.progress import Tell
     from quire.testing.matchers import Seen
     from quire.testing.results import CaseResult, FileResult
     from quire.values import Value
@@ -44,9 +45,11 @@ LONGEST_LITERAL = 200
 MOST_DRAFTED = 5
 
 
-def run_tests(paths: Sequence[tuple[str, str]], case: str = "") -> tuple[list[Value], list[TestRecord]]:
-    """Run test files, each given with the path of its document, or one case of them. Return the objects that
-    `quire test --json` prints, and what is kept of the results."""
+def run_tests(
+    paths: Sequence[tuple[str, str]], case: str = "", tell: Tell = lambda _done, _of: None
+) -> tuple[list[Value], list[TestRecord]]:
+    """Run test files, each given with the path of its document, or one case of them, and tell how many are done. Return
+    the objects that `quire test --json` prints, and what is kept of the results."""
     began = time.perf_counter()
     names = frozenset({case}) if case else None
     options = FileOptions(Selection(names=names), observations=True, snapshots=SnapshotMode(ci=True), coverage=not case)
@@ -61,6 +64,7 @@ def run_tests(paths: Sequence[tuple[str, str]], case: str = "") -> tuple[list[Va
             printed.append(file_data(result))
         printed += [case_data(result, one) for one in result.cases]
         records.append(replace(_record(path, document, reading, result), drafts=tuple(_drafts(result))))
+        tell(len(records), len(paths))
     totals.seconds = time.perf_counter() - began
     return [*printed, summary_data(totals)], records
 

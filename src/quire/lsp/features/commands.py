@@ -12,6 +12,7 @@ from quire.lsp.features.code_actions import fix_all
 from quire.lsp.protocol import INVALID_PARAMS, RequestFailed
 
 if TYPE_CHECKING:
+    from quire.lsp.progress import Tell
     from quire.lsp.session import Session
     from quire.lsp.views import View
 
@@ -31,12 +32,12 @@ def execute(session: Session, params: Mapping[str, Any]) -> Any:
             from quire.lsp.reports import proof_text
 
             view = _view(session, given)
-            session.later(lambda: proof_text(view))
+            session.later(lambda _tell: proof_text(view), title="Quire: prove the document")
         case "quire.lockDiff":
             from quire.lsp.reports import lock_text
 
             folder = _view(session, given).folder
-            session.later(lambda: lock_text(folder))
+            session.later(lambda _tell: lock_text(folder), title="Quire: compare with quire.lock")
     raise RequestFailed(f"the command {command} is not known", INVALID_PARAMS)
 
 
@@ -71,10 +72,10 @@ def _test(session: Session, view: View, case: str) -> NoReturn:
     if not tests:
         raise RequestFailed(f"{Path(view.path).name} has no test yet")
 
-    def run() -> Any:
+    def run(tell: Tell) -> Any:
         from quire.lsp.test_runs import run_tests
 
-        return run_tests(tests, case)
+        return run_tests(tests, case, tell)
 
     def keep(result: Any) -> Any:
         printed, records = result
@@ -82,7 +83,7 @@ def _test(session: Session, view: View, case: str) -> NoReturn:
         session.refresh("codeLens", "inlayHint")
         return printed
 
-    session.later(run, keep)
+    session.later(run, keep, title="Quire: run tests", long=True)
 
 
 def _tests_of(view: View) -> Iterator[tuple[str, str]]:
