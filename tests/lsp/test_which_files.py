@@ -49,6 +49,26 @@ def test_the_text_decides_where_the_name_does_not(editor: Editor, name: str, tex
             assert not editor.ask(f"textDocument/{method}", {"textDocument": place["textDocument"], "options": {}})
 
 
+@pytest.mark.parametrize(
+    ("name", "document", "other"),
+    [("notes.md", STEP, "# Notes\n\nPlain notes.\n"), ("values.yaml", PIPELINE, COMPOSE)],
+)
+def test_a_document_that_is_saved_as_something_else_has_no_findings(
+    editor: Editor, name: str, document: str, other: str
+) -> None:
+    path = editor.write(name, document)
+    editor.open(name, document)
+    editor.pause()
+    editor.replace(name, other)
+    assert editor.codes(name) != [], "it stays a document while it is typed"
+    path.write_text(other)
+    editor.tell("textDocument/didSave", {"textDocument": {"uri": editor.uri(name)}})
+    assert editor.codes(name) == []
+    editor.replace(name, document)
+    view = editor.session.desk.view(editor.uri(name))
+    assert view is not None and view.format in ("playbook", "pipeline")
+
+
 def test_a_file_that_becomes_a_document_is_checked(editor: Editor) -> None:
     editor.open("note.md", "# Note\n\nText.\n")
     assert editor.codes("note.md") == []

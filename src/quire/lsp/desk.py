@@ -51,7 +51,7 @@ class OpenDocument(Struct):
     view: View | None = None
     """The view of this version, once it was asked for."""
     format: str = ""
-    """The format of the last version that was looked at; empty for a file that is not a document."""
+    """The format of the last version that was looked at; empty for a file that is not a document, and after a save."""
     quick: QuickFindings | None = None
     """The findings of the quick part of the last check."""
     thorough: tuple[Diagnostic, ...] = ()
@@ -109,6 +109,14 @@ class Desk:
         document.view = None
         self._put_before_disk(document)
         return document
+
+    def saved(self, uri: str) -> None:
+        """Decide the format of a document anew by its text. While it is typed it stays what it was; a text that was
+        saved is what a search of the folder finds in it."""
+        document = self.documents.get(uri)
+        if document is not None:
+            document.format = ""
+            document.view = None
 
     def close(self, uri: str) -> OpenDocument | None:
         document = self.documents.get(uri)

@@ -347,6 +347,8 @@ class Session:
                     self.checks.workspace_changed()
                     self.checks.survey.files_changed()
             case "textDocument/didSave" | "workspace/didChangeWatchedFiles":
+                if method == "textDocument/didSave":
+                    self.desk.saved(uri_in(params))
                 self.desk.forget_places()
                 self.checks.workspace_changed()
                 self.checks.survey.files_changed()
