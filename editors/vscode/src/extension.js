@@ -28,7 +28,7 @@ let isTold = false;
 /** @param {vscode.ExtensionContext} context */
 async function activate(context) {
   log = vscode.window.createOutputChannel("Quire", { log: true });
-  context.subscriptions.push(log, new TestTree());
+  context.subscriptions.push(log, new TestTree(tellTests));
   registerResults(context);
   watchTerminals(context);
   registerCommands(context);
@@ -87,6 +87,15 @@ async function stop() {
     await running?.dispose();
   } catch (error) {
     log.info(`the language server had ended before: ${error}`);
+  }
+}
+
+/** Say to the server which tests were run, if there is one. */
+async function tellTests(tests) {
+  try {
+    await client?.sendNotification("quire/didRunTests", { tests });
+  } catch (error) {
+    log.info(`the language server was not told of tests: ${error}`);
   }
 }
 

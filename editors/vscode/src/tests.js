@@ -12,7 +12,9 @@ const PATTERN = "**/*.test.yaml";
 const OTHERS = /[\\/](?:node_modules|\.venv|venv|\.git)[\\/]/;
 
 class TestTree {
-  constructor() {
+  /** @param {(tests: {uri: string, cases?: string[]}[]) => void} tellServer says which tests were run */
+  constructor(tellServer) {
+    this.tellServer = tellServer;
     this.controller = vscode.tests.createTestController("quire", "Quire");
     this.controller.resolveHandler = (item) => (item === undefined ? this.findFiles() : this.findCases(item));
     this.controller.refreshHandler = () => this.findFiles();
@@ -83,6 +85,7 @@ class TestTree {
     const run = this.controller.createTestRun(wanted);
     const excluded = new Set(wanted.exclude ?? []);
     const folders = new Map();
+    const ran = [];
     for (const item of wanted.include ?? [...this.controller.items].map(([, file]) => file)) {
       const file = item.parent ?? item;
       const whole = item === file && ![...file.children].some(([, child]) => excluded.has(child));
@@ -96,6 +99,7 @@ class TestTree {
       chosen.forEach((child) => part.cases.add(child));
       part.names.push(...(whole ? [file.uri.fsPath] : chosen.map((child) => `${file.uri.fsPath}::${child.label}`)));
       folders.set(folder, part);
+      ran.push({ uri: file.uri.toString(), ...(whole ? {} : { cases: chosen.map((child) => child.label) }) });
     }
     try {
       for (const [folder, { names, cases }] of folders) {
@@ -103,6 +107,9 @@ class TestTree {
       }
     } finally {
       run.end();
+    }
+    if (!token.isCancellationRequested) {
+      this.tellServer(ran); // lenses and hints show the same results
     }
   }
 

@@ -135,6 +135,12 @@ class Desk:
         self.places = Places()
         self.forget()
 
+    def move_roots(self, added: Sequence[Path], removed: Sequence[Path]) -> None:
+        """Note that the editor has opened some folders and closed others."""
+        self.roots[:] = [root for root in self.roots if root not in removed]
+        self.roots += [root for root in added if root not in self.roots]
+        self.forget_places()
+
     def view(self, uri: str) -> View | None:
         """Return an open document as features see it."""
         document = self.documents.get(uri)

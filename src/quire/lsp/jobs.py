@@ -72,6 +72,10 @@ class Later(Exception):  # not an error: the answer comes later
         self.long = long
 
 
+class Unasked:
+    """Stands for the request of work that no request has asked for. Its result is kept, and not sent."""
+
+
 class Errands:
     """Requests that are answered by jobs, a few at a time."""
 
@@ -131,6 +135,11 @@ class Errands:
                 progress.end()
             if request in self._cancelled:
                 self._cancelled.discard(request)
+                return
+            if isinstance(request, Unasked):
+                answer, problem = unpacked(result) if result is not None else (None, "it died")
+                if not problem:
+                    then(answer)
                 return
             if result is None:
                 self._fail(request, "the process that did the work has ended")

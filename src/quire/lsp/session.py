@@ -64,7 +64,7 @@ class Session:
         """The exit code, once the session is over."""
         self.process: int | None = None
         """The process of the editor; the session ends with it."""
-        self._errands = Errands(
+        self.errands = Errands(
             self._out.answer, lambda request, reason: self._out.fail(request, REQUEST_FAILED, reason)
         )
         self._desk: Desk | None = None
@@ -133,8 +133,8 @@ class Session:
             return None
         if self._progress is not None and self._progress.show_due():
             return None
-        if self._errands.is_due:
-            return self._errands.next()
+        if self.errands.is_due:
+            return self.errands.next()
         if self._refresh_at is not None and self._refresh_at <= self._clock():
             self._refresh_at = None
             self.refresh("inlayHint", "codeLens", "semanticTokens")
@@ -189,7 +189,7 @@ class Session:
     @property
     def wait(self) -> float | None:
         """The seconds until something is to be done: 0 for now, None for nothing."""
-        if self._queue or self._errands.is_due or self._reads_more:
+        if self._queue or self.errands.is_due or self._reads_more:
             return 0.0
         times = (
             self._refresh_at,
@@ -207,7 +207,7 @@ class Session:
     def _cancel(self, request: int | str) -> None:
         if request in self._queued:
             self._cancelled.add(request)
-        elif self._errands.cancelled(request) or (self._checks is not None and self._checks.cancelled(request)):
+        elif self.errands.cancelled(request) or (self._checks is not None and self._checks.cancelled(request)):
             self._out.fail(request, REQUEST_CANCELLED, "cancelled")
 
     def _next_message(self) -> Message:
@@ -238,7 +238,7 @@ class Session:
         try:
             self._requested(request, method, params)
         except Later as later:
-            self._errands.add(request, later.work, later.then, self._progress_of(request, params, later))
+            self.errands.add(request, later.work, later.then, self._progress_of(request, params, later))
         except RequestFailed as error:
             self._out.fail(request, error.code, str(error))
         except QuireError as error:
@@ -353,6 +353,10 @@ class Session:
                 self.checks.workspace_changed()
                 self.checks.survey.files_changed()
                 self._refresh_later()
+            case "quire/didRunTests":
+                from quire.lsp.features.commands import tests_ran
+
+                tests_ran(self, params)
             case "window/workDoneProgress/cancel":
                 self.progress.stopped(params.get("token"))
             case "workspace/didChangeWorkspaceFolders":
@@ -389,9 +393,6 @@ class Session:
         self._out.watch_files(self.client)
 
     def _move_roots(self, added: object, removed: object) -> None:
-        gone = set(folders_in(removed))
-        self.desk.roots[:] = [root for root in self.desk.roots if root not in gone]
-        self.desk.roots += [root for root in folders_in(added) if root not in self.desk.roots]
-        self.desk.forget_places()
+        self.desk.move_roots(folders_in(added), folders_in(removed))
         self.checks.workspace_changed()
         self.checks.survey.files_changed()

@@ -6,7 +6,7 @@ It is the machinery of `quire test`: no model is asked, nothing reaches the netw
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -46,13 +46,15 @@ MOST_DRAFTED = 5
 
 
 def run_tests(
-    paths: Sequence[tuple[str, str]], case: str = "", tell: Tell = lambda _done, _of: None
+    paths: Sequence[tuple[str, str]], cases: Collection[str] = (), tell: Tell = lambda _done, _of: None
 ) -> tuple[list[Value], list[TestRecord]]:
-    """Run test files, each given with the path of its document, or one case of them, and tell how many are done. Return
-    the objects that `quire test --json` prints, and what is kept of the results."""
+    """Run test files, each given with the path of its document, or some cases of them, and tell how many are done.
+    Return the objects that `quire test --json` prints, and what is kept of the results."""
     began = time.perf_counter()
-    names = frozenset({case}) if case else None
-    options = FileOptions(Selection(names=names), observations=True, snapshots=SnapshotMode(ci=True), coverage=not case)
+    names = frozenset(cases) or None
+    options = FileOptions(
+        Selection(names=names), observations=True, snapshots=SnapshotMode(ci=True), coverage=not cases
+    )
     printed: list[Value] = []
     records: list[TestRecord] = []
     totals = Totals()

@@ -85,6 +85,27 @@ def test_one_case_can_be_run_and_the_others_keep_their_results(house: Editor) ->
     assert titles(house, VISIT) == ["Run all (1 ✓ 1 ✗)", "Run case ✓", "Run case ✗"]
 
 
+def test_results_of_tests_that_the_editor_has_run_are_shown(house: Editor) -> None:
+    house.write(VISIT, TEXT)
+    house.open(VISIT, TEXT)
+    house.tell("quire/didRunTests", {"tests": [{"uri": house.uri(VISIT), "cases": ["wrong"]}]})
+    assert titles(house, VISIT) == ["Run all (1 ✗)", "Run case", "Run case ✗"]
+    house.replace(VISIT, TEXT + "    tags: [late]\n")
+    house.tell("quire/didRunTests", {"tests": [{"uri": house.uri(VISIT)}]})
+    assert titles(house, VISIT) == ["Run all (1 ✓ 1 ✗)", "Run case ✓", "Run case ✗"]
+    assert not house._answers, "a notification is not answered"
+
+
+@pytest.mark.parametrize(
+    "tests", [None, "all", [1], [{}], [{"uri": "file:///nowhere.test.yaml"}], [{"uri": 1, "cases": 2}]]
+)
+def test_nothing_is_run_for_tests_that_are_not_known(house: Editor, tests: object) -> None:
+    house.open(VISIT, TEXT)
+    house.tell("quire/didRunTests", {"tests": tests})
+    assert titles(house, VISIT) == ["Run all", "Run case", "Run case"]
+    assert "window/logMessage" not in [one["method"] for one in house.messages]
+
+
 def test_the_tests_of_a_document_are_found(house: Editor) -> None:
     house.write(VISIT, TEXT)
     house.write("other.test.yaml", TEXT.replace("defaults", "document: visit.playbook.md\ndefaults"))

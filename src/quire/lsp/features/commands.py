@@ -9,11 +9,13 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from quire.lsp import wire
 from quire.lsp.desk import path_of
 from quire.lsp.features.code_actions import fix_all
+from quire.lsp.jobs import Unasked
 from quire.lsp.protocol import INVALID_PARAMS, RequestFailed
 
 if TYPE_CHECKING:
     from quire.lsp.progress import Tell
     from quire.lsp.session import Session
+    from quire.lsp.test_results import TestRecord
     from quire.lsp.views import View
 
 
@@ -75,15 +77,40 @@ def _test(session: Session, view: View, case: str) -> NoReturn:
     def run(tell: Tell) -> Any:
         from quire.lsp.test_runs import run_tests
 
-        return run_tests(tests, case, tell)
+        return run_tests(tests, [case] if case else [], tell)
 
-    def keep(result: Any) -> Any:
+    def keep(result: tuple[Any, list[TestRecord]]) -> Any:
         printed, records = result
-        session.desk.test_memory.keep(records)
-        session.refresh("codeLens", "inlayHint")
+        _keep(session, records)
         return printed
 
     session.later(run, keep, title="Quire: run tests", long=True)
+
+
+def tests_ran(session: Session, params: Mapping[str, Any]) -> None:
+    """Run tests again that the editor has run by itself, in the background: its results lack what lenses, hints and
+    hovers show. They are free, and read the files that the editor's run has left."""
+    wanted: list[tuple[list[tuple[str, str]], list[str]]] = []
+    tests = params.get("tests")
+    for one in tests if isinstance(tests, list) else []:
+        said = one if isinstance(one, Mapping) else {}
+        view = session.desk.view_of(path_of(str(said.get("uri"))))
+        cases = said.get("cases")
+        if view is not None and view.format == "test":
+            wanted.append((list(_tests_of(view)), [str(case) for case in cases] if isinstance(cases, list) else []))
+
+    def run(_tell: Tell) -> list[TestRecord]:
+        from quire.lsp.test_runs import run_tests
+
+        return [record for paths, cases in wanted for record in run_tests(paths, cases)[1]]
+
+    if wanted:
+        session.errands.add(Unasked(), run, lambda records: _keep(session, records))
+
+
+def _keep(session: Session, records: list[TestRecord]) -> None:
+    session.desk.test_memory.keep(records)
+    session.refresh("codeLens", "inlayHint")
 
 
 def _tests_of(view: View) -> Iterator[tuple[str, str]]:
