@@ -119,14 +119,21 @@ def _installed() -> Path:
         # Its own script would install these; the native parts are compiled here.
         for below in (inside, inside / "extensions"):
             subprocess.run([*npm, "--omit=dev", "--legacy-peer-deps"], cwd=below, check=True)
-        subprocess.run(["npm", "rebuild", "@vscode/spdlog", "native-watchdog", "node-pty"], cwd=inside, check=True)
-        subprocess.run(["npm", "rebuild", "argon2"], cwd=folder, check=True)
+        rebuild, environment = ["npm", "rebuild"], {**_headers(), **os.environ}
+        native = ["@vscode/spdlog", "native-watchdog", "node-pty"]
+        subprocess.run([*rebuild, *native], cwd=inside, check=True, env=environment)
+        subprocess.run([*rebuild, "argon2"], cwd=folder, check=True, env=environment)
         # Searching for files needs ripgrep, which its own script would download.
         search = inside / "node_modules" / "@vscode" / "ripgrep" / "bin" / "rg"
         search.parent.mkdir(exist_ok=True)
         search.symlink_to(_ripgrep())
         ready.touch()
     return program
+
+
+def _headers(prefix: Path = Path("/usr")) -> dict[str, str]:
+    """Return the setting that names the headers of node if the system has them: npm would download them otherwise."""
+    return {"npm_config_nodedir": str(prefix)} if (prefix / "include" / "node" / "node.h").is_file() else {}
 
 
 def _ripgrep() -> str:
