@@ -101,6 +101,14 @@ def actions(team: Editor, text: str) -> dict[str, dict[str, Any]]:
     return {one["title"]: one for one in team.ask("textDocument/codeAction", params)}
 
 
+def test_calls_are_the_directives_that_use_it_and_the_knowledge_that_it_names(team: Editor) -> None:
+    (item,) = team.ask("textDocument/prepareCallHierarchy", team.open(NAME, VOICE))
+    incoming = team.ask("callHierarchy/incomingCalls", {"item": item})
+    assert sorted(one["from"]["name"] for one in incoming) == ["base.md", "greet_guest.md"]
+    outgoing = team.ask("callHierarchy/outgoingCalls", {"item": item})
+    assert [one["to"]["name"] for one in outgoing] == ["team/rules"]
+
+
 def test_missing_fields_are_added(team: Editor) -> None:
     found = actions(team, "``‸`yaml\nname: new\n```\n\nText.\n")
     team.replace(NEW, team.edited(found["Add the fields that signing requires"]["edit"])[NEW])

@@ -1,4 +1,4 @@
-"""Show which documents call which."""
+"""Show which documents call which, and which directives use which knowledge."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ if TYPE_CHECKING:
     from quire.lsp.session import Session
     from quire.lsp.views import View
 
-CALLABLE = frozenset({"pipeline", "document", "directive"})
+CALLABLE = frozenset({"pipeline", "document", "directive", "knowledge"})
+"""Kinds of names that mean a document which another one calls, or uses."""
 _MODULE = 2
 
 
