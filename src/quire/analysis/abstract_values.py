@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 from msgspec.structs import replace
 
-from quire.analysis.amounts import NOTHING, ONE, Amount, Reason, endless, number, size
+from quire.analysis.amounts import NOTHING, ONE, Amount, number, size
 from quire.analysis.labels import AUTHORED, MODEL, Integrity, Label, Privacy, Trace, chosen_by, source_label
 from quire.analysis.written_sizes import is_plain, type_length, written_length
 from quire.engine.premises import MAX_REPLY_CHARACTERS
@@ -389,12 +389,6 @@ def anything(place: Place) -> AbstractValue:
     trace = Trace("loop", place.way, place.span, place.document)
     label = source_label(Integrity.OUTSIDE, Privacy.PRIVATE, trace)
     return AbstractValue(None, number(MOST_ITEMS_OF_A_VALUE), number(LONGEST_VALUE * 4), label)
-
-
-def unknown(why: str) -> AbstractValue:
-    """Return a value of which nothing is known."""
-    reason = Reason(why)
-    return AbstractValue(None, endless(reason), endless(reason))
 
 
 NULL = literal(None)

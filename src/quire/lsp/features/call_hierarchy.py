@@ -56,7 +56,8 @@ def outgoing(session: Session, params: Mapping[str, Any]) -> list[dict[str, Any]
     calls: dict[tuple[str, str], list[dict[str, Any]]] = {}
     names: dict[tuple[str, str], str] = {}
     for one in view.index.names:
-        is_file = one.kind == "pipeline" and not one.scope  # the part of `KEY.NAME` before the dot
+        # The part of `KEY.NAME` before the dot is a file; settings name nothing but files.
+        is_file = one.kind == "pipeline" and not one.scope and view.format != "settings"
         if one.role == "reads" and one.kind in CALLABLE and one.document and not is_file:
             calls.setdefault((one.document, one.scope), []).append(view.text.range(one.span))
             names[one.document, one.scope] = one.text
