@@ -25,6 +25,7 @@ CAPABILITIES: dict[str, Any] = {
         "hover": {"contentFormat": ["markdown"]},
     },
     "workspace": {
+        "applyEdit": True,
         "workspaceEdit": {"documentChanges": True, "resourceOperations": ["create", "rename"]},
     },
 }
@@ -191,6 +192,17 @@ class Editor:
             before = self.texts.get(name) or (path.read_text() if path.exists() else "")
             texts[name] = apply(before, change["edits"])
         return texts
+
+    def chosen(self, action: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the edit of an action; if it is a command, the one that the server asks for."""
+        if "edit" in action:
+            return dict(action["edit"])
+        before = len(self.messages)
+        command = {key: action["command"][key] for key in ("command", "arguments")}
+        self.ask("workspace/executeCommand", command)
+        [asked] = [one for one in self.messages[before:] if one["method"] == "workspace/applyEdit"]
+        edit: dict[str, Any] = asked["params"]["edit"]
+        return edit
 
     def words(self, name: str, ranges: list[dict[str, Any]]) -> list[str]:
         """Return the texts that stand at some ranges of a document."""

@@ -15,10 +15,14 @@ def _converter() -> Any:
 
 def require_valid_answer(method: str, answer: dict[str, Any]) -> None:
     """Raise if the answer to a request is not of the type that the protocol gives it."""
-    from lsprotocol.types import METHOD_TO_TYPES, ResponseErrorMessage
+    from lsprotocol.types import METHOD_TO_TYPES, CodeAction, ResponseErrorMessage
 
     if "error" in answer:
         _converter().structure(answer, ResponseErrorMessage)
+    elif method == "textDocument/codeAction":
+        # The library takes every object with a `command` for a Command, and an action may have one.
+        for action in answer["result"] or ():
+            _require_all_kept(action, _converter().unstructure(_converter().structure(action, CodeAction)), method)
     elif method in METHOD_TO_TYPES:
         structured = _converter().structure(answer, METHOD_TO_TYPES[method][1])
         _require_all_kept(answer["result"], _converter().unstructure(structured).get("result"), method)

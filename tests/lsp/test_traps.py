@@ -58,7 +58,7 @@ own = "http://me:hunter22@localhost:1/v1?key=hunter22"
 [agents.writer]
 model = "http://me:hunter22@localhost:1/v1?key=hunter22"
 """
-FREE = {"", "quire.test", "quire.showPrompt", "quire.showProof", "quire.fixAll", "quire.lockDiff"}
+FREE = {"", "quire.test", "quire.showPrompt", "quire.showProof", "quire.fixAll", "quire.lockDiff", "quire.writeTest"}
 OF_THE_CLIENT = {"quire.run", "quire.sign", "quire.can"}
 """Commands that the editor shows in a terminal and does not send: they may cost money, or write."""
 

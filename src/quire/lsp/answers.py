@@ -231,6 +231,10 @@ class Action(Struct, frozen=True):
     codes: tuple[str, ...] = ()
     """The codes of the findings that it corrects."""
     preferred: bool = False
+    command: str = ""
+    """A command of the server that makes the edits, because they take long to find; then `edits` names the files that
+    it changes. Its arguments are the address of the document and `arguments`."""
+    arguments: tuple[str, ...] = ()
 
 
 class Fold(Struct, frozen=True):

@@ -27,7 +27,7 @@ TOKEN_TYPES = (
 )  # fmt: skip
 TOKEN_MARKS = ("declaration", "readonly", "deprecated", "modification")
 TRIGGERS = ("{", "@", ".", '"', "<", "/", "(", ":", "!", " ")
-COMMANDS = ("quire.test", "quire.showPrompt", "quire.showProof", "quire.fixAll", "quire.lockDiff")
+COMMANDS = ("quire.test", "quire.showPrompt", "quire.showProof", "quire.fixAll", "quire.lockDiff", "quire.writeTest")
 """Commands that the server carries out itself. All of them are free and start nothing."""
 
 

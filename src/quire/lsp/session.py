@@ -186,6 +186,13 @@ class Session:
         """Ask the editor to ask again for `codeLens`, `inlayHint` or `semanticTokens`, if it can."""
         self._out.refresh(self.client, *parts)
 
+    def apply(self, label: str, edit: Mapping[str, Any]) -> None:
+        """Ask the editor to make an edit."""
+        self._requests += 1
+        params = {"label": label, "edit": edit}
+        request = {"id": f"quire-edit-{self._requests}", "method": "workspace/applyEdit", "params": params}
+        self._out.append({"jsonrpc": "2.0", **request})
+
     @property
     def wait(self) -> float | None:
         """The seconds until something is to be done: 0 for now, None for nothing."""

@@ -104,7 +104,7 @@ def _drafts(result: FileResult) -> Iterator[DraftedCase]:
     taken = {case.name for case in result.cases}
     found = 0
     with suppress(QuireError):
-        for draft in draft_cases(bench_for(load(result.document))):
+        for draft in draft_cases(bench_for(load(result.document)), expects=True):
             new = missing.intersection(draft.takes)
             if new and draft.name not in taken and found < MOST_DRAFTED:
                 missing -= new

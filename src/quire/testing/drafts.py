@@ -41,6 +41,8 @@ class Draft(Struct):
     unattended: bool = False
     takes: tuple[str, ...] = ()
     """The ids of the arms and answers that it is there for."""
+    expect: Mapping[str, Value] | None = None
+    """Expectations that hold in a run of the draft; None if they are left to the author."""
 
     @property
     def size(self) -> tuple[int, ...]:

@@ -6,19 +6,23 @@ were others.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from quire.engine.capture import JSON
 from quire.plan.nodes import Plan, Think, UseTool
-from quire.plan.pipeline_work import Agent, Invoke, Select
+from quire.plan.pipeline_work import Agent, Invoke
 from quire.safe_regex import BadPattern, matches
 from quire.testing.input_shapes import input_shapes
+from quire.testing.tested_values import tested_values
 from quire.values import encode
 
 if TYPE_CHECKING:
     from quire.plan.nodes import Capture, Step
     from quire.plan.thread import Parameter
+    from quire.schema import Schema
+    from quire.testing.input_shapes import Shape
+    from quire.testing.tested_values import Tested
     from quire.values import Value
 
 TODO = "TODO"
@@ -41,10 +45,15 @@ class Choices:
 class Placeholders:
     """Makes placeholders for the steps of a document."""
 
-    def __init__(self, plan: Plan, choices: Choices) -> None:
+    def __init__(self, plan: Plan, choices: Choices, callees: Mapping[str, Plan] | None = None) -> None:
+        """`callees` are the documents that the document can call, by name."""
         self._plan = plan
+        self._plans = (plan, *(callees or {}).values())
         self._choices = choices
-        self._tested = tested_values(plan)
+        self._tested, self._counts = tested_values(self._plans)
+
+    def _schema(self, name: str) -> Schema | None:
+        return next((one.schemas[name] for one in self._plans if name in one.schemas), None)
 
     def inputs(self, schema: Mapping[str, Value]) -> dict[str, Value]:
         """Return values for the inputs that a document requires, and for those with several known values."""
@@ -59,8 +68,8 @@ class Placeholders:
                 continue
             typed = isinstance(part, Mapping) and bool(part.keys() & {"type", "enum", "$ref", "anyOf"})
             shape = shapes.get(name)
-            if not typed and shape is not None and (shape.fields or shape.items or shape.is_number or shape.is_flag):
-                found[name] = shape.value(name, TODO)
+            if not typed and shape is not None:
+                found[name] = self._of_shape(shape, name, f"input {name}")
             else:
                 found[name] = self.of_schema(part if isinstance(part, Mapping) else {}, name, f"input {name}", schema)
         return found
@@ -76,8 +85,8 @@ class Placeholders:
             case Think() if step.capture is not None and step.capture.field is None:
                 value = self._captured(step.capture, way)
                 return value if isinstance(value, str) else encode(value)
-            case Agent(schema=name) if name and (schema := self._plan.schemas.get(name)):
-                made = schema.json_schema(self._plan.schemas.get)
+            case Agent(schema=name) if name and (schema := self._schema(name)):
+                made = schema.json_schema(self._schema)
                 return self.of_schema(made, name, f"reply {way}", made)
             case Agent() if step.capture is not None:
                 return self._word(step.capture.name, f"reply {way}", f"{TODO}: a reply to step {way}", "pipe")
@@ -100,18 +109,30 @@ class Placeholders:
         expressions read."""
         if captured := self._captured_of(tool):
             return captured
-        steps = [step for _, step in self._plan.steps() if isinstance(step.work, Invoke) and step.work.tool in names]
+        steps = [
+            step
+            for plan in self._plans
+            for _, step in plan.steps()
+            if isinstance(step.work, Invoke) and step.work.tool in names
+        ]
         for step in steps:
-            schema = self._plan.schemas.get(step.work.schema or "") if isinstance(step.work, Invoke) else None
+            schema = self._schema(step.work.schema or "") if isinstance(step.work, Invoke) else None
             if schema is not None:
-                made = schema.json_schema(self._plan.schemas.get)
+                made = schema.json_schema(self._schema)
                 return self.of_schema(made, schema.name, f"result {tool}", made)
         shapes = input_shapes(self._plan) if steps else {}
         stores = [step.capture.name for step in steps if step.capture]
         members = {name: one for store in stores if store in shapes for name, one in shapes[store].fields.items()}
         if members:
-            return {name: shape.value(name, TODO) for name, shape in members.items()}
-        return f"{TODO}: the result of {tool}"
+            return {name: self._of_shape(shape, name, f"result {tool} {name}") for name, shape in members.items()}
+        return self._word("", f"result {tool}", f"{TODO}: the result of {tool}", *stores)
+
+    def answer(self, step: Step | None, way: str) -> str:
+        """Return an answer to a question that takes any text."""
+        names = [step.capture.name] if step is not None and step.capture is not None else []
+        if step is not None:
+            names += [f"__elicit_step_{step.label}", f"__elicit_step_{step.number}"]
+        return str(self._word("", f"answer {way}", f"{TODO}: an answer to step {way}", *names))
 
     def _captured_of(self, tool: str) -> dict[str, Value]:
         """Return the fields that the steps of a playbook take out of the results of a tool."""
@@ -141,14 +162,12 @@ class Placeholders:
             case "boolean":
                 return self._choices.pick(key, [True, False])
             case "number" | "integer":
-                least = schema.get("minimum")
-                return least if isinstance(least, int | float) else 1
+                return self._number(schema, name, key)
             case "array":
                 items = schema.get("items")
                 inner = items if isinstance(items, Mapping) else {}
-                if depth >= _MOST_DEPTH or self._choices.pick(f"{key} count", [1, 0]) == 0:
-                    return []
-                return [self.of_schema(inner, name, f"{key} item", root, depth + 1)]
+                count = 0 if depth >= _MOST_DEPTH else self._count(name, key, 1)
+                return [self.of_schema(inner, name, f"{key} item", root, depth + 1)] * count
             case "object":
                 fields = schema.get("properties", {})
                 inside = fields.items() if isinstance(fields, Mapping) and depth < _MOST_DEPTH else ()
@@ -164,9 +183,50 @@ class Placeholders:
         longest = schema.get("maxLength")
         return word[:longest] if isinstance(longest, int) and isinstance(word, str) else word
 
+    def _of_shape(self, shape: Shape, name: str, key: str, depth: int = 0) -> Value:
+        """Return a value of a shape; the values that the document compares it with are the other choices."""
+        if depth > _MOST_DEPTH:
+            return None
+        if shape.items is not None:
+            inner, known = shape.items, shape.value(name, TODO)
+            plain = known if isinstance(known, list) and not (inner.fields or inner.is_number) else None
+            count = self._count(name, key, len(plain) if plain else 1)
+            if plain is not None:
+                return (plain * count)[:count]
+            return [self._of_shape(inner, name, f"{key} item", depth + 1)] * count
+        if shape.fields:
+            return {one: self._of_shape(part, one, f"{key} {one}", depth + 1) for one, part in shape.fields.items()}
+        first = shape.value(name, TODO)
+        others = [one for one in self._tested.get(name, ()) if _fits(one, shape)]
+        options = [first, *(one for one in others if one != first)]
+        if isinstance(first, bool):
+            options = [first, not first]
+        return self._choices.pick(key, options) if len(options) > 1 else first
+
+    def _number(self, schema: Mapping[str, Value], name: str, key: str) -> Value:
+        """Return a number within the limits of a schema; those that the document compares it with are the other
+        choices, as far as they are within the limits."""
+        low, high = (one if isinstance(one, int | float) else None for one in map(schema.get, ("minimum", "maximum")))
+        first = low if low is not None else 1 if high is None or high >= 1 else high
+        options: list[Value] = [first]
+        for one in self._tested.get(name, ()):
+            if isinstance(one, str | bool) or one in options:
+                continue
+            whole = schema.get("type") != "integer" or one == int(one)
+            if whole and (low is None or one >= low) and (high is None or one <= high):
+                options.append(one)
+        return self._choices.pick(key, options) if len(options) > 1 else first
+
+    def _count(self, name: str, key: str, usual: int) -> int:
+        """Return how many items a list has: `usual`, or as many as the document compares its length with."""
+        options = dict.fromkeys([usual, 0, *self._counts.get(name, ())])
+        picked = self._choices.pick(f"{key} count", list(options))
+        return picked if isinstance(picked, int) else usual
+
     def _word(self, name: str, key: str, otherwise: str, *more: str) -> Value:
         """Return a text; the texts that the document compares it with are the other choices."""
-        options = [otherwise, *(one for each in (name, *more) for one in self._tested.get(each, ()))]
+        tested = [one for each in (name, *more) for one in self._tested.get(each, ()) if isinstance(one, str)]
+        options = list(dict.fromkeys([otherwise, *tested]))
         return self._choices.pick(key, options) if len(options) > 1 else otherwise
 
     def _captured(self, capture: Capture, way: str) -> Value:
@@ -187,6 +247,13 @@ _SAMPLES = ("todo", TODO, "a", "1", "1.0.0", "v1.0.0", "2026-01-01", "todo@examp
 """Texts that fit many patterns."""
 
 
+def _fits(value: Tested, shape: Shape) -> bool:
+    """Tell whether a value that something is compared with can stand for a value of a shape."""
+    if shape.is_number:
+        return isinstance(value, int | float) and not isinstance(value, bool)
+    return isinstance(value, str | bool)
+
+
 def _matches(pattern: str, text: str) -> bool:
     try:
         return matches(pattern, text)
@@ -205,22 +272,3 @@ def _parameter(parameter: Parameter) -> Value:
         case "object":
             return {TODO: parameter.name}
     return f"{TODO} {parameter.name}"
-
-
-def tested_values(plan: Plan) -> dict[str, list[str]]:
-    """Return the texts that branches compare values with, by the name of the value."""
-    found: dict[str, dict[str, None]] = {}
-    for name, value in _comparisons(plan):
-        found.setdefault(name, {})[value] = None
-    return {name: list(values) for name, values in found.items()}
-
-
-def _comparisons(plan: Plan) -> Iterator[tuple[str, str]]:
-    for _, step in plan.steps():
-        for case in step.match.cases if step.match else ():
-            if case.test is not None:
-                yield case.test.variable, case.test.value
-        match step.work:
-            case Select(on=on, cases=cases):
-                for read in on.compiled.reads():
-                    yield from ((read.path[-1], label) for label, _ in cases)

@@ -8,7 +8,7 @@ otherwise, as long as that takes the document into arms and answers that no case
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import PurePath
 from typing import TYPE_CHECKING
 
@@ -23,6 +23,7 @@ from quire.patterns import late_pattern
 from quire.plan.built_in_tools import ALIASES, RETURN
 from quire.testing.case_run import CaseRun
 from quire.testing.coverage.meter import CoverageMeter
+from quire.testing.draft_expectations import expectations, names_before
 from quire.testing.drafts import Draft, DraftReply
 from quire.testing.observe import NOT_STARTED
 from quire.testing.placeholders import TODO, Choices, Placeholders
@@ -51,64 +52,106 @@ def scaffold(document: Document) -> str:
     return file_text(PurePath(document.source.name).name, draft_cases(bench_for(document)))
 
 
-def draft_cases(bench: Bench) -> list[Draft]:
-    """Return the cases of a first test, each with a name of its own. At least one, also if the document fails."""
-    scaffold = _Scaffold(bench)
-    waiting: deque[Mapping[str, Value]] = deque([{}])
-    seen: set[frozenset[tuple[str, str]]] = {frozenset()}
+def draft_cases(bench: Bench, *, expects: bool = False) -> list[Draft]:
+    """Return the cases of a first test, each with a name of its own. At least one, also if the document fails.
+
+    With `expects`, they have expectations that hold; otherwise these are left to the author.
+    """
+    covered: set[str] = set()
     kept: list[Draft] = []
-    tried = 0
-    while waiting and tried < MOST_DRAFTS and len(kept) < MOST_CASES:
-        made = waiting.popleft()
-        tried += 1
-        draft, choices, taken = scaffold.draft(made)
-        new = [one for one in taken if one.id not in scaffold.covered]
+    scaffold = _Scaffold(bench)
+    for draft, taken in _tried(scaffold):
+        new = [one for one in taken if one.kind in ("arms", "answers") and one.id not in covered]
         if kept and not new:
             continue
-        scaffold.covered.update(one.id for one in new)
+        covered.update(one.id for one in new)
         draft.name = _unique(_name(new), kept)
         draft.takes = tuple(one.id for one in new)
+        if expects and scaffold.seen is not None:
+            draft.expect = expectations(scaffold.plan, scaffold.seen, new)
         kept.append(draft)
+        if len(kept) == MOST_CASES:
+            break
+    return kept
+
+
+def draft_for(bench: Bench, wanted: str) -> Draft | None:
+    """Return a case that takes one decision, such as an arm, with expectations that hold; None if none was found.
+
+    `wanted` is the id of the decision. If it is empty, it is a case in which the document runs to its end.
+    """
+    scaffold = _Scaffold(bench)
+    for draft, taken in _tried(scaffold, names_before(scaffold.plan, wanted)):
+        decision = next((one for one in taken if one.id == wanted), None)
+        if decision is None and wanted:
+            continue
+        decisions = [decision] if decision is not None else []
+        draft.name = _name(decisions)
+        draft.takes = tuple(one.id for one in decisions)
+        if scaffold.seen is not None:
+            draft.expect = expectations(scaffold.plan, scaffold.seen, decisions)
+        return draft
+    return None
+
+
+def _tried(scaffold: _Scaffold, names: frozenset[str] = frozenset()) -> Iterator[tuple[Draft, list[Decision]]]:
+    """Yield drafts, each with the decisions that it takes. The choices of a draft that takes a new decision are made
+    otherwise in later drafts; those about `names` first."""
+    first: deque[Mapping[str, Value]] = deque([{}])
+    later: deque[Mapping[str, Value]] = deque()
+    seen: set[frozenset[tuple[str, str]]] = {frozenset()}
+    covered: set[str] = set()
+    for _ in range(MOST_DRAFTS):
+        if not first and not later:
+            return
+        made = (first or later).popleft()
+        draft, choices, taken = scaffold.draft(made)
+        yield draft, taken
+        if covered.issuperset(one.id for one in taken) and covered:
+            continue
+        covered.update(one.id for one in taken)
         for name, options in choices.offered.items():
+            waiting = later if names and names.isdisjoint(name.split()) else first
             for option in options:
                 further = {**made, name: option}
                 key = frozenset((one, encode(value)) for one, value in further.items())
                 if key not in seen:
                     seen.add(key)
                     waiting.append(further)
-    return kept
 
 
 class _Scaffold:
     def __init__(self, bench: Bench) -> None:
-        self.covered: set[str] = set()
+        self.plan = bench.document.runnable()
+        self.seen: Observation | None = None
+        """What the run of the last draft has shown; None if it could not be run."""
         self._bench = bench
-        self._plan = bench.document.runnable()
-        self._steps = DocumentSteps(self._plan, callee_plans(self._plan, Library(bench.settings)))
+        self._callees = callee_plans(self.plan, Library(bench.settings))
+        self._steps = DocumentSteps(self.plan, self._callees)
         self._schema = input_schema(bench.document)
 
     def draft(self, made: Mapping[str, Value]) -> tuple[Draft, Choices, list[Decision]]:
-        """Return a case in which these choices are made, all choices, and the arms and answers that it takes."""
+        """Return a case in which these choices are made, all choices, and the decisions that it takes."""
         choices = Choices(made)
-        values = Placeholders(self._plan, choices)
+        values = Placeholders(self.plan, choices, self._callees)
+        self.seen = None
         draft = Draft("draft", values.inputs(self._schema), unattended=made.get(_UNATTENDED) is True)
         meter = CoverageMeter(self._bench.document)
         for _ in range(MOST_ROUNDS):
             meter = CoverageMeter(self._bench.document)
             run = CaseRun(replace(self._bench, coverage=meter), draft.case)
             try:
-                seen = run.play()[-1].observation
+                self.seen = run.play()[-1].observation
             except QuireError:
                 break
             before = draft.size
             self._fill(draft, run, values, choices)
-            _mend(draft, seen)
+            _mend(draft, self.seen)
             if draft.size == before:
                 break
         choices.offered[_UNATTENDED] = [False, True]
         coverage = meter.result()
-        taken = [one for one in coverage.decisions if coverage.count(one) and one.kind in ("arms", "answers")]
-        return draft, choices, taken
+        return draft, choices, [one for one in coverage.decisions if coverage.count(one)]
 
     def _fill(self, draft: Draft, run: CaseRun, values: Placeholders, choices: Choices) -> None:
         """Add the replies, answers and results that the run asked for."""
@@ -116,17 +159,24 @@ class _Scaffold:
             self._reply(draft, asked, run, values)
         for question in run.world.people.seen.values():
             if question.answer is None and question.way not in draft.answers:
-                draft.answers[question.way] = _answer(question, choices)
+                draft.answers[question.way] = self._answer(question, values, choices)
         for one in run.world.tools.unscripted:
             names = [one.tool, *(alias for alias, tool in ALIASES.items() if tool == one.tool)]
             draft.tools.setdefault(one.tool, values.result(one.tool, names))
+
+    def _answer(self, question: SeenQuestion, values: Placeholders, choices: Choices) -> str:
+        if question.kind == "confirm":
+            return str(choices.pick(f"answer {question.way}", ["yes", "no"]))
+        if question.options:
+            return str(choices.pick(f"answer {question.way}", list(question.options)))
+        return values.answer(next(iter(self._steps.steps(question.way)), None), question.way)
 
     def _reply(self, draft: Draft, asked: ModelAsked, run: CaseRun, values: Placeholders) -> None:
         key = (asked.way, asked.item)
         if known := draft.replies.get(key):
             draft.replies[key] = replace(known, any_times=True)
             return
-        thread = self._plan.thread
+        thread = self.plan.thread
         if thread is not None and asked.turn is not None:
             offered = next((one.tools for one in run.world.model.seen if one.path == asked.path), ())
             calls = ((RETURN, values.outputs(thread.outputs)),) if RETURN in offered else ()
@@ -153,14 +203,6 @@ def _mend(draft: Draft, seen: Observation) -> None:
 
 def _is_inside(path: str) -> bool:
     return not path.startswith(("/", "~")) and ".." not in path and "\\" not in path and ":" not in path
-
-
-def _answer(question: SeenQuestion, choices: Choices) -> str:
-    if question.kind == "confirm":
-        return str(choices.pick(f"answer {question.way}", ["yes", "no"]))
-    if question.options:
-        return str(choices.pick(f"answer {question.way}", list(question.options)))
-    return f"{TODO}: an answer to step {question.way}"
 
 
 def _name(new: list[Decision]) -> str:

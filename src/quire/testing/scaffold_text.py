@@ -14,16 +14,19 @@ if TYPE_CHECKING:
 
 _HEAD = """\
 # The replies, answers and inputs are placeholders: put in what a model and a person would really say.
-# Then write the expectations in place of each `todo`. Keys: docs/test-files.md, or quire test --schema.
+# {next} Keys: docs/test-files.md, or quire test --schema.
 document: {document}
 """
+_WRITE = "Then write the expectations in place of each `todo`."
+_ADD = "Then expect what the document should do: its output, its prompts, its calls."
 _PLAIN = late_pattern(r"[A-Za-z_][A-Za-z0-9_/-]*")
 _WORDS = frozenset(("true", "false", "null", "yes", "no", "on", "off", "y", "n"))
 
 
 def file_text(document: str, drafts: Sequence[Draft]) -> str:
     """Return the text of a test file. Inputs that all cases share become defaults."""
-    lines = [_HEAD.format(document=_scalar(document)).rstrip("\n")]
+    further = _WRITE if any(draft.expect is None for draft in drafts) else _ADD
+    lines = [_HEAD.format(document=_scalar(document), next=further).rstrip("\n")]
     shared = _shared([draft.inputs for draft in drafts])
     if shared:
         lines += ["defaults:", f"  inputs: {flow(shared)}"]
@@ -63,7 +66,7 @@ def _case(draft: Draft, shared: Mapping[str, Value]) -> list[str]:
     if draft.replies:
         lines.append("    model:")
         lines += _model(list(draft.replies.values()))
-    return [*lines, "    expect: todo"]
+    return [*lines, f"    expect: {'todo' if draft.expect is None else flow(draft.expect)}"]
 
 
 def _model(replies: Sequence[DraftReply]) -> list[str]:

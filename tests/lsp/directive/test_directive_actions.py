@@ -188,7 +188,7 @@ def test_errors_cannot_be_allowed(team: Editor) -> None:
 def test_a_test_is_written(team: Editor) -> None:
     team.pause()
     found = actions(team, ".ai/directives/team/greet_guest.md", GREET.replace("# Greet", "# Gr‸eet"))
-    edit = found["Write a test for this directive"]["edit"]
+    edit = team.chosen(found["Write a test for this directive"])
     texts = team.edited(edit)
     text = texts[".ai/directives/team/greet_guest.test.yaml"]
     team.write(".ai/directives/team/greet_guest.test.yaml", text)

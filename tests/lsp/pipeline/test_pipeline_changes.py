@@ -109,7 +109,7 @@ def test_write_a_test_for_an_arm(editor: Editor) -> None:
     found = actions(editor, HEAD + arms.replace("pipeline: main", "steps: [{transform: {value: '2'}}]"))
     title = next(one for one in found if one.startswith("Write a test"))
     assert "long of step 2" in title
-    texts = editor.edited(found[title]["edit"])
+    texts = editor.edited(editor.chosen(found[title]))
     reading = parse_test(Source.of(texts["main.test.yaml"], "main.test.yaml"))
     assert reading.file is not None and len(reading.file.cases) == 1, reading.diagnostics
 

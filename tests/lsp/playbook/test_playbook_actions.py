@@ -87,7 +87,7 @@ def at(word: str, text: str = TEXT) -> str:
 
 
 def chosen(editor: Editor, text: str, title: str) -> dict[str, str]:
-    return editor.edited(offered(editor, text)[title]["edit"])
+    return editor.edited(editor.chosen(offered(editor, text)[title]))
 
 
 def test_an_unknown_name_can_be_declared(editor: Editor) -> None:
@@ -149,24 +149,24 @@ def test_an_error_cannot_be_allowed(editor: Editor) -> None:
 @pytest.mark.parametrize(
     ("word", "title", "parts"),
     [
-        ('```if kind == "b"', "Write a test for this arm", ["step 3, kind == 'b'", '"1": "b"', '"3a":']),
-        ("### STEP 3b", "Write a test for this arm", ['"1": "a"', 'answers: {"2": "two", "4": "yes"}', '"3b":']),
-        ('```elif loud == "true"```', "Write a test for this arm", ['loud: true', '"2": "one"', '"3c":']),
-        ('```if __elicit_step_4 == "no"```', "Write a test for this arm", ['"4": "no"', '"4a":']),
-        ("```else```", "Write a test for this arm", ['"4": "yes"', '"4b":']),
-        ("## STEP 1", "Write a test for step 1", ["step 1 runs"]),
+        ('```if kind == "b"', "Write a test for this arm", ["step 3: if kind", '"1": "b"', '"3a": "completed"']),
+        ("### STEP 3b", "Write a test for this arm", ['"1": "a"', '"2": "two"', '"3b": "completed"']),
+        ('```elif loud == "true"```', "Write a test for this arm", ['loud: true', '"2": "one"', '"3c": "completed"']),
+        ('```if __elicit_step_4 == "no"```', "Write a test for this arm", ['"4": "no"', '"4a": "completed"']),
+        ("```else```", "Write a test for this arm", ['"4": "yes"', '"4b": "completed"']),
+        ("## STEP 1", "Write a test for step 1", ["step 1", 'steps: {"1": "completed"}']),
     ],
 )  # fmt: skip
 def test_a_test_can_be_written(
     editor: Editor, word: str, title: str, parts: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    edit = offered(editor, at(word))[title]["edit"]
+    edit = editor.chosen(offered(editor, at(word))[title])
     assert edit["documentChanges"][0]["kind"] == "create"
     text = editor.edited(edit)["note.test.yaml"]
     for part in parts:
         assert part in text, text
     (editor.folder / NAME).write_text(TEXT)
-    (editor.folder / "note.test.yaml").write_text(text.replace("expect: todo", "expect: {status: completed}"))
+    (editor.folder / "note.test.yaml").write_text(text)
     assert main(["test", "note.test.yaml"]) == 0, capsys.readouterr().out
 
 
@@ -175,7 +175,7 @@ def test_a_case_is_added_to_the_test_that_is_there(editor: Editor) -> None:
     editor.write("note.test.yaml", before)
     text = chosen(editor, at("### STEP 4a"), "Write a test for this arm")["note.test.yaml"]
     assert text.startswith("# About\ncases:\n  - name: one\n    expect: {status: completed}\n  - name: ")
-    assert text.endswith("    expect: todo\n\ncoverage: {all: 10}\n")
+    assert text.endswith("}}\n\ncoverage: {all: 10}\n")
     from quire.formats.test.parse import parse
     from quire.source import Source
 
@@ -185,7 +185,7 @@ def test_a_case_is_added_to_the_test_that_is_there(editor: Editor) -> None:
 
 
 def test_a_client_that_makes_no_files_is_not_offered_a_new_test(editor: Editor) -> None:
-    able = {**CAPABILITIES, "workspace": {"workspaceEdit": {"documentChanges": True}}}
+    able = {**CAPABILITIES, "workspace": {"applyEdit": True, "workspaceEdit": {"documentChanges": True}}}
     other = Editor(editor.folder, able)
     assert not [one for one in offered(other, at("## STEP 1")) if one.startswith("Write a test")]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from pathlib import Path, PurePath
+from pathlib import PurePath
 from typing import TYPE_CHECKING
 
 from quire.diagnostics import Edit, Severity
@@ -13,6 +13,7 @@ from quire.lsp.directive.element_edits import begins_line, indent_of, replaced, 
 from quire.lsp.directive.grants import calls_of_view, permissions, tier
 from quire.lsp.directive.item_files import id_of
 from quire.lsp.directive.tags import scan
+from quire.lsp.drafted_tests import test_action
 from quire.source import Span
 
 if TYPE_CHECKING:
@@ -20,20 +21,10 @@ if TYPE_CHECKING:
     from quire.formats.directive.item_references import Call
     from quire.lsp.directive.tags import Tagged
     from quire.lsp.views import View
-    from quire.values import Value
 
 COMMENTED = ("directive", "metadata", "inputs", "outputs", "hooks", "context", "cost")
 """Elements in which the format skips comments."""
 _REASON = "say why"
-_EXAMPLES: dict[str, Value] = {
-    "integer": 1,
-    "number": 1,
-    "boolean": True,
-    "array": ["one"],
-    "list": ["one"],
-    "object": {},
-    "dict": {},
-}
 
 
 def actions(view: View, span: Span, findings: Sequence[Diagnostic]) -> list[Action]:
@@ -177,13 +168,12 @@ class _Actions:
         from quire.testing.discovery import own_test
 
         root = self._scan.root
-        path = own_test(self._view.path)
         at_head = self._span.start <= (root.inner_start if root else 0)
-        if not at_head or root is None or Path(path).exists():
+        if not at_head or root is None or self._view.folder.view(own_test(self._view.path)) is not None:
             return
-        text = _first_test(self._view)
-        edits = (FileEdit(path, (Edit(Span(0, 0), "", text),), creates=True),)
-        yield Action("Write a test for this directive", "refactor", edits)
+        found = test_action(self._view, "", "Write a test for this directive")
+        if found is not None:
+            yield found
 
     def _allow(self, found: Diagnostic) -> Iterator[Action]:
         """Offer the comment that hides a finding, at the nearest place where the format skips comments."""
@@ -224,24 +214,3 @@ def _element_for(call: Call) -> str:
     if parts[2] != "tool":
         pattern = pattern.replace(".", "/")
     return f"<{parts[2]}>{pattern}</{parts[2]}>"
-
-
-def _first_test(view: View) -> str:
-    """Return a first test of a directive: one case, whose model returns the outputs at once."""
-    from quire.plan.built_in_tools import RETURN
-    from quire.testing.scaffold_text import flow
-
-    directive = view.reading.partial
-    inputs: dict[str, Value] = {
-        one.name: _EXAMPLES.get(one.type, "one") for one in directive.inputs if one.required and one.name
-    }
-    outputs: dict[str, Value] = {one.name: _EXAMPLES.get(one.type, "one") for one in directive.outputs if one.name}
-    lines = [f"document: {flow(PurePath(view.path).name)}", "cases:", "  - name: it returns its outputs"]
-    if inputs:
-        lines.append(f"    inputs: {flow(inputs)}")
-    if outputs:
-        reply: dict[str, Value] = {"turn": 1, "tool_calls": [{"name": RETURN, "input": outputs}]}
-        lines += ["    model:", f"      - {flow(reply)}", f"    expect: {flow({'outputs': outputs})}"]
-    else:
-        lines += ["    model:", '      - {turn: 1, reply: "Done."}', "    expect: {status: completed}"]
-    return "\n".join(lines) + "\n"

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 from quire.diagnostics import fix_of
 from quire.lsp import wire
 from quire.lsp.answers import Action, FileEdit
+from quire.lsp.desk import uri_of
 from quire.lsp.features.request_places import ask, view_in
 
 if TYPE_CHECKING:
@@ -83,13 +84,14 @@ def _written(session: Session, view: View, one: Action, touched: list[Diagnostic
         versioned=session.client.can("workspace.workspaceEdit.documentChanges"),
         creates="create" in (session.client.value("workspace.workspaceEdit.resourceOperations") or []),
     )
-    if edit is None:
+    if edit is None or (one.command and not session.client.can("workspace.applyEdit")):
         return None
+    command = {"title": one.title, "command": one.command, "arguments": [uri_of(view.path), *one.arguments]}
     fixed = [found for found in touched if found.code.id in one.codes]
     return {
         "title": one.title,
         "kind": one.kind,
-        "edit": edit,
+        **({"command": command} if one.command else {"edit": edit}),
         **({"diagnostics": [wire.diagnostic(view.text, found, session.desk) for found in fixed]} if fixed else {}),
         **({"isPreferred": True} if one.preferred else {}),
     }

@@ -30,6 +30,8 @@ def execute(session: Session, params: Mapping[str, Any]) -> Any:
             return _fix_all(session, _view(session, given))
         case "quire.test":
             return _test(session, _view(session, given), given[1] if len(given) > 1 else "")
+        case "quire.writeTest":
+            _write_test(session, _view(session, given), given[1] if len(given) > 1 else "")
         case "quire.showProof":
             from quire.lsp.reports import proof_text
 
@@ -111,6 +113,24 @@ def tests_ran(session: Session, params: Mapping[str, Any]) -> None:
 def _keep(session: Session, records: list[TestRecord]) -> None:
     session.desk.test_memory.keep(records)
     session.refresh("codeLens", "inlayHint")
+
+
+def _write_test(session: Session, view: View, wanted: str) -> NoReturn:
+    """Have a case written that takes a decision, given by its id. The editor is asked to make the edit."""
+    from quire.lsp.drafted_tests import added_case, draft_case
+
+    def write(draft: Any) -> None:
+        found = session.desk.view_of(view.path) or view
+        edit = wire.workspace_edit(
+            session.desk,
+            (added_case(found, draft),),
+            versioned=session.client.can("workspace.workspaceEdit.documentChanges"),
+            creates="create" in (session.client.value("workspace.workspaceEdit.resourceOperations") or []),
+        )
+        if edit is not None:
+            session.apply("Write a test", edit)
+
+    session.later(lambda: draft_case(view, wanted), write)
 
 
 def _tests_of(view: View) -> Iterator[tuple[str, str]]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from quire.diagnostics import Edit, Severity
@@ -11,12 +10,13 @@ from quire.formats.pipeline.syntax import AgentBody, FoldBody, ForEachBody, Matc
 from quire.lsp.answers import Action, FileEdit
 from quire.lsp.pipeline.key_edits import key_edit, step_before
 from quire.lsp.pipeline.tree import item_at, labelled, part_at, way_to
-from quire.source import Span
+from quire.source import Source, Span
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from quire.diagnostics import Diagnostic
+    from quire.formats.pipeline.syntax import Step
     from quire.lsp.pipeline.tree import Way
     from quire.lsp.views import View
 
@@ -150,18 +150,40 @@ def _schema(view: View, way: Way) -> Iterator[Action]:
 
 
 def _tests(view: View, way: Way, span: Span) -> Iterator[Action]:
-    """Yield a case for an arm of a `match`."""
+    """Yield a case for the arm of a `match` that the cursor is in."""
     label, step = next(
         ((label, step) for label, step in reversed(way.steps) if isinstance(step.body, MatchBody)), ("", None)
     )
-    if step is None or not isinstance(step.body, MatchBody) or view.document is None or view.document.plan is None:
+    plan = view.document.plan if step is not None and view.document is not None else None
+    if step is None or plan is None:
         return
-    arms = [name.text for name, _ in step.body.cases if name.span.start <= span.start]
-    if not arms or len(way.pipeline.name.text) == 0:
-        return
-    from quire.lsp.pipeline.arm_tests import case_edit
+    from quire.lsp.drafted_tests import test_action
+    from quire.testing.coverage.decisions import decision_id
 
-    edit = case_edit(view, way.pipeline, label, arms[-1])
-    if edit is not None:
-        name = Path(edit.path).name
-        yield Action(f"Write a test for the arm {arms[-1]} of step {label} ({name})", "refactor", (edit,))
+    arms = [arm for arm in _arms(view, step) if arm[2] <= span.start]
+    place = next((path for path, one in plan.steps() if one.label == label), "")
+    if not arms or not place:
+        return
+    name, number, _ = max(arms, key=lambda arm: arm[2])
+    title = f"Write a test for the arm {name} of step {label}"
+    found = test_action(view, decision_id("arms", place, "match", number), title)
+    if found is not None:
+        yield found
+
+
+def _arms(view: View, step: Step) -> Iterator[tuple[str, str, int]]:
+    """Yield the arms of a `match` with their numbers and the places of their keys. The default is the last one."""
+    from quire.testing.coverage.yaml_positions import YamlPositions
+
+    body = step.body
+    item = item_at(part_at(view, step.span.start), step.span.start)
+    if not isinstance(body, MatchBody) or item is None:
+        return
+    for number, (name, _) in enumerate(body.cases, 1):
+        yield name.text, str(number), name.span.start
+    if body.default is not None:
+        positions = YamlPositions.of(Source("", view.source.text[item.start : item.end]))
+        at = Span(step.span.start - item.start, step.span.end - item.start)
+        key = positions.find(at, "default")
+        if key != at:
+            yield "default", "default", key.start + item.start
