@@ -85,6 +85,50 @@ def test_insert_a_gate(editor: Editor) -> None:
     assert guard is not None and guard.when is not None and guard.when.text == "approved == 'yes'"
 
 
+FETCHED = """\
+pipeline: main
+dialect: quire
+steps:
+  - tool: {name: http__get, args: {url: "https://example.com/x"}, output: page}
+  - agent: {prompt: "Answer {page}", output: draft}
+"""
+
+
+@pytest.mark.parametrize(
+    ("effect", "codes", "shown"),
+    [
+        ("""sh‸ell: {command: !expr "'sh ' + page"}""", {"TA101"}, "show: !expr page,"),
+        (
+            """sh‸ell: {command: !expr "['send', draft, ctx.to]"}""",
+            {"TA101"},
+            'show: !expr "{draft: draft, to: ctx.to}",',
+        ),
+        (
+            'to‸ol: {name: http__send, args: {method: POST, url: "https://example.com/y", body: !expr page}}',
+            {"GA101"},
+            "show: !expr page,",
+        ),
+        ("to‸ol: {name: file__write, args: {path: !expr page, content: a}}", {"TA102"}, "show: !expr page,"),
+        ("to‸ol: {name: http__send, args: {method: POST, url: !expr page}}", {"TA103"}, "show: !expr page,"),
+    ],
+)
+def test_a_gate_shows_the_values_of_its_effect(editor: Editor, effect: str, codes: set[str], shown: str) -> None:
+    found = actions(editor, f'{FETCHED}  - {effect}\n  - agent: {{prompt: "Sum up {{draft}}."}}\n')
+    title = "Ask a person before step 3"
+    assert set(editor.codes("main.yaml")) == codes
+    assert found[title]["kind"] == "quickfix"
+    assert {one["code"] for one in found[title]["diagnostics"]} == codes
+    text = changed(editor, found, title)
+    assert shown in text
+    editor.replace("main.yaml", text)
+    assert editor.codes("main.yaml") == []
+
+
+def test_no_gate_where_it_would_replace_the_result_that_a_step_reads(editor: Editor) -> None:
+    found = actions(editor, FETCHED + '  - sh‸ell: {command: !expr "[pipe]"}\n')
+    assert not any(one.startswith("Ask a person") for one in found)
+
+
 def test_a_tool_that_reads_needs_no_gate(editor: Editor) -> None:
     found = actions(editor, HEAD + "  - to‸ol: {name: file__read, args: {path: a}}\n")
     assert not any(one.startswith("Ask a person") for one in found)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from quire.diagnostics import Edit, Severity
 from quire.formats.pipeline.codes.lints import OPTIONAL_FIELD
 from quire.formats.pipeline.syntax import AgentBody, FoldBody, ForEachBody, MatchBody, ShellBody, ToolBody
+from quire.formats.pipeline.walks import expressions
 from quire.lsp.answers import Action, FileEdit
 from quire.lsp.pipeline.key_edits import key_edit, step_before
 from quire.lsp.pipeline.tree import item_at, labelled, part_at, way_to
@@ -28,7 +29,7 @@ def actions(view: View, span: Span, findings: Sequence[Diagnostic]) -> list[Acti
     way = way_to(view, span.start)
     if way is not None:
         found += _limits(view, way, findings)
-        found += _gate(view, way)
+        found += _gate(view, way, findings)
         found += _schema(view, way)
         found += _tests(view, way, span)
     return found
@@ -91,8 +92,13 @@ def _limits(view: View, way: Way, findings: Sequence[Diagnostic]) -> Iterator[Ac
             return
 
 
-def _gate(view: View, way: Way) -> Iterator[Action]:
-    """Yield a question before a tool or a command of the list `steps`, which then runs after a yes only."""
+_GATED = ("GA101", "TA101", "TA102", "TA103")
+"""Codes of findings about an effect that end with the yes of a person who is shown the values of the effect."""
+
+
+def _gate(view: View, way: Way, findings: Sequence[Diagnostic]) -> Iterator[Action]:
+    """Yield a question before a tool or a command of the list `steps`, which then runs after a yes only. The question
+    shows the values that the effect uses."""
     label, step = way.steps[0]
     if not way.pipeline.dialect or not isinstance(step.body, ToolBody | ShellBody):
         return
@@ -100,18 +106,46 @@ def _gate(view: View, way: Way) -> Iterator[Action]:
         return
     if isinstance(step.body, ToolBody) and (step.body.name.text == "ask" or _only_reads(step.body.name.text)):
         return
+    shown = _shown_values(step)
+    if shown is None:
+        return
     taken = {one.output.text for _, one in labelled(way.pipeline) if one.output is not None}
     name = next(one for one in ("approved", *(f"approved_{n}" for n in range(2, 1_000))) if one not in taken)
     condition = key_edit(view, step, "when", f"\"{name} == 'yes'\"")
     what = step.body.name.text if isinstance(step.body, ToolBody) else "the command"
     question = (
-        f'- tool: {{name: ask, args: {{prompt: "May step {label} use {what}?", type: confirm, default: "no"}}, '
+        f'- tool: {{name: ask, args: {{prompt: "May step {label} use {what}?", {shown}type: confirm, default: "no"}}, '
         f"output: {name}}}"
     )
     before = step_before(view, step, question)
     if condition is not None and before is not None:
         title = f"Ask a person before step {label}"
-        yield Action(title, "refactor.rewrite", _edit(view, before, condition))
+        codes = tuple(dict.fromkeys(one.code.id for one in findings if one.code.id in _GATED))
+        yield Action(title, "quickfix" if codes else "refactor.rewrite", _edit(view, before, condition), codes)
+
+
+def _shown_values(step: Step) -> str | None:
+    """Return the argument `show` of a question about a step, with a comma behind it: the values that its expressions
+    read. Empty if they read none; None if they read the result of the step before, which a question would replace."""
+    from quire.expr import reads
+
+    found: dict[str, str] = {}
+    for text in expressions(step):
+        for read in reads(text.expression):
+            path = read.path[:-1] if read.optional and len(read.path) > 1 else read.path
+            if path[0] == "pipe":
+                return None
+            key = path[-1]
+            while key in found and found[key] != ".".join(path):
+                key += "_2"
+            if path != ("ctx",):
+                found[key] = ".".join(path)
+    if not found:
+        return ""
+    if len(found) == 1:
+        return f"show: !expr {next(iter(found.values()))}, "
+    inside = ", ".join(f"{key}: {value}" for key, value in found.items())
+    return f'show: !expr "{{{inside}}}", '
 
 
 def _only_reads(tool: str) -> bool:
