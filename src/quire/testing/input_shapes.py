@@ -45,6 +45,15 @@ class Shape(Struct):
             return {one: shape.value(one, todo, depth + 1) for one, shape in self.fields.items()}
         return 1 if self.is_number else True if self.is_flag else f"{todo} {name}"
 
+    def declaration(self, depth: int = 0) -> str:
+        """Return the type of this shape as `input` of a pipeline declares it."""
+        if self.items is not None and depth <= _MOST_DEPTH:
+            return f"{{type: list, of: {self.items.declaration(depth + 1)}}}"
+        if self.fields and depth <= _MOST_DEPTH:
+            inside = ", ".join(f"{name}: {one.declaration(depth + 1)}" for name, one in self.fields.items())
+            return f"{{type: object, fields: {{{inside}}}}}"
+        return "{type: number}" if self.is_number else "{type: bool}" if self.is_flag else "{type: string}"
+
 
 def input_shapes(plan: Plan) -> Mapping[str, Shape]:
     """Return the shape of every value that the expressions and prompts of a pipeline read, by name."""

@@ -85,6 +85,36 @@ def test_insert_a_gate(editor: Editor) -> None:
     assert guard is not None and guard.when is not None and guard.when.text == "approved == 'yes'"
 
 
+@pytest.mark.parametrize(
+    ("read", "type"),
+    [
+        ('transform: {value: "ctx.wan‸ted"}', "{type: string}"),
+        ('agent: {prompt: "Say {ctx.wan‸ted}."}', "{type: string}"),
+        ('transform: {value: "ctx.wan‸ted * 2"}', "{type: number}"),
+        ('transform: {value: "ctx.wan‸ted == true"}', "{type: bool}"),
+        (
+            'transform: {value: "map(ctx.wan‸ted, r -> r.name)"}',
+            "{type: list, of: {type: object, fields: {name: {type: string}}}}",
+        ),
+    ],
+)
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("input:\n  name: {type: string}\n", "input:\n  wanted: TYPE\n  name: {type: string}\n"),
+        ("input: {name: {type: string}}\n", "input: {wanted: TYPE, name: {type: string}}\n"),
+        ("input: {}\n", "input: {wanted: TYPE}\n"),
+    ],
+)
+def test_declare_an_input(editor: Editor, before: str, after: str, read: str, type: str) -> None:
+    found = actions(editor, f"pipeline: main\ndialect: quire\n{before}steps:\n  - {read}\n")
+    assert [one["code"] for one in found["Declare the input wanted"]["diagnostics"]] == ["PL142"]
+    text = changed(editor, found, "Declare the input wanted")
+    assert after.replace("TYPE", type) in text
+    editor.replace("main.yaml", text)
+    assert "PL142" not in editor.codes("main.yaml")
+
+
 FETCHED = """\
 pipeline: main
 dialect: quire

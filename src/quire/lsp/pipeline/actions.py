@@ -6,11 +6,13 @@ from typing import TYPE_CHECKING
 
 from quire.diagnostics import Edit, Severity
 from quire.formats.pipeline.codes.lints import OPTIONAL_FIELD
+from quire.formats.pipeline.codes.schemas import UNDECLARED
 from quire.formats.pipeline.syntax import AgentBody, FoldBody, ForEachBody, MatchBody, ShellBody, ToolBody
 from quire.formats.pipeline.walks import expressions
 from quire.lsp.answers import Action, FileEdit
 from quire.lsp.pipeline.key_edits import key_edit, step_before
-from quire.lsp.pipeline.tree import item_at, labelled, part_at, way_to
+from quire.lsp.pipeline.tree import item_at, labelled, part_at, steps_at, way_to
+from quire.patterns import late_pattern
 from quire.source import Source, Span
 
 if TYPE_CHECKING:
@@ -22,10 +24,12 @@ if TYPE_CHECKING:
     from quire.lsp.views import View
 
 _MOST_ITEMS = 20
+_NO_INPUTS = late_pattern(r"^input:[ ]*\{", 8)
+"""Matches the beginning of an empty list of inputs (8: `re.MULTILINE`)."""
 
 
 def actions(view: View, span: Span, findings: Sequence[Diagnostic]) -> list[Action]:
-    found = [*_allowed(view, findings), *_gets(view, findings)]
+    found = [*_declared(view, findings), *_allowed(view, findings), *_gets(view, findings)]
     way = way_to(view, span.start)
     if way is not None:
         found += _limits(view, way, findings)
@@ -50,6 +54,48 @@ def _allowed(view: View, findings: Sequence[Diagnostic]) -> Iterator[Action]:
         comment = f'{indent}# quire: allow {code} because "TODO"\n'
         title = f"Allow {code} here, because …"
         yield Action(title, "quickfix", _edit(view, Edit(Span(at, at), "", comment)), (code,))
+
+
+def _declared(view: View, findings: Sequence[Diagnostic]) -> Iterator[Action]:
+    """Yield the declaration of each name that a step reads, no step writes, and `input` does not have."""
+    for name, one in {name: one for one in findings if (name := _undeclared(view, one))}.items():
+        edit = _input_edit(view, one.span.start, f"{name}: {_input_type(view, name)}")
+        if edit is not None:
+            yield Action(f"Declare the input {name}", "quickfix", _edit(view, edit), (one.code.id,))
+
+
+def _undeclared(view: View, finding: Diagnostic) -> str:
+    """Return the name that a finding says is not declared; empty for another finding."""
+    if finding.code.id != UNDECLARED.id:
+        return ""
+    path = view.source.text[finding.span.start : finding.span.end].strip("{} \"'").split(".")
+    name = path[1] if path[0] == "ctx" and len(path) > 1 else path[0]
+    return name if name.isidentifier() and finding.message.startswith(f"{name} ") else ""
+
+
+def _input_type(view: View, name: str) -> str:
+    """Return the type of an input by the use that expressions make of it: `{type: string}` if that tells nothing."""
+    from quire.testing.input_shapes import input_shapes
+
+    plan = view.document.plan if view.document is not None else None
+    shape = input_shapes(plan).get(name) if plan is not None else None
+    return shape.declaration() if shape is not None else "{type: string}"
+
+
+def _input_edit(view: View, offset: int, line: str) -> Edit | None:
+    """Return the edit that adds a line to the inputs of the pipeline at an offset, before the others."""
+    steps, text = steps_at(view, offset), view.source.text
+    if steps is None or steps.pipeline.input is None:
+        return None
+    if not steps.pipeline.input_names:
+        part = part_at(view, offset)
+        found = _NO_INPUTS.search(text, part.start, part.end)
+        return Edit(Span(found.end(), found.end()), "", line) if found else None
+    at = min(one.span.start for one in steps.pipeline.input_names)
+    at -= text[at - 1] in "\"'"
+    begin = text.rfind("\n", 0, at) + 1
+    in_block = not text[begin:at].strip()
+    return Edit(Span(at, at), "", f"{line}\n{text[begin:at]}" if in_block else f"{line}, ")
 
 
 def _gets(view: View, findings: Sequence[Diagnostic]) -> Iterator[Action]:
