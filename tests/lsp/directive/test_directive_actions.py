@@ -155,6 +155,35 @@ def test_missing_fields_are_added(team: Editor) -> None:
     assert "DR204" not in team.codes(NAME)
 
 
+@pytest.mark.parametrize(
+    ("version", "metadata"),
+    [
+        ("", ""),
+        (' version=""', "<author></author>"),
+        ("", "<description>x</description><category>team</category><author>a</author>"),
+    ],
+)
+def test_a_missing_version_is_added(team: Editor, version: str, metadata: str) -> None:
+    text = f"""\
+# New
+
+```xml
+<dir‸ective name="new"{version}>
+  <metadata>{metadata}
+    <model tier="low" />
+  </metadata>
+</directive>
+```
+
+Do it.
+"""
+    new = chosen(team, text, "Add the fields that signing requires")
+    assert '<directive name="new" version="1.0.0">' in new
+    team.replace(NAME, new)
+    assert not {"DR204"} & set(team.codes(NAME)), new
+    assert not [one for one in team.findings(NAME) if one["severity"] == 1], new
+
+
 def test_the_name_follows_the_file(team: Editor) -> None:
     new = chosen(team, xml().replace('name="new"', 'name="o‸ld"'), "Write new, as the place of the file is")
     assert '<directive name="new"' in new

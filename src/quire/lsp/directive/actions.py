@@ -138,16 +138,35 @@ class _Actions:
             "category": f"<category>{id_of(self._view.path).rpartition('/')[0]}</category>",
             "author": "<author>who to ask</author>",
         }
-        children = [text for name, text in texts.items() if name in missing]
-        if not children or root is None:
+        if root is None:
             return
-        if metadata is None:
+        edits = [self._version(root)] if "version" in missing else []
+        children = []
+        for name, text in texts.items():
+            written = metadata.child(name) if metadata is not None else None
+            if name in missing and written is not None:
+                edits.append(replaced(self._text, written, (text,)))
+            elif name in missing:
+                children.append(text)
+        if children and metadata is not None:
+            edits.append(with_child(self._text, metadata, *children))
+        elif children and not root.empty:
             inner = "\n".join(f"  {one}" for one in children)
-            edit = with_child(self._text, root, f"<metadata>\n{inner}\n</metadata>")
-        else:
-            edit = with_child(self._text, metadata, *children)
-        if edit is not None:
-            yield self._one("Add the fields that signing requires", edit, found)
+            edits.append(with_child(self._text, root, f"<metadata>\n{inner}\n</metadata>"))
+        known = tuple(edit for edit in edits if edit is not None)
+        if known:
+            found_edits = (FileEdit(self._view.path, known),)
+            yield Action("Add the fields that signing requires", "quickfix", found_edits, (found.code.id,))
+
+    def _version(self, root: Tagged) -> Edit | None:
+        """Return the edit that gives the directive its first version."""
+        written = next((one for one in root.attributes if one.name == "version"), None)
+        if written is not None:
+            old = self._text[written.value_span.start : written.value_span.end]
+            return Edit(written.value_span, old, "1.0.0") if written.quoted else None
+        named = next((one for one in root.attributes if one.name == "name" and one.quoted), None)
+        at = named.value_span.end + 1 if named is not None else root.name_span.end
+        return Edit(Span(at, at), "", ' version="1.0.0"')
 
     def _move_name(self, found: Diagnostic) -> Iterator[Action]:
         """Offer the name of the file, or its folder, where the directive says another."""
