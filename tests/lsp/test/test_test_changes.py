@@ -87,3 +87,14 @@ def test_keys_are_put_in_order_and_nothing_else_moves(house: Editor) -> None:
 )
 def test_what_cannot_be_moved_safely_stays(house: Editor, text: str) -> None:
     assert formatted(house, text) == text
+
+
+def test_formatting_keeps_the_empty_lines_of_a_text(house: Editor) -> None:
+    """A case whose last text ends with empty lines stays as it is, and the others are put in order."""
+    text = (
+        "cases:\n  - expect: {status: completed}\n    name: early\n"
+        "  - expect:\n      status: completed\n    name: late\n    model:\n"
+        '      "1": |+\n        Good morning.\n\n\n'
+    )
+    swapped = "cases:\n  - name: early\n    expect: {status: completed}\n"
+    assert formatted(house, text) == swapped + text.split("early\n")[1]

@@ -2,6 +2,7 @@
 
 Values stay as they are written, comments stay with their key.
 Only mappings in lines are touched: those in braces are short, and names of steps and inputs have no order.
+The new text is read again; a change after which it has other values is not made.
 """
 
 from __future__ import annotations
@@ -12,11 +13,13 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from quire.diagnostics import Edit
+from quire.formats.yaml import TEST_TAGS, read_yaml
 from quire.formats.yaml.nodes import Entry, Mapping, Node
 from quire.formats.yaml.nodes import Sequence as YamlSequence
+from quire.lsp.safe_edits import plain_value, safe_edits
 from quire.lsp.test.name_roles import ITEM, key_role
 from quire.lsp.test.schema_places import keys_at, takes_matcher
-from quire.source import Span
+from quire.source import MAX_TEST_BYTES, Source, Span
 
 if TYPE_CHECKING:
     from quire.lsp.views import View
@@ -32,12 +35,18 @@ def format(view: View, span: Span) -> list[Edit]:
     tree = view.reading.tree if view.reading is not None else None
     if not isinstance(tree, Mapping):
         return []
-    text = view.source.text
-    return [
+    text, before = view.source.text, plain_value(tree)
+    found = [
         Edit(place, text[place.start : place.end], new)
         for place, new in _changes(text, tree, ())
         if place.start <= span.end and span.start <= place.end
     ]
+
+    def means_the_same(new: str) -> bool:
+        documents = read_yaml(Source("", new), limit=MAX_TEST_BYTES, tags=TEST_TAGS).documents
+        return len(documents) == 1 and plain_value(documents[0]) == before
+
+    return safe_edits(text, found, means_the_same)
 
 
 def _changes(text: str, node: Node, path: tuple[str, ...]) -> Iterator[tuple[Span, str]]:
