@@ -227,6 +227,17 @@ def test_formatting_keeps_the_tree(editor: Editor, path: Path) -> None:
     assert not editor.ask("textDocument/formatting", params)
 
 
+def test_a_step_that_cannot_be_formatted_leaves_the_others_alone(editor: Editor) -> None:
+    head, kept = "pipeline: main\nsteps:\n", "  - agent:\n      output: x\n      prompt: |+\n        Hello\n\n"
+    text = f"{head}{kept}  - transform: {{output: y, value: x}}\n{kept}  - transform: {{output: z, value: y}}\n{kept}"
+    editor.open("main.yaml", text)
+    params = {"textDocument": {"uri": editor.uri("main.yaml")}, "options": {"tabSize": 2, "insertSpaces": True}}
+    new = apply(text, editor.ask("textDocument/formatting", params) or [])
+    for name, value in (("y", "x"), ("z", "y")):
+        text = text.replace(f"{{output: {name}, value: {value}}}", f"{{value: {value}, output: {name}}}")
+    assert new == text
+
+
 def plain(text: str) -> object:
     def without_lines(value: object) -> object:
         if isinstance(value, dict):

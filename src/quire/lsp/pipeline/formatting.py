@@ -1,7 +1,7 @@
 """Put the keys of steps into the order of the format. Nothing else changes: no line is broken or joined, texts stay as
 they are, and a comment stays with its key.
 
-The new text is read again; if its tree is not the same, nothing is changed.
+The new text is read again; the edit of a step after which its tree is not the same is not made.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from quire.formats.pipeline.kinds import ALL_KINDS
 from quire.formats.yaml import Entry, Mapping, Node, Sequence
 from quire.lsp.pipeline.tree import cut_of, file_of
 from quire.lsp.pipeline.yaml_places import YamlPlace, place_below
+from quire.lsp.safe_edits import plain_value, safe_edits
 from quire.source import Source, Span
 
 if TYPE_CHECKING:
@@ -35,27 +36,21 @@ def format(view: View, span: Span) -> list[Edit]:
             if item.start <= span.end and span.start < item.end:
                 old = text[item.start : item.end]
                 new = ordered(old, dialect, part.column)
-                if new != old:
+                if new != old and plain_value(node_of(new, part.column)) == plain_value(node_of(old, part.column)):
                     found.append(Edit(item, old, new))
-    return found if _means_the_same(view, found) else []
+    return safe_edits(text, found, lambda after: _means_the_same(view, after))
 
 
 def _is_dialect(view: View, part: Part) -> bool:
     return any(one.dialect for one in file_of(view).pipelines if part.start <= one.span.start < part.end)
 
 
-def _means_the_same(view: View, edits: list[Edit]) -> bool:
-    """Tell whether a text has the same tree after some edits, apart from places."""
+def _means_the_same(view: View, text: str) -> bool:
+    """Tell whether a text has the same tree as a document, apart from places."""
     from quire.formats.pipeline.as_json import pipeline_tree
     from quire.formats.pipeline.parse import parse
 
-    if not edits:
-        return True
-    text, parts, last = view.source.text, [], 0
-    for edit in edits:
-        parts += [text[last : edit.span.start], edit.new]
-        last = edit.span.end
-    after = parse(Source("", "".join(parts) + text[last:]), registered=True)
+    after = parse(Source("", text), registered=True)
     return after.file is not None and _plain(pipeline_tree(after)) == _plain(pipeline_tree(view.reading))
 
 
