@@ -38,7 +38,8 @@ steps:
     ("call", "rest"),
     [("reverse(", ")"), ("group(", ", x -> x)"), ("group(", ", x -> x.items)"), ("max(", ", 1)"), ("max(1, ", ")"),
      ("sort(", ", x -> 1)"), ("filter(", ", x -> true)"), ("merge(review, ", ")"), ("merge(", ", review)"),
-     ("slice(", ", 1)"), ("number(", ", 1)"), ("number(1, ", ")")],
+     ("map(", ", x -> x)"), ("map(review.files, x -> ", ")"), ("slice(", ", 1)"),
+     ("number(", ", 1)"), ("number(1, ", ")")],
 )  # fmt: skip
 def test_nested_calls_are_looked_at_once(call: str, rest: str) -> None:
     with within(2):
@@ -104,6 +105,9 @@ def test_nested_calls_are_looked_at_once(call: str, rest: str) -> None:
         ("map(split(ctx.x), w -> w < 1)", ["w < 1"]),
         ("map(keys(ctx.x), w -> w < 1)", ["w < 1"]),
         ("map(range(3), n -> n < 'a')", ["n < 'a'"]),
+        ("map(map(review.files, f -> f.size), n -> n < 'a')", ["n < 'a'"]),
+        ("map(map(review.files, f -> f), f -> f.pth)", ["pth"]),
+        ("map(map(review.files, f -> ctx.x), n -> n < 'a')", []),
         ("map(group(review.files, f -> f.path), g -> g.itms)", ["itms"]),
         ("map(group(review.files, f -> f.path), g -> map(g.items, f -> f.pth))", ["pth"]),
         ("map(group(review.files, f -> f.path), g -> g.key < 1)", ["g.key < 1"]),
@@ -146,13 +150,30 @@ LEAVES = st.sampled_from(
 )
 
 
+BODIES = (
+    "x.path",
+    "x.size + 1",
+    "lower(x)",
+    "x == 'a'",
+    "[x]",
+    "x.path or x",
+    "first(x)",
+    "split(x)",
+    "map(x, y -> y)",
+    "map(review.files, y -> y.path)",
+    "filter(x, y -> true)",
+)
+
+
 def calls(inner: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
     names = st.sampled_from(sorted(FUNCTIONS))
     plain = st.tuples(names, st.lists(inner, min_size=1, max_size=3)).map(
         lambda pair: f"{pair[0]}({', '.join(pair[1])})"
     )
     keyed = st.sampled_from([name for name, function in FUNCTIONS.items() if function.key])
-    return plain | st.tuples(keyed, inner).map(lambda pair: f"{pair[0]}({pair[1]}, x -> x)")
+    lambdas = st.sampled_from(["map(%s, x -> x)", *(f"map(%s, x -> {body})" for body in BODIES)])
+    made = st.tuples(lambdas, inner).map(lambda pair: pair[0] % pair[1])
+    return plain | made | st.tuples(keyed, inner).map(lambda pair: f"{pair[0]}({pair[1]}, x -> x)")
 
 
 @settings(max_examples=depth(200, 2_000), deadline=None)

@@ -38,6 +38,20 @@ FAN = """\
         ("  - agent: {prompt: x, identity: revi‸ewer}\n", "**agent**|openai:gpt-x"),
         (FAN, "**item** `Review`"),
         ('  - transform: {value: "pi‸pe"}\n', "**pipe** `Review`"),
+        ('  - transform: {value: "filter(ctx.readers, r -> r.pas‸sed)"}\n', "**r.passed** `bool`|A parameter"),
+        ("  - transform: {value: 'filter(ctx.readers, r -> ‸r)'}\n", "**r** `Review`|A parameter"),
+        ("  - transform: {value: \"any(ctx.readers, r -> r.ki‸nd == 'short')\"}\n", '**r.kind** `one of "short"'),
+        ("  - transform:\n      value: >-\n        filter(filter(ctx.readers, r ->\n        r.passed), s -> s.ki‸nd)\n",
+         '**s.kind** `one of "short"'),
+        ('  - transform: {value: "map(ctx.readers, r -> filter(ctx.readers, s -> s.kind == r.ki‸nd))"}\n',
+         '**r.kind** `one of "short"'),
+        ('  - transform: {value: "sort(ctx.readers, r -> r.ki‸nd)"}\n', '**r.kind** `one of "short"'),
+        ('  - transform: {value: "map(ctx.readers, review -> 1) + [review.pas‸sed]"}\n',
+         "**review.passed** `bool`|Written"),
+        ("  - fold: {over: ctx.readers, init: '0', do: {transform: {value: 'ac‸c + count(item.kind)'}}, output: t}\n",
+         "**acc** `number`"),
+        ("  - fold: {over: ctx.readers, init: '0', do: {transform: {value: 'text(ac‸c)'}}, output: t}\n",
+         "**acc** `any value`"),
     ],
 )  # fmt: skip
 def test_hover(editor: Editor, text: str, wanted: str) -> None:
@@ -92,6 +106,17 @@ def hints(editor: Editor, text: str) -> dict[str, str]:
         before = lines[one["position"]["line"]][: one["position"]["character"]]
         result[before.replace("[", " ").replace("{", " ").split(" ")[-1]] = one["label"]
     return result
+
+
+def test_types_of_lambdas_and_folds_are_hinted(editor: Editor) -> None:
+    found = hints(
+        editor,
+        HEAD
+        + "  - transform: {value: 'map(ctx.readers, r -> r.passed)', output: oks}\n"
+        + "  - transform: {value: 'filter(ctx.readers, r -> r.passed)', output: kept}\n"
+        + "  - fold: {over: ctx.readers, init: '0', do: {transform: {value: 'acc + 1'}}, output: total}\n",
+    )
+    assert (found["oks"], found["kept"], found["total"]) == (": list of bool", ": list of Review", ": number")
 
 
 def test_hints(editor: Editor) -> None:

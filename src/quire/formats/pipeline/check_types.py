@@ -155,9 +155,8 @@ class TypeWalker:
             case MatchBody():
                 self._cases(step.body, scope)
                 self._blocks(step, scope)
-            case FoldBody(source=source, do=do):
-                names: Types = {"item": self._item(source, scope), "acc": None}
-                self.step(do, scope.inside(names))
+            case FoldBody():
+                return self._fold(step.body, scope)
             case ForEachBody(source=source, do=do, collect=collect, default=default):
                 each = scope.inside({"item": self._item(source, scope)})
                 one = self.step(do, each)
@@ -240,6 +239,18 @@ class TypeWalker:
         for name in {name for stores in found for name in stores}:
             first, *rest = (stores.get(name) for stores in found)
             scope.stores[name] = first if all(one == first for one in rest) else None
+
+    def _fold(self, body: FoldBody, scope: KnownTypes) -> FieldType | None:
+        """Return the type of `acc` after a fold: that of its first value, if each round gives the same type again. That
+        is known of a transform; to walk through other steps twice would take exponential time in nested ones."""
+        item, first = self._item(body.source, scope), self._shapes.infer(body.init.expression.root, scope)
+        names: Types = {"item": item, "acc": first}
+        again = None
+        if isinstance(body.do.body, TransformBody) and body.do.guard is None and first is not None:
+            again = self._shapes.infer(body.do.body.value.expression.root, scope.inside(names))
+        type = first if again == first else None
+        self.step(body.do, scope.inside({"item": item, "acc": type}))
+        return type
 
     def _repeat(self, body: RepeatBody, scope: KnownTypes) -> FieldType | None:
         inner = scope.inside({**scope.names, "acc": None, "round": NUMBER})

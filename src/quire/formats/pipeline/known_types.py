@@ -21,6 +21,7 @@ from quire.expr.syntax import (
     Not,
     Path,
     Total,
+    walk,
 )
 from quire.schema import Enum, Field, FieldType, Kind, ListOf, Object, Ref, Schema, Simple
 
@@ -93,6 +94,12 @@ class Shapes(Struct, frozen=True):
                 return BOOL
             case Each(name="filter", source=source):
                 return self.infer(source, scope)
+            case Each(name="map", source=source, parameter=parameter, body=body):
+                item = element(self.resolved(self.infer(source, scope)))
+                made = self.infer(body, scope.with_name(parameter, item))
+                if made is None or isinstance(made, ListOf) or _may_be_null(body):
+                    return None
+                return ListOf(made)
             case Arithmetic(first=first, rest=operands):
                 if any(operator != "+" for operator, _ in operands):
                     return NUMBER
@@ -119,6 +126,15 @@ class Shapes(Struct, frozen=True):
         """Return the types that are known in the lambda of a call."""
         source = node.source if isinstance(node, Each) else node.arguments[0]
         return scope.with_name(node.parameter, element(self.infer(source, scope)))
+
+
+_NULL_OF_NOTHING = frozenset({"first", "last", "min", "max"})
+"""Functions that give null for an empty list."""
+
+
+def _may_be_null(node: Node) -> bool:
+    """Tell whether the value of an expression may be null although its type is known."""
+    return any(isinstance(one, FunctionCall) and one.name in _NULL_OF_NOTHING for one, _ in walk(node))
 
 
 def element(type: FieldType | None) -> FieldType | None:

@@ -16,7 +16,7 @@ from quire.lsp.pipeline.hover_texts import (
     target_text,
     tool_text,
 )
-from quire.lsp.pipeline.scopes import names_at
+from quire.lsp.pipeline.scopes import in_lambdas, names_at
 from quire.lsp.pipeline.tree import cursor_place, outer_of
 from quire.lsp.pipeline.yaml_places import YamlPlace, is_expression, place_of
 from quire.source import Span
@@ -112,7 +112,7 @@ def _path(view: View, offset: int, place: CursorPlace, span: Span) -> Hover | No
         if offset <= end:
             break
         end += 1
-    names = names_at(view, offset, place)
+    names = in_lambdas(view, names_at(view, offset, place), offset)
     path = tuple(kept)
     written = binding_text(names, path) if len(path) == 1 else ""
     written = written or path_text(view, names, path)

@@ -39,8 +39,14 @@ def binding_text(names: ReadableNames, path: tuple[str, ...]) -> str:
     if not names.is_bound(root):
         return ""
     lines = [f"**{root}** {code(type_text(names.type_at(path)))}"]
-    lines.append(BINDINGS.get(root, "The result of this branch."))
+    lines.append(_binding(names, root))
     return "\n\n".join(lines)
+
+
+def _binding(names: ReadableNames, root: str) -> str:
+    if root in names.parameters:
+        return "A parameter: each item of the list in turn."
+    return BINDINGS.get(root, "The result of this branch.")
 
 
 def path_text(view: View, names: ReadableNames, path: tuple[str, ...], type: FieldType | None = None) -> str:
@@ -53,7 +59,7 @@ def path_text(view: View, names: ReadableNames, path: tuple[str, ...], type: Fie
     if is_field:
         lines += _field_lines(names, path)
     if names.is_bound(root):
-        lines.append(f"Inside of {code(root)}: {BINDINGS.get(root, 'the result of this branch.')}")
+        lines.append(f"Inside of {code(root)}: {_binding(names, root)}")
     elif names.pipeline is not None:
         lines += _store_lines(view, names, store)
     return "\n\n".join(lines)

@@ -8,19 +8,25 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
+from quire.expr.syntax import Each, FunctionCall, children
 from quire.formats.pipeline.known_types import NUMBER, KnownTypes, Shapes, element, parts_of
 from quire.formats.pipeline.syntax import HOLE, RepeatBody
-from quire.formats.pipeline.walks import parts
+from quire.formats.pipeline.walks import expressions, inner_expressions, parts
 from quire.lsp.pipeline.flow import Scope, scope_at, scope_before
 from quire.lsp.pipeline.tree import StepList, Way, below, labelled, outer_of, steps_at, way_to
 from quire.lsp.pipeline.yaml_places import place_of
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from quire.expr.syntax import Node
     from quire.formats.pipeline.syntax import Pipeline, Step
     from quire.lsp.views import View
     from quire.lsp.yaml_scan import CursorPlace
     from quire.schema import Field, FieldType
 
+_BEGIN = re.compile(r"(?:![a-z]+[ ]+)?(?:[|>][-+0-9]*[ ]*(?:#[^\n]*)?\n|([\"']))?")
+"""Matches the tag and the mark before the text of a scalar."""
 _OVER = re.compile(r"\bover:[ ]*(?:\"([^\"\n]*)\"|'([^'\n]*)'|([^\n,}]*))")
 
 
@@ -32,6 +38,8 @@ class ReadableNames(Struct, frozen=True):
     scope: Scope
     way: Way | None
     """The step around the place; None if it could not be read."""
+    parameters: frozenset[str] = frozenset()
+    """The names of `scope` that are parameters of lambdas around the place."""
 
     @property
     def pipeline(self) -> Pipeline | None:
@@ -75,6 +83,43 @@ def names_at(view: View, offset: int, place: CursorPlace) -> ReadableNames:
     before = scope_before(view, steps, number)
     types = KnownTypes(before.types.stores, before.types.pipe, _bindings(view, offset, place, before))
     return ReadableNames(steps, Scope(types, before.shapes), None)
+
+
+def in_lambdas(view: View, names: ReadableNames, offset: int) -> ReadableNames:
+    """Return what can be read at a place of an expression, with the parameters of the lambdas around it."""
+    from quire.expr import ExprSyntaxError, parse
+
+    step = names.way.step if names.way is not None else None
+    texts = (*expressions(step), *inner_expressions(step)) if step is not None else ()
+    around = next((one.span for one in texts if one.span.start <= offset <= one.span.end), None)
+    if around is None:
+        return names
+    written = view.source.text[around.start : around.end].rstrip()
+    begin = _BEGIN.match(written)
+    start, mark = (begin.end(), begin[1] or "") if begin else (0, "")
+    try:
+        root = parse(written[start:].removesuffix(mark), dialect=True).root
+    except ExprSyntaxError:  # one with escapes of YAML
+        return names
+    types, parameters = names.scope.types, set[str]()
+    for node in _around(root, offset - around.start - start):
+        if isinstance(node, Each | FunctionCall) and node.parameter:
+            types = names.scope.shapes.inside(node, types)
+            parameters.add(node.parameter)
+    scope = Scope(types, names.scope.shapes, names.scope.result)
+    return ReadableNames(names.steps, scope, names.way, frozenset(parameters))
+
+
+def _around(root: Node, offset: int) -> Iterator[Node]:
+    """Yield the calls whose lambda holds an offset of an expression, the outermost first."""
+    node: Node | None = root
+    while node is not None:
+        body = node.body if isinstance(node, Each) else node.key if isinstance(node, FunctionCall) else None
+        if body is not None and body.span.start <= offset <= body.span.end:
+            yield node
+            node = body
+        else:
+            node = next((one for one in children(node) if one.span.start <= offset <= one.span.end), None)
 
 
 def _bindings(view: View, offset: int, place: CursorPlace, scope: Scope) -> dict[str, FieldType | None]:
