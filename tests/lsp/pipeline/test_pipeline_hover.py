@@ -31,6 +31,7 @@ FAN = """\
         ("  - call: {pipeline: look‸_at, pass: [doc]}\n", "Looks at a text.|doc: string|depth: number (opt|Gives"),
         ("  - tool: {name: file__wr‸ite}\n", "path: string|Class `idempotent`, tier `write`|Granted"),
         ("  - tool: {name: sh‸ell}\n", "Not granted|--allow shell"),
+        ("  - tool: {name: gh__clo‸se}\n", "`close` of the server `gh`|Class `unknown`|tier|Not granted|`quire trust`"),
         ("  - ag‸ent: {prompt: 'a {review.kind} b', output: y}\n", "step 2: agent|a [review.kind] b|1 model call"),
         ("  - agent: {prompt: x, sche‸ma: Review}\n", "has to fit"),
         ("  - agent: {prompt: x, schema: Rev‸iew}\n", "passed: bool"),
@@ -56,6 +57,7 @@ FAN = """\
 )  # fmt: skip
 def test_hover(editor: Editor, text: str, wanted: str) -> None:
     editor.write("quire.toml", '[agents.reviewer]\nmodel = "openai:gpt-x"\n')
+    editor.write(".mcp.json", '{"mcpServers": {"gh": {"command": "true"}}}')
     editor.write("pipelines/look.yaml", LOOK)
     found = editor.hover("main.yaml", HEAD + text)
     for part in wanted.split("|"):

@@ -178,8 +178,7 @@ def tool_text(view: View, name: str) -> str:
     if found is None:
         server, _, tool = name.partition("__")
         if settings is not None and tool and server in settings.servers:
-            said = "The server is not started here, so nothing more is known."
-            return f"**tool** {code(tool)} of the server {code(server)}\n\n{said}"
+            return _server_tool_text(view, server, tool)
         return ""
     lines = [f"**tool** {code(name)}", found.description]
     properties = found.schema.get("properties")
@@ -192,6 +191,21 @@ def tool_text(view: View, name: str) -> str:
         lines.append(fenced("\n".join(given)))
     lines.append(f"Class {code(found.effect)}, tier {code(found.risk)}.")
     lines.append(_granted(view, found.granted, found.id, found.name))
+    return "\n\n".join(lines)
+
+
+def _server_tool_text(view: View, server: str, tool: str) -> str:
+    """Return the hover of a tool of a server, which is not asked about it."""
+    from quire.lsp.playbook.known_tools import authority_of
+
+    lines = [f"**tool** {code(tool)} of the server {code(server)}"]
+    authority = authority_of(view, server, tool)
+    if authority is not None:
+        tier = f", tier {code(authority.tier)}" if authority.tier else ""
+        lines.append(f"Class {code(authority.effect)}{tier}.")
+        missing = "Not granted: agree to this workspace with `quire trust`."
+        lines.append(f"Granted by {authority.granted_by}." if authority.granted_by else missing)
+    lines.append("The server is not started here, so its arguments are not known.")
     return "\n\n".join(lines)
 
 
