@@ -81,6 +81,7 @@ DIRECTIVES = {
     "DR108": (meta("").replace("{input:topic}.", "{input:topc}, {input:topic}."), "{input:topic}, {input:topic}."),
 }
 PIPELINES = {
+    "EX001": (PIPELINE + '  - transform: {value: "cont(ctx.a)"}\n', 'value: "count(ctx.a)"'),
     "PL005": (PIPELINE.replace("description", "descripton") + "  - transform: {value: '1'}\n", "description: x"),
     "PL009": (PIPELINE + "  - transfrom: {value: '1'}\n", "- transform: {value: '1'}"),
     "PL011": (PIPELINE + "  - transform: {vlaue: '1'}\n", "- transform: {value: '1'}"),
@@ -325,6 +326,68 @@ def test_a_placeholder_that_is_probably_another_needs_unsafe(
     assert "(quire check --fix --unsafe)" in capsys.readouterr().out
     assert main(["check", "a.playbook.md", "--strict", "--fix", "--unsafe"]) == 0
     assert file.read_text() == text.replace(wrong, right)
+
+
+LOOP = "pipeline: p\ndescription: x\nsteps:\n"
+SKIPPED = (
+    "pipeline: p\ndescription: x\ndialect: quire\nsteps:\n  - transform: {value: '1', when: ctx.n > 1, output: w}\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "right"),
+    [
+        (
+            "a.yaml",
+            LOOP + "  - for_each:\n      over: ctx.a\n      on_error: continue\n      do: {transform: {value: item}}\n",
+            LOOP
+            + "  - for_each:\n      collect: {transform: {value: pipe}}\n      over: ctx.a\n      on_error: continue\n"
+            "      do: {transform: {value: item}}\n",
+        ),
+        (
+            "a.yaml",
+            LOOP + "  - for_each: {over: ctx.a, do: {transform: {value: item}}}\n",
+            LOOP + "  - for_each: {over: ctx.a, do: {transform: {value: item}}, on_error: abort, "
+            "collect: {transform: {value: pipe}}}\n",
+        ),
+        (
+            "a.yaml",
+            SKIPPED + "  - transform: {value: 'w == 1'}\n  - transform: {value: \"[ctx.w, pipe]\"}\n",
+            SKIPPED + "  - transform: {value: 'get(ctx, \"w\") == 1'}\n"
+            "  - transform: {value: \"[get(ctx, 'w'), pipe]\"}\n",
+        ),
+        (
+            "a.playbook.md",
+            HEAD + STEP + '```if mode == "long"```\n### STEP 1a: L\nMore.\n\n## STEP 2: B\n\nOn.\n',
+            HEAD + STEP + '```if mode == "long"```\n### STEP 1a: L\nMore.\n\n```endif```\n\n## STEP 2: B\n\nOn.\n',
+        ),
+        (
+            "a.playbook.md",
+            HEAD + STEP + '```if mode == "long"```\n### STEP 1a: L\nMore.',
+            HEAD + STEP + '```if mode == "long"```\n### STEP 1a: L\nMore.\n\n```endif```',
+        ),
+    ],
+)
+def test_what_is_missing_is_added_with_unsafe(here: Path, name: str, text: str, right: str) -> None:
+    file = here / name
+    file.write_text(text)
+    main(["check", name, "--fix"])
+    assert file.read_text() == text
+    assert main(["check", name, "--strict", "--fix", "--unsafe"]) == 0
+    assert file.read_text() == right
+
+
+def test_a_misspelt_function_in_an_expression_with_another_mistake_stays(here: Path) -> None:
+    file = here / "p.yaml"
+    file.write_text(PIPELINE + '  - transform: {value: "cont(ctx.a, 1)"}\n')
+    main(["check", "p.yaml", "--fix", "--unsafe"])
+    assert "cont(ctx.a, 1)" in file.read_text()
+
+
+def test_a_misspelt_tool_of_a_playbook_is_suggested(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (here / "a.playbook.md").write_text('# T\n\n## STEP 1: A\n\n@tool(quire, file__writ, {"path": "x"})\n')
+    main(["check", "a.playbook.md"])
+    assert "did you mean file__write?" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(

@@ -25,8 +25,8 @@ def codes_page() -> str:
         "`quire check --fix` mends findings that can be mended in one way only, and says what it changed: words and\n"
         "names with one wrong letter where a single known one is near (PB103, PB104, PB105, PB106, PB108, PB201,\n"
         "PB206, PB214, PB229, PL005, PL009, PL011, PL017, PL043, PL044, PL102, PL109, PL113, PL140, DR021, DR101,\n"
-        "DR105, DR107, DR108, TS001, TS002, TY105), headings of steps (PB004, PB119), branch markers (PB107, PB110)\n"
-        "and space in braces (PB212, PL202). It never touches permissions or the names of tools and documents.\n"
+        "DR105, DR107, DR108, TS001, TS002, TY105, EX001), headings of steps (PB004, PB119), branch markers (PB107,\n"
+        "PB110) and space in braces (PB212, PL202). It never touches permissions or the names of tools and documents.\n"
         "`--json` lists the edits under `fix`. Other fixes need `--unsafe` too; see [checking](checking.md).",
     ]
     for severity in Severity:

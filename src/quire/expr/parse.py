@@ -55,6 +55,8 @@ _SIGNATURES = {
     "join": "join(list, separator)",
     "get": "get(map, 'dotted.path') or get(map, 'dotted.path', default)",
 }
+SEED_FUNCTIONS = tuple(_SIGNATURES)
+"""The names of the functions of the format."""
 _AFTER_VALUE = {
     "->": "a lambda can only be the second argument of map, filter, all, any or find",
     "[": "there is no indexing; find(list, item -> …) gives one element",

@@ -8,6 +8,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from operator import itemgetter
 from typing import TYPE_CHECKING
 
+from quire.diagnostics import Edit, Fix
 from quire.expr import RESERVED
 from quire.formats.pipeline.codes import lints, warnings
 from quire.formats.pipeline.inputs import Use, uses
@@ -134,7 +135,18 @@ def _check_uncertain(name: str, use: Use, fields: Fields) -> None:
         return
     message = f"{name} may not be there: step {at.label}, which writes it, can be skipped"
     help = f"read it with get(ctx, '{name}'), or let the step that reads it have the same when"
-    fields.report(lints.MAYBE_UNWRITTEN, message, _place(use, fields), help)
+    where = _place(use, fields)
+    fields.report(lints.MAYBE_UNWRITTEN, message, where, help, _get_fix(use, where, fields))
+
+
+def _get_fix(use: Use, where: Span, fields: Fields) -> Fix | None:
+    """Return the edit that reads a store with `get`. A prompt has no functions, and a null there is another text."""
+    if use.in_prompt or use.text is None:
+        return None
+    path = use.path[1:] if use.path[0] == "ctx" else use.path
+    quote = '"' if fields.source.text.startswith("'", use.text.span.start) else "'"
+    new = f"get(ctx, {quote}{'.'.join(path)}{quote})"
+    return Fix(f"read it with {new}", (Edit(where, ".".join(use.path), new),), safe=False)
 
 
 def _inside(step: Step) -> Iterator[tuple[Step, bool]]:

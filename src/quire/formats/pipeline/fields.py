@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from functools import lru_cache
 
-from quire.diagnostics import Code, Findings
+from quire.diagnostics import Code, Edit, Findings, Fix
 from quire.expr import Expression, ExprSyntaxError, NeedsDialect
 from quire.expr import parse as parse_expression
 from quire.expr.errors import EXPRESSION_SYNTAX
@@ -91,6 +91,21 @@ class Fields(PipelineFindings):
                 help = help or f"the keys are {', '.join(known)}"
                 self.report(code, f"{self.shown(text)} is not a key of {what}", entry.key.span, help, fix)
         return found
+
+    def key_fix(self, node: Mapping, key: str, value: str) -> Fix | None:
+        """Return the edit that adds a key to a mapping: at the end of one in braces, else as its first line."""
+        source, entries = self.source.text, node.entries
+        if not entries:
+            return None
+        if source.startswith("{", node.span.start):
+            at, new = entries[-1].value.span.end, f", {key}: {value}"
+        else:
+            at = entries[0].key.span.start
+            before = source[source.rfind("\n", 0, at) + 1 : at]
+            if before.strip():
+                return None
+            new = f"{key}: {value}\n{before}"
+        return Fix(f"add {key}: {value}", (Edit(Span(at, at), "", new),), safe=False)
 
     def name(self, entry: Entry, what: str) -> Name | None:
         return self.name_of(entry.value, what, self.visible(entry))
@@ -180,9 +195,27 @@ class Fields(PipelineFindings):
                 # An error about the end of the text points one character after it, which is not part of the text.
                 help = ADD_DIALECT if isinstance(error, NeedsDialect) else self._meant(text) or error.help
                 part = Span(min(error.span.start, len(text)), min(error.span.end, len(text)))
-                self.report(EXPRESSION_SYNTAX, error.message, place(self.source, scalar, part), help)
+                where = place(self.source, scalar, part)
+                self.report(EXPRESSION_SYNTAX, error.message, where, help, self._function_fix(text, error, where))
                 return None
         return ExpressionText(text, scalar.body, scalar, expression=expression)
+
+    def _function_fix(self, text: str, error: ExprSyntaxError, where: Span) -> Fix | None:
+        """Return the edit that corrects the misspelled name of a function, if that is all that is wrong."""
+        name = text[error.span.start : error.span.end]
+        if error.message != f"there is no function {name}" or self._guesses <= 0:
+            return None
+        from quire.expr.functions import FUNCTIONS  # Only a wrong document needs them.
+        from quire.expr.parse import SEED_FUNCTIONS
+
+        fix = word_fix(name, (*SEED_FUNCTIONS, *FUNCTIONS) if self.dialect else SEED_FUNCTIONS, where)
+        if fix is None:
+            return None
+        try:
+            parse_expression(text[: error.span.start] + fix.edits[0].new + text[error.span.end :], dialect=self.dialect)
+        except ExprSyntaxError:
+            return None
+        return fix
 
     def _meant(self, text: str) -> str:
         """Return what may be meant by a text that is not an expression; for the first ones of a document only."""

@@ -110,7 +110,8 @@ class StepReader:
         entries = self._fields.entries(body, kinds(self._fields.dialect)[kind], kind, codes.KEY, MORE_KEYS[kind])
         for key in NEEDED[kind]:
             if key not in entries:
-                self._fields.report(codes.MISSING, f"{kind} needs the key {key}", entry.key.span, WHY.get(key, ""))
+                fix = self._fields.key_fix(body, key, _USUAL[key]) if kind == "for_each" and key in _USUAL else None
+                self._fields.report(codes.MISSING, f"{kind} needs the key {key}", entry.key.span, WHY.get(key, ""), fix)
         if kind == "stop" and self._fans:
             message = "stop would end the whole pipeline while its other items or branches are under way"
             help = "stop after the fan; inside of one, the value of an item is what its last step gives"
@@ -385,6 +386,8 @@ def _hole(node: Node, step: Step | None) -> Step:
     return Step(kind, HOLE, output, span)
 
 
+_USUAL = {"on_error": "abort", "collect": "{transform: {value: pipe}}"}
+"""Values of keys that a fix adds to a `for_each`."""
 _ONE = "one step stands here, without a -; several of them are a block of the Quire dialect: {steps: […]}"
 _SHAPE = "a step is written KIND: {…}, with all its keys inside"
 _LABELS = "true is the text True, null is None, and 3 is 3"

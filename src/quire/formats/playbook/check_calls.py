@@ -11,6 +11,7 @@ from quire.formats.playbook.codes import errors, lints
 from quire.formats.playbook.lower import arguments
 from quire.formats.playbook.names import family
 from quire.formats.resolver import CallTarget, DocumentResolver
+from quire.plan.built_in_tools import BUILT_IN_TOOLS
 from quire.plan.nodes import Arguments, Template, ValueSlot
 from quire.plan.uses import OWN
 from quire.wording import Suggestions, did_you_mean
@@ -31,8 +32,9 @@ def check_calls(playbook: Playbook, resolver: DocumentResolver, source: Source) 
     for tool in tools:
         yield from _tool(tool, resolver)
     calls = [one for one in tools if one.connection == OWN and not resolver.is_built_in(one.tool)]
+    suggestions = Suggestions()
     for call in calls:
-        yield from _call(call, resolver)
+        yield from _call(call, resolver, suggestions)
     if not calls:
         return
     first = {call.tool: call for call in reversed(calls)}
@@ -72,11 +74,13 @@ def _tool(call: ToolCall, resolver: DocumentResolver) -> Iterator[Diagnostic]:
         yield Diagnostic(code, f"{call.tool}: {problem}", call.span, "the run could not start")
 
 
-def _call(call: ToolCall, resolver: DocumentResolver) -> Iterator[Diagnostic]:
+def _call(call: ToolCall, resolver: DocumentResolver, suggestions: Suggestions) -> Iterator[Diagnostic]:
     callee = resolver.document(call.tool)
     if callee is None:
         message = f"Neither a built-in tool nor a document is named {call.tool}"
-        yield Diagnostic(lints.UNKNOWN_CALLEE, message, call.span, "the run could not start")
+        known = [tool.name for tool in BUILT_IN_TOOLS] if suggestions.are_left else []
+        help = did_you_mean(suggestions.nearest(call.tool, known))
+        yield Diagnostic(lints.UNKNOWN_CALLEE, message, call.span, "the run could not start", help)
         return
     try:
         given = arguments(call.arguments)

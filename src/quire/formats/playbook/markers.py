@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator
 from re import Match
 
-from quire.diagnostics import Code, Diagnostic
+from quire.diagnostics import Code, Diagnostic, Edit, Fix
 from quire.formats.playbook.annotations import looks_like
 from quire.formats.playbook.codes import notes, warnings
 from quire.formats.playbook.scan import (
@@ -159,7 +159,10 @@ def ticks_as_text(line: Match[str], in_branch: bool, nested: int, found: list[Di
     return nested
 
 
-def warn_of_no_end(line: Match[str], found: list[Diagnostic]) -> None:
+def warn_of_no_end(line: Match[str], end: int, found: list[Diagnostic]) -> None:
+    """Warn of an `if` without an `endif`. `end` is where its step ends."""
+    while line.string[end].isspace():  # the scanned string has one line end before the text
+        end -= 1
     found.append(
         Diagnostic(
             warnings.UNTERMINATED_IF,
@@ -167,6 +170,7 @@ def warn_of_no_end(line: Match[str], found: list[Diagnostic]) -> None:
             line_span(line),
             "closed where the step ends",
             "put ```endif``` on a line of its own after the last arm",
+            fix=Fix("end the branch with the step", (Edit(Span(end, end), "", "\n\n```endif```"),), safe=False),
         )
     )
 

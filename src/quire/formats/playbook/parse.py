@@ -178,14 +178,14 @@ class _BodyReader:
         if start < stop and not (step and step.pieces and self._text[start:stop].isspace()):
             self._take_text(start, stop, parent)
         if self._arms:
-            self._end_branches(parent)
+            self._end_branches(parent, stop)
             self._clear_branches()
         if parent.tool:
             check_company(parent, parent.tool, self._found)
 
-    def _end_branches(self, parent: Step) -> None:
+    def _end_branches(self, parent: Step, stop: int) -> None:
         if self._opened:
-            warn_of_no_end(self._opened, self._found)
+            warn_of_no_end(self._opened, stop, self._found)
         for arm, substeps in self._arms:
             arm.steps = tuple(substeps)
             for substep in substeps:
