@@ -35,10 +35,31 @@ def test_missing_inputs_are_added(house: Editor) -> None:
 
 def test_missing_replies_are_added(house: Editor) -> None:
     found = offered(house, 'defaults:\n  model: {"1": a, "2": b}\n' + HEAD + '    model: {"3a": ‸x}\n')
-    after = '    model: {"3a": x, "3b": "TODO: a reply to step 3b"}\n'
-    assert found["Add replies for step 3b"].endswith(after)
+    new = found["Add replies for step 3b and answers for step 4"]
+    assert '    model: {"3a": x, "3b": "TODO: a reply to step 3b"}\n' in new
+    assert '    answers: {"4": "yes"}\n' in new
+    found = offered(house, "defaults: {model: {default: x}}\n" + HEAD + '    answers: {‸"1": b}\n')
+    assert '    answers: {"1": b, "4": "yes"}\n' in found["Add answers for step 4"]
+    for more in ("    unattended: true\n", '    then: [{answer: {"4": "yes"}}]\n'):
+        assert not any("answers" in title for title in offered(house, HEAD + f"    ‸inputs: {{place: a}}\n{more}"))
     assert not any("replies" in title for title in offered(house, HEAD + "    model: {default: ‸x}\n"))
     assert not any("replies" in title for title in offered(house, HEAD + "    model: [‸x]\n"))
+
+
+def test_answers_of_a_pipeline_are_added(house: Editor) -> None:
+    house.write(
+        "tea.yaml",
+        """\
+        pipeline: tea
+        dialect: quire
+        steps:
+          - tool: {name: ask, args: {prompt: Which?, type: select, options: [green, black]}, output: kind}
+          - tool: {name: ask, args: {prompt: Who?}, output: who}
+          - tool: {name: file__write, args: {path: a, content: !expr kind}}
+        """,
+    )
+    found = offered(house, "document: tea.yaml\ncases:\n  - name: x\n    ‸expect: todo\n")
+    assert '    answers: {"1": "green", "2": "TODO: an answer to step 2"}\n' in found["Add answers for steps 1, 2"]
 
 
 @pytest.mark.parametrize(

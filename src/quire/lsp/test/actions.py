@@ -15,6 +15,7 @@ from quire.lsp.test.cursor_places import place_at
 from quire.lsp.test.name_roles import key_role, value_role
 from quire.lsp.test.tested import TestedDocument, tested
 from quire.source import Span
+from quire.values import encode
 from quire.wording import nearest
 
 if TYPE_CHECKING:
@@ -89,21 +90,57 @@ def _missing_inputs(view: View, document: TestedDocument, tree: Mapping, case: M
 
 
 def _missing_replies(view: View, document: TestedDocument, tree: Mapping, case: Mapping) -> Action | None:
-    """Return the change that adds placeholders for the replies that a case does not script."""
+    """Return the change that adds placeholders for the replies and the answers that a case does not script."""
     if document.format == "directive" or document.steps is None:
         return None
-    defaults = tree.get("defaults")
-    scripts = [case.get("model"), defaults.get("model") if isinstance(defaults, Mapping) else None]
+    text = view.source.text
+    replies = _unscripted(document, tree, case)
+    answers = _unanswered(document, tree, case)
+    replied = [f'{_key(label)}: "{_TODO}: a reply to step {label}"' for label in replies]
+    answered = [f"{_key(label)}: {_answer(document, label)}" for label in answers]
+    edits = [
+        _added(text, case, "model", replied) if replied else None,
+        _added(text, case, "answers", answered) if answered else None,
+    ]
+    words = [f"replies for {_steps(replies)}"] if edits[0] else []
+    words += [f"answers for {_steps(answers)}"] if edits[1] else []
+    return Action(f"Add {' and '.join(words)}", "refactor.rewrite", _edits(view, *edits)) if words else None
+
+
+def _unscripted(document: TestedDocument, tree: Mapping, case: Mapping) -> list[str]:
+    """Return the steps that ask a model and have no reply in a case."""
+    scripts = _settings(tree, case, "model")
     if any(isinstance(one, YamlSequence) for one in scripts) or case.get("cassette") is not None:
-        return None
+        return []
     present = {name for one in scripts for name in _keys(one)}
-    missing = [label for label in document.labels("model step") if label not in present and ">" not in label]
-    missing = [label for label in missing if "›" not in label]
-    if not missing or "default" in present:
-        return None
-    pairs = [f'{_key(label)}: "{_TODO}: a reply to step {label}"' for label in missing]
-    edit = _added(view.source.text, case, "model", pairs)
-    return Action(f"Add replies for {_steps(missing)}", "refactor.rewrite", _edits(view, edit)) if edit else None
+    return [] if "default" in present else _own(document.labels("model step"), present)
+
+
+def _unanswered(document: TestedDocument, tree: Mapping, case: Mapping) -> list[str]:
+    """Return the steps that certainly ask a person and have no answer in a case. Acts may answer later, and a case
+    without a person takes the defaults."""
+    alone = any(isinstance(one, Scalar) and one.value is True for one in _settings(tree, case, "unattended"))
+    if alone or case.get("then") is not None:
+        return []
+    present = {name for one in _settings(tree, case, "answers") for name in _keys(one)}
+    return [label for label in _own(document.labels("person step"), present) if document.asks(label)]
+
+
+def _settings(tree: Mapping, case: Mapping, key: str) -> list[Node | None]:
+    """Return a setting of a case and of the defaults."""
+    defaults = tree.get("defaults")
+    return [case.get(key), defaults.get(key) if isinstance(defaults, Mapping) else None]
+
+
+def _own(labels: list[str], present: set[str]) -> list[str]:
+    """Return the labels of the document's own steps that are not there yet."""
+    return [label for label in labels if label not in present and ">" not in label and "›" not in label]
+
+
+def _answer(document: TestedDocument, label: str) -> str:
+    """Return the first known answer to the question of a step, or a placeholder."""
+    known = document.answers(label)
+    return encode(known[0] if known else f"{_TODO}: an answer to step {label}")
 
 
 def _steps(labels: list[str]) -> str:

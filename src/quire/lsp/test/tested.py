@@ -108,6 +108,23 @@ class TestedDocument:
                 return self.steps.person_steps()
         return self.steps.names
 
+    def asks(self, label: str) -> bool:
+        """Tell whether a step asks a person itself, whatever a model says."""
+        from quire.plan.built_in_tools import ASK
+        from quire.plan.nodes import UseTool
+        from quire.plan.pipeline_work import Invoke
+        from quire.plan.uses import OWN
+
+        step = self.step(label)
+        if step is None or step.ask is not None:
+            return step is not None
+        match step.work:
+            case Invoke(tool=tool):
+                return tool == ASK
+            case UseTool(connection=place, tool=tool):
+                return place == OWN and tool == ASK
+        return False
+
     def step(self, label: str) -> Step | None:
         """Return the step with a label; None if it is not known before a run."""
         from quire.plan.ways import typed_way
@@ -196,7 +213,7 @@ class TestedDocument:
         """Return the answers that a question of a step offers."""
         step = self.step(label)
         if step is None or step.ask is None:
-            return []
+            return list(_offered(step)) if step is not None else []
         if step.ask.kind == "confirm":
             return ["yes", "no"]
         return [text for one in step.ask.options if (text := _plain_text(one.parts)) is not None]
@@ -209,6 +226,19 @@ def _options(step: Step) -> Iterator[str]:
         for one in step.ask.options:
             if (text := _plain_text(one.parts)) is not None:
                 yield text
+
+
+def _offered(step: Step) -> Iterator[str]:
+    """Yield the answers to the question of a pipeline, as far as they are written out."""
+    from quire.plan.built_in_tools import ASK
+    from quire.plan.pipeline_work import Invoke, Literal
+
+    given = dict(step.work.arguments) if isinstance(step.work, Invoke) and step.work.tool == ASK else {}
+    kind, options = given.get("type"), given.get("options")
+    if isinstance(kind, Literal) and kind.value == "confirm":
+        yield from ("yes", "no")
+    elif isinstance(options, Literal) and isinstance(options.value, list | tuple):
+        yield from map(str, options.value)
 
 
 def _plain_text(parts: tuple[Any, ...]) -> str | None:
