@@ -42,13 +42,14 @@ def test_action(view: View, wanted: str, title: str) -> Action | None:
 
 
 def draft_case(view: View, wanted: str) -> Draft:
-    """Return a case that takes a decision. Raises `QuireError` if none was found."""
+    """Return a case that takes a decision. Raises `QuireError` if none was found, or if it cannot be added."""
     from quire.testing.document_under_test import bench_for
     from quire.testing.scaffold import draft_for
 
     found = draft_for(bench_for(view.document), wanted) if view.document is not None else None
     if found is None:
         raise QuireError("no inputs, replies and answers were found that lead there; write the case by hand")
+    added_case(view, found)
     return found
 
 

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 _SHOWN = ("completed", "skipped", "failed")
 MOST_STEPS = 12
+_PLAIN = (str, int, float, bool)
 
 
 def expectations(plan: Plan, seen: Observation, decisions: Sequence[Decision]) -> dict[str, Value]:
@@ -28,13 +29,21 @@ def expectations(plan: Plan, seen: Observation, decisions: Sequence[Decision]) -
     steps: dict[str, Value] = {label: seen.steps[label] for label in labels if seen.steps.get(label) in _SHOWN}
     if steps:
         found["steps"] = dict(list(steps.items())[:MOST_STEPS])
-    elif seen.outputs:
-        found["outputs"] = dict(seen.outputs)
-    elif seen.status == "completed" and seen.output is not None:
-        found["output"] = seen.output
+    else:
+        found |= _result(seen)
     if seen.warnings:
         found["warnings"] = [message for _, message in seen.warnings]
-    return found or {"status": seen.status}
+    return found
+
+
+def _result(seen: Observation) -> dict[str, Value]:
+    """Return expectations about the result of a run. A mapping may look like a matcher: then the calls are counted."""
+    outputs = {name: value for name, value in seen.outputs.items() if isinstance(value, _PLAIN)}
+    if outputs:
+        return {"outputs": outputs}
+    if seen.status == "completed" and isinstance(seen.output, _PLAIN):
+        return {"output": seen.output}
+    return {"used": {"model_calls": seen.used.model_calls, "tool_calls": seen.used.tool_calls}}
 
 
 def _labels(plan: Plan, decision: Decision) -> Iterator[str]:

@@ -84,6 +84,23 @@ steps:
                 «fast»: {steps: [{transform: {value: "1"}}]}
               «default»: {steps: [{transform: {value: "2"}}]}
 """,
+    "items": """\
+pipeline: main
+dialect: quire
+input:
+  rows: {type: list, of: {type: object, fields: {kind: {type: string}}}}
+steps:
+  - for_each:
+      over: ctx.rows
+      on_error: abort
+      do:
+        match:
+          on: item.kind
+          cases:
+            «meal»: {pipeline: answer}
+          «default»: {pipeline: pay}
+      collect: {transform: {value: "{all: pipe, of: 1}"}}
+""",
     "computed": """\
 pipeline: main
 dialect: quire
@@ -160,3 +177,12 @@ def test_an_editor_that_takes_no_edits_is_not_offered_it(editor: Editor) -> None
     where = {"textDocument": {"uri": other.uri("main.yaml")}, "range": {"start": place, "end": place}}
     found = other.ask("textDocument/codeAction", {**where, "context": {"diagnostics": []}})
     assert not [one for one in found if one["title"].startswith("Write a test")]
+
+
+def test_a_test_without_a_list_of_cases_is_left_alone(editor: Editor) -> None:
+    text = DOCUMENTS["reply"].replace("«", "").replace("»", "")
+    editor.write("main.test.yaml", "document: main.yaml\ncases: []\n")
+    editor.open("main.yaml", text)
+    arguments = [editor.uri("main.yaml"), "arms:2:match=2"]
+    error = editor.refused("workspace/executeCommand", {"command": "quire.writeTest", "arguments": arguments})
+    assert "main.test.yaml has no list of cases" in error["message"]

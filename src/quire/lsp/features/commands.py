@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
+from quire.errors import QuireError
 from quire.lsp import wire
 from quire.lsp.desk import path_of
 from quire.lsp.features.code_actions import fix_all
@@ -120,10 +121,13 @@ def _write_test(session: Session, view: View, wanted: str) -> NoReturn:
     from quire.lsp.drafted_tests import added_case, draft_case
 
     def write(draft: Any) -> None:
-        found = session.desk.view_of(view.path) or view
+        try:
+            case = added_case(session.desk.view_of(view.path) or view, draft)
+        except QuireError:
+            return  # the test was changed meanwhile, and has no list of cases any more
         edit = wire.workspace_edit(
             session.desk,
-            (added_case(found, draft),),
+            (case,),
             versioned=session.client.can("workspace.workspaceEdit.documentChanges"),
             creates="create" in (session.client.value("workspace.workspaceEdit.resourceOperations") or []),
         )
