@@ -31,6 +31,7 @@ OF_THE_SESSION = (
     "workspace/codeLens/refresh",
     "workspace/inlayHint/refresh",
     "workspace/semanticTokens/refresh",
+    "workspace/applyEdit",
     "client/registerCapability",
     "quire/didRunTests",
 )

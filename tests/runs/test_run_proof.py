@@ -111,6 +111,7 @@ def test_the_bounds_of_a_started_run_have_the_same_price_and_sizes(tmp_path: Pat
         money = next(one for one in started.quantities if one.name == "money")
         assert number_with(money, started.sizes) == ahead.most("money")
     assert sizes_of({"doc": [1] * 100}, {"‖doc‖"})["‖doc‖"] >= len(json.dumps([1] * 100, indent=4))
+    assert sizes_of({"doc": "a", "rows": [1]}, {"|ctx|", "|rows|", "|gone|"}) == {"|ctx|": 2, "|rows|": 1}
 
 
 def pinned(folder: Path, model: str, own: CallSettings = NO_SETTINGS, *, one_model: bool = True) -> ProvenBounds:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from quire.lsp.framing import Message
@@ -48,6 +49,12 @@ class Outbox:
                 self._requests += 1
                 message = {"id": f"quire-{part}-{self._requests}", "method": f"workspace/{part}/refresh"}
                 self.send({"jsonrpc": "2.0", **message})
+
+    def apply(self, label: str, edit: Mapping[str, Any]) -> None:
+        """Ask the editor to make an edit."""
+        self._requests += 1
+        request = {"id": f"quire-edit-{self._requests}", "method": "workspace/applyEdit"}
+        self.send({"jsonrpc": "2.0", **request, "params": {"label": label, "edit": edit}})
 
     def watch_files(self, client: ClientCapabilities) -> None:
         """Ask the editor to tell of files that change, if it can."""

@@ -55,7 +55,7 @@ class Session:
         """How many requests of the queue have each id. A cancellation must not search the queue: an editor may send
         thousands of both."""
         self._cancelled: set[object] = set()
-        self._out = Outbox()
+        self.outbox = Outbox()
         self.client = ClientCapabilities({})
         self._state = "new"
         self.encoding: Encoding = "utf-16"
@@ -65,7 +65,7 @@ class Session:
         self.process: int | None = None
         """The process of the editor; the session ends with it."""
         self.errands = Errands(
-            self._out.answer, lambda request, reason: self._out.fail(request, REQUEST_FAILED, reason)
+            self.outbox.answer, lambda request, reason: self.outbox.fail(request, REQUEST_FAILED, reason)
         )
         self._desk: Desk | None = None
         self._checks: Checks | None = None
@@ -79,7 +79,7 @@ class Session:
         if self._progress is None:
             from quire.lsp.progress import ProgressBoard
 
-            self._progress = ProgressBoard(self._out.send, self.client, self._clock)
+            self._progress = ProgressBoard(self.outbox.send, self.client, self._clock)
         return self._progress
 
     @property
@@ -97,7 +97,7 @@ class Session:
             from quire.lsp.checks import Checks
             from quire.lsp.publisher import Publisher
 
-            publisher = Publisher(self._out.send)
+            publisher = Publisher(self.outbox.send)
             publisher.client = self.client
             self._checks = Checks(self.desk, publisher, self._clock, self.progress, forks=self._forks)
         return self._checks
@@ -107,7 +107,7 @@ class Session:
     def take(self, message: Message | Malformed) -> None:
         """Queue a message. A cancellation takes effect at once."""
         if isinstance(message, Malformed):
-            self._out.fail(None, PARSE_ERROR, message.reason)
+            self.outbox.fail(None, PARSE_ERROR, message.reason)
             return
         if message.get("method") == "$/cancelRequest":
             params = message.get("params")
@@ -116,11 +116,11 @@ class Session:
                 self._cancel(request)
             return
         if "id" in message and not isinstance(message["id"], int | float | str | None):
-            self._out.fail(None, INVALID_REQUEST, "the id of a message is a number or a text")
+            self.outbox.fail(None, INVALID_REQUEST, "the id of a message is a number or a text")
             return
         if len(self._queue) >= MOST_QUEUED:
             if "id" in message and "method" in message:
-                self._out.fail(message["id"], REQUEST_FAILED, "too many messages wait")
+                self.outbox.fail(message["id"], REQUEST_FAILED, "too many messages wait")
             return
         self._queue.append(message)
         if "id" in message and "method" in message:
@@ -147,7 +147,7 @@ class Session:
                 return None
             return self.checks.work() if self._checks is not None else None
         except Exception as error:  # a mistake of ours ends one check, never the session
-            self._out.log("a check failed", error)
+            self.outbox.log("a check failed", error)
             return None
 
     def finish(self, job: Job, result: bytes | None) -> None:
@@ -155,14 +155,14 @@ class Session:
         try:
             job.done(result)
         except Exception as error:  # as above
-            self._out.log("the result of a check cannot be shown", error)
+            self.outbox.log("the result of a check cannot be shown", error)
 
     def hear(self, job: Job, message: bytes) -> None:
         """Take a message of another process, which goes on with its job."""
         try:
             job.heard(message)
         except Exception as error:  # as above
-            self._out.log("a message of a job cannot be shown", error)
+            self.outbox.log("a message of a job cannot be shown", error)
 
     @property
     def _reads_more(self) -> bool:
@@ -184,14 +184,7 @@ class Session:
 
     def refresh(self, *parts: str) -> None:
         """Ask the editor to ask again for `codeLens`, `inlayHint` or `semanticTokens`, if it can."""
-        self._out.refresh(self.client, *parts)
-
-    def apply(self, label: str, edit: Mapping[str, Any]) -> None:
-        """Ask the editor to make an edit."""
-        self._requests += 1
-        params = {"label": label, "edit": edit}
-        request = {"id": f"quire-edit-{self._requests}", "method": "workspace/applyEdit", "params": params}
-        self._out.append({"jsonrpc": "2.0", **request})
+        self.outbox.refresh(self.client, *parts)
 
     @property
     def wait(self) -> float | None:
@@ -209,13 +202,13 @@ class Session:
 
     def sent(self) -> list[Message]:
         """Return the messages for the editor since the last call."""
-        return self._out.take()
+        return self.outbox.take()
 
     def _cancel(self, request: int | str) -> None:
         if request in self._queued:
             self._cancelled.add(request)
         elif self.errands.cancelled(request) or (self._checks is not None and self._checks.cancelled(request)):
-            self._out.fail(request, REQUEST_CANCELLED, "cancelled")
+            self.outbox.fail(request, REQUEST_CANCELLED, "cancelled")
 
     def _next_message(self) -> Message:
         message = self._queue.popleft()
@@ -229,7 +222,7 @@ class Session:
         method, request = message.get("method"), message.get("id")
         if not isinstance(method, str):
             if "result" not in message and "error" not in message:
-                self._out.fail(request, INVALID_REQUEST, "a message needs a method")
+                self.outbox.fail(request, INVALID_REQUEST, "a message needs a method")
             elif self._progress is not None:
                 self._progress.answered(request, well="error" not in message)
             return
@@ -240,19 +233,19 @@ class Session:
             return
         if request in self._cancelled:
             self._cancelled.discard(request)
-            self._out.fail(request, REQUEST_CANCELLED, "cancelled")
+            self.outbox.fail(request, REQUEST_CANCELLED, "cancelled")
             return
         try:
             self._requested(request, method, params)
         except Later as later:
             self.errands.add(request, later.work, later.then, self._progress_of(request, params, later))
         except RequestFailed as error:
-            self._out.fail(request, error.code, str(error))
+            self.outbox.fail(request, error.code, str(error))
         except QuireError as error:
-            self._out.fail(request, REQUEST_FAILED, str(error))
+            self.outbox.fail(request, REQUEST_FAILED, str(error))
         except Exception as error:  # a mistake of ours ends one request, never the session
-            self._out.fail(request, INTERNAL_ERROR, f"{type(error).__name__}: {error}")
-            self._out.log(f"{method} failed", error)
+            self.outbox.fail(request, INTERNAL_ERROR, f"{type(error).__name__}: {error}")
+            self.outbox.log(f"{method} failed", error)
 
     def _progress_of(self, request: object, params: Mapping[str, Any], later: Later) -> Progress | None:
         """Return the progress of work that answers a request; None for a request that shows none."""
@@ -267,7 +260,7 @@ class Session:
         if method == "initialize":
             if self._state != "new":
                 raise RequestFailed("the session is initialized already", INVALID_REQUEST)
-            self._out.answer(request, self._initialize(params))
+            self.outbox.answer(request, self._initialize(params))
             return
         if self._state == "new":
             raise RequestFailed("initialize comes first", NOT_INITIALIZED)
@@ -275,7 +268,7 @@ class Session:
             raise RequestFailed("the session is shut down", INVALID_REQUEST)
         if method == "shutdown":
             self._state = "shut"
-            self._out.answer(request, None)
+            self.outbox.answer(request, None)
         elif method == "textDocument/diagnostic":
             known = params.get("previousResultId")
             self.checks.asked(request, uri_in(params), known if isinstance(known, str) else "")
@@ -290,7 +283,7 @@ class Session:
                 raise RequestFailed(f"{method} is not known", METHOD_NOT_FOUND)
             if self._forks and method in SEARCHES:
                 self.later(lambda _tell: (answer(self, params), self.desk.prices.wanted), self._searched)
-            self._out.answer(request, answer(self, params))
+            self.outbox.answer(request, answer(self, params))
 
     def _searched(self, found: tuple[Any, Mapping[str, ModelSettings]]) -> Any:
         """Return the answer of a copy of this process, and have the prices read that it has asked for there."""
@@ -322,7 +315,7 @@ class Session:
         try:
             self._changed(method, params)
         except Exception as error:  # a mistake of ours must not end the session
-            self._out.log(f"{method} failed", error)
+            self.outbox.log(f"{method} failed", error)
 
     def _changed(self, method: str, params: Mapping[str, Any]) -> None:
         match method:
@@ -397,7 +390,7 @@ class Session:
         desk.links_codes = any(self.client.can(f"{way}.codeDescriptionSupport") for way in ways)
         desk.roots = roots_in(self._opened)
         self.checks.survey.files_changed()
-        self._out.watch_files(self.client)
+        self.outbox.watch_files(self.client)
 
     def _move_roots(self, added: object, removed: object) -> None:
         self.desk.move_roots(folders_in(added), folders_in(removed))

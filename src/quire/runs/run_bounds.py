@@ -191,10 +191,12 @@ def sizes_in(found: Iterable[Quantity]) -> set[str]:
 
 
 def sizes_of(inputs: Mapping[str, Value], wanted: set[str]) -> dict[str, int]:
-    """Return the sizes of inputs that a formula names: `|rows|`, `‖doc‖`, `|rows[].parts|`; of several the largest."""
+    """Return the sizes of inputs that a formula names: `|rows|`, `‖doc‖`, `|rows[].parts|`; of several the largest.
+    `|ctx|` is the number of all inputs."""
     found = {}
+    given: dict[str, Value] = {"ctx": dict(inputs), **inputs} if wanted else {}
     for size in wanted:
-        values = _reached(inputs, size[1:-1].replace("[]", ".[]").split("."))
+        values = _reached(given, size[1:-1].replace("[]", ".[]").split("."))
         if values is not None:
             found[size] = max(map(_items if size[0] == "|" else _bytes, values), default=0)
     return found

@@ -132,9 +132,9 @@ def _write_test(session: Session, view: View, wanted: str) -> NoReturn:
             creates="create" in (session.client.value("workspace.workspaceEdit.resourceOperations") or []),
         )
         if edit is not None:
-            session.apply("Write a test", edit)
+            session.outbox.apply("Write a test", edit)
 
-    session.later(lambda: draft_case(view, wanted), write)
+    session.later(lambda _tell: draft_case(view, wanted), write)
 
 
 def _tests_of(view: View) -> Iterator[tuple[str, str]]:
