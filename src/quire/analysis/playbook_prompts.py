@@ -62,7 +62,12 @@ def earlier_results(names: tuple[str, ...] | None, step: Step, scope: Scope) -> 
 @lru_cache(maxsize=256)
 def closing_lengths(captures: tuple[Capture, ...]) -> tuple[int, int]:
     """Return the bytes of the sentences that ask for the object at the end of a reply, and of its JSON Schema."""
-    from quire.engine.interpreter.playbook.closing import closing_instruction, closing_schema
-    from quire.values import encode
+    from msgspec.json import encode  # the engine's own codec takes longer to load than a proof of a small playbook
 
-    return text_length(closing_instruction(captures)), text_length(encode(closing_schema(captures)))
+    from quire.engine.interpreter.playbook.closing import closing_instruction, closing_schema
+
+    try:
+        schema = len(encode(closing_schema(captures)))
+    except UnicodeEncodeError:  # half a character, in an editor
+        schema = text_length(str(closing_schema(captures)))
+    return text_length(closing_instruction(captures)), schema
