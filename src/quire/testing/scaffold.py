@@ -124,7 +124,7 @@ class _Scaffold:
     def __init__(self, bench: Bench) -> None:
         self.plan = bench.document.runnable()
         self.seen: Observation | None = None
-        """What the run of the last draft has shown; None if it could not be run."""
+        """The observation of the run of the last draft; None if it could not be run."""
         self._bench = bench
         self._callees = callee_plans(self.plan, Library(bench.settings))
         self._steps = DocumentSteps(self.plan, self._callees)
