@@ -52,6 +52,7 @@ class Compared:
                 yield f"step {call.label} reads up to {seen:,} tokens, and at most {most:,} are proven"
 
 
+@pytest.mark.slow
 def test_the_prompts_of_the_examples_are_not_larger_than_proven(monkeypatch: pytest.MonkeyPatch) -> None:
     calls: list[ModelCall] = []
     complete = CaseModel.complete

@@ -10,6 +10,7 @@ from tests.docs.editor_methods import lines
 PAGE = Path(__file__).parents[2] / "docs" / "editors.md"
 
 
+@pytest.mark.slow
 def test_the_list_of_methods_is_that_of_the_server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("QUIRE_HOME", str(tmp_path / "home"))
     text = PAGE.read_text(encoding="utf-8")
