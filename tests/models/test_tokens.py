@@ -6,9 +6,8 @@ import pytest
 
 from quire.engine.conversation import Message, Offered, ToolUse
 from quire.engine.ports import ModelCall
+from quire.engine.premises import TOKENS_A_CALL, TOKENS_A_MESSAGE
 from quire.models.tokens import (
-    TOKENS_A_CALL,
-    TOKENS_A_MESSAGE,
     TOKENS_A_TOOL,
     call_tokens_about,
     call_tokens_at_most,

@@ -138,7 +138,7 @@ async def test_the_form_counts_what_is_typed(pages: Pages, tmp_path: Path) -> No
         await page.locator("#model").fill(model)
         await page.locator("#input-readers").fill("ann\nbob")
         await page.locator("#input-doc").fill("ä" * 500)
-        await expect(line).to_have_text("This run: 2 model calls, ≤ $0.13.")
+        await expect(line).to_have_text("This run: 2 model calls, ≤ $0.14.")
         await expect(page.locator(".forecast")).to_contain_text("doc 1,000 bytes")
         await page.locator("#input-doc").fill("ä" * 50_000)
         await expect(line).to_have_text("This run: 2 model calls, ≤ $0.73.")

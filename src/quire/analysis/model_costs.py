@@ -30,8 +30,7 @@ from quire.analysis.costs import (
     Cost,
     known,
 )
-from quire.engine.premises import MOST_CALLS
-from quire.models.tokens import JSON_GROWTH, TOKENS_A_CALL, TOKENS_A_MESSAGE
+from quire.engine.premises import JSON_GROWTH, MOST_CALLS, TOKENS_A_CALL, TOKENS_A_MESSAGE
 
 if TYPE_CHECKING:
     from quire.analysis.facts import Place

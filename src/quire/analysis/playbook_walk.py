@@ -14,9 +14,9 @@ from quire.analysis.facts import Condition, EffectFact, ModelFact, Place, Questi
 from quire.analysis.labels import AUTHORED, MODEL, Integrity, Label, Privacy, Trace, chosen_by, joined, source_label
 from quire.analysis.model_costs import model_calls, tool_call
 from quire.analysis.names import answer_value
-from quire.analysis.playbook_prompts import BETWEEN, ENTRY, closing_lengths, earlier_results, entry_of, tell, tell_part
+from quire.analysis.scope import BETWEEN, ENTRY, earlier_results, entry_of, tell, tell_part
 from quire.analysis.walk import Walk, sequence
-from quire.analysis.written_sizes import text_length
+from quire.analysis.written_sizes import closing_lengths, text_length
 from quire.plan.nodes import Arguments, Match, Reference, Step, Template, Think, UseTool, ValueSlot
 from quire.plan.templates import template
 

@@ -6,16 +6,25 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from quire.analysis.abstract_values import NO_PARTS, NULL, AbstractValue, either, either_of
-from quire.analysis.amounts import NOTHING, ONE, Amount
+from quire.analysis.amounts import NOTHING, ONE, Amount, number, total
 from quire.analysis.facts import Condition, Place, QuestionFact
-from quire.analysis.labels import AUTHORED, Label, chosen_by
+from quire.analysis.labels import AUTHORED, Label, chosen_by, joined
 from quire.analysis.names import Perhaps, known
+from quire.analysis.written_sizes import text_length
 
 if TYPE_CHECKING:
     from quire.analysis.names import Names
     from quire.plan.nodes import Plan, Step
+
+
+ENTRY = 200
+"""Bytes around an earlier result in the system text, besides its label and its title."""
+BETWEEN = 200
+"""Bytes between the parts of a prompt: blank lines, the words before earlier results, and the note of those that are
+left out."""
 
 
 class Told(Struct, frozen=True, gc=False):
@@ -197,9 +206,44 @@ def _written(arms: list[Arm]) -> dict[str, tuple[list[AbstractValue], int, int]]
     """Return the stores that arms have written: the values in the order of the arms, the last version, and the first
     arm that has left the store as it was. There may be thousands of arms, each of which writes a store of its own."""
     found: dict[str, tuple[list[AbstractValue], int, int]] = {}
-    for number, arm in enumerate(arms):
+    for position, arm in enumerate(arms):
         for name, (value, version) in arm.stores.items():
             values, last, untouched = found.get(name, ([], 0, 0))
             values.append(value)
-            found[name] = values, max(last, version), untouched + 1 if untouched == number else untouched
+            found[name] = values, max(last, version), untouched + 1 if untouched == position else untouched
     return found
+
+
+def tell(step: Step, value: AbstractValue, scope: Scope) -> None:
+    """Add a result to those that the next model calls read."""
+    told, entry = scope.told, entry_of(step, value)
+    scope.told = Told(told.label.join(value.label), told.length.plus(entry.length), told.parts)
+    for label in dict.fromkeys((step.label, *scope.around)):
+        tell_part(label, entry, scope)
+
+
+def entry_of(step: Step, value: AbstractValue) -> AbstractValue:
+    """Return a result as later steps are sent it, with the label and the title of its step."""
+    around = number(ENTRY + text_length(step.label) + text_length(step.title))
+    return replace(value, length=value.length.plus(around))
+
+
+def tell_part(name: str, value: AbstractValue, scope: Scope) -> None:
+    """Add a result to those that later steps choose by a label, or by a name. All results of a step, and of those in
+    its arms, have its label, and are sent together."""
+    if scope.keeps_parts:
+        told = scope.told
+        before = told.parts.get(name)
+        if before is not None:
+            value = replace(either([before, value]), length=before.length.plus(value.length))
+        scope.told = Told(told.label, told.length, {**told.parts, name: value})
+
+
+def earlier_results(names: tuple[str, ...] | None, step: Step, scope: Scope) -> tuple[Label, Amount]:
+    """Return the label and the bytes of the results that a step is sent: all, or those of these names and the answer to
+    a question of the step itself."""
+    told = scope.told
+    if names is None:
+        return told.label, told.length
+    chosen = [told.parts[one] for one in dict.fromkeys((*names, step.label)) if one in told.parts]
+    return joined(one.label for one in chosen), total(one.length for one in chosen)

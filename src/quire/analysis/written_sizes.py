@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from quire.analysis.amounts import Amount, number
 from quire.schema_types import Enum, Kind, ListOf, Simple
 
 if TYPE_CHECKING:
+    from quire.plan.nodes import Capture
     from quire.schema_types import FieldType
     from quire.values import Value
 
@@ -57,3 +59,17 @@ def type_length(type: FieldType | None) -> Amount | None:
         each = type_length(type.of)
         return each.plus(number(2)).times(number(type.max_items)).plus(number(2)) if each is not None else None
     return None
+
+
+@lru_cache(maxsize=256)
+def closing_lengths(captures: tuple[Capture, ...]) -> tuple[int, int]:
+    """Return the bytes of the sentences that ask for the object at the end of a reply, and of its JSON Schema."""
+    from msgspec.json import encode  # the engine's own codec takes longer to load than a proof of a small playbook
+
+    from quire.engine.interpreter.playbook.closing import closing_instruction, closing_schema
+
+    try:
+        schema = len(encode(closing_schema(captures)))
+    except UnicodeEncodeError:  # half a character, in an editor
+        schema = text_length(str(closing_schema(captures)))
+    return text_length(closing_instruction(captures)), schema

@@ -23,6 +23,15 @@ THINKING_TOKENS: Final[Mapping[str, int]] = {"minimal": 1024, "low": 2048, "medi
 """Tokens that a model may think in addition, where `reasoning` is set and `max_tokens` is not. Services count thoughts
 as part of the reply, and refuse a reply that is shorter than the thoughts they plan."""
 
+TOKENS_A_MESSAGE: Final = 16
+"""Marks of role, beginning and end that a service puts around a message."""
+
+TOKENS_A_CALL: Final = 1024
+"""The text that a service adds to a call by itself, such as its instructions for tools; up to about 800 are known."""
+
+JSON_GROWTH: Final = 3
+"""Services write schemas and arguments anew, with spaces and `\\u00e9` for letters."""
+
 MAX_TURNS: Final = 25
 """Turns with tools of an agent whose profile does not set them, as in 0.1.0."""
 

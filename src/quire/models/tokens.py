@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+from quire.engine.premises import JSON_GROWTH, TOKENS_A_CALL, TOKENS_A_MESSAGE
 from quire.models.choose import CHARACTERS_A_TOKEN
 from quire.values import Value, encode
 
@@ -20,14 +21,8 @@ if TYPE_CHECKING:
 
 BYTES_A_CHARACTER = 4
 """The longest character in UTF-8."""
-TOKENS_A_MESSAGE = 16
-"""Marks of role, beginning and end that a service puts around a message."""
 TOKENS_A_TOOL = 64
 """Marks around the name, the description and the schema of a tool."""
-TOKENS_A_CALL = 1024
-"""The text that a service adds to a call by itself, such as its instructions for tools; up to about 800 are known."""
-JSON_GROWTH = 3
-"""Services write schemas and arguments anew, with spaces and `\\u00e9` for letters."""
 
 
 def tokens_at_most(characters: int, messages: int = 1, tools: int = 0) -> int:

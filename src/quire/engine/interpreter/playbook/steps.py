@@ -13,7 +13,6 @@ from quire.engine.conversation import CUT_OFF, Message, Offered, early_end
 from quire.engine.earlier_results import Entry
 from quire.engine.interpreter.callee_walks import below
 from quire.engine.interpreter.environment import Profile
-from quire.engine.interpreter.playbook.closing import closing_instruction, closing_schema
 from quire.engine.requests import Emit, HumanRequest, Load, ModelRequest, Offer, Request, ToolRequest
 from quire.errors import StepFailed
 from quire.plan.built_in_tools import ASK, WRITE
@@ -48,7 +47,7 @@ def think(step: Step, work: Think, path: str, scope: PlaybookScope, own: int) ->
         text = "\n\n".join(part for part in (preamble, text) if part)
     if not text.strip():
         return ""
-    closing = closing_instruction(work.closing, scope.rules)
+    closing, schema = _closing(work, scope.rules)
     if closing and scope.rules > 1:
         text, closing = f"{text}\n\n{closing}", ""
     last = f"{path}/model"
@@ -60,7 +59,7 @@ def think(step: Step, work: Think, path: str, scope: PlaybookScope, own: int) ->
             label=step.label,
             instructions=scope.system_message(closing, chosen, scope.context_budget),
             messages=(Message("user", text),),
-            closing=closing_schema(work.closing),
+            closing=schema,
         )
     else:
         budget = scope.context_budget if work.cast.budget is None else work.cast.budget
@@ -73,6 +72,16 @@ def think(step: Step, work: Think, path: str, scope: PlaybookScope, own: int) ->
         yield Emit("warning", last, step.label, {"message": warning})
     scope.cut = reply.get("cut") is True
     return str(reply["text"])
+
+
+def _closing(work: Think, rules: int) -> tuple[str, dict[str, Value] | None]:
+    """Return the sentences that ask for the object at the end of a reply, and its JSON Schema; nothing for most
+    steps."""
+    if not work.closing:
+        return "", None
+    from quire.engine.interpreter.playbook.closing import closing_instruction, closing_schema
+
+    return closing_instruction(work.closing, rules), closing_schema(work.closing)
 
 
 class _Call:
@@ -88,7 +97,7 @@ class _Call:
         self._agent = profiles.get(self._cast.agent, Profile())
         self._profile = profiles.get(self._cast.profile, Profile())
         self._instructions = instructions
-        self._closing = closing_schema(work.closing)
+        self._closing = _closing(work, scope.rules)[1]
         self._offered: tuple[Offered, ...] = ()
         self.last = f"{path}/model"
 
