@@ -13,6 +13,8 @@ from pathlib import Path
 import pytest
 from tests.depth import LONG
 
+from quire.trust.seal import seal_key
+
 CODE = """
 import contextlib, io, sys
 from quire.cli import main
@@ -46,6 +48,13 @@ VERBS = {
     "test of a playbook": (["test", "one.test.yaml"], 228, (*HEAVY, *INTERPRETERS, "sqlite3", "multiprocessing")),
 }
 """The arguments, the most modules of Quire, and modules that are not loaded. The numbers only fall."""
+
+
+@pytest.fixture(autouse=True)
+def user_with_a_key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Only the first run of a user makes a key, and loads what that needs."""
+    monkeypatch.setenv("QUIRE_HOME", str(tmp_path / "user"))
+    seal_key(tmp_path / "user")
 
 
 def _documents(folder: Path) -> None:
