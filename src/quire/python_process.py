@@ -9,52 +9,15 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from importlib.machinery import ModuleSpec
     from subprocess import CompletedProcess, Popen
-    from types import ModuleType
 
 _FOLDERS = ("PYTHONHOME", "PYTHONUSERBASE", "PYTHONPYCACHEPREFIX", "PYTHONPLATLIBDIR")
 """Variables that name a folder to load code from: a relative one would be a folder of the workspace."""
-
-
-def load_structs_quickly() -> None:
-    """Make the import of msgspec, which defines all values of Quire, as short as it can be.
-
-    It asks `typing_extensions` for three names, which takes as long as a quarter of a bare Python, and takes them from
-    `typing` where that is not installed: since Python 3.11 they are the same. It is hidden while msgspec is loaded.
-    """
-    if "msgspec" not in sys.modules and "typing_extensions" not in sys.modules:
-        sys.meta_path.insert(0, _StructsFinder)
-
-
-class _StructsFinder:
-    @classmethod
-    def find_spec(cls, name: str, path: Sequence[str] | None = None, target: object = None) -> ModuleSpec | None:
-        if name != "msgspec":
-            return None
-        from importlib.machinery import PathFinder
-
-        sys.meta_path.remove(cls)
-        spec = PathFinder.find_spec(name, path)
-        if spec is not None and spec.loader is not None and "typing_extensions" not in sys.modules:
-            spec.loader.exec_module = _hiding(spec.loader.exec_module)  # type: ignore[assignment, method-assign]
-        return spec
-
-
-def _hiding(load: Callable[[ModuleType], None]) -> Callable[[ModuleType], None]:
-    def load_without(module: ModuleType) -> None:
-        sys.modules["typing_extensions"] = None  # type: ignore[assignment]
-        try:
-            load(module)
-        finally:
-            del sys.modules["typing_extensions"]
-
-    return load_without
 
 
 def start_module(module: str, *arguments: str) -> Popen[bytes]:

@@ -61,10 +61,12 @@ def main(argv: list[str] | None = None) -> int:
         print(f"quire {__version__}")
         return 0
     if argv is None:
-        from quire.python_process import leave_current_folder, load_structs_quickly
+        from quire.python_process import leave_current_folder
 
         leave_current_folder()
-        load_structs_quickly()
+        from quire.quick_imports import shorten_imports
+
+        shorten_imports()
         gc.set_threshold(NEW_OBJECTS)
     if argv is None and arguments in (["lsp"], ["lsp", "--stdio"]) and not sys.stdin.isatty():
         from quire.lsp.connection import serve_stdio
