@@ -25,12 +25,14 @@ from quire.analysis.lock.file import (
     is_price,
 )
 from quire.analysis.lock.read import LONGEST, MOST_FACTS
-from quire.analysis.lock.write import HEADER, NO_DOCUMENTS, capability_line, key_line, scalar_line
+from quire.analysis.lock.write import HEADER, NO_DOCUMENTS, are_plain_keys, capability_line, key_line, scalar_line
 from quire.sizes import size_of
 
 _MOST_DEPTH = 6
 _NOTHING = "{}"
 _DOCUMENTS, _TOOLS = "\ndocuments:\n", "\ntools:\n"
+_FIRST_FACT = ":\n    plan: "
+"""Between the key of a document and the digest of its plan."""
 _PARTS = ("quire", "assume", "prices", "documents", "tools")
 _FACTS = ("plan", "may", "unknown", "asks", "most", "gates", "flows", "allows")
 _ASKED = ("models", "servers", "variables")
@@ -55,27 +57,38 @@ def excerpt(text: str, is_wanted: Callable[[str], bool]) -> str | None:
     All keys have to be in order, and all lines between them have to be indented. Other entries are not looked into.
     """
     head, _, rest = text.partition(_DOCUMENTS)
-    body, tools, pins = rest.partition(_TOOLS) if _TOOLS in rest else (rest[:-1], "", rest[-1:])
-    inside = f"\n{body}"
-    if not body or "\0" in text or inside.count("\n  ") != inside.count("\n") or _is_too_large(text.split("\n")):
+    end = rest.find(_TOOLS)
+    body, tail = rest[:end], rest[end:]
+    *before, last = f"\n{body}".split(_FIRST_FACT)
+    count = body.count("\n") + 1
+    if not before or body.count("\n    ") != count - len(before) or count > MOST_FACTS:
         return None
-    first, *entries = inside.replace("\n    ", "\0").split("\n  ")
+    first, *ends = [part.rpartition("\n") for part in before]
+    entries = [*(facts for facts, _, _ in ends), last]
     try:
-        keys = [_key(entry.partition("\0")[0]) for entry in entries]
-        _require(not first, first)
+        _require(first[:2] == ("", "\n"), first)
+        keys = _keys([first[2], *(line for _, _, line in ends)])
         _sorted(keys)
     except (ValueError, LookupError):
         return None
-    kept = [entry.replace("\0", "\n    ") for key, entry in zip(keys, entries, strict=True) if is_wanted(key)]
-    listed = _DOCUMENTS + "\n".join(f"  {entry}" for entry in kept) if kept else f"\n{NO_DOCUMENTS}"
-    return f"{head}{listed}{tools}{pins}"
+    found = zip(keys, entries, strict=True)
+    kept = [f"  {key_line(key)}{_FIRST_FACT}{facts}" for key, facts in found if is_wanted(key)]
+    listed = _DOCUMENTS + "\n".join(kept) if kept else f"\n{NO_DOCUMENTS}"
+    return f"{head}{listed}{tail}"
 
 
-def _key(line: str) -> str:
-    """Return the key of an entry. Raises `ValueError` for a line that is not the first one of an entry."""
-    key, value = _taken_apart(line)
+def _keys(lines: list[str]) -> list[str]:
+    """Return the keys of entries from their first lines, without the colons at the end. Raises `ValueError` for a line
+    that is not the first one of an entry."""
+    keys = [line[2:] for line in lines]
+    _require(all(line.startswith("  ") for line in lines), lines)
+    return keys if are_plain_keys(keys) else [_key(key) for key in keys]
+
+
+def _key(text: str) -> str:
+    key, value = _taken_apart(f"{text}:")
     if key is None or value is not None:
-        raise ValueError(line)
+        raise ValueError(text)
     return key
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from functools import lru_cache
 
 from quire.analysis.lock.file import COUNTS, VERSION, Lock, LockedCapability, LockedDocument, LockedTool
@@ -105,6 +105,12 @@ def key_line(text: str) -> str:
     bare = text.removeprefix(".")
     plain = bare[:1] in _LETTERS and _IN_KEY.issuperset(_without_colons(bare)) and text.lower() not in _WORDS
     return text if plain else _quoted(text)
+
+
+def are_plain_keys(texts: Collection[str]) -> bool:
+    """Tell whether all of many keys are written without quotes. False may be wrong."""
+    letters = {text[:1] for text in texts} <= _LETTERS
+    return letters and _IN_KEY.issuperset("".join(texts)) and _WORDS.isdisjoint(map(str.lower, texts))
 
 
 def _without_colons(text: str) -> str:
