@@ -8,14 +8,16 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from typing import Protocol
+from typing import TYPE_CHECKING
 
 _MUCH = 100_000
 """Bytes from which on OpenSSL has caught up."""
 
+if TYPE_CHECKING:
+    from typing import Protocol
 
-class _Hash(Protocol):
-    def hexdigest(self) -> str: ...
+    class _Hash(Protocol):
+        def hexdigest(self) -> str: ...
 
 
 def sha256(data: bytes) -> str:

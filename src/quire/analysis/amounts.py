@@ -249,7 +249,7 @@ def _kept(terms: Mapping[Product, int]) -> Amount:
     return bounded(terms)
 
 
-Order = Literal["equal", "lower", "higher", "unclear"]
+Order: TypeAlias = "Literal['equal', 'lower', 'higher', 'unclear']"
 
 
 def compared(new: Amount, old: Amount) -> Order:

@@ -7,7 +7,7 @@ worst way, from the place where the value entered to the place where it is, so t
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from enum import IntEnum
+from typing import ClassVar
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -15,39 +15,41 @@ from msgspec.structs import replace
 from quire.source import NOWHERE, Span
 
 
-class Integrity(IntEnum):
-    """The origin of a value, from the author of the document to anybody at all."""
+class Integrity(int):
+    """The origin of a value, from the author of the document to anybody at all.
 
-    AUTHOR = 0
-    PERSON = 1
-    CALLER = 2
-    WORKSPACE = 3
-    MODEL = 4
-    OUTSIDE = 5
+    Not an `IntEnum`: that takes ten times as long to define, and each of its members has a hash that is computed anew.
+    """
+
+    __slots__ = ()
+    AUTHOR: ClassVar[Integrity]
+    PERSON: ClassVar[Integrity]
+    CALLER: ClassVar[Integrity]
+    WORKSPACE: ClassVar[Integrity]
+    MODEL: ClassVar[Integrity]
+    OUTSIDE: ClassVar[Integrity]
 
 
-class Privacy(IntEnum):
+class Privacy(int):
     """The audience that a value may be shown to."""
 
-    PUBLIC = 0
-    WORKSPACE = 1
-    PRIVATE = 2
+    __slots__ = ()
+    PUBLIC: ClassVar[Privacy]
+    WORKSPACE: ClassVar[Privacy]
+    PRIVATE: ClassVar[Privacy]
 
+
+for _levels in (Integrity, Privacy):
+    for _number, _name in enumerate(_levels.__annotations__):
+        setattr(_levels, _name, _levels(_number))
+AUTHOR, CALLER, MODEL, OUTSIDE = Integrity.AUTHOR, Integrity.CALLER, Integrity.MODEL, Integrity.OUTSIDE
+PUBLIC, PRIVATE = Privacy.PUBLIC, Privacy.PRIVATE
 
 _ALL_INTEGRITY, _CHOSEN, _PRIVACY = 0b11111, 5, 10
 """Bits of `Label.levels`: those of integrity, and where those of `chosen` and of privacy begin."""
-
-
-def _levels(integrity: Integrity, chosen: Integrity, privacy: Privacy) -> int:
-    return (1 << integrity) - 1 | (1 << chosen) - 1 << _CHOSEN | (1 << privacy) - 1 << _PRIVACY
-
-
-_MADE = {integrity: _levels(integrity, integrity, Privacy.PUBLIC) for integrity in Integrity}
-_ENTERED = {(one, other): _levels(one, one, other) for one in Integrity for other in Privacy}
-AUTHOR, CALLER, MODEL, OUTSIDE = Integrity.AUTHOR, Integrity.CALLER, Integrity.MODEL, Integrity.OUTSIDE
-PUBLIC, PRIVATE = Privacy.PUBLIC, Privacy.PRIVATE
-"""Levels that every step is compared with. Until Python 3.12 it takes longer to look one up in its class than to
-compare it."""
+_MADE = tuple((1 << level) - 1 | (1 << level) - 1 << _CHOSEN for level in range(6))
+"""The levels of a value that is not private, by its integrity."""
+_PRIVATE = tuple((1 << level) - 1 << _PRIVACY for level in range(3))
 
 
 class Trace(Struct, frozen=True, gc=False):
@@ -158,7 +160,7 @@ class Label(Struct, frozen=True, gc=False):
     ) -> Label:
         """Return the label of what a tool returns that is given values of this label: it has passed the place of the
         tool, which lets values of its own in."""
-        own, mine = _ENTERED[integrity, privacy], self.levels
+        own, mine = _MADE[integrity] | _PRIVATE[privacy], self.levels
         both = mine | own
         if both == own:
             return source_label(integrity, privacy, Trace(what, step, span, document))
@@ -177,7 +179,7 @@ class Label(Struct, frozen=True, gc=False):
 def source_label(integrity: Integrity, privacy: Privacy, trace: Trace) -> Label:
     """Return the label of a value at the place where it enters."""
     private = trace if privacy else None
-    return Label(integrity, integrity, privacy, trace, trace, private, _ENTERED[integrity, privacy])
+    return Label(integrity, integrity, privacy, trace, trace, private, _MADE[integrity] | _PRIVATE[privacy])
 
 
 AUTHORED = Label()

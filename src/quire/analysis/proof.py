@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cached_property
-from typing import TYPE_CHECKING, TypeVar, cast
+from typing import TYPE_CHECKING, cast
 
 from msgspec import Struct
 
@@ -21,13 +21,15 @@ from quire.analysis.walk import Walk
 from quire.schema_types import Enum, Kind, Simple
 
 if TYPE_CHECKING:
+    from typing import TypeVar
+
     from quire.analysis.amounts import Amount
     from quire.analysis.world import World
     from quire.plan.nodes import Input, Plan
     from quire.schema_types import FieldType
     from quire.values import Value
 
-F = TypeVar("F", bound="Fact")
+    F = TypeVar("F", bound="Fact")
 
 
 class Bound(Struct, frozen=True):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal, Protocol
+from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
 
 from msgspec import Struct
 
@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from quire.plan.thread import HookAction, Thread
     from quire.trust.capabilities import Grants
 
-Class = Literal["read", "idempotent", "write"]
-Kind = Literal["built-in", "shell", "http", "mcp", "python", "item", "own"]
+Class: TypeAlias = "Literal['read', 'idempotent', 'write']"
+Kind: TypeAlias = "Literal['built-in', 'shell', 'http', 'mcp', 'python', 'item', 'own']"
 
 
 class ToolFact(Struct, frozen=True):

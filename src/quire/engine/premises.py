@@ -7,7 +7,7 @@ analysis that multiplies it; a test compares each with what happens.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 from msgspec import Struct
 
@@ -95,7 +95,7 @@ GRACE_SECONDS: Final = 60.0
 """Seconds that a call of a tool may take in addition to its own limit: to look at files before and after a command, and
 to end a process that does not end."""
 
-ToolKind = Literal["files", "items", "http", "shell", "python", "mcp"]
+ToolKind: TypeAlias = "Literal['files', 'items', 'http', 'shell', 'python', 'mcp']"
 """Tools that share a limit: `items` are those that find, load and sign documents. Launching another run has no limit of
 its own, because it waits for the end of that run."""
 

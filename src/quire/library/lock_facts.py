@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from quire.workspace.locate import Workspace
     from quire.workspace.settings import Settings
 
-NO_USER = {"QUIRE_HOME": str(Path(__file__).parent / "no user")}
+NO_USER = {"QUIRE_HOME": f"{__file__}.none"}
 """The environment of a user without a space: a folder that is not there."""
 
 

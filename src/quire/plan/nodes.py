@@ -11,19 +11,19 @@ from __future__ import annotations
 import typing
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cached_property, wraps
-from typing import TypeAlias, TypeVar
+from typing import TypeAlias
 
 from msgspec import Struct, field
 
 from quire.plan.work import StepWork
 from quire.source import NOWHERE, Span
 
-T = TypeVar("T")
-
 if typing.TYPE_CHECKING:
     from quire.plan.pipeline_work import Call, Guard, PipelineWork
     from quire.plan.thread import Thread
     from quire.schema import Field, Schema
+
+    T = typing.TypeVar("T")
 
 SEMANTICS_VERSION = 3
 """The version of the execution rules that a new run gets and pins.
@@ -41,9 +41,9 @@ KNOWN_VERSIONS = (1, 2, 3)
 EXTENDED_PLAYBOOKS = 3
 """The first version in which playbooks have more than the format."""
 
-InputType = typing.Literal["string", "text", "number", "boolean", "enum"]
-CaptureType = typing.Literal["string", "text", "number", "boolean", "enum", "json"]
-AskKind = typing.Literal["input", "confirm", "select"]
+InputType: TypeAlias = "typing.Literal['string', 'text', 'number', 'boolean', 'enum']"
+CaptureType: TypeAlias = "typing.Literal['string', 'text', 'number', 'boolean', 'enum', 'json']"
+AskKind: TypeAlias = "typing.Literal['input', 'confirm', 'select']"
 
 
 class Reference(Struct, frozen=True, gc=False):

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Final, Literal, get_args
+from typing import Final, Literal, TypeAlias
 
 from msgspec import Struct
 
@@ -72,8 +72,8 @@ replays as it ran.
 CONTROL: Final = "rye/agent/threads/internal/control"
 """The action with which a hook decides how the thread continues."""
 
-Decision = Literal["retry", "fail", "abort", "continue", "escalate", "suspend", "skip"]
-DECISIONS: Final[tuple[str, ...]] = get_args(Decision)
+Decision: TypeAlias = "Literal['retry', 'fail', 'abort', 'continue', 'escalate', 'suspend', 'skip']"
+DECISIONS: Final[tuple[Decision, ...]] = ("retry", "fail", "abort", "continue", "escalate", "suspend", "skip")
 """The decisions of a control action."""
 
 INTEGER_LIMITS: Final = ("turns", "tokens", "spawns", "depth")

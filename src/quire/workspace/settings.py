@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from msgspec import Struct, field
 
@@ -21,9 +21,9 @@ if TYPE_CHECKING:
     from quire.workspace.locate import Workspace
     from quire.workspace.mcp_config import McpServer
 
-OnUncertain = Literal["rerun", "ask", "fail"]
-Durability = Literal["power", "process"]
-TrustMode = Literal["require", "warn"]
+OnUncertain: TypeAlias = "Literal['rerun', 'ask', 'fail']"
+Durability: TypeAlias = "Literal['power', 'process']"
+TrustMode: TypeAlias = "Literal['require', 'warn']"
 
 
 class ToolSettings(Struct, frozen=True):

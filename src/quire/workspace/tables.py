@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -32,11 +32,12 @@ from quire.workspace.settings import (
 
 if TYPE_CHECKING:
     import datetime
+    from typing import TypeVar
 
     from quire.sizes import Size
 
-T = TypeVar("T")
-C = TypeVar("C", bound=str)
+    T = TypeVar("T")
+    C = TypeVar("C", bound=str)
 
 _WEBHOOK_URL = late_pattern(r"https?://[^/\s]+(/\S*)?")
 

@@ -131,7 +131,7 @@ class HookRunner(Struct):
         what = result.get("action")
         if isinstance(what, str) and what in DECISIONS:
             message = result.get("message") or result.get("error") or ""
-            return HookDecision(cast("Decision", what), str(message))
+            return HookDecision(what, str(message))
         if self._lenient or (what is None and not control):
             return None
         given = "no action" if what is None else f"the action {as_text(what)!r}"
