@@ -19,6 +19,7 @@ SAFE_FOLDERS = "safe_folders"
 MCP_FILE = ".mcp.json"
 MARKERS = ("quire.toml", "pyproject.toml", ".ai", MCP_FILE, ".git")
 
+_TABLE_NAME = b"tool.quire"
 _TABLE = late_pattern(rb"^\s*\[+\s*tool\.quire\b", re.MULTILINE)
 
 
@@ -110,9 +111,10 @@ def is_on_shelf(file: str | Path, user: Path) -> bool:
 def has_table(pyproject: Path) -> bool:
     """Tell whether a `pyproject.toml` has a table for Quire, without parsing it: most do not."""
     try:
-        return _TABLE.search(read_bytes(pyproject)) is not None
+        text = read_bytes(pyproject)
     except OSError:
         return False
+    return _TABLE_NAME in text and _TABLE.search(text) is not None
 
 
 def _marks(path: Path) -> bool:
