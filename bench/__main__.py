@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import os
 import sys
 
 from bench.rows import show
@@ -41,8 +40,6 @@ def main(names: list[str]) -> int:
     if unknown:
         print(f"no benchmark {', '.join(unknown)}: there are {', '.join(BENCHES)}", file=sys.stderr)
         return 2
-    # Without compiled code each process would compile the package again, which no user sees.
-    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     missed = 0
     for name in names or BENCHES:
         rows = importlib.import_module(f"bench.{name}").measure()

@@ -35,13 +35,7 @@ class Server:
 
     def __init__(self, folder: Path, *, pulls: bool = False) -> None:
         command = [str(Path(sys.executable).with_name("quire")), "lsp"]
-        # Modules are compiled once, as those of an installed package are.
-        environment = {
-            **os.environ,
-            "QUIRE_HOME": str(folder / "home"),
-            "PYTHONPYCACHEPREFIX": str(folder / ".compiled"),
-        }
-        environment.pop("PYTHONDONTWRITEBYTECODE", None)
+        environment = {**os.environ, "QUIRE_HOME": str(folder / "home")}
         self._next = 0
         self._version = 1
         began = time.perf_counter()
