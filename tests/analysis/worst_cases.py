@@ -111,7 +111,7 @@ def _starting(bench: Bench) -> list[dict[str, Value]]:
     world = foresight.world()
     found: dict[str, dict[str, Value]] = {}
     own = foresight.whole(bench.document.runnable(), bench.document.name).thread
-    called = [foresight.called_directive(one) for one in foresight.directive_ids() or () if one.startswith("house/")]
+    called = [foresight.called_directive(one) for one in foresight.directive_ids or () if one.startswith("house/")]
     for thread in [own] if own is not None else [one.thread for one in called if one is not None]:
         children = world.thread(thread).children if thread is not None else ()
         for name, child in children or ():

@@ -123,8 +123,9 @@ class Foresight:
         except QuireError:
             return None
 
+    @cached_property
     def directive_ids(self) -> tuple[str, ...] | None:
-        """Return the ids of all directives that a thread can find; None if the settings cannot be read."""
+        """The ids of all directives that a thread can find; None if the settings cannot be read."""
         if self._settings is None:
             return None
         return tuple(entry.id for entry in self._library.spaces.entries("directive"))
@@ -154,8 +155,9 @@ class Foresight:
             self._read_directives[item_id] = self.directive(item_id)
         return self._read_directives[item_id]
 
+    @cached_property
     def runnable_documents(self) -> tuple[tuple[str, Plan], ...] | None:
-        """Return the pipelines and playbooks that a thread can run, by name; None if the settings cannot be read."""
+        """The pipelines and playbooks that a thread can run, by name; None if the settings cannot be read."""
         if self._settings is None:
             return None
         playbooks = [(name, self._with_tools(plan, path)) for name, (plan, path) in _playbooks(self._library).items()]

@@ -103,7 +103,7 @@ class ThreadFacts:
         starts_any = grants.covers(capability("execute", "tool", FORK))
         if not starts_any and not any(_may_mean(one, "directive") for one in grants.patterns):
             return ()
-        ids = self._foresight.directive_ids()
+        ids = self._foresight.directive_ids
         if ids is None:
             return None
         fitting = [one for one in ids if starts_any or grants.covers(capability("execute", "directive", one))]
@@ -116,7 +116,7 @@ class ThreadFacts:
         kinds = [kind for kind in ("pipeline", "playbook") if any(_may_mean(one, kind) for one in grants.patterns)]
         if not kinds:
             return ()
-        known = self._foresight.runnable_documents()
+        known = self._foresight.runnable_documents
         if known is None:
             return None
         return tuple(
