@@ -141,6 +141,47 @@ def test_documents_that_it_may_run_count_for_each_call(tmp_path: Path) -> None:
     assert any(one.place.document == "part" for one in proof.questions)
 
 
+@pytest.mark.parametrize("held", ["pipelin?.part", "pipe[l]ine.*", "*.part", "[!a]ipeline.par?"])
+def test_a_pattern_with_single_characters_covers_documents(tmp_path: Path, held: str) -> None:
+    text = directive(held=f"<tool>rye.file-system.read</tool></execute><execute>{held}")
+    proof = proof_of(tmp_path, text, **{"pipelines/part.yaml": PIPELINE})
+    assert (most(proof, "model_calls"), most(proof, "questions")) == ("603", "600")
+
+
+@pytest.mark.parametrize("held", ["direct?ve.one", "directi[v]e.*"])
+def test_a_pattern_with_single_characters_covers_directives(tmp_path: Path, held: str) -> None:
+    text = directive(limits='turns="3" spawns="2" depth="1"', held=f"{READ}</execute><execute>{held}")
+    assert most(proof_of(tmp_path, text), "threads") == "2"
+
+
+@pytest.mark.parametrize(
+    ("held", "seconds"),
+    [
+        ("rye.bash", 660),
+        ("rye.bash.*", 660),
+        ("rye.bas?", 660),
+        ("python.work", 86_460),
+        ("pytho?.work", 86_460),
+        ("*.work", 86_460),
+        ("mc[p].slow.*", 1_180),
+    ],
+)
+def test_a_pattern_takes_as_long_as_the_slowest_tool_that_it_covers(tmp_path: Path, held: str, seconds: int) -> None:
+    servers = '{"mcpServers": {"slow": {"command": "x", "timeout": 500}}}'
+    proof = proof_of(tmp_path, directive(limits='turns="1"', held=f"<tool>{held}</tool>"), **{".mcp.json": servers})
+    (fact,) = proof.effects
+    assert fact.tool.seconds == seconds
+
+
+@pytest.mark.parametrize("held", ["rye.web.fetch", "rye.web.fetch.*", "?cp.notes.*", "*notes*"])
+def test_a_pattern_brings_what_the_worst_tool_that_it_covers_brings(tmp_path: Path, held: str) -> None:
+    servers = '{"mcpServers": {"notes": {"command": "x"}}}'
+    proof = proof_of(tmp_path, directive(held=f"<tool>{held}</tool>"), **{".mcp.json": servers})
+    (fact,) = proof.effects
+    assert fact.tool.gives is Integrity.OUTSIDE
+    assert fact.tool.sends_out
+
+
 def test_a_limit_of_tokens_bounds_what_is_written(tmp_path: Path) -> None:
     assert most(proof_of(tmp_path, directive(limits='turns="9" tokens="5000"')), "output of small") == "5,000"
     assert most(proof_of(tmp_path, directive(limits='turns="1" tokens="5000"')), "output of small") == "4,096"

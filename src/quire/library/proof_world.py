@@ -49,8 +49,8 @@ _SECONDS: Mapping[Kind, ToolKind] = {
     "item": "items",
     "own": "items",
 }
-_TOOLS_OF_OTHERS: Mapping[Kind, str] = {"mcp": f"{_MCP}server.tool", "python": f"{_PYTHON}tool"}
-"""Covered by patterns that are wide enough for all tools of a kind."""
+_TOOLS_OF_OTHERS: Mapping[Kind, str] = {"mcp": _MCP, "python": _PYTHON}
+"""Beginnings of the capabilities of tools that are not built in."""
 
 
 class WorkspaceWorld:
@@ -134,9 +134,9 @@ class WorkspaceWorld:
 
     def _seconds(self, capability: str, kind: Kind) -> float:
         """Return the longest that a call takes; of a pattern, that of the slowest tool that it may mean."""
-        from quire.trust.capabilities import glob
+        from quire.trust.capabilities import may_begin_with
 
-        kinds = {kind, *(other for other, name in _TOOLS_OF_OTHERS.items() if glob(capability, name))}
+        kinds = {kind, *(other for other, head in _TOOLS_OF_OTHERS.items() if may_begin_with(capability, head))}
         return max(self._seconds_of(one, capability) for one in kinds)
 
     def _seconds_of(self, kind: Kind, capability: str) -> float:
@@ -251,9 +251,9 @@ class WorkspaceWorld:
 
 
 def _kind(capability: str) -> Kind:
-    from quire.trust.capabilities import glob
+    from quire.trust.capabilities import matches
 
-    if capability == _SHELL or glob(capability, _SHELL):
+    if capability == _SHELL or matches(capability, _SHELL):
         return "shell"
     if capability.startswith(_HTTP):
         return "http"

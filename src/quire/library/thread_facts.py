@@ -16,7 +16,7 @@ from quire.errors import BadInputs
 from quire.models.choose import NO_SETTINGS, CallSettings
 from quire.plan.built_in_tools import ASK, FORK
 from quire.plan.vocabulary import INTEGER_LIMITS
-from quire.trust.capabilities import Grants, capability
+from quire.trust.capabilities import Grants, capability, may_begin_with
 
 if TYPE_CHECKING:
     from quire.engine.premises import Premises
@@ -128,9 +128,7 @@ class ThreadFacts:
 
 def _may_mean(pattern: str, item_type: str) -> bool:
     """Tell whether a pattern can cover an item of a type that is executed."""
-    head = f"rye.execute.{item_type}"
-    fixed = pattern.partition("*")[0]
-    return fixed.startswith(head) or head.startswith(fixed.rstrip(".")) if "*" in pattern else pattern.startswith(head)
+    return may_begin_with(pattern, f"rye.execute.{item_type}")
 
 
 def _limits(thread: Thread) -> tuple[Limits, str]:

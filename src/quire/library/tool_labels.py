@@ -16,7 +16,7 @@ from msgspec import Struct
 
 from quire.analysis.labels import Integrity, Privacy
 from quire.plan.built_in_tools import BUILT_IN_TOOLS, FETCH, SEND, SHELL
-from quire.trust.capabilities import Grants, canonical, capability, fixed_head, glob, grant_for
+from quire.trust.capabilities import Grants, canonical, capability, fixed_head, grant_for, matches, may_begin_with
 
 if TYPE_CHECKING:
     from quire.workspace.mcp_config import McpServer
@@ -29,8 +29,6 @@ _WEB = capability("execute", "tool", "rye/web")
 _MCP, _PROMPTS = "rye.execute.tool.mcp.", "rye.fetch.prompt.mcp."
 _TOOL = "rye.execute.tool."
 _OURS = (f"{_TOOL}rye.", f"{_TOOL}python.", f"{_TOOL}ask", f"{_TOOL}directive_return")
-_ANY_SERVER = (f"{_MCP}server.tool",)
-"""Covered by patterns that are wide enough for every server."""
 _KNOWLEDGE = ("rye.fetch.knowledge.item", "rye.execute.knowledge.item")
 _READS = tuple(
     capability("execute", "tool", tool.id)
@@ -72,7 +70,7 @@ class ToolLabels:
             outside = outside or not self.trusts(server)
             private = private or self.is_private(server)
             sends_out = True
-        elif wide(_ANY_SERVER) and (self._servers or self._settings is None):
+        elif may_begin_with(capability, _MCP) and (self._servers or self._settings is None):
             outside = outside or not all(self.trusts(name) for name in self._servers) or not self._servers
             sends_out = True
             private = private or any(self.is_private(name) for name in self._servers)
@@ -102,7 +100,7 @@ class ToolLabels:
 
 def _covers(capability: str) -> Callable[[tuple[str, ...]], bool]:
     def covers(several: tuple[str, ...]) -> bool:
-        return any(capability == one or glob(capability, one) for one in several)
+        return any(capability == one or matches(capability, one) for one in several)
 
     return covers
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, cast
 
 from quire.analysis.lock.file import NOT_ASKED, UNUSABLE, LockedDocument, LockedTool
 from quire.errors import QuireError
-from quire.trust.capabilities import capability, escape, glob
+from quire.trust.capabilities import capability, escape, matches
 from quire.values import InvalidValue, fingerprint
 from quire.workspace.configuration import load_settings
 from quire.workspace.mcp_config import BUILT_IN, PYTHON
@@ -103,7 +103,7 @@ def _id(server: str, tool: str) -> str:
 
 def _is_needed(identity: str, needs: Iterable[str]) -> bool:
     needed = capability("execute", "tool", identity)
-    return any(one == needed or ("*" in one and glob(one, needed)) for one in needs)
+    return any(matches(one, needed) for one in needs)
 
 
 def _named(need: str) -> str:

@@ -38,6 +38,12 @@ def fixed_head(pattern: str) -> str:
     return pattern[: found.start()] if found else pattern
 
 
+def may_begin_with(pattern: str, head: str) -> bool:
+    """Tell whether the pattern can match a text with this beginning; True where the texts before wildcards do not tell."""
+    fixed = fixed_head(pattern)
+    return fixed.startswith(head) or (fixed != pattern and head.startswith(fixed))
+
+
 def has_single(pattern: str) -> bool:
     """Return True if the pattern has a wildcard for one character."""
     return "?" in pattern or "[" in pattern
@@ -230,7 +236,7 @@ class Grants(Struct, frozen=True, eq=False):
             return True
         if not needed.startswith(self._heads) or not needed.endswith(self._tails):
             return False
-        return any(_matches(pattern, needed) for pattern in self._globs)
+        return any(matches(pattern, needed) for pattern in self._globs)
 
     def narrow(self, parent: Grants) -> Grants:
         """Return what is left of these grants under a parent: never more than either of the two.
@@ -270,9 +276,7 @@ class Grants(Struct, frozen=True, eq=False):
 
     def has_any(self, primary: str) -> bool:
         """Return True if any grant could apply to this kind of action."""
-        head = f"rye.{primary}."
-        fixed = ((pattern, fixed_head(pattern)) for pattern in self.patterns)
-        return any(part.startswith(head) or (part != pattern and head.startswith(part)) for pattern, part in fixed)
+        return any(may_begin_with(pattern, f"rye.{primary}.") for pattern in self.patterns)
 
     def require(self, primary: Primary, item_type: str, item_id: str) -> None:
         """Raise `Denied` unless allowed, with the missing capability and the way to grant it."""
@@ -360,7 +364,8 @@ def _fixed_tail(pattern: str) -> str:
     return "" if pattern.endswith(".*") or has_single(pattern) else pattern.rpartition("*")[2]
 
 
-def _matches(pattern: str, text: str) -> bool:
+def matches(pattern: str, text: str) -> bool:
+    """Tell whether a grant covers a capability: `X.*` covers `X` too."""
     return glob(pattern, text) or (pattern.endswith(".*") and glob(pattern[:-2], text))
 
 
