@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from pathlib import Path
 
 import pytest
 
 from quire.analysis.labels import Integrity
 from quire.analysis.proof import Proof
+from quire.analysis.quantities import Quantity, quantities
+from quire.engine.premises import Premises
 from quire.library.document import load
 from quire.library.foresight import Foresight
+from quire.models.prices import ModelRate, Rate, Unpriced
 from quire.workspace.configuration import load_settings
 from quire.workspace.locate import Workspace
 
@@ -180,6 +184,45 @@ def test_a_pattern_brings_what_the_worst_tool_that_it_covers_brings(tmp_path: Pa
     (fact,) = proof.effects
     assert fact.tool.gives is Integrity.OUTSIDE
     assert fact.tool.sends_out
+
+
+def money_of(proof: Proof, *models: str) -> Quantity:
+    """Return the money of a proof in which these models, and no others, have a price."""
+
+    def rate(spec: str) -> Rate:
+        return ModelRate(spec, Decimal(1), Decimal(1), context=1000) if spec in models else Unpriced(spec, "not known")
+
+    return next(one for one in quantities(proof, Premises(), rate) if one.name == "money")
+
+
+def test_runs_that_it_launches_are_paid_from_its_limit_of_spend(tmp_path: Path) -> None:
+    limits = 'turns="1" tokens="100" spend="0.5"'
+    part = {"pipelines/part.yaml": "pipeline: part\nsteps:\n  - transform: {value: '1'}\n"}
+    default = {"quire.toml": '[models]\ndefault = "small"\n'}
+    alone = money_of(proof_of(tmp_path, directive(limits=limits), **part), "small")
+    assert (alone.most.as_number or 0) < 0.5 * 10**12
+    proof = proof_of(tmp_path, directive(limits=limits, held="<pipeline>part</pipeline>"), **part, **default)
+    found = money_of(proof, "small")
+    assert (found.number, found.sure) == (5 * 10**11, True)
+    assert "runs that a thread launches are paid from its limit of spend" in found.premises
+    # Which model launched runs have is known only from the settings: that of the run does not count for them.
+    other = proof_of(tmp_path, directive(limits=limits, held="<pipeline>part</pipeline>"), **part)
+    assert not money_of(other, "small").sure
+
+
+def test_nothing_bounds_how_long_a_launched_run_takes(tmp_path: Path) -> None:
+    proof = proof_of(tmp_path, directive(held="<pipeline>part</pipeline>"), **{"pipelines/part.yaml": PIPELINE})
+    (reason,) = proof.cost.amount("span").reasons
+    assert reason.why == "step thread: nothing bounds how long a run takes that one launches"
+    counts = {one.name: one for one in quantities(proof, Premises())}
+    assert all("are counted on their own" in str(counts[name].premises) for name in ("model_calls", "output_tokens"))
+    assert not counts["time"].premises
+
+
+def test_without_a_limit_of_spend_launched_runs_may_cost_anything(tmp_path: Path) -> None:
+    hooks = control("limit", "escalate", '<condition path="limit_code" op="eq" value="spend_exceeded"/>')
+    text = directive(held="<pipeline>part</pipeline>", hooks=hooks)
+    assert proof_of(tmp_path, text).cost.amount("money of launches").is_endless
 
 
 def test_a_limit_of_tokens_bounds_what_is_written(tmp_path: Path) -> None:

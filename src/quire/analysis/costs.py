@@ -45,6 +45,10 @@ WINDOW_OF = "window of "
 """Calls of a model whose input is bounded by its context window only."""
 OUTPUT_OF = "output of "
 TOOLS_OF = "tools of class "
+LAUNCHES_OF = "launches of "
+"""Runs of their own that threads may launch, by the model of these runs: only their money is paid from this run."""
+LAUNCHED_MONEY = "money of launches"
+"""Picodollars that those runs may spend."""
 
 
 class Cost:

@@ -6,14 +6,23 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from quire.analysis.amounts import NOTHING, number
-from quire.analysis.costs import CALLS_OF, OUTPUT_OF
-from quire.analysis.quantities import Ceiling, Quantity, longest_reply, may_pass, read_about, read_at_most
+from quire.analysis.costs import CALLS_OF, LAUNCHED_MONEY, OUTPUT_OF
+from quire.analysis.quantities import (
+    Ceiling,
+    Quantity,
+    launched_models,
+    longest_reply,
+    may_pass,
+    read_about,
+    read_at_most,
+)
 from quire.models.choose import Unpriced
+from quire.models.prices import ModelRate
 
 if TYPE_CHECKING:
     from quire.analysis.proof import Proof
     from quire.engine.premises import Premises
-    from quire.models.prices import ModelRate, Rate
+    from quire.models.prices import Rate
     from quire.plan.nodes import Plan
 
 
@@ -46,19 +55,26 @@ def money_of(proof: Proof, rates: Mapping[str, Rate], cap: int | None, premises:
         about = about.plus(read_about(proof, model).times(number(read))).plus(output).plus(each)
         dearest = max(dearest, rate.cost(window, reply))
         notes += [_rate_note(rate), *rate.premises, *([premise] if premise and (read or written) else [])]
+    launched = [rates.get(model) for model in launched_models(proof)]
+    is_sure = not any(rate.premises for rate in rates.values() if not isinstance(rate, Unpriced))
+    if not all(isinstance(rate, ModelRate) and rate.free for rate in launched):
+        most = most.plus(proof.cost.amount(LAUNCHED_MONEY))
+        note = "runs that a thread launches are paid from its limit of spend"
+        if not all(isinstance(rate, ModelRate) for rate in launched):
+            note, is_sure = f"{note}, if their model has a price", False
+        notes.append(note)
     premises_said = tuple(dict.fromkeys(notes))
     if unpriced:
         return Quantity("money", "picodollars", unpriced=tuple(unpriced), premises=premises_said)
     ceiling = None
-    if cap and reply and may_pass(most, cap * dearest):
+    if cap and reply and not launched and may_pass(most, cap * dearest):
         ceiling = Ceiling(cap * dearest, f"{cap:,} model calls of the dearest kind")
     spend = spend_limit(proof.plan)
     if spend is not None and may_pass(most, spend):
         ceiling = Ceiling(spend, "the limit of spend: what a call may cost is set aside before it is made")
     uses_tools = any(fact.tools for fact in proof.model_calls)
-    sure = not any(rate.premises for rate in rates.values() if not isinstance(rate, Unpriced))
     estimate = None if uses_tools or most.is_endless else about
-    return Quantity("money", "picodollars", 0, most, estimate, ceiling, premises=premises_said, sure=sure)
+    return Quantity("money", "picodollars", 0, most, estimate, ceiling, premises=premises_said, sure=is_sure)
 
 
 def _rate_note(rate: ModelRate) -> str:

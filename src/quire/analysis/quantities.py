@@ -19,6 +19,7 @@ from quire.analysis.costs import (
     BYTES_OF,
     CALLS_OF,
     COUNTED,
+    LAUNCHES_OF,
     MODEL_CALLS,
     OUTPUT_OF,
     SPAN,
@@ -119,7 +120,18 @@ def _counted(proof: Proof, kind: str, cap: int | None, premises: Premises) -> Qu
         parts = {
             one.removeprefix(TOOLS_OF): proof.cost.amount(one) for one in proof.cost.kinds() if one.startswith(TOOLS_OF)
         }
-    return Quantity(kind, "count", bound.least, bound.most, ceiling=ceiling, parts=parts)
+    return Quantity(kind, "count", bound.least, bound.most, ceiling=ceiling, premises=_on_their_own(proof), parts=parts)
+
+
+def launched_models(proof: Proof) -> list[str]:
+    """Return the models of runs that threads may launch; the empty text stands for one that is not known."""
+    return [kind.removeprefix(LAUNCHES_OF) for kind in proof.cost.kinds() if kind.startswith(LAUNCHES_OF)]
+
+
+def _on_their_own(proof: Proof) -> tuple[str, ...]:
+    if not launched_models(proof):
+        return ()
+    return ("runs that a thread launches, and does not wait for or has written itself, are counted on their own",)
 
 
 def may_pass(amount: Amount, cap: int) -> bool:
@@ -159,7 +171,7 @@ def _input(
         most,
         None if uses_tools else about,
         _capped(most, cap, max(window for _, window, _ in found.values())),
-        premises=notes,
+        premises=(*notes, *_on_their_own(proof)),
     )
 
 
@@ -179,7 +191,12 @@ def _output(proof: Proof, models: list[str], cap: int | None) -> Quantity:
     longest = longest_reply(proof)
     notes = (f"a reply has at most {longest:,} tokens",) if longest else ()
     return Quantity(
-        "output_tokens", "tokens", 0, most, ceiling=_capped(most, cap, longest) if longest else None, premises=notes
+        "output_tokens",
+        "tokens",
+        0,
+        most,
+        ceiling=_capped(most, cap, longest) if longest else None,
+        premises=(*notes, *_on_their_own(proof)),
     )
 
 
@@ -200,7 +217,7 @@ def _time(proof: Proof) -> Quantity:
         span,
         parts={"one after the other": work},
         premises=("model calls and tools take as long as their time-outs allow; people are not counted",)
-        if not span.is_nothing
+        if not span.is_nothing and not span.is_endless
         else (),
     )
 

@@ -18,6 +18,8 @@ from quire.analysis.costs import (
     ASKED,
     BYTES_OF,
     CALLS_OF,
+    LAUNCHED_MONEY,
+    LAUNCHES_OF,
     MODEL_CALLS,
     OUTPUT_OF,
     QUESTIONS,
@@ -48,6 +50,8 @@ if TYPE_CHECKING:
 
 _ROUNDS = -(-MOST_CALLS // PARALLEL)
 """How many calls of one turn stand one after the other."""
+_PICODOLLARS = 10**12
+"""In a dollar."""
 
 
 def walk_directive(walk: Walk, scope: Scope, cost: Cost) -> AbstractValue:
@@ -74,6 +78,8 @@ def _thread(walk: Walk, step: Step, thread: Thread, place: Place, scope: Scope, 
         cost.count(THREADS, 1, 1)
     cost.add(own.of(fact, thread))
     cost.add(children_cost(fact, thread, own, walk.world, place))
+    if fact.launches:
+        cost.spend(LAUNCHED_MONEY, own.launched_money(thread))
     calls = turns.times(number(attempts)).as_number or 0
     agent = fact.agent
     reply = own.longest_reply
@@ -176,7 +182,7 @@ class ThreadCosts(Struct):
         if fact.inherits:
             held = self.root.agent
             agent = replace(fact.agent, tools=held.tools, asks=held.asks)
-            fact = replace(fact, agent=agent, documents=self.root.documents)
+            fact = replace(fact, agent=agent, documents=self.root.documents, launches=self.root.launches)
         cost, agent = Cost(), fact.agent
         turns, attempts = self.turns(thread), self.attempts(thread)
         self._model_calls(cost, agent, turns.times(number(attempts)), thread, fact)
@@ -190,6 +196,8 @@ class ThreadCosts(Struct):
         self._time(cost, fact, thread, turns, attempts)
         self._hooks(cost, thread, turns, attempts)
         self._documents(cost, fact, calls, turns)
+        if fact.launches:
+            self._launches(cost, fact, thread, calls)
         return cost
 
     def _model_calls(self, cost: Cost, agent: AgentFact, calls: Amount, thread: Thread, fact: ThreadFact) -> None:
@@ -278,6 +286,22 @@ class ThreadCosts(Struct):
             parts = [self.documents[key] for key in keys if key in self.documents]
             self.any_of[keys] = either_cost(parts) if parts else Cost()
         cost.add(self.any_of[keys].times(calls, 0, turns.times(number(_ROUNDS))))
+
+    def _launches(self, cost: Cost, fact: ThreadFact, thread: Thread, calls: Amount) -> None:
+        """Add the runs that the thread may launch. It may wait for one that its model writes, and nothing bounds how
+        long that takes."""
+        cost.spend(f"{LAUNCHES_OF}{fact.launched_model}", calls)
+        reason = endless(self._reason(f"nothing bounds how long a run takes that {thread.name} launches"))
+        cost.spend(WORK, reason)
+        cost.spend(SPAN, reason)
+
+    def launched_money(self, thread: Thread) -> Amount:
+        """Return the picodollars that all runs of the tree which are launched may spend: they are paid from the purse
+        of the outermost thread."""
+        spend = self.limits.spend
+        if spend is not None and "spend" not in raised_limits(thread.hooks):
+            return number(round(spend * _PICODOLLARS))
+        return endless(self._reason(f"nothing limits the money of runs that {thread.name} launches"))
 
     def _document(self, name: str, plan: Plan) -> Cost:
         """Walk over a document that threads may run, and return its cost."""

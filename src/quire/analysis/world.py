@@ -73,6 +73,10 @@ class ThreadFact(Struct, frozen=True):
     """The pipelines and playbooks that it may run, by name; None if they are not known."""
     inherits: bool = False
     """True if it has the permissions of the thread that starts it."""
+    launches: bool = False
+    """True if it may launch runs of their own: of pipelines that it does not wait for, or that its model writes."""
+    launched_model: str = ""
+    """The model of runs that it launches; empty if it is not known."""
     knowledge: tuple[str, ...] = ()
     """Ids of the knowledge of the project and of the user that the engine puts into its prompt: no grant is needed for
     that."""

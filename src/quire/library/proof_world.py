@@ -239,7 +239,15 @@ class WorkspaceWorld:
         from quire.library.thread_facts import ThreadFacts
 
         own = self._own if self._one_model else None
-        return ThreadFacts(self._foresight, self._settings, self.premises, self.tool_fact, self._of_a_thread, own)
+        return ThreadFacts(
+            self._foresight, self._settings, self.premises, self.tool_fact, self._of_a_thread, own, self._launched
+        )
+
+    @property
+    def _launched(self) -> str:
+        """The model of runs that threads launch: that of the settings, whatever the model of the run itself is."""
+        default = (self._settings.models.default if self._settings else "") or ""
+        return self._spec(self._profiles["default"].model or default) if default else ""
 
     def _of_a_thread(self, model: str) -> str:
         """Return the model of a thread. A model that the run is started with counts for all of its threads."""

@@ -40,14 +40,17 @@ class ThreadFacts:
         tool_fact: Callable[[str], ToolFact],
         spec: Callable[[str], str],
         own: CallSettings | None = None,
+        launched: str = "",
     ) -> None:
-        """`own` are the settings of the model that all threads use; None if each has its own."""
+        """`own` are the settings of the model that all threads use; None if each has its own. `launched` is the model
+        of runs that threads launch, if it is known."""
         self._foresight = foresight
         self._settings = settings
         self._premises = premises
         self._tool_fact = tool_fact
         self._spec = spec
         self._own = own
+        self._launched = launched
         self._done: dict[int, tuple[Thread, ThreadFact]] = {}
 
     def of(self, thread: Thread) -> ThreadFact:
@@ -81,6 +84,8 @@ class ThreadFacts:
             self._children(grants),
             self._documents(grants),
             not thread.grants_itself(),
+            any(_may_mean(one, "pipeline") for one in grants.patterns),
+            self._launched,
             tuple(item for item in _knowledge(thread) if self._foresight.is_own_knowledge(item)),
             _prompt_length(thread),
             self._premises.tool_seconds.items,
