@@ -128,6 +128,16 @@ def test_a_callee_that_is_not_there_can_say_and_cost_anything(first: str) -> Non
     assert "gone is not found" in found["money"].most.reasons[0].why
 
 
+def test_a_reason_in_a_callee_has_the_way_to_its_step() -> None:
+    between = pipeline("transform: {value: '1'}", "call: {pipeline: gone, output: x}")
+    plan = pipeline("tool: {name: t}", "tool: {name: t}", "call: {pipeline: between}", 'agent: {prompt: "{pipe}"}')
+    proof = prove(plan, SimulatedWorld({"between": between}))
+    for kind in ("model_calls", "span", "bytes of "):
+        assert [one.text for one in proof.cost.amount(kind).reasons if "gone" in one.why] == [
+            "step 3 › 2: gone is not found, so it can do anything"
+        ]
+
+
 ROWS = "{rows: {type: list, of: {type: number}, default: [1, 2, 3]}}"
 EACH = "fold: {over: ctx.rows, init: '0', do: {tool: {name: t}}, output: n}"
 
@@ -232,10 +242,10 @@ def test_a_reason_names_the_step_of_its_own_document() -> None:
     for steps in (agent, "- transform: {value: '1'}\n" + agent):
         plan = read(Source.of(f"pipeline: p\nsteps:\n{steps}", "p.yaml")).plan
         assert plan is not None
-        reasons.append([one.why for one in prove(plan, SimulatedWorld({})).cost.amount("span").reasons])
+        reasons.append([one.text for one in prove(plan, SimulatedWorld({})).cost.amount("span").reasons])
     assert [[one for one in several if "of the agent" in one] for several in reasons] == [
-        ["nothing bounds how long a tool of the agent at step 1 takes"],
-        ["nothing bounds how long a tool of the agent at step 2 takes"],
+        ["step 1: nothing bounds how long a tool of the agent takes"],
+        ["step 2: nothing bounds how long a tool of the agent takes"],
     ]
 
 

@@ -213,7 +213,7 @@ def test_runs_that_it_launches_are_paid_from_its_limit_of_spend(tmp_path: Path) 
 def test_nothing_bounds_how_long_a_launched_run_takes(tmp_path: Path) -> None:
     proof = proof_of(tmp_path, directive(held="<pipeline>part</pipeline>"), **{"pipelines/part.yaml": PIPELINE})
     (reason,) = proof.cost.amount("span").reasons
-    assert reason.why == "step thread: nothing bounds how long a run takes that one launches"
+    assert reason.text == "step thread: nothing bounds how long a run takes that one launches"
     counts = {one.name: one for one in quantities(proof, Premises())}
     assert all("are counted on their own" in str(counts[name].premises) for name in ("model_calls", "output_tokens"))
     assert not counts["time"].premises

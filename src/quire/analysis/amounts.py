@@ -39,6 +39,13 @@ class Reason(Struct, frozen=True, gc=False):
     span: Span = NOWHERE
     document: str = ""
     """The name of the callee that contains the place; empty for the document itself."""
+    step: str = ""
+    """The way to the step that is not bounded; empty if it is not that of a step alone."""
+
+    @property
+    def text(self) -> str:
+        """The reason with its step."""
+        return f"step {self.step}: {self.why}" if self.step else self.why
 
 
 TOO_LONG = Reason("the formula has too many parts to be read")

@@ -12,12 +12,15 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
+from quire.analysis.amounts import endless
+from quire.analysis.costs import Cost
 from quire.analysis.facts import ChoiceFact, Condition, EffectFact, Fact, FanFact, ModelFact, QuestionFact, StoreFact
 from quire.analysis.labels import OUTSIDE, PRIVATE
 from quire.plan.ways import JOINT
 
 if TYPE_CHECKING:
     from quire.analysis.abstract_values import AbstractValue
+    from quire.analysis.amounts import Amount, Reason
     from quire.analysis.facts import Place
     from quire.analysis.labels import Label, Trace
     from quire.analysis.scope import Scope
@@ -50,6 +53,21 @@ class CallSite:
 
     def _way(self, way: str) -> str:
         return f"{self._scope.way}{self._step.label}{JOINT}{way}"
+
+    def cost(self, cost: Cost) -> Cost:
+        """Return the cost of the callee, whose reasons for infinite amounts name the way to their steps."""
+        if not cost.endless:
+            return cost
+        placed = Cost()
+        placed.add(cost)
+        placed.endless = {kind: self._reasons(reasons) for kind, reasons in cost.endless.items()}
+        return placed
+
+    def _reasons(self, reasons: tuple[Reason, ...]) -> tuple[Reason, ...]:
+        return tuple(replace(one, step=self._way(one.step)) if one.step else one for one in reasons)
+
+    def _amount(self, amount: Amount) -> Amount:
+        return endless(*self._reasons(amount.reasons)) if amount.is_endless else amount
 
     def label(self, label: Label) -> Label:
         """Return a label of the callee with the ways of this call."""
@@ -123,6 +141,13 @@ class CallSite:
             label = self.label(condition.label)
             known = self._conditions[id(condition)] = replace(condition, reads=reads, subject=subject, label=label)
         return known
+
+    def result(self, value: AbstractValue) -> AbstractValue:
+        """Return the result of the callee as the calling document knows it."""
+        found = self.value(value)
+        if found.length.is_endless or found.items.is_endless:
+            found = replace(found, items=self._amount(found.items), length=self._amount(found.length))
+        return found
 
     def value(self, value: AbstractValue) -> AbstractValue:
         """Return a value of the callee with the answers and the ways of this call."""

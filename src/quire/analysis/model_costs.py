@@ -123,7 +123,7 @@ def _constant(agent: AgentFact, repairs: int, least: int, reads_replies: bool, p
         cost.count(f"{WINDOW_OF}{model}", windows)
     if turns:
         _tool_turns(cost, agent, turns, place)
-    _time(cost, agent.seconds, calls, f"a call of {model or 'the model'}")
+    _time(cost, agent.seconds, calls, f"a call of {model or 'the model'}", place)
     said = reply.plus(number(_REPAIR_TOKENS)).times(number(BYTES_A_TOKEN * repairs * (repairs + 1) // 2))
     return _Calls(
         calls,
@@ -141,7 +141,13 @@ def _constant(agent: AgentFact, repairs: int, least: int, reads_replies: bool, p
 def _reply(agent: AgentFact, place: Place) -> Amount:
     if agent.reply_tokens is None:
         return endless(
-            Reason(f"step {place.way}: the length of a reply is not limited", "[runs] reply_tokens = 4096", place.span)
+            Reason(
+                "the length of a reply is not limited",
+                "[runs] reply_tokens = 4096",
+                place.span,
+                place.document,
+                place.way,
+            )
         )
     return number(agent.reply_tokens)
 
@@ -156,16 +162,16 @@ def _tool_turns(cost: Cost, agent: AgentFact, turns: int, place: Place) -> None:
     for effect in dict.fromkeys(tool.effect for tool in agent.tools):
         cost.count(f"{TOOLS_OF}{effect}", calls)
     if any(tool.seconds is None for tool in agent.tools):
-        _time(cost, None, calls, f"a tool of the agent at step {place.way}")
+        _time(cost, None, calls, "a tool of the agent", place)
     else:
-        _time(cost, max(tool.seconds or 0.0 for tool in agent.tools), calls, "")
+        _time(cost, max(tool.seconds or 0.0 for tool in agent.tools), calls, "", place)
 
 
 def tool_call(cost: Cost, tool: ToolFact, place: Place) -> None:
     """Add one call of a tool by a step."""
     cost.add_known(_one_call(tool.effect, tool.seconds))
     if tool.seconds is None:
-        _time(cost, None, 1, f"{tool.name} at step {place.way}")
+        _time(cost, None, 1, tool.name, place)
 
 
 @lru_cache(maxsize=256)
@@ -178,9 +184,9 @@ def _one_call(effect: str, seconds: float | None) -> Cost:
     return known(cost)
 
 
-def _time(cost: Cost, seconds: float | None, often: int, what: str) -> None:
+def _time(cost: Cost, seconds: float | None, often: int, what: str, place: Place) -> None:
     if seconds is None:
-        reason = Reason(f"nothing bounds how long {what} takes")
+        reason = Reason(f"nothing bounds how long {what} takes", "", place.span, place.document, place.way)
         cost.spend(WORK, endless(reason))
         cost.spend(SPAN, endless(reason))
     else:

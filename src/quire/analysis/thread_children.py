@@ -36,7 +36,7 @@ def children_cost(root: ThreadFact, thread: Thread, costs: CostsOfOne, world: Wo
     if root.limits.spawns == 0 or root.limits.depth == 0 or root.children == ():
         return Cost()
     if root.children is None:
-        return unbounded(Reason(f"step {place.way}: the directives that it may start are not known", span=place.span))
+        return unbounded(_reason("the directives that it may start are not known", "", place))
     tree = _Tree(root, costs, world, place)
     return tree.one_of(tuple(tree.threads), root.limits.depth).times(costs.spawns(root, thread), 0)
 
@@ -61,8 +61,8 @@ class _Tree:
         if key in self._done:
             return self._done[key]
         if depth is None and names in self._under_way:
-            why = f"step {self._place.way}: threads start threads, and nothing limits how deep"
-            return unbounded(Reason(why, '<limits depth="3"/>', self._place.span))
+            why = "threads start threads, and nothing limits how deep"
+            return unbounded(_reason(why, '<limits depth="3"/>', self._place))
         self._under_way.add(names)
         self._done[key] = either([self._thread(name, None if depth is None else depth - 1) for name in names])
         self._under_way.discard(names)
@@ -80,3 +80,7 @@ class _Tree:
         if fact.inherits or fact.children is None:
             return tuple(self.threads)
         return tuple(name for name, _ in fact.children if name in self.threads)
+
+
+def _reason(why: str, remedy: str, place: Place) -> Reason:
+    return Reason(why, remedy, place.span, place.document, place.way)

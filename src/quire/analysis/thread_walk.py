@@ -111,7 +111,7 @@ def _thread(walk: Walk, step: Step, thread: Thread, place: Place, scope: Scope, 
         problem = f"{thread.name} has no permissions of its own, but those of the thread that it is called from"
     if problem:
         walk.miss(thread.extends or thread.name)
-        reason = Reason(f"step {place.way}: {problem}", span=place.span)
+        reason = Reason(problem, "", place.span, place.document, place.way)
         cost.add(unbounded(reason))
     return reply_value(None, fact.agent.reply_tokens, output)
 
@@ -316,7 +316,7 @@ class ThreadCosts(Struct):
         return part
 
     def _reason(self, why: str, remedy: str = "") -> Reason:
-        return Reason(f"step {self.place.way}: {why}", remedy, self.place.span, self.place.document)
+        return Reason(why, remedy, self.place.span, self.place.document, self.place.way)
 
 
 class _CountedOnly(Struct):

@@ -161,14 +161,17 @@ class Walk:
         found = self._callee(name, plan, inputs, scope, otherwise) if plan is not None else None
         if found is None:
             self.miss(name)
-            why = "is not found, so it can do anything" if plan is None else "calls itself, or too many others"
-            reason = Reason(f"step {scope.way}{step.label}: {name} {why}", span=step.span)
+            why = "is not found, so it can do anything"
+            if plan is not None:
+                why = "calls itself" if name in self._way else "is one of more calls than are followed"
+            way = f"{scope.way}{step.label}"
+            reason = Reason(f"{name} {why}", "", step.span, scope.document, way)
             cost.add(unbounded(reason))
-            trace = Trace(name, f"{scope.way}{step.label}", step.span, scope.document)
+            trace = Trace(name, way, step.span, scope.document)
             return sized(None, endless(reason), source_label(Integrity.OUTSIDE, Privacy.PUBLIC, trace))
-        cost.add(found.cost)
-        # A call that the callee refuses says which value does not fit.
         site = CallSite(scope, step, found.facts, found.entered)
+        cost.add(site.cost(found.cost))
+        # A call that the callee refuses says which value does not fit.
         scope.names.failures.add(joined((site.label(found.failing), *(value.label for value in inputs.values()))))
         for fact in found.facts:
             if self.noted > MOST_NOTES:
@@ -183,7 +186,7 @@ class Walk:
                 self.note(placed)
         scope.asked = (*scope.asked, *site.questions(found.asked))
         scope.conditions = (*scope.conditions, *site.conditions(found.conditions))
-        return without_references(site.value(found.result))
+        return without_references(site.result(found.result))
 
     def _callee(
         self,

@@ -152,7 +152,7 @@ def assumed_text(one: Quantity, sizes: Mapping[str, int]) -> str:
 
 
 def reason_text(reason: Reason) -> str:
-    return f"{reason.why}; bound it with {reason.remedy}" if reason.remedy else reason.why
+    return f"{reason.text}; bound it with {reason.remedy}" if reason.remedy else reason.text
 
 
 def gate_text(gate: Gate) -> str:

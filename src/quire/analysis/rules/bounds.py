@@ -39,7 +39,7 @@ def _endless(proof: Proof, context: RuleContext) -> Iterator[Diagnostic]:
             if not reason.remedy or reason.document:  # a callee is reported where it is checked itself
                 continue
             code = codes.UNBOUNDED_REPLY if kind.startswith(OUTPUT_OF) else codes.UNBOUNDED_TURN
-            yield Diagnostic(code, reason.why, reason.span, help=reason.remedy)
+            yield Diagnostic(code, reason.text, reason.span, help=reason.remedy)
 
 
 def _stops(proof: Proof, context: RuleContext) -> Iterator[Diagnostic]:
