@@ -200,6 +200,8 @@ input:
   l: {type: list, of: {type: string}, max_items: 20}
   box: {type: ref, schema: Box}
   free: {type: list, of: {type: string}}
+  n: {type: number, maximum: 6.5}
+  each: {type: list, of: {type: number, maximum: 2}, max_items: 3}
 steps:
 """
 
@@ -214,6 +216,16 @@ steps:
         ([f"for_each: {{over: box.nothing, on_error: abort, do: {TOOL}, {PIPE}}}"], "0 to |box.nothing|"),
         ([f"for_each: {{over: free, on_error: abort, do: {TOOL}, {PIPE}}}"], "0 to |free|"),
         ([f"fold: {{over: l, init: '0', do: {TOOL}, output: x}}"], "0 to 20"),
+        ([f"for_each: {{over: range(ctx.n), on_error: abort, do: {TOOL}, {PIPE}}}"], "0 to 7"),
+        ([f"for_each: {{over: range(n / 2 + 1), on_error: abort, do: {TOOL}, {PIPE}}}"], "0 to 5"),
+        ([f"for_each: {{over: 'range(2, n)', on_error: abort, do: {TOOL}, {PIPE}}}"], "0 to 5"),
+        (
+            [
+                f"for_each: {{over: each, on_error: abort, do: {{for_each: {{over: range(item), on_error: abort,"
+                f" do: {TOOL}, {PIPE}}}}}, {PIPE}}}"
+            ],
+            "0 to 6",
+        ),
         (
             [
                 f"for_each: {{over: l, on_error: abort, do: {{fold: {{over: box.names, init: '0', do: {TOOL},"

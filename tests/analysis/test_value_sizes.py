@@ -16,8 +16,9 @@ from quire.analysis.abstract_values import AbstractValue, labelled_deeply, liter
 from quire.analysis.expressions import computed
 from quire.analysis.labels import CALLER, PUBLIC, Trace, source_label
 from quire.analysis.names import Names
-from quire.analysis.written_sizes import written_length
+from quire.analysis.written_sizes import type_length, written_length
 from quire.expr import ExpressionError, compile, parse
+from quire.schema_types import Enum, Kind, ListOf, Simple
 from quire.values import Value
 
 CONTEXT: dict[str, Value] = {
@@ -82,6 +83,8 @@ def _larger(value: Any, known: AbstractValue, names: Names, where: str) -> str:
         "{a: ctx.s}",
         "map(ctx.l, one -> ctx.s)",
         "ctx.m",
+        "range(1000000000000000, 1000000000000003)",
+        "map(range(2000000, 2000003), one -> range(one - 1999990))",
     ],
 )
 def test_no_value_is_larger_than_was_known(expression: str) -> None:
@@ -101,6 +104,21 @@ def test_a_value_is_as_long_as_in_a_prompt_or_in_another_value(value: Value) -> 
     among = len(json.dumps([value], ensure_ascii=False).encode()) - 2
     assert written_length(value) >= len(alone.encode())
     assert written_length(value) >= among - (2 if isinstance(value, str) else 0)
+
+
+@pytest.mark.parametrize(
+    ("type", "value"),
+    [
+        (ListOf(Enum(("a", "b")), max_items=50), ["a"] * 50),
+        (ListOf(Enum((True, None)), max_items=50), [None] * 50),
+        (ListOf(Simple(Kind.STRING, max_length=1), max_items=50), ["\x01"] * 50),
+        (ListOf(Simple(Kind.BOOL), max_items=50), [False] * 50),
+    ],
+)
+def test_a_list_of_a_type_is_not_longer_than_its_type_says(type: ListOf, value: Value) -> None:
+    longest = type_length(type)
+    assert longest is not None
+    assert (longest.as_number or 0) >= len(json.dumps(value, ensure_ascii=False).encode())
 
 
 @given(st.text(st.characters(max_codepoint=0x7F) | st.characters()))
@@ -138,6 +156,7 @@ def _drawn(draw: random.Random, level: int, bound: tuple[str, ...]) -> str:
         "slice": lambda: f"slice({part()}, {draw.randint(0, 2)}, {draw.randint(0, 5)})",
         "logic": lambda: f"({part()} {draw.choice(['and', 'or'])} {part()})",
         "get": lambda: f"get({part()}, '{draw.choice('abc')}', {part()})",
+        "far": lambda: f"range({(at := draw.choice([1, 10**6, 10**15]))}, {at + draw.randint(0, 3)})",
         "zip": lambda: f"zip({{a: {part()}, b: {part()}}})",
         "merge": lambda: f"merge([{part()}, {part()}])",
     }

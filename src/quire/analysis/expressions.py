@@ -232,7 +232,7 @@ def _arithmetic(node: Arithmetic, names: Names) -> AbstractValue:
     first = _EVALUATORS[operand.__class__](operand, names)
     label, length, items = first.label, first.length, first.items
     types, is_sum = [] if first.type is None else [first.type], True
-    largest = largest_of(first) if first.is_constant or first.largest is not None else None
+    largest = largest_of(first)
     for operator, operand in node.rest:
         part = _EVALUATORS[operand.__class__](operand, names)
         label = label.join(part.label)
@@ -319,7 +319,9 @@ def _call(node: FunctionCall, names: Names) -> AbstractValue:
     if node.name in ("min", "max") and len(parts) > 1:
         return replace(either(parts).labelled(label), largest=largest_extreme(node.name, parts))
     if node.name == "range" and (counted := items_counted(parts)) is not None:
-        return AbstractValue(None, counted, counted.times(_PLACE).plus(_PLACE), label, element=_figure(label, counted))
+        items, largest = counted
+        element = AbstractValue(NUMBER, _PLACE, _PLACE, label.narrowed(), largest=largest)
+        return AbstractValue(None, items, items.times(_PLACE).plus(_PLACE), label, element=element)
     return AbstractValue(TEXT if gives == "text" else None, _MOST_ITEMS, _LONGEST, label)
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from quire.analysis.amounts import Amount, number
 from quire.expr.limits import MAX_ITEMS as MOST_ITEMS_OF_A_VALUE
+from quire.schema_types import Simple
 
 if TYPE_CHECKING:
     from quire.analysis.abstract_values import AbstractValue
@@ -22,7 +23,10 @@ def largest_of(value: AbstractValue) -> Amount | None:
     if value.is_constant and isinstance(constant, int | float) and not isinstance(constant, bool):
         return number(max(0, ceil(constant))) if constant <= _FARTHEST else None
     found = value.largest
-    return None if found is None or found.is_endless else found
+    if found is None:
+        most = value.type.maximum if isinstance(value.type, Simple) else None
+        return number(max(0, ceil(most))) if most is not None and most <= _FARTHEST else None
+    return None if found.is_endless else found
 
 
 def largest_after(operator: str, largest: Amount, operand: AbstractValue) -> Amount | None:
@@ -70,12 +74,14 @@ def items_between(parts: list[AbstractValue], items: Amount) -> Amount:
     return number(most) if items.as_number is None else items.at_most(most)
 
 
-def items_counted(bounds: list[AbstractValue]) -> Amount | None:
-    """Return how many items `range` makes at most: no more than its end says, if it does not begin below 0."""
-    begin = bounds[0] if len(bounds) == 2 else None
-    if begin is not None:
-        from_ = begin.constant
-        if not begin.is_constant or not isinstance(from_, int) or from_ < 0:
-            return None
+def items_counted(bounds: list[AbstractValue]) -> tuple[Amount, Amount] | None:
+    """Return how many items `range` makes at most, and the largest of them: no more than its end says, if it does not
+    begin below 0."""
     end = largest_of(bounds[-1]) if bounds else None
-    return end.at_most(MOST_ITEMS_OF_A_VALUE) if end is not None else None
+    items = end
+    if end is not None and len(bounds) == 2:
+        begin = bounds[0].constant
+        if not bounds[0].is_constant or not isinstance(begin, int) or begin < 0:
+            return None
+        items = largest_after("-", end, bounds[0])
+    return (items.at_most(MOST_ITEMS_OF_A_VALUE), end) if items is not None and end is not None else None

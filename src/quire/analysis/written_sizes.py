@@ -21,6 +21,8 @@ _ESCAPED_SHORT = tuple('"\\\b\f\n\r\t')
 """Characters with one character before them in JSON: `\\n`."""
 _ESCAPED_LONG = tuple(chr(code) for code in range(0x20) if chr(code) not in _ESCAPED_SHORT)
 """Control characters, of which each has five characters more in JSON: `\\u001b`."""
+_AROUND_ITEM = number(4)
+"""Bytes around a text in a list: its quotes, and a comma with a space."""
 _BYTES_A_CHARACTER = 6
 """Of a control character that is escaped; other characters have at most four."""
 
@@ -57,7 +59,7 @@ def type_length(type: FieldType | None) -> Amount | None:
         return number(max((written_length(str(one)) for one in type.values), default=0))
     if isinstance(type, ListOf) and type.max_items is not None:
         each = type_length(type.of)
-        return each.plus(number(2)).times(number(type.max_items)).plus(number(2)) if each is not None else None
+        return each.plus(_AROUND_ITEM).times(number(type.max_items)).plus(number(2)) if each is not None else None
     return None
 
 
