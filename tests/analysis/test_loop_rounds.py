@@ -92,12 +92,22 @@ def test_drawn_documents_show_a_rule_that_is_low(wrong: str, monkeypatch: pytest
         monkeypatch.setattr(expressions, "largest_after", lambda sign, most, by: _half(exact(sign, most, by)))
     else:
         counted = number_bounds.items_counted
-        monkeypatch.setattr(expressions, "items_counted", lambda bounds: _half(counted(bounds)))
+        monkeypatch.setattr(expressions, "items_counted", lambda bounds: _halves(counted(bounds)))
     assert any(explore_seed(seed, "sized").problems for seed in range(23, 120))
 
 
 def _half(most: Amount | None) -> Amount | None:
     return most.divided(2) if most is not None else None
+
+
+def _halves(counted: tuple[Amount, Amount] | None) -> tuple[Amount, Amount] | None:
+    return (counted[0].divided(2), counted[1]) if counted is not None else None
+
+
+def test_a_round_that_may_end_the_pipeline_may_be_the_only_one() -> None:
+    fold = "fold: {{items: [1, 2, 3], init: '0', do: {{steps: [{{tool: {{name: t}}}}{}]}}, output: x}}"
+    assert counts(proven(pipeline(fold.format(""))))[1] == "3"
+    assert counts(proven(pipeline(fold.format(', {stop: {when: "pipe == 1"}}'))))[1] == "1 to 3"
 
 
 def test_a_round_leaves_no_trace() -> None:

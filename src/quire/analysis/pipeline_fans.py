@@ -17,6 +17,7 @@ from quire.analysis.loop_rounds import Round, may_shrink, one_by_one
 from quire.analysis.model_costs import tried
 from quire.analysis.pipeline_values import condition_of, value_of
 from quire.expr.limits import MAX_ITEMS as MOST_ITEMS_OF_A_VALUE
+from quire.plan.nodes import may_stop
 from quire.plan.pipeline_work import Transform
 from quire.plan.vocabulary import MAX_ITEMS
 
@@ -170,6 +171,8 @@ def parallel(
 
 def fold(walk: Walk, each: StepWalk, work: Fold, path: str, place: Place, scope: Scope, cost: Cost) -> AbstractValue:
     value, rounds, least = _items(work.source, work.max_items, scope, cut=True, place=place)
+    if least > 1 and may_stop(work.do):
+        least = 1  # the first round may end the pipeline
     walk.note(FanFact(place, rounds, least))
     begin = value_of(work.init, scope)
     bound = {"item": scope.names.item(value)}
