@@ -24,12 +24,15 @@ from tests.analysis.workspaces import OpenedDocument, sizes_of
 from tests.simulator.draw import Draw
 from tests.simulator.scenario import Scenario
 
-from quire.analysis.costs import COUNTED, OUTPUT_OF, TOOLS_OF
+from quire.analysis.amounts import total
+from quire.analysis.costs import COUNTED, OUTPUT_OF, SURE_INPUT_OF, TOOLS_OF, WINDOW_OF
 from quire.analysis.proof import Proof
+from quire.engine.ports import ModelCall
 from quire.engine.records import Status
 from quire.engine.requests import HumanRequest, ModelRequest, ToolRequest
 from quire.errors import QuireError
 from quire.library.capability_words import Words
+from quire.models.tokens import call_tokens_at_most
 from quire.testing.pure_answers import WalkEnd, WalkLimits
 from quire.testing.pure_walk import run_pure
 from quire.trust.capabilities import Grants, canonical, capability
@@ -62,7 +65,15 @@ def seen_in(end: WalkEnd) -> dict[str, int]:
         "questions": sum(isinstance(one, HumanRequest) for one in asked),
         "threads": len(thread_paths(end.asked)),
         "output_tokens": sum(meter.output_tokens for meter in end.meters.values()),
+        "input_tokens": sum(_read_by(one) for one in asked if isinstance(one, ModelRequest)),
     }
+
+
+def _read_by(request: ModelRequest) -> int:
+    """Return the tokens of a call if its texts have as many as they can."""
+    return call_tokens_at_most(
+        ModelCall(request.system, request.messages, request.closing, schema=request.schema, tools=request.tools)
+    )
 
 
 def proven_for(proof: Proof, inputs: Mapping[str, Value]) -> dict[str, int | None]:
@@ -78,6 +89,9 @@ def proven_for(proof: Proof, inputs: Mapping[str, Value]) -> dict[str, int | Non
         one.with_sizes({size: sizes.get(size, 0) for size in one.sizes}).as_number for one in outputs
     ]
     found["output_tokens"] = None if None in tokens else sum(one or 0 for one in tokens)
+    if not any(kind.startswith(WINDOW_OF) for kind in proof.cost.kinds()):
+        read = total(proof.cost.amount(kind) for kind in proof.cost.kinds() if kind.startswith(SURE_INPUT_OF))
+        found["input_tokens"] = read.with_sizes({size: sizes.get(size, 0) for size in read.sizes}).as_number
     return found
 
 
@@ -86,7 +100,7 @@ def broken(opened: OpenedDocument, inputs: Mapping[str, Value], end: WalkEnd) ->
     proof, seen = opened.proof, seen_in(end)
     for kind, most in proven_for(proof, inputs).items():
         if most is not None and seen[kind] > most:
-            yield f"{seen[kind]} {kind}, and {proof.cost.amount(kind)} = {most} proven"
+            yield f"{seen[kind]} {kind}, and {most} proven"
         if end.status is Status.COMPLETED and kind in COUNTED and seen[kind] < proof.bound(kind).least:
             yield f"{seen[kind]} {kind} in a completed run, and at least {proof.bound(kind).least} proven"
     yield from _outside(opened, end)

@@ -128,6 +128,33 @@ def test_a_callee_that_is_not_there_can_say_and_cost_anything(first: str) -> Non
     assert "gone is not found" in found["money"].most.reasons[0].why
 
 
+@pytest.mark.parametrize(
+    ("given", "tools"),
+    [
+        ("{{topic}}", "0 to ‖topic‖"),
+        ('["{{topic}}", 2]', "0 to 2"),
+        ("{{none:string:[1,2,3,4]}}", "0 to 9"),
+        ("{{words}}", "0 to 10,000"),
+    ],
+)
+def test_a_text_that_a_tool_gets_as_json_may_be_a_list(given: str, tools: str) -> None:
+    """Text of an input has one item as a text, and may have any number as JSON."""
+    text = f"""# Title
+## INPUTS
+- `topic` (text): What
+## STEP 1: Think
+Think of {{{{topic}}}}.
+@output(words)
+## STEP 2: Use
+@tool(quire, part, {{"rows": {given}}})
+"""
+    plan = read(Source.of(text, "p.playbook.md")).runnable()
+    part = pipeline(f"for_each: {{over: ctx.rows, on_error: abort, do: {TOOL}, {PIPE}}}")
+    assert counts(proven(plan, {"part": part}))[1] == tools
+    inside = pipeline(f"for_each: {{over: ctx.rows.deep, on_error: abort, do: {TOOL}, {PIPE}}}")
+    assert "|" not in counts(proven(plan, {"part": inside}))[1]
+
+
 def test_a_reason_in_a_callee_has_the_way_to_its_step() -> None:
     between = pipeline("transform: {value: '1'}", "call: {pipeline: gone, output: x}")
     plan = pipeline("tool: {name: t}", "tool: {name: t}", "call: {pipeline: between}", 'agent: {prompt: "{pipe}"}')

@@ -94,7 +94,7 @@ def test_no_value_is_larger_than_was_known(expression: str) -> None:
 def test_the_comparison_finds_a_size_that_is_too_small(monkeypatch: pytest.MonkeyPatch) -> None:
     from quire.analysis import expressions
 
-    monkeypatch.setattr(expressions, "_PARSED", 1)
+    monkeypatch.setattr(expressions, "PARSED", 1)
     assert "bytes, of at most" in larger("parse(ctx.t)")
 
 

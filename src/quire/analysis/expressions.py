@@ -22,7 +22,7 @@ from quire.analysis.amounts import NOTHING, ONE, Amount, number, total
 from quire.analysis.labels import AUTHORED, MODEL, Label, joined
 from quire.analysis.names import PER_ITEM, Names
 from quire.analysis.number_bounds import fewer, items_between, items_counted, largest_after, largest_extreme, largest_of
-from quire.analysis.written_sizes import LONGEST_NUMBER, written_length
+from quire.analysis.written_sizes import LONGEST_NUMBER, PARSED, written_length
 from quire.expr.functions import FUNCTIONS
 from quire.expr.limits import MAX_ITEMS as MOST_ITEMS_OF_A_VALUE
 from quire.expr.limits import MAX_TEXT as LONGEST_VALUE
@@ -66,8 +66,6 @@ _KNOWN_ITEMS = 50
 """Items of a list that are known one by one."""
 _ESCAPED = 12
 """How much longer a text can be as JSON: one byte as an escape of six characters, twice."""
-_PARSED = 6
-"""How much longer a value can be written than the text that it is parsed from: `1e15` has four characters."""
 _WIDEST_INDENT = 8
 """Spaces that `json` puts before a line, for each level that a value is nested."""
 
@@ -301,7 +299,7 @@ def _call(node: FunctionCall, names: Names) -> AbstractValue:
             return _or_default(_figure(label), parts[1:])
         items = _items_within(first) if node.name in ("parse", "flatten") else first.items
         if node.name == "parse":
-            length = first.length.times(number(_PARSED))
+            length = first.length.times(number(PARSED))
             return _or_default(AbstractValue(type, items, length, label), parts[1:])
         if node.name == "slice":
             items = items_between(parts, items)

@@ -6,7 +6,18 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from quire.analysis.abstract_values import EMPTY, NULL, TEXT, AbstractValue, either, literal, reply_value, sized
+from quire.analysis.abstract_values import (
+    BOOL,
+    EMPTY,
+    NULL,
+    NUMBER,
+    TEXT,
+    AbstractValue,
+    either,
+    literal,
+    reply_value,
+    sized,
+)
 from quire.analysis.amounts import Amount, number, total
 from quire.analysis.costs import QUESTIONS, Cost
 from quire.analysis.costs import either as either_cost
@@ -16,7 +27,7 @@ from quire.analysis.model_costs import model_calls, tool_call
 from quire.analysis.names import answer_value
 from quire.analysis.scope import BETWEEN, ENTRY, earlier_results, entry_of, tell, tell_part
 from quire.analysis.walk import Walk, sequence
-from quire.analysis.written_sizes import closing_lengths, text_length
+from quire.analysis.written_sizes import PARSED, closing_lengths, text_length
 from quire.plan.nodes import Arguments, Match, Reference, Step, Template, Think, UseTool, ValueSlot
 from quire.plan.templates import template
 
@@ -313,8 +324,7 @@ def argument_value(tree: Arguments, scope: Scope) -> AbstractValue:
             return rendered(tree, scope)
         case ValueSlot(reference=reference):
             value = rendered(Template((reference,)), scope)
-            # Its text is read as JSON if it is JSON.
-            return value if _is_verdict(value) else value.unanswered()
+            return value if _is_verdict(value) or value.type in (NUMBER, BOOL) else _read_as_json(value)
         case tuple():
             parts = [argument_value(part, scope) for part in tree]
             fields = {str(at): part for at, part in enumerate(parts)}
@@ -327,6 +337,13 @@ def argument_value(tree: Arguments, scope: Scope) -> AbstractValue:
                 None, number(len(fields)), total(part.length for part in fields.values()), label, fields
             )
     return literal(tree)
+
+
+def _read_as_json(value: AbstractValue) -> AbstractValue:
+    """Return a text that becomes the value that it is the JSON of: a list has no more items than the text has bytes, and
+    its numbers may be written in more characters."""
+    most = value.length if value.label.chosen < MODEL else value.parts
+    return AbstractValue(None, most, value.length.times(number(PARSED)), value.label)
 
 
 def argument_names(tree: Arguments) -> list[str]:

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 LONGEST_NUMBER = 4_400
 """Characters of a number as it is written: its digits are limited."""
+PARSED = 6
+"""How much longer a value can be written than the text that it is parsed from: `1e15` has four characters."""
 _STRING = Kind.STRING
 _LONGEST_OF = {Kind.BOOL: number(5), Kind.NUMBER: number(LONGEST_NUMBER)}
 _ESCAPED_SHORT = tuple('"\\\b\f\n\r\t')

@@ -39,7 +39,7 @@ def fixed_head(pattern: str) -> str:
 
 
 def may_begin_with(pattern: str, head: str) -> bool:
-    """Tell whether the pattern can match a text with this beginning; True where the texts before wildcards do not tell."""
+    """Tell whether the pattern can match a text with this beginning; True where only its wildcards tell."""
     fixed = fixed_head(pattern)
     return fixed.startswith(head) or (fixed != pattern and head.startswith(fixed))
 
