@@ -118,6 +118,8 @@ class HardWorld:
                 return "not yet"
             if self._style == "generous":
                 return '{"names": ["a", "b", "c"], "fine": true, "mark": "m"}'
+        if self._style == "generous" and request.bounds is None and len(request.path) % 2:
+            return '["a", "b", {"list": ["c", "d"]}]'
         text, _ = self._draw.reply(_without_tools(request))
         return text if text.strip() else "x"
 
@@ -146,7 +148,7 @@ class HardWorld:
         if self._starts:
             kinds += ["fork", "execute", "wait"]
         if self._documents:
-            kinds += ["document", "document"]
+            kinds += ["document", "document", "launch"]
         kind = self._chance.choice(kinds)
         given: dict[str, Value]
         match kind:
@@ -160,6 +162,9 @@ class HardWorld:
                 return "rye_execute", given
             case "wait":
                 return flat_name(ORCHESTRATE), {"operation": "wait_threads", "timeout": 10**6}
+            case "launch":
+                tool = self._chance.choice(("run_pipeline", "run_pipeline", "run_pipeline_async"))
+                return tool, {"name": self._chance.choice(self._documents), "input": {"topic": "tea"}}
             case "document":
                 name = self._chance.choice(self._documents)
                 return "rye_execute", {"item_type": "pipeline", "item_id": name, "parameters": {"topic": "tea"}}

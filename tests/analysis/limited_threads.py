@@ -75,6 +75,11 @@ class _Threads:
             held.append(f"<directive>{draw.pick(self._names)}</directive>")
         if self._documents and draw.chance(50):
             held.append(f"<pipeline>{draw.pick(self._documents)}</pipeline>")
+        if draw.chance(15):
+            pattern = draw.pick(["direct?ve", "[d]irective"])
+            held.append(f"</execute><execute>{pattern}.{draw.pick(self._names).replace('/', '.')}")
+        if self._documents and draw.chance(15):
+            held.append(f"</execute><execute>{draw.pick(['pipel*', 'pipe[l-m]ine'])}.{draw.pick(self._documents)}")
         risk = '<acknowledge risk="unrestricted">nothing here is real</acknowledge>'
         return f"<permissions><execute>{''.join(held)}</execute>{risk}</permissions>"
 

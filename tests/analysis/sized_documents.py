@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from tests.analysis.limited_threads import draw_threads
+from tests.analysis.mixed_documents import draw_mixed
 from tests.simulator.draw import Draw
 from tests.simulator.generate import FORMATS
 from tests.simulator.generate.dialect import DialectPipelines
@@ -72,6 +73,7 @@ _MADE = (
     "get(first(reverse(map({list}, x -> {{many: [x, x, x]}}))), 'many')",
     "last(distinct([{list}, ['a', 'b']]))",
     "flatten(slice(map({list}, x -> [x, x]), 0, 1))",
+    "range(first(map(range(2000000, 2000004), x -> x - 1999998)))",
 )
 
 _GATHERED = (
@@ -183,7 +185,7 @@ _INPUTS = """\
 {rows: {type: list, of: {type: string}%s}, names: {type: list, of: {type: string}, default: [a]},
   table: {type: list, of: {type: object, fields: {lines: {type: list, of: {type: string}}}}},
   record: {type: object, fields: {names: {type: list, of: {type: string}}}},
-  doc: {type: string}, topic: {type: string}, count: {type: number}}"""
+  doc: {type: string}, topic: {type: string}, count: {type: number, maximum: 4}}"""
 
 
 _UNDECLARED = ("more", "nested")
@@ -226,4 +228,9 @@ def draw_sized(draw: Draw) -> Scenario:
     return Scenario("sized", files, "simulated.yaml", given)
 
 
-DOCUMENTS: dict[str, Callable[[Draw], Scenario]] = {**FORMATS, "sized": draw_sized, "threads": draw_threads}
+DOCUMENTS: dict[str, Callable[[Draw], Scenario]] = {
+    **FORMATS,
+    "sized": draw_sized,
+    "mixed": draw_mixed,
+    "threads": draw_threads,
+}

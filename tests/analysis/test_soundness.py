@@ -8,6 +8,8 @@ from tests.analysis.explore import explore_seed
 from tests.analysis.sized_documents import DOCUMENTS
 from tests.depth import depth
 
+from quire.analysis import pipeline_calls
+from quire.analysis.amounts import NOTHING
 from quire.analysis.costs import Cost
 
 SEEDS = {"directive": depth(4, 60)}
@@ -29,3 +31,10 @@ def test_a_proof_that_is_low_is_found(format: str, monkeypatch: pytest.MonkeyPat
     count = Cost.count
     monkeypatch.setattr(Cost, "count", lambda self, kind, most, least=0: count(self, kind, most // 2, least))
     assert any(explore_seed(seed, format).problems for seed in range(40))
+
+
+def test_a_prompt_that_is_measured_low_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    measured = pipeline_calls.prompt_of
+    monkeypatch.setattr(pipeline_calls, "prompt_of", lambda prompt, scope: (NOTHING, measured(prompt, scope)[1]))
+    problems = [one for seed in range(40) for one in explore_seed(seed, "pipeline").problems]
+    assert any("input_tokens" in one for one in problems)
