@@ -6,6 +6,8 @@ from tests.simulator.draw import Draw
 from tests.simulator.generate.pipeline import flow
 from tests.simulator.scenario import Scenario
 
+from quire.values import Value
+
 _TOPICS = ("tea", "7", "[1, 2, 3]", '["a", ["b", "c"], "d"]', '{"list": ["a", "b", "c", "d"]}', "one two three")
 _LISTS = ("ctx.rows", "get(ctx.rows, 'list', [])", "flatten([ctx.rows])", "values(ctx.rows)", "[ctx.rows, 1]")
 _SAID = ("parse(get(said, 'words', '[]'), [])", "split(get(said, 'output', ''), ' ')", "keys(said)", "[said]")
@@ -71,5 +73,6 @@ def draw_mixed(draw: Draw) -> Scenario:
     topic = draw.pick(_TOPICS)
     if top.endswith(".md"):
         return Scenario("mixed", made.files, top, {"topic": topic})
-    rows = draw.pick([["a", "b"], {"list": ["a", "b", "c"]}, topic])
+    several: list[Value] = [["a", "b"], {"list": ["a", "b", "c"]}, topic]
+    rows = draw.pick(several)
     return Scenario("mixed", made.files, top, {"rows": rows, "topic": topic})

@@ -46,7 +46,13 @@ class CallSite:
         for fact in facts:
             if isinstance(fact, QuestionFact):
                 fans = (*scope.fans, *self._fans(fact.fans))
-                self._questions[id(fact)] = replace(fact, place=self._place(fact.place), fans=fans)
+                self._questions[id(fact)] = replace(
+                    fact,
+                    place=self._place(fact.place),
+                    fans=fans,
+                    often=fact.often.times(scope.often),
+                    in_an_arm=fact.in_an_arm or bool(scope.conditions),
+                )
 
     def _place(self, place: Place) -> Place:
         return replace(place, way=self._way(place.way), site=self._step.span)

@@ -9,7 +9,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from quire.analysis.amount_words import Unit, written
-from quire.analysis.amounts import ONE, Amount, number
+from quire.analysis.amounts import ONE, Amount, bounded, number, total
+from quire.analysis.costs import LAUNCHED_MONEY
 from quire.engine.premises import MOST_CALLS, Premises
 from quire.models.choose import Unpriced
 
@@ -45,11 +46,11 @@ def contributions(
 ) -> tuple[Contribution, ...]:
     """Return the steps that make up a number. `rates` has the prices of models, where they were looked up: money needs
     them, and the windows of models are among them."""
-    if kind == "questions":
-        return tuple(
-            Contribution(one.place.way, f"asks ({one.kind})", ONE, ONE, bool(one.fans)) for one in proof.questions
-        )
     found: list[Contribution] = []
+    if kind == "questions":
+        found += [
+            Contribution(one.place.way, f"asks ({one.kind})", ONE, one.often, one.in_an_arm) for one in proof.questions
+        ]
     for fact in proof.model_calls:
         rate = rates.get(fact.model)
         priced = None if isinstance(rate, Unpriced) else rate
@@ -58,9 +59,11 @@ def contributions(
                 turns = max(0, fact.calls - 1)
                 more = f", with up to {turns:,} turns or corrections" if turns else ""
                 found.append(_share(fact, f"asks {fact.model or 'the model'}{more}", number(fact.calls)))
-            case "tool_calls" if fact.tools:
+            case "tool_calls" if fact.tools or _is_thread(fact):
                 what = f"may use {len(fact.tools)} tools, {MOST_CALLS} calls a turn"
-                found.append(_share(fact, what, number(max(0, fact.calls - 1) * MOST_CALLS)))
+                found.append(_share(fact, what, number(fact.uses)))
+            case "questions" if fact.asks:
+                found.append(_share(fact, f"may ask, {MOST_CALLS} questions a turn", number(fact.uses)))
             case "input_tokens":
                 found += [_share(fact, what, tokens, "tokens") for what, tokens in _read(fact, priced, premises)]
             case "output_tokens":
@@ -73,7 +76,33 @@ def contributions(
             for one in proof.effects
             if not one.by_model
         ]
+    if kind == "money" and rates:
+        found += _launched(proof, rates)
     return tuple(found)
+
+
+def completed(found: tuple[Contribution, ...], proof: Proof, most: Amount, unit: Unit) -> tuple[Contribution, ...]:
+    """Return the shares with that of what has no facts of its own: hooks, and the threads that threads start."""
+    thread = next((fact for fact in proof.model_calls if _is_thread(fact)), None)
+    told = total(one.whole for one in found)
+    if thread is None or most.is_endless or told.is_endless:
+        return found
+    left = {product: count - told.terms.get(product, 0) for product, count in most.products}
+    rest = bounded({product: count for product, count in left.items() if count > 0})
+    if rest.is_nothing:
+        return found
+    what = "the threads that it starts, and what hooks do"
+    return (*found, Contribution(thread.place.way, what, rest, ONE, unit=unit))
+
+
+def _launched(proof: Proof, rates: Mapping[str, Rate]) -> Iterator[Contribution]:
+    from quire.analysis.money import pays_for_launches
+
+    amount = proof.cost.amount(LAUNCHED_MONEY)
+    thread = next((fact for fact in proof.model_calls if _is_thread(fact)), None)
+    if thread is not None and not amount.is_nothing and pays_for_launches(proof, rates):
+        what = "pays for runs that it launches, within its limit of spend"
+        yield Contribution(thread.place.way, what, amount, ONE, unit="picodollars")
 
 
 def _share(fact: ModelFact, what: str, each: Amount, unit: Unit = "count") -> Contribution:

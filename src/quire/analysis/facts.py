@@ -59,6 +59,10 @@ class QuestionFact(Struct, frozen=True, eq=False, gc=False):
     """The answer of an unattended run; None if there is none, or it is not known."""
     fans: tuple[Place, ...] = ()
     """The fan-outs and loops around it."""
+    often: Amount = ONE
+    """How often it can be asked in a run."""
+    in_an_arm: bool = False
+    """True if a condition decides whether it is asked."""
 
 
 class Condition(Struct, frozen=True, gc=False):
@@ -125,6 +129,10 @@ class ModelFact(Struct, frozen=True, gc=False):
     """Tokens that the first call of the step reads at most, without the tools that it is offered."""
     windows: int = 0
     """Calls of the step, each time it runs, of which only the window of the model bounds what they read."""
+    uses: int = 0
+    """Calls of tools, or questions, that the model can make each time the step runs."""
+    asks: bool = False
+    """True if the model may ask a person."""
 
 
 class FanFact(Struct, frozen=True, gc=False):

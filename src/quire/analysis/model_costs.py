@@ -71,7 +71,7 @@ def model_calls(
         cost.spend(found.read, whole if found.calls == 1 else whole.times(number(found.calls)).plus(found.said))
         if not reads_replies:
             cost.spend(found.sure, first)
-    return StepCalls(found.calls, first, found.windows)
+    return StepCalls(found.calls, first, found.windows, found.turns * MOST_CALLS)
 
 
 class StepCalls(Struct, frozen=True, gc=False):
@@ -83,6 +83,8 @@ class StepCalls(Struct, frozen=True, gc=False):
     """Tokens that the first call reads at most, without the tools that it is offered."""
     windows: int
     """Calls of which only the window of the model bounds what they read."""
+    uses: int = 0
+    """Calls of tools, or questions, that the model can make."""
 
 
 class _Calls(Struct, frozen=True):

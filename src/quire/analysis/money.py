@@ -55,12 +55,12 @@ def money_of(proof: Proof, rates: Mapping[str, Rate], cap: int | None, premises:
         about = about.plus(read_about(proof, model).times(number(read))).plus(output).plus(each)
         dearest = max(dearest, rate.cost(window, reply))
         notes += [_rate_note(rate), *rate.premises, *([premise] if premise and (read or written) else [])]
-    launched = [rates.get(model) for model in launched_models(proof)]
+    launched = launched_models(proof)
     is_sure = not any(rate.premises for rate in rates.values() if not isinstance(rate, Unpriced))
-    if not all(isinstance(rate, ModelRate) and rate.free for rate in launched):
+    if pays_for_launches(proof, rates):
         most = most.plus(proof.cost.amount(LAUNCHED_MONEY))
         note = "runs that a thread launches are paid from its limit of spend"
-        if not all(isinstance(rate, ModelRate) for rate in launched):
+        if not all(isinstance(rates.get(model), ModelRate) for model in launched):
             note, is_sure = f"{note}, if their model has a price", False
         notes.append(note)
     premises_said = tuple(dict.fromkeys(notes))
@@ -75,6 +75,12 @@ def money_of(proof: Proof, rates: Mapping[str, Rate], cap: int | None, premises:
     uses_tools = any(fact.tools for fact in proof.model_calls)
     estimate = None if uses_tools or most.is_endless else about
     return Quantity("money", "picodollars", 0, most, estimate, ceiling, premises=premises_said, sure=is_sure)
+
+
+def pays_for_launches(proof: Proof, rates: Mapping[str, Rate]) -> bool:
+    """Tell whether runs that threads launch may cost something."""
+    found = [rates.get(model) for model in launched_models(proof)]
+    return not all(isinstance(rate, ModelRate) and rate.free for rate in found)
 
 
 def _rate_note(rate: ModelRate) -> str:

@@ -99,6 +99,8 @@ def _question(
         words,
         default if isinstance(default, str) else None,
         scope.fans,
+        scope.often,
+        bool(scope.conditions),
     )
     walk.note(question)
     scope.asked = (*scope.asked, question)
@@ -158,6 +160,8 @@ def agent(walk: Walk, work: Agent, place: Place, scope: Scope, cost: Cost) -> Ab
             longest,
             first=asked.first,
             windows=asked.windows,
+            uses=asked.uses,
+            asks=profile.asks,
         )
     )
     for tool in tools:

@@ -177,6 +177,8 @@ def _ask(walk: Walk, step: Step, place: Place, scope: Scope, cost: Cost) -> Abst
         options,
         default if isinstance(default, str) else None,
         scope.fans,
+        scope.often,
+        bool(scope.conditions),
     )
     walk.note(question)
     scope.asked = (*scope.asked, question)
@@ -283,6 +285,8 @@ def _think(walk: Walk, work: Think, place: Place, scope: Scope, cost: Cost) -> A
             file,
             asked.first,
             asked.windows,
+            asked.uses,
+            agent.asks,
         )
     )
     output = told.made_by(MODEL, "model", place.way, place.span, place.document)
@@ -340,8 +344,8 @@ def argument_value(tree: Arguments, scope: Scope) -> AbstractValue:
 
 
 def _read_as_json(value: AbstractValue) -> AbstractValue:
-    """Return a text that becomes the value that it is the JSON of: a list has no more items than the text has bytes, and
-    its numbers may be written in more characters."""
+    """Return the value that a text is the JSON of: a list has no more items than the text has bytes, and its numbers
+    may be written in more characters."""
     most = value.length if value.label.chosen < MODEL else value.parts
     return AbstractValue(None, most, value.length.times(number(PARSED)), value.label)
 

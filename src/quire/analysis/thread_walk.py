@@ -97,6 +97,8 @@ def _thread(walk: Walk, step: Step, thread: Thread, place: Place, scope: Scope, 
             reply,
             first=first,
             windows=windows,
+            uses=(turns.as_number or 0) * MOST_CALLS,
+            asks=agent.asks,
         )
     )
     for tool in fact.agent.tools:

@@ -39,9 +39,11 @@ class ProvenDocument(Struct, frozen=True):
 
     def shares(self, name: str) -> tuple[Contribution, ...]:
         """Return the steps that make up one of its numbers."""
-        from quire.analysis.contributions import contributions
+        from quire.analysis.contributions import completed, contributions
 
-        return contributions(self.proof, name, self.premises, self.rates)
+        found = contributions(self.proof, name, self.premises, self.rates)
+        whole = next((one for one in self.quantities if one.name == name and not one.unpriced), None)
+        return completed(found, self.proof, whole.most, whole.unit) if whole is not None and name != "time" else found
 
 
 def prove_document(
