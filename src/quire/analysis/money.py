@@ -17,12 +17,11 @@ from quire.analysis.quantities import (
     read_at_most,
 )
 from quire.models.choose import Unpriced
-from quire.models.prices import ModelRate
 
 if TYPE_CHECKING:
     from quire.analysis.proof import Proof
     from quire.engine.premises import Premises
-    from quire.models.prices import Rate
+    from quire.models.prices import ModelRate, Rate
     from quire.plan.nodes import Plan
 
 
@@ -60,7 +59,7 @@ def money_of(proof: Proof, rates: Mapping[str, Rate], cap: int | None, premises:
     if pays_for_launches(proof, rates):
         most = most.plus(proof.cost.amount(LAUNCHED_MONEY))
         note = "runs that a thread launches are paid from its limit of spend"
-        if not all(isinstance(rates.get(model), ModelRate) for model in launched):
+        if any(_price(model, rates) is None for model in launched):
             note, is_sure = f"{note}, if their model has a price", False
         notes.append(note)
     premises_said = tuple(dict.fromkeys(notes))
@@ -79,8 +78,13 @@ def money_of(proof: Proof, rates: Mapping[str, Rate], cap: int | None, premises:
 
 def pays_for_launches(proof: Proof, rates: Mapping[str, Rate]) -> bool:
     """Tell whether runs that threads launch may cost something."""
-    found = [rates.get(model) for model in launched_models(proof)]
-    return not all(isinstance(rate, ModelRate) and rate.free for rate in found)
+    found = [_price(model, rates) for model in launched_models(proof)]
+    return not all(rate is not None and rate.free for rate in found)
+
+
+def _price(model: str, rates: Mapping[str, Rate]) -> ModelRate | None:
+    rate = rates.get(model)
+    return None if isinstance(rate, Unpriced) else rate
 
 
 def _rate_note(rate: ModelRate) -> str:
