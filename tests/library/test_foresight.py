@@ -134,3 +134,38 @@ def test_the_prompt_of_a_server_takes_time_too(work: Path) -> None:
         plan = load(work / "p.playbook.md").runnable()
         spans.append(foreseen(work).proof(plan).cost.amount(SPAN).as_number or 0)
     assert spans[1] - spans[0] == TOOL_SECONDS.of("mcp", 3600) * 1000
+
+
+MODELS = """[models]
+default = "anthropic:claude-haiku-4-5"
+[models.tiers]
+big = "anthropic:claude-opus-4-1"
+[agents.reviewer]
+model = "anthropic:claude-opus-4-1"
+"""
+
+
+@pytest.mark.parametrize("name", ["big", "reviewer"])
+def test_the_model_that_a_playbook_step_asks_for_counts(work: Path, name: str) -> None:
+    (work / "quire.toml").write_text(MODELS, encoding="utf-8")
+    file = work / "p.playbook.md"
+    file.write_text(f"# P\n\n## STEP 1: A\n\n@model({name})\n\nThink.\n", encoding="utf-8")
+    found = foreseen(work).proof(load(file).runnable(), str(file))
+    assert [call.model for call in found.model_calls] == ["anthropic:claude-opus-4-1"]
+
+
+@pytest.mark.parametrize(
+    ("text", "model"),
+    [
+        ("pipeline: p\nsteps: [{agent: {identity: reviewer, prompt: hi}}]\n", "anthropic:claude-opus-4-1"),
+        ("pipeline: p\ndialect: quire\nsteps: [{agent: {model: big, prompt: hi}}]\n", "anthropic:claude-haiku-5-5"),
+        ("# P\n\n## STEP 1: A\n\n@model(big)\n\nThink.\n", "anthropic:claude-haiku-5-5"),
+    ],
+)
+def test_a_model_of_the_command_line_replaces_all_but_those_of_profiles(work: Path, text: str, model: str) -> None:
+    (work / "quire.toml").write_text(MODELS, encoding="utf-8")
+    file = work / ("p.yaml" if text.startswith("pipeline") else "p.playbook.md")
+    file.write_text(text, encoding="utf-8")
+    foresight = foreseen(work)
+    found = foresight.proof(load(file).runnable(), str(file), "anthropic:claude-haiku-5-5", one_model=True)
+    assert [call.model for call in found.model_calls] == [model]

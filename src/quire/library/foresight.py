@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from quire.errors import BadConfiguration, BadInputs, CannotStart, QuireError
+from quire.plan.nodes import Think
 from quire.source import Source, real_path
 from quire.workspace.configuration import load_settings
 from quire.workspace.locate import find_workspace
@@ -245,13 +246,19 @@ class Foresight:
         return project_hooks(self._settings) if self._settings else ()
 
     def _with_tools(self, plan: Plan, name: str) -> Plan:
-        """Return a playbook with the tools that its steps may use. A run that has started has them already."""
-        if not self._settings or not self._settings.playbooks or not name or plan.format != "playbook":
+        """Return a playbook with the models that its steps ask for and the tools that they may use. A run that has
+        started has them already."""
+        if not self._settings or not name or plan.format != "playbook":
+            return plan
+        # Not `asks_for_models`, whose module knows the tables of tools too.
+        asks = any(isinstance(step.work, Think) and step.work.model for _, step in plan.steps())
+        if not self._settings.playbooks and not asks:
             return plan
         from quire.library.step_models import choose_step_models, with_step_models
 
         try:
-            return with_step_models(plan, choose_step_models(plan, name, self._settings).steps)
+            own = self._settings.models.default or ""
+            return with_step_models(plan, choose_step_models(plan, name, self._settings, own).steps)
         except BadInputs:
             return plan
 

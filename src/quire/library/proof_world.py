@@ -66,7 +66,7 @@ class WorkspaceWorld:
         one_model: bool = False,
     ) -> None:
         """`model` is the run's own, where it is known, and `own` are the settings of its tier. With `one_model` it is
-        asked in place of every other."""
+        asked in place of every other that documents name; profiles keep their own."""
         self._foresight = foresight
         self._settings = settings
         self._named = model
@@ -169,7 +169,7 @@ class WorkspaceWorld:
             turns = min(said.turns or profile.turns or DIALECT_TURNS, profile.turns or said.turns or DIALECT_TURNS)
         return self._called(
             profile,
-            (said.model if said else "") or profile.model or "",
+            self._model_of(profile, said.model if said else ""),
             names,
             turns,
             _least(said.max_tokens if said else None, profile.call.max_tokens),
@@ -185,7 +185,15 @@ class WorkspaceWorld:
             from quire.plan.uses import OWN_TOOLS
 
             names = tuple(name for name in names if name not in OWN_TOOLS)
-        return self._called(profile, cast.model, names, agent.turns or MAX_TURNS, profile.call.max_tokens, reads=True)
+        model = "" if self._one_model else cast.model
+        return self._called(profile, model, names, agent.turns or MAX_TURNS, profile.call.max_tokens, reads=True)
+
+    def _model_of(self, profile: AgentSettings, said: str) -> str:
+        """Return the model of an agent; empty for that of the run. A model that the run is started with takes the place
+        of that of the step, but not of that of the profile, which only a script replaces."""
+        if not self._one_model:
+            return said or profile.model or ""
+        return "" if self.model.startswith("script:") else profile.model or ""
 
     @cached_property
     def _plain(self) -> AgentFact:
@@ -210,8 +218,6 @@ class WorkspaceWorld:
             asks = any(name in OWN_TOOLS or "*" in name for name in names) and not reads
         if reads:
             found = [tool for tool in found if tool.effect == "read" or not tool.certain]
-        if self._one_model:
-            model = ""
         if not model and self._own is not None:
             tier = self._own
         else:

@@ -57,7 +57,7 @@ def prove_document(
     """Prove a document. With a day, money is counted in the prices of that day, which may load the list of prices."""
     foresight = Foresight(settings)
     world = foresight.world(model)
-    proof = foresight.proof(document.runnable(), document.name, model)
+    proof = foresight.proof(document.runnable(), document.name, model, one_model=bool(model))
 
     def rate(spec: str, day: datetime.date) -> Rate:
         if not spec:

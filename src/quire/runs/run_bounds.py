@@ -175,7 +175,7 @@ def rates_of(
 
         from quire.models.prices import Unpriced, rate_of
 
-        asked = model if one_model and model else spec
+        asked = spec or (model if one_model else "")
         if not asked:
             return Unpriced(asked, "no model is named")
         today = datetime.datetime.now(datetime.UTC).date()
