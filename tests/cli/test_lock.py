@@ -188,6 +188,77 @@ def test_an_entry_without_a_document_is_stale_if_all_are_checked(work: Path, sai
     assert main(["check", "--locked", "pipelines"]) == 0
 
 
+def test_a_document_of_the_lock_is_compared_where_a_search_does_not_find_it(work: Path, said: Said) -> None:
+    file = work / ".hidden" / "p.yaml"
+    file.parent.mkdir()
+    file.write_text(PIPELINE)
+    assert main(["lock"]) == 0
+    assert main(["lock", ".hidden/p.yaml"]) == 0
+    assert main(["check", "--locked"]) == 0
+    assert main(["lock"]) == 0
+    base = work / "base.lock"
+    base.write_text(text := (work / "quire.lock").read_text())
+    assert "  .hidden/p.yaml:\n" in text
+    file.write_text(PIPELINE.replace("verdict.md", "pipelines/review.yaml"))
+    said()
+    assert main(["check", "--locked", "--format", "concise"]) == 1
+    assert ".hidden/p.yaml:4:5: LK103" in said()[0]
+    assert main(["lock", "--diff", "base.lock"]) == 0
+    assert "+ may file-system.write" in said()[0]
+
+
+def test_a_registered_pipeline_is_locked_wherever_it_is(work: Path, said: Said) -> None:
+    (work / ".hidden").mkdir()
+    (work / ".hidden" / "p.yaml").write_text(PIPELINE.replace("review", "hidden"))
+    assert main(["lock"]) == 0
+    (work / "quire.toml").write_text('[pipelines.entries.hidden]\npath = ".hidden/p.yaml"\n')
+    said()
+    assert main(["check", "--locked", "--format", "concise"]) == 1
+    assert ".hidden/p.yaml:1:1: LK101" in said()[0]
+    assert main(["lock"]) == 0
+    assert "  .hidden/p.yaml:\n" in (work / "quire.lock").read_text()
+    assert main(["check", "--locked"]) == 0
+
+
+def test_a_folder_of_the_workspace_is_checked_with_the_whole_lock(
+    work: Path, said: Said, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert main(["lock"]) == 0
+    monkeypatch.chdir(work / "pipelines")
+    assert main(["check", "--locked"]) == 0
+    (work / "note.playbook.md").unlink()
+    said()
+    assert main(["check", "--locked", "--format", "concise"]) == 1
+    assert "LK102 error: the lock has an entry of note.playbook.md" in said()[0]
+
+
+def test_a_workspace_inside_does_not_take_documents_out_of_the_lock(
+    work: Path, said: Said, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (work / "note.playbook.md").unlink()
+    assert main(["lock"]) == 0
+    (work / "pipelines" / "quire.toml").touch()
+    (work / "pipelines" / "review.yaml").write_text(PIPELINE.replace("verdict.md", "other.md"))
+    monkeypatch.chdir(work / "pipelines")
+    assert main(["lock"]) == 0
+    monkeypatch.chdir(work)
+    said()
+    assert main(["check", "--locked", "--format", "concise"]) == 1
+    assert "LK103 error: not in the lock: may file-system.write" in said()[0]
+
+
+def test_knowledge_is_left_out(work: Path, said: Said) -> None:
+    (work / ".ai" / "knowledge").mkdir(parents=True)
+    (work / ".ai" / "knowledge" / "terms.md").write_text(
+        "```yaml\nname: terms\ntitle: Terms\nversion: 1.0.0\nentry_type: reference\ncategory: ''\n```\n\nBe polite.\n"
+    )
+    assert main(["lock"]) == 0
+    assert said()[1] == "2 documents locked\n"
+    assert main(["lock", "--diff", "quire.lock"]) == 0
+    assert main(["lock", ".ai/knowledge/terms.md"]) == 2
+    assert "is knowledge" in said()[1]
+
+
 def test_a_lock_that_was_edited_is_a_finding_with_its_line(work: Path, said: Said) -> None:
     assert main(["lock"]) == 0
     file = work / "quire.lock"

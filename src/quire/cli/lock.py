@@ -73,10 +73,12 @@ def command(
         reading = None
         _say(f"{error}; it is written anew" if old is None else str(error))
     locked = reading.lock if reading else None
-    files = [one.path for one in found]
+    files = [one.path for one in found if str(one.path) in paths or not _is_knowledge(one.path)]
     if old is not None:
         status = _show(old, "json" if as_json else form, LockFacts.with_lock(workspace, locked), files, all=not paths)
         context.exit(2 if problems else status)
+    if not paths:
+        files += LockFacts(workspace).missed(files, locked.documents if locked else ())
     if reading is not None and locked is None:
         _say(f"{file.name} could not be read ({reading.diagnostics[0].message}); it is written anew")
     status = _write(workspace, locked, files, partly=bool(paths), no_tools=no_tools)
@@ -90,6 +92,13 @@ def _named(path: str) -> str:
     from quire.library.lookup import file_of
 
     return file_of(path) or path
+
+
+def _is_knowledge(path: Path) -> bool:
+    """Tell whether a file that a search found is knowledge, which documents read and nothing runs."""
+    from quire.formats import sniff
+
+    return sniff(str(path.absolute()), "") == "knowledge"
 
 
 def _write(workspace: Workspace, locked: Lock | None, files: Sequence[Path], *, partly: bool, no_tools: bool) -> int:
@@ -176,7 +185,8 @@ def _show(old: str, form: str, facts: LockFacts, files: Sequence[Path], *, all: 
     from quire.library.lock_file import load_old_lock, require_lock
 
     before = require_lock(load_old_lock(Path(old)))
-    documents = list(facts.documents(files))
+    further = facts.missed(files, before.documents) if all else []
+    documents = list(facts.documents([*files, *further]))
     _say_unreadable(facts)
     new = facts.lock(documents)
     changes: tuple[Change, ...] = compare(before, new)

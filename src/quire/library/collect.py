@@ -11,13 +11,15 @@ from pathlib import Path
 from msgspec import Struct
 
 from quire.errors import Unreadable
-from quire.formats import TEST_SUFFIX, belongs_to_test
+from quire.formats import MARKDOWN, TEST_SUFFIX, belongs_to_test
 from quire.source import Source, open_text, read_source, real_path
 
 _SPACE_FOLDERS = ("directives", "knowledge")
 _SKIPPED = ("node_modules", "__pycache__")
 _MAGIC = "*?["
 _PIPELINE = re.compile(r"""^(["']?)pipeline\1[ \t]*:""", re.MULTILINE)
+_OTHER_SPELLING = re.compile(r"pipeline|\\[xuU]")
+"""A part of every text with a key `pipeline` that is written otherwise: in braces, behind a tag, with escapes."""
 
 
 class FoundFile(Struct, frozen=True):
@@ -142,7 +144,7 @@ def _wanted(path: Path, in_space: bool, registers: Callable[[], Path | None]) ->
         return FoundFile(path, named=True) if name.endswith((".md", ".yaml")) else None
     if path.name.endswith(".playbook.md"):
         return FoundFile(path, named=True)
-    if name.endswith(".md"):
+    if name.endswith(MARKDOWN):
         return FoundFile(path, named=False) if _sniffed(path, _has_steps) else None
     if name.endswith((".yaml", ".yml")):
         if (workspace := registers()) and _is_registered(path, workspace):
@@ -183,10 +185,10 @@ def would_be_document(path: Path, text: str) -> bool:
         return False
     if _in_space(path.parent) or path.name.endswith(".playbook.md"):
         return True
-    if name.endswith(".md"):
+    if name.endswith(MARKDOWN):
         return names_steps(text)
     workspace = _pipelines_around(path.parent)
-    return bool(workspace and _is_registered(path, workspace)) or _PIPELINE.search(text) is not None
+    return bool(workspace and _is_registered(path, workspace)) or names_pipeline(Source.of(text, str(path)))
 
 
 def _sniffed(path: Path, test: Callable[[Path], bool]) -> bool:
@@ -223,9 +225,21 @@ def _is_registered(path: Path, workspace: Path) -> bool:
 def _has_pipeline(path: Path) -> bool:
     """Tell whether a YAML file contains a pipeline; most YAML files are something else."""
     try:
-        return _PIPELINE.search(read_source(path).text) is not None
+        return names_pipeline(read_source(path))
     except Unreadable:
         return False
+
+
+def names_pipeline(source: Source) -> bool:
+    """Tell whether a document of a YAML text has the key `pipeline`, in whatever way that is written."""
+    if _PIPELINE.search(source.text):
+        return True
+    if not _OTHER_SPELLING.search(source.text):
+        return False
+    from quire.formats.yaml import Mapping, read_yaml
+
+    documents = read_yaml(source).documents
+    return any(isinstance(one, Mapping) and one.find("pipeline") is not None for one in documents)
 
 
 def _has_steps(path: Path) -> bool:
@@ -238,7 +252,7 @@ def _has_steps(path: Path) -> bool:
 
 def names_steps(text: str) -> bool:
     """Tell whether a text has the heading of a step outside of fences, as playbooks do."""
-    if "## STEP" not in text:
+    if "STEP" not in text:
         return False
     from quire.formats.playbook.scan import scan, step_number
 

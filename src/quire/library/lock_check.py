@@ -21,7 +21,7 @@ from quire.library.lock_facts import LockFacts, pinned_capability
 from quire.library.lock_file import load_lock, lock_path, signature_problem
 from quire.source import NOWHERE, Source, Span
 from quire.workspace.configuration import load_settings
-from quire.workspace.locate import workspace_of
+from quire.workspace.locate import find_workspace, workspace_of
 
 if TYPE_CHECKING:
     from quire.analysis.lock.compare import Change
@@ -51,15 +51,25 @@ def locked_findings(sources: Iterable[Source], *, all: bool) -> list[LockedFindi
         if formats.format_of(source) in ("playbook", "pipeline", "directive")
     ]
     workspaces = {workspace.folder: workspace for _, workspace in held}
+    if all and lock_path(here := find_workspace(Path.cwd())).is_file():
+        workspaces.setdefault(here.folder, here)  # all of its documents may be in workspaces of their own
     paths: dict[Path, list[Path]] = {folder: [] for folder in workspaces}
     for source, workspace in held:
         paths[workspace.folder].append(Path(source.name))
     checks = {folder: _LockCheck(workspace, None if all else paths[folder]) for folder, workspace in workspaces.items()}
-    found = [LockedFindings(source, tuple(checks[workspace.folder].of(source))) for source, workspace in held]
-    for check in checks.values():
+    found: dict[str, tuple[Source, list[Diagnostic]]] = {}
+
+    def add(source: Source, diagnostics: Iterable[Diagnostic]) -> None:
+        found.setdefault(source.name, (source, []))[1].extend(diagnostics)
+
+    for source, workspace in held:
+        add(source, checks[workspace.folder].of(source))
+    for folder, check in checks.items():
+        for source, diagnostics in check.of_missed(paths[folder]) if all else ():
+            add(source, diagnostics)
         if of_lock := check.of_lock(all=all):
-            found.append(of_lock)
-    return found
+            add(of_lock.source, of_lock.diagnostics)
+    return [LockedFindings(source, tuple(diagnostics)) for source, diagnostics in found.values()]
 
 
 def lock_issues(path: Path) -> list[str]:
@@ -112,6 +122,16 @@ class _LockCheck:
         for one in self._facts.documents([Path(source.name)]):
             self._seen.add(one.key)
             yield from self._differences(one)
+
+    def of_missed(self, found: Sequence[Path]) -> Iterator[tuple[Source, list[Diagnostic]]]:
+        """Yield the documents that a search did not find and that the lock or the settings name, with the findings
+        about them."""
+        if self._reading is not None and self._lock is None:
+            return
+        locked = set(self._lock.documents) - self._seen if self._lock else ()
+        for one in self._facts.documents(self._facts.missed(found, sorted(locked))):
+            self._seen.add(one.key)
+            yield one.source, [*one.errors, *self._differences(one)]
 
     def _differences(self, one: LockableDocument) -> Iterator[Diagnostic]:
         locked = self._lock.documents.get(one.key) if self._lock else None

@@ -25,7 +25,7 @@ from quire.library.proof_world import WorkspaceWorld
 from quire.models.choose import Unpriced
 from quire.plan.digest import plan_digest
 from quire.plan.nodes import only_thinks
-from quire.source import Source, real_path
+from quire.source import Source, real_path, relative_to_here
 from quire.workspace.configuration import load_settings
 
 if TYPE_CHECKING:
@@ -99,6 +99,20 @@ class LockFacts:
             key = self.key_of(path)
             if key is not None:
                 yield from self._in_file(key, path)
+
+    def missed(self, found: Iterable[Path], locked: Iterable[str] = ()) -> list[Path]:
+        """Return the files of documents that a search did not find although they are there: those with the given keys
+        in a lock, and registered pipelines of the workspace."""
+        known = {self.key_of(path) for path in found}
+        names = [*locked, *(entry.path for entry in self.settings.pipelines.values() if entry.enabled)]
+        missing: dict[str, Path] = {}
+        for name in names:
+            for file in dict.fromkeys((name, name.rpartition("#")[0])):
+                path = self._folder / file
+                if file and (key := self.key_of(path)) and key not in known and path.is_file():
+                    missing[key] = path
+                    break
+        return [Path(relative_to_here(path) or path) for path in missing.values()]
 
     def facts(self, one: LockableDocument) -> LockedDocument | None:
         """Return the facts of a document; None for one that cannot run."""
