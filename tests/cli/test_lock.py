@@ -247,6 +247,26 @@ def test_a_workspace_inside_does_not_take_documents_out_of_the_lock(
     assert "LK103 error: not in the lock: may file-system.write" in said()[0]
 
 
+SWAPPED = """pipeline: review
+dialect: quire
+steps:
+  - tool: {name: ask, args: {type: confirm, prompt: "Go on?", default: "no"}, output: go}
+  - shell: {command: [FIRST], when: go == 'yes'}
+  - shell: {command: [SECOND]}
+"""
+
+
+def test_a_question_that_moves_to_another_command_is_found(work: Path, said: Said) -> None:
+    file = work / "pipelines" / "review.yaml"
+    file.write_text(SWAPPED.replace("FIRST", "rm").replace("SECOND", "ls"))
+    assert main(["lock"]) == 0
+    assert '      "2 command=rm shell": 1 confirm\n' in (work / "quire.lock").read_text()
+    file.write_text(SWAPPED.replace("FIRST", "ls").replace("SECOND", "rm"))
+    said()
+    assert main(["check", "--locked", "--format", "concise"]) == 1
+    assert "review.yaml:6:5: LK105 error: question before 3 command=rm shell: 1 confirm → none" in said()[0]
+
+
 def test_knowledge_is_left_out(work: Path, said: Said) -> None:
     (work / ".ai" / "knowledge").mkdir(parents=True)
     (work / ".ai" / "knowledge" / "terms.md").write_text(

@@ -248,3 +248,33 @@ def test_what_is_given_up_counts_as_wider() -> None:
     new = replace(DOCUMENT, may=(LockedCapability("*[ab]" + "?" * 18 + "*[ab]" + "?" * 18),))
     found = next(one for one in compare_document("a", old, new) if one.direction == "wider")
     assert found.code.id == "LK103"
+
+
+RM, LS = "2 command=rm shell", "3 command=ls shell"
+ASKED = "1 confirm"
+
+
+@pytest.mark.parametrize(
+    ("now", "details", "wider"),
+    [
+        ({"2 command=ls shell": ASKED, "3 command=rm shell": "none"}, ("command=ls", "command=rm"), True),
+        ({"2 command=rm shell": ASKED, "3 command=rm shell": "none"}, ("command=rm",), True),
+        ({"2 shell": "none"}, ("command=rm",), True),
+        ({"2 shell": "none", "3 shell": "none"}, ("command=ls", "command=rm"), True),
+        ({"3 command=rm shell": ASKED, "4 command=ls shell": "none"}, ("command=ls", "command=rm"), False),
+        ({"2 shell": "none"}, ("command=ls",), False),
+        ({"2 shell": ASKED}, ("command=rm",), False),
+        ({"2 shell": ASKED, "3 shell": ASKED}, ("command=ls", "command=rm"), False),
+    ],
+)
+def test_a_question_belongs_to_its_command(now: dict[str, str], details: tuple[str, ...], wider: bool) -> None:
+    shell = LockedCapability("rye.execute.tool.rye.bash", "elevated", "write")
+    old = replace(DOCUMENT, may=(replace(shell, details=("command=ls", "command=rm")),), gates={RM: ASKED, LS: "none"})
+    new = replace(old, may=(replace(shell, details=details),), gates=now)
+    found = [one for one in compare_document("a", old, new) if one.kind == "gate" and one.direction == "wider"]
+    assert bool(found) is wider
+
+
+def test_a_lock_without_details_of_gates_is_not_another_one() -> None:
+    old = replace(DOCUMENT, gates={"2 shell": ASKED, "3 shell": "none"})
+    assert compare_document("a", old, replace(DOCUMENT, gates={RM: ASKED, LS: "none"})) == []

@@ -43,3 +43,20 @@ def without_note(gate: str) -> str:
 def how_open(gate: str) -> int:
     """Return how far a gate opens without a person: not at all, without a default, by its default."""
     return {OPENS: 2, OPENS_WITHOUT: 1}.get(_note(gate), 0)
+
+
+def tool_of(effect: str) -> str:
+    """Return the tool of an effect: `4.do path=a.md file__write` is one of `file__write`."""
+    return effect.rpartition(" ")[2]
+
+
+def by_details(gates: Mapping[str, str]) -> dict[tuple[str, ...], dict[str, str]]:
+    """Return the gates of the effects of one tool by the details between step and tool; empty if any of them has
+    none."""
+    found: dict[tuple[str, ...], dict[str, str]] = {}
+    for effect, gate in gates.items():
+        details = tuple(word for word in effect.split(" ")[1:-1] if "=" in word)
+        if not details:
+            return {}
+        found.setdefault(details, {})[effect] = gate
+    return found

@@ -52,22 +52,43 @@ def rounded_up(count: int, digits: int) -> int:
 
 def locked_gates(proof: Proof) -> dict[str, str]:
     """Return the question before each effect that changes something, by the effect; `none` without one. Effects that no
-    run reaches are left out."""
+    run reaches are left out. The effects of a tool have their details only if their gates differ."""
     if not proof.effects:
         return {}  # and the expressions, by which gates are judged, are not loaded
     from quire.analysis.gates import GateSearch, gates_of
+    from quire.analysis.lock.gate_texts import unnumbered_gate
 
     search = GateSearch()
+    gates = [(gate, _unattended(gate, search)) for gate in gates_of(proof) if gate.verdict != "never"]
+    kinds: dict[str, set[str]] = {}
+    for gate, note in gates:
+        kinds.setdefault(gate.tool, set()).add(unnumbered_gate(gate.text_with(note)))
     found: dict[str, str] = {}
     openness: dict[str, int] = {}
-    for gate in gates_of(proof):
-        if gate.verdict == "never":
-            continue
-        key, note = shortened(gate.key), _unattended(gate, search)
+    for gate, note in gates:
+        key = shortened(_detailed(gate) if len(kinds[gate.tool]) > 1 else gate.key)
         how_open = 2 if gate.verdict != "gated" else int(note in (OPENS, OPENS_WITHOUT))
         if how_open >= openness.get(key, 0):  # of several calls of a step, the one that is gated least is written
             openness[key], found[key] = how_open, shortened(gate.text_with(note))
     return found
+
+
+def _detailed(gate: Gate) -> str:
+    """Return an effect in one line with how far it goes: `4 path=a.md file__write`."""
+    from quire.plan.nodes import UseTool
+    from quire.plan.pipeline_work import Invoke
+    from quire.plan.tool_details import any_details, details_of, together
+    from quire.plan.uses import OWN
+
+    work = gate.effect.place.step.work
+    details: tuple[str, ...] = ()
+    if gate.effect.by_model:
+        details = any_details(gate.effect.tool.capability)
+    elif isinstance(work, Invoke):
+        details = details_of(work.tool, dict(work.arguments), piped=work.piped)
+    elif isinstance(work, UseTool) and work.connection == OWN:
+        details = details_of(work.tool, work.arguments)
+    return " ".join((gate.way, *together(details), gate.tool))
 
 
 def _unattended(gate: Gate, search: GateSearch) -> str:
