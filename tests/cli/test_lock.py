@@ -267,6 +267,23 @@ def test_a_question_that_moves_to_another_command_is_found(work: Path, said: Sai
     assert "review.yaml:6:5: LK105 error: question before 3 command=rm shell: 1 confirm → none" in said()[0]
 
 
+def test_a_document_that_cannot_be_compared_is_in_the_table(work: Path, said: Said) -> None:
+    assert main(["lock"]) == 0
+    (work / "pipelines" / "review.yaml").write_text("pipeline: review\nsteps: [{nothing: {}}]\n")
+    (work / "note.playbook.md").write_bytes(b"# \xff\n")
+    said()
+    assert main(["lock", "--diff", "quire.lock", "--format", "markdown"]) == 2
+    assert said()[0] == (
+        "| document | change |\n| --- | --- |\n"
+        "| note.playbook.md | **cannot be read, or has errors: it was not compared** |\n"
+        "| pipelines/review.yaml | **cannot be read, or has errors: it was not compared** |\n"
+    )
+    assert main(["lock", "--diff", "quire.lock", "--json"]) == 2
+    assert json.loads(said()[0])["not_compared"] == ["note.playbook.md", "pipelines/review.yaml"]
+    assert main(["lock", "--diff", "quire.lock"]) == 2
+    assert "No document may do more" not in said()[1]
+
+
 def test_knowledge_is_left_out(work: Path, said: Said) -> None:
     (work / ".ai" / "knowledge").mkdir(parents=True)
     (work / ".ai" / "knowledge" / "terms.md").write_text(

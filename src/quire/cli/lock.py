@@ -195,14 +195,15 @@ def _show(old: str, form: str, facts: LockFacts, files: Sequence[Path], *, all: 
     changes = tuple(change for change in changes if change.document in wanted)
     for key in sorted(broken):
         _say(f"{key} has errors and cannot be compared: quire check {key}")
+    not_compared = sorted({*broken, *facts.unreadable})
     if form == "json":
-        write_json(diff_data(changes, new.assumed))
+        write_json(diff_data(changes, new.assumed, not_compared))
     elif form == "markdown":
-        write_text(diff_markdown(changes, new.assumed))
+        write_text(diff_markdown(changes, new.assumed, not_compared))
     else:
         write_lines(diff_lines(changes, new.assumed))
         sys.stdout.flush()
-        if changes or not broken:
+        if changes or not not_compared:
             click.echo(diff_summary(changes) if changes else NOTHING, err=True)
     return 2 if facts.unreadable else 1 if broken else 0
 

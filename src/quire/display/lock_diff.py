@@ -20,6 +20,7 @@ FORMATS = ("terminal", "markdown", "json")
 MOST_ROWS = 200
 LONGEST_CELL, LONGEST_TEXT = 4_000, 1_000
 """Characters of a cell, and of one difference in it."""
+NOT_COMPARED = "cannot be read, or has errors: it was not compared"
 NOTHING = "No document may do more, cost more or ask less than before."
 
 _SIGNS = {"wider": "+", "narrower": "-", "other": "~"}
@@ -41,14 +42,17 @@ def diff_lines(changes: Sequence[Change], assumed: Mapping[str, str]) -> Iterato
             yield f"  {_SIGNS[change.direction]} {one_line(told(change, sizes))}"
 
 
-def diff_markdown(changes: Sequence[Change], assumed: Mapping[str, str]) -> str:
+def diff_markdown(changes: Sequence[Change], assumed: Mapping[str, str], not_compared: Sequence[str] = ()) -> str:
     """Return the differences as a table of Markdown. Texts of documents cannot leave their cells, and what is wider is
-    first, so that a long list does not hide it."""
+    first, so that a long list does not hide it. `not_compared` are documents with errors."""
     found = _by_document(changes)
-    if not found:
+    if not found and not not_compared:
         return f"{NOTHING}\n"
     sizes = _assumptions(assumed)
     rows = ["| document | change |", "| --- | --- |"]
+    rows += [f"| {_cell(cut(one, LONGEST_TEXT))} | **{NOT_COMPARED}** |" for one in not_compared[:MOST_ROWS]]
+    if further := not_compared[MOST_ROWS:]:
+        rows.append(f"| … | **{len(further)} more: {NOT_COMPARED}** |")
     several = sorted(found.items(), key=lambda one: not _is_wider(one[1]))
     rows += [
         f"| {_cell(cut(document, LONGEST_TEXT) or 'tools and prices')} | {_changes(of_document, sizes)} |"
@@ -78,7 +82,9 @@ def _is_wider(changes: Iterable[Change]) -> bool:
     return any(change.direction == "wider" for change in changes)
 
 
-def diff_data(changes: Sequence[Change], assumed: Mapping[str, str]) -> dict[str, Value]:
+def diff_data(
+    changes: Sequence[Change], assumed: Mapping[str, str], not_compared: Sequence[str] = ()
+) -> dict[str, Value]:
     """Return the differences for programs."""
     listed: list[Value] = [
         {
@@ -95,7 +101,12 @@ def diff_data(changes: Sequence[Change], assumed: Mapping[str, str]) -> dict[str
         }
         for change in changes
     ]
-    return {"wider": _is_wider(changes), "changes": listed, "assumed": dict(assumed)}
+    return {
+        "wider": _is_wider(changes),
+        "changes": listed,
+        "assumed": dict(assumed),
+        "not_compared": list(not_compared),
+    }
 
 
 def diff_summary(changes: Sequence[Change]) -> str:

@@ -19,7 +19,7 @@ from quire.diagnostics import Diagnostic
 from quire.errors import QuireError, Unreadable
 from quire.library.lock_facts import LockFacts, pinned_capability
 from quire.library.lock_file import load_lock, lock_path, signature_problem
-from quire.source import NOWHERE, Source, Span
+from quire.source import NOWHERE, Source, Span, relative_to_here
 from quire.workspace.configuration import load_settings
 from quire.workspace.locate import find_workspace, workspace_of
 
@@ -112,7 +112,7 @@ class _LockCheck:
         except Unreadable as error:
             from quire.analysis.lock import codes
 
-            source = Source.of("", str(self._path))
+            source = Source.of("", relative_to_here(self._path) or str(self._path))
             return LockReading(source, None, (Diagnostic(codes.BAD_LOCK, str(error), NOWHERE, help=_LOCK),))
 
     def of(self, source: Source) -> Iterator[Diagnostic]:
