@@ -312,6 +312,7 @@ def test_serious_effects_reach_out_and_cannot_be_repeated(effect: str, tier: str
 FIXED = {
     "a flow": pipeline(DRAFT, ask(), send()),
     "lines": pipeline(DRAFT, ask(), "- shell:\n    command: !expr \"['send', draft]\"\n    stdin: ''\n"),
+    "a store with a hyphen": pipeline(DRAFT, ask(output=", output: go-on"), send()),
     "a default in a flow": FIRING["a first option"][1],
     "a default in lines": pipeline(
         DRAFT,
@@ -336,6 +337,20 @@ def test_a_fix_leaves_nothing_to_find(text: str) -> None:
     for edit in fix.edits:
         text = text[: edit.span.start] + edit.new + text[edit.span.end :]
     assert found(text) == []
+
+
+NOT_FIXED = {
+    "a pipeline without conditions": "pipeline: p\nsteps:\n" + DRAFT + ask() + send().replace(", stdin: ''", ""),
+    "an answer that is written again": pipeline(
+        DRAFT, ask(), "- transform: {value: \"'later'\", output: ok}\n", send()
+    ),
+}
+
+
+@pytest.mark.parametrize("text", NOT_FIXED.values(), ids=NOT_FIXED)
+def test_no_fix_where_a_condition_would_not_be_right(text: str) -> None:
+    (finding,) = (one for one in found(text) if one.code.id == "GA102")
+    assert fix_of(Source.of(text), finding) is None
 
 
 def test_messages_use_the_names_of_the_author() -> None:

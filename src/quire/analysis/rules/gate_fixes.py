@@ -10,7 +10,9 @@ from quire.plan.pipeline_work import Agent
 from quire.source import Span
 
 if TYPE_CHECKING:
-    from quire.analysis.facts import EffectFact, QuestionFact
+    from collections.abc import Iterable
+
+    from quire.analysis.facts import EffectFact, QuestionFact, StoreFact
     from quire.source import Source
 
 _KEYS = late_pattern(r":[ ]*(?:\{[ ]*|\n([ ]+)(?=\S))")
@@ -18,6 +20,7 @@ _KEYS = late_pattern(r":[ ]*(?:\{[ ]*|\n([ ]+)(?=\S))")
 _ARGUMENTS = late_pattern(r"\bargs:[ ]*(?:\{[ ]*|\n([ ]+)(?=\S))")
 _ELICIT = late_pattern(r'@elicit\((?:confirm|select),[^\n]*?("\s*)\)[ ]*$', 8)
 """Matches a question of a playbook that ends with a text on its line (8: `re.MULTILINE`)."""
+_DIALECT = late_pattern(r"""^dialect[ ]*:[ ]*["']?quire\b""", 8)
 _FAR = 2_000
 """Characters after the name of a step in which its arguments begin."""
 
@@ -42,7 +45,13 @@ def condition_help(effect: EffectFact, question: QuestionFact) -> str:
         return f'put step {step} between ` ```if {name} == "yes"``` ` and ` ```endif``` `'
     if not name:
         return f"keep the answer with `output: approved`, and add `when: approved == 'yes'` to step {step}"
-    return f"add `when: {name} == 'yes'` to step {step}, or `- stop: {{when: {name} != 'yes'}}` after the question"
+    read = _read(name)
+    return f"add `when: {read} == 'yes'` to step {step}, or `- stop: {{when: {read} != 'yes'}}` after the question"
+
+
+def _read(name: str) -> str:
+    """Return the expression that reads a store."""
+    return name if name.isidentifier() else f"get(ctx, '{name}')"
 
 
 def _answer(question: QuestionFact) -> str:
@@ -52,16 +61,30 @@ def _answer(question: QuestionFact) -> str:
     return f"__elicit_step_{step.label}" if step.ask is not None else ""
 
 
-def condition_fix(effect: EffectFact, question: QuestionFact, source: Source) -> Fix | None:
-    """Return the edit that lets a step run after a yes only: of a step of the pipeline itself without a condition."""
+def condition_fix(
+    effect: EffectFact, question: QuestionFact, source: Source, stores: Iterable[StoreFact]
+) -> Fix | None:
+    """Return the edit that lets a step run after a yes only: of a step of the pipeline itself without a condition. The
+    pipeline has to be in the dialect that has conditions, and no other step may write the store of the answer."""
     name, place = _answer(question), effect.place
     guard = place.step.guard
+    if any(one.name == name and one.place.way != question.place.way for one in stores):
+        return None
+    if not _in_dialect(source.text, place.span.end):
+        return None
     if not name or place.document or question.place.document or place.format != "pipeline":
         return None
     if guard is not None and guard.when is not None:
         return None
-    line = f"when: {name} == 'yes'"
+    test = f"{_read(name)} == 'yes'"
+    line = f"when: {test}" if name.isidentifier() else f'when: "{test}"'
     return _inserted(source, place.span.end, place.span.end, line, f"run step {place.step.label} after a yes only")
+
+
+def _in_dialect(text: str, at: int) -> bool:
+    """Tell whether the YAML document around a place says that it is in the Quire dialect."""
+    start, end = text.rfind("\n---", 0, at) + 1, text.find("\n---", at)
+    return _DIALECT.search(text, start, end if end >= 0 else len(text)) is not None
 
 
 def default_help(question: QuestionFact, answer: str) -> str:

@@ -152,7 +152,7 @@ class _Rules:
             f"step {effect.place.way} runs {effect.tool.name} also after “{no}” to step {question.place.way}{why}",
             self._context.span(effect.place),
             help=gate_fixes.condition_help(effect, question),
-            fix=gate_fixes.condition_fix(effect, question, self._context.source),
+            fix=gate_fixes.condition_fix(effect, question, self._context.source, self._proof.stores),
             related=(self._asked(question),),
             confidence="proven" if not read else "possible",
         )
