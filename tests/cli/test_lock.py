@@ -267,6 +267,32 @@ def test_a_question_that_moves_to_another_command_is_found(work: Path, said: Sai
     assert "review.yaml:6:5: LK105 error: question before 3 command=rm shell: 1 confirm → none" in said()[0]
 
 
+TERMS = """pipeline: review
+dialect: quire
+steps:
+  - shell: {command: [git], env: FIRST}
+  - shell: {command: [curl], env: SECOND}
+"""
+
+
+def test_a_variable_that_another_command_gets_is_found(work: Path, said: Said) -> None:
+    file = work / "pipelines" / "review.yaml"
+    file.write_text(TERMS.replace("FIRST", "[TOKEN]").replace("SECOND", "[]"))
+    assert main(["lock"]) == 0
+    lock = work / "quire.lock"
+    shell = "      - rye.execute.tool.rye.bash tier=elevated class=write"
+    apart = f"{shell} command=curl env= steps=2\n{shell} command=git env=TOKEN steps=1\n"
+    assert apart in lock.read_text()
+    file.write_text(TERMS.replace("FIRST", "[]").replace("SECOND", "[TOKEN]"))
+    said()
+    assert main(["check", "--locked", "--format", "concise"]) == 1
+    assert "LK103 error: not in the lock: may bash (elevated, write, command=curl env=TOKEN)" in said()[0]
+    file.write_text(TERMS.replace("FIRST", "[TOKEN]").replace("SECOND", "[]"))
+    together = f"{shell} command=curl command=git env= env=TOKEN steps=1, 2\n"
+    lock.write_text(lock.read_text().replace(apart, together))
+    assert main(["check", "--locked"]) == 0, "a lock of an older version"
+
+
 def test_a_document_that_cannot_be_compared_is_in_the_table(work: Path, said: Said) -> None:
     assert main(["lock"]) == 0
     (work / "pipelines" / "review.yaml").write_text("pipeline: review\nsteps: [{nothing: {}}]\n")

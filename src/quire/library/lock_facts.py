@@ -256,7 +256,8 @@ def _capabilities(envelope: CapabilityEnvelope) -> Iterator[LockedCapability]:
         from quire.trust.capabilities import Grants  # a document without needs loads no table of tools
 
         for pattern in Grants.of([need.capability]).patterns:
-            yield from fitting(LockedCapability(pattern, need.tier, need.effect, need.details, need.steps))
+            for details, steps in need.calls:
+                yield from fitting(LockedCapability(pattern, need.tier, need.effect, details, steps))
 
 
 def _meets(pattern: str, server: str) -> bool:

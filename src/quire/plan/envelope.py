@@ -68,6 +68,9 @@ class Need(Struct, frozen=True):
     details: tuple[str, ...] = ()
     """How far the tool goes, such as `host=example.org` or `path=reports/*`, sorted. A `*` stands for any text, and is
     all of a value that a model or an input decides. Empty for a tool whose calls have no such detail."""
+    calls: tuple[tuple[tuple[str, ...], tuple[str, ...]], ...] = ()
+    """The details of calls that do not belong together, with their steps: a variable that only one of two commands
+    gets. One entry for most tools."""
 
 
 class CapabilityEnvelope(Struct, frozen=True):
@@ -91,7 +94,7 @@ def envelope(
     """Compute the envelope of a plan. `documents` maps names to callees; each callee is followed once."""
     known = {} if documents is None else documents
     steps: dict[str, dict[str, None]] = {}
-    details: dict[str, set[str]] = {}
+    details: dict[str, dict[tuple[str, ...], dict[str, None]]] = {}
     unknown: dict[str, None] = {}
     seen: set[str] = set()
     waiting = [("", plan)]
@@ -101,8 +104,9 @@ def envelope(
             runs = called_documents(step)
             follows = isinstance(step.work, UseTool) and runs and runs[0] in known
             for capability, label, written in () if follows else _needed(step, vocabulary, tools_of):
-                steps.setdefault(capability, {})[f"{name} {label}".strip()] = None
-                details.setdefault(capability, set()).update(written)
+                where = f"{name} {label}".strip()
+                steps.setdefault(capability, {})[where] = None
+                details.setdefault(capability, {}).setdefault(written, {})[where] = None
             if parent := _parent(step):
                 unknown[parent] = None
             for callee in runs:
@@ -113,18 +117,24 @@ def envelope(
                     seen.add(callee)
                     waiting.append((callee, known[callee]))
     needs = tuple(
-        Need(one, tuple(labels), vocabulary.effect(one), vocabulary.tier(one), _together(details[one]))
+        Need(one, tuple(labels), vocabulary.effect(one), vocabulary.tier(one), *_together(details[one], labels))
         for one, labels in sorted(steps.items())
     )
     return CapabilityEnvelope(needs, tuple(unknown))
 
 
-def _together(details: set[str]) -> tuple[str, ...]:
-    if not details:
-        return ()
-    from quire.plan.tool_details import together
+def _together(
+    calls: Mapping[tuple[str, ...], Mapping[str, None]], labels: Iterable[str]
+) -> tuple[tuple[str, ...], tuple[tuple[tuple[str, ...], tuple[str, ...]], ...]]:
+    """Return the details of all calls of a tool, and those that belong together with their steps."""
+    if not any(calls):
+        return (), (((), tuple(labels)),)
+    from quire.plan.tool_details import apart, together
 
-    return together(details)
+    found = apart(calls)
+    if len(found) == 1:
+        found = [(found[0][0], tuple(labels))]
+    return together(one for details in calls for one in details), tuple(found)
 
 
 def called_documents(step: Step) -> tuple[str, ...]:

@@ -31,6 +31,8 @@ ALL_VARIABLES, NO_VARIABLE = "env=*", "env="
 """Details of a command that gets all variables that the user has granted, and of one that gets none of them."""
 ANY_METHOD, PLAIN_HTTP = "method=*", "host=http://"
 """The detail of a request whose method is decided in a run, and the beginning of one to a host without TLS."""
+TERMS = ("env=", "method=")
+"""The beginnings of details that say how a command or a host is used, and not which."""
 _FILES = "rye/file-system/"
 _GLOB, _GREP = f"{_FILES}glob", f"{_FILES}grep"
 _ODD = frozenset('%*?[]!"\\#')
@@ -71,6 +73,24 @@ def together(details: Iterable[str]) -> tuple[str, ...]:
     found = sorted(set(details))
     variables = [one for one in found if one.startswith("env=")]
     return tuple(one for one in found if one != ALL_VARIABLES) if variables == [ALL_VARIABLES] else tuple(found)
+
+
+def apart(calls: Mapping[tuple[str, ...], Iterable[str]]) -> list[tuple[tuple[str, ...], tuple[str, ...]]]:
+    """Return the details of the calls of a tool, each with its steps: all together if every command gets the same
+    variables and every host is asked with the same methods, else those that do."""
+    several: dict[tuple[str, ...], dict[str, None]] = {}
+    steps: dict[tuple[str, ...], dict[str, None]] = {}
+    for details, labels in calls.items():
+        terms = tuple(one for one in details if one.startswith(TERMS))
+        several.setdefault(terms, {}).update(dict.fromkeys(details))
+        steps.setdefault(terms, {}).update(dict.fromkeys(labels))
+    if len({frozenset(one for one in found if not one.startswith(TERMS)) for found in several.values()}) < 2:
+        return [(together(one for details in calls for one in details), tuple(dict.fromkeys(_all(calls.values()))))]
+    return [(tuple(sorted(found)), tuple(steps[terms])) for terms, found in several.items()]
+
+
+def _all(several: Iterable[Iterable[str]]) -> Iterable[str]:
+    return (one for labels in several for one in labels)
 
 
 def any_details(capability: str) -> tuple[str, ...]:

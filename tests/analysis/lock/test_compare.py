@@ -278,3 +278,30 @@ def test_a_question_belongs_to_its_command(now: dict[str, str], details: tuple[s
 def test_a_lock_without_details_of_gates_is_not_another_one() -> None:
     old = replace(DOCUMENT, gates={"2 shell": ASKED, "3 shell": "none"})
     assert compare_document("a", old, replace(DOCUMENT, gates={RM: ASKED, LS: "none"})) == []
+
+
+SENDING = LockedCapability("rye.execute.tool.rye.http.send", "elevated", "write")
+
+
+def sends(*lines: tuple[str, ...]) -> LockedDocument:
+    """Return a document with a line of `may` for each tuple of details."""
+    return replace(
+        DOCUMENT, may=tuple(replace(SENDING, details=one, steps=(str(at),)) for at, one in enumerate(lines, 1))
+    )
+
+
+APART = sends(("host=a.org", "method=PUT"), ("host=b.org", "host=c.org", "method=GET"))
+
+
+@pytest.mark.parametrize(
+    ("new", "example"),
+    [
+        (sends(("host=b.org", "method=PUT"), ("host=a.org", "host=c.org", "method=GET")), "host=b.org method=PUT"),
+        (sends(("host=a.org", "host=b.org", "method=GET", "method=PUT")), "host=a.org method=GET"),
+        (sends(("host=c.org", "method=GET")), ""),
+        (sends(("host=c.org", "method=GET"), ("host=a.org", "method=PUT")), ""),
+    ],
+)
+def test_a_method_belongs_to_its_host(new: LockedDocument, example: str) -> None:
+    wider = [one for one in compare_document("a", APART, new) if one.direction == "wider"]
+    assert [one.example for one in wider][:1] == ([example] if example else [])

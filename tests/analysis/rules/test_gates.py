@@ -339,6 +339,13 @@ def test_a_fix_leaves_nothing_to_find(text: str) -> None:
     assert found(text) == []
 
 
+def test_a_store_with_a_hyphen_is_read_with_get() -> None:
+    text = FIXED["a store with a hyphen"]
+    fix = fix_of(Source.of(text), found(text)[0])
+    assert fix is not None
+    assert [edit.new for edit in fix.edits] == ["when: \"get(ctx, 'go-on') == 'yes'\", "]
+
+
 NOT_FIXED = {
     "a pipeline without conditions": "pipeline: p\nsteps:\n" + DRAFT + ask() + send().replace(", stdin: ''", ""),
     "an answer that is written again": pipeline(

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal, InvalidOperation
+from itertools import product
 from typing import TYPE_CHECKING, Literal
 
 from msgspec import Struct
@@ -28,7 +29,7 @@ from quire.analysis.lock.gate_texts import (
 from quire.models.prices import PICODOLLARS
 from quire.patterns import late_pattern
 from quire.plan.built_in_tools import SEND, SHELL
-from quire.plan.tool_details import ALL_VARIABLES, ANY_METHOD, NO_VARIABLE, PLAIN_HTTP
+from quire.plan.tool_details import ALL_VARIABLES, ANY_METHOD, NO_VARIABLE, PLAIN_HTTP, TERMS
 
 if TYPE_CHECKING:
     from quire.analysis.pattern_inclusion import PatternSet
@@ -161,6 +162,8 @@ def _beyond(
             patterns = PatternSet((one for cover in covering for one in _covered_by(cover, limited)), known)
         beyond = [(detail, patterns.inclusion(one)) for one, detail in _patterns(need, limited_needs).items()]
         fresh = [(detail, found) for detail, found in beyond if found.answer != "covered"]
+        if not fresh and direction == "wider":
+            yield from _other_terms(key, need, covering, limited, limited_needs)
         if not fresh:
             continue
         hidden = ("",) if need.capability in names else ("", ALL_VARIABLES)  # a new command says enough
@@ -179,6 +182,34 @@ def _beyond(
             decided,
             need.steps,
         )
+
+
+def _other_terms(
+    key: str,
+    need: LockedCapability,
+    covering: tuple[LockedCapability, ...],
+    limited: frozenset[str],
+    limited_needs: frozenset[str],
+) -> Iterator[Change]:
+    """Yield a command with a variable, or a host with a method, of which the covering ones have each, and not both
+    together. Lines of the same steps are parts of one fact."""
+    parts: dict[tuple[str, tuple[str, ...]], list[str]] = {}
+    for one in covering:
+        parts.setdefault((one.capability, one.steps), []).extend(_covered_by(one, limited))
+    patterns = {detail: pattern for pattern, detail in _patterns(need, limited_needs).items()}
+    terms = [detail for detail in patterns if detail.startswith(TERMS)]
+    if len(parts) < 2 or not terms:
+        return
+    from quire.analysis.pattern_inclusion import PatternSet
+
+    sets = [PatternSet(several) for several in parts.values()]
+    for what, term in product([detail for detail in patterns if detail not in terms], terms):
+        pair = patterns[what], patterns[term]
+        if not any(all(one.inclusion(pattern).answer == "covered" for pattern in pair) for one in sets):
+            together = f"{what} {term}"
+            text = f"{need.tier or NONE}, {need.effect}, {together}"
+            yield Change(key, "may", "wider", need.capability, "", text, together, True, need.steps)
+            return
 
 
 def _limited(several: Iterable[LockedCapability]) -> frozenset[str]:
