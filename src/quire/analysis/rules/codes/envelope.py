@@ -24,8 +24,8 @@ WILDCARD_GRANT = _lint(
     "EV102",
     "wildcard-grant",
     "A model may use every tool that fits a pattern, and some of them change something.",
-    "A server can add tools later, and they fit as well. Name the tools that the step needs. Patterns of directives\n"
-    "are reported by DR117 where their risk is not acknowledged.",
+    "A server can add tools later, and they fit as well. Name the tools that the step needs. Patterns in the\n"
+    "permissions of directives are signed by a person; DR117 reports those that cover everything there is.",
     '- agent: {prompt: hi, capabilities: {tools: ["tickets__*"]}}',
     "- agent: {prompt: hi, capabilities: {tools: [tickets__list, tickets__create]}}",
 )
