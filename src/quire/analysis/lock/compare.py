@@ -7,7 +7,7 @@ that cannot be decided counts as wider.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from decimal import Decimal, InvalidOperation
 from itertools import product
 from typing import TYPE_CHECKING, Literal
@@ -17,15 +17,8 @@ from msgspec import Struct
 from quire.analysis.amounts import ENDLESS, Amount, compared, parsed
 from quire.analysis.lock import codes
 from quire.analysis.lock.file import COUNTS, NOT_ASKED, Lock, LockedCapability, LockedDocument
-from quire.analysis.lock.gate_texts import (
-    NONE,
-    by_details,
-    comparable_gates,
-    how_open,
-    tool_of,
-    unnumbered_gate,
-    without_note,
-)
+from quire.analysis.lock.gate_changes import Direction, gate_changes
+from quire.analysis.lock.gate_texts import NONE
 from quire.models.prices import PICODOLLARS
 from quire.patterns import late_pattern
 from quire.plan.built_in_tools import SEND, SHELL
@@ -35,14 +28,12 @@ if TYPE_CHECKING:
     from quire.analysis.pattern_inclusion import PatternSet
     from quire.diagnostics import Code
 
-Direction = Literal["wider", "narrower", "other"]
 Kind = Literal["document", "plan", "may", "unknown", "asks", "most", "gate", "flow", "allow", "tool", "price"]
 
 _SEND, _SHELL = (f"rye.execute.tool.{identity.replace('/', '.')}" for identity in (SEND, SHELL))
 _MARK = "\x1f"
 """Between a capability and a detail, where both are one text."""
 _LABEL = late_pattern(r"^(private: )?(?:[0-9][^ ]*|thread)(?: › [^ ]+)* ")
-_PARTS = late_pattern(r"([0-9]{0,9})([^0-9]+|$)")
 _DOLLARS = late_pattern(r"[0-9][0-9,]{0,60}(?:\.[0-9]{1,12})?")
 _CLASSES = {"read": 0, "idempotent": 1, "write": 2, "unknown": 2}
 
@@ -116,7 +107,8 @@ def _facts(key: str, old: LockedDocument, new: LockedDocument, known: Iterable[s
     yield from _listed(key, "asks", "server", old.servers, new.servers)
     yield from _listed(key, "asks", "variable", old.variables, new.variables)
     yield from _bounds(key, old, new)
-    yield from _gates(key, old, new)
+    for one in gate_changes(old, new):
+        yield Change(key, "gate", one.direction, one.effect, one.old, one.new, steps=one.steps)
     yield from _flows(key, old.flows, new.flows)
     yield from _listed(key, "allow", "allow", old.allows, new.allows)
 
@@ -298,82 +290,6 @@ def _in_picodollars(text: str) -> str:
             return ""
         terms.append(f"{int(count)}{dot}{rest}")
     return " + ".join(terms)
-
-
-def _gates(key: str, old: LockedDocument, new: LockedDocument) -> Iterator[Change]:
-    """Yield the effects that have another gate. Where the effects of a tool have different gates, each is compared with
-    those of the same details, so that a question does not move from one command to another unseen."""
-    present = {detail for one in new.may for detail in one.details}
-    gates = comparable_gates(old.gates, new.gates)
-    for tool in sorted({tool_of(effect) for effect in (*old.gates, *gates)}):
-        before = {effect: gate for effect, gate in old.gates.items() if tool_of(effect) == tool}
-        now = {effect: gate for effect, gate in gates.items() if tool_of(effect) == tool}
-        known, given = by_details(before), by_details(now)
-        if known and given:
-            for details in sorted({*known, *given}):
-                yield from _gates_of(key, tool, known.get(details, {}), given.get(details, {}))
-            continue
-        same = [*_gates_of(key, tool, before, now)]
-        if not any(change.direction == "wider" for change in same):
-            still = (gated for details, gated in known.items() if present.issuperset(details))
-            yield from _opened(key, {effect: gate for gated in still for effect, gate in gated.items()}, now)
-        yield from same
-
-
-def _opened(key: str, old: Mapping[str, str], new: Mapping[str, str]) -> Iterator[Change]:
-    """Yield the first of the effects that had a gate of their own and have now, as all others of their tool, a weaker
-    one."""
-    for effect, was in old.items():
-        for now, gate in new.items():
-            if unnumbered_gate(was) != unnumbered_gate(gate) and _gate_direction(was, gate) == "wider":
-                yield Change(key, "gate", "wider", now, was, gate, steps=(effect.partition(" ")[0],))
-                return
-
-
-def _gates_of(key: str, tool: str, before: Mapping[str, str], now: Mapping[str, str]) -> Iterator[Change]:
-    """Yield the effects of one tool that have another gate. Labels of steps do not count: a step that is inserted
-    changes those of all others."""
-    if len(before) == len(now):
-        yield from _moved_gates(key, before, now)
-        return
-    fresh = Counter(map(unnumbered_gate, now.values())) - Counter(map(unnumbered_gate, before.values()))
-    lost = Counter(map(unnumbered_gate, before.values())) - Counter(map(unnumbered_gate, now.values()))
-    replaced = [gate for gate in before.values() if lost[unnumbered_gate(gate)]]
-    for effect, gate in now.items():
-        if not fresh[unnumbered_gate(gate)]:
-            continue
-        fresh[unnumbered_gate(gate)] -= 1
-        was = before.get(effect) or next(iter(replaced), "")
-        wider = gate == NONE or how_open(gate) > 0 or (bool(replaced) and was != NONE)
-        direction: Direction = "wider" if wider else "narrower" if was == NONE else "other"
-        yield Change(key, "gate", direction, effect, was, gate, steps=(effect.partition(" ")[0],))
-    if len(before) > len(now) and not sum(fresh.values()):
-        gone = next((effect for effect, gate in before.items() if lost[unnumbered_gate(gate)]), tool)
-        yield Change(key, "gate", "narrower", gone, before.get(gone, ""))
-
-
-def _moved_gates(key: str, old: Mapping[str, str], new: Mapping[str, str]) -> Iterator[Change]:
-    """Yield the effects of one tool that have another gate, in the order of the document: a yes that is asked for
-    before another effect than it was is a change too."""
-    for before, now in zip(sorted(old, key=_in_order), sorted(new, key=_in_order), strict=True):
-        was, gate = old[before], new[now]
-        if unnumbered_gate(was) != unnumbered_gate(gate):
-            yield Change(key, "gate", _gate_direction(was, gate), now, was, gate, steps=(now.partition(" ")[0],))
-
-
-def _gate_direction(old: str, new: str) -> Direction:
-    """Return how a gate has changed. Another question, or one that shows other values, counts as wider."""
-    if old == NONE:
-        return "narrower"
-    if unnumbered_gate(without_note(old)) != unnumbered_gate(without_note(new)):
-        return "wider"
-    before, now = how_open(old), how_open(new)
-    return "wider" if now > before else "narrower" if now < before else "other"
-
-
-def _in_order(effect: str) -> list[tuple[int, str]]:
-    """Return a key that sorts the labels of steps as they stand in a document: 9 before 10."""
-    return [(int(digits or 0), other) for digits, other in _PARTS.findall(effect)]
 
 
 def _flows(key: str, old: Sequence[str], new: Sequence[str]) -> Iterator[Change]:
