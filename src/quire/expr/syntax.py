@@ -7,8 +7,8 @@ names are found from it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from collections.abc import Callable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from msgspec import Struct
 
@@ -162,31 +162,27 @@ class Expression(Struct, frozen=True):
 
 def children(node: Node) -> tuple[Node, ...]:
     """Return the parts of a node in the order in which they are evaluated."""
-    match node:
-        case Constant() | Path():
-            return ()
-        case FunctionCall(arguments=arguments, key=key):
-            return arguments if key is None else (*arguments, key)
-        case Compare(left=left, right=right):
-            return (left, right)
-        case Arithmetic(first=first, rest=rest):
-            return (first, *(part for _, part in rest))
-        case ListOf(items=items):
-            return items
-        case MapOf(entries=entries):
-            return tuple(part for _, part in entries)
-        case Not(operand=operand) | Negate(operand=operand):
-            return (operand,)
-        case Logic(operands=operands):
-            return operands
-        case Each(source=source, body=body):
-            return (source, body)
-        case Total(source=source):
-            return (source,)
-        case Join(source=source, separator=separator):
-            return (source, separator)
-        case Get(base=base, default=default):
-            return (base,) if default is None else (base, default)
+    return _PARTS[node.__class__](node)
+
+
+_PARTS: Mapping[type, Callable[[Any], tuple[Node, ...]]] = {
+    Constant: lambda node: (),
+    Path: lambda node: (),
+    FunctionCall: lambda node: node.arguments if node.key is None else (*node.arguments, node.key),
+    Compare: lambda node: (node.left, node.right),
+    Arithmetic: lambda node: (node.first, *[part for _, part in node.rest]),
+    ListOf: lambda node: node.items,
+    MapOf: lambda node: tuple([part for _, part in node.entries]),
+    Not: lambda node: (node.operand,),
+    Negate: lambda node: (node.operand,),
+    Logic: lambda node: node.operands,
+    Each: lambda node: (node.source, node.body),
+    Total: lambda node: (node.source,),
+    Join: lambda node: (node.source, node.separator),
+    Get: lambda node: (node.base,) if node.default is None else (node.base, node.default),
+}
+"""The parts of each kind of node. Every rule asks each node of a document for them, and a chain of tests would take as
+long as all else: to find that a node is not of a kind takes several times as long as to find that it is."""
 
 
 def walk(root: Node) -> Iterator[tuple[Node, int]]:
@@ -218,27 +214,32 @@ def _read(path: tuple[str, ...], span: Span, *, optional: bool = False) -> Read:
 
 def reads(expression: Expression) -> tuple[Read, ...]:
     """Return all reads in the order of the text. Lambda parameters are not reads."""
-    if isinstance(expression.root, Path):
-        return (_read(expression.root.segments, expression.root.span),)
+    return tuple(_reads(expression.root))
+
+
+def _reads(root: Node) -> list[Read]:
     found: list[Read] = []
-    stack: list[tuple[Node, frozenset[str]]] = [(expression.root, frozenset())]
-    while stack:
-        node, bound = stack.pop()
-        if isinstance(node, Path):
-            if node.segments[0] not in bound:
-                found.append(_read(node.segments, node.span))
-        elif isinstance(node, Constant):
-            continue
-        elif isinstance(node, Get) and isinstance(node.base, Path) and node.base.segments[0] not in bound:
+    waiting = [root]
+    while waiting:
+        node = waiting.pop()
+        if type(node) is Path:
+            found.append(_read(node.segments, node.span))
+        elif type(node) is Get and type(node.base) is Path:
             found.append(_read(node.base.segments, node.base.span))
             found.append(_read(node.base.segments + node.keys, node.span, optional=True))
             if node.default is not None:
-                stack.append((node.default, bound))
-        elif isinstance(node, Each):
-            stack += [(node.body, bound | {node.parameter}), (node.source, bound)]
-        elif isinstance(node, FunctionCall) and node.key is not None:
-            stack += [(node.key, bound | {node.parameter}), (node.arguments[0], bound)]
+                waiting.append(node.default)
+        elif type(node) is Each:
+            found += _reads(node.source)
+            found += _reads_outside(node.body, node.parameter)
+        elif type(node) is FunctionCall and node.key is not None:
+            found += _reads(node.arguments[0])
+            found += _reads_outside(node.key, node.parameter)
         else:
-            for part in reversed(children(node)):
-                stack.append((part, bound))
-    return tuple(found)
+            waiting += children(node)[::-1]
+    return found
+
+
+def _reads_outside(body: Node, parameter: str) -> list[Read]:
+    """Return the reads in the body of a lambda that are not of its parameter."""
+    return [one for one in _reads(body) if one.path[0] != parameter]
