@@ -222,16 +222,16 @@ class Step(Struct, frozen=True, gc=False):
 
 def may_stop(step: Step) -> bool:
     """Tell whether a step can end its pipeline before the steps after it."""
-    work = step.work
-    return work is not None and not work.is_leaf and (work.ends or _any_may_stop([part for _, part in work.parts()]))
+    return _any_may_stop((step,))
 
 
 def _any_may_stop(steps: Iterable[Step]) -> bool:
-    for step in steps:
-        work = step.work
-        # Most steps have no others inside, and a long pipeline has thousands of them.
-        if work is not None and not work.is_leaf and may_stop(step):
-            return True
+    waiting = [step.work for step in steps]
+    for work in waiting:  # grows while it is gone through
+        if work is not None and not work.is_leaf:
+            if work.ends:
+                return True
+            waiting += [part.work for _, part in work.parts()]
     return False
 
 
