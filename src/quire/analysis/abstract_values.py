@@ -102,20 +102,26 @@ class AbstractValue(Struct, frozen=True, gc=False):
     def through(self, name: str, span: Span, document: str, depth: int = 0) -> AbstractValue:
         """Return the value after it was kept under a name, with the parts that are known."""
         label = self.label
-        if not label.levels or depth > _KEPT_PARTS:
+        if not label.levels:
             return self
-        label = label.through(name, "", span, document)
-        if not self.fields and self.element is None:
-            return replace(self, label=label)
-        fields: Mapping[str, AbstractValue] = NO_PARTS
-        if self.fields:
-            fields = {key: part.through(name, span, document, depth + 1) for key, part in self.fields.items()}
-        element = self.element
-        if element is not None and depth < _KEPT_PARTS:
-            # The items of most lists have the label of the list, and have passed the same places.
-            is_alike = element.label is self.label and element.element is None and not element.fields
-            element = replace(element, label=label) if is_alike else element.through(name, span, document, depth + 1)
-        return replace(self, label=label, fields=fields, element=element)
+        passed = label.through(name, "", span, document)
+        if self.element is None and not self.fields:
+            return replace(self, label=passed)
+        return self._parts_through(passed, name, span, document, depth)
+
+    def _parts_through(self, passed: Label, name: str, span: Span, document: str, depth: int) -> AbstractValue:
+        """Return the value with the label that it has after it was kept, and with its parts after that."""
+        fields, element = self.fields, self.element
+        if depth < _KEPT_PARTS:
+            if fields:
+                fields = {key: part.through(name, span, document, depth + 1) for key, part in fields.items()}
+            if element is not None:
+                # The items of most lists have the label of the list, and have passed the same places.
+                is_alike = element.label is self.label and element.element is None and not element.fields
+                element = (
+                    replace(element, label=passed) if is_alike else element.through(name, span, document, depth + 1)
+                )
+        return replace(self, label=passed, fields=fields, element=element)
 
     def field(self, name: str) -> AbstractValue:
         """Return an entry of a map. The entry of an input is a size of its own."""
@@ -158,7 +164,7 @@ def outside_value(name: str, type: FieldType | None, label: Label) -> AbstractVa
 @lru_cache(maxsize=1024)
 def _sizes(name: str) -> tuple[Amount, Amount]:
     """Return the names of the items and of the bytes of an input."""
-    return size(f"|{name}|"), size(f"‖{name}‖")
+    return Amount((((f"|{name}|",), 1),)), Amount((((f"‖{name}‖",), 1),))
 
 
 def sized(type: FieldType | None, length: Amount, label: Label, items: Amount | None = None) -> AbstractValue:

@@ -90,7 +90,7 @@ class Amount(Struct, frozen=True, gc=False, cache_hash=True):
         found = dict(self.products)
         for product, count in other.products:
             found[product] = found.get(product, 0) + count
-        return bounded(found)
+        return _of_sizes(found)
 
     def times(self, other: Amount) -> Amount:
         if other is ONE:
@@ -106,13 +106,16 @@ class Amount(Struct, frozen=True, gc=False, cache_hash=True):
         """Return a bound of both."""
         if self is other or other is NOTHING:
             return self
+        mine, theirs = self.as_number, other.as_number
+        if mine is not None and theirs is not None:
+            return self if mine >= theirs else other
         if self.reasons or other.reasons:
             return _endless(self, other)
         found = dict(self.products)
         for product, count in other.products:
             if count > found.get(product, 0):
                 found[product] = count
-        return bounded(found)
+        return _of_sizes(found)
 
     def at_most(self, limit: int) -> Amount:
         """Return the smaller one of the bound and a number. A formula stays: it may be smaller."""
@@ -235,6 +238,11 @@ def _product(one: Amount, other: Amount) -> Amount:
 def bounded(terms: Mapping[Product, int]) -> Amount:
     """Return the formula of these coefficients, unless it has become too long to mean something."""
     return Amount(reasons=(TOO_LONG,)) if len(terms) > MOST_TERMS else _formula(terms)
+
+
+def _of_sizes(terms: Mapping[Product, int]) -> Amount:
+    """Return the formula of these coefficients, of which none is 0 and one at least is that of a size."""
+    return Amount(tuple(sorted(terms.items()))) if len(terms) <= MOST_TERMS else Amount(reasons=(TOO_LONG,))
 
 
 def _formula(terms: Mapping[Product, int]) -> Amount:

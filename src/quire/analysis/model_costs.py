@@ -65,10 +65,10 @@ def model_calls(
         if len(_KNOWN) < _MOST_KNOWN:
             _KNOWN[key] = found
     cost.add_known(found.fixed)
-    first = prompt.plus(number(found.frame + JSON_GROWTH * forced))
+    first = prompt.plus(found.frame if not forced else found.frame.plus(number(JSON_GROWTH * forced)))
     if not found.turns:
-        whole = prompt.plus(found.around)
-        cost.spend(found.read, whole if found.calls == 1 else whole.times(number(found.calls)).plus(found.said))
+        # The bytes around the prompt are among the fixed costs.
+        cost.spend(found.read, prompt if found.calls == 1 else prompt.times(number(found.calls)).plus(found.said))
         if not reads_replies:
             cost.spend(found.sure, first)
     return StepCalls(found.calls, first, found.windows, found.turns * MOST_CALLS)
@@ -94,9 +94,7 @@ class _Calls(Struct, frozen=True):
     turns: int
     windows: int
     fixed: Cost
-    around: Amount
-    """Bytes of a call besides the prompt, for the estimate."""
-    frame: int
+    frame: Amount
     """Tokens of a call besides the prompt and the JSON Schema of its reply, at most."""
     said: Amount
     """Bytes that corrections read in addition."""
@@ -125,6 +123,8 @@ def _constant(agent: AgentFact, repairs: int, least: int, reads_replies: bool, p
         cost.count(f"{WINDOW_OF}{model}", windows)
     if turns:
         _tool_turns(cost, agent, turns, place)
+    else:
+        cost.count(f"{BYTES_OF}{model}", (_AROUND + agent.system_tokens) * calls)
     _time(cost, agent.seconds, calls, f"a call of {model or 'the model'}", place)
     said = reply.plus(number(_REPAIR_TOKENS)).times(number(BYTES_A_TOKEN * repairs * (repairs + 1) // 2))
     return _Calls(
@@ -132,8 +132,7 @@ def _constant(agent: AgentFact, repairs: int, least: int, reads_replies: bool, p
         turns,
         windows,
         known(cost),
-        number(_AROUND + agent.system_tokens),
-        _FRAME + agent.system_tokens,
+        number(_FRAME + agent.system_tokens),
         said,
         f"{BYTES_OF}{model}",
         f"{SURE_INPUT_OF}{model}",
