@@ -38,6 +38,8 @@ def written_length(value: Value) -> int:
     """Return the bytes of a value in a prompt at most: of JSON with spaces, without the quotes of a text. A text among
     others has its line ends and quotes escaped, so it is longer there than by itself."""
     if isinstance(value, str):
+        if is_plain(value):
+            return len(value)
         # A playbook has many texts and no other values: it is measured without the library.
         longer = sum(value.count(one) for one in _ESCAPED_SHORT) + 5 * sum(value.count(one) for one in _ESCAPED_LONG)
         return text_length(value) + longer
