@@ -87,10 +87,22 @@ class Amount(Struct, frozen=True, gc=False, cache_hash=True):
             return self if other is NOTHING else other
         if self.reasons or other.reasons:
             return _endless(self, other)
+        if theirs is not None:
+            return self._with_number(theirs)
+        if mine is not None:
+            return other._with_number(mine)
         found = dict(self.products)
         for product, count in other.products:
             found[product] = found.get(product, 0) + count
         return _of_sizes(found)
+
+    def _with_number(self, more: int) -> Amount:
+        """Return the sum of a formula and a number. That of the formula is its first product, as it has no size."""
+        sizes = self.products
+        first, count = sizes[0]
+        if first == NUMBER:
+            sizes, more = sizes[1:], more + count
+        return Amount(((NUMBER, more), *sizes)) if len(sizes) < MOST_TERMS else Amount(reasons=(TOO_LONG,))
 
     def times(self, other: Amount) -> Amount:
         if other is ONE:
