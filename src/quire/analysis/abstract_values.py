@@ -11,13 +11,13 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from quire.analysis.amounts import NOTHING, ONE, Amount, number, size
-from quire.analysis.labels import AUTHORED, MODEL, Integrity, Label, Privacy, Trace, chosen_by, source_label
+from quire.analysis.labels import AUTHORED, MODEL, Label, chosen_by
 from quire.analysis.written_sizes import is_plain, type_length, written_length
 from quire.engine.premises import MAX_REPLY_CHARACTERS
 from quire.schema_types import Enum, Kind, ListOf, Object, Ref, Simple
 
 if TYPE_CHECKING:
-    from quire.analysis.facts import Place, QuestionFact
+    from quire.analysis.facts import QuestionFact
     from quire.expr.syntax import Node
     from quire.schema_types import FieldType
     from quire.source import Span
@@ -224,14 +224,14 @@ def literal(value: Value) -> AbstractValue:
         return AbstractValue(BOOL, NOTHING, number(5), constant=value, is_constant=True)
     if isinstance(value, _NUMBERS):
         return AbstractValue(NUMBER, NOTHING, number(len(str(value))), constant=value, is_constant=True)
+    if value is None:
+        return AbstractValue(None, NOTHING, number(4), constant=None, is_constant=True)
     if isinstance(value, Mapping):
         fields = {str(key): literal(part) for key, part in value.items()}
         return replace(_constant(value), fields=fields)
-    if isinstance(value, list | tuple):
-        few = len(value) <= _FEW
-        element = (either([literal(part) for part in value]) if few else _any_of(value)) if value else None
-        return replace(_constant(value), element=element)
-    return AbstractValue(None, NOTHING, number(4), constant=None, is_constant=True)
+    few = len(value) <= _FEW
+    element = (either([literal(part) for part in value]) if few else _any_of(value)) if value else None
+    return replace(_constant(value), element=element)
 
 
 def _any_of(values: Sequence[Value]) -> AbstractValue:
@@ -331,7 +331,7 @@ def _either_item(one: AbstractValue, other: AbstractValue) -> AbstractValue | No
 
 def _answered(found: AbstractValue, one: AbstractValue, other: AbstractValue) -> AbstractValue:
     """Return a value that is one of two with how it depends on answers."""
-    is_same = _depends_alike(one, other)
+    is_same = depends_alike(one, other)
     return replace(
         found,
         answer=one.answer if one.answer is other.answer else None,
@@ -344,7 +344,7 @@ def _is_empty_list(value: AbstractValue) -> bool:
     return value.is_constant and isinstance(value.constant, list | tuple) and not value.constant
 
 
-def _depends_alike(one: AbstractValue, other: AbstractValue) -> bool:
+def depends_alike(one: AbstractValue, other: AbstractValue) -> bool:
     """Tell whether both values depend on answers in the same way."""
     return (
         one.answer is other.answer
@@ -357,44 +357,6 @@ def _depends_alike(one: AbstractValue, other: AbstractValue) -> bool:
 def _choices(one: AbstractValue, other: AbstractValue) -> tuple[AbstractValue, ...]:
     found = {id(part): part for part in (*(one.choices or (one,)), *(other.choices or (other,)))}
     return tuple(found.values()) if len(found) <= _MOST_CHOICES else ()
-
-
-def grown(before: AbstractValue, after: AbstractValue) -> AbstractValue:
-    """Return a value after any number of rounds of a loop that makes `after` from `before`.
-
-    A value that has become larger may go on growing, up to the longest that an expression makes.
-    """
-    found = either_of(before, after)
-    if found.length != before.length:
-        found = replace(found, length=number(LONGEST_VALUE * 4))
-    if found.items != before.items:
-        found = replace(found, items=number(MOST_ITEMS_OF_A_VALUE))
-    if not _depends_alike(before, after):
-        found = found.unanswered()
-    largest = before.largest if found.largest == before.largest else None
-    return replace(found, fields={}, element=None, is_constant=False, constant=None, name="", largest=largest)
-
-
-def same(one: AbstractValue, other: AbstractValue) -> bool:
-    """Tell whether as much is known about one value as about the other."""
-    mine, theirs = one.label, other.label
-    return one is other or (
-        (mine.integrity, mine.chosen, mine.privacy) == (theirs.integrity, theirs.chosen, theirs.privacy)
-        and one.length == other.length
-        and one.items == other.items
-        and one.largest == other.largest
-        and one.type == other.type
-        and _depends_alike(one, other)
-        and (one.is_constant, bool(one.fields), one.element is None)
-        == (other.is_constant, bool(other.fields), other.element is None)
-    )
-
-
-def anything(place: Place) -> AbstractValue:
-    """Return the value of a loop that was not followed: it can be everything, from everywhere."""
-    trace = Trace("loop", place.way, place.span, place.document)
-    label = source_label(Integrity.OUTSIDE, Privacy.PRIVATE, trace)
-    return AbstractValue(None, number(MOST_ITEMS_OF_A_VALUE), number(LONGEST_VALUE * 4), label)
 
 
 NULL = literal(None)

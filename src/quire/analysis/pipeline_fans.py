@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from quire.analysis.abstract_values import NULL, NUMBER, AbstractValue, anything, either, grown, same, sized
+from quire.analysis.abstract_values import NULL, NUMBER, AbstractValue, either, sized
 from quire.analysis.amounts import Amount, number, total
 from quire.analysis.costs import Cost, side_by_side
 from quire.analysis.expressions import computed
 from quire.analysis.facts import Condition, FanFact, Place
 from quire.analysis.labels import Label, chosen_by, joined
 from quire.analysis.loop_rounds import Round, may_shrink, one_by_one
+from quire.analysis.loop_values import anything, grown, same
 from quire.analysis.model_costs import tried
 from quire.analysis.pipeline_values import condition_of, value_of
 from quire.expr.limits import MAX_ITEMS as MOST_ITEMS_OF_A_VALUE
