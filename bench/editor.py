@@ -148,7 +148,7 @@ def documents(size: int) -> dict[str, Document]:
     return {
         "playbook": _with_places("look.playbook.md", playbook, "- `", "Look at ", "{{top", "## STEP"),
         "pipeline": _with_places(
-            "look.yaml", f"# about\n{pipeline(max(4, size // 104))}", "# ", "'Look ", "'ctx.ro", "tool: {na"
+            "look.yaml", f"# about\n{pipeline(max(4, size // 104), 's')}", "# ", "'Look ", "'ctx.ro", "tool: {na"
         ),
         "directive": _with_places(".ai/directives/look.md", directive, "Prose", "Look ag", "name='s", "<step na"),
     }

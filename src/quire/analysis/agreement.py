@@ -14,14 +14,13 @@ from quire.analysis.gates import GateSearch
 from quire.expr.syntax import (
     RESERVED,
     Arithmetic,
-    Expression,
     FunctionCall,
     Get,
     Join,
     ListOf,
     MapOf,
     Path,
-    reads,
+    reads_below,
 )
 from quire.plan.nodes import Template, UseTool, ValueSlot
 from quire.plan.pipeline_work import Formula, Invoke
@@ -131,10 +130,10 @@ def _read_paths(effect: EffectFact, argument: str, part: int | None) -> list[_St
 
 
 def _of_formula(given: Formula, part: int | None) -> list[_StorePath]:
-    expression = given.compiled.expression
-    if part is not None and isinstance(expression.root, ListOf) and part < len(expression.root.items):
-        expression = Expression(expression.text, expression.root.items[part])
-    found = [_store_path(one.path) for one in reads(expression)]
+    root = given.compiled.expression.root
+    if part is not None and isinstance(root, ListOf) and part < len(root.items):
+        root = root.items[part]
+    found = [_store_path(one.path) for one in reads_below(root)]
     return [path for path in found if path is not None] if None not in found else []
 
 

@@ -31,7 +31,6 @@ from quire.expr.syntax import (
     Compare,
     Constant,
     Each,
-    Expression,
     FunctionCall,
     Get,
     Join,
@@ -43,8 +42,8 @@ from quire.expr.syntax import (
     Not,
     Path,
     Total,
+    reads_below,
 )
-from quire.expr.syntax import reads as reads_of
 from quire.values import MAX_DEPTH
 
 if TYPE_CHECKING:
@@ -91,7 +90,7 @@ def _dependent(root: Node, names: Names) -> AbstractValue:
     value = evaluate(root, names)
     if not names.answers.exist or value.answer is not None or isinstance(root, Path | Constant):
         return value
-    reads = {one.name: names.path(one.path) for one in reads_of(Expression("", root))}
+    reads = {one.name: names.path(one.path) for one in reads_below(root)}
     depth = max((one.depth for one in reads.values()), default=0) + 1
     if depth > _DEEPEST or not any(one.is_answered for one in reads.values()):
         return value.unanswered()

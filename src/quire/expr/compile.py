@@ -61,7 +61,6 @@ class Compiled:
     _code: Closure = field(repr=False, compare=False)
     _builds: bool = field(repr=False, compare=False)
     _nodes: int = field(repr=False, compare=False)
-    _reads: list[tuple[Read, ...]] = field(default_factory=list, init=False, repr=False, compare=False)
 
     def evaluate(
         self, bindings: Mapping[str, Value], stores: Mapping[str, Value] = _NOTHING, count: Count | None = None
@@ -87,10 +86,8 @@ class Compiled:
         return value
 
     def reads(self) -> tuple[Read, ...]:
-        """Return all reads in the order of the text, found once: many rules ask for them."""
-        if not self._reads:
-            self._reads.append(reads(self.expression))
-        return self._reads[0]
+        """Return all reads in the order of the text."""
+        return reads(self.expression)
 
 
 Around: TypeAlias = Callable[[Node, Closure], Closure]

@@ -212,12 +212,27 @@ def _read(path: tuple[str, ...], span: Span, *, optional: bool = False) -> Read:
     return Read(path, span, optional, ".".join(path), store)
 
 
+_KNOWN_READS: dict[int, tuple[Expression, tuple[Read, ...]]] = {}
+"""The reads of expressions by their identity, with the expression, so that no other one gets it."""
+_MOST_KNOWN = 8_000
+
+
 def reads(expression: Expression) -> tuple[Read, ...]:
-    """Return all reads in the order of the text. Lambda parameters are not reads."""
-    return tuple(_reads(expression.root))
+    """Return all reads in the order of the text. Lambda parameters are not reads.
+
+    They are found once: the checks of a document, its proof and its rules ask for them, and an editor again after every
+    key.
+    """
+    known = _KNOWN_READS.get(id(expression))
+    if known is None or known[0] is not expression:
+        if len(_KNOWN_READS) >= _MOST_KNOWN:
+            _KNOWN_READS.clear()
+        known = _KNOWN_READS[id(expression)] = expression, tuple(reads_below(expression.root))
+    return known[1]
 
 
-def _reads(root: Node) -> list[Read]:
+def reads_below(root: Node) -> list[Read]:
+    """Return the reads of a part of an expression, in the order of the text."""
     found: list[Read] = []
     waiting = [root]
     while waiting:
@@ -230,10 +245,10 @@ def _reads(root: Node) -> list[Read]:
             if node.default is not None:
                 waiting.append(node.default)
         elif type(node) is Each:
-            found += _reads(node.source)
+            found += reads_below(node.source)
             found += _reads_outside(node.body, node.parameter)
         elif type(node) is FunctionCall and node.key is not None:
-            found += _reads(node.arguments[0])
+            found += reads_below(node.arguments[0])
             found += _reads_outside(node.key, node.parameter)
         else:
             waiting += children(node)[::-1]
@@ -242,4 +257,4 @@ def _reads(root: Node) -> list[Read]:
 
 def _reads_outside(body: Node, parameter: str) -> list[Read]:
     """Return the reads in the body of a lambda that are not of its parameter."""
-    return [one for one in _reads(body) if one.path[0] != parameter]
+    return [one for one in reads_below(body) if one.path[0] != parameter]

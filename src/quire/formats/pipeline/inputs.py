@@ -40,27 +40,11 @@ from quire.formats.pipeline.walks import (
 )
 
 if TYPE_CHECKING:
-    from quire.expr import Expression
     from quire.source import Span
 
 _NONE: frozenset[str] = frozenset()
 _ERRORS = frozenset({"errors"})
 T = TypeVar("T")
-
-
-_READS: dict[int, tuple[Expression, tuple[Read, ...]]] = {}
-"""The reads of expressions by their identity, with the expression, so that no other one gets it."""
-_MOST_KEPT = 8_000
-
-
-def _reads_of(expression: Expression) -> tuple[Read, ...]:
-    """Return the reads of an expression. Several checks ask for them, and an editor again after every key."""
-    known = _READS.get(id(expression))
-    if known is None or known[0] is not expression:
-        if len(_READS) >= _MOST_KEPT:
-            _READS.clear()
-        known = _READS[id(expression)] = expression, reads(expression)
-    return known[1]
 
 
 class Written(Struct, frozen=True):
@@ -265,7 +249,7 @@ class UseWalk:
             return Use(found.path, step, text, found.span, at, names, first, certain, optional, in_prompt)
 
         for expression in expressions(step):
-            yield from (use(read, expression) for read in _reads_of(expression.expression))
+            yield from (use(read, expression) for read in reads(expression.expression))
         if isinstance(step.body, AgentBody) and not step.body.is_file:
             yield from (use(reference, step.body.prompt) for reference in references(step.body.prompt.text))
         for name in passed(step):
@@ -280,7 +264,7 @@ class UseWalk:
             yield from self._until(step.body, inner_bindings(step, bindings, self.base)[0], step, first, certain)
         elif isinstance(step.body, ForEachBody | ParallelBody) and step.body.default is not None:
             names = inner_bindings(step, bindings, self.base)[0]
-            yield from (use(read, step.body.default, names) for read in _reads_of(step.body.default.expression))
+            yield from (use(read, step.body.default, names) for read in reads(step.body.default.expression))
 
     def _until(
         self,
@@ -293,7 +277,7 @@ class UseWalk:
         """Yield the places that read in the test of a loop, which sees what its step has written."""
         inner = {**dict(self.writes(body.do)), **first}
         sure = {**dict(self.certain(body.do)), **certain}
-        for read in _reads_of(body.until.expression):
+        for read in reads(body.until.expression):
             at = self._ends[id(step)]
             yield Use(read.path, step, body.until, read.span, at, names, inner, sure, read.optional)
 
