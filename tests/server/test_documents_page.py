@@ -105,9 +105,9 @@ async def test_from_the_form_to_the_artifact(pages: Pages, tmp_path: Path) -> No
         # The price is that of the model of this machine, if it has one.
         await expect(line).to_have_text(re.compile("^This run: 2 model calls, .*, 1 question[.]$"))
         # An empty field is not wrong before the reader has come to it; starting says what is missing, in one go.
-        assert await page.locator(".input-problem").count() == 0
-        await start.click()
         problems = page.locator(".field .input-problem")
+        assert await problems.count() == 0
+        await start.click()
         await expect(problems).to_have_count(4)
         await expect(problems.first).to_have_text("missing input version (string): The version that is released")
         await expect(page.locator("#input-version")).to_be_focused()
