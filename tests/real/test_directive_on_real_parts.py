@@ -217,10 +217,14 @@ def test_the_smallest_model_file_uses_tools_under_permissions(work: Desk) -> Non
     if pulled_model("smollm2") is None:
         pytest.skip("the model is not here: quire model pull smollm2")
     _copying(work)
-    done = work.quire("run", "copy_note", "--model", "local:smollm2", "--limit", f"turns={depth(1, 2)}", timeout=300)
-    assert done.returncode in (0, 3, 5), done.stderr
-    (thread,) = work.transcript()
-    made = [call for turn in thread["turns"] for call in turn["calls"]]
+    run = ("run", "copy_note", "--model", "local:smollm2", "--limit", f"turns={depth(1, 2)}")
+    for _ in range(4):  # all tries of a turn may be replies without an end
+        done = work.quire(*run, timeout=300)
+        assert done.returncode in (0, 3, 5), done.stderr
+        (thread,) = work.transcript()
+        made = [call for turn in thread["turns"] for call in turn["calls"]]
+        if made or "is a loop" not in done.stderr:
+            break
     assert made, done.stderr
     assert {call["name"] for call in made} <= {"rye_file_system_read", "rye_file_system_write", "directive_return"}
     assert not [call for call in made if "argument" in str(call["error"]) or "not both" in str(call["result"])]
