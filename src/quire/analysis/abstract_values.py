@@ -164,7 +164,7 @@ def outside_value(name: str, type: FieldType | None, label: Label) -> AbstractVa
 @lru_cache(maxsize=1024)
 def _sizes(name: str) -> tuple[Amount, Amount]:
     """Return the names of the items and of the bytes of an input."""
-    return Amount((((f"|{name}|",), 1),)), Amount((((f"‖{name}‖",), 1),))
+    return size(f"|{name}|"), size(f"‖{name}‖")
 
 
 def sized(type: FieldType | None, length: Amount, label: Label, items: Amount | None = None) -> AbstractValue:
