@@ -1,9 +1,11 @@
 from __future__ import annotations
 
+from typing import get_args
+
 import pytest
 
 from quire.expr import compile, parse
-from quire.expr.syntax import Path
+from quire.expr.syntax import _PARTS, Node, Path, children, walk
 
 
 @pytest.mark.parametrize(
@@ -54,3 +56,12 @@ def test_reads_have_places() -> None:
         "ctx",
         "get(ctx, 'c')",
     ]
+
+
+def test_the_parts_of_every_kind_of_node_are_known() -> None:
+    assert set(_PARTS) == set(get_args(Node))
+    text = "not (a == -b) and {k: [c, 1]} == null or sum(map(d, x -> x)) > 2 or join(e, f) or get(g, 'h', i)"
+    nodes = [node for node, _ in walk(parse(text).root)]
+    named = [".".join(node.segments) for node in nodes if isinstance(node, Path)]
+    assert set("abcdefgi") <= set(named)
+    assert all(isinstance(part, get_args(Node)) for node in nodes for part in children(node))
