@@ -39,6 +39,7 @@ from quire.analysis.labels import AUTHORED, Integrity, Label, Privacy, Trace, jo
 from quire.analysis.thread_children import children_cost
 from quire.analysis.thread_hooks import acting, asks, firings, note_hooks, raised_limits, tries_again
 from quire.engine.premises import FAILURES_IN_A_ROW, MOST_CALLS, PARALLEL
+from quire.models.choose import PICODOLLARS
 
 if TYPE_CHECKING:
     from quire.analysis.scope import Scope
@@ -50,8 +51,6 @@ if TYPE_CHECKING:
 
 _ROUNDS = -(-MOST_CALLS // PARALLEL)
 """How many calls of one turn stand one after the other."""
-_PICODOLLARS = 10**12
-"""In a dollar."""
 
 
 def walk_directive(walk: Walk, scope: Scope, cost: Cost) -> AbstractValue:
@@ -302,7 +301,7 @@ class ThreadCosts(Struct):
         of the outermost thread."""
         spend = self.limits.spend
         if spend is not None and "spend" not in raised_limits(thread.hooks):
-            return number(round(spend * _PICODOLLARS))
+            return number(round(spend * PICODOLLARS))
         return endless(self._reason(f"nothing limits the money of runs that {thread.name} launches"))
 
     def _document(self, name: str, plan: Plan) -> Cost:

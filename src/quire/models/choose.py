@@ -124,6 +124,8 @@ def price_key(spec: str, settings: ModelSettings) -> str:
 
 
 CHARACTERS_A_TOKEN = 3
+PICODOLLARS = 10**12
+"""Of a dollar. A price per token is a whole number of them if that per million tokens has at most six decimals."""
 
 
 PORT = 11434

@@ -19,11 +19,10 @@ from typing import TypeAlias
 from msgspec import Struct
 from msgspec.structs import replace
 
+from quire.models.choose import PICODOLLARS as PICODOLLARS
 from quire.models.choose import ModelSettings, Price, is_ollama_cloud, price_key
 from quire.models.choose import Unpriced as Unpriced  # a document without a known model needs no other price
 
-PICODOLLARS = 10**12
-"""Of a dollar. A price per token is a whole number of them if that per million tokens has at most six decimals."""
 OLD_DAYS = 120
 """A price that was last looked at longer ago is old."""
 YOUR_MACHINE = "your machine"

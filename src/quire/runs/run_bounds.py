@@ -16,7 +16,7 @@ from quire.analysis.costs import COUNTED, THREADS, WINDOW_OF
 from quire.analysis.quantities import Quantity, asked_models, longest_reply, quantities
 from quire.engine.proven_bounds import ProvenBounds
 from quire.library.foresight import Foresight
-from quire.models.choose import NO_SETTINGS, CallSettings
+from quire.models.choose import NO_SETTINGS, PICODOLLARS, CallSettings
 from quire.values import Value, encode
 
 if TYPE_CHECKING:
@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     from quire.workspace.settings import Settings
 
 _MOST_KEPT = 64
-_PICODOLLARS = 10**12
-"""In a dollar."""
 _LARGEST = 10**12
 """A run never does more; a larger bound is not worth keeping."""
 _MOST_LOOKED_AT = 100_000
@@ -101,7 +99,7 @@ def _compared(found: _Kept, sizes: Mapping[str, int]) -> ProvenBounds:
         # The cap of model calls is a limit that fails the run, so it is not a bound of them.
         most = one.most.with_sizes(sizes).as_number if one.name in COUNTED else one.with_sizes(sizes).number
         if most is not None and one.name == "money":
-            cost = most / _PICODOLLARS
+            cost = most / PICODOLLARS
         elif most is not None and most <= _LARGEST:
             counts[one.name] = most
     return ProvenBounds(**counts, cost=cost, reply_tokens=found.reply_tokens)

@@ -19,7 +19,7 @@ from quire.analysis.lock import codes
 from quire.analysis.lock.file import COUNTS, NOT_ASKED, Lock, LockedCapability, LockedDocument
 from quire.analysis.lock.gate_changes import Direction, gate_changes
 from quire.analysis.lock.gate_texts import NONE
-from quire.models.prices import PICODOLLARS
+from quire.models.choose import PICODOLLARS
 from quire.patterns import late_pattern
 from quire.plan.built_in_tools import SEND, SHELL
 from quire.plan.tool_details import ALL_VARIABLES, ANY_METHOD, NO_VARIABLE, PLAIN_HTTP, TERMS

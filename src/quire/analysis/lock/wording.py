@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from quire.analysis.assumptions import Assumptions
 from quire.analysis.lock.compare import Change, amount_of
-from quire.models.prices import PICODOLLARS
+from quire.models.choose import PICODOLLARS
 
 if TYPE_CHECKING:
     from quire.analysis.amounts import Amount
