@@ -10,7 +10,7 @@ DENO := DENO_NO_UPDATE_CHECK=1 $(abspath $(BIN)/deno)
 # Without compiled code every process that a test starts would compile the whole package again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: setup demo test test-slow test-long test-pythons test-vscode package vscode check vendor bench simulate chaos chaos-cluster lock clean
+.PHONY: setup demo test test-bare test-slow test-long test-pythons test-vscode package vscode check vendor bench simulate chaos chaos-cluster lock clean
 
 setup: .venv/.ready
 
@@ -26,6 +26,10 @@ demo: setup
 
 test: setup
 	$(PYTEST) -m "not slow" tests
+
+# The same as on a machine with Python, make and git only: sandbox, browser, editors and databases are hidden.
+test-bare: setup
+	$(BIN)/python -m tests.bare $(MAKE) test
 
 # The tests that take long: attacks, a browser, killed processes, servers, models and editors (tests/conftest.py).
 test-slow: setup
