@@ -41,6 +41,9 @@ SLOW = (
 """Below this folder: the tests of `make test-slow`. They attack, kill processes, start servers, browsers, models,
 terminals and editors, or do one thing some thousand times."""
 
+collect_ignore = ["formats/test/samples"]
+"""Test files that are only read: their documents are not there. pytest would collect them with Quire's own plugin."""
+
 FRESH_SEED = "QUIRE_FRESH_SEED"
 """The environment variable that gives `tests/simulation/test_seeds.py` the seeds of an earlier test run."""
 

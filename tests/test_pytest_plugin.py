@@ -13,6 +13,7 @@ from lxml import etree
 
 from quire.cli import main
 
+ROOT = Path(__file__).parent.parent
 DOCUMENT = """\
 # Tea
 
@@ -205,3 +206,17 @@ print(json.dumps(sorted(name for name in sys.modules if name.partition(".")[0] =
 """
     done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True)
     assert json.loads(done.stdout.splitlines()[-1]) == ["quire", "quire.pytest_plugin"]
+
+
+def test_it_works_beside_other_plugins(project: Path) -> None:
+    """newcomer M1: pytest-lsp, pytest-xdist, pytest-asyncio and all others of the environment, loaded as usual."""
+    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-n", "2", "-k", "green or sencha"]
+    done = subprocess.run(command, cwd=project, capture_output=True, text=True, check=False)
+    assert "2 passed" in done.stdout, done.stdout
+
+
+def test_it_works_in_the_checkout() -> None:
+    """newcomer M1: the command of docs/testing.md, with the settings of this project."""
+    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "examples/hello"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert re.search(r"\d+ passed", done.stdout), done.stdout

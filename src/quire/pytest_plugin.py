@@ -7,10 +7,10 @@ test file is found, and a `*.test.yaml` file without `cases:` belongs to another
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, assert_never
+from typing import TYPE_CHECKING, ClassVar, assert_never
 
 import pytest
 
@@ -85,6 +85,8 @@ class DocumentTestItem(pytest.Item):
 
     wanted: CaseRow
     parent: DocumentTestFile
+    funcargs: ClassVar[Mapping[str, object]] = {}
+    """No fixtures. pytest-lsp ends its wrapper before the call, which pytest refuses, for an item without this name."""
 
     def runtest(self) -> None:
         """Run the case, and tell pytest the outcome."""

@@ -1,7 +1,7 @@
-"""`make package`: builds wheel and sdist, and runs the README's first playbook from each in an empty environment.
+"""`make package`: builds wheel and sdist. From each, the README's first playbook and a document test by pytest run.
 
-The environment is of the oldest CPython that this machine has, and holds what the wheel needs and nothing else. The
-replies come from a script, so neither a model nor a key is needed.
+The environment is of the oldest CPython that this machine has, and holds what the wheel needs and nothing else; then
+also pytest and common plugins. The replies come from a script, so neither a model nor a key is needed.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ REPLIES = [
     {"step": "3a", "reply": "Bread on time."},
 ]
 OUTPUT = "Bread on time."
+PYTEST_PLUGINS = ("pytest", "pytest-asyncio", "pytest-xdist", "pytest-lsp")
 CODE_PAGE = "from quire.lsp.code_pages import code_address; print(code_address('PB106'))"
 """Editors open this page, so it has to come with the package."""
 
@@ -59,6 +60,16 @@ def _try(package: Path, program: Path, folder: Path) -> None:
     page = _run(str(environment / "bin" / "python"), "-c", CODE_PAGE, cwd=work).strip()
     if not page.startswith(f"file://{environment.resolve()}/"):
         raise SystemExit(f"{package.name}: the page of codes is not in the package: {page!r}")
+    _try_pytest(environment, work)
+
+
+def _try_pytest(environment: Path, work: Path) -> None:
+    """Run a document test by pytest beside plugins that take part in every item, all of them loaded as usual."""
+    install(environment, requirements((*base_packages(), *PYTEST_PLUGINS)))
+    shutil.copytree(ROOT / "examples" / "hello", work / "hello")
+    said = _run(str(environment / "bin" / "python"), "-m", "pytest", "-n", "2", "hello", cwd=work)
+    if " passed" not in said:
+        raise SystemExit(f"pytest ran no test of a document:\n{said}")
 
 
 def _pip(*arguments: str) -> None:
