@@ -150,6 +150,17 @@ def test_a_missing_extra_is_named(spec: str, missing: str, says: str, tmp_path: 
     assert says in done.stdout
 
 
+def test_a_runtime_that_cannot_be_loaded_says_why(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A plain machine may have the wheel and not the library it needs: the extra is installed then."""
+    (tmp_path / "m.gguf").write_bytes(b"GGUF")
+    (tmp_path / "xllamacpp.py").write_text("raise ImportError('libgomp.so.1: cannot open shared object file')\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(sys.modules, "xllamacpp", raising=False)
+    with pytest.raises(CannotStart, match=r"libgomp\.so\.1: cannot open .*libgomp1") as caught:
+        open_model(f"local:{tmp_path / 'm.gguf'}", ModelSettings())
+    assert "pip install" not in str(caught.value)
+
+
 def test_the_defaults_are_models_that_exist() -> None:
     models = pytest.importorskip("pydantic_ai.models", reason='needs the extra "llm"')
     assert set(MODEL_BY_KEY.values()) <= set(models.known_model_names())

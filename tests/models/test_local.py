@@ -16,7 +16,7 @@ import jsonschema_rs
 import pytest
 from tests.depth import depth
 
-pytest.importorskip("xllamacpp", reason='needs the extra "local"')
+pytest.importorskip("xllamacpp", reason='needs the extra "local", and libgomp', exc_type=ImportError)
 
 from quire.engine.capture import json_objects
 from quire.engine.conversation import Message, Offered, ToolUse

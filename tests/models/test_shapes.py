@@ -137,7 +137,7 @@ ODD: dict[str, Value] = {
 
 @pytest.mark.parametrize("name", ODD)
 def test_the_runtime_forces_what_is_left(smollm2: Path, name: str) -> None:
-    pytest.importorskip("xllamacpp", reason='needs the extra "local"')
+    pytest.importorskip("xllamacpp", reason='needs the extra "local", and libgomp', exc_type=ImportError)
     from quire.models.llama import runtime_for
 
     runtime = runtime_for(smollm2)

@@ -88,8 +88,11 @@ def runtime_for(path: Path) -> LlamaRuntime:
 def _xllamacpp() -> Any:
     try:
         return import_module("xllamacpp")
-    except ImportError:
+    except ModuleNotFoundError:
         raise CannotStart('a local model needs the extra "local": pip install "quire[local]"') from None
+    except ImportError as error:
+        # A plain machine may lack libgomp, which the wheel does not bring.
+        raise CannotStart(f"the runtime of local models cannot be loaded: {error} (on Debian: libgomp1)") from None
 
 
 def _load(path: Path) -> LlamaServer:

@@ -19,7 +19,7 @@ from quire.lsp.views import View
 from quire.source import Source, Span
 
 ROOT = Path(__file__).parents[3]
-SHARED = ROOT.parents[1] / "shared" / "conformance"
+SHARED = ROOT.parent / "shared" / "conformance"
 DOCUMENTS = [*sorted(ROOT.glob("examples/**/*.playbook.md")), *sorted(SHARED.glob("**/playbook/**/*.md"))]
 
 NAME = "note.playbook.md"
