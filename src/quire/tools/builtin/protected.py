@@ -17,10 +17,23 @@ from msgspec import Struct, field
 
 from quire.errors import Denied
 
+NO_GRANT = "no grant opens it"
+EDIT = "change it yourself"
+ELSEWHERE = 'give the server a "cwd" elsewhere in .mcp.json, or write a data file such as .md, .txt, .csv or .json'
+
 KEPT_OUT = frozenset({".quire", ".git", ".venv"})
 """Folders that a search does not enter unless the pattern names them."""
 
 _IMPORTED = (".py", ".pyw", ".pyc", ".so", ".pyd")
+
+
+DATA = (
+    *(".md", ".markdown", ".rst", ".adoc", ".txt", ".csv", ".tsv", ".json", ".jsonl", ".ndjson", ".geojson", ".yaml"),
+    *(".yml", ".log", ".diff", ".patch", ".ics", ".vcf", ".bib", ".tex", ".svg", ".png", ".jpg", ".jpeg"),
+    *(".gif", ".webp", ".pdf", ".wav", ".mp3", ".mp4", ".db", ".db3", ".sqlite", ".sqlite3", ".duckdb", ".parquet"),
+)
+"""Endings of files that stay open where a server may run any file: no program of theirs is known to be started by its
+place. Their names may still ask, such as `package.json`."""
 
 
 class Row(Struct, frozen=True):
@@ -116,7 +129,8 @@ class Protection(Struct, frozen=True):
     """The place of the permissions of the directive that writes; empty if the writer is not a directive."""
     closed: frozenset[str] = frozenset()
     """Files and folders that confirmed servers and tool modules load. Modules beside them are closed too, even new
-    ones, because Python looks there for imports."""
+    ones, because Python looks there for imports. `FOLDER/*` closes all files below a folder but data files, because a
+    server may build or run any."""
     led_to: Mapping[str, str] = field(default_factory=dict)
     """Closed places, each with the protected name that leads to it."""
     replacing: Callable[[str], None] = lambda directive: None
@@ -127,8 +141,10 @@ class Protection(Struct, frozen=True):
         path = printable_path("/".join(parts))
         if self.is_closed(parts):
             via = next((self.led_to[one] for one in _prefixes(parts) if one in self.led_to), "")
-            reason = f" ({via} leads to it)" if via else self._loaded_reason(parts)
-            raise Denied(f"permission denied: {path} is protected{reason}; no tool may write it")
+            reason, opens = (f" ({via} leads to it)", EDIT) if via else self._closed_by(parts)
+            raise Denied(
+                f"permission denied: {path} is protected{reason}; no tool may write it, and {NO_GRANT}: {opens}"
+            )
         place = self._asking(parts)
         if place and not self._may_sign(parts):
             what = path if place == "/".join(parts) else f"the folder {printable_path(place)}"
@@ -138,11 +154,14 @@ class Protection(Struct, frozen=True):
 
     def is_closed(self, parts: Sequence[str]) -> bool:
         folded = [fold(part) for part in parts]
-        return any(self._closes(folded[: end + 1]) for end in range(len(folded))) or "" in self.led_to
+        above = any(self.closes(folded[: end + 1]) for end in range(len(folded)))
+        return above or "" in self.led_to or self.is_source(folded)
 
-    def covers(self, folded: Sequence[str]) -> bool:
+    def covers(self, folded: Sequence[str], *, is_folder: bool) -> bool:
         """Tell whether a place may not be written, assuming that the folders above it may."""
-        return self._closes(folded) or (self._asks(folded) and not self.is_granted(folded))
+        if self.closes(folded) or (not is_folder and self.is_source(folded)):
+            return True
+        return self._asks(folded) and not self.is_granted(folded)
 
     def is_granted(self, folded: Sequence[str]) -> bool:
         return "." in self.granted or any(one in _folded(self.granted) for one in _prefixes(folded))
@@ -153,8 +172,8 @@ class Protection(Struct, frozen=True):
         place = "" if self.is_closed(parts) else self._asking(parts)
         return _grant(place) if place else ""
 
-    def _closes(self, folded: Sequence[str]) -> bool:
-        """Tell whether a place itself is closed, not only a folder above it."""
+    def closes(self, folded: Sequence[str]) -> bool:
+        """Tell whether a place itself is closed with all that is below it, not only a folder above it."""
         if is_closed_name(folded[-1]) or (len(folded) > 1 and folded[-2] == AI and folded[-1] in RULES):
             return True
         if not self.closed and not self.led_to:
@@ -169,13 +188,22 @@ class Protection(Struct, frozen=True):
         # A new package would be found before a module of the same name.
         return len(folded) > 1 and name.startswith("__init__.") and "/".join(folded[:-2]) in folders
 
-    def _loaded_reason(self, parts: Sequence[str]) -> str:
+    def is_source(self, folded: Sequence[str]) -> bool:
+        """Tell whether a file is closed only because a server may run any file of its folder."""
+        if not self.closed or folded[-1].endswith(DATA) or self.closes(folded):
+            return False
+        return any(f"{folder}/*".lstrip("/") in _folded(self.closed) for folder in ("", *_prefixes(folded[:-1])))
+
+    def _closed_by(self, parts: Sequence[str]) -> tuple[str, str]:
+        """Return the reason why a place is closed, and how to write it all the same."""
         folded = [fold(part) for part in parts]
         if any(one in _folded(self.closed) for one in _prefixes(folded)):
-            return " (a confirmed server or tool module loads it)"
+            return " (a confirmed server or tool module loads it)", EDIT
+        if self.is_source(folded):
+            return " (a confirmed server may build or run any file of its folder)", ELSEWHERE
         if any(self._is_beside(folded[: end + 1]) for end in range(len(folded))):
-            return " (a confirmed server or tool module loads files of its folder)"
-        return ""
+            return " (a confirmed server or tool module loads files of its folder)", EDIT
+        return "", EDIT
 
     def _asks(self, folded: Sequence[str]) -> bool:
         if is_asking_name(folded[-1]) or (len(folded) == 1 and folded[0] in DOCUMENT_FOLDERS):
@@ -247,4 +275,4 @@ def _folded(paths: frozenset[str]) -> frozenset[str]:
 @functools.lru_cache(maxsize=64)
 def _folders(paths: frozenset[str]) -> frozenset[str]:
     """Return the folders that contain these places; the empty text stands for the workspace itself."""
-    return frozenset(path.rpartition("/")[0] for path in _folded(paths))
+    return frozenset(path.rpartition("/")[0] for path in _folded(paths) if not path.endswith("*"))

@@ -11,7 +11,7 @@ import re
 import secrets
 import stat
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -49,6 +49,11 @@ class ProtectedPlaces(Struct, frozen=True):
         """Survey a workspace for the first time. Raises `Denied` for one with too many entries."""
         walk = _Walk(root, protection, learn=True)
         places = dict(walk.places())
+        while walk.protection.closed != protection.closed:
+            # A link leads to a folder that may have been looked through already.
+            protection = walk.protection
+            walk = _Walk(root, protection, learn=True)
+            places = dict(walk.places())
         learnt = walk.protection
         asked = (path for path in learnt.asking if not learnt.is_granted([fold(part) for part in path.split("/")]))
         for path in (*learnt.led_to, *asked):
@@ -61,10 +66,16 @@ class ProtectedPlaces(Struct, frozen=True):
             places |= {path: found for path in others if (found := _identity(root / path)) is not None}
         return cls(root, learnt, places)
 
-    def read_only(self) -> list[Path]:
+    def read_only(self, most: int) -> list[Path]:
         """Return the places to bind read-only. Links are left out, because they belong to their folders; their targets
-        are listed by name."""
-        return sorted(self.root / path for path, what in self.places.items() if not stat.S_ISLNK(_type(what)))
+        are listed by name. If there are more than `most`, folders of which a server may run any file are bound as a
+        whole, data files included."""
+        places = [path for path, what in self.places.items() if not stat.S_ISLNK(_type(what))]
+        if len(places) > most:
+            run = [path[:-1].rstrip("/") for path in self.protection.closed if path.endswith("*")]
+            folders = [folder for folder in run if (self.root / folder).is_dir()]
+            places = [path for path in places if "" not in folders and not _is_below(path, folders)] + folders
+        return sorted(self.root / path for path in places)
 
     def changes(self) -> list[str]:
         """Return the places that were created or replaced since. A place that moved with a folder above it is
@@ -113,14 +124,15 @@ class _Walk(Struct):
         folded = [fold(part) for part in parts]
         for entry in entries:
             below = (*parts, entry.name)
-            if self.protection.covers([*folded, fold(entry.name)]):
+            is_folder = entry.is_dir(follow_symlinks=False)
+            if self.protection.covers([*folded, fold(entry.name)], is_folder=is_folder):
                 path = "/".join(below)
                 identity = _identity(self.root / path)
                 if identity is not None:
                     if self.learn:
                         self._follow(path, identity)
                     yield path, identity
-            elif entry.is_dir(follow_symlinks=False):
+            elif is_folder:
                 self._pending.append(below)
             elif self.learn and not parts and fold(entry.name).endswith(_YAML) and _is_pipeline(entry):
                 self._learn(entry.name, entry.name)
@@ -161,7 +173,10 @@ class _Walk(Struct):
 
     def _learn(self, path: str, via: str) -> None:
         """Protect a place in the same way as the name that leads to it."""
-        if path != via and self.protection.is_closed(via.split("/")):
+        only_source = path != via and self.protection.is_source([fold(part) for part in via.split("/")])
+        if only_source and (self.root / path).is_dir():
+            self.protection = replace(self.protection, closed=self.protection.closed | {f"{path}/*".lstrip("/")})
+        elif path != via and self.protection.is_closed(via.split("/")):
             self.protection = replace(self.protection, led_to={path: via, **self.protection.led_to})
         else:
             self.protection = replace(self.protection, asking=self.protection.asking | {path})
@@ -227,7 +242,7 @@ def _is_pipeline(entry: os.DirEntry[str]) -> bool:
     return entry.is_file() and _PIPELINE.search(_read(Path(entry.path))) is not None
 
 
-def _is_below(path: str, places: Mapping[str, object]) -> bool:
+def _is_below(path: str, places: Container[str]) -> bool:
     parts = path.split("/")
     return any("/".join(parts[: end + 1]) in places for end in range(len(parts)))
 
