@@ -93,6 +93,10 @@ DOCUMENT_FOLDERS = ("prompts", "pipelines", "playbooks")
 """Like `ASKING`, but only directly in the workspace: elsewhere these are ordinary names."""
 # fmt: on
 
+GIT_MARKS, GIT_STORES = ("HEAD", "config", "config.worktree"), ("objects", "refs", "commondir")
+"""A folder with a file of the first and an entry of the second names may be a repository for git, which starts programs
+that `config` names. One beside the other is closed, in any order."""
+
 VENV_MARK = "pyvenv.cfg"
 """A folder that contains this file is a virtual environment, and needs a grant."""
 

@@ -20,13 +20,15 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from quire.errors import Denied
-from quire.tools.builtin.protected import VENV_MARK, fold
+from quire.tools.builtin.protected import GIT_MARKS, GIT_STORES, VENV_MARK, fold
 
 if TYPE_CHECKING:
     from quire.tools.builtin.protected import Protection
 
 MAX_ENTRIES = 1_000_000
 _SMALL = 65_536
+
+_MARKS = tuple(map(fold, GIT_MARKS))
 
 Identity = tuple[object, ...]
 
@@ -118,7 +120,23 @@ class _Walk(Struct):
                 self._learn("/".join(parts), "/".join(parts))
                 if not self.protection.is_granted([fold(part) for part in parts]):
                     continue
+            yield from self._repository(parts, entries)
             yield from self._in(parts, entries)
+
+    def _repository(
+        self, parts: tuple[str, ...], entries: Sequence[os.DirEntry[str]]
+    ) -> Iterator[tuple[str, Identity]]:
+        """Yield the files by which git takes a folder for a repository. Learn the folder if it is one already."""
+        names = {entry.name.lower() for entry in entries}
+        marks = [entry for entry in entries if entry.name.lower() in _MARKS and not entry.is_dir(follow_symlinks=False)]
+        if not marks or names.isdisjoint(GIT_STORES):
+            return
+        if self.learn and names.issuperset(("head", "objects", "refs")):
+            path = "/".join(parts)
+            self.protection = replace(self.protection, led_to={path: f"{path}/HEAD", **self.protection.led_to})
+        for entry in marks:
+            if (identity := _identity(Path(entry.path))) is not None:
+                yield "/".join((*parts, entry.name)), identity
 
     def _in(self, parts: tuple[str, ...], entries: Iterable[os.DirEntry[str]]) -> Iterator[tuple[str, Identity]]:
         folded = [fold(part) for part in parts]
