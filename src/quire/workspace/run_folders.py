@@ -17,12 +17,9 @@ from quire.workspace.code import read_hashed
 
 READERS = ("@modelcontextprotocol/server-filesystem", "mcp-server-filesystem", "mcp-server-git", "mcp-server-sqlite")
 """Packages of servers that take the folders of their command for data."""
-# fmt: off
-CODE_PATHS = (
-    "PATH", "NODE_PATH", "NODE_OPTIONS", "BASH_ENV", "ENV", "LD_PRELOAD", "LD_LIBRARY_PATH", "PERL5LIB", "PERL5OPT",
-    "RUBYLIB", "RUBYOPT", "CLASSPATH", "JAVA_TOOL_OPTIONS", "GOPATH", "GEM_PATH",
-)
+CODE_PATHS = ("PATH", "NODE_PATH", "NODE_OPTIONS", "BASH_ENV", "LD_PRELOAD", "LD_LIBRARY_PATH", "PERL5LIB", "RUBYLIB")
 """Variables that name code, beside `PYTHONPATH`, whose folders are looked through."""
+# fmt: off
 _BUILDERS = frozenset((
     "uv", "poetry", "pipenv", "pdm", "hatch", "rye", "pixi", "tox", "nox", "npm", "pnpm", "yarn", "bun", "deno",
     "nx", "turbo", "lerna", "nodemon", "pm2", "cargo", "go", "air", "make", "gmake", "cmake", "ninja", "meson",
