@@ -66,7 +66,8 @@ def run_folders(argv: Sequence[str], start: Path | None, paths: Sequence[Path], 
     if builds and not paths:
         anywhere = not any(word in _FETCHED or "@" in word or ":" in word for word in argv)
     folders += [start] if start else [workspace] * (anywhere and not folders)
-    texts = ((path, read_hashed(path)[1][:100_000]) for path in paths if path.suffix in ("", ".sh", ".bash"))
+    small = (path for path in paths if path.suffix in ("", ".sh", ".bash") and path.stat().st_size < 1_000_000)
+    texts = ((path, read_hashed(path)[1][:100_000]) for path in small)
     scripts = (text for path, text in texts if path.suffix or text.startswith(b"#!"))
     folders += [workspace] * any(name.decode() in _BUILDERS for text in scripts for name in _CALLED.findall(text))
     top = os.path.realpath(workspace)

@@ -124,7 +124,8 @@ def server_code(server: McpServer, workspace: Path) -> ServerCode:
     paths += filter(Path.is_file, named_paths(words[end:], base, workspace))
     if python is not None and script:
         paths = [path for path in paths if path != Path(os.path.normpath(base / python.script))]
-    runs = run_folders(argv, base if server.cwd else None, paths, workspace)
+    start = base if server.cwd else None
+    runs = run_folders(argv, start, paths, workspace)
     paths += [path / name for path in paths for name in ("__main__.py", "package.json", "index.js")]
     for file in (path for path in paths if path.is_file() and path.is_relative_to(workspace)):
         if file.suffix.lower() in _DATA:
@@ -137,18 +138,8 @@ def server_code(server: McpServer, workspace: Path) -> ServerCode:
             env = {name: value for name, value in env.items() if name not in SAFE or name in server.env}
             code.add_folder(file.parent, _upward(file.parent, workspace), deep=file.parent != workspace)
             closed |= {file.parent.relative_to(workspace).as_posix()} - {"."}
-    return ServerCode(
-        tuple(argv),
-        env,
-        base if server.cwd else None,
-        code.files,
-        frozenset(closed),
-        runs,
-        script,
-        module,
-        imports,
-        python,
-    )
+    loads = code.files, frozenset(closed), runs
+    return ServerCode(tuple(argv), env, start, *loads, script, module, imports, python)
 
 
 def _absolute(argv: Sequence[str], workspace: Path) -> list[str]:
