@@ -281,7 +281,7 @@ def test_a_variable_that_another_command_gets_is_found(work: Path, said: Said) -
     assert main(["lock"]) == 0
     lock = work / "quire.lock"
     shell = "      - rye.execute.tool.rye.bash tier=elevated class=write"
-    apart = f"{shell} command=curl env= steps=2\n{shell} command=git env=TOKEN steps=1\n"
+    apart = f"{shell} command=curl env= words=1:curl steps=2\n{shell} command=git env=TOKEN words=1:git steps=1\n"
     assert apart in lock.read_text()
     file.write_text(TERMS.replace("FIRST", "[]").replace("SECOND", "[TOKEN]"))
     said()

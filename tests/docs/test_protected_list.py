@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from quire.plan.tool_details import HARMLESS
 from quire.tools.builtin.protected import ASKING, CLOSED, DOCUMENT_FOLDERS, Row
 
 PAGE = Path(__file__).parents[2] / "docs" / "tools-and-trust.md"
@@ -22,7 +23,7 @@ def shown(row: Row) -> str:
 
 
 @pytest.mark.parametrize(
-    ("first", "rows", "more"), [("| closed |", CLOSED, 2), ("| asks, in every folder |", ASKING, 0)]
+    ("first", "rows", "more"), [("| closed |", CLOSED, 4), ("| asks, in every folder |", ASKING, 0)]
 )
 def test_the_tables_are_those_of_the_code(first: str, rows: tuple[Row, ...], more: int) -> None:
     found = table(first)
@@ -33,3 +34,9 @@ def test_the_tables_are_those_of_the_code(first: str, rows: tuple[Row, ...], mor
 def test_folders_of_documents_are_named() -> None:
     page = PAGE.read_text()
     assert all(f"`{name}/`" in page for name in DOCUMENT_FOLDERS)
+
+
+def test_programs_without_words_in_the_lock_are_named() -> None:
+    page = PAGE.with_name("lock.md").read_text()
+    listed = page.partition("because they do neither:")[2].partition(". ")[0]
+    assert [name.strip("`\n ") for name in listed.split(",")] == sorted(HARMLESS)

@@ -56,9 +56,15 @@ WORDS = Words({})
         ("tool: {name: http__send, args: {url: 'https://example.org', method: !expr ctx.method}}",
          ("host=example.org", "method=*")),
         ("agent: {prompt: a, capabilities: {tools: [http__send]}}", ("host=*", "method=*")),
-        ("shell: {command: 'git status -s'}", ("command=git",)),
-        ("shell: {command: [git, status]}", ("command=git",)),
-        ("shell: {command: !expr \"['git', ctx.branch]\"}", ("command=git",)),
+        ("shell: {command: 'git status -s'}", ("command=git", "words=3:git,status,-s")),
+        ("shell: {command: [git, status]}", ("command=git", "words=2:git,status")),
+        ("shell: {command: [git, 'a b,c*', '']}", ("command=git", "words=3:git,a%20b%2Cc%2A,")),
+        ("shell: {command: !expr \"['git', 'x' + ctx.a, ctx.b]\"}", ("command=git", "words=3:git,x*,*")),
+        (f"shell: {{command: [git, {'x' * 194}]}}", ("command=git", f"words=2:git,{'x' * 194}")),
+        (f"shell: {{command: [git, {'x' * 195}]}}", ("command=git", "words=0952bb83ee51901b")),
+        ("shell: {command: [/usr/bin/cat, a]}", ("command=/usr/bin/cat",)),
+        ("shell: {command: [./cat, a]}", ("command=./cat", "words=2:./cat,a")),
+        ("shell: {command: !expr \"['git', ctx.branch]\"}", ("command=git", "words=2:git,*")),
         ("shell: {command: !expr \"[ctx.program, 'x']\"}", ("command=*",)),
         ("shell: {command: !expr ctx.command}", ("command=*",)),
         ("tool: {name: shell, args: {command: [ls], env: [A, B]}}", ("command=ls", "env=A", "env=B")),
@@ -95,8 +101,8 @@ def test_of_a_step(step: str, details: tuple[str, ...]) -> None:
         ('@tool(quire, file__write, {"path": "./{{name}}", "content": "x"})', ("path=*",)),
         ('@tool(quire, file__write, {"path": "././/reports/{{name}}", "content": "x"})', ("path=reports/*",)),
         ('@tool(quire, file__write, {"path": {{name}}, "content": "x"})', ("path=*",)),
-        ('@tool(quire, shell, {"command": ["git", "{{name}}"]})', ("command=git",)),
-        ('@tool(quire, shell, {"command": "git log"})', ("command=git",)),
+        ('@tool(quire, shell, {"command": ["git", "{{name}}"]})', ("command=git", "words=2:git,*")),
+        ('@tool(quire, shell, {"command": "git log"})', ("command=git", "words=2:git,log")),
         ('@tool(quire, http__get, {"url": "https://example.org/{{name}}"})', ("host=example.org",)),
         ('@tool(quire, http__get, {"url": "https://example.org{{name}}"})', ("host=*",)),
         ('@tool(travel, shell, {"command": "git log"})', ()),
@@ -108,7 +114,7 @@ def test_of_a_call_in_a_playbook(call: str, details: tuple[str, ...]) -> None:
 
 def test_a_tool_of_several_steps_has_the_details_of_all() -> None:
     need = envelope(pipeline("shell: {command: git log}", "shell: {command: [ls]}"), WORDS).needs[0]
-    assert (need.steps, need.details) == (("1", "2"), ("command=git", "command=ls"))
+    assert (need.steps, need.details) == (("1", "2"), ("command=git", "command=ls", "words=2:git,log"))
 
 
 def test_a_command_that_gets_all_variables_shows_beside_one_that_does_not() -> None:

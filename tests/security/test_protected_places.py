@@ -62,8 +62,42 @@ async def test_what_runs_by_itself_is_written_by_a_grant_alone(house: House, nam
         (house.folder / path).unlink()
 
 
+# fmt: off
+NAMES_OF_L2 = [
+    ".hg/hgrc", ".jj/repo/config.toml", ".pylintrc", "mypy.ini", ".pdbrc", ".gdbinit", ".irbrc", "eslint.config.js",
+    ".prettierrc.js", "vite.config.js", "jest.config.js", ".mocharc.js", ".yarn/plugins/x.cjs", ".aider.conf.yml",
+    "AGENTS.md", "CLAUDE.md", ".cursorrules", ".windsurfrules", ".clinerules", ".clinerules/x.md", ".kiro/x.md",
+    "opencode.json", "lefthook.yaml", "lefthook.toml", ".gitlab-ci.yaml", "taskfile.dist.yml", "tox.toml",
+    "pytest.toml",
+    "Cargo.toml", "mvnw", "CMakeLists.txt", "Dockerfile", "compose.yaml", "deno.json", "bunfig.toml", "composer.json",
+    ".lvimrc", ".run/x.run.xml", ".claude/settings.json", ".cursor/rules/x.mdc",
+]
+# fmt: on
+
+
+@pytest.mark.parametrize("folder", ["", "deep/er/"])
+@pytest.mark.parametrize("name", NAMES_OF_L2)
+async def test_names_that_run_by_themselves_or_that_agents_obey_need_a_grant(
+    house: House, name: str, folder: str
+) -> None:
+    """Security L2: all of these were written by default."""
+    said = await refused(house, folder + name)
+    assert "--allow file__write=" in said or "no grant opens it" in said
+
+
 @pytest.mark.parametrize(
-    "path", ["report.md", "data/out.yaml", "src/app.py", "environment.yml", "sub/playbooks/notes.md", "makefile.txt"]
+    "path",
+    [
+        "report.md",
+        "data/out.yaml",
+        "src/app.py",
+        "environment.yml",
+        "sub/playbooks/notes.md",
+        "makefile.txt",
+        "docs/agents.txt",
+        "config.js",
+        "x.json",
+    ],
 )
 async def test_ordinary_work_needs_no_grant(house: House, path: str) -> None:
     assert await house.call("file__write", path=path, content="a: x\n")

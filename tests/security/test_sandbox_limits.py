@@ -172,6 +172,24 @@ async def test_keyrings_of_the_kernel_are_not_there(house: House) -> None:
     assert await run(house, f"python3 -c '{CALL.format(f'{io_uring}, 8, 0')}'") == "-1 38"
 
 
+TRACE = """
+import ctypes, os, subprocess, sys
+l = ctypes.CDLL(None, use_errno=True)
+l.ptrace.argtypes = [ctypes.c_long] * 4
+for request in (16, 0x4206):
+    print(l.ptrace(request, 1, 0, 0), ctypes.get_errno(), end=" ")
+child = subprocess.Popen(["sleep", "60"])
+print(l.ptrace(0x4206, child.pid, 0, 0))
+"""
+
+
+@needs_python
+async def test_the_first_process_of_a_sandbox_is_not_stopped(house: House) -> None:
+    """Security L4: a command that attached to process 1 hung until its limit. Debuggers still work."""
+    house.write("trace.py", TRACE)
+    assert await run(house, "python3 trace.py") == "-1 1 -1 1 0"
+
+
 SOCKET = """
 import socket
 try:

@@ -32,6 +32,8 @@ _DOCUMENT = ("arguments", "undefined", "unknown_tool", "ambiguous_tool")
 """Failure kinds of effects that are caused by the document."""
 _MODEL = ("auth", "unknown_model", "quota", "refused", "too_long")
 _ANSWER = ("answer", "unattended")
+_NO_GRANT = "no grant opens"
+"""What a refusal says of a place that is always closed."""
 _ALLOW = late_pattern(r"--allow (?:'([^']*)'|([^\s;,)]+))")
 """Matches the grant that a refusal names; a place with odd characters in its name stands in quotes."""
 
@@ -43,6 +45,8 @@ def after_failure(row: RunRow, progress: Progress) -> list[str]:
         return []
     if row.format == "directive" and (name := limit_of(failure.kind)):
         return [f"to go on: {resume_command(row.id, limit=f'{name}={_more(progress, name)}')}"]
+    if failure.kind == "denied" and _NO_GRANT in failure.message:
+        return ["nothing opens that place to a tool, so a resume and a fork are refused again: change it yourself"]
     if failure.kind == "denied" and row.format == "directive":
         again = run_command(row.document)
         return [f"a resume has the same permissions: change them in the document, sign it, then {again}"]

@@ -94,7 +94,7 @@ def _places(need: Need) -> Iterable[str]:
     name = capability_name(need.capability)
     for detail in need.details or ("",):
         kind, _, value = detail.partition("=")
-        if kind in ("env", "method"):
+        if kind in ("env", "method", "words"):
             continue  # not a place
         if kind == "path" and value != "*":
             yield value

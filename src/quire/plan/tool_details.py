@@ -6,7 +6,8 @@ written as `%XX`, so that a value is one word.
 
 A value is left wide rather than guessed: a host counts only if its end is written out too, because an inserted text may
 hold the rest of its name; and a text for a shell is known by its digest, because its first word says little. So are the
-words after a program that runs what it is given: `sh -c` alone says nothing.
+words after a program that runs what it is given: `sh -c` alone says nothing. All other programs have their words as a
+pattern, except those that neither run nor write whatever they are told.
 """
 
 from __future__ import annotations
@@ -50,6 +51,16 @@ CODE_RUNNERS = frozenset(
     )
 )
 """Programs that run what they are given: as their arguments, or on their standard input."""
+HARMLESS = frozenset(
+    (
+        *("true", "false", "echo", "printf", "cat", "head", "tail", "wc", "ls", "pwd", "basename", "dirname", "uname"),
+        *("whoami", "id", "seq", "sleep", "cut", "tr", "cmp", "stat", "du", "df", "test", "grep", "sha256sum"),
+        "md5sum",
+    )
+)
+"""Programs that neither run nor write anything, whatever their arguments are: these are not written down."""
+_SYSTEM = ("", "/bin", "/usr/bin")
+_LONGEST_WORDS = 200
 
 
 def details_of(tool: str, arguments: object, *, piped: bool = False) -> tuple[str, ...]:
@@ -167,8 +178,8 @@ def _path(identity: str, text: _Text) -> str:
 
 
 def _command(command: object, given: Mapping[object, object], piped: bool) -> tuple[str, ...]:
-    """Return the program of a list, or of a plain text; the digest of any other text for a shell. A program that runs
-    what it is given has the digest of its words and of its input too."""
+    """Return the program and the words of a list, or of a plain text; the digest of any other text for a shell. A
+    program that runs what it is given has the digest of its words and of its input instead."""
     value = _unwrapped(command)
     if isinstance(value, list | tuple):
         words = [_text(one) for one in value] or [ANYTHING]
@@ -182,9 +193,13 @@ def _command(command: object, given: Mapping[object, object], piped: bool) -> tu
         words = [(word,) for word in whole.split()]
     program = _pattern(words[0])
     name = posixpath.basename(program)
-    if name not in CODE_RUNNERS and name.rstrip("0123456789.") not in CODE_RUNNERS:
+    if name in CODE_RUNNERS or name.rstrip("0123456789.") in CODE_RUNNERS:
+        return f"command={program}", _code(words[1:], given, piped)
+    if program == "*" or (name in HARMLESS and posixpath.dirname(program) in _SYSTEM):
         return (f"command={program}",)
-    return f"command={program}", _code(words[1:], given, piped)
+    # The number comes first, because an inserted word is one word, and `*` would cover several.
+    line = f"{len(words)}:{','.join(_pattern(word).replace(',', '%2C') for word in words)}"
+    return f"command={program}", f"words={line if len(line) <= _LONGEST_WORDS else _hash(line)}"
 
 
 def _code(words: list[_Text], given: Mapping[object, object], piped: bool) -> str:
@@ -205,7 +220,11 @@ def _code(words: list[_Text], given: Mapping[object, object], piped: bool) -> st
 
 
 def _digest(text: str) -> str:
-    return f"script={sha256(text.encode('utf-8', 'surrogatepass'))[:16]}"
+    return f"script={_hash(text)}"
+
+
+def _hash(text: str) -> str:
+    return sha256(text.encode("utf-8", "surrogatepass"))[:16]
 
 
 def _variables(names: object) -> list[str]:

@@ -38,11 +38,12 @@ class _Machine(Struct, frozen=True):
     socket: int
     socketpair: int
     refused: tuple[int, ...]
+    ptrace: int = 117
 
 
 _GENERIC = (217, 218, 219, 241, 280, 425)
 _MACHINES = {
-    "x86_64": _Machine(0xC000003E, 41, 53, (248, 249, 250, 298, 321, 425)),
+    "x86_64": _Machine(0xC000003E, 41, 53, (248, 249, 250, 298, 321, 425), 101),
     "aarch64": _Machine(0xC00000B7, 198, 199, _GENERIC),
     "riscv64": _Machine(0xC00000F3, 198, 199, _GENERIC),
     "loongarch64": _Machine(0xC0000102, 198, 199, _GENERIC),
@@ -66,6 +67,9 @@ def filter_program(*, network: bool) -> bytes:
         program += [_step(_AT_LEAST, _X32, 0, 1), _step(_RETURN, no_call)]
     for number in machine.refused:
         program += _when(number, no_call)
+    # A command that stops the first process of its sandbox would hang until its time is over.
+    of_trace = [_step(_LOAD, _SECOND), *_when(1, _ERRNO | errno.EPERM), _step(_RETURN, _ALLOW)]
+    program += [_step(_EQUAL, machine.ptrace, 0, len(of_trace)), *of_trace]
     refusals = [step for family in families for step in _when(int(family), no_family)]
     of_socket = [_step(_LOAD, _FIRST), *refusals, _step(_RETURN, _ALLOW)]
     program += [_step(_EQUAL, machine.socket, 0, len(of_socket)), *of_socket]

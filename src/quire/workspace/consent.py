@@ -21,7 +21,7 @@ from quire.values import Value, fingerprint
 from quire.wording import pluralize
 from quire.workspace.code import is_hash
 from quire.workspace.secrets import masked, masked_command, masked_value
-from quire.workspace.server_code import LoadedCode, read_code
+from quire.workspace.server_code import LoadedCode, ServerCode, read_code
 
 if TYPE_CHECKING:
     from quire.workspace.mcp_config import McpServer
@@ -176,7 +176,7 @@ def _requests(settings: Settings, code: LoadedCode | None = None) -> Iterator[tu
     """Yield the lines, each with the exact value that it stands for."""
     code = code or read_code(settings)
     for name, server in sorted(settings.servers.items()):
-        yield _server(name, server, code.servers[name].files if server.command else {})
+        yield _server(name, server, code.servers.get(name))
     if settings.tools.allow:
         yield f"use the tools {', '.join(sorted(settings.tools.allow))}", ["allow", *sorted(settings.tools.allow)]
     for module in sorted(settings.tools.modules):
@@ -239,7 +239,8 @@ def _tables(settings: Settings) -> Iterator[tuple[str, Value]]:
             yield f"set [{table}] {shown}", [table, fields]
 
 
-def _server(name: str, server: McpServer, files: Mapping[str, str]) -> tuple[str, Value]:
+def _server(name: str, server: McpServer, code: ServerCode | None) -> tuple[str, Value]:
+    files, runs = (code.files, code.runs) if code else ({}, ())
     value: dict[str, Value] = {
         "name": name,
         "command": [server.command, *server.args],
@@ -250,6 +251,8 @@ def _server(name: str, server: McpServer, files: Mapping[str, str]) -> tuple[str
     }
     if files:
         value["files"] = dict(files)
+    if runs:
+        value["runs"] = list(runs)
     if server.url:
         does = f"connect to {masked(server.url)}"
     else:
@@ -260,6 +263,11 @@ def _server(name: str, server: McpServer, files: Mapping[str, str]) -> tuple[str
     given += sorted({*server.variables()} - {*handed_over})
     handed = f", given {', '.join(given)}" if given else ""
     handed += f", loading {_counted(files)} of this folder" if files else ""
+    if runs:
+        folders = " AND ".join("THIS FOLDER" if folder == "." else f"THE FOLDER {folder}" for folder in runs)
+        handed += (
+            f", AND WHATEVER {folders} CONTAINS: any program there may run as you, and its changes do not ask again"
+        )
     return f"{_shown(does)} as the MCP server {_shown(name)}{_shown(handed)}", ["server", value]
 
 

@@ -31,8 +31,9 @@ _RUNNERS = ("uv", "poetry", "pipenv", "pdm", "hatch", "rye")
 _ELSEWHERE = ("docker", "podman", "nerdctl", "ssh", "kubectl", "wsl", "wsl.exe")
 """Commands whose arguments name files of another machine."""
 
-_DATA = (".db", ".db3", ".sqlite", ".sqlite3", ".duckdb", ".csv", ".tsv", ".parquet", ".jsonl", ".log", ".txt", ".md")
-"""Endings of files that a server writes itself. They are not code, and a change of them must not ask the user again."""
+_DATA = (".db", ".db3", ".sqlite", ".sqlite3", ".duckdb", ".csv", ".tsv", ".parquet", ".jsonl", ".log")
+"""Endings of files that a server writes itself: a change of them must not ask the user again. Tools do not write those
+that a command names, because any ending can hold a program."""
 
 _MENTIONED = late_pattern(rb"[\w@./-]*\.(?:py|js|mjs|cjs|ts|mts|cts|tsx|json|sh|rb|pl|php|lua)\b|\.{1,2}/[\w@./-]+")
 _GUESSED = ("", ".js", ".mjs", ".cjs", ".ts", ".json", "/index.js", "/package.json")
@@ -50,7 +51,10 @@ class ServerCode(Struct, frozen=True):
     files: dict[str, str] = field(default_factory=dict)
     """The files of the workspace that are loaded, with their hashes."""
     closed: frozenset[str] = frozenset()
-    """Folders from which more is loaded."""
+    """Files that the command names and that are not hashed, and folders from which more is loaded."""
+    runs: tuple[str, ...] = ()
+    """Folders of which it may build or run any file; `.` for the workspace. They are not hashed, so no tool writes
+    source files there."""
     script: str = ""
     """Set if the start goes through `confirmed_imports`."""
     module: str = ""
@@ -86,6 +90,8 @@ class _Python(Struct, frozen=True):
 
 def server_code(server: McpServer, workspace: Path) -> ServerCode:
     """Return the start and the code of a server whose references to the environment are filled in."""
+    from quire.workspace.run_folders import CODE_PATHS, READERS, named_paths, run_folders
+
     base = workspace / server.cwd
     given = [server.command, *server.args]
     argv = given if server.cwd else _absolute(given, workspace)
@@ -108,8 +114,22 @@ def server_code(server: McpServer, workspace: Path) -> ServerCode:
         imports = tuple(dict.fromkeys([*_upward(found.parent, workspace), *inside]))
         code.add_file(found, imports)
         script = str(found)
-    for file in _named(argv, base, workspace):
-        if str(file) == script:
+    # Folders after a script of Python, or after the name of a reader, are its data.
+    end = python.rest if python is not None and python.script else len(argv)
+    end = next((at + 1 for at, word in enumerate(argv[:end]) if (word.rpartition("@")[0] or word) in READERS), end)
+    # In an empty folder a bare word is not a path; `_absolute` has made those of files absolute.
+    words = [word if server.cwd or "/" in word else "" for word in argv]
+    code_paths = [env[name] for name in CODE_PATHS if name in env]
+    paths = [*named_paths([*words[:end], *code_paths], base, workspace)]
+    paths += filter(Path.is_file, named_paths(words[end:], base, workspace))
+    if python is not None and script:
+        paths = [path for path in paths if path != Path(os.path.normpath(base / python.script))]
+    start = base if server.cwd else None
+    runs = run_folders(argv, start, paths, workspace)
+    paths += [path / name for path in paths for name in ("__main__.py", "package.json", "index.js")]
+    for file in (path for path in paths if path.is_file() and path.is_relative_to(workspace)):
+        if file.suffix.lower() in _DATA:
+            closed.add(file.relative_to(workspace).as_posix())
             continue
         _add_mentioned(code, file, workspace)
         closed |= _loads_from(file, workspace)
@@ -118,17 +138,8 @@ def server_code(server: McpServer, workspace: Path) -> ServerCode:
             env = {name: value for name, value in env.items() if name not in SAFE or name in server.env}
             code.add_folder(file.parent, _upward(file.parent, workspace), deep=file.parent != workspace)
             closed |= {file.parent.relative_to(workspace).as_posix()} - {"."}
-    return ServerCode(
-        tuple(argv),
-        env,
-        base if server.cwd else None,
-        code.files,
-        frozenset(closed),
-        script,
-        module,
-        imports,
-        python,
-    )
+    loads = code.files, frozenset(closed), runs
+    return ServerCode(tuple(argv), env, start, *loads, script, module, imports, python)
 
 
 def _absolute(argv: Sequence[str], workspace: Path) -> list[str]:
@@ -231,23 +242,6 @@ def _script(path: Path, workspace: Path) -> Path | None:
         return None
 
 
-def _named(argv: Sequence[str], base: Path, workspace: Path) -> Iterator[Path]:
-    """Yield the files of the workspace that a command names, and the start files of folders that it names."""
-    for text in argv:
-        option, equals, value = text.partition("=")
-        path = Path(os.path.normpath(base / (value if equals and option.startswith("-") else text)))
-        try:
-            if not path.is_relative_to(workspace) or "\0" in text:
-                continue
-            if path.is_dir():
-                starts = (path / name for name in ("__main__.py", "package.json", "index.js"))
-                yield from (file for file in starts if file.is_file() and path != workspace)
-            elif path.is_file() and path.suffix.lower() not in _DATA:
-                yield path
-        except OSError:
-            continue
-
-
 def _add_mentioned(code: Code, file: Path, workspace: Path) -> None:
     """Add a file and all files that its text mentions, however it loads them."""
     pending = [file]
@@ -272,7 +266,7 @@ def _mentioned(mention: str, folder: Path, workspace: Path) -> list[Path]:
     for ending in _GUESSED if mention.startswith(".") else ("",):
         path = Path(os.path.normpath(folder / (mention + ending)))
         try:
-            if path.is_relative_to(workspace) and path.is_file() and path.suffix.lower() not in _DATA:
+            if path.is_relative_to(workspace) and path.is_file() and path.suffix.lower() not in (*_DATA, ".txt", ".md"):
                 found.append(path)
         except OSError:
             continue
@@ -335,13 +329,15 @@ def read_modules(folder: Path, names: tuple[str, ...]) -> tuple[dict[str, dict[s
 def loaded_files(settings: Settings, code: LoadedCode | None = None) -> frozenset[str]:
     """Return the paths, relative to the workspace and with `/`, that no tool may write: files that tool modules and
     servers load, files and folders that they would load if they existed, folders from which a server loads more, and
-    files of weights that the settings name. `code` is the code if it was read already."""
+    files of weights that the settings name. `FOLDER/*` stands for the source files of a folder of which a server may
+    run any. `code` is the code if it was read already."""
     folder = settings.workspace.folder
     code = read_code(settings) if code is None else code
     names = {*code.module_files, *(name for server in code.servers.values() for name in server.files)}
     paths = names | {real for name in names if (real := _real(folder, name))}
     paths |= {name for file in _model_files(settings) if (name := _real(folder, os.path.relpath(file, folder)))}
     paths |= {spelling for name in code.missing for spelling in (f"{name}.py", name)}
+    paths |= {f"{folder}/*".removeprefix("./") for server in code.servers.values() for folder in server.runs}
     return frozenset(paths.union(*(server.closed for server in code.servers.values())))
 
 

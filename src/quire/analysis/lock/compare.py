@@ -13,6 +13,7 @@ from itertools import product
 from typing import TYPE_CHECKING, Literal
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from quire.analysis.amounts import ENDLESS, Amount, compared, parsed
 from quire.analysis.lock import codes
@@ -115,7 +116,12 @@ def _facts(key: str, old: LockedDocument, new: LockedDocument, known: Iterable[s
 
 def _may(key: str, old: LockedDocument, new: LockedDocument, known: Iterable[str]) -> Iterator[Change]:
     names = [f"{one}{_MARK}" for one in known]
-    yield from _beyond(key, "wider", old.may, new.may, names)
+    covering = old.may
+    if old.plan == new.plan and not any(detail.startswith("words=") for one in old.may for detail in one.details):
+        # A lock that was written before locks had the words of commands: in the same document these are the same.
+        commands = (one for one in old.may if one.capability == _SHELL and one.details)
+        covering = (*old.may, *(replace(one, details=(*one.details, "words=*")) for one in commands))
+    yield from _beyond(key, "wider", covering, new.may, names)
     yield from _beyond(key, "narrower", new.may, old.may, names)
     before = {one.capability: one for one in old.may}
     for one in new.may:
@@ -230,6 +236,8 @@ def _covered_by(one: LockedCapability, limited: frozenset[str]) -> Iterator[str]
     for detail in one.details:
         if detail.startswith(PLAIN_HTTP):
             yield f"{one.capability}{_MARK}host={detail.removeprefix(PLAIN_HTTP)}"
+        if detail == "command=*":
+            yield from (f"{one.capability}{_MARK}{kind}=*" for kind in ("words", "script"))
 
 
 def _example(text: str, capability: str) -> str:

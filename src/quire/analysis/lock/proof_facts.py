@@ -88,7 +88,8 @@ def _detailed(gate: Gate) -> str:
         details = details_of(work.tool, dict(work.arguments), piped=work.piped)
     elif isinstance(work, UseTool) and work.connection == OWN:
         details = details_of(work.tool, work.arguments)
-    return " ".join((gate.way, *together(details), gate.tool))
+    named = (detail for detail in together(details) if not detail.startswith("words="))
+    return " ".join((gate.way, *named, gate.tool))
 
 
 def _unattended(gate: Gate, search: GateSearch) -> str:

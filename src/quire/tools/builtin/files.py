@@ -190,8 +190,10 @@ MAX_SEARCHED = 200_000_000
 
 
 class Files:
-    """File tools with one writer at a time, so that two steps that edit the same file do not lose each other's
-    change."""
+    """File tools with one writer at a time in the process, so that two steps that edit the same file do not lose each
+    other's change, and that two do not make together what neither may make."""
+
+    _writing = threading.Lock()
 
     def __init__(
         self, places: Places, protection: Protection, redact: Callable[[str], str] = lambda text: text
@@ -199,7 +201,6 @@ class Files:
         self._redact = redact
         self._places = places
         self._protection = protection
-        self._writing = threading.Lock()
 
     def read(self, arguments: Mapping[str, Value]) -> Value:
         path = str(arguments["path"])

@@ -18,7 +18,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from quire.errors import Denied, ToolFailed
-from quire.tools.builtin.protected import Protection, printable_path
+from quire.tools.builtin.protected import EDIT, GIT_MARKS, GIT_STORES, NO_GRANT, Protection, fold, printable_path
 from quire.wording import cut
 
 MAX_PATH = 4096
@@ -88,6 +88,8 @@ class Places:
                     raise self._outside(path)
                 folders.pop()
                 continue
+            if to_write:
+                self._require_no_repository([*(name for name, _ in folders[1:]), part], at, last=not pending)
             found = self._status(part, at)
             if found is not None and stat.S_ISLNK(found.st_mode):
                 links += 1
@@ -114,6 +116,18 @@ class Places:
             opened.callback(os.close, below)
             folders.append((part, below))
         return Place(folders[-1][1], ".", tuple(name for name, _ in folders[1:]))
+
+    def _require_no_repository(self, parts: list[str], at: int, *, last: bool) -> None:
+        """Raise `Denied` if a name would make its folder a repository. Git needs files for marks, not folders."""
+        name = fold(parts[-1])
+        is_mark, is_store = last and name in map(fold, GIT_MARKS), name in GIT_STORES
+        for other in GIT_STORES if is_mark else GIT_MARKS if is_store else ():
+            beside = self._status(other, at)
+            if beside is not None and (is_mark or not stat.S_ISDIR(beside.st_mode)):
+                raise Denied(
+                    f"permission denied: {printable_path('/'.join(parts))} is protected (beside {other} it makes the "
+                    f"folder a git repository); no tool may write it, and {NO_GRANT}: {EDIT}"
+                )
 
     def _root(self, opened: ExitStack) -> int:
         if os.open not in os.supports_dir_fd:

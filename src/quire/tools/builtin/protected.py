@@ -17,10 +17,23 @@ from msgspec import Struct, field
 
 from quire.errors import Denied
 
+NO_GRANT = "no grant opens it"
+EDIT = "change it yourself"
+ELSEWHERE = 'give the server a "cwd" elsewhere in .mcp.json, or write a data file such as .md, .txt, .csv or .json'
+
 KEPT_OUT = frozenset({".quire", ".git", ".venv"})
 """Folders that a search does not enter unless the pattern names them."""
 
 _IMPORTED = (".py", ".pyw", ".pyc", ".so", ".pyd")
+
+
+DATA = (
+    *(".md", ".markdown", ".rst", ".adoc", ".txt", ".csv", ".tsv", ".json", ".jsonl", ".ndjson", ".geojson", ".yaml"),
+    *(".yml", ".log", ".diff", ".patch", ".ics", ".vcf", ".bib", ".tex", ".svg", ".png", ".jpg", ".jpeg"),
+    *(".gif", ".webp", ".pdf", ".wav", ".mp3", ".mp4", ".db", ".db3", ".sqlite", ".sqlite3", ".duckdb", ".parquet"),
+)
+"""Endings of files that stay open where a server may run any file: no program of theirs is known to be started by its
+place. Their names may still ask, such as `package.json`."""
 
 
 class Row(Struct, frozen=True):
@@ -43,7 +56,7 @@ CLOSED = (
     Row(("quire.toml", "pyproject.toml", ".mcp.json"), "they ask for servers, modules and grants"),
     Row(("quire.lock",), "what documents may do, as people have reviewed it"),
     Row((".quire",), "the runs, their answers and their grants"),
-    Row((".git", "git~1"), "hooks and settings that start programs"),
+    Row((".git", "git~1", ".hg", ".jj", ".sl", "_darcs", ".pijul"), "hooks and settings that start programs"),
     Row((".venv",), "the interpreter and its packages"),
 )
 """Always closed; no grant opens them."""
@@ -55,30 +68,48 @@ RULES = ("config", "keys", "trust")
 # fmt: off
 ASKING = (
     Row((AI, "*.playbook.md", "*.test.yaml"), "documents that run later, and their tests"),
-    Row((".github", ".gitlab", ".gitlab-ci.yml", ".circleci", ".travis.yml", ".woodpecker", ".woodpecker.yml",
-         ".forgejo", ".gitea", ".drone.yml", ".buildkite", "jenkinsfile", "azure-pipelines.yml",
-         "bitbucket-pipelines.yml"), "runs at a push, with the secrets of the project"),
-    Row((".vscode", ".idea", ".zed", ".fleet", "*.code-workspace", ".devcontainer", ".devcontainer.json", ".exrc",
-         ".vimrc", ".nvimrc", ".nvim.lua", ".dir-locals.el", ".claude", ".cursor", ".codex", ".gemini"),
-        "runs when an editor or an assistant opens the folder"),
-    Row((".envrc", ".env", ".env.*", ".mise.toml", "mise.toml", ".mise", "flake.nix", "shell.nix", "default.nix",
-         ".bashrc", ".bash_profile", ".bash_login", ".bash_logout", ".profile", ".login", ".inputrc", ".zshrc",
-         ".zshenv", ".zprofile", ".zlogin", ".kshrc", ".cshrc", ".tcshrc", "config.fish"),
-        "runs, or sets variables, when a shell comes into the folder"),
-    Row((".gitattributes", ".gitmodules", ".gitconfig", ".githooks", ".husky", ".pre-commit-config.yaml",
-         "lefthook.yml", ".lefthook.yml", ".lintstagedrc*"), "runs at a commit or a checkout"),
-    Row(("makefile", "gnumakefile", "justfile", ".justfile", "taskfile.yml", "taskfile.yaml", "rakefile", "gemfile",
-         "*.gemspec", "build.rs", ".cargo", ".bazelrc", "build.gradle", "build.gradle.kts", "settings.gradle",
-         "settings.gradle.kts", "gradlew", ".mvn", "package.json", ".npmrc", ".yarnrc", ".yarnrc.yml",
-         ".pnpmfile.cjs", "setup.py", "setup.cfg"), "runs at a build or an installation"),
-    Row(("conftest.py", "pytest.ini", "tox.ini", "noxfile.py"), "runs when tests are looked for"),
-    Row(("sitecustomize.py", "usercustomize.py", "*.pth", "node_modules"), "runs when Python or Node starts"),
+    Row((".github", ".gitlab", ".gitlab-ci.*", ".circleci", ".travis.yml", ".woodpecker*", ".forgejo", ".gitea",
+         ".drone.*", ".buildkite", ".cirrus.yml", ".appveyor.yml", "appveyor.yml", "jenkinsfile", "azure-pipelines.yml",
+         "bitbucket-pipelines.yml", "cloudbuild.yaml", "buildspec.yml"),
+         "runs at a push, with the secrets of the project"),
+    Row((".vscode", ".idea", ".run", ".zed", ".fleet", ".vs", "*.code-workspace", ".devcontainer*", ".exrc", ".vimrc",
+         ".lvimrc", ".nvimrc", ".nvim.lua", ".dir-locals.el", ".claude", ".cursor", ".codex", ".gemini", ".kiro",
+         ".windsurf", ".continue", ".opencode", ".roo", ".junie", ".amazonq", ".agents"),
+         "runs when an editor or an assistant opens the folder"),
+    Row(("agents.md", "agents.override.md", "claude.md", "claude.local.md", "gemini.md", ".cursorrules",
+         ".windsurfrules", ".clinerules", ".roorules", ".rules", ".goosehints", ".aider*", "opencode.json*"),
+         "assistants obey it"),
+    Row((".envrc", ".env", ".env.*", "mise.toml", ".mise*", "flake.nix", "shell.nix", "default.nix", ".bashrc",
+         ".bash_profile", ".bash_login", ".bash_logout", ".profile", ".login", ".inputrc", ".zshrc", ".zshenv",
+         ".zprofile", ".zlogin", ".kshrc", ".cshrc", ".tcshrc", "config.fish"),
+         "runs, or sets variables, when a shell comes into the folder"),
+    Row((".gitattributes", ".gitmodules", ".gitconfig", ".githooks", ".husky", ".huskyrc*", ".pre-commit-config.yaml",
+         "lefthook*", ".lefthook*", ".overcommit.yml", ".lintstagedrc*"), "runs at a commit or a checkout"),
+    Row(("makefile", "gnumakefile", "justfile", ".justfile", "taskfile.yml", "taskfile.yaml", "taskfile.dist.*",
+         "rakefile", "gemfile", "*.gemspec", "cargo.toml", "build.rs", ".cargo", ".bazelrc", "cmakelists.txt",
+         "cmakepresets.json", "meson.build", "pom.xml", "build.xml", "mvnw*", ".mvn", "build.gradle*",
+         "settings.gradle*", "gradlew*", "dockerfile", "dockerfile.*", "containerfile", "compose.yml", "compose.yaml",
+         "docker-compose.*", "procfile", "vagrantfile", "package.json", ".npmrc", ".yarn", ".yarnrc*", ".pnpmfile.cjs",
+         "pnpm-workspace.yaml", "nx.json", "turbo.json", "deno.json*", "bunfig.toml", "composer.json", "pubspec.yaml",
+         "mix.exs", "setup.py", "setup.cfg"), "runs at a build or an installation"),
+    Row(("conftest.py", "pytest.ini", ".pytest.ini", "pytest.toml", ".pytest.toml", "tox.ini", "tox.toml", "noxfile.py",
+         ".coveragerc", ".mocharc*", ".nycrc*"), "runs when tests are looked for"),
+    Row((".pylintrc*", "pylintrc*", "mypy.ini", ".mypy.ini", ".flake8", ".rubocop.yml", ".eslintrc*", ".prettierrc*",
+         ".stylelintrc*", ".babelrc*", "*.config.js", "*.config.cjs", "*.config.mjs", "*.config.ts", "*.config.mts",
+         "*.config.cts"), "names code that a checker or a bundler loads"),
+    Row(("sitecustomize.py", "usercustomize.py", "*.pth", "*.dist-info", "*.egg-info", "node_modules", ".pdbrc",
+         ".gdbinit", ".lldbinit", ".irbrc", ".pryrc", ".rprofile", ".ghci", ".iex.exs", ".sqliterc", ".psqlrc"),
+         "runs when an interpreter or a debugger starts"),
 )
 """Opened by a grant for the place, or for a folder above it."""
 
 DOCUMENT_FOLDERS = ("prompts", "pipelines", "playbooks")
 """Like `ASKING`, but only directly in the workspace: elsewhere these are ordinary names."""
 # fmt: on
+
+GIT_MARKS, GIT_STORES = ("HEAD", "config", "config.worktree"), ("objects", "refs", "commondir")
+"""A folder with a file of the first and an entry of the second names may be a repository for git, which starts programs
+that `config` names. One beside the other is closed, in any order."""
 
 VENV_MARK = "pyvenv.cfg"
 """A folder that contains this file is a virtual environment, and needs a grant."""
@@ -116,7 +147,8 @@ class Protection(Struct, frozen=True):
     """The place of the permissions of the directive that writes; empty if the writer is not a directive."""
     closed: frozenset[str] = frozenset()
     """Files and folders that confirmed servers and tool modules load. Modules beside them are closed too, even new
-    ones, because Python looks there for imports."""
+    ones, because Python looks there for imports. `FOLDER/*` closes all files below a folder but data files, because a
+    server may build or run any."""
     led_to: Mapping[str, str] = field(default_factory=dict)
     """Closed places, each with the protected name that leads to it."""
     replacing: Callable[[str], None] = lambda directive: None
@@ -127,8 +159,10 @@ class Protection(Struct, frozen=True):
         path = printable_path("/".join(parts))
         if self.is_closed(parts):
             via = next((self.led_to[one] for one in _prefixes(parts) if one in self.led_to), "")
-            reason = f" ({via} leads to it)" if via else self._loaded_reason(parts)
-            raise Denied(f"permission denied: {path} is protected{reason}; no tool may write it")
+            reason, opens = (f" ({via} leads to it)", EDIT) if via else self._closed_by(parts)
+            raise Denied(
+                f"permission denied: {path} is protected{reason}; no tool may write it, and {NO_GRANT}: {opens}"
+            )
         place = self._asking(parts)
         if place and not self._may_sign(parts):
             what = path if place == "/".join(parts) else f"the folder {printable_path(place)}"
@@ -138,11 +172,14 @@ class Protection(Struct, frozen=True):
 
     def is_closed(self, parts: Sequence[str]) -> bool:
         folded = [fold(part) for part in parts]
-        return any(self._closes(folded[: end + 1]) for end in range(len(folded))) or "" in self.led_to
+        above = any(self.closes(folded[: end + 1]) for end in range(len(folded)))
+        return above or "" in self.led_to or self.is_source(folded)
 
-    def covers(self, folded: Sequence[str]) -> bool:
+    def covers(self, folded: Sequence[str], *, is_folder: bool) -> bool:
         """Tell whether a place may not be written, assuming that the folders above it may."""
-        return self._closes(folded) or (self._asks(folded) and not self.is_granted(folded))
+        if self.closes(folded) or (not is_folder and self.is_source(folded)):
+            return True
+        return self._asks(folded) and not self.is_granted(folded)
 
     def is_granted(self, folded: Sequence[str]) -> bool:
         return "." in self.granted or any(one in _folded(self.granted) for one in _prefixes(folded))
@@ -153,8 +190,8 @@ class Protection(Struct, frozen=True):
         place = "" if self.is_closed(parts) else self._asking(parts)
         return _grant(place) if place else ""
 
-    def _closes(self, folded: Sequence[str]) -> bool:
-        """Tell whether a place itself is closed, not only a folder above it."""
+    def closes(self, folded: Sequence[str]) -> bool:
+        """Tell whether a place itself is closed with all that is below it, not only a folder above it."""
         if is_closed_name(folded[-1]) or (len(folded) > 1 and folded[-2] == AI and folded[-1] in RULES):
             return True
         if not self.closed and not self.led_to:
@@ -169,13 +206,22 @@ class Protection(Struct, frozen=True):
         # A new package would be found before a module of the same name.
         return len(folded) > 1 and name.startswith("__init__.") and "/".join(folded[:-2]) in folders
 
-    def _loaded_reason(self, parts: Sequence[str]) -> str:
+    def is_source(self, folded: Sequence[str]) -> bool:
+        """Tell whether a file is closed only because a server may run any file of its folder."""
+        if not self.closed or folded[-1].endswith(DATA) or self.closes(folded):
+            return False
+        return any(f"{folder}/*".lstrip("/") in _folded(self.closed) for folder in ("", *_prefixes(folded[:-1])))
+
+    def _closed_by(self, parts: Sequence[str]) -> tuple[str, str]:
+        """Return the reason why a place is closed, and how to write it all the same."""
         folded = [fold(part) for part in parts]
         if any(one in _folded(self.closed) for one in _prefixes(folded)):
-            return " (a confirmed server or tool module loads it)"
+            return " (a confirmed server or tool module loads it)", EDIT
+        if self.is_source(folded):
+            return " (a confirmed server may build or run any file of its folder)", ELSEWHERE
         if any(self._is_beside(folded[: end + 1]) for end in range(len(folded))):
-            return " (a confirmed server or tool module loads files of its folder)"
-        return ""
+            return " (a confirmed server or tool module loads files of its folder)", EDIT
+        return "", EDIT
 
     def _asks(self, folded: Sequence[str]) -> bool:
         if is_asking_name(folded[-1]) or (len(folded) == 1 and folded[0] in DOCUMENT_FOLDERS):
@@ -247,4 +293,4 @@ def _folded(paths: frozenset[str]) -> frozenset[str]:
 @functools.lru_cache(maxsize=64)
 def _folders(paths: frozenset[str]) -> frozenset[str]:
     """Return the folders that contain these places; the empty text stands for the workspace itself."""
-    return frozenset(path.rpartition("/")[0] for path in _folded(paths))
+    return frozenset(path.rpartition("/")[0] for path in _folded(paths) if not path.endswith("*"))

@@ -11,7 +11,7 @@ import re
 import secrets
 import stat
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -20,13 +20,15 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from quire.errors import Denied
-from quire.tools.builtin.protected import VENV_MARK, fold
+from quire.tools.builtin.protected import GIT_MARKS, GIT_STORES, VENV_MARK, fold
 
 if TYPE_CHECKING:
     from quire.tools.builtin.protected import Protection
 
 MAX_ENTRIES = 1_000_000
 _SMALL = 65_536
+
+_MARKS = tuple(map(fold, GIT_MARKS))
 
 Identity = tuple[object, ...]
 
@@ -49,6 +51,11 @@ class ProtectedPlaces(Struct, frozen=True):
         """Survey a workspace for the first time. Raises `Denied` for one with too many entries."""
         walk = _Walk(root, protection, learn=True)
         places = dict(walk.places())
+        while walk.protection.closed != protection.closed:
+            # A link leads to a folder that may have been looked through already.
+            protection = walk.protection
+            walk = _Walk(root, protection, learn=True)
+            places = dict(walk.places())
         learnt = walk.protection
         asked = (path for path in learnt.asking if not learnt.is_granted([fold(part) for part in path.split("/")]))
         for path in (*learnt.led_to, *asked):
@@ -61,10 +68,16 @@ class ProtectedPlaces(Struct, frozen=True):
             places |= {path: found for path in others if (found := _identity(root / path)) is not None}
         return cls(root, learnt, places)
 
-    def read_only(self) -> list[Path]:
+    def read_only(self, most: int) -> list[Path]:
         """Return the places to bind read-only. Links are left out, because they belong to their folders; their targets
-        are listed by name."""
-        return sorted(self.root / path for path, what in self.places.items() if not stat.S_ISLNK(_type(what)))
+        are listed by name. If there are more than `most`, folders of which a server may run any file are bound as a
+        whole, data files included."""
+        places = [path for path, what in self.places.items() if not stat.S_ISLNK(_type(what))]
+        if len(places) > most:
+            run = [path[:-1].rstrip("/") for path in self.protection.closed if path.endswith("*")]
+            folders = [folder for folder in run if (self.root / folder).is_dir()]
+            places = [path for path in places if "" not in folders and not _is_below(path, folders)] + folders
+        return sorted(self.root / path for path in places)
 
     def changes(self) -> list[str]:
         """Return the places that were created or replaced since. A place that moved with a folder above it is
@@ -107,20 +120,37 @@ class _Walk(Struct):
                 self._learn("/".join(parts), "/".join(parts))
                 if not self.protection.is_granted([fold(part) for part in parts]):
                     continue
+            yield from self._repository(parts, entries)
             yield from self._in(parts, entries)
+
+    def _repository(
+        self, parts: tuple[str, ...], entries: Sequence[os.DirEntry[str]]
+    ) -> Iterator[tuple[str, Identity]]:
+        """Yield the files by which git takes a folder for a repository. Learn the folder if it is one already."""
+        names = {entry.name.lower() for entry in entries}
+        marks = [entry for entry in entries if entry.name.lower() in _MARKS and not entry.is_dir(follow_symlinks=False)]
+        if not marks or names.isdisjoint(GIT_STORES):
+            return
+        if self.learn and names.issuperset(("head", "objects", "refs")):
+            path = "/".join(parts)
+            self.protection = replace(self.protection, led_to={path: f"{path}/HEAD", **self.protection.led_to})
+        for entry in marks:
+            if (identity := _identity(Path(entry.path))) is not None:
+                yield "/".join((*parts, entry.name)), identity
 
     def _in(self, parts: tuple[str, ...], entries: Iterable[os.DirEntry[str]]) -> Iterator[tuple[str, Identity]]:
         folded = [fold(part) for part in parts]
         for entry in entries:
             below = (*parts, entry.name)
-            if self.protection.covers([*folded, fold(entry.name)]):
+            is_folder = entry.is_dir(follow_symlinks=False)
+            if self.protection.covers([*folded, fold(entry.name)], is_folder=is_folder):
                 path = "/".join(below)
                 identity = _identity(self.root / path)
                 if identity is not None:
                     if self.learn:
                         self._follow(path, identity)
                     yield path, identity
-            elif entry.is_dir(follow_symlinks=False):
+            elif is_folder:
                 self._pending.append(below)
             elif self.learn and not parts and fold(entry.name).endswith(_YAML) and _is_pipeline(entry):
                 self._learn(entry.name, entry.name)
@@ -161,7 +191,10 @@ class _Walk(Struct):
 
     def _learn(self, path: str, via: str) -> None:
         """Protect a place in the same way as the name that leads to it."""
-        if path != via and self.protection.is_closed(via.split("/")):
+        only_source = path != via and self.protection.is_source([fold(part) for part in via.split("/")])
+        if only_source and (self.root / path).is_dir():
+            self.protection = replace(self.protection, closed=self.protection.closed | {f"{path}/*".lstrip("/")})
+        elif path != via and self.protection.is_closed(via.split("/")):
             self.protection = replace(self.protection, led_to={path: via, **self.protection.led_to})
         else:
             self.protection = replace(self.protection, asking=self.protection.asking | {path})
@@ -227,7 +260,7 @@ def _is_pipeline(entry: os.DirEntry[str]) -> bool:
     return entry.is_file() and _PIPELINE.search(_read(Path(entry.path))) is not None
 
 
-def _is_below(path: str, places: Mapping[str, object]) -> bool:
+def _is_below(path: str, places: Container[str]) -> bool:
     parts = path.split("/")
     return any("/".join(parts[: end + 1]) in places for end in range(len(parts)))
 

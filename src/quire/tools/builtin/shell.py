@@ -17,7 +17,7 @@ from quire.patterns import late_pattern
 from quire.tools.blocking import in_thread
 from quire.tools.builtin.protected import Protection, printable_path
 from quire.tools.builtin.protected_survey import ProtectedPlaces, put_aside
-from quire.tools.sandbox import ALWAYS_PASSED, sandboxed, scrubbed
+from quire.tools.sandbox import ALWAYS_PASSED, MAX_PLACES, sandboxed, scrubbed
 from quire.tools.sandbox_watch import Watch
 from quire.values import Value, encode
 from quire.wording import first_of
@@ -120,7 +120,7 @@ class Shell(Struct, frozen=True):
         return sandboxed(
             line,
             before.root,
-            read_only=before.read_only(),
+            read_only=before.read_only(MAX_PLACES),
             hidden=[folder for folder in self.private if folder.is_dir()],
             network=self.network,
         )
@@ -193,7 +193,7 @@ def _refused(protection: Protection, changes: Sequence[str], moved: Sequence[str
     afterwards."""
     listed = ", ".join(first_of([printable_path(path) for path in moved], _SHOWN)) or "(it cannot be renamed)"
     grants = list(dict.fromkeys(filter(None, map(protection.grant_for, changes[:_SHOWN]))))
-    advice = f"; {' '.join(grants)} opens the place" if grants else ""
+    advice = f"; {' '.join(grants)} opens the place" if grants else "; no grant opens the place"
     return Denied(f"permission denied: the command made what no tool may make; it was put aside as {listed}{advice}")
 
 
