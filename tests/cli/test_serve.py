@@ -109,24 +109,31 @@ def test_the_address_the_token_and_the_end(workspace: Path) -> None:
     assert (gone.returncode, gone.stdout) == (2, "")
 
 
-def test_a_new_token_shuts_out_the_old_one(workspace: Path) -> None:
+@pytest.mark.parametrize("option", [[], ["--new-token"]])
+def test_each_start_makes_a_new_token(workspace: Path, option: list[str]) -> None:
+    """security N1: the token of a server ends with it."""
     with server(workspace, "--port", "0") as one, one.client() as client:
         old = client.headers["authorization"]
         one.end(signal.SIGTERM)
-    with server(workspace, "--port", "0") as one, one.client() as client:
-        assert client.headers["authorization"] == old
-        one.end(signal.SIGTERM)
-    with server(workspace, "--port", "0", "--new-token") as one, one.client() as client:
+    with server(workspace, "--port", "0", *option) as one, one.client() as client:
         assert client.headers["authorization"] != old
         assert client.get("/").status_code == 200
         assert client.get("/", headers={"authorization": old}).status_code == 401
+        one.end(signal.SIGTERM)
+    assert not [path for path in (workspace.parent / "home" / "serve").iterdir() if path.suffix in (".json", ".html")]
 
 
 def test_a_token_of_the_environment_is_not_printed(workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """security N1: a fixed token is for a server whose place no other account can take."""
+    headers = {"authorization": "Bearer a-token-of-the-user-0123"}
     monkeypatch.setenv("QUIRE_SERVE_TOKEN", "a-token-of-the-user-0123")
-    with server(workspace, "--port", "0") as one:
-        headers = {"authorization": "Bearer a-token-of-the-user-0123"}
-        assert httpx2.get(f"{one.url}api/v1/", headers=headers).status_code == 200
+    refused = run_quire(["serve", "--no-open", "--port", "0"], cwd=workspace, env=dict(os.environ))
+    assert (refused.returncode, refused.stdout) == (2, "")
+    assert "QUIRE_SERVE_TOKEN needs --uds or --proxy" in refused.stderr
+    path = workspace.parent / "t.sock"
+    with server(workspace, "--uds", str(path)) as one:
+        with httpx2.Client(transport=httpx2.HTTPTransport(uds=str(path))) as client:
+            assert client.get(f"{one.url}api/v1/", headers=headers).status_code == 200
         monkeypatch.delenv("QUIRE_SERVE_TOKEN")
         other = run_quire(["serve", "--url"], cwd=workspace, env=dict(os.environ))
         assert other.returncode == 2 and "has another token" in other.stderr

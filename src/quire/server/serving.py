@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import os
 import socket
@@ -25,6 +26,7 @@ SECONDS_TO_END = 15
 SECONDS_BETWEEN_SIGNALS = 0.5
 DEFAULT_PORT = 8377
 PORTS_TRIED = 20
+OTHER_LOOPBACK = {"127.0.0.1": "::1", "::1": "127.0.0.1"}
 
 
 class HttpServer(uvicorn.Server):
@@ -59,17 +61,23 @@ class HttpServer(uvicorn.Server):
         self._loop.call_soon_threadsafe(self._leave)
 
 
-def open_listener(host: str, port: int | None, *, anywhere: bool) -> socket.socket:
-    """Open the port, or without one the first free port from the default on: pages keep their token by port."""
-    if port is not None:
-        return listening(host, port, anywhere=anywhere)
-    for tried in range(DEFAULT_PORT, DEFAULT_PORT + PORTS_TRIED):
+def open_listeners(host: str, port: int | None, *, anywhere: bool) -> list[socket.socket]:
+    """Open the port, or without one the first free port from the default on. Of 127.0.0.1 and ::1 the other address is
+    opened as well, if it is there and free."""
+    tried = [port] if port is not None else [*range(DEFAULT_PORT, DEFAULT_PORT + PORTS_TRIED), 0]
+    for at in tried:
         try:
-            return listening(host, tried, anywhere=anywhere)
+            listeners = [listening(host, at, anywhere=anywhere)]
         except CannotStart as error:
-            if "cannot listen" not in str(error):
+            if at == tried[-1] or "cannot listen" not in str(error):
                 raise
-    return listening(host, 0, anywhere=anywhere)
+            continue
+        address, opened = listeners[0].getsockname()[:2]
+        if other := OTHER_LOOPBACK.get(address):
+            with contextlib.suppress(CannotStart):
+                listeners.append(listening(other, opened))
+        return listeners
+    raise AssertionError("a port was opened, or an error raised")
 
 
 def open_unix_listener(path: Path) -> socket.socket:
