@@ -272,6 +272,35 @@ def test_terminals_and_the_server_share_a_store(workspace: Path) -> None:
         assert one.end(signal.SIGINT) == 0
 
 
+@pytest.mark.parametrize("fence", [100_000, 4_000])
+def test_a_slow_text_holds_up_no_other_request_and_not_the_end(workspace: Path, fence: int) -> None:
+    """security N5: a question with Java that takes quadratic time to colour."""
+    java = "```java\n" + "a\n" * (fence // 2) + "```\n\n"
+    text = f"Really *delete*?\n\n{java * max(1, 16_000 // fence)}"
+    (workspace / "ask.yaml").write_text(
+        "pipeline: ask\nsteps:\n  - transform: {value: ctx.text, output: t}\n  - tool: {name: ask, args: {prompt: !expr t, type: confirm}}\n"
+    )
+    with server(workspace, "--port", "0") as one, one.client() as client, ThreadPoolExecutor(2) as other:
+        started = client.post(
+            "/runs", json={"document": "ask.yaml", "inputs": {"text": text}}, headers={"prefer": "wait=30"}
+        )
+        assert started.json()["status"] == "awaiting_input", started.text
+        slow = [other.submit(client.get, path) for path in ("/questions", "/now")]
+        times = []
+        while not all(one.done() for one in slow):
+            began = time.monotonic()
+            assert client.get("/").status_code == 200
+            times.append(time.monotonic() - began)
+        assert max(times) < 0.5, times
+        assert slow[0].result().json()["items"][0]["prompt"]
+        assert slow[0].result().elapsed.total_seconds() < 8
+        run, path = (slow[0].result().json()["items"][0][name] for name in ("run", "path"))
+        other.submit(client.get, f"/questions/{run}/{path}")
+        began = time.monotonic()
+        assert one.end(signal.SIGINT) == 0
+        assert time.monotonic() - began < 5
+
+
 def _until(lines: Iterator[str], wanted: str) -> None:
     deadline = time.monotonic() + 30
     for line in lines:
