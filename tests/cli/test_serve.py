@@ -278,7 +278,7 @@ def test_a_slow_text_holds_up_no_other_request_and_not_the_end(workspace: Path, 
     java = "```java\n" + "a\n" * (fence // 2) + "```\n\n"
     text = f"Really *delete*?\n\n{java * max(1, 16_000 // fence)}"
     (workspace / "ask.yaml").write_text(
-        "pipeline: ask\nsteps:\n  - transform: {value: ctx.text, output: t}\n  - tool: {name: ask, args: {prompt: !expr t, type: confirm}}\n"
+        "pipeline: ask\nsteps:\n  - tool: {name: ask, args: {prompt: !expr ctx.text, type: confirm}}\n"
     )
     with server(workspace, "--port", "0") as one, one.client() as client, ThreadPoolExecutor(2) as other:
         started = client.post(

@@ -13,7 +13,9 @@ from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING
 
+import h11
 import uvicorn
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from quire.errors import CannotStart
 from quire.loopback import listening
@@ -22,11 +24,60 @@ if TYPE_CHECKING:
     from starlette.types import ASGIApp
 
 MAX_CONNECTIONS = 200
+MOST_WAITING = 100
+"""Connections without a complete request; the oldest is closed for the next."""
+HEADER_SECONDS, BODY_SECONDS = 10, 60
 SECONDS_TO_END = 15
 SECONDS_BETWEEN_SIGNALS = 0.5
 DEFAULT_PORT = 8377
 PORTS_TRIED = 20
 OTHER_LOOPBACK = {"127.0.0.1": "::1", "::1": "127.0.0.1"}
+
+
+class LimitedProtocol(H11Protocol):
+    """HTTP/1.1 within limits for clients that send slowly or not at all: they need no token to hold a connection."""
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        self._opened = self.loop.time()
+        self._seconds = 0
+        self._timer: asyncio.TimerHandle | None = None
+        self._watch()
+        waiting = [one for one in self.connections if isinstance(one, LimitedProtocol) and one.is_waiting]
+        if len(waiting) > MOST_WAITING:
+            min(waiting, key=lambda one: one._opened).transport.abort()
+
+    @property
+    def is_waiting(self) -> bool:
+        """Tell whether no request is being answered: the headers of the next one are not complete."""
+        return self.cycle is None or self.cycle.response_complete
+
+    def data_received(self, data: bytes) -> None:
+        super().data_received(data)
+        self._watch()
+
+    def on_response_complete(self) -> None:
+        super().on_response_complete()
+        self._watch()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        super().connection_lost(exc)
+        if self._timer is not None:
+            self._timer.cancel()
+
+    def _watch(self) -> None:
+        """Give the headers or the body that is being received its time, which bytes that trickle in do not renew. A
+        connection that rests between two requests has the time of uvicorn."""
+        state, seconds = self.conn.their_state, 0
+        if state is h11.SEND_BODY:
+            seconds = BODY_SECONDS
+        elif state is h11.IDLE and (self.cycle is None or self.conn.trailing_data[0]):
+            seconds = HEADER_SECONDS
+        if seconds != self._seconds:
+            self._seconds = seconds
+            if self._timer is not None:
+                self._timer.cancel()
+            self._timer = self.loop.call_later(seconds, self.transport.abort) if seconds else None
 
 
 class HttpServer(uvicorn.Server):
@@ -106,7 +157,7 @@ def configuration(app: ASGIApp) -> uvicorn.Config:
     """Return how uvicorn serves the application: plain HTTP/1.1 within limits, without a log of requests."""
     return uvicorn.Config(
         app,
-        http="h11",  # it limits the size of headers
+        http=LimitedProtocol,  # h11 limits the size of headers
         ws="none",
         log_level="warning",
         access_log=False,

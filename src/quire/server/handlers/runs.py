@@ -123,8 +123,8 @@ async def answer(site: Site, call: Call, run: str, status: int) -> Reply:
 def _preferred_wait(header: str) -> float:
     for preference in header.split(","):
         name, _, value = preference.strip().partition("=")
-        if name.strip().lower() == "wait" and value.strip().isdecimal():
-            return float(min(int(value), LONGEST_WAIT))
+        if name.strip().lower() == "wait" and (value := value.strip()).isdecimal():
+            return float(min(int(value[:9]), LONGEST_WAIT))  # Python reads no number of thousands of digits
     return 0.0
 
 
