@@ -62,6 +62,8 @@ Write another line.
         (["--allow", "shel"], "did you mean shell?"),
         (["--allow", ""], "--allow is empty"),
         (["--url"], "no server of this workspace runs"),
+        (["--budget", "-1"], "--budget"),
+        (["--model", ""], "--model is empty"),
         (["--nonsense"], "--nonsense"),
     ],
 )
@@ -190,6 +192,14 @@ def _slow(workspace: Path, *delays: float) -> str:
 
 def _status(client: httpx2.Client, run: str) -> str:
     return str(client.get(f"/runs/{run}").json()["status"])
+
+
+def test_the_model_of_the_server_is_that_of_a_run_that_is_named_without_one(workspace: Path) -> None:
+    """real-work M7."""
+    model = _slow(workspace, 0, 0)
+    with server(workspace, "--port", "0", "--model", model, "--budget", "1") as one, one.client() as client:
+        answer = client.post("/runs", json={"document": "slow"}, headers={"prefer": "wait=30"}).json()
+        assert answer["status"] == "awaiting_input", answer
 
 
 @pytest.mark.usefixtures("store")

@@ -14,7 +14,7 @@ import click
 from msgspec import Struct
 
 from quire.cli.app import say
-from quire.cli.options import require_text
+from quire.cli.options import Amount, require_text
 from quire.cli.stdio import with_runtime, write_text
 from quire.errors import CannotStart
 
@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 @click.option("--open/--no-open", "opens", default=True, help="Open the page in a browser.")
 @click.option("--edit", is_flag=True, help="Let the page save documents.")
 @click.option("--allow", metavar="TOOL", multiple=True, callback=require_text, help="Let runs of the page use a tool.")
+@click.option("--model", metavar="SPEC", callback=require_text, help="The model of runs that name none.")
+@click.option("--budget", type=Amount(min=0), metavar="USD", help="Stop each run that names no budget at this much.")
 @click.option("--host", metavar="ADDRESS", default="127.0.0.1", show_default=True, help="The address to listen on.")
 @click.option(
     "--allow-host",
@@ -86,6 +88,8 @@ class _Door(Struct, frozen=True):
     opens: bool
     edit: bool
     allow: tuple[str, ...]
+    model: str | None
+    budget: float | None
     host: str
     names: tuple[str, ...]
     base: str
@@ -108,6 +112,7 @@ class _Door(Struct, frozen=True):
     async def serve(self, runtime: Runtime) -> None:
         from quire.cli.session import start_alone
         from quire.loopback import place_of
+        from quire.runs.scripts import pinned_spec
         from quire.server.app import application
         from quire.server.names import names_of
         from quire.server.serving import open_listeners, open_unix_listener, serve
@@ -123,7 +128,10 @@ class _Door(Struct, frozen=True):
             listeners = open_listeners(self.host, self.port, anywhere=bool(self.names))
             place = place_of(listeners[0])
         names = names_of(place, self.names, self.base, self.proxy, localhost=len(listeners) == 2)
-        options = SiteOptions(self.allow, self.edit, names.base, names.url, self.debug, self.webhooks)
+        model = pinned_spec(self.model) if self.model else None
+        options = SiteOptions(
+            self.allow, self.edit, names.base, names.url, self.debug, model, self.budget, self.webhooks
+        )
         site = Site(runtime, options, hand_over=start_alone, report=say)
         if site.webhooks is not None:
             site.webhooks.open()

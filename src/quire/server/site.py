@@ -47,6 +47,9 @@ class SiteOptions(Struct, frozen=True):
     """The address of the server, as a URL without the token."""
     debug: bool = False
     """Requests are reported, and a mistake of ours is answered with its traceback."""
+    model: str | None = None
+    budget: float | None = None
+    """The model and the budget of runs whose request names none."""
     webhooks: bool = False
     """Events are sent to the addresses of the user's settings."""
 
