@@ -20,7 +20,7 @@ from quire.errors import BadInputs, LimitReached, Refused, RunState
 from quire.library.callees import Callees
 from quire.library.library import Library
 from quire.library.texts import ItemLoader, PromptLoader
-from quire.plan.uses import LAUNCHES, has_agents, has_step_tools, has_threads, prompt_schemes, tool_calls
+from quire.plan.uses import LAUNCHES, has_step_tools, has_threads, prompt_schemes, tool_calls
 from quire.plan.ways import typed_way
 from quire.runs.adapters import PROGRAM, Models, WallClock, one_name
 from quire.runs.drives import drive_run
@@ -30,13 +30,11 @@ from quire.runs.resume import Given, apply_amendments
 from quire.runs.start import new_run_id, prepare
 from quire.runs.stored import StoredRuns, settings_of, shared_store_of, store_of
 from quire.runs.view import RunView
-from quire.tools.builtin import NAMES
 from quire.tools.gate import Gate
 from quire.tools.registry import Connection, Connections
-from quire.trust.capabilities import Grants, canonical
+from quire.trust.capabilities import Grants
 from quire.trust.secrets import Redactor
 from quire.workspace.grants import default_grants
-from quire.workspace.mcp_config import BUILT_IN
 from quire.workspace.settings import AgentSettings, Settings
 
 if TYPE_CHECKING:
@@ -352,17 +350,6 @@ class Runtime(StoredRuns):
         )
         return open_here(others=self._launching(run, grants)) if has_threads(plans) else open_here()
 
-    def _reaches_out(self, plans: Sequence[Plan]) -> bool:
-        """Tell whether other than built-in tools may be called (also true if no tool is called). The code for other
-        tools takes long to load."""
-        from quire.workspace.consent import require_trusted
-
-        calls = tool_calls(plans)
-        if not calls or has_threads(plans) or has_agents(plans) or "mcp" in prompt_schemes(plans[0]):
-            return True
-        require_trusted(self.settings)  # as opening the gate does
-        return any(place != BUILT_IN if place else canonical(tool) not in NAMES for place, tool in calls)
-
     def _launching(self, run: str, grants: Grants) -> Callable[[Grants], Mapping[str, Connection]]:
         """Return the launch tools of a run's threads."""
         from quire.runs.launch import KnownTools, Launching
@@ -375,20 +362,22 @@ class Runtime(StoredRuns):
     async def preflight(self, start: Start) -> tuple[str, ...]:
         """Return warnings about problems that may occur. Raises `BadInputs`, `Denied` and `LimitReached` for problems
         that are certain. Every run is started through `prepare`, which calls this."""
-        from quire.runs.preflight import built_in_gate, look_ahead
+        from quire.runs.preflight import built_in_gate, look_ahead, reaches_out
 
         plans = (start.plan, *start.documents.values())
         library = self.library_of(shelf=start.shelf)
         if self.queue:
             found = await look_ahead(library, start, built_in_gate(self.settings, start.grants), None)
         else:
-            gate = self.gate(plans, start.grants) if self._tools or self._reaches_out(plans) else None
+            gate = self.gate(plans, start.grants) if self._tools or reaches_out(self.settings, plans) else None
             gate = gate or built_in_gate(self.settings, start.grants, self.environ)
             async with contextlib.AsyncExitStack() as stack:
                 if isinstance(gate, Gate):
                     await stack.enter_async_context(gate)
                 find = self.callees(shelf=start.shelf).find if start.bundles else None
                 found = await look_ahead(library, start, gate, self.models, find)
+                if isinstance(gate, Gate) and not found.wrong and not found.denied:
+                    gate.keep_servers()
         found.raise_if_any()
         for notice in found.notices:
             self.notice(f"warning: {notice}")
