@@ -39,7 +39,7 @@ from quire.plan.pipeline_work import (
 )
 from quire.plan.reach import Reached, reached_steps
 from quire.plan.thread import Thread
-from quire.plan.uses import OWN, OWN_TOOLS, has_agents, has_threads, prompt_schemes, step_tools, tool_calls
+from quire.plan.uses import OWN, OWN_TOOLS, step_tools
 from quire.runs.static_failures import check_cap, server_prompts, static_failures
 from quire.source import PLACEHOLDER
 from quire.tools.builtin import NAMES, SPECS
@@ -168,18 +168,6 @@ async def look_ahead(
             if isinstance(at.step.work, Thread):
                 await look.at(at)
     return found
-
-
-def reaches_out(settings: Settings, plans: Sequence[Plan]) -> bool:
-    """Tell whether other than built-in tools may be called (also true if no tool is called). The code for other tools
-    takes long to load."""
-    from quire.workspace.consent import require_trusted
-
-    calls = tool_calls(plans)
-    if not calls or has_threads(plans) or has_agents(plans) or "mcp" in prompt_schemes(plans[0]):
-        return True
-    require_trusted(settings)  # as opening the gate does
-    return any(place != BUILT_IN if place else canonical(tool) not in NAMES for place, tool in calls)
 
 
 def built_in_gate(settings: Settings, grants: Grants, environ: Mapping[str, str] | None = None) -> Gate:

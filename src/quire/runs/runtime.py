@@ -20,7 +20,7 @@ from quire.errors import BadInputs, LimitReached, Refused, RunState
 from quire.library.callees import Callees
 from quire.library.library import Library
 from quire.library.texts import ItemLoader, PromptLoader
-from quire.plan.uses import LAUNCHES, has_step_tools, has_threads, prompt_schemes, tool_calls
+from quire.plan.uses import LAUNCHES, has_agents, has_step_tools, has_threads, prompt_schemes, tool_calls
 from quire.plan.ways import typed_way
 from quire.runs.adapters import PROGRAM, Models, WallClock, one_name
 from quire.runs.drives import drive_run
@@ -30,11 +30,13 @@ from quire.runs.resume import Given, apply_amendments
 from quire.runs.start import new_run_id, prepare
 from quire.runs.stored import StoredRuns, settings_of, shared_store_of, store_of
 from quire.runs.view import RunView
+from quire.tools.builtin import NAMES
 from quire.tools.gate import Gate
 from quire.tools.registry import Connection, Connections
-from quire.trust.capabilities import Grants
+from quire.trust.capabilities import Grants, canonical
 from quire.trust.secrets import Redactor
 from quire.workspace.grants import default_grants
+from quire.workspace.mcp_config import BUILT_IN
 from quire.workspace.settings import AgentSettings, Settings
 
 if TYPE_CHECKING:
@@ -189,8 +191,7 @@ class Runtime(StoredRuns):
     async def answer(
         self, run: str, label: str | None, value: str, *, by: str = PROGRAM, person: bool = True
     ) -> Question:
-        """Check and store an answer to the open question of a run, or of the named step if several ask, of one of its
-        items by its path. `by` is the author. Raises `Refused` for a yes or no that no `person` gives."""
+        """Store an answer to a question of a run, by its step or path if several ask. A yes or no needs a `person`."""
         asked = await self.store.questions(run)
         open_questions = [one for one in asked if label is None or one.is_named(label)]
         if not open_questions:
@@ -350,6 +351,17 @@ class Runtime(StoredRuns):
         )
         return open_here(others=self._launching(run, grants)) if has_threads(plans) else open_here()
 
+    def _reaches_out(self, plans: Sequence[Plan]) -> bool:
+        """Tell whether other than built-in tools may be called (also true if no tool is called). The code for other
+        tools takes long to load."""
+        from quire.workspace.consent import require_trusted
+
+        calls = tool_calls(plans)
+        if not calls or has_threads(plans) or has_agents(plans) or "mcp" in prompt_schemes(plans[0]):
+            return True
+        require_trusted(self.settings)  # as opening the gate does
+        return any(place != BUILT_IN if place else canonical(tool) not in NAMES for place, tool in calls)
+
     def _launching(self, run: str, grants: Grants) -> Callable[[Grants], Mapping[str, Connection]]:
         """Return the launch tools of a run's threads."""
         from quire.runs.launch import KnownTools, Launching
@@ -362,14 +374,14 @@ class Runtime(StoredRuns):
     async def preflight(self, start: Start) -> tuple[str, ...]:
         """Return warnings about problems that may occur. Raises `BadInputs`, `Denied` and `LimitReached` for problems
         that are certain. Every run is started through `prepare`, which calls this."""
-        from quire.runs.preflight import built_in_gate, look_ahead, reaches_out
+        from quire.runs.preflight import built_in_gate, look_ahead
 
         plans = (start.plan, *start.documents.values())
         library = self.library_of(shelf=start.shelf)
         if self.queue:
             found = await look_ahead(library, start, built_in_gate(self.settings, start.grants), None)
         else:
-            gate = self.gate(plans, start.grants) if self._tools or reaches_out(self.settings, plans) else None
+            gate = self.gate(plans, start.grants) if self._tools or self._reaches_out(plans) else None
             gate = gate or built_in_gate(self.settings, start.grants, self.environ)
             async with contextlib.AsyncExitStack() as stack:
                 if isinstance(gate, Gate):

@@ -172,7 +172,8 @@ class Gate:
 
     def keep_servers(self) -> None:
         """Leave the open sessions with MCP servers to the next gate, which is that of the run."""
-        self._registry.keep()
+        for name in self._registry.names():
+            getattr(self._registry.connection(name), "keep", lambda: None)()
 
     async def close(self) -> None:
         await self._registry.close()

@@ -109,10 +109,6 @@ class Session:
     def is_alive(self) -> bool:
         return self.opened and self._task is not None and not self._task.done()
 
-    def serves(self, server: McpServer, folder: Path, code: ServerCode) -> bool:
-        """Tell whether the session is with this server, started in the same way from the same files."""
-        return (self._server, self._folder, self._code) == (server, folder, code)
-
     @property
     def problem(self) -> str:
         """The misbehaviour of the server that ended the session; empty if it just ended."""
@@ -258,7 +254,7 @@ async def take_session(server: McpServer, folder: Path, code: ServerCode) -> Ses
     import asyncio
 
     waiting = _kept.get(asyncio.get_running_loop(), [])
-    for session in [one for one in waiting if one.serves(server, folder, code)]:
+    for session in [one for one in waiting if (one._server, one._folder, one._code) == (server, folder, code)]:
         waiting.remove(session)
         if session.is_alive:
             return session

@@ -129,12 +129,6 @@ class Connections:
             raise ToolFailed(unknown("tool", tool, specs, f" at {connection}"), kind="unknown_tool")
         return specs[tool]
 
-    def keep(self) -> None:
-        """Keep the sessions that the next registry can take over."""
-        for connection in self._connections.values():
-            if (keep := getattr(connection, "keep", None)) is not None:
-                keep()
-
     async def close(self) -> None:
         """Close all connections at the same time: a server that does not end by itself takes seconds."""
         if len(self._connections) > 1:
