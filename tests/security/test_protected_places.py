@@ -106,12 +106,10 @@ PLANTED = [
 async def test_a_run_does_not_write_a_document_that_runs_later(house: House, path: str, text: str) -> None:
     """security L3: `report.md` with a step was listed, offered in the page and run with the server's `--allow`."""
     (house.folder / path).parent.mkdir(parents=True, exist_ok=True)
-    for call in (
-        lambda: house.call("file__write", path=path, content=text),
-        lambda: house.call("file__write", files=[{"path": path, "content": text}]),
-    ):
-        with pytest.raises(Denied, match="is a document that runs later"):
-            await call()
+    with pytest.raises(Denied, match="is a document that runs later"):
+        await house.call("file__write", path=path, content=text)
+    with pytest.raises(Denied, match="is a document that runs later"):
+        await house.call("file__write", files=[{"path": path, "content": text}])
     house.write(path, "harmless\n")
     with pytest.raises(Denied, match=r"grant it with --allow file__write="):
         await house.call("file__edit", path=path, old="harmless\n", new=text)

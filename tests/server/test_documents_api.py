@@ -429,7 +429,8 @@ async def test_the_model_and_the_budget_of_the_server_hold_for_runs_that_name_no
     document = {"say.playbook.md": "# Say\n\n## STEP 1: Say\n\nSay a word.\n"}
     async with served(tmp_path / "team", document, options=options) as server, server.client() as client:
         budgets = {}
-        for name, more in {"none": {}, "own": {"budget": 2}, "unlimited": {"budget": None}}.items():
+        bodies: dict[str, dict[str, Any]] = {"none": {}, "own": {"budget": 2}, "unlimited": {"budget": None}}
+        for name, more in bodies.items():
             answer = await client.post("/runs", json={"document": "say.playbook.md", **more})
             assert answer.status_code == 201, answer.text
             row = await server.site.runtime.row(answer.json()["id"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 from html.parser import HTMLParser
 from pathlib import Path
@@ -123,11 +124,15 @@ def test_code_over_4_kb_has_no_colours() -> None:
         assert "hl-" not in highlight("a\n" * 50_000, "java")
 
 
+async def markdown(renderer: Renderer, text: str) -> str | None:
+    return (await renderer.render([("markdown", text)]))["markdown", text]
+
+
 async def test_a_text_is_rendered_once_in_a_process_without_secrets(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SOME_API_KEY", "sk-secret")
     renderer = Renderer()
     try:
-        first = await renderer.markdown("kept *once*")
+        first = await markdown(renderer, "kept *once*")
         assert first == "<p>kept <em>once</em></p>\n"
         process = renderer._process
         assert process is not None
@@ -135,8 +140,8 @@ async def test_a_text_is_rendered_once_in_a_process_without_secrets(monkeypatch:
             assert b"sk-secret" not in Path(f"/proc/{process.pid}/environ").read_bytes()
         process.kill()
         await process.wait()
-        assert await renderer.markdown("kept *once*") is first
-        assert await renderer.markdown("after *a crash*") == "<p>after <em>a crash</em></p>\n"
+        assert await markdown(renderer, "kept *once*") is first
+        assert await markdown(renderer, "after *a crash*") == "<p>after <em>a crash</em></p>\n"
     finally:
         await renderer.close()
 
@@ -154,7 +159,12 @@ async def test_a_text_that_takes_too_long_is_plain_and_does_not_cost_again(monke
         assert (rendered[jobs[1]], rendered[jobs[2]]) == (None, "<pre>fine *text*</pre>")
         assert renderer._process is None
         with within(0.2):
-            assert await renderer.markdown(slow) == rendered[jobs[0]]
-        assert await renderer.markdown("fine *text*") == "<p>fine <em>text</em></p>\n"
+            assert await markdown(renderer, slow) == rendered[jobs[0]]
+        # Requests for the same text wait for one rendering of it.
+        other = slow + "more"
+        with within(20.0):
+            both = await asyncio.gather(*(markdown(renderer, other) for _ in range(20)))
+        assert set(both) == {f"<pre>{other}</pre>"}
+        assert await markdown(renderer, "fine *text*") == "<p>fine <em>text</em></p>\n"
     finally:
         await renderer.close()

@@ -44,7 +44,8 @@ DEADLINE_SECONDS = 2.0
 START_SECONDS = 20.0
 LONGEST_CODE, LONGEST_LINE = 4096, 2000
 """Longer code stays without colours: some patterns of lexers take quadratic time."""
-KEPT_CHARACTERS = 20_000_000
+KEPT = 40_000_000
+"""Characters of texts and their HTML that are kept."""
 
 _OWN_IMAGE = re.compile(r"data:image/(?:png|jpeg|gif|webp);base64,[A-Za-z0-9+/=]+", re.ASCII)
 _ANCHOR = re.compile(r'<a href="([^"]*)"[^>]*>(.*?)</a> <span class="link-host">[^<]*</span>', re.DOTALL)
@@ -73,20 +74,16 @@ class Renderer:
 
     async def render(self, jobs: Iterable[Job]) -> dict[Job, str | None]:
         """Return the HTML of each text. A text that cannot be made in time is plain; a question has none then."""
-        done: dict[Job, str | None] = {}
-        for job in jobs:
-            done[job] = self._kept[job] if job in self._kept else _plain(job)
-        if missing := [job for job in done if job not in self._kept and needs_rendering(job)]:
-            async with self._turn:
+        done = {job: _plain(job) for job in jobs}
+        if any(job not in self._kept for job in done if needs_rendering(job)):
+            async with self._turn:  # meanwhile another request may have made some of them
+                missing = [job for job in done if job not in self._kept and needs_rendering(job)]
                 try:
                     await self._make(missing, done)
                 except BaseException:  # also a client that left: the helper would answer a question that is gone
                     await self.close()
                     raise
-        return done
-
-    async def markdown(self, text: str) -> str | None:
-        return (await self.render([("markdown", text)]))["markdown", text]
+        return {job: self._kept.get(job, html) for job, html in done.items()}
 
     async def _make(self, jobs: Sequence[Job], done: dict[Job, str | None]) -> None:
         job: Job | None = None
@@ -113,9 +110,7 @@ class Renderer:
     def _keep(self, job: Job, made: str | None) -> None:
         self._kept[job] = made
         self._kept.move_to_end(job)
-        while len(self._kept) > 1 and sum(len(text) + len(html or "") for (_, text), html in self._kept.items()) > (
-            KEPT_CHARACTERS
-        ):
+        while len(self._kept) > 1 and sum(len(job[1]) + len(html or "") for job, html in self._kept.items()) > KEPT:
             self._kept.popitem(last=False)
 
     async def close(self) -> None:

@@ -56,10 +56,6 @@ class LimitedProtocol(H11Protocol):
         super().data_received(data)
         self._watch()
 
-    def on_response_complete(self) -> None:
-        super().on_response_complete()
-        self._watch()
-
     def connection_lost(self, exc: Exception | None) -> None:
         super().connection_lost(exc)
         if self._timer is not None:
