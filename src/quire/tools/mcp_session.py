@@ -266,7 +266,10 @@ async def end_kept_sessions() -> None:
     """End the sessions that no run has taken."""
     import asyncio
 
-    waiting = _kept.get(asyncio.get_running_loop(), [])
+    try:
+        waiting = _kept.get(asyncio.get_running_loop(), [])
+    except RuntimeError:  # only rows were read, without a loop
+        return
     while waiting:
         await waiting.pop().close()
 
