@@ -14,10 +14,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from asyncio.subprocess import Process
     from subprocess import CompletedProcess, Popen
 
 _FOLDERS = ("PYTHONHOME", "PYTHONUSERBASE", "PYTHONPYCACHEPREFIX", "PYTHONPLATLIBDIR")
 """Variables that name a folder to load code from: a relative one would be a folder of the workspace."""
+
+_NEEDED = frozenset(("PATH", "HOME", "SYSTEMROOT", "LD_LIBRARY_PATH", "PYTHONPATH", "VIRTUAL_ENV"))
+LONGEST_LINE = 64_000_000
+"""Bytes of a line that a helper process may write."""
 
 
 def start_module(module: str, *arguments: str) -> Popen[bytes]:
@@ -49,6 +54,24 @@ def run_module(module: str, *arguments: str, folder: Path) -> CompletedProcess[s
         capture_output=True,
         text=True,
         check=False,
+    )
+
+
+async def start_helper(module: str) -> Process:
+    """Start `python -m MODULE`, connected by its standard streams, for work on texts from outside. Its environment has
+    no secrets, and a Ctrl-C on the terminal does not reach it."""
+    import asyncio
+    import subprocess
+
+    environ = {name: value for name, value in os.environ.items() if name in _NEEDED or name in _FOLDERS}
+    return await asyncio.create_subprocess_exec(
+        *_command(module, ()),
+        env=clean_environ(environ),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+        limit=LONGEST_LINE,
     )
 
 

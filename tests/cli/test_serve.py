@@ -62,6 +62,8 @@ Write another line.
         (["--allow", "shel"], "did you mean shell?"),
         (["--allow", ""], "--allow is empty"),
         (["--url"], "no server of this workspace runs"),
+        (["--budget", "-1"], "--budget"),
+        (["--model", ""], "--model is empty"),
         (["--nonsense"], "--nonsense"),
     ],
 )
@@ -109,24 +111,31 @@ def test_the_address_the_token_and_the_end(workspace: Path) -> None:
     assert (gone.returncode, gone.stdout) == (2, "")
 
 
-def test_a_new_token_shuts_out_the_old_one(workspace: Path) -> None:
+@pytest.mark.parametrize("option", [[], ["--new-token"]])
+def test_each_start_makes_a_new_token(workspace: Path, option: list[str]) -> None:
+    """security N1: the token of a server ends with it."""
     with server(workspace, "--port", "0") as one, one.client() as client:
         old = client.headers["authorization"]
         one.end(signal.SIGTERM)
-    with server(workspace, "--port", "0") as one, one.client() as client:
-        assert client.headers["authorization"] == old
-        one.end(signal.SIGTERM)
-    with server(workspace, "--port", "0", "--new-token") as one, one.client() as client:
+    with server(workspace, "--port", "0", *option) as one, one.client() as client:
         assert client.headers["authorization"] != old
         assert client.get("/").status_code == 200
         assert client.get("/", headers={"authorization": old}).status_code == 401
+        one.end(signal.SIGTERM)
+    assert not [path for path in (workspace.parent / "home" / "serve").iterdir() if path.suffix in (".json", ".html")]
 
 
 def test_a_token_of_the_environment_is_not_printed(workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """security N1: a fixed token is for a server whose place no other account can take."""
+    headers = {"authorization": "Bearer a-token-of-the-user-0123"}
     monkeypatch.setenv("QUIRE_SERVE_TOKEN", "a-token-of-the-user-0123")
-    with server(workspace, "--port", "0") as one:
-        headers = {"authorization": "Bearer a-token-of-the-user-0123"}
-        assert httpx2.get(f"{one.url}api/v1/", headers=headers).status_code == 200
+    refused = run_quire(["serve", "--no-open", "--port", "0"], cwd=workspace, env=dict(os.environ))
+    assert (refused.returncode, refused.stdout) == (2, "")
+    assert "QUIRE_SERVE_TOKEN needs --uds or --proxy" in refused.stderr
+    path = workspace.parent / "t.sock"
+    with server(workspace, "--uds", str(path)) as one:
+        with httpx2.Client(transport=httpx2.HTTPTransport(uds=str(path))) as client:
+            assert client.get(f"{one.url}api/v1/", headers=headers).status_code == 200
         monkeypatch.delenv("QUIRE_SERVE_TOKEN")
         other = run_quire(["serve", "--url"], cwd=workspace, env=dict(os.environ))
         assert other.returncode == 2 and "has another token" in other.stderr
@@ -183,6 +192,14 @@ def _slow(workspace: Path, *delays: float) -> str:
 
 def _status(client: httpx2.Client, run: str) -> str:
     return str(client.get(f"/runs/{run}").json()["status"])
+
+
+def test_the_model_of_the_server_is_that_of_a_run_that_is_named_without_one(workspace: Path) -> None:
+    """real-work M7."""
+    model = _slow(workspace, 0, 0)
+    with server(workspace, "--port", "0", "--model", model, "--budget", "1") as one, one.client() as client:
+        answer = client.post("/runs", json={"document": "slow"}, headers={"prefer": "wait=30"}).json()
+        assert answer["status"] == "awaiting_input", answer
 
 
 @pytest.mark.usefixtures("store")
@@ -263,6 +280,35 @@ def test_terminals_and_the_server_share_a_store(workspace: Path) -> None:
             _until(lines, "event: run_completed")
         assert _status(client, run) == "completed"
         assert one.end(signal.SIGINT) == 0
+
+
+@pytest.mark.parametrize("fence", [100_000, 4_000])
+def test_a_slow_text_holds_up_no_other_request_and_not_the_end(workspace: Path, fence: int) -> None:
+    """security N5: a question with Java that takes quadratic time to colour."""
+    java = "```java\n" + "a\n" * (fence // 2) + "```\n\n"
+    text = f"Really *delete*?\n\n{java * max(1, 16_000 // fence)}"
+    (workspace / "ask.yaml").write_text(
+        "pipeline: ask\nsteps:\n  - tool: {name: ask, args: {prompt: !expr ctx.text, type: confirm}}\n"
+    )
+    with server(workspace, "--port", "0") as one, one.client() as client, ThreadPoolExecutor(2) as other:
+        started = client.post(
+            "/runs", json={"document": "ask.yaml", "inputs": {"text": text}}, headers={"prefer": "wait=30"}
+        )
+        assert started.json()["status"] == "awaiting_input", started.text
+        slow = [other.submit(client.get, path) for path in ("/questions", "/now")]
+        times = []
+        while not all(one.done() for one in slow):
+            began = time.monotonic()
+            assert client.get("/").status_code == 200
+            times.append(time.monotonic() - began)
+        assert max(times) < 0.5, times
+        assert slow[0].result().json()["items"][0]["prompt"]
+        assert slow[0].result().elapsed.total_seconds() < 8
+        run, path = (slow[0].result().json()["items"][0][name] for name in ("run", "path"))
+        other.submit(client.get, f"/questions/{run}/{path}")
+        began = time.monotonic()
+        assert one.end(signal.SIGINT) == 0
+        assert time.monotonic() - began < 5
 
 
 def _until(lines: Iterator[str], wanted: str) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from mcp.shared.exceptions import MCPError
 from tests.mcp_server.serving import MODES, NAME, Serving, envelope, text, write
 
 from quire.engine.records import Batch, Letter, NewRun, Status
@@ -19,20 +20,40 @@ AGENT = "pipeline: agent\nsteps:\n  - transform: {value: '1', output: one}\n  - 
 
 
 @both
-async def test_a_client_answers_by_a_tool(serve: Serve, mode: str) -> None:
-    async with serve().client(mode) as client:
+async def test_a_client_answers_by_a_tool_if_the_user_says_so(serve: Serve, mode: str) -> None:
+    """security N4: questions for a text or a choice, and never a yes or no."""
+    serving = serve(answers=True)
+    async with serving.client(mode) as client:
         waiting = await client.call_tool("pipeline__approve", {})
         run = envelope(waiting)["data"]["run_id"]
-        assert "pipeline_answer" in text(waiting)
-        wrong = await client.call_tool("pipeline_answer", {"run_id": run, "answer": "maybe"})
-        assert wrong.is_error and "answer yes or no" in text(wrong)
-        asks_again = await client.call_tool("pipeline_answer", {"run_id": run, "answer": "yes"})
+        for value in ("yes", "no", "maybe"):
+            refused = await client.call_tool("pipeline_answer", {"run_id": run, "answer": value})
+            assert refused.is_error and "asks a person for a yes or no" in text(refused)
+        await serving.runtime.answer(run, None, "yes")
+        asks_again = await client.call_tool("pipeline_resume", {"run_id": run})
         assert [one["prompt"] for one in envelope(asks_again)["data"]["questions"]] == ["Which?"]
         step = envelope(asks_again)["data"]["questions"][0]["step"]
+        wrong = await client.call_tool("pipeline_answer", {"run_id": run, "answer": "c"})
+        assert wrong.is_error and "answer" in text(wrong)
         done = await client.call_tool("pipeline_answer", {"run_id": run, "answer": "a", "step": step})
         assert text(done) == "yes a"
         late = await client.call_tool("pipeline_answer", {"run_id": run, "answer": "a"})
         assert late.is_error and "asks nothing" in text(late)
+    assert [one.by for one in await serving.runtime.store.effects(run)] == ["python", f"mcp:{NAME} (tool)"]
+
+
+@both
+async def test_no_text_for_models_names_a_tool_that_answers(serve: Serve, mode: str) -> None:
+    """security N4: over MCP the model answered the human gate, and was told how."""
+    serving = serve()
+    async with serving.client(mode) as client:
+        tools = await client.list_tools()
+        waiting = await client.call_tool("pipeline__approve", {})
+        result = await client.call_tool("pipeline_result", {"run_id": envelope(waiting)["data"]["run_id"]})
+        for said in (tools, waiting, result, serving.host.server.instructions):
+            assert "pipeline_answer" not in str(said)
+        with pytest.raises(MCPError, match="there is no tool pipeline_answer"):
+            await client.call_tool("pipeline_answer", {"run_id": "x", "answer": "yes"})
 
 
 @both
@@ -63,7 +84,7 @@ async def test_resuming_a_run_that_asks_asks_again(serve: Serve, mode: str) -> N
 
 @pytest.mark.parametrize("tool", ["pipeline_resume", "pipeline_answer", "pipeline_result"])
 async def test_runs_of_the_user_are_out_of_reach(serve: Serve, tool: str) -> None:
-    serving = serve()
+    serving = serve(answers=True)
     await serving.runtime.store.create(NewRun("mine", "mine", "pipeline", "x.yaml", 1.0, {}, {}))
     arguments = {"run_id": "mine", **({"answer": "yes"} if tool == "pipeline_answer" else {})}
     async with serving.client("auto") as client:
@@ -112,7 +133,7 @@ WRONG = [
 @pytest.mark.parametrize(("tool", "arguments", "said"), WRONG)
 async def test_wrong_arguments_are_refused(serve: Serve, tool: str, arguments: dict[str, Any], said: str) -> None:
     """Nothing has run: an input under a wrong name would be lost."""
-    serving = serve(inline=True)
+    serving = serve(inline=True, answers=True)
     async with serving.client("auto") as client:
         result = await client.call_tool(tool, arguments)
     assert result.is_error and said in text(result)

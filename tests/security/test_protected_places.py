@@ -10,6 +10,7 @@ from tests.tools.built_in import House
 from tests.tools.test_builtin_shell import needs_sandbox
 
 from quire.errors import Denied, QuireError, ToolFailed
+from quire.library.collect import collect
 from quire.tools.builtin import protected_survey
 from quire.tools.builtin.protected import ASKING, CLOSED, Protection
 from quire.tools.builtin.protected_survey import ProtectedPlaces
@@ -119,6 +120,50 @@ async def test_a_pipeline_right_in_the_workspace_is_not_rewritten(house: House) 
     assert "--allow file__write=moving.yaml" in await refused(house, "moving.yaml")
     assert await house.call("file__write", path="values.yaml", content="a: 2\n")
     assert await house.call("file__write", "file__write=moving.yaml", path="moving.yaml", content="x")
+
+
+STEPS = "# Report\n\n## STEP 1: Run\n\nDo it.\n"
+PIPELINE = "pipeline: evil\nsteps: []\n"
+PLANTED = [
+    ("report.md", STEPS),
+    ("deep/REPORT.MD", STEPS),
+    ("notes.markdown", STEPS),
+    ("report.md", STEPS.replace("\n", "\r")),
+    ("report.md", f"\ufeff{STEPS}"),
+    ("evil.yaml", PIPELINE),
+    ("deep/evil.yml", PIPELINE),
+    ("evil.yaml", "{pipeline: evil, steps: []}\n"),
+]
+
+
+@pytest.mark.parametrize(("path", "text"), PLANTED)
+async def test_a_run_does_not_write_a_document_that_runs_later(house: House, path: str, text: str) -> None:
+    """security L3: `report.md` with a step was listed, offered in the page and run with the server's `--allow`."""
+    (house.folder / path).parent.mkdir(parents=True, exist_ok=True)
+    with pytest.raises(Denied, match="is a document that runs later"):
+        await house.call("file__write", path=path, content=text)
+    with pytest.raises(Denied, match="is a document that runs later"):
+        await house.call("file__write", files=[{"path": path, "content": text}])
+    house.write(path, "harmless\n")
+    with pytest.raises(Denied, match=r"grant it with --allow file__write="):
+        await house.call("file__edit", path=path, old="harmless\n", new=text)
+    listed = await house.call("file__read", path=path, line_ids=True)
+    line = str(listed).partition("]")[0].removeprefix("[LID:")
+    with pytest.raises(Denied):
+        await house.call("file__edit_lines", path=path, changes=[{"line_id": line, "new_content": text}])
+    wanted, _ = collect([str(house.folder)])
+    assert wanted == []
+    assert await house.call("file__write", f"file__write={path}", path=path, content=text)
+    wanted, _ = collect([str(house.folder)])
+    assert [one.path.name for one in wanted] == [Path(path).name]
+
+
+@pytest.mark.parametrize(
+    ("path", "text"),
+    [("report.md", "# Report\n\n## Step by step\n\n```\n## STEP 1: x\n```\n"), ("v.yaml", "a: 1\n"), ("x.txt", STEPS)],
+)
+async def test_ordinary_reports_are_written_without_a_grant(house: House, path: str, text: str) -> None:
+    assert await house.call("file__write", path=path, content=text)
 
 
 def link(house: House, name: str, target: str) -> None:

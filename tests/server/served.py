@@ -35,19 +35,20 @@ class Served:
     handed_over: list[str] = field(default_factory=list)
     environ: Mapping[str, str] = field(default_factory=dict)
     """The environment that another process of the same user would have."""
+    token: str = TOKEN
 
     @property
     def url(self) -> str:
         """The address of the page, with the token."""
-        return f"http://{self.place}{self.base}/#token={TOKEN}"
+        return f"http://{self.place}{self.base}/#token={self.token}"
 
     def at(self, path: str) -> str:
         """The address of a screen, with the token."""
-        return f"http://{self.place}{self.base}{path}#token={TOKEN}"
+        return f"http://{self.place}{self.base}{path}#token={self.token}"
 
     def client(self) -> httpx2.AsyncClient:
         """A client of the API."""
-        headers = {"Authorization": f"Bearer {TOKEN}"}
+        headers = {"Authorization": f"Bearer {self.token}"}
         return httpx2.AsyncClient(base_url=f"http://{self.place}{self.base}/api/v1", headers=headers, timeout=30)
 
     def write(self, name: str, text: str) -> None:
@@ -86,6 +87,7 @@ async def served(
     names: Sequence[str] = (),
     settings: str = "",
     environ: Mapping[str, str] | None = None,
+    token: str = TOKEN,
 ) -> AsyncIterator[Served]:
     """Serve a workspace of these documents until the block ends. The user's space lies beside it.
 
@@ -104,18 +106,20 @@ async def served(
     options = options or SiteOptions()
     site = Site(runtime, options, hand_over=handed_over.append, report=reports.append)
     try:
-        async with _running(site, listener, reports, names) as place:
-            yield Served(folder, site, place, options.base, reports, handed_over, environ)
+        async with _running(site, listener, reports, names, token) as place:
+            yield Served(folder, site, place, options.base, reports, handed_over, environ, token)
     finally:
         await runtime.close()
 
 
 @asynccontextmanager
-async def _running(site: Site, listener: socket.socket, reports: list[str], names: Sequence[str]) -> AsyncIterator[str]:
+async def _running(
+    site: Site, listener: socket.socket, reports: list[str], names: Sequence[str], token: str
+) -> AsyncIterator[str]:
     place = place_of(listener)
     hosts = [place, f"localhost:{place.rpartition(':')[2]}", *names]
     origins = [f"http://{host}" for host in hosts]
-    app = application(site, token=TOKEN, hosts=hosts, origins=origins, report=reports.append)
+    app = application(site, token=token, hosts=hosts, origins=origins, report=reports.append)
     server = uvicorn.Server(configuration(app))
     server.config.timeout_graceful_shutdown = 5
     server.install_signal_handlers = lambda: None  # type: ignore[attr-defined]

@@ -394,3 +394,46 @@ async def test_an_unsigned_directive_is_shown_and_its_run_refused_before_the_sta
             assert ahead["limits"]["turns"]
         answer = await client.post(f"/documents/{id}/preview", json={"inputs": {"guest": "Ada"}})
         assert "Ada" in json.dumps(answer.json()["prompt"])
+
+
+async def test_a_run_is_started_by_the_names_that_quire_run_takes(tmp_path: Path) -> None:
+    """real-work M7: `POST /runs` took `pipelines/support.yaml` and not the name `support`."""
+    one = "pipeline: support\nsteps:\n  - transform: {value: '1'}\n"
+    documents = {
+        "pipelines/support.yaml": one,
+        "hello.playbook.md": '# Hello\n\n## STEP 1: Ask\n\n@elicit(confirm, "Go?")\n',
+        "notes.txt": "secret",
+    }
+    async with served(tmp_path / "team", documents) as server, server.client() as client:
+        for name in ("support", "pipelines/support.yaml", "hello", "hello.playbook.md"):
+            answer = await client.post("/runs", json={"document": name})
+            assert answer.status_code == 201, answer.text
+        home = Path(server.environ["QUIRE_HOME"])
+        for name in (
+            "suport",
+            "notes",
+            "notes.txt",
+            "../team/hello",
+            str(server.folder / "hello.playbook.md"),
+            f"{home}",
+        ):
+            answer = await client.post("/runs", json={"document": name})
+            assert (answer.status_code, answer.json()["code"]) == (404, "no-such-document"), name
+
+
+async def test_the_model_and_the_budget_of_the_server_hold_for_runs_that_name_none(tmp_path: Path) -> None:
+    """real-work M7: `quire serve --model --budget`."""
+    replies = tmp_path / "replies.json"
+    replies.write_text('["one", "two"]')
+    options = SiteOptions(model=f"script:{replies}", budget=0.5)
+    document = {"say.playbook.md": "# Say\n\n## STEP 1: Say\n\nSay a word.\n"}
+    async with served(tmp_path / "team", document, options=options) as server, server.client() as client:
+        budgets = {}
+        bodies: dict[str, dict[str, Any]] = {"none": {}, "own": {"budget": 2}, "unlimited": {"budget": None}}
+        for name, more in bodies.items():
+            answer = await client.post("/runs", json={"document": "say.playbook.md", **more})
+            assert answer.status_code == 201, answer.text
+            row = await server.site.runtime.row(answer.json()["id"])
+            budgets[name] = row.pins.get("budget")
+            assert row.pins["model"] == f"script:{replies}"
+        assert budgets == {"none": 0.5, "own": 2, "unlimited": None}

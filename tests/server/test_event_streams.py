@@ -205,15 +205,14 @@ async def test_a_server_that_is_killed_in_the_middle_of_a_stream(
     folder = tmp_path / "work"
     folder.mkdir()
     monkeypatch.setenv("QUIRE_HOME", str(tmp_path / "home"))
-    monkeypatch.setenv("QUIRE_SERVE_TOKEN", "a-token-of-the-user-0123")
     (folder / "quire.toml").write_text("")
     (folder / "fan.yaml").write_text(FAN)
     (folder / "s.json").write_text(json.dumps([{"default": "said", "delay_ms": 20}]))
-    headers = {"authorization": "Bearer a-token-of-the-user-0123"}
     seqs: list[int] = []
     last, run = "", ""
     for turn in range(3):
         with process(folder, "--port", "0") as one:
+            headers = {"authorization": one.client().headers["authorization"]}  # a new token at each start
             async with httpx2.AsyncClient(base_url=f"{one.url}api/v1", headers=headers, timeout=30) as client:
                 if not run:
                     body = {

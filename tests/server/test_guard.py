@@ -324,3 +324,92 @@ async def test_answers_do_not_wait_for_acknowledgements() -> None:
     # asyncio sets TCP_NODELAY only on sockets with this protocol; without it a request takes 44 ms instead of one.
     with listening("127.0.0.1", 0) as listener:
         assert listener.proto == socket.IPPROTO_TCP
+
+
+async def _connect(server: Served, text: bytes) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    address, _, port = server.place.rpartition(":")
+    reader, writer = await asyncio.open_connection(address, int(port))
+    writer.write(text)
+    return reader, writer
+
+
+async def _is_ended(reader: asyncio.StreamReader) -> bool:
+    with contextlib.suppress(ConnectionError):
+        async with asyncio.timeout(20):
+            await reader.read()
+    return True
+
+
+SILENT = {
+    "no complete headers": b"GET / HTTP/1.1\r\nHost: x",
+    "nothing at all": b"",
+    "a page, then nothing": b"GET / HTTP/1.1\r\nHost: PLACE\r\n\r\n",
+    "a body that does not come": b"POST /api/v1/runs HTTP/1.1\r\nHost: PLACE\r\nContent-Length: 100\r\n\r\n",
+    "wrong tokens": b"GET /api/v1/ HTTP/1.1\r\nHost: PLACE\r\nAuthorization: Bearer wrong\r\n\r\n",
+}
+
+
+@pytest.mark.parametrize("sent", SILENT.values(), ids=list(SILENT))
+async def test_400_silent_sockets_do_not_keep_an_honest_client_out(tmp_path: Path, sent: bytes) -> None:
+    """security N6: without a token, 400 connections got 503 for everybody until they left."""
+    async with served(tmp_path / "team", {}) as server:
+        text = sent.replace(b"PLACE", server.place.encode())
+        sockets = [await _connect(server, text) for _ in range(400)]
+        async with server.client() as client:
+            for _ in range(10):
+                answer = await client.get("/", headers={"connection": "close"})
+                assert answer.status_code == 200, answer.text
+        for _, writer in sockets:
+            writer.close()
+
+
+async def test_headers_and_bodies_have_a_time_that_trickling_bytes_do_not_renew(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """security N6: a byte now and then kept a connection for ever."""
+    monkeypatch.setattr(serving, "HEADER_SECONDS", 0.6)
+    monkeypatch.setattr(serving, "BODY_SECONDS", 0.6)
+    async with served(tmp_path / "team", {}) as server:
+        page = f"GET /problems/bug HTTP/1.1\r\nHost: {server.place}\r\n\r\n".encode()
+        post = (
+            f"POST /api/v1/runs HTTP/1.1\r\nHost: {server.place}\r\nAuthorization: Bearer {TOKEN}\r\n"
+            "Content-Type: application/json\r\nContent-Length: 1000\r\n\r\n"
+        ).encode()
+        for begin in (b"GET / HTTP/1.1\r\nX: ", page + b"GET / HTTP/1.1\r\nX: ", post):
+            reader, writer = await _connect(server, begin)
+            ended = asyncio.create_task(_is_ended(reader))
+            sent = 0
+            while not ended.done() and sent < 100:
+                writer.write(b" ")
+                sent += 1
+                await asyncio.sleep(0.1)
+            assert await ended and sent < 60
+            writer.close()
+        # A stream is a request that is being answered: it has no such limit.
+        async with server.client() as client, client.stream("GET", "/events") as stream:
+            await asyncio.sleep(1)
+            assert stream.status_code == 200
+            assert (await client.get("/")).status_code == 200
+
+
+async def test_a_request_with_two_lengths_is_refused(server: Served) -> None:
+    """security L5: proxies and servers may take the end of such a body differently."""
+    head = f"POST /api/v1/runs HTTP/1.1\r\nHost: {server.place}\r\nAuthorization: Bearer {TOKEN}\r\n"
+    both = "Content-Type: application/json\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"
+    reader, writer = await _connect(server, (head + both).encode())
+    async with asyncio.timeout(20):
+        answer = (await reader.read()).decode()
+    assert answer.startswith("HTTP/1.1 400 ") and '"code":"two-lengths"' in answer
+    writer.close()
+
+
+async def test_a_number_of_thousands_of_digits_is_a_number(server: Served) -> None:
+    """security L1: `Prefer: wait=` with 5,000 digits was a 500 and a traceback."""
+    model = server.script("none.json", [])
+    async with server.client() as client:
+        for digits in ("9" * 5000, "0" * 5000 + "1"):
+            answer = await client.post(
+                "/runs", json={"document": "ask.playbook.md", "model": model}, headers={"prefer": f"wait={digits}"}
+            )
+            assert answer.status_code == 201, answer.text
+    assert not [line for line in server.reports if "Traceback" in line]

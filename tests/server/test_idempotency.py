@@ -11,6 +11,7 @@ import httpx2
 import pytest
 from tests.server.served import Served, served
 
+from quire.errors import CannotStart
 from quire.stores.contract import ReplyKeeper
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
@@ -53,12 +54,40 @@ async def test_of_many_at_once_one_starts_a_run(tmp_path: Path) -> None:
         assert any(one.status_code == 201 for one in answers)
 
 
+async def test_a_request_that_started_nothing_is_tried_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """real-work M7: a 404 was replayed for a day, also after the document existed."""
+    async with served(tmp_path / "team", DOCUMENTS) as server, server.client() as client:
+        wrong = {"late.playbook.md": 404, "ask.playbook.md": 422}
+        for name, status in wrong.items():
+            refused = await start(server, client, name, document=name, answers={"9": "yes"})
+            assert refused.status_code == status, refused.text
+        server.write("late.playbook.md", DOCUMENTS["ask.playbook.md"].replace("STEP 1", "STEP 9"))
+        server.write("ask.playbook.md", DOCUMENTS["ask.playbook.md"].replace("STEP 1", "STEP 9"))
+        for name in wrong:
+            done = await start(server, client, name, document=name, answers={"9": "yes"})
+            assert done.status_code == 201, done.text
+        # A run that was created and could not go on is not created again.
+        before = len((await client.get("/runs")).json()["items"])
+
+        async def go_on(run: str, **options: Any) -> None:
+            raise CannotStart("nothing drives it")
+
+        monkeypatch.setattr(server.site.runs, "go_on", go_on)
+        answers = [await start(server, client, "k") for _ in range(2)]
+        assert [one.status_code for one in answers] == [422, 422]
+        assert answers[1].headers["idempotency-replayed"] == "true"
+        assert len((await client.get("/runs")).json()["items"]) == before + 1
+
+
 async def test_a_request_under_way_is_said_and_errors_are_kept(tmp_path: Path) -> None:
     async with served(tmp_path / "team", DOCUMENTS) as server, server.client() as client:
         store = server.site.runtime.store
-        missing = await client.post("/runs", json={"document": "no.md"}, headers={"Idempotency-Key": "e"})
-        assert missing.status_code == 404
-        again = await client.post("/runs", json={"document": "no.md"}, headers={"Idempotency-Key": "e"})
+        run = (await start(server, client, "r")).json()["id"]
+        await server.site.runs.ended(run, 30)
+        pause = f"/runs/{run}/pause"
+        missing = await client.post(pause, json={}, headers={"Idempotency-Key": "e"})
+        assert missing.status_code == 409, missing.text
+        again = await client.post(pause, json={}, headers={"Idempotency-Key": "e"})
         assert again.content == missing.content and again.headers["idempotency-replayed"] == "true"
         assert again.headers["content-type"] == "application/problem+json"
         # What is wrong with the body itself is found before the key counts.

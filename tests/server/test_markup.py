@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 from html.parser import HTMLParser
+from pathlib import Path
 
 import pytest
 from tests.growth import within
 
 from quire.server import markup
-from quire.server.markup import highlight, render_markdown
+from quire.server.markup import Renderer, highlight, render_markdown
 
 PIXEL = "data:image/png;base64,iVBORw0KGgo="
 ALLOWED = {
@@ -116,7 +118,53 @@ def test_a_fence_is_never_cut_in_two() -> None:
     assert "<strong>it</strong>" in html
 
 
-def test_a_text_is_rendered_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    first = render_markdown("kept *once*")
-    monkeypatch.setattr(markup, "_markdown", lambda text: pytest.fail("rendered again"))
-    assert render_markdown("kept *once*") is first
+def test_code_over_4_kb_has_no_colours() -> None:
+    """security N5: the lexer of Java takes quadratic time."""
+    with within(1.0):
+        assert "hl-" not in highlight("a\n" * 50_000, "java")
+
+
+async def markdown(renderer: Renderer, text: str) -> str | None:
+    return (await renderer.render([("markdown", text)]))["markdown", text]
+
+
+async def test_a_text_is_rendered_once_in_a_process_without_secrets(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SOME_API_KEY", "sk-secret")
+    renderer = Renderer()
+    try:
+        first = await markdown(renderer, "kept *once*")
+        assert first == "<p>kept <em>once</em></p>\n"
+        process = renderer._process
+        assert process is not None
+        if Path("/proc").exists():
+            assert b"sk-secret" not in Path(f"/proc/{process.pid}/environ").read_bytes()
+        process.kill()
+        await process.wait()
+        assert await markdown(renderer, "kept *once*") is first
+        assert await markdown(renderer, "after *a crash*") == "<p>after <em>a crash</em></p>\n"
+    finally:
+        await renderer.close()
+
+
+async def test_a_text_that_takes_too_long_is_plain_and_does_not_cost_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """security N5: four KB of Java are slow, and a text may have many."""
+    slow = ("```java\n" + "a\n" * 2000 + "```\n\n") * 8
+    monkeypatch.setattr(markup, "DEADLINE_SECONDS", 0.5)
+    renderer = Renderer()
+    try:
+        jobs = [("markdown", slow), ("question", f"*x* {slow}"), ("markdown", "fine *text*")]
+        with within(30.0):  # the start of Python
+            rendered = await renderer.render(jobs)
+        assert str(rendered[jobs[0]]).startswith("<pre>```java\na\n")
+        assert (rendered[jobs[1]], rendered[jobs[2]]) == (None, "<pre>fine *text*</pre>")
+        assert renderer._process is None
+        with within(0.2):
+            assert await markdown(renderer, slow) == rendered[jobs[0]]
+        # Requests for the same text wait for one rendering of it.
+        other = slow + "more"
+        with within(20.0):
+            both = await asyncio.gather(*(markdown(renderer, other) for _ in range(20)))
+        assert set(both) == {f"<pre>{other}</pre>"}
+        assert await markdown(renderer, "fine *text*") == "<p>fine <em>text</em></p>\n"
+    finally:
+        await renderer.close()

@@ -58,18 +58,42 @@ async def test_many_tabs_need_one_stream_and_the_next_tab_takes_over(pages: Page
         assert server.site.hub.listeners == 1
 
 
-async def test_a_lost_server_is_said_and_the_page_goes_on_when_it_is_back(pages: Pages, tmp_path: Path) -> None:
+async def test_a_lost_server_is_said_and_old_tabs_go_on_with_the_token_of_the_next(
+    pages: Pages, tmp_path: Path
+) -> None:
+    """security N1: the token of a server dies with it; a tab with the new one hands it to the older tabs."""
     async with served(tmp_path / "team", DOCUMENTS) as server:
         port = int(server.place.rpartition(":")[2])
-        page = await pages.open(server.url)
+        context = await pages.context(server.url)
+        old, other = await context.new_page(), await context.new_page()
+        await old.goto(server.url)
+        await other.goto(server.url)
         await server.start("release.playbook.md", inputs={"version": "2.0"}, model=server.script("s.json", REPLIES))
-        await expect(page.get_by_text("Publish the notes?")).to_be_visible()
-    await expect(page.get_by_text("Server not reachable since")).to_be_visible()
-    await expect(page.get_by_text("Publish the notes?")).to_be_visible()
-    async with served(tmp_path / "team", {}, port=port) as server:
-        await expect(page.get_by_text("Server not reachable since")).to_be_hidden(timeout=30_000)
-        await page.get_by_role("button", name="yes").click()
-        await expect(page.get_by_role("heading", name="Lately finished")).to_be_visible()
+        for tab in (old, other):
+            await expect(tab.get_by_text("Publish the notes?")).to_be_visible()
+    for tab in (old, other):
+        await expect(tab.get_by_text("The server has ended")).to_be_visible()
+        await expect(tab.get_by_text("Publish the notes?")).to_be_visible()
+    async with served(tmp_path / "team", {}, port=port, token="the-token-of-the-next-server") as server:
+        new = await context.new_page()
+        await new.goto(server.url)
+        for tab in (old, other):
+            await expect(tab.get_by_text("The server has ended")).to_be_hidden()
+        await old.get_by_role("button", name="yes").click()
+        await expect(old.get_by_role("heading", name="Lately finished")).to_be_visible()
+
+
+async def test_a_request_that_the_network_breaks_off_keeps_the_token(pages: Pages, tmp_path: Path) -> None:
+    """security N1: only a server that is gone is not sent its token again."""
+    async with served(tmp_path / "team", DOCUMENTS) as server:
+        page = await pages.open(server.url, guarded=False)
+        await expect(page.get_by_text("Nothing waits for you.")).to_be_visible()
+        await page.route("**/api/v1/documents*", lambda route: route.abort("connectionaborted"), times=1)
+        await page.get_by_role("link", name="Documents").click()
+        await expect(page.get_by_text("The server cannot be reached").first).to_be_visible()
+        await page.get_by_role("link", name="Runs").click()
+        await expect(page.get_by_role("heading", name="Runs")).to_be_visible()
+        assert await page.get_by_text("The server has ended").count() == 0
 
 
 @pytest.mark.parametrize("keeps_path", [True, False])

@@ -147,6 +147,21 @@ async def test_servers_that_do_not_start(opened: Open, server: object, message: 
         assert message in (await gate.preflight([("x", "y")]))[0]
 
 
+@pytest.mark.parametrize(
+    ("code", "hinted"),
+    [
+        ("import json; json.no_such_name", False),
+        ("open('server.py')", True),
+        ("import a_module_of_the_workspace", True),
+        ("raise SystemExit(3)", True),
+    ],
+)
+async def test_the_folder_is_blamed_only_for_what_is_missing(opened: Open, code: str, hinted: bool) -> None:
+    """real-work 3: a server that crashed by itself got a hint about `cwd`."""
+    async with opened(x={"command": sys.executable, "args": ["-c", code]}) as gate:
+        assert ('"cwd": "."' in (await failure(gate, "x", "y")).message) is hinted
+
+
 async def test_a_denied_call_starts_nothing(tmp_path: Path) -> None:
     touch = {"command": sys.executable, "args": ["-c", f"open({str(tmp_path / 'started')!r}, 'w')"]}
     (tmp_path / ".mcp.json").write_text(json.dumps({"mcpServers": {"x": touch}}))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import secrets
 from typing import TYPE_CHECKING
 
 import click
@@ -12,8 +13,8 @@ from quire.cli.inputs import stdin_bytes
 from quire.cli.options import driving_options, options_again, require_text
 from quire.cli.output import target_again
 from quire.cli.session import SessionOptions, drive, given_now, spawn_detached, with_workspace
-from quire.engine.records import RunRow, Status
-from quire.errors import CannotStart, RunBusy, RunState
+from quire.engine.records import Question, RunRow, Status
+from quire.errors import CannotStart, Refused, RunBusy, RunState
 from quire.plan.ways import first_label
 from quire.runs.adapters import option_by_number
 from quire.runs.pins import PinnedState
@@ -22,6 +23,9 @@ from quire.workspace.locate import account_name
 
 if TYPE_CHECKING:
     from quire.runs.runtime import Runtime
+
+MOST_LAUNCHES = 100
+"""Runs that launched one another, as far as the one that a client or a user started."""
 
 
 @click.command("answer")
@@ -102,10 +106,42 @@ async def _store(runtime: Runtime, row: RunRow, step: str | None, value: str) ->
     if row.status is Status.EXPIRED:
         place = first_label(row.position) or "STEP"
         raise RunState(f"run {run} has expired: `quire fork {run} --from {place}` asks again, in a new run")
-    for question in await runtime.store.questions(run):
-        if step is None or question.is_named(step):
-            value = option_by_number(question.kind, question.options, value)
-    await runtime.answer(run, step, value, by=account_name())
+    named = [one for one in await runtime.store.questions(run) if step is None or one.is_named(step)]
+    for question in named:
+        value = option_by_number(question.kind, question.options, value)
+    by, client = account_name(), await _mcp_client(runtime, row)
+    if client and len(named) == 1 and named[0].kind == "confirm":
+        await _typed_word(named[0], value, client)
+        step, by, client = named[0].path, f"{by} (terminal)", ""
+    await runtime.answer(run, step, value, by=by, person=not client)
+
+
+async def _mcp_client(runtime: Runtime, row: RunRow | None) -> str:
+    """Return the MCP client that has started a run, or the run that launched it; empty if there is none."""
+    for _ in range(MOST_LAUNCHES):
+        launcher = str(row.pins.get("reply_to") or "") if row is not None else ""
+        if not launcher or launcher.startswith("mcp:"):
+            return launcher.removeprefix("mcp:")
+        row = await runtime.store.get(launcher)
+    return "a chain of launches"
+
+
+async def _typed_word(question: Question, value: str, client: str) -> None:
+    """Show a question and ask for a word that is printed with it. Raises `Refused` unless the word is typed on the
+    terminal of this process: the model of an MCP client may have a shell to start `quire answer` in."""
+    from quire.cli.terminal import question_text, typed_line
+    from quire.cli.trust_prompt import somebody_is_here
+    from quire.display.keyboard import drop_typed
+    from quire.display.text import one_line, place
+
+    why = f"run {question.run} was started over MCP, by {one_line(client)}"
+    if not somebody_is_here():
+        raise Refused(f"{why}: {place(question.way)} asks for a yes or no, which is answered on a terminal")
+    word = "".join(secrets.choice(letters) for letters in ("bdfgklmnprst", "aeiou") * 3)
+    click.echo(f"{why}.\n{question_text(question)}\nThe answer will be: {one_line(value)}", err=True)
+    drop_typed()
+    if (await typed_line(f"To give this answer, type {word}: ") or "").strip() != word:
+        raise Refused("another word was typed: nothing was answered")
 
 
 async def _tell_cluster(runtime: Runtime, row: RunRow) -> int:

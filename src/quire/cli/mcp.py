@@ -32,6 +32,7 @@ SHORTEST_TOKEN = 16
 @click.option("--host", metavar="ADDRESS", default="127.0.0.1", show_default=True, help="A loopback address.")
 @click.option("--port", type=click.IntRange(0, 65535), default=0, help="The port; without it, a free one.")
 @click.option("--allow-inline", is_flag=True, help="Let clients launch pipelines that they wrote themselves.")
+@click.option("--answers", is_flag=True, help="Let clients answer questions for a text or a choice by a tool call.")
 @click.option("--model", metavar="SPEC", callback=require_text, help="The model of the runs, as PROVIDER:NAME.")
 @click.option(
     "--script", metavar="FILE", callback=require_text, help="Take the replies from a file instead of a model."
@@ -46,6 +47,7 @@ def command(
     host: str,
     port: int,
     allow_inline: bool,
+    answers: bool,
     model: str | None,
     script: str | None,
     allow: tuple[str, ...],
@@ -54,10 +56,10 @@ def command(
     """Serve this workspace to MCP clients. PAID: runs call a model; WRITES the journals of the runs.
 
     Registered pipelines, the playbooks right in the workspace and in playbooks/, directives that are signed by a key
-    that you trust, and each DOC become tools. Questions of a run are asked through the client; a question without an
-    answer waits for `quire answer`. With --http the URL and the token that a client needs are printed on stderr;
-    QUIRE_MCP_TOKEN sets the token. stdout carries the protocol and nothing else. Where the workspace has a [cluster],
-    its workers drive the runs.
+    that you trust, and each DOC become tools. Questions of a run are asked by a form of the client; a question without
+    an answer waits for `quire answer`, and no tool call says yes or no to one. With --http the URL and the token that a
+    client needs are printed on stderr; QUIRE_MCP_TOKEN sets the token. stdout carries the protocol and nothing else.
+    Where the workspace has a [cluster], its workers drive the runs.
     """
     check_exclusive(context)
     if find_spec("mcp") is None:
@@ -79,7 +81,7 @@ def command(
         require_known(allow, runtime.settings)
     asked = f"script:{script}" if script else model
     options = RunOptions(model=pinned_spec(asked) if asked else None, allow=allow, budget=budget)
-    offer = Offer([Path(document).absolute() for document in documents], allow_inline, options, say)
+    offer = Offer([Path(document).absolute() for document in documents], allow_inline, answers, options, say)
     if not http and sys.stdin.isatty():
         say("speaking MCP on stdin and stdout, which is for a client that starts this itself; Ctrl-C ends")
     with_runtime(lambda runtime: _serve(runtime, offer, http=http, address=host, port=port), runtime)

@@ -14,7 +14,7 @@ import click
 from msgspec import Struct
 
 from quire.cli.app import say
-from quire.cli.options import require_text
+from quire.cli.options import Amount, require_text
 from quire.cli.stdio import with_runtime, write_text
 from quire.errors import CannotStart
 
@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 @click.option("--open/--no-open", "opens", default=True, help="Open the page in a browser.")
 @click.option("--edit", is_flag=True, help="Let the page save documents.")
 @click.option("--allow", metavar="TOOL", multiple=True, callback=require_text, help="Let runs of the page use a tool.")
+@click.option("--model", metavar="SPEC", callback=require_text, help="The model of runs that name none.")
+@click.option("--budget", type=Amount(min=0), metavar="USD", help="Stop each run that names no budget at this much.")
 @click.option("--host", metavar="ADDRESS", default="127.0.0.1", show_default=True, help="The address to listen on.")
 @click.option(
     "--allow-host",
@@ -46,7 +48,7 @@ if TYPE_CHECKING:
 )
 @click.option("--uds", metavar="FILE", callback=require_text, help="Listen on a Unix socket instead of a port.")
 @click.option("--url", "prints", is_flag=True, help="Print the address of the running server with its token, and end.")
-@click.option("--new-token", is_flag=True, help="Make a new token: open pages have to be opened again.")
+@click.option("--new-token", is_flag=True, hidden=True, help="Does nothing: each start makes a new token.")
 @click.option("--webhooks", is_flag=True, help="Send events to the addresses under [webhooks] of your own settings.")
 @click.option("--debug", is_flag=True, help="Report each request, and answer mistakes of Quire with a traceback.")
 def command(**given: Any) -> None:
@@ -55,7 +57,8 @@ def command(**given: Any) -> None:
     The page shows what needs you, every document and every run, and lets you answer, resume, fork and compare. It needs
     no account and no network: only programs on this machine that know the token reach the server. Ctrl-C ends it; runs
     rest after their current step and go on when the next server starts. The address with the token is printed on a
-    terminal only; --url prints it elsewhere. QUIRE_SERVE_TOKEN sets the token.
+    terminal only; --url prints it elsewhere. Each start makes a new token; QUIRE_SERVE_TOKEN sets it, with --uds or
+    --proxy.
     """
     if find_spec("starlette") is None or find_spec("uvicorn") is None:
         raise CannotStart("quire serve needs starlette and uvicorn: pip install 'quire[web]'")
@@ -85,6 +88,8 @@ class _Door(Struct, frozen=True):
     opens: bool
     edit: bool
     allow: tuple[str, ...]
+    model: str | None
+    budget: float | None
     host: str
     names: tuple[str, ...]
     base: str
@@ -107,22 +112,26 @@ class _Door(Struct, frozen=True):
     async def serve(self, runtime: Runtime) -> None:
         from quire.cli.session import start_alone
         from quire.loopback import place_of
+        from quire.runs.scripts import pinned_spec
         from quire.server.app import application
         from quire.server.names import names_of
-        from quire.server.serving import open_listener, open_unix_listener, serve
+        from quire.server.serving import open_listeners, open_unix_listener, serve
         from quire.server.site import Site, SiteOptions
         from quire.server.token import forget_address, remember_address, token_of
 
         settings = runtime.settings
         runtime.notice = say
-        token = token_of(settings, renew=self.new_token)
+        token, fixed = token_of(fixed=bool(self.uds or self.proxy))
         if self.uds is not None:
-            listener, place = open_unix_listener(Path(self.uds)), None
+            listeners, place = [open_unix_listener(Path(self.uds))], None
         else:
-            listener = open_listener(self.host, self.port, anywhere=bool(self.names))
-            place = place_of(listener)
-        names = names_of(place, self.names, self.base, self.proxy)
-        options = SiteOptions(self.allow, self.edit, names.base, names.url, self.debug, self.webhooks)
+            listeners = open_listeners(self.host, self.port, anywhere=bool(self.names))
+            place = place_of(listeners[0])
+        names = names_of(place, self.names, self.base, self.proxy, localhost=len(listeners) == 2)
+        model = pinned_spec(self.model) if self.model else None
+        options = SiteOptions(
+            self.allow, self.edit, names.base, names.url, self.debug, model, self.budget, self.webhooks
+        )
         site = Site(runtime, options, hand_over=start_alone, report=say)
         if site.webhooks is not None:
             site.webhooks.open()
@@ -134,9 +143,9 @@ class _Door(Struct, frozen=True):
             proxied=bool(self.proxy),
             report=say,
         )
-        remember_address(settings, names.url, token)
+        remember_address(settings, names.url, "" if fixed else token)
         try:
-            await serve(app, [listener], site.leave, lambda: self._announce(names.url, token, settings))
+            await serve(app, listeners, site.leave, lambda: self._announce(names.url, token, settings))
         finally:
             forget_address(settings)
             if self.uds is not None:

@@ -41,7 +41,7 @@ class Terminal:
         self._left = asyncio.Event()
         self._shown: set[str] = set()
         self._asking = False
-        self.by = account_name()
+        self.by = f"{account_name()} (terminal)"
 
     async def ask(self, question: Question, problem: str) -> str | None:
         async with self._one_at_a_time:

@@ -66,8 +66,8 @@ def led_here(view: RunView, path: str) -> list[dict[str, Value]]:
 def answered_by(by: str) -> str:
     """Return words for the author of an answer: where it was given, or by whom."""
     if by.startswith("mcp:"):
-        return f"by {by.removeprefix('mcp:')}, over MCP"
-    return _DOORS.get(by) or (f"by {by}, in a terminal" if by else "elsewhere")
+        return f"by {by.removeprefix('mcp:').removesuffix(' (form)')}, over MCP"
+    return _DOORS.get(by) or (f"by {by.removesuffix(' (terminal)')}, in a terminal" if by else "elsewhere")
 
 
 def given_answer(answer: EffectRecord | Answer) -> dict[str, Value]:

@@ -191,6 +191,12 @@ def would_be_document(path: Path, text: str) -> bool:
     return bool(workspace and _is_registered(path, workspace)) or names_pipeline(Source.of(text, str(path)))
 
 
+def is_document(path: Path, text: str) -> bool:
+    """Tell whether a text that is written to a file outside of a space makes it a document."""
+    written = path.name.lower().endswith((*MARKDOWN, ".yaml", ".yml")) and not _in_space(path.parent)
+    return written and would_be_document(path, Source.of(text, str(path)).text)
+
+
 def _sniffed(path: Path, test: Callable[[Path], bool]) -> bool:
     try:
         found = path.stat()

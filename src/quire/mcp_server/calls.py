@@ -154,7 +154,7 @@ class Calls:
             questions = await self._runtime.store.questions(asked.run)
             answers = read_answers(asked, questions, responses)
             for path, value in answers.given.items():
-                await self._runtime.answer(asked.run, path, value, by=caller.recipient)
+                await self._runtime.answer(asked.run, path, value, by=caller.form)
         except QuireError as error:
             return result_of(LaunchResult("error", {"run_id": asked.run, "error": str(error)}))
         if answers.problems:
@@ -178,10 +178,11 @@ class Calls:
         return await self._drive(caller, run)
 
     async def answer(self, caller: Caller, run: str, step: str | None, value: str) -> Result:
-        """Store an answer and continue the run. If the run is already being driven, its driver takes the answer."""
+        """Store an answer that a tool call brings and continue the run; a yes or no is refused, because a model calls
+        tools. If the run is already being driven, its driver takes the answer."""
         try:
             await self._late.row(run)
-            await self._runtime.answer(run, step, value, by=caller.recipient)
+            await self._runtime.answer(run, step, value, by=f"{caller.recipient} (tool)", person=False)
         except QuireError as error:
             return result_of(LaunchResult("error", {"run_id": run, "error": str(error)}))
         return await self.resume(caller, run)
@@ -262,7 +263,7 @@ class Calls:
         """Drive a run in its own task while the client waits; if the client stops waiting, the run is stopped."""
         attached = AttachedDrive()
         asks = caller.elicits and not caller.modern
-        people = Elicited(caller.session, caller.request, attached.left, caller.recipient) if asks else None
+        people = Elicited(caller.session, caller.request, attached.left, caller.form) if asks else None
 
         async def whole() -> LaunchResult:
             try:

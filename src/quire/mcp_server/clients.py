@@ -48,6 +48,11 @@ class Caller(Struct, frozen=True):
             logs=any(key in (context.meta or {}) for key in ("progress_token", types.LOG_LEVEL_META_KEY)),
         )
 
+    @property
+    def form(self) -> str:
+        """Return the author of an answer that the client's user gave in a form."""
+        return f"{self.recipient} (form)"
+
     def with_log(self, wanted: bool) -> Caller:
         return replace(self, logs=wanted)
 

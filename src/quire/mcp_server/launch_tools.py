@@ -1,5 +1,5 @@
-"""The tools that are always offered: launch a pipeline by name or by definition, and look at, answer or resume a run
-later."""
+"""The tools that are offered besides the documents: launch a pipeline by name or by definition, and look at or resume a
+run later. Answering its questions is for people; a tool for it is offered only if the user says so."""
 
 from __future__ import annotations
 
@@ -65,12 +65,12 @@ OTHERS = (
     ),
     types.Tool(
         name=ANSWER,
-        description="Answers the question that a run waits with, goes on with the run and waits for its result. The "
-        "question is for a person: ask the person, and do not answer in their place.",
+        description="Answers a question for a text or a choice that a run waits with, goes on with the run and waits "
+        "for its result. The question is for a person: ask the person. Yes or no is not answered here.",
         input_schema=_schema(
             {
                 "run_id": _RUN,
-                "answer": {"type": "string", "description": "yes or no, one of the options, or a text."},
+                "answer": {"type": "string", "description": "One of the options, or a text."},
                 "step": {"type": "string", "description": "The step or the path of the question, where several wait."},
             },
             ["run_id", "answer"],

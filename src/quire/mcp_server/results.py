@@ -69,7 +69,7 @@ def _text(envelope: LaunchResult) -> str:
     if envelope.status == "started":
         text = f"Run {data.get('run_id')} has started; its result comes later: pipeline_result, pipeline_inbox."
         if "answer" in data:
-            text = f"Run {data.get('run_id')} waits for a person. To answer: pipeline_answer, or {data['answer']}"
+            text = f"Run {data.get('run_id')} waits for a person, who answers in the page or with: {data['answer']}"
         return text
     errors = data.get("errors")
     if isinstance(errors, list) and errors:

@@ -46,8 +46,8 @@ NAME = "quire"
 INSTRUCTIONS = (
     "Each pipeline__NAME, playbook__NAME and directive__NAME tool runs a document of this workspace and waits for its "
     "result. A run that asks a person, or that was launched with run_pipeline_async, goes on later: pipeline_result "
-    "tells how it stands, pipeline_answer and pipeline_resume go on with it, pipeline_inbox lists what has come in. "
-    "The resources quire://grammar/NAME say how documents are written."
+    "tells how it stands, pipeline_resume goes on with it, pipeline_inbox lists what has come in. Only people "
+    "answer its questions. The resources quire://grammar/NAME say how documents are written."
 )
 LONGEST_WAIT = 30 * 24 * 3600.0
 WATCH_SECONDS = 2.0
@@ -59,6 +59,8 @@ class Offer(Struct, frozen=True):
 
     documents: Sequence[Path] = ()
     inline: bool = False
+    answers: bool = False
+    """Clients may answer questions for a text or a choice by a tool call."""
     options: RunOptions = field(default_factory=RunOptions)
     report: Callable[[str], None] = lambda text: None
     """Gets messages for people; it must never write to stdout."""
@@ -161,7 +163,11 @@ class Host:
         listing = await asyncio.to_thread(self._catalogue.load)
         tools = [_tool(offered) for offered in listing.tools.values()]
         launchers = [launch_tool(name) for name in self.calls.launchers()]
-        return types.ListToolsResult(tools=[*tools, *launchers, *OTHERS])
+        others = [tool for tool in OTHERS if self._offers(tool.name)]
+        return types.ListToolsResult(tools=[*tools, *launchers, *others])
+
+    def _offers(self, tool: str) -> bool:
+        return tool in NAMES and (tool != ANSWER or self._offer.answers)
 
     async def _call(self, context: Context, params: types.CallToolRequestParams) -> Result:
         caller, arguments = Caller.of(context), params.arguments or {}
@@ -170,7 +176,7 @@ class Host:
             return await self.calls.go_on(caller, params.request_state, params.input_responses)
         if params.name in self.calls.launchers():
             return await self.calls.launch(caller, params.name, arguments)
-        if params.name in NAMES:
+        if self._offers(params.name):
             return await self._other(caller, params.name, arguments)
         listing = await asyncio.to_thread(self._catalogue.load)
         offered = listing.tools.get(params.name)

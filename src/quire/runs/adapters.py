@@ -32,7 +32,7 @@ class WallClock:
 
 BEFOREHAND = "--answer"
 PROGRAM = "python"
-_LONGEST_NAME = 80
+_LONGEST_NAME = 100
 
 
 def name_of(people: People) -> str:

@@ -41,6 +41,7 @@ def open_gate(
     `others` returns further connections of the caller for given grants. `notice` receives a line about slow work.
     `clock` returns the seconds since 1970 that the tool `now` reads.
     """
+    from quire.library.collect import is_document
     from quire.library.item_tools.connection import ItemsConnection
     from quire.tools.builtin.connection import BuiltInConnection
     from quire.tools.python import PythonConnection
@@ -78,6 +79,7 @@ def open_gate(
             headers=settings.http,
             space=settings.user,
             clock=clock,
+            is_document=lambda path, text: is_document(folder / path, text),
         )
         return {BUILT_IN: built_in, ITEMS: items, **others(grants)}
 

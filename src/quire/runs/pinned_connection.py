@@ -50,6 +50,9 @@ class PinnedConnection:
     async def close(self) -> None:
         await self._inner.close()
 
+    def keep(self) -> None:
+        self._inner.keep()  # type: ignore[attr-defined]  # it is one to an MCP server
+
     def _held(self, spec: ToolSpec) -> ToolSpec:
         key = f"{self._name}/{spec.name}"
         pin = self._pins.get(key)

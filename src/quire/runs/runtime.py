@@ -16,7 +16,7 @@ from quire.engine.driver.replay import Replay, replay
 from quire.engine.interpreter.playbook.steps import WrongAnswer, checked_answer
 from quire.engine.progress import Progress
 from quire.engine.records import EffectRecord, NewRun, Question, RunRow, Status
-from quire.errors import BadInputs, LimitReached, RunState
+from quire.errors import BadInputs, LimitReached, Refused, RunState
 from quire.library.callees import Callees
 from quire.library.library import Library
 from quire.library.texts import ItemLoader, PromptLoader
@@ -188,26 +188,24 @@ class Runtime(StoredRuns):
             after=after,
         )
 
-    async def answer(self, run: str, label: str | None, value: str, *, by: str = PROGRAM) -> Question:
-        """Check and store an answer to the open question of a run, or of the named step if several ask. `by` is the
-        name of the person or program that answers.
-
-        Items of one step that ask side by side have the same label: then the path of the question selects one.
-        """
+    async def answer(
+        self, run: str, label: str | None, value: str, *, by: str = PROGRAM, person: bool = True
+    ) -> Question:
+        """Store an answer to a question of a run, by its step or path if several ask. A yes or no needs a `person`."""
         asked = await self.store.questions(run)
         open_questions = [one for one in asked if label is None or one.is_named(label)]
         if not open_questions:
             row = await self.row(run)
             if row.status is Status.AWAITING_INPUT and not asked:
                 raise RunState(f"run {run} has its answer already: `quire resume {run}` goes on")
-            where = f" at step {label}" if label else ""
-            raise RunState(f"run {run} asks nothing{where} (it is {row.status.words})")
+            raise RunState(f"run {run} asks nothing{f' at step {label}' if label else ''} (it is {row.status.words})")
         if len(open_questions) > 1:
             ways = [question.way for question in open_questions]
             names = ways if len(set(ways)) == len(ways) else [question.path for question in open_questions]
-            steps = ", ".join(names)
-            raise RunState(f"run {run} asks at several steps ({steps}): say which")
+            raise RunState(f"run {run} asks at several steps ({', '.join(names)}): say which")
         question = open_questions[0]
+        if question.kind == "confirm" and not person:
+            raise Refused(f"step {question.way} asks a person for a yes or no: a program does not answer it")
         try:
             kept = checked_answer(question.kind, question.options, value)
         except WrongAnswer as wrong:
@@ -390,6 +388,8 @@ class Runtime(StoredRuns):
                     await stack.enter_async_context(gate)
                 find = self.callees(shelf=start.shelf).find if start.bundles else None
                 found = await look_ahead(library, start, gate, self.models, find)
+                if isinstance(gate, Gate) and not found.wrong and not found.denied:
+                    gate.keep_servers()
         found.raise_if_any()
         for notice in found.notices:
             self.notice(f"warning: {notice}")

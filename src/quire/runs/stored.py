@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 import threading
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from pathlib import Path
@@ -50,7 +51,9 @@ class StoredRuns:
         return StoredRuns(settings, store_of(settings, environ))
 
     async def close(self) -> None:
-        """Close the store, unless others share it."""
+        """Close the store, unless others share it, and end the servers of runs that did not start."""
+        if servers := sys.modules.get("quire.tools.mcp_session"):
+            await servers.end_kept_sessions()
         await self._release()
 
     async def is_sealed(self, run: str) -> bool:

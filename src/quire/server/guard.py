@@ -27,6 +27,8 @@ SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
 WRONG_TOKENS = 20
 """Wrong tokens after which an answer is delayed."""
 DELAY_SECONDS = 1.0
+MOST_DELAYED = 50
+"""Delayed answers at a time: each holds a connection."""
 
 HEADERS: Mapping[str, str] = {
     **COMMON_HEADERS,
@@ -58,6 +60,7 @@ class Guard:
         self._origins = frozenset(origins)
         self._proxied = proxied
         self._wrong = 0
+        self._delayed = 0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
@@ -104,6 +107,10 @@ class Guard:
             await self._check_token(headers)
         if scope["method"] not in SAFE and headers.get("content-type", "").split(";")[0].strip().lower() != JSON:
             raise Problem.of("wrong-media-type", "a request that changes something is sent as application/json")
+        if "transfer-encoding" in headers and "content-length" in headers:
+            raise Problem.of(
+                "two-lengths", "the request has Content-Length and Transfer-Encoding", headers={"Connection": "close"}
+            )
         length = headers.get("content-length", "0")
         if not length.isdecimal() or int(length) > MAX_BODY:
             raise Problem.of("too-large", f"the body has {length} bytes")
@@ -113,8 +120,12 @@ class Guard:
         if len(given) == 1 and hmac.compare_digest(given[0], self._token):
             return
         self._wrong += 1
-        if self._wrong > WRONG_TOKENS:
-            await asyncio.sleep(DELAY_SECONDS)
+        if self._wrong > WRONG_TOKENS and self._delayed < MOST_DELAYED:
+            self._delayed += 1
+            try:
+                await asyncio.sleep(DELAY_SECONDS)
+            finally:
+                self._delayed -= 1
         raise Problem.of(
             "wrong-token",
             "this server needs its token as a bearer token",

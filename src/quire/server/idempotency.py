@@ -2,7 +2,8 @@
 
 A client sends `Idempotency-Key` with a POST. The key, a hash of the request and the reply are kept in the store for a
 day: the same request gets the same reply, another request with the same key is refused. A reply that says "try again"
-(429, 5xx) is not kept. The store is shared, so this holds for several servers and after a restart.
+(429, 5xx) is not kept, nor is one that says that nothing could be started (404, 422): its cause may be mended. The
+store is shared, so this holds for several servers and after a restart.
 """
 
 from __future__ import annotations
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
 
 HEADER = "idempotency-key"
 REPLAYED = {"Idempotency-Replayed": "true"}
+NOTHING_DONE = (404, 422)
+"""Statuses of requests that did nothing, unless their handler has noted that it has `begun`."""
 _KEY = re.compile(r"[\x21-\x7e]{1,200}")
 
 Work = Callable[[], Awaitable["Reply | Response"]]
@@ -53,7 +56,8 @@ async def once(site: Site, endpoint: Endpoint, request: Request, work: Work) -> 
         return answer
     except (Problem, QuireError) as error:
         problem = error if isinstance(error, Problem) else problem_of(error)
-        reply = _written(problem.response(site.options.base, request.url.path))
+        if problem.status not in NOTHING_DONE or getattr(request.state, "begun", False):
+            reply = _written(problem.response(site.options.base, request.url.path))
         raise
     finally:
         # The work is done: a reply that cannot be kept must not hide it.

@@ -2,21 +2,31 @@
 
 Markdown comes out without any HTML of its own, without images from elsewhere, and with links that say where they lead.
 Code comes out as spans with classes. Large and slow texts end as plain text: the cap is what a browser can use.
+
+The server renders in one helper process, `python -m quire.server.markup`, which is killed at a deadline: lexers and
+parsers have patterns that take quadratic time, and the event loop must not wait for them.
 """
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import functools
-import hashlib
 import html
+import json
 import re
+import sys
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, MutableMapping, Sequence
+from collections.abc import Iterable, Iterator, MutableMapping, Sequence
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
+from quire.python_process import start_helper
+
 if TYPE_CHECKING:
+    from asyncio.subprocess import Process
+
     from markdown_it import MarkdownIt
     from markdown_it.renderer import RendererHTML
     from markdown_it.token import Token
@@ -27,10 +37,15 @@ LONGEST = 400_000
 """Characters of a text that become HTML; the rest is left out, and the reader is told."""
 PIECE = 20_000
 """Markdown is rendered in pieces of about so many characters, so that the time can be looked at in between."""
-MOST_SECONDS = 2.0
-LONGEST_CODE, LONGEST_LINE = 100_000, 2000
+MOST_SECONDS = 1.5
+"""Markdown that takes longer goes on as plain text."""
+DEADLINE_SECONDS = 2.0
+"""Time for all texts of a request; then the helper process is killed, and what is left stays plain text."""
+START_SECONDS = 20.0
+LONGEST_CODE, LONGEST_LINE = 4096, 2000
 """Longer code stays without colours: some patterns of lexers take quadratic time."""
-KEPT_CHARACTERS = 20_000_000
+KEPT = 40_000_000
+"""Characters of texts and their HTML that are kept."""
 
 _OWN_IMAGE = re.compile(r"data:image/(?:png|jpeg|gif|webp);base64,[A-Za-z0-9+/=]+", re.ASCII)
 _ANCHOR = re.compile(r'<a href="([^"]*)"[^>]*>(.*?)</a> <span class="link-host">[^<]*</span>', re.DOTALL)
@@ -45,19 +60,100 @@ _LANGUAGES = frozenset(
     )
 )
 
-_kept: OrderedDict[str, str] = OrderedDict()
+Job = tuple[str, str]
+"""The kind of a text, which is `markdown`, `question` or the language of code; and the text."""
 
 
-def render_markdown(text: str) -> str:
-    """Return Markdown as HTML that can be shown as it is."""
-    return _cached("markdown", text, _markdown)
+class Renderer:
+    """Makes HTML of texts in a helper process, which is started when it is first needed."""
+
+    def __init__(self) -> None:
+        self._process: Process | None = None
+        self._turn = asyncio.Lock()
+        self._kept: OrderedDict[Job, str | None] = OrderedDict()
+
+    async def render(self, jobs: Iterable[Job]) -> dict[Job, str | None]:
+        """Return the HTML of each text. A text that cannot be made in time is plain; a question has none then."""
+        done = {job: _plain(job) for job in jobs}
+        if any(job not in self._kept for job in done if needs_rendering(job)):
+            async with self._turn:  # meanwhile another request may have made some of them
+                missing = [job for job in done if job not in self._kept and needs_rendering(job)]
+                try:
+                    await self._make(missing, done)
+                except BaseException:  # also a client that left: the helper would answer a question that is gone
+                    await self.close()
+                    raise
+        return {job: self._kept.get(job, html) for job, html in done.items()}
+
+    async def _make(self, jobs: Sequence[Job], done: dict[Job, str | None]) -> None:
+        job: Job | None = None
+        try:
+            process = self._process
+            if process is None or process.returncode is not None:
+                process = await self._start()
+            until = asyncio.get_running_loop().time() + DEADLINE_SECONDS
+            for job in jobs:
+                async with asyncio.timeout_at(until):
+                    done[job] = json.loads(await _ask(process, job))
+                self._keep(job, done[job])
+        except (OSError, EOFError, ValueError, TimeoutError):
+            await self.close()
+            if job == jobs[0]:
+                self._keep(job, done[job])  # it had the whole time; a later text may have better luck next time
+
+    async def _start(self) -> Process:
+        self._process = process = await start_helper("quire.server.markup")
+        async with asyncio.timeout(START_SECONDS):
+            await _ask(process, ("markdown", ""))
+        return process
+
+    def _keep(self, job: Job, made: str | None) -> None:
+        self._kept[job] = made
+        self._kept.move_to_end(job)
+        while len(self._kept) > 1 and sum(len(job[1]) + len(html or "") for job, html in self._kept.items()) > KEPT:
+            self._kept.popitem(last=False)
+
+    async def close(self) -> None:
+        """End the helper process at once."""
+        process, self._process = self._process, None
+        if process is not None:
+            with contextlib.suppress(ProcessLookupError):
+                process.kill()
+            await process.wait()
+
+
+def needs_rendering(job: Job) -> bool:
+    from quire.display.question_text import is_markdown
+
+    return job[0] != "question" or is_markdown(job[1])
+
+
+async def _ask(process: Process, job: Job) -> bytes:
+    if process.stdin is None or process.stdout is None:
+        raise EOFError
+    process.stdin.write(json.dumps(job).encode() + b"\n")
+    await process.stdin.drain()
+    return await process.stdout.readline()
+
+
+def _plain(job: Job) -> str | None:
+    kind, text = job
+    return None if kind == "question" else f"<pre>{html.escape(text[:LONGEST])}</pre>{_left_out(text)}"
+
+
+def made(job: Job) -> str | None:
+    """Return the HTML of a text, in the helper process."""
+    kind, text = job
+    if kind == "question":
+        return render_question(text)
+    return render_markdown(text) if kind == "markdown" else highlight(text, kind)
 
 
 def render_question(prompt: str) -> str | None:
     """Return a question as HTML; None if it is plain text, or if a part of it would not be seen."""
-    from quire.display.question_text import hard_breaks, is_markdown, loses_nothing
+    from quire.display.question_text import hard_breaks, loses_nothing
 
-    if not is_markdown(prompt):
+    if not needs_rendering(("question", prompt)):
         return None
     rendered = render_markdown(hard_breaks(prompt))
     seen = _TAG.sub(" ", _ANCHOR.sub(lambda link: f"{link[2]} {link[1]} ", rendered))
@@ -66,35 +162,25 @@ def render_question(prompt: str) -> str | None:
 
 def highlight(code: str, language: str) -> str:
     """Return code as HTML with a class for each kind of token; without colours if the language is not known."""
-    return _cached(
-        f"code {language}", code, lambda text: f'<pre class="code"><code>{_code(text, language)}</code></pre>'
-    )
+    return f'<pre class="code"><code>{_code(code, language)}</code></pre>'
 
 
-def _cached(kind: str, text: str, make: Callable[[str], str]) -> str:
-    key = hashlib.sha256(f"{kind}\n{text}".encode(errors="replace")).hexdigest()
-    if (known := _kept.get(key)) is None:
-        known = _kept[key] = make(text)
-        while len(_kept) > 1 and sum(map(len, _kept.values())) > KEPT_CHARACTERS:
-            _kept.popitem(last=False)
-    else:
-        _kept.move_to_end(key)
-    return known
-
-
-def _markdown(text: str) -> str:
+def render_markdown(text: str) -> str:
+    """Return Markdown as HTML that can be shown as it is."""
     until = time.monotonic() + MOST_SECONDS
     out: list[str] = []
-    shown, rest = text[:LONGEST], text[LONGEST:]
-    pieces = list(_pieces(shown))
+    pieces = list(_pieces(text[:LONGEST]))
     for at, piece in enumerate(pieces):
         if time.monotonic() > until:
             out.append(f"<pre>{html.escape(''.join(pieces[at:]))}</pre>")
             break
         out.append(_parser().render(piece))
-    if rest:
-        out.append(f'<p class="left-out">{len(rest):,} more characters are not shown here.</p>')
-    return "".join(out)
+    return "".join(out) + _left_out(text)
+
+
+def _left_out(text: str) -> str:
+    more = len(text) - LONGEST
+    return f'<p class="left-out">{more:,} more characters are not shown here.</p>' if more > 0 else ""
 
 
 def _pieces(text: str) -> Iterator[str]:
@@ -213,3 +299,9 @@ def _formatter() -> Any:
     from pygments.formatters import HtmlFormatter  # type: ignore[import-untyped]
 
     return HtmlFormatter(nowrap=True, classprefix="hl-")
+
+
+if __name__ == "__main__":
+    for line in sys.stdin.buffer:
+        sys.stdout.write(json.dumps(made(tuple(json.loads(line)))) + "\n")
+        sys.stdout.flush()

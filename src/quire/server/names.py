@@ -15,7 +15,7 @@ from quire.errors import CannotStart
 
 _NAME = re.compile(r"(?:[A-Za-z0-9](?:[A-Za-z0-9_.-]{0,251}[A-Za-z0-9])?|\[[0-9A-Fa-f:.]+\])(?::[0-9]{1,5})?")
 _BASE = re.compile(r"(?:/(?!\.\.?(?:/|$))[A-Za-z0-9._~-]+)+")
-_ANYWHERE = ("0.0.0.0:", "[::]:")
+_ANYWHERE = {"0.0.0.0": "127.0.0.1", "[::]": "[::1]"}  # noqa: S104  # and the address of this machine itself
 _STANDARD = {"http": ":80", "https": ":443"}
 
 
@@ -29,17 +29,20 @@ class Names(Struct, frozen=True):
     """The address of the page, without the token."""
 
 
-def names_of(place: str | None, allowed: Sequence[str], base: str, proxy: str) -> Names:
+def names_of(place: str | None, allowed: Sequence[str], base: str, proxy: str, *, localhost: bool = False) -> Names:
     """Return the names of a server that listens at `place`, or on a Unix socket without one.
+
+    `localhost` says that it holds both addresses of that name: if it holds one, another account may listen on the
+    other, and browsers would send the token there.
 
     `allowed` are the values of `--allow-host`: a name without a port is the name of a proxy or of this machine itself.
     `proxy` is the address of a proxy in front of the server, empty without one. Raises `CannotStart`.
     """
     base = checked_base(base)
-    port = place.rpartition(":")[2] if place else ""
-    own = [f"localhost:{port}"] if place else ["localhost"]
-    if place and not place.startswith(_ANYWHERE):
-        own.insert(0, place)
+    address, _, port = place.rpartition(":") if place else ("", "", "")
+    own = [f"{_ANYWHERE.get(address, address)}:{port}"] if place else ["localhost"]
+    if localhost:
+        own.append(f"localhost:{port}")
     for name in map(checked_name, allowed):
         own += [name] if not port or re.search(r":[0-9]+$", name) else [name, f"{name}:{port}"]
     origins = [f"{scheme}://{_without_standard_port(scheme, host)}" for host in own for scheme in ("http", "https")]
@@ -48,7 +51,7 @@ def names_of(place: str | None, allowed: Sequence[str], base: str, proxy: str) -
         if base and base != outside.base:
             raise CannotStart(f"--base-path {base} and the path of --proxy {proxy} differ")
         return Names((*own, *outside.hosts), (*origins, *outside.origins), outside.base, outside.url)
-    first = own[0] if not place or not place.startswith(_ANYWHERE) else own[-1]
+    first = own[-1 if address in _ANYWHERE else 0]
     return Names(tuple(own), tuple(origins), base, f"http://{first}{base}/")
 
 

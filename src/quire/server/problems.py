@@ -52,6 +52,7 @@ KINDS: Mapping[str, Kind] = {
     "wrong-host": Kind(421, "This server has another name", "Start `quire serve` with --allow-host NAME."),
     "foreign-origin": Kind(403, "Another site sent this request", "Only the page of this server may send requests."),
     "not-json": Kind(400, "The body is not JSON", "Send a JSON object."),
+    "two-lengths": Kind(400, "The end of the body is not clear", "Send `Content-Length` or `Transfer-Encoding`."),
     "wrong-media-type": Kind(415, "The body has the wrong media type", "Send `Content-Type: application/json`."),
     "too-large": Kind(413, "The body is too large", "A body may have 10 MB."),
     "unknown-path": Kind(404, "There is nothing at this path", "`/api/v1/openapi.json` lists all paths."),

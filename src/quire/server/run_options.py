@@ -19,12 +19,12 @@ def options_of(site: Site, body: Mapping[str, Value]) -> RunOptions:
     that the server was not started with."""
     allow = body.get("allow")
     return RunOptions(
-        model=cast("str | None", body.get("model")),
+        model=cast("str | None", body.get("model")) or site.options.model,
         breakpoints=tuple(cast("list[str]", body.get("breakpoints") or ())),
         answers=cast("Mapping[str, str]", body.get("answers") or {}),
         unattended=body.get("unattended") is True,
         allow=site.options.allow if allow is None else allowed(site, cast("list[str]", allow)),
-        budget=cast("float | None", body.get("budget")),
+        budget=cast("float | None", body.get("budget", site.options.budget)),
         limits=cast("Mapping[str, Value]", body.get("limits") or {}),
         reuse=cast("str", body.get("reuse") or ""),
         door=DOOR,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import os
 import socket
@@ -12,7 +13,9 @@ from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING
 
+import h11
 import uvicorn
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from quire.errors import CannotStart
 from quire.loopback import listening
@@ -21,10 +24,56 @@ if TYPE_CHECKING:
     from starlette.types import ASGIApp
 
 MAX_CONNECTIONS = 200
+MOST_WAITING = 100
+"""Connections without a complete request; the oldest is closed for the next."""
+HEADER_SECONDS, BODY_SECONDS = 10, 60
 SECONDS_TO_END = 15
 SECONDS_BETWEEN_SIGNALS = 0.5
 DEFAULT_PORT = 8377
 PORTS_TRIED = 20
+OTHER_LOOPBACK = {"127.0.0.1": "::1", "::1": "127.0.0.1"}
+
+
+class LimitedProtocol(H11Protocol):
+    """HTTP/1.1 within limits for clients that send slowly or not at all: they need no token to hold a connection."""
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        self._opened = self.loop.time()
+        self._seconds = 0
+        self._timer: asyncio.TimerHandle | None = None
+        self._watch()
+        waiting = [one for one in self.connections if isinstance(one, LimitedProtocol) and one.is_waiting]
+        if len(waiting) > MOST_WAITING:
+            min(waiting, key=lambda one: one._opened).transport.abort()
+
+    @property
+    def is_waiting(self) -> bool:
+        """Tell whether no request is being answered: the headers of the next one are not complete."""
+        return self.cycle is None or self.cycle.response_complete
+
+    def data_received(self, data: bytes) -> None:
+        super().data_received(data)
+        self._watch()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        super().connection_lost(exc)
+        if self._timer is not None:
+            self._timer.cancel()
+
+    def _watch(self) -> None:
+        """Give the headers or the body that is being received its time, which bytes that trickle in do not renew. A
+        connection that rests between two requests has the time of uvicorn."""
+        state, seconds = self.conn.their_state, 0
+        if state is h11.SEND_BODY:
+            seconds = BODY_SECONDS
+        elif state is h11.IDLE and (self.cycle is None or self.conn.trailing_data[0]):
+            seconds = HEADER_SECONDS
+        if seconds != self._seconds:
+            self._seconds = seconds
+            if self._timer is not None:
+                self._timer.cancel()
+            self._timer = self.loop.call_later(seconds, self.transport.abort) if seconds else None
 
 
 class HttpServer(uvicorn.Server):
@@ -59,17 +108,23 @@ class HttpServer(uvicorn.Server):
         self._loop.call_soon_threadsafe(self._leave)
 
 
-def open_listener(host: str, port: int | None, *, anywhere: bool) -> socket.socket:
-    """Open the port, or without one the first free port from the default on: pages keep their token by port."""
-    if port is not None:
-        return listening(host, port, anywhere=anywhere)
-    for tried in range(DEFAULT_PORT, DEFAULT_PORT + PORTS_TRIED):
+def open_listeners(host: str, port: int | None, *, anywhere: bool) -> list[socket.socket]:
+    """Open the port, or without one the first free port from the default on. Of 127.0.0.1 and ::1 the other address is
+    opened as well, if it is there and free."""
+    tried = [port] if port is not None else [*range(DEFAULT_PORT, DEFAULT_PORT + PORTS_TRIED), 0]
+    for at in tried:
         try:
-            return listening(host, tried, anywhere=anywhere)
+            listeners = [listening(host, at, anywhere=anywhere)]
         except CannotStart as error:
-            if "cannot listen" not in str(error):
+            if at == tried[-1] or "cannot listen" not in str(error):
                 raise
-    return listening(host, 0, anywhere=anywhere)
+            continue
+        address, opened = listeners[0].getsockname()[:2]
+        if other := OTHER_LOOPBACK.get(address):
+            with contextlib.suppress(CannotStart):
+                listeners.append(listening(other, opened))
+        return listeners
+    raise AssertionError("a port was opened, or an error raised")
 
 
 def open_unix_listener(path: Path) -> socket.socket:
@@ -98,7 +153,7 @@ def configuration(app: ASGIApp) -> uvicorn.Config:
     """Return how uvicorn serves the application: plain HTTP/1.1 within limits, without a log of requests."""
     return uvicorn.Config(
         app,
-        http="h11",  # it limits the size of headers
+        http=LimitedProtocol,  # h11 limits the size of headers
         ws="none",
         log_level="warning",
         access_log=False,

@@ -14,6 +14,7 @@ from quire.library.check import DocumentCheck
 from quire.library.collect import collect, document_at
 from quire.library.document import Document, load
 from quire.library.document_state import DocumentState, DocumentStates, trusted_keys
+from quire.library.lookup import document_of, file_of, is_name
 from quire.server.problems import Problem
 from quire.source import Source, real_path, relative_to_here
 from quire.wording import did_you_mean, nearest
@@ -66,6 +67,13 @@ class Shelf:
             close = nearest(id, [found for found, _, _ in self._files()])
             raise Problem.of("no-such-document", f"there is no document {id}", help=did_you_mean(close))
         return DocumentStates(self._settings, trusted_keys(self._settings)).at(id, path)
+
+    def meant(self, name: str) -> Document:
+        """Return the document to run, by its id or by a name as `quire run` takes it. Raises what `one` and `to_run`
+        raise, and `CannotStart` for a name of several documents."""
+        if document_at(self._folder, name) is None and is_name(name) and file_of(name, self._folder):
+            return document_of(name, self._folder)
+        return to_run(self.one(name))
 
     def checked(self, text: str, path: str) -> tuple[Source, tuple[Diagnostic, ...]]:
         """Return all findings about a text, as `quire check` would print them. Raises `Problem` for a path that is not

@@ -19,6 +19,7 @@ from quire.runs.pins import PinnedState
 from quire.server.changes import Changes
 from quire.server.hub import Hub
 from quire.server.left_runs import note_resting, take_resting
+from quire.server.markup import Renderer
 from quire.server.own_runs import OwnRuns
 from quire.server.run_indexer import RunIndexer
 from quire.server.shelf import Shelf
@@ -46,6 +47,9 @@ class SiteOptions(Struct, frozen=True):
     """The address of the server, as a URL without the token."""
     debug: bool = False
     """Requests are reported, and a mistake of ours is answered with its traceback."""
+    model: str | None = None
+    budget: float | None = None
+    """The model and the budget of runs whose request names none."""
     webhooks: bool = False
     """Events are sent to the addresses of the user's settings."""
 
@@ -68,6 +72,7 @@ class Site:
         self.shelf = Shelf(runtime)
         self.hub = Hub(Changes(runtime, self.shelf.stamp), self.report)
         self.views = LiveViews(runtime)
+        self.renderer = Renderer()
         self.runs = OwnRuns(runtime, self.views, listen=self.hub.listen, hand_over=hand_over, report=self.report)
         self.indexer = RunIndexer(runtime)
         self.webhooks = (
@@ -110,6 +115,7 @@ class Site:
         try:
             yield
         finally:
+            await self.renderer.close()
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)

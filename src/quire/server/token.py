@@ -1,6 +1,7 @@
-"""The token of a workspace's server, and the address of the server that is running, both in the user's space.
+"""The token of a server, and the note in the user's space about the server of a workspace that is running.
 
-The token stays the same after a restart, so that open tabs go on.
+Each start makes a new token. A tab may send its token to the next program that takes the port of a server that has
+ended, such as one of another account: by then the token opens nothing.
 """
 
 from __future__ import annotations
@@ -24,32 +25,34 @@ VARIABLE = "QUIRE_SERVE_TOKEN"
 SHORTEST = 16
 
 
-def token_of(settings: Settings, *, renew: bool = False) -> str:
-    """Return the token: of the environment, else of the user's space, else a new one that is kept there.
+def token_of(*, fixed: bool) -> tuple[str, bool]:
+    """Return the token of a server that starts, and whether it is that of the environment instead of a new one.
 
-    The variable is removed from the environment, so that no tool of a run can see it.
+    Raises `CannotStart` for one of the environment unless the server may have a `fixed` token: it is behind a Unix
+    socket or a proxy, so no other account can take its place. The variable is removed from the environment, so that no
+    tool of a run can see it.
     """
-    given = os.environ.pop(VARIABLE, "")
-    if given:
-        if len(given) < SHORTEST or not given.isascii() or not given.isprintable() or " " in given:
-            raise CannotStart(f"{VARIABLE} must have at least {SHORTEST} characters, ASCII, without blanks")
-        return given
-    path = file_of(settings, ".token")
-    if renew:
-        with contextlib.suppress(FileNotFoundError):
-            path.unlink()
-    with contextlib.suppress(FileExistsError):
-        write_new(path, secrets.token_urlsafe(32))
-    return read_private(path, "token", "remove it: `quire serve --new-token` makes another").strip()
+    token = os.environ.pop(VARIABLE, "")
+    if not token:
+        return secrets.token_urlsafe(32), False
+    if len(token) < SHORTEST or not token.isascii() or not token.isprintable() or " " in token:
+        raise CannotStart(f"{VARIABLE} must have at least {SHORTEST} characters, ASCII, without blanks")
+    if not fixed:
+        raise CannotStart(
+            f"{VARIABLE} needs --uds or --proxy: another account that takes the port of a stopped server would be sent"
+            " a token that still works"
+        )
+    return token, True
 
 
 def remember_address(settings: Settings, url: str, token: str) -> None:
-    """Note where the server of a workspace is reached, for `quire serve --url`. The last server that started counts."""
+    """Note where the server of a workspace is reached, for `quire serve --url`. The last server that started counts.
+    `token` is empty for a token of the environment."""
     path = file_of(settings, ".json")
     path.unlink(missing_ok=True)
-    noted = {"url": url, "process": os.getpid(), "token": _hash(token)}
+    note = {"url": url, "process": os.getpid(), "token": token}
     with contextlib.suppress(FileExistsError):  # another server starts at the same moment
-        write_new(path, json.dumps(noted))
+        write_new(path, json.dumps(note))
 
 
 def forget_address(settings: Settings) -> None:
@@ -69,8 +72,8 @@ def running_address(settings: Settings) -> str:
     process, url = noted.get("process"), noted.get("url")
     if not isinstance(process, int) or not isinstance(url, str) or not _is_alive(process):
         raise nothing
-    token = token_of(settings)
-    if noted.get("token") != _hash(token):
+    token = noted.get("token")
+    if not token:
         raise CannotStart(f"the server at {url} has another token: that of {VARIABLE} when it was started")
     return f"{url}#token={token}"
 
@@ -107,10 +110,6 @@ def _is_alive(process: int) -> bool:
     except PermissionError:
         return True  # as another user
     return True
-
-
-def _hash(token: str) -> str:
-    return hashlib.sha256(token.encode()).hexdigest()
 
 
 def file_of(settings: Settings, suffix: str) -> Path:

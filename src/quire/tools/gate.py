@@ -170,6 +170,11 @@ class Gate:
         except ToolFailed as error:
             raise StepFailed(self._told(error), kind="prompt") from None
 
+    def keep_servers(self) -> None:
+        """Leave the open sessions with MCP servers to the next gate, which is that of the run."""
+        for name in self._registry.names():
+            getattr(self._registry.connection(name), "keep", lambda: None)()
+
     async def close(self) -> None:
         await self._registry.close()
 

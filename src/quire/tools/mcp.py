@@ -1,7 +1,8 @@
 """The tools and prompts of one MCP server, over stdio or streamable HTTP.
 
-A session is opened on first use and kept for the run: a call over it costs milliseconds, a new session a second. It
-lives in its own task, because the cancel scopes inside belong to the task that opened them.
+A session is opened on first use and kept for the run: a call over it costs milliseconds, a new session a second. The
+look before the start leaves its sessions to the run. A session lives in its own task, because the cancel scopes inside
+belong to the task that opened them.
 """
 
 from __future__ import annotations
@@ -14,9 +15,10 @@ from typing import TYPE_CHECKING, Final, TypeVar, cast
 from quire import values
 from quire.engine.premises import TOOL_SECONDS
 from quire.errors import QuireError, ToolFailed
+from quire.patterns import late_pattern
 from quire.tools.arguments import Check, Unusable, checking
 from quire.tools.blocking import OutOfTime, within
-from quire.tools.mcp_session import CannotOpen, Session, Stopped, reason
+from quire.tools.mcp_session import CannotOpen, Session, Stopped, keep_session, reason, take_session
 from quire.tools.registry import Answer, ToolSpec
 from quire.trust.capabilities import mcp_tool
 from quire.wording import cut_line
@@ -40,6 +42,8 @@ _LAST_WORDS: Final = "; its last words:"
 _HINT: Final = "it was started in an empty folder"
 _LONGEST_WORDS: Final = 200
 """Characters of the last words in one line."""
+_MISSING = late_pattern(r"(?i)no such file|enoent|not found|cannot find|can't open|no module named|does not exist")
+"""Last words of a server that may have been started in the wrong folder."""
 
 T = TypeVar("T")
 
@@ -129,6 +133,12 @@ class McpConnection:
         session, self._session = self._session, None
         if session is not None:
             await session.close()
+
+    def keep(self) -> None:
+        """Leave the session to the next connection to the same server."""
+        if self._session is not None:
+            keep_session(self._session)
+            self._session = None
 
     async def _list(self, session: Session) -> dict[str, ToolSpec]:
         found: dict[str, ToolSpec] = {}
@@ -231,6 +241,8 @@ class McpConnection:
             raise ToolFailed(f"MCP server {name} needs the environment variable {', '.join(missing)}", kind="server")
         server = self._server.expanded(self._environ)
         code = self._code(server)
+        if (kept := await take_session(server, self._folder, code)) is not None:
+            return kept
         # Some servers end when the first message is not the handshake they know: then try again with the legacy one.
         for mode in ("auto", "legacy"):
             session = Session(server, self._folder, code)
@@ -270,7 +282,7 @@ class McpConnection:
     def _said(self, session: Session, what: str) -> str:
         last = session.stderr(self._redact)
         said = f"MCP server {self._server.name} {what}" + (f"{_LAST_WORDS}\n{last}" if last else "")
-        if self._server.url or self._server.cwd or session.opened:
+        if self._server.url or self._server.cwd or session.opened or (last and not _MISSING.search(last)):
             return said
         return f'{said}\n{_HINT}: "cwd": "." in .mcp.json starts it in the workspace'
 

@@ -13,6 +13,7 @@ from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, TextIO
+from weakref import WeakKeyDictionary
 
 from quire import __version__
 from quire.engine.premises import MCP_START_SECONDS
@@ -69,6 +70,8 @@ class Tail:
 
 CLOSE_SECONDS = 15.0
 KILLED_SECONDS: Final = 5.0
+KEEP_SECONDS: Final = 60.0
+"""How long a session waits for the run that is about to start."""
 STREAM_BYTES: Final = 64_000_000
 """The size limit of one answer over HTTP, including the messages before it."""
 
@@ -97,9 +100,14 @@ class Session:
         self._pipes: Pipes | None = None
         self.inspection = Inspection()
         self.opened = False
+        self.ending: asyncio.Task[None] | None = None
 
     def stderr(self, redact: Callable[[str], str]) -> str:
         return self._tail.text(redact) if self._tail else ""
+
+    @property
+    def is_alive(self) -> bool:
+        return self.opened and self._task is not None and not self._task.done()
 
     @property
     def problem(self) -> str:
@@ -219,6 +227,51 @@ class Session:
                     yield streams
             finally:
                 tail.started()
+
+
+_kept: WeakKeyDictionary[asyncio.AbstractEventLoop, list[Session]] = WeakKeyDictionary()
+"""Sessions that the look before a start has opened, for the run that starts."""
+
+
+def keep_session(session: Session) -> None:
+    """Keep a session for a run that starts soon."""
+    import asyncio
+
+    loop = asyncio.get_running_loop()
+    waiting = _kept.setdefault(loop, [])
+    waiting.append(session)
+
+    def end() -> None:
+        if session in waiting:
+            waiting.remove(session)
+            session.ending = loop.create_task(session.close())
+
+    loop.call_later(KEEP_SECONDS, end)
+
+
+async def take_session(server: McpServer, folder: Path, code: ServerCode) -> Session | None:
+    """Return a session that is kept for this server, if it still runs."""
+    import asyncio
+
+    waiting = _kept.get(asyncio.get_running_loop(), [])
+    for session in [one for one in waiting if (one._server, one._folder, one._code) == (server, folder, code)]:
+        waiting.remove(session)
+        if session.is_alive:
+            return session
+        await session.close()
+    return None
+
+
+async def end_kept_sessions() -> None:
+    """End the sessions that no run has taken."""
+    import asyncio
+
+    try:
+        waiting = _kept.get(asyncio.get_running_loop(), [])
+    except RuntimeError:  # only rows were read, without a loop
+        return
+    while waiting:
+        await waiting.pop().close()
 
 
 @contextmanager

@@ -7,14 +7,14 @@ import time
 from typing import TYPE_CHECKING
 
 from quire.display.document_json import document_row
-from quire.display.inbox_json import letter_data, question_groups
+from quire.display.inbox_json import letter_data, open_question, question_groups
 from quire.display.now_json import running_data, stopped_data
 from quire.display.run_json import row_data
 from quire.engine.progress import Progress
 from quire.engine.records import Status
 from quire.errors import QuireError
 from quire.server.endpoints import Call, Reply
-from quire.server.handlers.questions import rendered_question
+from quire.server.handlers.questions import rendered_prompts
 from quire.stores.contract import Ledger, oldest_questions
 
 if TYPE_CHECKING:
@@ -66,11 +66,15 @@ async def _groups(site: Site, questions: Sequence[Question]) -> list[Value]:
     for question in questions:
         of_run.setdefault(question.run, []).append(question)
     found: list[Value] = []
-    for group in list(question_groups(questions))[:MOST_GROUPS]:
+    groups = list(question_groups(questions))[:MOST_GROUPS]
+    shown = await rendered_prompts(site, (one for group in groups for one in group[:MOST_OF_GROUP]))
+    for group in groups:
         first = group[0]
         row = await site.runtime.store.get(first.run)
         title = row.title if row else ""
-        items: list[Value] = [rendered_question(one, title, of_run[first.run]) for one in group[:MOST_OF_GROUP]]
+        items: list[Value] = [
+            {**open_question(one, title, of_run[first.run]), "html": shown[one.prompt]} for one in group[:MOST_OF_GROUP]
+        ]
         found.append({"run": first.run, "title": title, "way": first.way, "count": len(group), "items": items})
     return found
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, cast
 
 from quire.display.inbox_json import given_answer, led_here, open_question
@@ -11,7 +11,6 @@ from quire.engine.records import Status
 from quire.errors import BadInputs, QuireError, RunBusy, RunState
 from quire.runs.adapters import one_name
 from quire.server.endpoints import Call, Reply
-from quire.server.markup import render_markdown, render_question
 from quire.server.problems import Problem, problem_of
 from quire.stores.contract import oldest_questions
 
@@ -35,12 +34,13 @@ async def list_questions(site: Site, call: Call) -> Reply:
     page = questions[start : start + limit]
     titles: dict[str, str] = {}
     items: list[Value] = []
+    shown = await rendered_prompts(site, page)
     for question in page:
         if question.run not in titles:
             row = await store.get(question.run)
             titles[question.run] = row.title if row else ""
         others = [one for one in questions if one.run == question.run]
-        items.append(rendered_question(question, titles[question.run], others))
+        items.append({**open_question(question, titles[question.run], others), "html": shown[question.prompt]})
     more = f"{page[-1].run}/{page[-1].path}" if page and start + limit < total else None
     return Reply({"items": items, "next": more, "total": total})
 
@@ -64,16 +64,18 @@ async def show_question(site: Site, call: Call) -> Reply:
     led: list[dict[str, Value]] = []
     with contextlib.suppress(QuireError):  # A run that cannot be replayed can still be answered.
         led = led_here((await site.views.of(run)).view, path)
-    for step in led:
-        step["html"] = render_markdown(str(step["output"]))
-    shown = rendered_question(question, row.title, asked)
+    outputs = [("markdown", str(step["output"])) for step in led]
+    rendered = await site.renderer.render([prompt := ("question", question.prompt), *outputs])
+    for step, output in zip(led, outputs, strict=True):
+        step["html"] = rendered[output]
+    shown = {**open_question(question, row.title, asked), "html": rendered[prompt]}
     return Reply({**shown, "open": True, "led": [*led], "document": row.document})
 
 
-def rendered_question(question: Question, title: str, others: Sequence[Question]) -> dict[str, Value]:
-    """Return an open question with its prompt as HTML; without, if the prompt is plain or would not be whole."""
-    shown = open_question(question, title, others)
-    return {**shown, "html": render_question(question.prompt)}
+async def rendered_prompts(site: Site, questions: Iterable[Question]) -> dict[str, str | None]:
+    """Return the HTML of each prompt; None for one that is plain, or would not be whole."""
+    rendered = await site.renderer.render([("question", question.prompt) for question in questions])
+    return {prompt: html for (_, prompt), html in rendered.items()}
 
 
 async def answer_question(site: Site, call: Call) -> Reply:

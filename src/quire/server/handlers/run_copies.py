@@ -51,6 +51,7 @@ async def preview_fork(site: Site, call: Call) -> Reply:
 async def fork_run(site: Site, call: Call) -> Reply:
     run, body = await site.runtime.find(call.path["run"]), call.body
     made = await fork(site.runtime, run, str(body["from"]), _changes(site, call))
+    call.request.state.begun = True
     site.hub.touch(made.run)
     if body.get("detach") is True:
         site.detach(made.run)

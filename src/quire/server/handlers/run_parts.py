@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
@@ -18,7 +18,6 @@ from quire.plan.vocabulary import EXTENSIONS
 from quire.runs.transcript import transcripts
 from quire.runs.why import Why, why_at
 from quire.server.endpoints import Call, Reply
-from quire.server.markup import highlight, render_markdown
 from quire.server.pinned_file import pinned_file
 from quire.server.problems import Problem
 from quire.stores.journal_pages import EffectBrief, JournalPages, Paged
@@ -67,7 +66,7 @@ async def show_step(site: Site, call: Call) -> Reply:
     seen = await _seen(site, call)
     after = call.number("after", 0)
     detail = step_detail(seen.view, _explained(seen.view, call.path["path"]), after=after)
-    await asyncio.to_thread(_render_replies, detail)
+    await _render_replies(site, detail)
     return Reply(detail)
 
 
@@ -80,16 +79,21 @@ def _explained(view: RunView, path: str) -> Why:
         raise (error if path in planned else problem) from None
 
 
-def _render_replies(detail: dict[str, Value]) -> None:
+async def _render_replies(site: Site, detail: dict[str, Value]) -> None:
     """Add the HTML of the output and of each reply of a model."""
+    texts: list[tuple[dict[str, Value], str, str]] = []
     output = detail.get("output")
-    if isinstance(output, str) and not detail.get("output_cut") and len(output) <= LONGEST_RENDERED:
-        detail["output_html"] = render_markdown(output)
+    if isinstance(output, str) and not detail.get("output_cut"):
+        texts.append((detail, "output_html", output))
     for effect in detail["effects"]:  # type: ignore[union-attr]
         reply = effect.get("answer_value") if isinstance(effect, dict) and effect["kind"] == "model" else None
         text = reply.get("text") if isinstance(reply, dict) else None
-        if isinstance(text, str) and len(text) <= LONGEST_RENDERED:
-            effect["html"] = render_markdown(text)  # type: ignore[index]
+        if isinstance(text, str):
+            texts.append((effect, "html", text))  # type: ignore[arg-type]
+    texts = [row for row in texts if len(row[2]) <= LONGEST_RENDERED]
+    rendered = await site.renderer.render(("markdown", text) for _, _, text in texts)
+    for place, name, text in texts:
+        place[name] = rendered["markdown", text]
 
 
 def _journal(site: Site) -> JournalPages:
@@ -179,6 +183,10 @@ async def show_pinned(site: Site, call: Call) -> Reply:
     return Reply(data)
 
 
+RENDERED = {"markdown": "markdown", "text": "markdown", "javascript": "javascript", "typescript": "typescript"}
+"""Types of artifacts that become HTML here, with the way that they are rendered."""
+
+
 async def show_artifact(site: Site, call: Call) -> Reply | Response:
     view = (await _seen(site, call)).view
     if not view.replay.finished:
@@ -192,15 +200,8 @@ async def show_artifact(site: Site, call: Call) -> Reply | Response:
     cut = len(text) > LARGE
     data: dict[str, Value] = {"type": kind, "size": len(text), "file": name, "cut": cut}
     if form == "html":
-        make = _html_of(kind)
-        return Reply({**data, "html": await asyncio.to_thread(make, text) if make and not cut else None})
+        if cut or kind not in RENDERED:  # the page draws other types itself, or in a frame
+            return Reply({**data, "html": None})
+        job = (RENDERED[kind], text)
+        return Reply({**data, "html": (await site.renderer.render([job]))[job]})
     return Reply({**data, "text": text[:SHOWN_OF_LARGE] if cut else text})
-
-
-def _html_of(kind: str) -> Callable[[str], str] | None:
-    """Return what makes HTML of an artifact; None for a type that the page draws itself, or in a frame."""
-    if kind in ("markdown", "text"):
-        return render_markdown
-    if kind in ("javascript", "typescript"):
-        return lambda text: highlight(text, kind)
-    return None

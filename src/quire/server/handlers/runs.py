@@ -17,7 +17,6 @@ from quire.runs.resume import Given, checked_overrides
 from quire.server.endpoints import Call, Reply
 from quire.server.pinned_file import pinned_file
 from quire.server.run_options import options_of
-from quire.server.shelf import to_run
 
 if TYPE_CHECKING:
     from quire.engine.records import RunRow
@@ -60,10 +59,11 @@ def _document(site: Site, row: RunRow) -> dict[str, Value]:
 
 async def start_run(site: Site, call: Call) -> Reply:
     body = call.body
-    document = to_run(await asyncio.to_thread(site.shelf.one, str(body["document"])))
+    document = await asyncio.to_thread(site.shelf.meant, str(body["document"]))
     options = options_of(site, body)
     inputs = cast("Mapping[str, Value]", body.get("inputs") or {})
     run = await site.runtime.start(document, inputs, options)
+    call.request.state.begun = True
     if body.get("detach") is True:
         site.detach(run)
     else:
@@ -123,8 +123,8 @@ async def answer(site: Site, call: Call, run: str, status: int) -> Reply:
 def _preferred_wait(header: str) -> float:
     for preference in header.split(","):
         name, _, value = preference.strip().partition("=")
-        if name.strip().lower() == "wait" and value.strip().isdecimal():
-            return float(min(int(value), LONGEST_WAIT))
+        if name.strip().lower() == "wait" and (value := value.strip()).isdecimal():
+            return float(min(int(value[:9]), LONGEST_WAIT))  # Python reads no number of thousands of digits
     return 0.0
 
 

@@ -11,7 +11,6 @@ from quire.display.document_json import document_row
 from quire.display.run_json import row_data
 from quire.library.codes import all_codes
 from quire.server.endpoints import Call, Reply
-from quire.server.markup import render_markdown
 from quire.server.problems import Problem
 from quire.stores.run_list import Lister, RunFilters, words_of
 
@@ -135,12 +134,15 @@ async def list_artifacts(site: Site, call: Call) -> Reply:
         types, documents = await asyncio.to_thread(index.artifact_counts)
     except sqlite3.Error:
         rows, types, documents = [], {}, {}
-    items: list[Value] = []
+    kept: list[Artifact] = []
     for one in rows[:limit]:
         if await site.runtime.store.get(one.run) is None:
             await site.indexer.forget(one.run)
         else:
-            items.append(_artifact(one, documents))
+            kept.append(one)
+    texts = [("markdown", one.head) for one in kept if one.type in ("markdown", "text")]
+    rendered = await site.renderer.render(texts)
+    items: list[Value] = [_artifact(one, documents, rendered.get(("markdown", one.head))) for one in kept]
     last = rows[limit - 1] if len(rows) > limit else None
     return Reply(
         {
@@ -153,7 +155,7 @@ async def list_artifacts(site: Site, call: Call) -> Reply:
     )
 
 
-def _artifact(one: Artifact, documents: dict[str, int]) -> Value:
+def _artifact(one: Artifact, documents: dict[str, int], html: str | None) -> Value:
     return {
         "run": one.run,
         "title": one.title,
@@ -161,7 +163,7 @@ def _artifact(one: Artifact, documents: dict[str, int]) -> Value:
         "type": one.type,
         "size": one.size,
         "head": one.head,
-        "html": render_markdown(one.head) if one.type in ("markdown", "text") else None,
+        "html": html if one.type in ("markdown", "text") else None,
         "at": one.at,
         "versions": documents.get(one.document, 1),
     }

@@ -62,10 +62,13 @@ class BuiltInConnection:
         headers: Sequence[HostHeaders] = (),
         space: Path | None = None,
         clock: Callable[[], float] = time.time,
+        is_document: Callable[[str, str], bool] = lambda path, text: False,
     ) -> None:
         """`withheld` are variables that commands get only if they are granted by name. `redact` removes secrets from
         texts before a tool cuts them: half a secret would not be found afterwards. `headers` are those that the user
-        adds to requests. `space` is the user's own folder, which holds the state of the workspace."""
+        adds to requests. `space` is the user's own folder, which holds the state of the workspace. `is_document` tells
+        whether a text at a path would be a document of the workspace."""
+        self._is_document = is_document
         self._space = space
         self._clock = clock
         self._headers = headers
@@ -217,7 +220,8 @@ class BuiltInConnection:
         from quire.tools.builtin.files import Files
         from quire.tools.builtin.protected_survey import ProtectedPlaces
 
-        return Files(self._places, ProtectedPlaces.of(self._places.root, self._protection).protection)
+        protection = ProtectedPlaces.of(self._places.root, self._protection).protection
+        return Files(self._places, protection, is_document=self._is_document)
 
     @cached_property
     def finder(self) -> Finder:

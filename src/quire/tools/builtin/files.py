@@ -196,9 +196,16 @@ class Files:
     _writing = threading.Lock()
 
     def __init__(
-        self, places: Places, protection: Protection, redact: Callable[[str], str] = lambda text: text
+        self,
+        places: Places,
+        protection: Protection,
+        redact: Callable[[str], str] = lambda text: text,
+        is_document: Callable[[str, str], bool] = lambda path, text: False,
     ) -> None:
+        """`is_document` tells whether a text at a path is a document, which needs a grant: it runs later, perhaps with
+        more permissions than the run that writes it."""
         self._redact = redact
+        self._is_document = is_document
         self._places = places
         self._protection = protection
 
@@ -227,7 +234,7 @@ class Files:
         _check_size(len(data), path)
         with self._writing, self._places.locate(path, to_write=self._protection) as place:
             before = place.status()
-            _replace(place, data, before)
+            self._replace(place, content, before)
             return {"path": place.path, "bytes": len(data), "created": before is None}
 
     def edit(self, arguments: Mapping[str, Value]) -> Value:
@@ -246,8 +253,13 @@ class Files:
                 )
             # Checked before the text is built: a small text can grow to any size.
             _check_size(before.st_size + count * (len(new.encode()) - len(old.encode())), place.path)
-            _replace(place, text.replace(old, new).encode(), before)
+            self._replace(place, text.replace(old, new), before)
             return {"path": place.path, "replaced": count}
+
+    def _replace(self, place: Place, text: str, before: os.stat_result | None) -> None:
+        if self._is_document(place.path, text):
+            self._protection.require_grant(place.parts, "is a document that runs later; writing it")
+        _replace(place, text.encode(), before)
 
     def swap(self, path: str, old: str, new: str) -> None:
         """Write `new` over a file that still contains `old`, which was read earlier by other means. Raises
@@ -267,9 +279,8 @@ class Files:
                 before = os.fstat(file.fileno())
                 text = decoded(_capped(file, place.path), place.path)
             edit = edited(text, changes, place.path, self._redact)
-            data = edit.text.encode()
-            _check_size(len(data), place.path)
-            _replace(place, data, before)
+            _check_size(len(edit.text.encode()), place.path)
+            self._replace(place, edit.text, before)
             return {
                 "path": place.path,
                 "changes_applied": len(changes),

@@ -170,6 +170,13 @@ class Protection(Struct, frozen=True):
         if directive := _directive(parts):
             self.replacing(directive)
 
+    def require_grant(self, parts: Sequence[str], why: str) -> None:
+        """Raise `Denied` unless the user opened a place or a folder above it."""
+        if not self.is_granted([fold(part) for part in parts]):
+            path = "/".join(parts)
+            said = f"permission denied: {printable_path(path)} {why} needs a grant"
+            raise Denied(f"{said}; {self._advice(parts, path)}")
+
     def is_closed(self, parts: Sequence[str]) -> bool:
         folded = [fold(part) for part in parts]
         above = any(self.closes(folded[: end + 1]) for end in range(len(folded)))

@@ -1,6 +1,6 @@
 // Requests to the server. A failed request is an ApiProblem with the sentence that the command line would print.
 
-import { dropToken, token } from "./session.js";
+import { fetchWithToken } from "./session.js";
 
 const BASE = new URL("api/v1", document.baseURI).pathname;
 
@@ -76,16 +76,14 @@ export async function send(method, path, { body, headers = {}, signal } = {}) {
  * @param {AbortSignal} [signal]
  */
 async function attempt(method, path, text, headers, signal) {
-  const all = { Authorization: `Bearer ${token.value}`, ...headers };
   let response;
   try {
-    response = await fetch(BASE + path, { method, headers: all, body: text, signal, cache: "no-store" });
+    response = await fetchWithToken(BASE + path, { method, headers, body: text, signal });
   } catch (error) {
     if (signal?.aborted) throw error;
     throw new ApiProblem(unreachable());
   }
   if (response.ok || response.status === 304) return response;
-  if (response.status === 401) dropToken();
   throw new ApiProblem(await problemOf(response));
 }
 

@@ -2,7 +2,7 @@
 // the events on; when it closes, another tab takes the lock and goes on where it was.
 
 import { effect, signal } from "./html.js";
-import { token } from "./session.js";
+import { endSession, fetchWithToken, token } from "./session.js";
 
 const BASE = new URL("api/v1/events", document.baseURI).pathname;
 const LONGEST_PAUSE = 10_000;
@@ -153,8 +153,7 @@ function say(since) {
 async function read(signal) {
   streamed = wanted();
   const query = new URLSearchParams([...streamed].map(([run, seq]) => ["run", `${run}:${seq}`]));
-  const headers = { Authorization: `Bearer ${token.value}`, Accept: "text/event-stream" };
-  const response = await fetch(`${BASE}?${query}`, { headers, signal, cache: "no-store" });
+  const response = await fetchWithToken(`${BASE}?${query}`, { headers: { Accept: "text/event-stream" }, signal });
   if (!response.ok || !response.body) throw new Error(`the stream was refused: ${response.status}`);
   say(0);
   storeTrouble.value = ""; // the server says it again
@@ -191,6 +190,7 @@ function parse(text) {
 /** @param {Frame} frame */
 function deliver(frame) {
   if (frame.event === "store") storeTrouble.value = frame.data.error;
+  if (frame.event === "closing") endSession(token.value);
   const { run, seq } = frame.data ?? {};
   if (leads && run && seq) streamed.set(run, seq);
   if (frame.event === "reset" && followed.has(run)) followed.set(run, 0);

@@ -6,14 +6,14 @@ import { startKeys } from "./keys.js";
 import { place } from "./router.js";
 import { Screen } from "./screens.js";
 import { Login } from "./screens/login.js";
-import { takeTokenFromAddress, token } from "./session.js";
+import { ended, takeTokenFromAddress, token } from "./session.js";
 import { about, Bare, readAbout, Shell, startTheme } from "./shell.js";
 
 function App() {
   useEffect(() => {
     if (token.value) readAbout().catch(() => {});
   }, [token.value]);
-  if (!token.value) return html`<${Login} />`;
+  if (!token.value && !ended.value) return html`<${Login} />`;
   if (place.value.path.startsWith("/q/")) {
     return html`
       <${Bare}>

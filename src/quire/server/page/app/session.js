@@ -6,6 +6,8 @@ const KEY = "quire-token";
 
 /** The token, or an empty text until the user has given one. */
 export const token = signal(read());
+/** True once the server has ended whose token this tab had. */
+export const ended = signal(false);
 
 /** @returns {string} */
 function read() {
@@ -26,7 +28,7 @@ export function takeTokenFromAddress() {
 
 /** @param {string} text */
 export function keepToken(text) {
-  token.value = text;
+  take(text);
   try {
     localStorage.setItem(KEY, text);
   } catch {
@@ -34,8 +36,58 @@ export function keepToken(text) {
   }
 }
 
+/** @param {string} text */
+function take(text) {
+  token.value = text;
+  ended.value = false;
+}
+
+// A tab that was opened with the token of a new server hands it to the older tabs of its origin.
+addEventListener("storage", ({ key, newValue }) => {
+  if (key === KEY && newValue) take(newValue);
+});
+
+/**
+ * Fetches with the token. A server that refuses the token, or is gone, is not sent it again: the next program that takes
+ * its port may belong to another account.
+ *
+ * @param {string} url
+ * @param {RequestInit & { headers?: Record<string, string> }} options
+ */
+export async function fetchWithToken(url, { headers, ...options }) {
+  const sent = token.value;
+  const all = { Authorization: `Bearer ${sent}`, ...headers };
+  let response;
+  try {
+    if (!sent) throw new TypeError("there is no token");
+    response = await fetch(url, { ...options, headers: all, cache: "no-store" });
+  } catch (error) {
+    if (sent && !options.signal?.aborted && !(await isThere())) endSession(sent);
+    throw error;
+  }
+  if (response.status === 401 && token.value === sent) dropToken();
+  return response;
+}
+
+/** Asks without the token whether a server answers: a change of networks breaks off requests to a server that is there. */
+async function isThere() {
+  try {
+    await fetch(new URL("problems/wrong-token", document.baseURI), { cache: "no-store" });
+    return true;
+  } catch {
+    return location.protocol === "https:"; // There a certificate proves who answers next.
+  }
+}
+
+/** Stops sending the token, because its server has ended. @param {string} sent */
+export function endSession(sent) {
+  if (token.value !== sent || location.protocol === "https:") return;
+  ended.value = true;
+  token.value = "";
+}
+
 /** Forgets the token, because the server refused it. */
-export function dropToken() {
+function dropToken() {
   token.value = "";
   try {
     localStorage.removeItem(KEY);

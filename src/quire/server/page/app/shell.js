@@ -9,6 +9,7 @@ import { Dialog } from "./parts/dialog.js";
 import { Icon } from "./parts/icon.js";
 import { useResource } from "./resource.js";
 import { go, Link, place } from "./router.js";
+import { ended } from "./session.js";
 
 /** Dialogs of the shell. @type {import("@preact/signals").Signal<"" | "keys">} */
 const open = signal("");
@@ -205,7 +206,9 @@ function LostBar() {
   return html`
     <div class="bar" role="status">
       <${Icon} name="warning" />
-      Server not reachable since ${since}; trying again. What you see is the last that is known.
+      ${ended.value
+        ? `The server has ended (${since}). Start it again with quire serve, and open its new address: this tab goes on then.`
+        : `Server not reachable since ${since}; trying again.`} What you see is the last that is known.
     </div>
   `;
 }
