@@ -231,11 +231,18 @@ class DocumentCheck:
         return fields.diagnostics
 
     def directive(self, source: Source) -> tuple[Diagnostic, ...]:
-        from quire.formats.directive.check import check
+        from quire.formats.directive.check import check_reading
+        from quire.formats.directive.parse import parse
         from quire.library.document_places import place_of
+        from quire.trust.risk import NO_RULES, project_risk, unacknowledged
 
-        found = place_of(Path(source.name), "directives")
-        return check(source, self._library(found[0]), found[1]) if found else check(source)
+        reading, place = parse(source), place_of(Path(source.name), "directives")
+        if place is None:
+            found, project = check_reading(reading), NO_RULES
+        else:
+            found, project = check_reading(reading, self._library(place[0]), place[1]), project_risk(place[0])
+        risks = unacknowledged(reading.partial.permissions, project) if reading.whole else ()
+        return tuple(sorted((*found, *risks), key=lambda one: (one.span.start, one.span.end)))
 
     def knowledge(self, source: Source) -> tuple[Diagnostic, ...]:
         from quire.formats.directive.knowledge import check_knowledge

@@ -18,14 +18,19 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
 from functools import cache, lru_cache
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from msgspec import Struct
 
 from quire.errors import Refused, Unreadable
 from quire.plan.built_in_tools import BUILT_IN_TOOLS, canonical_grant
+from quire.plan.vocabulary import EVERYTHING
 from quire.source import Source, read_source
 from quire.trust.capabilities import Grants, fixed_head, glob, grant_for
+
+if TYPE_CHECKING:
+    from quire.diagnostics import Diagnostic
+    from quire.formats.directive.syntax import Permissions
 
 RISK_FILE = (".ai", "config", "capability_risk.yaml")
 RiskDecision = Literal["allow", "warn", "block"]
@@ -144,6 +149,20 @@ def assess(capabilities: Iterable[str], acknowledged: Iterable[str], project: Pr
     warned = [(capability, tier) for capability, tier in open_questions if tier is Tier.ELEVATED]
     outcome: RiskDecision = "block" if blocked else "warn" if warned else "allow"
     return Assessment(outcome, tiers, tuple(_message(capability, tier) for capability, tier in (*blocked, *warned)))
+
+
+def unacknowledged(permissions: Permissions | None, project: ProjectRisk) -> Iterator[Diagnostic]:
+    """Report the permissions of a directive that a run warns about or refuses, except those that cover everything: the
+    format itself reports them."""
+    from quire.diagnostics import Diagnostic
+    from quire.formats.directive.codes.warnings import UNACKNOWLEDGED
+
+    acknowledged = [one.risk for one in permissions.acknowledged] if permissions else []
+    for grant in permissions.grants if permissions else ():
+        if grant.capability != EVERYTHING:
+            for told in assess([grant.capability], acknowledged, project).messages:
+                message, _, help = told.partition("; ")
+                yield Diagnostic(UNACKNOWLEDGED, message, grant.span, "", help)
 
 
 def read_risk(text: str, where: str) -> ProjectRisk:

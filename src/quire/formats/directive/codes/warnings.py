@@ -150,8 +150,9 @@ SUPPRESSES_NOTHING = _warning(
 UNACKNOWLEDGED = _warning(
     "DR117",
     "unacknowledged-risk",
-    "The permissions cover everything there is, and that is not acknowledged.",
-    'Without `<acknowledge risk="unrestricted">` in its `<permissions>` the directive does not start.',
+    "A permission is elevated, or covers everything there is, and that is not acknowledged.",
+    "An elevated one reaches out of the workspace or starts programs: signing and running warn about it. With an\n"
+    "unrestricted one the directive does not start. An `<acknowledge>` in `<permissions>` says why it is meant.",
     "<permissions>*</permissions>",
     '<permissions>*<acknowledge risk="unrestricted">Sets up new machines.</acknowledge></permissions>',
 )
