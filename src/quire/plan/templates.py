@@ -83,6 +83,11 @@ def references(text: str) -> Iterator[InputReference]:
         yield InputReference(match[1] or match[4], optional, Span(match.start(), match.end()))
 
 
+def can_be_inserted(name: str) -> bool:
+    """Tell whether `{input:…}` can hold the name of an input."""
+    return _REFERENCE.fullmatch(f"{{input:{name}}}") is not None
+
+
 def as_text(value: Value, rules: int = THREAD_RULES) -> str:
     """Return a value as it appears in a prompt: text unchanged, lists, maps and booleans as JSON.
 
