@@ -35,6 +35,11 @@ def template(text: str) -> Template:
     return Template(tuple(parts))
 
 
+def key_references(tree: Mapping[str, object]) -> list[Reference]:
+    """Return the references in the keys of tool arguments. Which arguments there are is then known only in the run."""
+    return [found for key in tree if "{{" in key for found in template(key).references()]
+
+
 def reference(found: re.Match[str]) -> Reference:
     return Reference(found[1], found[3], found[0])
 

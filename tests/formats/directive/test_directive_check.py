@@ -25,7 +25,9 @@ def test_nothing_to_say() -> None:
 
 def _hook(*paths: str) -> str:
     tests = "".join(f'<any><condition path="{path}" op="exists" /></any>' for path in paths)
-    return f'<hooks><hook event="error">{tests}<action primary="fetch" item_type="knowledge" item_id="a" /></hook></hooks>'
+    return (
+        f'<hooks><hook event="error">{tests}<action primary="fetch" item_type="knowledge" item_id="a" /></hook></hooks>'
+    )
 
 
 @pytest.mark.parametrize(
