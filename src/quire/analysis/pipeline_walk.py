@@ -8,7 +8,16 @@ from typing import TYPE_CHECKING, Any, assert_never
 from msgspec import UNSET
 from msgspec.structs import replace
 
-from quire.analysis.abstract_values import NULL, AbstractValue, either, is_narrow, literal, may_be_null, sized
+from quire.analysis.abstract_values import (
+    NULL,
+    AbstractValue,
+    either,
+    either_of,
+    is_narrow,
+    literal,
+    may_be_null,
+    sized,
+)
 from quire.analysis.amounts import number
 from quire.analysis.costs import SPAN, Cost
 from quire.analysis.costs import either as either_cost
@@ -121,12 +130,18 @@ def _guarded(walk: Walk, step: Step, guard: Guard, place: Place, scope: Scope, c
         cost.add(part)
         scope.names.last = value
         return
-    if step.capture is not None:
+    if step.capture is not None and guard.default is None:
         _keep(walk, step.capture, place, value, scope)
     if not part.is_nothing:
         cost.add(part.may_be_left_out())
     # A question that perhaps was not asked is not a gate: `leave` forgets it. Its answer can still be read.
     scope.merge_optional(scope.leave(saved), condition.label)
+    if guard.default is not None:
+        value = either_of(value, instead, condition.label)
+        if step.capture is not None:
+            _keep(walk, step.capture, place, value, scope)
+        scope.names.last = value
+        return
     scope.names.last = Perhaps(value, scope.names.last, condition.label)
     if _always_ends(step):
         scope.conditions = (*scope.conditions, replace(condition, holds=False))

@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 Types: TypeAlias = "Mapping[str, FieldType | None]"
 """Types by name; None is an unknown type."""
 
+LOOP_NAMES = frozenset({"acc", "round"})
+"""Names of a loop that the fans in it see, in the Quire dialect."""
 BOOL, NUMBER, TEXT = Simple(Kind.BOOL), Simple(Kind.NUMBER), Simple(Kind.STRING)
 
 
@@ -45,6 +47,10 @@ class KnownTypes(Struct, frozen=True):
     def inside(self, names: Types) -> KnownTypes:
         """Return the types in a scope of its own, with these bindings."""
         return KnownTypes(dict(self.stores), self.pipe, names)
+
+    def of_loops(self) -> Types:
+        """Return the types of the names of the loops around a place."""
+        return {name: type for name, type in self.names.items() if name in LOOP_NAMES}
 
     def with_name(self, name: str, type: FieldType | None) -> KnownTypes:
         return KnownTypes(self.stores, self.pipe, {**self.names, name: type})
