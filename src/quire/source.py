@@ -192,7 +192,9 @@ def read_source(path: Path, *, limit: int = MAX_DOCUMENT_BYTES) -> Source:
     try:
         text = data.decode("utf-8")
     except UnicodeDecodeError as error:
-        raise Unreadable(path, f"is not UTF-8: byte {error.start + 1} is 0x{data[error.start]:02x}") from None
+        raise Unreadable(
+            path, f"is not UTF-8: byte {error.start + 1} is 0x{data[error.start]:02x}", "not_utf8"
+        ) from None
     if not text.strip("\ufeff \t\r\n"):
         raise Unreadable(path, "is empty", "empty")
     return Source(str(path), normalise(text), len(data))

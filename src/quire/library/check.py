@@ -32,9 +32,6 @@ if TYPE_CHECKING:
     from quire.workspace.locate import Workspace
     from quire.workspace.settings import Settings
 
-_CALL = re.compile(r"""@tool\(\s*["']?(?:quire|python)\b|@model\(""")
-"""Matches playbooks that call another document, a built-in tool or a Python tool, or that ask for a model."""
-
 _REACHES_OUT = ("@tool(", "@prompt(", "@model(", "-----BEGIN ")
 _KEY_HEADS = ("sk", "ghp", "gho", "xoxb", "xoxp", "AKIA", "AIza")
 """The first letters of keys; a sign, a digit or a capital follows."""
@@ -46,7 +43,7 @@ _ALLOW = "quire:"
 
 def _calls_out(text: str) -> bool:
     """Tell whether a playbook calls another document or a tool of the workspace, or asks for a model."""
-    return ("@tool(" in text or "@model(" in text) and _CALL.search(text) is not None
+    return "@tool(" in text or "@model(" in text
 
 
 def is_alone(source: Source) -> bool:

@@ -15,7 +15,7 @@ from quire.plan.built_in_tools import BUILT_IN_TOOLS
 from quire.plan.nodes import Arguments, Template, ValueSlot
 from quire.plan.templates import key_references
 from quire.plan.uses import OWN
-from quire.wording import Suggestions, did_you_mean
+from quire.wording import Suggestions, did_you_mean, nearest
 
 if TYPE_CHECKING:
     from quire.formats.playbook.syntax import Playbook, ToolCall
@@ -65,6 +65,11 @@ def _models(playbook: Playbook, resolver: DocumentResolver) -> Iterator[Diagnost
 
 def _tool(call: ToolCall, resolver: DocumentResolver) -> Iterator[Diagnostic]:
     if call.connection not in (OWN, PYTHON):
+        known = resolver.connections()
+        if known is not None and call.connection not in known:
+            message = f'There is no connection "{call.connection}": neither a server of .mcp.json nor quire or python'
+            help = did_you_mean(nearest(call.connection, known), form='"{}"')
+            yield Diagnostic(lints.UNKNOWN_CALLEE, message, call.span, "the run could not start", help)
         return
     try:
         given = arguments(call.arguments)
