@@ -161,6 +161,22 @@ def test_a_misspelt_value_is_not_set(document: str, said: Said) -> None:
     assert main(["resume", "last", "-q", "--set", "first=x"]) == 0
 
 
+def test_the_only_run_that_can_go_on_needs_no_name(document: str, said: Said) -> None:
+    """newcomer, small things."""
+    replies = script({"contains": "First", "reply": "one"}, {"default": "x"})
+    assert main(["run", document, "-q", "--script", replies]) == 0
+    assert main(["run", document, "-q", "--break", "1", "--script", replies]) == 4
+    assert main(["resume", "-q"]) == 0
+    said()
+    assert main(["resume"]) == 2
+    assert said()[1] == "quire: there is no run to resume\n"
+    for _ in range(2):
+        assert main(["run", document, "-q", "--break", "1", "--script", replies]) == 4
+    said()
+    assert main(["resume"]) == 2
+    assert "there are several runs to resume, say which: " in said()[1]
+
+
 def test_without_any_run(workspace: Path, said: Said) -> None:
     assert main(["resume", "last"]) == 2
     assert said()[1] == "quire: there are no runs yet\n"

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 @click.command("resume")
-@click.argument("run", metavar="RUN|last", shell_complete=complete_run, callback=require_text)
+@click.argument("run", metavar="[RUN|last]", required=False, shell_complete=complete_run, callback=require_text)
 @click.option("--set", "sets", metavar="NAME=VALUE", multiple=True, help="Change a value where the run is paused.")
 @click.option("--model", metavar="SPEC", callback=require_text, help="Another model, for every call from here on.")
 @click.option("--answer", "answers", metavar="STEP=VALUE", multiple=True, help="Answer a step's question beforehand.")
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 @click.pass_context
 def command(
     context: click.Context,
-    run: str,
+    run: str | None,
     sets: tuple[str, ...],
     model: str | None,
     answers: tuple[str, ...],
@@ -58,9 +58,10 @@ def command(
 ) -> None:
     """Go on with a run. PAID: calls a model; WRITES the run's journal.
 
-    Completed steps are not done again. RUN is an id, the beginning of one, or `last`. A script is the script of the
-    whole run: entries that were used are skipped. --model, --answer, --break, --unattended, --limit and --budget apply
-    to the rest of the run; `--budget none` removes its budget.
+    Completed steps are not done again. RUN is an id, the beginning of one, or `last`; without it, the only run that
+    waits, failed, was cancelled or interrupted goes on. A script is the script of the whole run: entries that were used
+    are skipped. --model, --answer, --break, --unattended, --limit and --budget apply to the rest of the run;
+    `--budget none` removes its budget.
 
     A run keeps the document that it was started with. With --document it goes on with the edited one, in a new run:
     every recorded effect that the edited document still asks for is kept; the first effect that differs is named, and
@@ -73,7 +74,7 @@ def command(
     changed = NewRunOptions(overrides, model, script, given.answers, unattended, budget, limits)
 
     async def resume(runtime: Runtime, granted: tuple[str, ...]) -> int:
-        found = await runtime.find(run)
+        found = await runtime.only("resume") if run is None else await runtime.find(run)
         if document is None:
             options = options_again(context) if detach else None
             return await _resume(runtime, found, manner, out, overrides, script, cluster, options)
