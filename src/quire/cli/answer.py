@@ -48,10 +48,10 @@ def command(
 ) -> None:
     """Answer the question of a run, then go on with it. PAID: may call a model; WRITES the run's journal.
 
-    Without RUN, the question is that of the only run that asks one. VALUE is yes or no, an option or its number, or a text; `-` reads it from stdin. STEP is needed if several steps
-    ask ('3>1' for step 1 of the document that step 3 calls); if several items of one step ask, it is the path that
-    `quire inbox` shows. If another process drives the run, that process takes the answer; a run of a cluster goes on
-    there.
+    Without RUN, the question is that of the only run that asks one. VALUE is yes or no, an option or its number, or a
+    text; `-` reads it from stdin. STEP is needed if several steps ask ('3>1' for step 1 of the document that step 3
+    calls); if several items of one step ask, it is the path that `quire inbox` shows. If another process drives the
+    run, that process takes the answer; a run of a cluster goes on there.
     """
     if len(words) > 2:
         raise click.UsageError("too many values: quote an answer of several words")

@@ -13,6 +13,8 @@ from quire.cli.options import check_exclusive, driving_options, options_again, r
 from quire.cli.output import target_again
 from quire.cli.repair import NewRunOptions, document_option, repair_and_drive, require_limits_fit, values_for
 from quire.cli.session import SessionOptions, drive, given_now, spawn_detached, with_workspace
+from quire.display.commands import resume_command
+from quire.display.visible import visible
 from quire.engine.records import RunRow, Status
 from quire.errors import RunState
 
@@ -138,4 +140,10 @@ async def _resume(
         values = checked_overrides((await runtime.view(run)).document, values, way=row.position)
     if detached is not None:
         return spawn_detached(run, *detached)
+    if row.status is Status.FAILED and not manner.quiet:
+        from quire.runs.repair import edited_file
+
+        if edited := await edited_file(runtime, run):
+            again = resume_command(run, document=True)
+            click.echo(f"{visible(str(edited))} was edited since; to go on with the edited text: {again}", err=True)
     return await drive(runtime, run, manner, overrides=values, script=script)
