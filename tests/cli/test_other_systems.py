@@ -13,8 +13,8 @@ from tests.cli.directive_project import write_directives
 
 WITHOUT = """
 import asyncio, concurrent.futures, os, platformdirs.unix, shutil, signal, subprocess, sys, tempfile
-lost = "O_NONBLOCK O_NOFOLLOW O_CLOEXEC O_DIRECTORY O_NOCTTY fork getuid geteuid getgid getpgid getpgrp killpg setsid fchmod"
-lost += " chown sched_getaffinity register_at_fork mkfifo openpty statvfs uname ttyname tcgetpgrp WNOHANG nice"
+lost = "O_NONBLOCK O_NOFOLLOW O_CLOEXEC O_DIRECTORY O_NOCTTY fork getuid geteuid getgid getpgid getpgrp killpg setsid"
+lost += " fchmod chown sched_getaffinity register_at_fork mkfifo openpty statvfs uname ttyname tcgetpgrp WNOHANG nice"
 for name in lost.split():
     delattr(os, name)
 for name in "SIGHUP SIGKILL SIGCONT SIGWINCH SIGTSTP SIGUSR1 SIGCHLD SIGPIPE SIGQUIT SIGALRM pthread_sigmask".split():

@@ -9,6 +9,8 @@ from collections.abc import Callable, Iterator
 from itertools import islice
 from typing import TYPE_CHECKING, TypeAlias
 
+from msgspec.structs import replace
+
 from quire.expr import EvalError, Expression, compile
 from quire.expr.functions import FUNCTIONS
 from quire.expr.syntax import Constant, Each, FunctionCall, ListOf, MapOf, Node
@@ -29,6 +31,11 @@ _BOOL, _NUMBER, _TEXT = Simple(Kind.BOOL), Simple(Kind.NUMBER), Simple(Kind.STRI
 _SIMPLE = {"text": _TEXT, "number": _NUMBER, "boolean": _BOOL}
 _NAMES = {Kind.BOOL: "boolean", Kind.NUMBER: "number", Kind.STRING: "text"}
 _LONGEST_TRIED = 1_000
+_TRIED: tuple[tuple[tuple[str, str | int], ...], ...] = (
+    (("text", "a"), ("number", 1), ("any", "a")),
+    (("text", "b 2" * 99), ("number", 40), ("any", 7)),
+)
+"""Values in place of arguments that are not written out, by kind."""
 _LARGEST = 200
 """Groups of larger types have no type: groups of groups would double it each time."""
 
@@ -147,18 +154,31 @@ def failing_arguments(call: FunctionCall, infer: Infer) -> Iterator[tuple[Span, 
 
 
 def _problem(call: FunctionCall) -> EvalError | None:
-    """Return how a short call on constants alone fails."""
-    constants = [argument.value for argument in call.arguments if isinstance(argument, Constant)]
+    """Return how a short call fails by its constants alone: in the same way with several values for the others."""
+    constants = [argument for argument in call.arguments if isinstance(argument, Constant)]
     # A range may be large however short its text is.
-    if len(constants) < len(call.arguments) or call.key is not None or call.name == "range":
+    if not constants or call.key is not None or call.name == "range":
         return None
-    if sum(len(value) for value in constants if isinstance(value, str)) > _LONGEST_TRIED:
+    if sum(len(one.value) for one in constants if isinstance(one.value, str)) > _LONGEST_TRIED:
         return None
-    try:
-        compile(Expression("", call)).evaluate({})
-    except EvalError as error:
-        return error
-    return None
+    error: EvalError | None = None
+    for tried in _TRIED if len(constants) < len(call.arguments) else ((),):
+        arguments = []
+        for position, argument in enumerate(call.arguments):
+            wanted = FUNCTIONS[call.name].kinds(position, len(call.arguments))
+            sample = next((value for kind, value in tried if kind in wanted), None)
+            if sample is None and not isinstance(argument, Constant):
+                return None
+            arguments.append(argument if isinstance(argument, Constant) else Constant(sample, argument.span))
+        try:
+            compile(Expression("", replace(call, arguments=tuple(arguments)))).evaluate({})
+        except EvalError as failed:
+            if failed.span not in [one.span for one in constants] or (error and failed.message != error.message):
+                return None
+            error = failed
+        else:
+            return None
+    return error
 
 
 def _either(kinds: frozenset[str]) -> str:

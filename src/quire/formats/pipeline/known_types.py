@@ -23,6 +23,7 @@ from quire.expr.syntax import (
     Total,
     walk,
 )
+from quire.expr.syntax import ListOf as ListLiteral
 from quire.schema import Enum, Field, FieldType, Kind, ListOf, Object, Ref, Schema, Simple
 
 if TYPE_CHECKING:
@@ -90,6 +91,10 @@ class Shapes(Struct, frozen=True):
                     inside = parts_of(self.resolved(known)) or ()
                     known = next((one.type for one in inside if one.name == segment), None)
                 return known
+            case ListLiteral(items=[first, *others]):
+                known = self.infer(first, scope)
+                alike = all(self.infer(one, scope) == known for one in others)
+                return ListOf(known) if known is not None and alike and not isinstance(known, ListOf) else None
             case Compare() | Not():
                 return BOOL
             case Negate() | Total():
