@@ -8,16 +8,7 @@ from typing import TYPE_CHECKING, Any, assert_never
 from msgspec import UNSET
 from msgspec.structs import replace
 
-from quire.analysis.abstract_values import (
-    NULL,
-    AbstractValue,
-    either,
-    either_of,
-    is_narrow,
-    literal,
-    may_be_null,
-    sized,
-)
+from quire.analysis.abstract_values import NULL, AbstractValue, either, is_narrow, literal, may_be_null, sized
 from quire.analysis.amounts import number
 from quire.analysis.costs import SPAN, Cost
 from quire.analysis.costs import either as either_cost
@@ -25,7 +16,7 @@ from quire.analysis.expressions import computed
 from quire.analysis.facts import MOST_AROUND, ChoiceFact, Condition, Place, StoreFact
 from quire.analysis.labels import chosen_by
 from quire.analysis.model_costs import tried
-from quire.analysis.names import Perhaps
+from quire.analysis.names import Perhaps, known
 from quire.analysis.pipeline_calls import agent, invoke
 from quire.analysis.pipeline_fans import fold, for_each, parallel, repeat
 from quire.analysis.pipeline_values import condition_of, read_versions, value_of
@@ -137,11 +128,9 @@ def _guarded(walk: Walk, step: Step, guard: Guard, place: Place, scope: Scope, c
     # A question that perhaps was not asked is not a gate: `leave` forgets it. Its answer can still be read.
     scope.merge_optional(scope.leave(saved), condition.label)
     if guard.default is not None:
-        value = either_of(value, instead, condition.label)
+        value = known(Perhaps(value, instead, condition.label))
         if step.capture is not None:
             _keep(walk, step.capture, place, value, scope)
-        scope.names.last = value
-        return
     scope.names.last = Perhaps(value, scope.names.last, condition.label)
     if _always_ends(step):
         scope.conditions = (*scope.conditions, replace(condition, holds=False))

@@ -31,11 +31,6 @@ _BOOL, _NUMBER, _TEXT = Simple(Kind.BOOL), Simple(Kind.NUMBER), Simple(Kind.STRI
 _SIMPLE = {"text": _TEXT, "number": _NUMBER, "boolean": _BOOL}
 _NAMES = {Kind.BOOL: "boolean", Kind.NUMBER: "number", Kind.STRING: "text"}
 _LONGEST_TRIED = 1_000
-_TRIED: tuple[tuple[tuple[str, str | int], ...], ...] = (
-    (("text", "a"), ("number", 1), ("any", "a")),
-    (("text", "b 2" * 99), ("number", 40), ("any", 7)),
-)
-"""Values in place of arguments that are not written out, by kind."""
 _LARGEST = 200
 """Groups of larger types have no type: groups of groups would double it each time."""
 
@@ -154,31 +149,26 @@ def failing_arguments(call: FunctionCall, infer: Infer) -> Iterator[tuple[Span, 
 
 
 def _problem(call: FunctionCall) -> EvalError | None:
-    """Return how a short call fails by its constants alone: in the same way with several values for the others."""
+    """Return how a short call fails by its constants alone: in the same way with two values for each other argument."""
     constants = [argument for argument in call.arguments if isinstance(argument, Constant)]
     # A range may be large however short its text is.
     if not constants or call.key is not None or call.name == "range":
         return None
     if sum(len(one.value) for one in constants if isinstance(one.value, str)) > _LONGEST_TRIED:
         return None
-    error: EvalError | None = None
-    for tried in _TRIED if len(constants) < len(call.arguments) else ((),):
-        arguments = []
+    errors = []
+    for text, number in (("a", 1), ("b 2" * 99, 40)):
+        arguments: list[Node] = []
         for position, argument in enumerate(call.arguments):
-            wanted = FUNCTIONS[call.name].kinds(position, len(call.arguments))
-            sample = next((value for kind, value in tried if kind in wanted), None)
-            if sample is None and not isinstance(argument, Constant):
-                return None
-            arguments.append(argument if isinstance(argument, Constant) else Constant(sample, argument.span))
+            is_text = not FUNCTIONS[call.name].kinds(position, len(call.arguments)).isdisjoint(("text", "any"))
+            sample = Constant(text if is_text else number, argument.span)
+            arguments.append(argument if isinstance(argument, Constant) else sample)
         try:
             compile(Expression("", replace(call, arguments=tuple(arguments)))).evaluate({})
-        except EvalError as failed:
-            if failed.span not in [one.span for one in constants] or (error and failed.message != error.message):
-                return None
-            error = failed
-        else:
-            return None
-    return error
+        except EvalError as error:
+            errors.append(error)
+    blamed = len(constants) == len(call.arguments) or (errors and errors[0].span in [one.span for one in constants])
+    return errors[0] if blamed and [one.message for one in errors] == [errors[0].message] * 2 else None
 
 
 def _either(kinds: frozenset[str]) -> str:
