@@ -55,6 +55,8 @@ def command(
     """
     if len(words) > 2:
         raise click.UsageError("too many values: quote an answer of several words")
+    if words and not run.strip():
+        raise click.UsageError("the argument RUN is empty", context)
     check_exclusive(context)
     step, value = (words[0] if len(words) == 2 else None), words[-1] if words else run
     if value == "-":
