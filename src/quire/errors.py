@@ -54,7 +54,7 @@ class CannotStart(QuireError):
 class Unreadable(CannotStart):
     """A file cannot be read as a document.
 
-    `kind` is `empty` or `too_large` if the file exists and only that keeps it from being a document.
+    `kind` is `empty`, `too_large` or `not_utf8` if the file exists and only that keeps it from being a document.
     """
 
     def __init__(self, path: Path, reason: str, kind: str = "") -> None:

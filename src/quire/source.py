@@ -192,7 +192,9 @@ def read_source(path: Path, *, limit: int = MAX_DOCUMENT_BYTES) -> Source:
     try:
         text = data.decode("utf-8")
     except UnicodeDecodeError as error:
-        raise Unreadable(path, f"is not UTF-8: byte {error.start + 1} is 0x{data[error.start]:02x}") from None
+        raise Unreadable(
+            path, f"is not UTF-8: byte {error.start + 1} is 0x{data[error.start]:02x}", "not_utf8"
+        ) from None
     if not text.strip("\ufeff \t\r\n"):
         raise Unreadable(path, "is empty", "empty")
     return Source(str(path), normalise(text), len(data))
@@ -275,6 +277,11 @@ def real_path(path: Path) -> Path:
     Unlike `resolve` it does not raise for a circle of links; opening the path then reports it.
     """
     return Path(os.path.realpath(path))
+
+
+NO_WAIT = sum(getattr(os, name, 0) for name in ("O_NONBLOCK", "O_CLOEXEC", "O_BINARY"))
+"""Flags with which a file is opened; not every system has all of them."""
+NO_LINK: int = getattr(os, "O_NOFOLLOW", 0)
 
 
 def read_bytes(path: Path, *, pipes: bool = False) -> bytes:

@@ -194,4 +194,5 @@ def test_an_arm_after_many_others_is_judged_like_one_after_few(before: int, sour
         '```elif kind == "last"```\n### STEP 2z: Send\n@tool(mail, send, {"to": "{{kind}}"})\n```endif```\n'
     )
     found = DocumentCheck().of(Source.of(text, "x.playbook.md"))
-    assert [one.code.id for one in found if one.span.start >= text.index("### STEP 2z")] == codes
+    sending = [one.code.id for one in found if one.span.start >= text.index("### STEP 2z")]
+    assert [code for code in sending if code != "PB225"] == codes

@@ -84,7 +84,7 @@ def test_the_run_goes_on_to_its_end(
         (["9"], "answer one of: ship it | rework | 3"),
         (["2", "x"], "asks nothing at step 2"),
         (["a", "b", "c"], "too many values"),
-        ([], "missing argument"),
+        ([], "there is no VALUE"),
     ],
 )
 def test_a_wrong_answer_changes_nothing(
@@ -94,6 +94,26 @@ def test_a_wrong_answer_changes_nothing(
     out, err = capsys.readouterr()
     assert (out, len(err.splitlines())) == ("", 1) and problem in err
     assert recorded(waiting) == {}
+
+
+def test_the_only_run_that_asks_needs_no_name(waiting: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """newcomer, small things: several are listed, and an id alone is not an answer."""
+    assert main(["answer", "rework", "-q"]) == 4
+    assert recorded(waiting) == {"1/ask": "rework"}
+    assert main(["run", "ask.md", "-q", "--script", "replies.json"]) == 4
+    capsys.readouterr()
+    assert main(["answer", "rework"]) == 2
+    assert "there are several runs to answer, say which: " in capsys.readouterr().err
+    assert main(["answer", "last"]) == 2
+    assert "there is no VALUE" in capsys.readouterr().err
+
+
+def test_an_answer_may_name_another_model(waiting: str, capsys: pytest.CaptureFixture[str]) -> None:
+    Path("other.json").write_text(json.dumps([{"default": "by another"}]))
+    assert main(["answer", waiting, "rework", "-q"]) == 4
+    capsys.readouterr()
+    assert main(["answer", waiting, "a name", "-q", "--model", f"script:{Path('other.json').resolve()}"]) == 0
+    assert capsys.readouterr().out == "by another\n"
 
 
 def test_hold_only_stores(waiting: str, capsys: pytest.CaptureFixture[str]) -> None:

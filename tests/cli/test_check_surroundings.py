@@ -19,7 +19,8 @@ from quire.plan.built_in_tools import ALIASES
 
 METADATA = """<description>Greets</description><category>team</category><author>me</author><model tier="low" />
 <permissions><execute><tool>rye.file-system.write</tool><pipeline>*</pipeline><playbook>*</playbook>
-<tool>rye.agent.threads.thread_directive</tool></execute></permissions>"""
+<tool>rye.agent.threads.thread_directive</tool></execute>
+<acknowledge risk="elevated">Starts others</acknowledge></permissions>"""
 KNOWLEDGE = '```yaml\nname: names\ntitle: Names\nversion: "1.0.0"\nentry_type: reference\n```\n\nAda.\n'
 
 
@@ -276,3 +277,26 @@ def test_only_who_names_others_loads_what_finds_them(
     assert "quire.cli.check" in done.stderr
     loaded = done.stderr.split()
     assert [one for one in loaded if one in unloaded] == []
+
+
+@pytest.mark.parametrize(
+    ("permissions", "count"),
+    [
+        ("<execute><tool>rye.bash.*</tool></execute>", 1),
+        ("<execute><tool>shell</tool><tool>file__write</tool><directive>*</directive></execute>", 2),
+        ('<execute><tool>rye.bash</tool></execute><acknowledge risk="elevated">Builds</acknowledge>', 0),
+        ("<execute><tool>file__read</tool></execute>", 0),
+        ("<fetch><knowledge>secret/*</knowledge></fetch>", 1),
+        ("*", 1),
+    ],
+)
+def test_elevated_permissions_without_an_acknowledgement(
+    invoke: Invoke, workspace: Path, permissions: str, count: int
+) -> None:
+    """seeds S7, ruling 19 of directives: `check` warns as `run` does. A project's table counts too."""
+    own = METADATA[METADATA.index("<permissions>") :]
+    text = directive("x").replace(own, f"<permissions>{permissions}</permissions>")
+    table = "patterns:\n  - {pattern: rye.fetch.knowledge.secret.*, tier: elevated}\n"
+    write(workspace, {".ai/directives/team/x.md": text, ".ai/config/capability_risk.yaml": table})
+    told = found(invoke, ".ai/directives/team/x.md")
+    assert [code for code, _ in told].count("DR117") == count

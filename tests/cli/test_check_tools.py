@@ -63,6 +63,17 @@ def test_arguments_of_built_in_tools(workspace: Path, invoke: Invoke, call: str,
     assert told == said
 
 
+def test_a_connection_that_is_not_there(workspace: Path, invoke: Invoke) -> None:
+    """seeds G4, the rest: known from `.mcp.json`, which is only read."""
+    (workspace / ".mcp.json").write_text(
+        '{"mcpServers": {"travel": {"command": "/nothing"}, "off": {"command": "x", "disabled": true}}}'
+    )
+    calls = ("@tool(travle, book)", "@tool(travel, book)", "@tool(off, x)", "@tool(nosuch, t)")
+    told = [(code, message) for code, message in found(invoke, page(workspace, *calls)) if code == "PB225"]
+    ends = "neither a server of .mcp.json nor quire or python"
+    assert told == [("PB225", f'There is no connection "{name}": {ends}') for name in ("travle", "nosuch")]
+
+
 def test_python_tools_are_imported_only_in_a_workspace_that_the_user_agreed_to(
     workspace: Path, invoke: Invoke, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -261,3 +261,20 @@ def test_a_project_hook_that_may_judge_outputs_is_not_left_out(project: Path, sa
     said()
     assert main(["run", "hooked", *SCRIPTED]) == code
     assert ("a hook that may judge outputs cannot be read" in said()[1]) is (code == 2)
+
+
+def test_each_thread_of_a_hook_stands_once_in_the_transcript(said: Said, project: Path) -> None:
+    """seeds section 6: the threads of a hook with two actions."""
+    note = '<action primary="execute" item_type="directive" item_id="project/notes/take_note">{}</action>'
+    two = "".join(note.format(f'<param name="text">{word}</param>') for word in ("a", "b"))
+    text = HOOKED % f'<hook id="two" event="after_step">{two}</hook>'
+    granted = "<tool>rye.file-system.*</tool><directive>project/notes/*</directive>"
+    (project / FILE).write_text(text.replace("<tool>rye.file-system.*</tool>", granted))
+    sign_all(project)
+    written = {"tool_calls": [call("rye_file_system_write", path="a", content="b")]}
+    noted = {"tool_calls": [call("directive_return", file="a")]}
+    put_script(project, written, noted, noted, {"tool_calls": [call("directive_return", x="1")]})
+    assert main(["run", "hooked", "-q", *SCRIPTED]) == 0
+    said()
+    assert main(["runs", "last", "--transcript"]) == 0
+    assert said()[0].count("#### thread project/notes/take_note") == 2

@@ -267,7 +267,7 @@ steps
         1.do  agent
             asks the model: Read {ctx.doc} as {item.name}. {ctx.doc} {not_a_store}
             as reviewer
-            may use file__read
+            is offered at most file__read
             the reply fits Review
       collect:
         1.collect  transform

@@ -161,6 +161,34 @@ def test_a_misspelt_value_is_not_set(document: str, said: Said) -> None:
     assert main(["resume", "last", "-q", "--set", "first=x"]) == 0
 
 
+def test_an_edited_document_is_named_by_the_resume_of_a_failed_run(document: str, said: Said) -> None:
+    """newcomer, small things: the run keeps its text, so it fails in the same way."""
+    assert main(["run", document, "-q", "--script", script({"error": "no"}, {"error": "no"}, {"error": "no"})]) == 3
+    said()
+    assert main(["resume", "last"]) == 3
+    assert "was edited" not in said()[1]
+    Path(document).write_text(DOCUMENT.replace("Third after", "At last"))
+    assert main(["resume", "last"]) == 3
+    words = "three.md was edited since; to go on with the edited text: quire resume "
+    assert words in said()[1]
+
+
+def test_the_only_run_that_can_go_on_needs_no_name(document: str, said: Said) -> None:
+    """newcomer, small things."""
+    replies = script({"contains": "First", "reply": "one"}, {"default": "x"})
+    assert main(["run", document, "-q", "--script", replies]) == 0
+    assert main(["run", document, "-q", "--break", "1", "--script", replies]) == 4
+    assert main(["resume", "-q"]) == 0
+    said()
+    assert main(["resume"]) == 2
+    assert said()[1] == "quire: there is no run to resume\n"
+    for _ in range(2):
+        assert main(["run", document, "-q", "--break", "1", "--script", replies]) == 4
+    said()
+    assert main(["resume"]) == 2
+    assert "there are several runs to resume, say which: " in said()[1]
+
+
 def test_without_any_run(workspace: Path, said: Said) -> None:
     assert main(["resume", "last"]) == 2
     assert said()[1] == "quire: there are no runs yet\n"

@@ -42,6 +42,8 @@ def test_without_a_key_nothing_is_signed_and_none_is_made(invoke: Invoke, projec
         (["pipelines"], list(FILES)[3:]),
         ([".ai/**/*.md"], list(FILES)[:2]),
         (["pipelines/p.yaml", "pipelines"], list(FILES)[3:]),
+        (["demo/greet"], list(FILES)[:1]),
+        (["greet"], list(FILES)[:1]),
     ],
 )
 def test_files_folders_and_globs(invoke: Invoke, key_id: str, arguments: list[str], signed: list[str]) -> None:
@@ -73,6 +75,7 @@ def test_a_batch_reports_what_failed_and_signs_the_rest(invoke: Invoke, project:
     [
         ([], 2, "name a document"),
         (["nothing.md"], 2, "does not exist"),
+        (["demo/nothing"], 2, "does not exist"),
         (["*.nothing"], 2, "matches nothing"),
         ([".ai/config"], 2, "holds nothing that can be signed"),
         ([".ai/config/x.yaml"], 2, "neither a directive nor knowledge"),
@@ -207,3 +210,12 @@ def test_letters_that_are_not_seen_are_told_of(invoke: Invoke, project: Path, ke
         "quire: warning: page.playbook.md: line 6: TX101 2 letters that are not seen: "
         "U+E0073 TAG LATIN SMALL LETTER S, U+E0065 TAG LATIN SMALL LETTER E\n"
     ) in done.stderr
+
+
+def test_an_elevated_permission_that_is_not_acknowledged_is_told_of(invoke: Invoke, project: Path, key_id: str) -> None:
+    """seeds S7, ruling 19 of directives: signing warns as a run does."""
+    (project / PLANTED).parent.mkdir(parents=True, exist_ok=True)
+    (project / PLANTED).write_text(WIDE.replace("elevated", "write"))
+    done = invoke(command, PLANTED)
+    assert done.exit_code == 0
+    assert f"quire: warning: {PLANTED}: the capability rye.execute.tool.rye.bash is elevated" in done.stderr

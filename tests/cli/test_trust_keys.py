@@ -51,6 +51,13 @@ def test_a_key_from_a_file_and_back(invoke: Invoke, tmp_path: Path) -> None:
     assert invoke(command, "remove", "ada").exit_code == 2
 
 
+def test_a_key_that_the_project_does_not_bring_is_not_named_as_if_it_did(invoke: Invoke) -> None:
+    """newcomer M6: `quire trust add KEYID` would fail."""
+    refusal = invoke(verify, PAGE).stderr
+    assert "this project brings no key" in refusal and "quire trust add FILE" in refusal
+    assert f"quire trust add {ADA.key_id}" not in refusal
+
+
 def test_a_key_as_text(invoke: Invoke) -> None:
     done = invoke(command, "add", ADA.public.pem, "--name", "Ada", "--json")
     assert json.loads(done.stdout) == {"key_id": ADA.key_id, "name": "Ada", "added": True}

@@ -251,6 +251,26 @@ def test_a_prompt_is_prepended_and_rendered(found: str | None, sent: str, warned
     assert any(one.type == "warning" for one in said) == warned
 
 
+@pytest.mark.parametrize(("rules", "output"), [(4, "answer"), (3, "")])
+def test_a_missing_prompt_leaves_a_question_alone(rules: int, output: str) -> None:
+    """seeds P2, ruling 17 of playbooks: the step is elicit-only, and the answer is its output."""
+    work = think("", preamble=PromptSource("library", "nope"))
+    question = Ask("input", template("Who?"), (), None)
+    document = plan(
+        step(1, work=work, ask=question, capture=Capture("o", None, (), None)), step(2, work=think("{{o}}"))
+    )
+
+    def answer(request: Effect) -> Any:
+        return None if isinstance(request, Load) else replies(request)
+
+    asked, said, result = run(document, answer, setting=Environment({}, rules=rules))
+    assert isinstance(result, dict) and isinstance(result["named"], dict)
+    assert result["named"]["o"] == output
+    assert [one.messages[0].content for one in asked if isinstance(one, ModelRequest)] == [output] * bool(output)
+    assert any(one.type == "warning" for one in said)
+    assert all(system.count("[Step 1") == 1 for _, system, _ in prompts(asked))
+
+
 def test_a_prompt_from_a_variable_is_a_value_and_not_rendered_again() -> None:
     document = plan(step(1, work=think("own", preamble=PromptSource("variable", "p"))))
     asked, _, _ = run(document, inputs={"p": "FROM {{x}}", "x": "tea"})
@@ -273,6 +293,38 @@ def test_tool_arguments_are_values() -> None:
         "l": [1, {"d": 'x", "evil": "'}],
         "f": 1.5,
     }
+
+
+@pytest.mark.parametrize(
+    ("rules", "given", "sent"),
+    [
+        (4, '{"{{k}}": "z", "a": {"{{k}}-{{x}}": 1}}', {"key": "z", "a": {"key-tea": 1}}),
+        (4, '{"{{nothing}}": 1, "{{d:string:e}}": 2}', {"{{nothing}}": 1, "e": 2}),
+        (4, '{"{{k}}": 1, "key": 2}', None),
+        (3, '{"{{k}}": "z"}', {"{{k}}": "z"}),
+    ],
+)
+def test_keys_of_tool_arguments_are_rendered(rules: int, given: str, sent: Value) -> None:
+    """seeds P3, ruling 17 of playbooks. Two keys that become one fail the step: none of the two is dropped."""
+    from quire.formats.playbook.lower import arguments
+
+    document = plan(step(1, work=UseTool("s", "t", arguments(given))))
+    setting = Environment({}, rules=rules)
+    if sent is None:
+        with pytest.raises(StepFailed, match="two keys of the arguments become the same: key"):
+            run(document, inputs={"k": "key", "x": "tea"}, setting=setting)
+        return
+    ((call,), _, _) = run(document, inputs={"k": "key", "x": "tea"}, setting=setting)
+    assert isinstance(call, ToolRequest)
+    assert call.arguments == sent
+
+
+def test_no_shell_reads_a_value_under_a_key_with_a_value() -> None:
+    from quire.formats.playbook.lower import arguments
+
+    document = plan(step(1, work=UseTool("quire", "shell", arguments('{"{{k}}": "ls {{x}}"}'))))
+    with pytest.raises(StepFailed, match="is a list"):
+        run(document, inputs={"k": "command", "x": "; rm -rf /"})
 
 
 @pytest.mark.parametrize("problem", ["the arguments are not JSON: Expecting value", ""])

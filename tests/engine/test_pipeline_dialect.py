@@ -122,6 +122,60 @@ SURVIVE = "tool: {name: t, on_error: continue, default: \"'none'\", output: a}"
             ),
             {"a": 0, "b": "u"},
         ),
+        # real-work M2: fans inside a loop see acc and round, and an inner loop hides them.
+        (
+            (
+                "repeat: {init: '0', do: {for_each: {items: [1, 2], on_error: retry(1),"
+                " do: {transform: {value: item + 10 * round + acc}},"
+                " collect: {transform: {value: sum(pipe) + acc + round}}}}, until: round == 2, max: 2}",
+            ),
+            sum((1 + 20 + 24, 2 + 20 + 24)) + 24 + 2,
+        ),
+        (
+            (
+                "repeat: {init: '1', do: {parallel: {branches: {a: {transform: {value: acc}}, b: {parallel: {"
+                " branches: {c: {transform: {value: round}}}, collect: {transform: {value: '[c, round, acc]'}}}}},"
+                " collect: {transform: {value: '[a, b, acc]'}}}}, until: 'true', max: 2}",
+            ),
+            [1, [1, 1, 1], 1],
+        ),
+        (
+            (
+                "fold: {items: [5], init: '7', do: {for_each: {items: [1], on_error: abort, do: {repeat: {init: '0',"
+                " do: {transform: {value: '[item, acc, round]'}}, until: 'true', max: 2}},"
+                " collect: {transform: {value: '[pipe, acc]'}}}}, output: r}",
+            ),
+            [[[1, 0, 1]], 7],
+        ),
+        (
+            (
+                "repeat: {init: '1', do: {fold: {items: [4], init: '0', do: {transform: {value: '[acc, round]'}},"
+                " output: x}}, until: 'true', max: 1}",
+            ),
+            [0, 1],
+        ),
+        # real-work M3: a step that its `when` leaves out has its default, for its store and for the next step.
+        (
+            ("tool: {name: u, when: 'false', default: '[]', output: a}", "transform: {value: '[a, pipe]'}"),
+            [[], []],
+        ),
+        (
+            (
+                "transform: {value: '1'}",
+                "steps: [{tool: {name: u, when: 'false', on_error: continue, default: pipe + 1, output: a}}]",
+                "transform: {value: '[a, pipe]'}",
+            ),
+            [2, 2],
+        ),
+        # seeds L2 (a): a store named errors is not hidden by that of collect.
+        (
+            (
+                "transform: {value: \"'MINE'\", output: errors}",
+                "for_each: {items: [1], on_error: continue, do: {tool: {name: t}},"
+                " collect: {transform: {value: errors}}}",
+            ),
+            "MINE",
+        ),
     ],
 )
 async def test_values_flow(house: House, steps: tuple[str, ...], expected: Value) -> None:
@@ -151,6 +205,22 @@ async def test_values_flow(house: House, steps: tuple[str, ...], expected: Value
         (("match: {on: \"'a'\", cases: {a: {steps: [{tool: {name: t}}]}}}",), "failed", "1/match[1]/1/tool", "down"),
         (("steps: {on_error: retry(1), do: [{tool: {name: t}}]}",), "failed", "1/try[2]/steps/1/tool", "down"),
         (("tool: {name: t, on_error: continue, default: ctx.nothing}",), "expression", "1", "nothing"),
+        # real-work M3: a name that some step sets is never sent as it is written.
+        (
+            ("tool: {name: u, when: 'false', output: more}", "agent: {prompt: 'Use {more}'}"),
+            "prompt",
+            "2",
+            "there is no more",
+        ),
+        (
+            (
+                "repeat: {do: {transform: {value: '1'}}, until: 'true', max: 1}",
+                "agent: {prompt: 'In round {round}'}",
+            ),
+            "prompt",
+            "2",
+            "there is no round",
+        ),
     ],
 )
 async def test_failures_say_where(house: House, steps: tuple[str, ...], kind: str, path: str, part: str) -> None:
@@ -161,6 +231,33 @@ async def test_failures_say_where(house: House, steps: tuple[str, ...], kind: st
     assert row is not None
     assert (ended.failure.kind, row.ended_by[0]) == (kind, path)
     assert part in ended.failure.message
+
+
+@pytest.mark.parametrize(
+    ("rules", "dialect", "sent"),
+    [(4, True, ""), (3, True, "{more} {{more}}"), (4, False, "{more} {{more}}")],
+)
+async def test_names_without_a_value_are_sent_only_under_older_rules(
+    house: House, rules: int, dialect: bool, sent: str
+) -> None:
+    """real-work M3: as `{ctx.more}`, and only in the dialect. A run that is under way keeps its rules."""
+    text = quire(
+        "match: {on: \"'a'\", cases: {b: {steps: [{transform: {value: '1', output: more}}]}}, default: '1'}",
+        "agent: {prompt: '{more} {{more}}'}",
+    )
+    if not dialect:
+        text = "pipeline: p\nsteps:\n- agent: {prompt: '{more} {{more}}'}\n- transform: {value: '1', output: more}\n"
+    ended = await house.drive(
+        interpret_pipeline(plan(text), {}, Environment(rules=rules, profiles={"default": Profile()}))
+    )
+    assert [call.messages[0].content for call in house.model.calls] == ([sent] if sent else [])
+    assert ended.status is (Status.COMPLETED if sent else Status.FAILED)
+
+
+async def test_runs_that_are_under_way_keep_what_a_skipped_step_left(house: House) -> None:
+    text = quire("transform: {value: '1'}", "tool: {name: u, when: 'false', default: '[]'}")
+    ended = await house.drive(interpret_pipeline(plan(text), {}, Environment(rules=3)))
+    assert output(ended) == 1
 
 
 async def test_a_stop_ends_the_callee_and_not_its_caller(house: House) -> None:

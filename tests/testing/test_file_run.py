@@ -8,7 +8,10 @@ import pytest
 from tests.testing.bench import only, run, summary, told
 
 from quire.engine.proven_bounds import ProvenBounds
+from quire.formats.test.parse import parse
 from quire.runs import run_bounds
+from quire.source import Source
+from quire.testing.file_run import run_file
 
 HEAD = """
 defaults:
@@ -523,3 +526,19 @@ def test_a_broken_bound_fails_the_case(expect: str, tmp_path: Path, monkeypatch:
 def test_the_usage_that_a_script_names_breaks_no_bound(tmp_path: Path) -> None:
     entry = "{default: {fine: true}, usage: {input_tokens: 1000000, output_tokens: 1000000, cost: 9.0}}"
     assert only(run(tmp_path, "board", ONE_READER % (entry, "{used: {model_calls: 1}}"))).problems == ()
+
+
+def test_a_stub_of_http_needs_neither_url_nor_headers(tmp_path: Path) -> None:
+    """real-work, small things: they are those of the call, and none."""
+    (tmp_path / "p.yaml").write_text(
+        "pipeline: p\nsteps:\n- tool: {name: http__get, args: {url: 'https://x.org/a'}, output: r}\n"
+        "- transform: {value: '[r.status, r.url, r.headers, r.json.n]'}\n"
+    )
+    text = (
+        "document: p.yaml\ncases:\n- name: fetches\n  allow: [http__get=x.org]\n"
+        "  tools: {http__get: {returns: {status: 200, json: {n: 1}}}}\n"
+        "  expect: {output: [200, 'https://x.org/a', {}, 1]}\n"
+    )
+    result = run_file(parse(Source.of(text, str(tmp_path / "p.test.yaml"))))
+    assert [one.finding.message for case in result.cases for one in case.problems] == []
+    assert result.problems == ()

@@ -43,6 +43,17 @@ steps:
       collect: {transform: {value: pipe}}
 """
 
+# real-work, small things: a fan goes through what a command prints.
+ROWS = """pipeline: rows
+steps:
+  - tool: {name: shell, args: {command: [csv2json, leads.csv]}, output: leads}
+  - for_each:
+      over: leads
+      on_error: abort
+      do: {agent: {prompt: "Rate {item.name}"}}
+      collect: {transform: {value: pipe}}
+"""
+
 CHART = """# Chart
 
 ## INPUTS
@@ -98,6 +109,7 @@ DOCUMENTS = {
     "chart.playbook.md": CHART,
     "sort_mail.yaml": SELECT,
     "shapes.yaml": SHAPES,
+    "rows.yaml": ROWS,
     ".ai/directives/tidy.md": DIRECTIVE,
 }
 

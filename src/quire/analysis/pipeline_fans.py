@@ -63,15 +63,16 @@ def for_each(
     value, rounds, least = _items(work.source, work.max_items, scope, cut=False, place=place)
     walk.facts.append(FanFact(place, rounds, least))
     item = scope.names.item(value)
+    around = _of_loops(work, scope)
     failures = scope.names.failures
     before = failures.begin()
     only = _formula(work.do)
     if only is not None and work.default is None:
-        result = _evaluated(only, scope.names, scope.names.last, {"item": item})
+        result = _evaluated(only, scope.names, scope.names.last, {**around, "item": item})
         failing = failures.end(before)
     else:
         often = rounds.times(number(1 + work.on_error.times))
-        saved, part = scope.enter(bound={"item": item}, fan=place, often=often), Cost()
+        saved, part = scope.enter(bound={**around, "item": item}, fan=place, often=often), Cost()
         each(walk, work.do, f"{path}/for_each", scope, part)
         result = scope.names.pipe
         failing = failures.end(before)
@@ -86,7 +87,7 @@ def for_each(
         chosen_by(result.label, value.label),
         element=result,
     )
-    return _collect(walk, each, work.collect, path, results, {}, failing.join(item.label), scope, cost)
+    return _collect(walk, each, work.collect, path, results, around, failing.join(item.label), scope, cost)
 
 
 def _add_rounds(cost: Cost, part: Cost, rounds: Amount, least: int, work: ForEach) -> None:
@@ -131,6 +132,8 @@ def _collect(
     if only is not None and only.text == "pipe" and "pipe" not in bound:
         return pipe
     errors = sized(None, _ERRORS, label)
+    if "errors" in {*scope.plan.written, *(one.name for one in scope.plan.declared or ())}:
+        errors = either([errors, scope.names.path(("ctx", "errors"))])  # such a store is read in their place
     if only is not None:
         return _evaluated(only, scope.names, pipe, {**bound, "errors": errors})
     saved = scope.enter(bound={**bound, "errors": errors})
@@ -144,12 +147,12 @@ def _collect(
 def parallel(
     walk: Walk, each: StepWalk, work: Parallel, path: str, place: Place, scope: Scope, cost: Cost
 ) -> AbstractValue:
-    parts, results = [], {}
+    parts, results, around = [], {}, _of_loops(work, scope)
     on_error = work.on_error
     before = scope.names.failures.begin()
     for name, branch in work.branches:
         fan = replace(place, branch=name)
-        saved, part = scope.enter(bound={}, fan=fan, often=number(1 + on_error.times)), Cost()
+        saved, part = scope.enter(bound=around, fan=fan, often=number(1 + on_error.times)), Cost()
         each(walk, branch, f"{path}/parallel[{name}]", scope, part)
         result = scope.names.pipe
         if work.default is not None:
@@ -167,7 +170,13 @@ def parallel(
         joined(one.label for one in values),
         results,
     )
-    return _collect(walk, each, work.collect, path, pipe, results, failing, scope, cost)
+    return _collect(walk, each, work.collect, path, pipe, {**around, **results}, failing, scope, cost)
+
+
+def _of_loops(work: ForEach | Parallel, scope: Scope) -> dict[str, AbstractValue]:
+    """Return `acc` and `round` of the loops around a fan, which its steps see in the Quire dialect."""
+    bound = scope.names.bound
+    return {name: bound[name] for name in ("acc", "round") if name in bound} if work.sees_loops else {}
 
 
 def fold(walk: Walk, each: StepWalk, work: Fold, path: str, place: Place, scope: Scope, cost: Cost) -> AbstractValue:
@@ -176,7 +185,8 @@ def fold(walk: Walk, each: StepWalk, work: Fold, path: str, place: Place, scope:
         least = 1  # the first round may end the pipeline
     walk.note(FanFact(place, rounds, least))
     begin = value_of(work.init, scope)
-    bound = {"item": scope.names.item(value)}
+    around = scope.names.bound
+    bound = {**({"round": around["round"]} if "round" in around else {}), "item": scope.names.item(value)}
     last, whole, _ = _rounds(walk, each, work.do, f"{path}/fold", begin, bound, place, rounds, least, scope)
     cost.add(whole)
     last = either([begin, last])

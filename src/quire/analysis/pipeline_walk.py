@@ -16,7 +16,7 @@ from quire.analysis.expressions import computed
 from quire.analysis.facts import MOST_AROUND, ChoiceFact, Condition, Place, StoreFact
 from quire.analysis.labels import chosen_by
 from quire.analysis.model_costs import tried
-from quire.analysis.names import Perhaps
+from quire.analysis.names import Perhaps, known
 from quire.analysis.pipeline_calls import agent, invoke
 from quire.analysis.pipeline_fans import fold, for_each, parallel, repeat
 from quire.analysis.pipeline_values import condition_of, read_versions, value_of
@@ -121,12 +121,16 @@ def _guarded(walk: Walk, step: Step, guard: Guard, place: Place, scope: Scope, c
         cost.add(part)
         scope.names.last = value
         return
-    if step.capture is not None:
+    if step.capture is not None and guard.default is None:
         _keep(walk, step.capture, place, value, scope)
     if not part.is_nothing:
         cost.add(part.may_be_left_out())
     # A question that perhaps was not asked is not a gate: `leave` forgets it. Its answer can still be read.
     scope.merge_optional(scope.leave(saved), condition.label)
+    if guard.default is not None:
+        value = known(Perhaps(value, instead, condition.label))
+        if step.capture is not None:
+            _keep(walk, step.capture, place, value, scope)
     scope.names.last = Perhaps(value, scope.names.last, condition.label)
     if _always_ends(step):
         scope.conditions = (*scope.conditions, replace(condition, holds=False))

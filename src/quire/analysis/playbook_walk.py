@@ -29,7 +29,7 @@ from quire.analysis.scope import BETWEEN, ENTRY, earlier_results, entry_of, tell
 from quire.analysis.walk import Walk, sequence
 from quire.analysis.written_sizes import PARSED, closing_lengths, text_length
 from quire.plan.nodes import Arguments, Match, Reference, Step, Template, Think, UseTool, ValueSlot
-from quire.plan.templates import template
+from quire.plan.templates import key_references, template
 
 if TYPE_CHECKING:
     from quire.analysis.scope import Scope
@@ -336,7 +336,8 @@ def argument_value(tree: Arguments, scope: Scope) -> AbstractValue:
             return AbstractValue(None, number(len(parts)), total(part.length for part in parts), label, fields)
         case dict():
             fields = {key: argument_value(part, scope) for key, part in tree.items()}
-            label = joined(part.label for part in fields.values())
+            keys = [rendered(Template((one,)), scope) for one in key_references(tree)]
+            label = joined(part.label for part in (*fields.values(), *keys))
             return AbstractValue(
                 None, number(len(fields)), total(part.length for part in fields.values()), label, fields
             )
@@ -359,7 +360,8 @@ def argument_names(tree: Arguments) -> list[str]:
         case tuple():
             return [name for part in tree for name in argument_names(part)]
         case dict():
-            return [name for part in tree.values() for name in argument_names(part)]
+            keys = [one.name for one in key_references(tree)]
+            return keys + [name for part in tree.values() for name in argument_names(part)]
     return []
 
 

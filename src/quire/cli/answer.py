@@ -10,7 +10,7 @@ import click
 
 from quire.cli.completion import complete_run
 from quire.cli.inputs import stdin_bytes
-from quire.cli.options import driving_options, options_again, require_text
+from quire.cli.options import check_exclusive, driving_options, options_again, require_text
 from quire.cli.output import target_again
 from quire.cli.session import SessionOptions, drive, given_now, spawn_detached, with_workspace
 from quire.engine.records import Question, RunRow, Status
@@ -29,8 +29,9 @@ MOST_LAUNCHES = 100
 
 
 @click.command("answer")
-@click.argument("run", metavar="RUN|last", shell_complete=complete_run, callback=require_text)
-@click.argument("words", metavar="[STEP] VALUE", nargs=-1, required=True)
+@click.argument("run", metavar="[RUN|last]", shell_complete=complete_run)
+@click.argument("words", metavar="[STEP] VALUE", nargs=-1)
+@click.option("--model", metavar="SPEC", callback=require_text, help="Another model, for every call from here on.")
 @click.option("--detach", is_flag=True, help="Store the answer, and leave the run to a process of its own.")
 @click.option("--hold", is_flag=True, help="Only store the answer; `quire resume` goes on.")
 @driving_options
@@ -39,6 +40,7 @@ def command(
     context: click.Context,
     run: str,
     words: tuple[str, ...],
+    model: str | None,
     detach: bool,
     hold: bool,
     script: str | None,
@@ -50,29 +52,34 @@ def command(
 ) -> None:
     """Answer the question of a run, then go on with it. PAID: may call a model; WRITES the run's journal.
 
-    VALUE is yes or no, an option or its number, or a text; `-` reads it from stdin. STEP is needed if several steps
-    ask ('3>1' for step 1 of the document that step 3 calls); if several items of one step ask, it is the path that
-    `quire inbox` shows. If another process drives the run, that process takes the answer; a run of a cluster goes on
-    there.
+    Without RUN, the question is that of the only run that asks one. VALUE is yes or no, an option or its number, or a
+    text; `-` reads it from stdin. STEP is needed if several steps ask ('3>1' for step 1 of the document that step 3
+    calls); if several items of one step ask, it is the path that `quire inbox` shows. If another process drives the
+    run, that process takes the answer; a run of a cluster goes on there.
     """
     if len(words) > 2:
         raise click.UsageError("too many values: quote an answer of several words")
-    step, value = (words[0] if len(words) == 2 else None), words[-1]
+    if words and not run.strip():
+        raise click.UsageError("the argument RUN is empty", context)
+    check_exclusive(context)
+    step, value = (words[0] if len(words) == 2 else None), words[-1] if words else run
     if value == "-":
         value = _from_stdin()
-    manner = SessionOptions(as_json, quiet, given=given_now(limits, budget))
+    manner = SessionOptions(as_json, quiet, given=given_now(limits, budget, model=model))
     stored = False
 
     async def answer(runtime: Runtime, granted: tuple[str, ...]) -> int:
         nonlocal stored
-        found = await runtime.find(run)
+        if not words and (run == "last" or (len(run) > 6 and await runtime.store.find(run))):
+            raise click.UsageError("there is no VALUE: say what the answer is", context)
+        found = await runtime.find(run) if words else await runtime.only("answer")
         row = await runtime.row(found)
         await runtime.store.check_seal(found, whole=False)
         there = bool(PinnedState.of(row.pins).queue) and script is None
         to = target_again(out, row) if out or not (there or detach or hold) else None
         if not stored:
             if not there and not hold:
-                await _check_drivable(runtime, row, script)
+                await _check_drivable(runtime, row, script, manner.given.model)
             await _store(runtime, row, step, value)
             stored = True
         if there:
@@ -91,14 +98,14 @@ def command(
     context.exit(with_workspace(answer, ask=manner.interactive))
 
 
-async def _check_drivable(runtime: Runtime, row: RunRow, script: str | None) -> None:
+async def _check_drivable(runtime: Runtime, row: RunRow, script: str | None, model: str) -> None:
     """Raise `CannotStart` if the run cannot be driven here. It is called before the answer is stored, so that neither
     happens."""
     if row.status in (Status.RUNNING, Status.EXPIRED):
         return
     known = await runtime.view(row.id)
     if (await with_script(runtime, known, script)) is runtime:
-        runtime.check_model(known.pins.instead or known.pins.model)
+        runtime.check_model(model or known.pins.instead or known.pins.model)
 
 
 async def _store(runtime: Runtime, row: RunRow, step: str | None, value: str) -> None:

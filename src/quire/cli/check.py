@@ -13,13 +13,13 @@ import click
 from quire import formats
 from quire.cli.options import require_text
 from quire.cli.stdio import wants_colour
-from quire.diagnostics import Severity, edits_of
+from quire.diagnostics import Diagnostic, Severity, edits_of
 from quire.display.diagnostics import FORMATS, Findings, FormatName, printer
 from quire.display.visible import visible
 from quire.errors import BadConfiguration, CannotStart, Unreadable
 from quire.library.check import DocumentCheck
 from quire.library.collect import collect
-from quire.source import read_source
+from quire.source import Source, Span, read_source
 from quire.wording import did_you_mean, nearest, pluralize
 
 if TYPE_CHECKING:
@@ -114,6 +114,9 @@ def _findings(wanted: Sequence[FoundFile], checks: DocumentCheck, problems: list
                 problems.append(str(with_near_file(error)))
                 if reading := formats.unread(error):
                     checked.append(Findings(reading.source, reading.diagnostics))
+                elif error.kind == "not_utf8":
+                    wrong = Diagnostic(formats.invisible.NOT_TEXT, f"the file {error.reason}", Span(0, 0))
+                    checked.append(Findings(Source.of("", str(error.path)), (wrong,)))
         except BadConfiguration as error:
             if str(error) not in problems:
                 problems.append(str(error))

@@ -10,6 +10,7 @@ import click
 
 from quire.cli.completion import complete_run
 from quire.cli.options import Budget, budget_of, require_text
+from quire.cli.repair import SAME
 from quire.cli.stdio import wants_colour, with_runtime, write_json, write_lines
 
 if TYPE_CHECKING:
@@ -25,7 +26,14 @@ BUDGET_REACHED = 5
 
 @click.command("replay")
 @click.argument("runs", metavar="[RUN|last]...", nargs=-1, shell_complete=complete_run, callback=require_text)
-@click.option("--document", metavar="FILE", callback=require_text, help="The edited document. FREE.")
+@click.option(
+    "--document",
+    metavar="[FILE]",
+    is_flag=False,
+    flag_value=SAME,
+    default=None,
+    help="The edited document; without FILE, that of the RUN. FREE.",
+)
 @click.option("--last", type=click.IntRange(min=1), metavar="N", help="The newest N runs of the document, without RUN.")
 @click.option("--model", metavar="SPEC", callback=require_text, help="Ask the prompts of another model. PAID.")
 @click.option("--script", metavar="FILE", callback=require_text, help="Replies from a file, instead of a model.")
@@ -66,6 +74,8 @@ def command(
         raise click.UsageError("say what is new: --document FILE, --model SPEC or --script FILE, one of them")
     if spec is None and (follow or budget is not None):
         raise click.UsageError("--follow and --budget are for --model")
+    if document == SAME and not runs:
+        raise click.UsageError("--document without a FILE needs a RUN")
     if last is not None and (runs or spec):
         raise click.UsageError("--last is for --document without RUN")
     if spec is not None and not runs:
@@ -91,12 +101,13 @@ async def _with_document(runtime: Runtime, names: tuple[str, ...], file: str, la
     from quire.display.replay_page import replay_data, replay_page
     from quire.display.text import one_line
     from quire.runs.edited_document import EditedDocument
+    from quire.runs.repair import source_file
     from quire.runs.shadow import MOST_RUNS, replay_run, runs_of
 
     runtime.notice = lambda line: click.echo(one_line(line), err=True)
-    edited = EditedDocument(runtime, Path(file))
+    found = await _found(runtime, names)
+    edited = EditedDocument(runtime, Path(file) if file else await source_file(runtime, found[0]))
     if names:
-        found = await _found(runtime, names)
         count = len(found)
     else:
         found, count = await runs_of(runtime, edited, last or MOST_RUNS)

@@ -13,6 +13,8 @@ from quire.cli.options import check_exclusive, driving_options, options_again, r
 from quire.cli.output import target_again
 from quire.cli.repair import NewRunOptions, document_option, repair_and_drive, require_limits_fit, values_for
 from quire.cli.session import SessionOptions, drive, given_now, spawn_detached, with_workspace
+from quire.display.commands import resume_command
+from quire.display.visible import visible
 from quire.engine.records import RunRow, Status
 from quire.errors import RunState
 
@@ -21,7 +23,7 @@ if TYPE_CHECKING:
 
 
 @click.command("resume")
-@click.argument("run", metavar="RUN|last", shell_complete=complete_run, callback=require_text)
+@click.argument("run", metavar="[RUN|last]", required=False, shell_complete=complete_run, callback=require_text)
 @click.option("--set", "sets", metavar="NAME=VALUE", multiple=True, help="Change a value where the run is paused.")
 @click.option("--model", metavar="SPEC", callback=require_text, help="Another model, for every call from here on.")
 @click.option("--answer", "answers", metavar="STEP=VALUE", multiple=True, help="Answer a step's question beforehand.")
@@ -38,7 +40,7 @@ if TYPE_CHECKING:
 @click.pass_context
 def command(
     context: click.Context,
-    run: str,
+    run: str | None,
     sets: tuple[str, ...],
     model: str | None,
     answers: tuple[str, ...],
@@ -58,9 +60,10 @@ def command(
 ) -> None:
     """Go on with a run. PAID: calls a model; WRITES the run's journal.
 
-    Completed steps are not done again. RUN is an id, the beginning of one, or `last`. A script is the script of the
-    whole run: entries that were used are skipped. --model, --answer, --break, --unattended, --limit and --budget apply
-    to the rest of the run; `--budget none` removes its budget.
+    Completed steps are not done again. RUN is an id, the beginning of one, or `last`; without it, the only run that
+    waits, failed, was cancelled or interrupted goes on. A script is the script of the whole run: entries that were used
+    are skipped. --model, --answer, --break, --unattended, --limit and --budget apply to the rest of the run;
+    `--budget none` removes its budget.
 
     A run keeps the document that it was started with. With --document it goes on with the edited one, in a new run:
     every recorded effect that the edited document still asks for is kept; the first effect that differs is named, and
@@ -73,7 +76,7 @@ def command(
     changed = NewRunOptions(overrides, model, script, given.answers, unattended, budget, limits)
 
     async def resume(runtime: Runtime, granted: tuple[str, ...]) -> int:
-        found = await runtime.find(run)
+        found = await runtime.only("resume") if run is None else await runtime.find(run)
         if document is None:
             options = options_again(context) if detach else None
             return await _resume(runtime, found, manner, out, overrides, script, cluster, options)
@@ -137,4 +140,10 @@ async def _resume(
         values = checked_overrides((await runtime.view(run)).document, values, way=row.position)
     if detached is not None:
         return spawn_detached(run, *detached)
+    if row.status is Status.FAILED and not manner.quiet:
+        from quire.runs.repair import edited_file
+
+        if edited := await edited_file(runtime, run):
+            again = resume_command(run, document=True)
+            click.echo(f"{visible(str(edited))} was edited since; to go on with the edited text: {again}", err=True)
     return await drive(runtime, run, manner, overrides=values, script=script)

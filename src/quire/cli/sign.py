@@ -28,8 +28,9 @@ def command(
 ) -> None:
     """Sign directives, knowledge, playbooks and pipelines with your key.
 
-    A PATH is a file, a folder or a glob in quotes. Each file is validated first, and one with errors is left as it is.
-    The signature becomes its first line, in place of an older one, and covers all the rest of the file.
+    A PATH is a file, a folder, a glob in quotes, or the name of a document. Each file is validated first, and one with
+    errors is left as it is. The signature becomes its first line, in place of an older one, and covers all the rest of
+    the file.
 
     A folder or a glob may hold files that other people have put there. Files that are not signed as they are now are
     listed with what they may do, and signed when you say yes; without a terminal to ask on, only with --yes.

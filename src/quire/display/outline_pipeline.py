@@ -147,7 +147,7 @@ def _does(step: Step) -> Iterator[str]:
             if identity:
                 yield f"as {identity}"
             if tools is not None:
-                yield f"may use {', '.join(tools)}" if tools else "may use no tools"
+                yield f"is offered at most {', '.join(tools)}" if tools else "is offered no tools"
             if schema:
                 yield f"the reply fits {schema}"
             if step.work.settings:

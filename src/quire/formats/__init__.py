@@ -136,7 +136,7 @@ def read(source: Source) -> ParseResult:
 def unread(error: Unreadable) -> ParseResult | None:
     """Return the findings about a playbook that is empty or too large to be read; None for other files."""
     try:
-        known = bool(error.kind) and format_of(Source.of("", str(error.path))) == "playbook"
+        known = error.kind in ("empty", "too_large") and format_of(Source.of("", str(error.path))) == "playbook"
     except CannotStart:
         return None
     if not known:

@@ -26,6 +26,15 @@ INVISIBLE = make(
     "Summarise the notes.\\u{E0073}\\u{E0065}\\u{E006E}\\u{E0064}",
     "Summarise the notes.",
 )
+NOT_TEXT = make(
+    Severity.ERROR,
+    "TX001",
+    "not-utf-8",
+    "The file is not text in UTF-8.",
+    "Documents are UTF-8. Most editors can save a file again in that encoding.",
+    "caf\\xe9",
+    "caf\\xc3\\xa9",
+)
 MOST = 20
 """Maximum number of places of one document that are reported individually."""
 
@@ -40,7 +49,7 @@ _IGNORED = (
 
 
 def codes() -> tuple[Code, ...]:
-    return (INVISIBLE,)
+    return (NOT_TEXT, INVISIBLE)
 
 
 def added(source: Source, found: Iterable[Diagnostic]) -> tuple[Diagnostic, ...]:

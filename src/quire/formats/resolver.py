@@ -169,6 +169,10 @@ class DocumentResolver(Protocol):
         """Return all names by which a tool can be called; None if that takes starting a server or a module."""
         return None
 
+    def connections(self) -> Collection[str] | None:
+        """Return the names that `@tool(NAME, …)` can have; None if they are not known."""
+        return None
+
     def parameters(self, tool: str) -> Mapping[str, Value] | None:
         """Return the JSON Schema of the arguments of a built-in tool; None for every other name."""
         return None

@@ -32,9 +32,6 @@ if TYPE_CHECKING:
     from quire.workspace.locate import Workspace
     from quire.workspace.settings import Settings
 
-_CALL = re.compile(r"""@tool\(\s*["']?(?:quire|python)\b|@model\(""")
-"""Matches playbooks that call another document, a built-in tool or a Python tool, or that ask for a model."""
-
 _REACHES_OUT = ("@tool(", "@prompt(", "@model(", "-----BEGIN ")
 _KEY_HEADS = ("sk", "ghp", "gho", "xoxb", "xoxp", "AKIA", "AIza")
 """The first letters of keys; a sign, a digit or a capital follows."""
@@ -46,7 +43,7 @@ _ALLOW = "quire:"
 
 def _calls_out(text: str) -> bool:
     """Tell whether a playbook calls another document or a tool of the workspace, or asks for a model."""
-    return ("@tool(" in text or "@model(" in text) and _CALL.search(text) is not None
+    return "@tool(" in text or "@model(" in text
 
 
 def is_alone(source: Source) -> bool:
@@ -231,11 +228,18 @@ class DocumentCheck:
         return fields.diagnostics
 
     def directive(self, source: Source) -> tuple[Diagnostic, ...]:
-        from quire.formats.directive.check import check
+        from quire.formats.directive.check import check_reading
+        from quire.formats.directive.parse import parse
         from quire.library.document_places import place_of
+        from quire.trust.risk import NO_RULES, project_risk, unacknowledged
 
-        found = place_of(Path(source.name), "directives")
-        return check(source, self._library(found[0]), found[1]) if found else check(source)
+        reading, place = parse(source), place_of(Path(source.name), "directives")
+        if place is None:
+            found, project = check_reading(reading), NO_RULES
+        else:
+            found, project = check_reading(reading, self._library(place[0]), place[1]), project_risk(place[0])
+        risks = unacknowledged(reading.partial.permissions, project) if reading.whole else ()
+        return tuple(sorted((*found, *risks), key=lambda one: (one.span.start, one.span.end)))
 
     def knowledge(self, source: Source) -> tuple[Diagnostic, ...]:
         from quire.formats.directive.knowledge import check_knowledge

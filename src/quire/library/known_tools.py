@@ -78,6 +78,11 @@ class KnownTools(Library, DocumentResolver):
 
         return {*SPECS, *NAMES}
 
+    def connections(self) -> Collection[str]:
+        from quire.workspace.mcp_config import BUILT_IN, ITEMS, PYTHON
+
+        return {BUILT_IN, ITEMS, PYTHON, *self.settings.servers, *self.settings.disabled_servers}
+
     def parameters(self, tool: str) -> Mapping[str, Value] | None:
         """Return the parameters of a built-in tool. Built-in names take precedence over all others, so the name cannot
         mean another tool."""

@@ -168,13 +168,18 @@ class SignableFile(Struct, frozen=True):
 
 
 def find_signables(arguments: Sequence[str], *, locks: bool = False) -> tuple[list[SignableFile], list[str]]:
-    """Return the files, each once and in the order of the arguments, and a line for every argument without any. With
-    `locks` the lock in a folder is one of its files."""
+    """Return the files, each once and in the order of the arguments, and a line for every argument without any. An
+    argument is a file, a folder, a glob or the name of a document. With `locks` a folder's lock is one of its files."""
     from quire.library.collect import collect
 
     found: dict[Path, SignableFile] = {}
     problems: list[str] = []
     for argument in arguments:
+        try:
+            argument = file_of(argument) or argument
+        except CannotStart as error:
+            problems.append(str(error))
+            continue
         folder = Path(argument)
         if os.path.isdir(folder):  # noqa: PTH112  # a name that is too long: False, not an exception
             here = _in_folder(folder, locks)

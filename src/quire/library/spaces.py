@@ -21,7 +21,7 @@ from quire.errors import CannotStart, QuireError, Refused, Unreadable
 from quire.formats import belongs_to_test
 from quire.library.items import BUILT_IN_FOLDER, FOLDERS, Entry, Item, ItemType, SpaceName, checked_id
 from quire.library.registered import load_playbooks
-from quire.source import MAX_DOCUMENT_BYTES, normalise, open_text, unsaved_below
+from quire.source import MAX_DOCUMENT_BYTES, NO_LINK, NO_WAIT, normalise, open_text, unsaved_below
 
 if TYPE_CHECKING:
     from quire.workspace.settings import Settings
@@ -286,7 +286,9 @@ def _read(item_id: str, item_type: ItemType, space: SpaceName, path: Path) -> It
     if (kept := open_text(path)) is not None and not kept.exceeds(MAX_DOCUMENT_BYTES):
         return Item(item_id, item_type, space, path, kept.text, kept.text)
     try:
-        opened = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
+        if not NO_LINK and path.is_symlink():
+            raise Unreadable(path, "is a link")
+        opened = os.open(path, os.O_RDONLY | NO_WAIT | NO_LINK)
         try:
             if not stat.S_ISREG(os.fstat(opened).st_mode):
                 raise Unreadable(path, "is not a regular file")

@@ -35,8 +35,11 @@ _UNREAD = {
     "Expression": ("text",),
     "Path": ("places", "span", "store"),
     "Enum": ("_simple", "_nested"),
+    "ForEach": ("sees_loops",),
+    "Parallel": ("sees_loops",),
 }
-"""Fields that no model and no rule of a run reads, or that follow from others, by class. Fields named `span` are left
+"""Fields that no model and no rule of a run reads, or that follow from others, by class. `sees_loops` only decides
+between a value and a failure, and counting it would change the digests of all fans. Fields named `span` are left
 out of every class."""
 
 

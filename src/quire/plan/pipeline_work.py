@@ -187,6 +187,8 @@ class ForEach(StepWork, frozen=True):
     max_items: int | None = None
     default: Formula | None = None
     """The value of an item that failed; without it such an item is left out."""
+    sees_loops: bool = False
+    """True in the Quire dialect: the steps in it see `acc` and `round` of a loop around it."""
 
     def parts(self) -> tuple[tuple[str, Step], ...]:
         return (("for_each", self.do), ("collect", self.collect))
@@ -200,6 +202,7 @@ class Parallel(StepWork, frozen=True):
     on_error: OnError
     default: Formula | None = None
     """The value of a branch that failed; without it such a branch is left out."""
+    sees_loops: bool = False
 
     def parts(self) -> tuple[tuple[str, Step], ...]:
         return (*((f"parallel[{name}]", branch) for name, branch in self.branches), ("collect", self.collect))

@@ -35,6 +35,11 @@ def template(text: str) -> Template:
     return Template(tuple(parts))
 
 
+def key_references(tree: Mapping[str, object]) -> list[Reference]:
+    """Return the references in the keys of tool arguments. Which arguments there are is then known only in the run."""
+    return [found for key in tree if "{{" in key for found in template(key).references()]
+
+
 def reference(found: re.Match[str]) -> Reference:
     return Reference(found[1], found[3], found[0])
 
@@ -81,6 +86,11 @@ def references(text: str) -> Iterator[InputReference]:
     for match in _REFERENCE.finditer(text, 0, text.rfind("}") + 1):
         optional = match[2] is not None or match[3] is not None
         yield InputReference(match[1] or match[4], optional, Span(match.start(), match.end()))
+
+
+def can_be_inserted(name: str) -> bool:
+    """Tell whether `{input:…}` can hold the name of an input."""
+    return _REFERENCE.fullmatch(f"{{input:{name}}}") is not None
 
 
 def as_text(value: Value, rules: int = THREAD_RULES) -> str:

@@ -8,6 +8,7 @@ from msgspec import Struct
 
 from quire.plan.built_in_tools import BUILT_IN_TOOLS, SHELL
 from quire.plan.nodes import Arguments, Plan, Step, Template, Think, UseTool, ValueSlot, Work, remembered
+from quire.plan.templates import key_references
 
 OWN = "quire"
 """The connection of Quire's own tools. A playbook also runs other documents through it."""
@@ -37,6 +38,8 @@ def tool_call_problem(work: UseTool) -> str:
 
 def has_values(arguments: Arguments) -> bool:
     """Tell whether the command in the arguments of a shell tool is, or may become, a text with values inserted."""
+    if isinstance(arguments, dict) and key_references(arguments):
+        return True
     command = arguments.get("command") if isinstance(arguments, dict) else arguments
     return isinstance(command, ValueSlot) or (
         isinstance(command, Template) and next(command.references(), None) is not None

@@ -59,8 +59,11 @@ def judges(event: str) -> bool:
     return event in HOOK_EVENTS and HOOK_EVENTS[event].judges
 
 
-THREAD_RULES = 3
+THREAD_RULES = 4
 """The version of the rules that threads follow.
+
+Under version 3 a thread with the tool that starts threads could start every directive, also if it named some, and the
+same knowledge could be sent at several positions.
 
 Under version 2 all calls of `directive_return` in one turn had one path, so hooks acted at the first of them only.
 
@@ -78,6 +81,15 @@ DECISIONS: Final[tuple[Decision, ...]] = ("retry", "fail", "abort", "continue", 
 
 INTEGER_LIMITS: Final = ("turns", "tokens", "spawns", "depth")
 LIMITS: Final = (*INTEGER_LIMITS, "duration_seconds", "spend", "spend_currency")
+HOOK_COST: Final = ("turns", "tokens", "input_tokens", "output_tokens", "spend", "elapsed_seconds", "spawns")
+HOOK_VALUES: Final[Mapping[str, tuple[str, ...]]] = {
+    "cost": HOOK_COST,
+    "limits": LIMITS,
+    "error": ("type", "message", "resource"),
+    **dict.fromkeys(("event", "directive", "thread_id", "turn", "inputs", "outputs", "status", "success"), ()),
+    **dict.fromkeys(("limit", "limit_code", "current_value", "current_max", "name", "category", "model", "chain"), ()),
+}
+"""Values that conditions of hooks read at some event, with the names below them; none where any name may be there."""
 LARGEST_LIMIT: Final = 10**15
 MAX_LEVELS: Final = 200
 """Maximum number of parts in a path: a call adds two parts, an iteration of a fold adds one."""

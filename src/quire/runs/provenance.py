@@ -24,7 +24,7 @@ from quire.plan.nodes import (
     UseTool,
     ValueSlot,
 )
-from quire.plan.templates import template
+from quire.plan.templates import key_references, template
 from quire.plan.thread import Thread
 from quire.runs.step_reads import ERRORS, PIPE, reads_at, writer_inside
 from quire.source import Source
@@ -200,6 +200,7 @@ def _in_arguments(arguments: Arguments) -> Iterator[Reference]:
             for part in arguments:
                 yield from _in_arguments(part)
         case dict():
+            yield from key_references(arguments)
             for part in arguments.values():
                 yield from _in_arguments(part)
 

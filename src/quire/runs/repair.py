@@ -127,6 +127,20 @@ def _document(old: _Old, file: str) -> Document:
     return document
 
 
+async def source_file(runtime: Runtime, run: str) -> Path:
+    """Return the file that a run came from. Raises `CannotStart` if there is none."""
+    return _came_from(await _old(runtime, run))
+
+
+async def edited_file(runtime: Runtime, run: str) -> Path | None:
+    """Return the file that a run came from if it has another text now; None if it has the same, or is not there."""
+    try:
+        path = await source_file(runtime, run)
+        return path if read_source(path).text != (await runtime.view(run)).document.source.text else None
+    except CannotStart:
+        return None
+
+
 def _came_from(old: _Old) -> Path:
     written = Path(old.row.document)
     if old.pins.folder is None:

@@ -7,7 +7,7 @@ import sys
 import threading
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Literal, TypeVar
 from weakref import WeakKeyDictionary
 
 from quire.errors import BrokenSeal, NoSuchRun
@@ -79,6 +79,19 @@ class StoredRuns:
         if len(found) > 1 and prefix not in found:
             raise NoSuchRun(f"{prefix} stands for several runs: {', '.join(found[:5])}")
         return prefix if prefix in found else found[0]
+
+    async def only(self, verb: Literal["answer", "resume"]) -> str:
+        """Return the run that a verb means without a name: the only one that it is for. Raises `NoSuchRun`."""
+        if verb == "answer":
+            found = [question.run for question in await self.store.questions()]
+        else:
+            states = ("paused", "awaiting_input", "failed", "cancelled", "interrupted")
+            found = [row.id for row in await self.store.list(limit=_LOOKED_AT) if row.status in states]
+        found = list(dict.fromkeys(found))
+        if len(found) == 1:
+            return found[0]
+        several = f"there are several runs to {verb}, say which: {', '.join(found)}"
+        raise NoSuchRun(several if found else f"there is no run to {verb}")
 
     async def row(self, run: str) -> RunRow:
         row = await self.store.get(run)

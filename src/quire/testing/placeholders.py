@@ -122,6 +122,8 @@ class Placeholders:
                 return self.of_schema(made, schema.name, f"result {tool}", made)
         shapes = input_shapes(self._plan) if steps else {}
         stores = [step.capture.name for step in steps if step.capture]
+        if listed := next((store for store in stores if store in shapes and shapes[store].items), None):
+            return self._of_shape(shapes[listed], listed, f"result {tool}")
         members = {name: one for store in stores if store in shapes for name, one in shapes[store].fields.items()}
         if members:
             return {name: self._of_shape(shape, name, f"result {tool} {name}") for name, shape in members.items()}

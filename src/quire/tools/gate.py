@@ -149,7 +149,7 @@ class Gate:
         if not wrong:
             return connection.foreseen(spec, call.literal) if isinstance(connection, Foreseeing) else None
         listed = "\n".join(f"  {problem}" for problem in wrong)
-        return ToolFailed(f"{spec.id} does not take these arguments:\n{listed}", kind="arguments")
+        return ToolFailed(f"{call.tool} does not take these arguments:\n{listed}", kind="arguments")
 
     async def missing_prompts(self, prompts: Sequence[tuple[str, str, str]]) -> list[tuple[str, ToolFailed | Denied]]:
         """Return the prompts (given as step, server and name) that are not available: the step and the reason."""
@@ -255,7 +255,8 @@ class Gate:
         if place not in SELF_CHECKING and not may_use(self._grants, identity):
             self._grants.require("execute", "tool", identity)
         if self._denies(identity):
-            raise Denied(f"permission denied: {identity} is under [tools] deny in quire.toml, whatever else allows it")
+            name = tool if place == BUILT_IN else identity
+            raise Denied(f"permission denied: {name} is under [tools] deny in quire.toml, whatever else allows it")
         spec = await self._registry.spec(place, tool)
         if spec.changed:
             raise ToolChanged(spec.changed, (f"{place}/{spec.name}",))

@@ -21,6 +21,7 @@ from quire.plan.pipeline_work import (
     Invoke,
     Literal,
 )
+from quire.plan.templates import key_references
 from quire.tools.builtin import SPECS
 from quire.trust.capabilities import canonical
 from quire.wording import did_you_mean, nearest
@@ -45,7 +46,7 @@ class PlannedCall(Struct, frozen=True):
     @classmethod
     def of_tool(cls, work: UseTool) -> PlannedCall:
         arguments = work.arguments
-        if not isinstance(arguments, dict):
+        if not isinstance(arguments, dict) or key_references(arguments):
             return cls(work.connection, work.tool)
         literal = {name: _value(value) for name, value in arguments.items() if _is_literal(value)}
         return cls(work.connection, work.tool, tuple(arguments), literal, len(literal) == len(arguments))
@@ -120,7 +121,7 @@ def _is_literal(value: Arguments) -> bool:
         case tuple():
             return all(_is_literal(part) for part in value)
         case dict():
-            return all(_is_literal(part) for part in value.values())
+            return not key_references(value) and all(_is_literal(part) for part in value.values())
     return True
 
 

@@ -18,14 +18,19 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
 from functools import cache, lru_cache
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from msgspec import Struct
 
 from quire.errors import Refused, Unreadable
-from quire.plan.built_in_tools import BUILT_IN_TOOLS
+from quire.plan.built_in_tools import BUILT_IN_TOOLS, canonical_grant
+from quire.plan.vocabulary import EVERYTHING
 from quire.source import Source, read_source
 from quire.trust.capabilities import Grants, fixed_head, glob, grant_for
+
+if TYPE_CHECKING:
+    from quire.diagnostics import Diagnostic
+    from quire.formats.directive.syntax import Permissions
 
 RISK_FILE = (".ai", "config", "capability_risk.yaml")
 RiskDecision = Literal["allow", "warn", "block"]
@@ -64,7 +69,7 @@ class Rule(Struct, frozen=True):
 
 
 def _tool_rules() -> Iterator[Rule]:
-    """Yield the rules of the built-in tools. Those below a folder of `rye/` share one rule.
+    """Yield the rules of the built-in tools. Patterns for a folder of `rye/` share one rule: the most severe one.
 
     An elevated tool outside such a folder has none: `rye.execute.*` covers it, and so does a project's rule for that.
     """
@@ -109,18 +114,26 @@ class Assessment(Struct, frozen=True):
 NO_RULES = ProjectRisk()
 
 
+@cache
+def _harmless() -> frozenset[str]:
+    """Return the capabilities of the tools that are safe by themselves, also beside a tool that writes."""
+    return frozenset(grant_for(tool.id) for tool in BUILT_IN_TOOLS if tool.risk == "safe")
+
+
 @lru_cache(maxsize=1_024)
 def tier_of(capability: str, project: ProjectRisk = NO_RULES) -> Tier | None:
-    """Return the tier of a capability; None for one that no rule knows. Remembered, because an editor asks for the same
-    few after each letter."""
-    capability = capability.strip().replace("/", ".")
-    own = _classed(capability, _built_in_rules())
+    """Return the tier of a capability, by any name of its tool; None for one that no rule knows. Remembered, because an
+    editor asks for the same few after each letter."""
+    capability = canonical_grant(capability)
+    own = Tier.SAFE if capability in _harmless() else _classed(capability, _built_in_rules())
     fixed = fixed_head(capability)
     if own is None and fixed != capability and "rye.".startswith(fixed):
         # `*` or `r*` matches no pattern of the table because it is wider than each of them.
         own = Tier.UNRESTRICTED
-    with_project = _classed(capability, (*_built_in_rules(), *project.rules))
-    return max((tier for tier in (own, with_project) if tier), key=lambda tier: tier.rank, default=None)
+    if any(glob(rule.pattern, capability) for rule in project.rules):
+        with_project = _classed(capability, (*_built_in_rules(), *project.rules))
+        return max((tier for tier in (own, with_project) if tier), key=lambda tier: tier.rank, default=None)
+    return own
 
 
 def assess(capabilities: Iterable[str], acknowledged: Iterable[str], project: ProjectRisk = NO_RULES) -> Assessment:
@@ -136,6 +149,20 @@ def assess(capabilities: Iterable[str], acknowledged: Iterable[str], project: Pr
     warned = [(capability, tier) for capability, tier in open_questions if tier is Tier.ELEVATED]
     outcome: RiskDecision = "block" if blocked else "warn" if warned else "allow"
     return Assessment(outcome, tiers, tuple(_message(capability, tier) for capability, tier in (*blocked, *warned)))
+
+
+def unacknowledged(permissions: Permissions | None, project: ProjectRisk) -> Iterator[Diagnostic]:
+    """Report the permissions of a directive that a run warns about or refuses, except those that cover everything: the
+    format itself reports them."""
+    from quire.diagnostics import Diagnostic
+    from quire.formats.directive.codes.warnings import UNACKNOWLEDGED
+
+    acknowledged = [one.risk for one in permissions.acknowledged] if permissions else []
+    for grant in permissions.grants if permissions else ():
+        if grant.capability != EVERYTHING:
+            for told in assess([grant.capability], acknowledged, project).messages:
+                message, _, help = told.partition("; ")
+                yield Diagnostic(UNACKNOWLEDGED, message, grant.span, "", help)
 
 
 def read_risk(text: str, where: str) -> ProjectRisk:
@@ -186,7 +213,7 @@ def _rules(documents: Sequence[object], where: str) -> ProjectRisk:
             return ProjectRisk(
                 problem=f"{where}: entry {number} of the table of risks needs a pattern and a tier (one of {known})"
             )
-        rules.append(Rule(pattern.strip().replace("/", "."), Tier(tier)))
+        rules.append(Rule(canonical_grant(pattern), Tier(tier)))
     return ProjectRisk(tuple(rules))
 
 

@@ -8,7 +8,6 @@ and pipelines are known by their path from the workspace's folder. Each kind is 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
 from datetime import datetime
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING
@@ -132,21 +131,16 @@ def warnings(item: Signable, source: Source) -> list[str]:
     from quire.formats.invisible import invisible
 
     hidden = [f"line {source.position(one.span.start).line}: {one.code.id} {one.message}" for one in invisible(source)]
-    return [*hidden, *(_blocking_risks(source) if item.kind == "directive" else ())]
-
-
-def _blocking_risks(source: Source) -> Iterator[str]:
-    """Yield the capabilities that keep a directive from starting because its author has not acknowledged them."""
+    if item.kind != "directive":
+        return hidden
     from quire.formats.directive.parse import parse
-    from quire.trust.risk import Tier, assess
+    from quire.trust.risk import assess, project_risk
 
     permissions = parse(source).partial.permissions
-    if permissions is None:
-        return
-    asked = [one.capability for one in permissions.grants]
-    found = assess(asked, [one.risk for one in permissions.acknowledged])
-    if found.outcome == "block":
-        yield from found.messages[: sum(tier is Tier.UNRESTRICTED for tier in found.tiers.values())]
+    asked = [one.capability for one in permissions.grants] if permissions else []
+    acknowledged = [one.risk for one in permissions.acknowledged] if permissions else []
+    folder = Path(os.path.abspath(item.path)).parents[len(item.below.parts) + 1]  # noqa: PTH100
+    return [*hidden, *assess(asked, acknowledged, project_risk(folder)).messages]
 
 
 def _errors(item: Signable, source: Source) -> list[str]:

@@ -63,7 +63,7 @@ _SENTENCES = {
     Verification.REVOKED: "{name} is signed with the key {key}, which is revoked; look at it, then sign it again: "
     "{sign}",
     Verification.UNTRUSTED: "{name} is signed with the key {key}, which is untrusted; if you trust its owner: "
-    "quire trust add {key}, else look at it and sign it yourself: {sign}",
+    "{trust}, else look at it and sign it yourself: {sign}",
     Verification.BAD_SIGNATURE: "{name} has a signature that the key {key} did not make, so it is forged or damaged; "
     "look at it, then sign it again: {sign}",
     Verification.MISPLACED: "{name} was signed as {detail}, so it is in a wrong place; move it back, or sign it as "
@@ -105,7 +105,7 @@ def sign_text(
 def verify_text(
     text: str, kind: Kind, item_id: str, trusted: TrustedKeys, *, syntax: Syntax | None = None, path: str = ""
 ) -> Verdict:
-    """Verify that this text was signed, as this item, by a trusted key. Reads no file and never raises.
+    """Verify that this text was signed, as this item, by a trusted key. Never raises.
 
     `text` is that of a `Source`: a byte order mark is gone, and a second one would count as text before the signature.
     `syntax` decides between the two forms of knowledge; without it either is accepted. `path` is the name of the file
@@ -117,7 +117,9 @@ def verify_text(
     if outcome is Verification.OK:
         return Verdict(outcome, key_id)
     sign = f"quire sign {path or _usual_path(kind, item_id, syntax)}" if kind != "lock" else "quire sign --lock"
-    message = _SENTENCES[outcome].format(name=f"the {kind} {item_id}", key=key_id, detail=detail, sign=sign)
+    trust = trusted.how_to_trust(key_id) if outcome is Verification.UNTRUSTED else ""
+    name = f"the {kind} {item_id}"
+    message = _SENTENCES[outcome].format(name=name, key=key_id, detail=detail, sign=sign, trust=trust)
     return Verdict(outcome, key_id, message)
 
 

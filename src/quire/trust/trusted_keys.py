@@ -55,6 +55,8 @@ class TrustedKeys(Struct, frozen=True):
 
     keys: Mapping[str, TrustedKey] = field(default_factory=dict)
     revoked: frozenset[str] = frozenset()
+    project: Path | None = None
+    """The workspace, whose own keys messages speak about; None if there is none."""
 
     @classmethod
     def of(cls, keys: Iterable[TrustedKey], revoked: Iterable[str] = ()) -> TrustedKeys:
@@ -69,7 +71,16 @@ class TrustedKeys(Struct, frozen=True):
         user = settings.user
         added = _read_folder(user / "trusted", "added")
         own = _read_folder(user / "keys", "own")
-        return cls.of([*added, *own], revoked_ids(settings))
+        workspace = getattr(settings, "workspace", None)
+        return replace(cls.of([*added, *own], revoked_ids(settings)), project=workspace and workspace.folder)
+
+    def how_to_trust(self, key_id: str) -> str:
+        """Return how the user can trust a key: a project may bring it, otherwise its owner has it."""
+        if self.project is None or any(one.key_id == key_id for one in requested_keys(self.project)):
+            return f"quire trust add {key_id}"
+        return (
+            "ask for the file that `quire keys export` prints (this project brings no key), then quire trust add FILE"
+        )
 
     def find(self, key_id: str) -> TrustedKey | None:
         """Return the key, or None if it is unknown or revoked."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -103,6 +103,7 @@ def confirm(settings: Settings) -> None:
     _confirmed(settings).add(settings.workspace.folder, _hash(wanted))
     lines = {line: fingerprint([value]) for line, value in wanted}
     _agreed(settings).add(settings.workspace.folder, json.dumps(lines))
+    _agreed_files(settings).add(settings.workspace.folder, json.dumps(_files(value for _, value in wanted)))
 
 
 def changes(settings: Settings) -> tuple[str, ...]:
@@ -110,13 +111,18 @@ def changes(settings: Settings) -> tuple[str, ...]:
     here."""
     try:
         before: object = json.loads(_agreed(settings).get(settings.workspace.folder) or "{}")
+        files: object = json.loads(_agreed_files(settings).get(settings.workspace.folder) or "{}")
     except (BadConfiguration, ValueError, RecursionError):
         return ()
-    if not isinstance(before, dict) or not before:
+    if not isinstance(before, dict) or not before or not isinstance(files, dict):
         return ()
-    now = {line: fingerprint([value]) for line, value in _requests(settings)}
+    wanted = dict(_requests(settings))
+    now = {line: fingerprint([value]) for line, value in wanted.items()}
     told = [f"new: {line}" for line in now if line not in before]
-    told += [f"other content: {line}" for line in now if line in before and before[line] != now[line]]
+    for line in now:
+        if line in before and before[line] != now[line]:
+            names = [name for name, hash in _files([wanted[line]]).items() if files and files.get(name) != hash]
+            told.append(f"changed: {_shown(', '.join(names))}" if names else f"other content: {line}")
     return (*told, *(f"no longer: {line}" for line in before if line not in now))
 
 
@@ -166,6 +172,21 @@ def _confirmed(settings: Settings) -> ConfirmedWorkspaces:
 def _agreed(settings: Settings) -> ConfirmedWorkspaces:
     """The confirmed lines, each with its fingerprint; only used to show what has changed since."""
     return ConfirmedWorkspaces(settings.user / "trust" / "agreed.json")
+
+
+def _agreed_files(settings: Settings) -> ConfirmedWorkspaces:
+    """The hashes of the files in the confirmed lines; only used to show which of them has changed since."""
+    return ConfirmedWorkspaces(settings.user / "trust" / "agreed_files.json")
+
+
+def _files(values: Iterable[Value]) -> dict[str, str]:
+    """Return the files that modules and servers load, each with its hash."""
+    found: dict[str, str] = {}
+    for value in values:
+        match value:
+            case ["module", _, dict() as files] | ["server", {"files": dict() as files}]:
+                found |= {name: str(hash) for name, hash in files.items()}
+    return found
 
 
 def _hash(wanted: list[tuple[str, Value]]) -> str:

@@ -78,7 +78,16 @@ def composed(*threads: Thread, given: Mapping[str, Value] | None = None, hooks: 
             "a b c",
             "BODY",
         ),
-        ([thread("leaf", context=Context(system=("k/a",), before=("k/a",), after=("k/a", "k/a")))], "a", "a BODY a"),
+        # seeds D1: the same knowledge is sent once, where the prompt has it first.
+        ([thread("leaf", context=Context(system=("k/a",), before=("k/a",), after=("k/a", "k/a")))], "a", "BODY"),
+        (
+            [
+                thread("leaf", "root", context=Context(before=("k/a",), after=("k/b",))),
+                thread("root", context=Context(system=("k/a",), before=("k/b",))),
+            ],
+            "a",
+            "b BODY",
+        ),
         (
             [
                 thread("leaf", "root", context=Context(suppress=("a",))),
@@ -121,6 +130,8 @@ def knowledge_hook(item: str, position: str = "before", event: str = "thread_sta
         ([knowledge_hook("k/${inputs.which}")], Context(suppress=("k/d",)), "", "BODY"),
         ([knowledge_hook("k/a")], Context(before=("k/b", "k/a")), "", "a b BODY"),
         ([knowledge_hook("k/b", "after")], Context(after=("k/a", "k/b")), "", "BODY a b"),
+        ([knowledge_hook("k/b", "after")], Context(system=("k/b",)), "b", "BODY"),
+        ([knowledge_hook("k/b", "before")], Context(system=("k/a",), after=("k/b",)), "a", "b BODY"),
         (
             [knowledge_hook("k/f", condition={"path": "directive", "op": "contains", "value": "leaf"})],
             Context(),
@@ -141,6 +152,12 @@ def test_hooks_bring_context_around_the_directives_own(
 ) -> None:
     found = composed(thread("leaf", context=context), given={"which": "d"}, hooks=tuple(hooks))
     assert (marks(found.system), marks(found.message)) == (system, message)
+
+
+def test_a_recorded_thread_sends_knowledge_at_each_position() -> None:
+    leaf = thread("leaf", context=Context(system=("k/a",), before=("k/a",)))
+    found = compose("leaf", Items({"leaf": leaf}), {}, (knowledge_hook("k/a", "after"),), rules=3)
+    assert (marks(found.system), marks(found.message)) == ("a", "a BODY a")
 
 
 def test_hooks_of_ancestors_take_part_root_first_and_the_projects_last() -> None:
@@ -231,7 +248,7 @@ def test_what_else_an_ancestor_says_is_its_own() -> None:
 def test_missing_knowledge_is_a_warning_and_is_asked_for_once() -> None:
     items = Items({"leaf": thread("leaf", context=Context(system=("k/zzz", "k/a"), before=("k/zzz", "k/a")))})
     found = compose("leaf", items, {})
-    assert (marks(found.system), marks(found.message)) == ("a", "a BODY")
+    assert (marks(found.system), marks(found.message)) == ("a", "BODY")
     assert found.warnings == ("knowledge k/zzz not found: <system> of leaf goes without it",)
     assert items.asked == ["k/zzz", "k/a"]
 

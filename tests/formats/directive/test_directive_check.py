@@ -23,6 +23,13 @@ def test_nothing_to_say() -> None:
     assert found() == []
 
 
+def _hook(*paths: str) -> str:
+    tests = "".join(f'<any><condition path="{path}" op="exists" /></any>' for path in paths)
+    return (
+        f'<hooks><hook event="error">{tests}<action primary="fetch" item_type="knowledge" item_id="a" /></hook></hooks>'
+    )
+
+
 @pytest.mark.parametrize(
     ("metadata", "expected"),
     [
@@ -45,16 +52,19 @@ def test_nothing_to_say() -> None:
         ('<hooks><hook event="error" /></hooks>', ["DR112"]),
         ('<hooks><hook><action primary="do" /></hook></hooks>', ["DR112", "DR112"]),
         (
-            '<hooks><hook event="eror" position="top"><condition path="a" op="is" /><condition path="a" />'
+            '<hooks><hook event="eror" position="top"><condition path="turn" op="is" /><condition path="turn" />'
             '<action primary="fetch" item_type="knowledge" item_id="a" /></hook></hooks>',
             ["DR105", "DR105", "DR105", "DR112"],
         ),
         (
-            '<hooks><hook event="error"><condition path="a" op="regex" value="(a" />'
-            '<condition path="a" op="regex" value="a(?=b)" /><condition path="a" op="regex" value="^a+$" />'
+            '<hooks><hook event="error"><condition path="turn" op="regex" value="(a" />'
+            '<condition path="turn" op="regex" value="a(?=b)" /><condition path="turn" op="regex" value="^a+$" />'
             '<action primary="fetch" item_type="knowledge" item_id="a" /></hook></hooks>',
             ["DR105", "DR105"],
         ),
+        # seeds section 6: a path that no event has.
+        (_hook("cost.nosuch", "error.kind", "nosuch", "limits.turn"), ["DR105"] * 4),
+        (_hook("cost.spend", "error.type", "outputs.a.b", "inputs.x", "limit_code", "limits.turns"), []),
     ],
 )
 def test_metadata(metadata: str, expected: list[str]) -> None:
@@ -67,6 +77,10 @@ def test_metadata(metadata: str, expected: list[str]) -> None:
         ("rye.bash", ["DR103"]),
         ("<execute><tool>a b</tool></execute>", ["DR103"]),
         ("<execute>all of it</execute>", ["DR103"]),
+        # seeds section 6: permissions that grant nothing.
+        ("<execute>rye.bash</execute>", ["DR103"]),
+        ("<execute><tool></tool></execute>", ["DR103"]),
+        ("<execute>tool.rye.file-system.read</execute><fetch>*</fetch>", []),
         ("<execute><tools>a</tools></execute>", ["DR104"]),
         ("<execute><tool>a<b /></tool></execute>", ["DR101"]),
         ("<load />", ["DR010"]),
@@ -90,6 +104,8 @@ def test_permissions(permissions: str, expected: list[str]) -> None:
         ("<outputs><success>{input:x}</success></outputs>", "Do it.", ["DR108"]),
         ("<inputs><input /><input name='a' /><input name='a' /></inputs>", "a", ["DR023", "DR023"]),
         ("<outputs><output /></outputs>", "a", ["DR023"]),
+        # seeds D2: a name that {input:…} cannot hold.
+        ("<inputs><input name='a-b' /><input name='ä_1' /></inputs>", "{input:a-b} {input:ä_1}", ["DR119"]),
         ("<inputs><inpt name='a' /></inputs>", "a", ["DR101"]),
         ("<inputs><input name='a' required='yes' type='intager' /></inputs>", "a", ["DR107", "DR106"]),
         ("<limits turns='6' />", "a", ["DR101"]),

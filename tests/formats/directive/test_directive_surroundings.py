@@ -348,7 +348,7 @@ def test_permissions_for_everything_need_a_word() -> None:
 )
 def test_the_operator_in_wants_a_list(value: str, found: list[str]) -> None:
     text = hook(
-        f'<condition path="a" op="in" {value} /><action {CONTROLLING}><param name="action">fail</param></action>'
+        f'<condition path="turn" op="in" {value} /><action {CONTROLLING}><param name="action">fail</param></action>'
     )
     assert [one[0] for one in said(text)] == found
 

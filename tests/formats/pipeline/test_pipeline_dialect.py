@@ -155,6 +155,12 @@ def test_everything_of_the_dialect_is_written_and_read_again() -> None:
     assert [one.kind for one in again.pipelines[0].steps] == [step.partition(":")[0] for step, _ in USES]
 
 
+_LOOP = (
+    "repeat: {{init: '0', do: {{for_each: {{items: [1], on_error: abort, do: {{{}}},"
+    " collect: {{transform: {{value: acc + round}}}}}}}}, until: 'true', max: 2}}"
+)
+
+
 @pytest.mark.parametrize(
     ("steps", "codes"),
     [
@@ -176,6 +182,15 @@ def test_everything_of_the_dialect_is_written_and_read_again() -> None:
         (("repeat: {do: {transform: {value: '1'}}, until: acc > 'a', max: 3}",), ["PL110"]),
         (("tool: {name: ask, on_error: continue, output: a}", "transform: {value: errors.a}"), []),
         (("stop: {value: ctx.x.y, when: ctx.x}",), []),
+        # real-work M2 and M3.
+        ((_LOOP.format("agent: {prompt: 'Round {round}, about {item}, so far {acc}'}"),), []),
+        ((_LOOP.format("transform: {value: '[round, item, acc]'}"),), []),
+        ((_LOOP.format("fold: {items: [1], init: '0', do: {transform: {value: acc + round}}, output: x}"),), []),
+        (("tool: {name: ask, when: ctx.n > 1, default: '2', output: a}", "agent: {prompt: '{a}'}"), []),
+        (("tool: {name: ask, when: ctx.n > 1, output: a}", "agent: {prompt: '{a}'}"), ["PL210"]),
+        (("tool: {name: ask, default: '2', output: a}", "agent: {prompt: '{a}'}"), ["PL023"]),
+        # seeds L2 (a).
+        (("transform: {value: '1', output: errors}",), ["PL204"]),
     ],
 )
 def test_stores_and_types_are_followed_through_blocks_and_conditions(steps: tuple[str, ...], codes: list[str]) -> None:

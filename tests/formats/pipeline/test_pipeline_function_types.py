@@ -49,6 +49,14 @@ def test_nested_calls_are_looked_at_once(call: str, rest: str) -> None:
 @pytest.mark.parametrize(
     ("text", "found"),
     [
+        # real-work, small things: inside of lambdas, and with a value that is not written out beside a wrong one.
+        ("map(['a'], w -> split(w, ''))", ["''"]),
+        ("map([1, 2], n -> upper(n))", ["n"]),
+        ("map(['a', 1], n -> upper(n))", []),
+        ("split(ctx.anything, '')", ["''"]),
+        ("round(ctx.anything, 99)", ["99"]),
+        ("split(ctx.anything, ',')", []),
+        ("slice(ctx.anything, 3, 9)", []),
         # kinds of arguments
         ("lower(3)", ["3"]),
         ("lower(review.score)", ["review.score"]),

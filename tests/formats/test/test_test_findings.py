@@ -105,6 +105,13 @@ IN_CASE = {
         "topic",
         "json",
     ),
+    # real-work, small things: an argument of http__send is named like a matcher.
+    "expect: {calls: {http__send: [{json: {to: a}, method: POST}]}}": (
+        "TS010",
+        '"method" stands beside the matcher json',
+        "method",
+        'for a key that is named json: json: {"json.KEY": …}',
+    ),
     "expect: {output: {contains: a, match: b}}": (
         "TS010",
         '"match" stands beside the matcher contains',

@@ -33,6 +33,13 @@ SETTINGS = '[agents.reviewer]\nmodel = "openai:gpt-x"\n'
         ('  - for_each:\n      over: ctx.readers\n      do: {transform: {value: "item.‸', "passed notes kind"),
         ('  - transform: {value: "map(ctx.readers, r -> r.‸"}', "passed notes kind"),
         ("  - repeat: {init: '0', do: {transform: {value: \"‸\"}}, until: 'acc > 1', max: 2}\n", "acc round review"),
+        # real-work M2: a fan sees the names of the loop around it.
+        (
+            '  - repeat: {do: {for_each: {items: [1], on_error: abort, do: {transform: {value: "‸"}},'
+            " collect: {transform: {value: pipe}}}}, until: 'acc > 1', max: 2}\n",
+            "acc round item",
+        ),
+        ('  - repeat: {do: {for_each: {items: [1], do: {transform: {value: "‸', "acc round item"),
         ("  - call: {pipeline: ‸", "look_at"),
         ("  - call: {pipeline: look_at, pass: [‸", "doc depth review"),
         ("  - call: {pipeline: look_at, pass: {‸}}\n", "doc depth"),

@@ -6,7 +6,7 @@ Without a resolver only the file itself is checked. Trust is checked elsewhere.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from quire.diagnostics import Code, Diagnostic
@@ -16,17 +16,18 @@ from quire.formats.directive.findings import shown
 from quire.formats.directive.limits import conflicting_limits, cost_values, leaves_no_room, limit_problem
 from quire.formats.directive.lint import practice
 from quire.formats.directive.parse import parse
+from quire.formats.directive.syntax import Combined
 from quire.formats.directive.validate import missing_fields
 from quire.formats.near_names import name_fix, word_fix
-from quire.plan.templates import InputReference, references
-from quire.plan.vocabulary import EVERYTHING, LIMIT_ALIASES, LIMITS
+from quire.plan.templates import InputReference, can_be_inserted, references
+from quire.plan.vocabulary import EVERYTHING, HOOK_VALUES, LIMIT_ALIASES, LIMITS
 from quire.source import Span
-from quire.wording import Suggestions, did_you_mean
+from quire.wording import Suggestions, did_you_mean, nearest
 
 if TYPE_CHECKING:
     from pathlib import PurePath
 
-    from quire.formats.directive.syntax import Directive, Parameter, ParseResult
+    from quire.formats.directive.syntax import Directive, Parameter, ParseResult, Test
     from quire.formats.resolver import DocumentResolver
     from quire.source import Source
 
@@ -116,6 +117,8 @@ def _warnings(directive: Directive) -> Iterator[Diagnostic]:
         message = "no permissions are asked for, and there is no parent to inherit them from"
         yield Diagnostic(warnings.NO_PERMISSIONS, message, root, "", "write <permissions> in <metadata>, or extends")
     yield from _unacknowledged(directive)
+    for hook in directive.hooks:
+        yield from _unknown_paths(hook.tests)
     if not does_something and (directive.model is not None or directive.inputs or directive.outputs):
         message = "there are no instructions for the model"
         yield Diagnostic(warnings.EMPTY, message, root, "", "write them after the fence")
@@ -140,6 +143,21 @@ def _unacknowledged(directive: Directive) -> Iterator[Diagnostic]:
         yield Diagnostic(warnings.UNACKNOWLEDGED, message, everything.span, "", help)
 
 
+def _unknown_paths(tests: Iterable[Test]) -> Iterator[Diagnostic]:
+    """Report conditions of hooks on values that no event has."""
+    for test in tests:
+        if isinstance(test, Combined):
+            yield from _unknown_paths(test.parts)
+        elif test.path:
+            head, _, member = test.path.partition(".")
+            members = HOOK_VALUES.get(head)
+            if head not in HOOK_VALUES or (members and member and member not in members):
+                names = HOOK_VALUES if head not in HOOK_VALUES else [f"{head}.{one}" for one in members or ()]
+                message = f"the path {shown(test.path)} never has a value"
+                help = did_you_mean(nearest(test.path, names), f"known: {', '.join(names)}")
+                yield Diagnostic(warnings.HOOK_WORD, message, test.span, "", help)
+
+
 def _inputs(directive: Directive) -> Iterator[Diagnostic]:
     declared = {one.name: one for one in directive.inputs if one.name}
     used: set[str] = set()
@@ -155,6 +173,9 @@ def _inputs(directive: Directive) -> Iterator[Diagnostic]:
             yield Diagnostic(warnings.UNKNOWN_INPUT, message, span, "", help, fix)
     words: set[str] | None = None
     for name, one in declared.items():
+        if not can_be_inserted(name):
+            help = "use letters, digits and _ for its name"
+            yield _finding(warnings.INPUT_NAME, f"{{input:{shown(name)}}} is not replaced by its value", one.span, help)
         if name in used:
             continue
         if words is None:

@@ -61,6 +61,8 @@ class _Reader:
             pattern = part.own_text
             if pattern:
                 self._grant(f"{prefix}.{part.tag}", pattern, part.text_span(self._found.source))
+            else:
+                self._nothing(f"an empty <{shown(part.tag)}> in <{element.tag}>", part.opening)
 
     def _bare(self, text: str, element: Element, prefix: str) -> None:
         """Read a text beside elements.
@@ -75,9 +77,13 @@ class _Reader:
             if (prefix, text) not in self._bare_texts:
                 self._bare_texts.add((prefix, text))
                 self._grant(prefix, text, span)
+                if text.partition(".")[0] not in ITEM_TYPES and not set(text) & set("*?["):
+                    self._nothing(f'the text "{shown(text)}" in <{element.tag}>', span)
         else:
-            message = f'the text "{shown(text)}" in <{element.tag}> grants nothing'
-            self._found.report(warnings.IGNORED_TEXT, message, span, _SHAPE)
+            self._nothing(f'the text "{shown(text)}" in <{element.tag}>', span)
+
+    def _nothing(self, what: str, span: Span) -> None:
+        self._found.report(warnings.IGNORED_TEXT, f"{what} grants nothing", span, _SHAPE)
 
     def _grant(self, prefix: str, pattern: str, span: Span) -> None:
         if any(sign.isspace() for sign in pattern):

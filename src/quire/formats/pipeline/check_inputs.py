@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, TypeAlias, assert_never
 from msgspec import UNSET
 
 from quire.expr import RESERVED
+from quire.formats.pipeline.check_stores import HIDES_ERRORS
 from quire.formats.pipeline.codes import lints
 from quire.formats.pipeline.codes import schemas as codes
 from quire.formats.pipeline.inputs import Use, unread_inputs, uses
@@ -82,6 +83,8 @@ class InputCheck:
             if name in RESERVED:
                 message = f"{name} alone never means this input"
                 self._fields.report(lints.HIDDEN_STORE, message, span, f"it is read as ctx.{name}")
+            elif name == "errors":
+                self._fields.report(lints.HIDDEN_STORE, HIDES_ERRORS, span, "give it another name")
 
     def may_be_missing(self, name: str) -> bool:
         """Tell whether a place that reads a name may be wrong, if no step has written it before."""

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from quire.formats.pipeline.inputs import Written
     from quire.source import Span
 
+HIDES_ERRORS = "this store hides the errors that a collect can read"
 _WHERE = {
     "item": "item exists in the do of a for_each or a fold; pass: {NAME: item} hands it on",
     "acc": "acc exists in the do of a fold or a repeat",
@@ -134,7 +135,8 @@ def _check_uncertain(name: str, use: Use, fields: Fields) -> None:
     if when is not None and when.text == at.when and use.text is not when:
         return
     message = f"{name} may not be there: step {at.label}, which writes it, can be skipped"
-    help = f"read it with get(ctx, '{name}'), or let the step that reads it have the same when"
+    help = f"give step {at.label} a default if its kind has one, or let the step that reads it have the same when"
+    help = help if use.in_prompt else f"read it with get(ctx, '{name}'), {help}"
     where = _place(use, fields)
     fields.report(lints.MAYBE_UNWRITTEN, message, where, help, _get_fix(use, where, fields))
 
@@ -167,3 +169,5 @@ def _check_output(step: Step, lost: bool, fields: Fields) -> None:
     if step.output.text in RESERVED:
         message = f"{step.output.text} alone never means this store"
         fields.report(lints.HIDDEN_STORE, message, step.output.span, f"it is read as ctx.{step.output.text}")
+    elif step.output.text == "errors":
+        fields.report(lints.HIDDEN_STORE, HIDES_ERRORS, step.output.span, "give it another name")

@@ -119,10 +119,10 @@ class TypeWalker:
         guard = step.guard or GuardKeys()
         if guard.default is not None:
             self._default(guard.default, step)
-        if guard.on_error is not None and guard.on_error.goes_on:
+        skipped = guard.when is not None and guard.default is None
+        if (guard.on_error is not None and guard.on_error.goes_on) or (guard.when is not None and not skipped):
             instead = self._shapes.infer(guard.default.expression.root, scope) if guard.default else None
             type = type if type == instead else None
-        skipped = guard.when is not None
         if step.output:
             before = scope.stores.get(step.output.text, type)
             scope.stores[step.output.text] = type if not skipped or before == type else None
@@ -158,13 +158,14 @@ class TypeWalker:
             case FoldBody():
                 return self._fold(step.body, scope)
             case ForEachBody(source=source, do=do, collect=collect, default=default):
-                each = scope.inside({"item": self._item(source, scope)})
+                around = scope.of_loops() if step.body.sees_loops else {}
+                each = scope.inside({**around, "item": self._item(source, scope)})
                 one = self.step(do, each)
                 if default is not None:
                     self._examine(default.expression.root, each, default)
                     one = one if one == self._shapes.infer(default.expression.root, each) else None
                 results = ListOf(one) if one is not None and not isinstance(one, ListOf) else None
-                return self.step(collect, KnownTypes(dict(scope.stores), results, {"errors": None}))
+                return self.step(collect, KnownTypes(dict(scope.stores), results, {**around, "errors": None}))
             case ParallelBody():
                 return self._parallel(step.body, scope)
             case StepsBody(steps=steps):
@@ -244,12 +245,12 @@ class TypeWalker:
         """Return the type of `acc` after a fold: that of its first value, if each round gives the same type again. That
         is known of a transform; to walk through other steps twice would take exponential time in nested ones."""
         item, first = self._item(body.source, scope), self._shapes.infer(body.init.expression.root, scope)
-        names: Types = {"item": item, "acc": first}
+        names: Types = {**scope.of_loops(), "item": item, "acc": first}
         again = None
         if isinstance(body.do.body, TransformBody) and body.do.guard is None and first is not None:
             again = self._shapes.infer(body.do.body.value.expression.root, scope.inside(names))
         type = first if again == first else None
-        self.step(body.do, scope.inside({"item": item, "acc": type}))
+        self.step(body.do, scope.inside({**names, "acc": type}))
         return type
 
     def _repeat(self, body: RepeatBody, scope: KnownTypes) -> FieldType | None:
@@ -259,11 +260,12 @@ class TypeWalker:
         return result
 
     def _parallel(self, body: ParallelBody, scope: KnownTypes) -> FieldType | None:
-        results = {name.text: self.step(branch, scope.inside({})) for name, branch in body.branches}
+        around = scope.of_loops() if body.sees_loops else {}
+        results = {name.text: self.step(branch, scope.inside(around)) for name, branch in body.branches}
         if body.default is not None:
-            self._examine(body.default.expression.root, scope.inside({}), body.default)
+            self._examine(body.default.expression.root, scope.inside(around), body.default)
             results = dict.fromkeys(results)
-        return self.step(body.collect, KnownTypes(dict(scope.stores), None, {"errors": None, **results}))
+        return self.step(body.collect, KnownTypes(dict(scope.stores), None, {**around, "errors": None, **results}))
 
     def _item(self, source: object, scope: KnownTypes) -> FieldType | None:
         if isinstance(source, ExpressionText):

@@ -56,7 +56,7 @@ class DialectKeys:
         on_error = self.on_error(entries.get("on_error"))
         default = self._expression(entries, "default") if kind != "match" else None
         timeout = self._timeout(entries.get("timeout"), LONGEST_COMMAND if kind == "shell" else LONGEST_TIMEOUT)
-        if "default" in entries and kind != "match":
+        if "default" in entries and kind != "match" and when is None:
             self.check_default(entries["default"], on_error)
         keys = GuardKeys(when, on_error, default, timeout)
         return None if keys == GuardKeys() else keys

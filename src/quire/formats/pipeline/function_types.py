@@ -9,6 +9,8 @@ from collections.abc import Callable, Iterator
 from itertools import islice
 from typing import TYPE_CHECKING, TypeAlias
 
+from msgspec.structs import replace
+
 from quire.expr import EvalError, Expression, compile
 from quire.expr.functions import FUNCTIONS
 from quire.expr.syntax import Constant, Each, FunctionCall, ListOf, MapOf, Node
@@ -147,18 +149,26 @@ def failing_arguments(call: FunctionCall, infer: Infer) -> Iterator[tuple[Span, 
 
 
 def _problem(call: FunctionCall) -> EvalError | None:
-    """Return how a short call on constants alone fails."""
-    constants = [argument.value for argument in call.arguments if isinstance(argument, Constant)]
+    """Return how a short call fails by its constants alone: in the same way with two values for each other argument."""
+    constants = [argument for argument in call.arguments if isinstance(argument, Constant)]
     # A range may be large however short its text is.
-    if len(constants) < len(call.arguments) or call.key is not None or call.name == "range":
+    if not constants or call.key is not None or call.name == "range":
         return None
-    if sum(len(value) for value in constants if isinstance(value, str)) > _LONGEST_TRIED:
+    if sum(len(one.value) for one in constants if isinstance(one.value, str)) > _LONGEST_TRIED:
         return None
-    try:
-        compile(Expression("", call)).evaluate({})
-    except EvalError as error:
-        return error
-    return None
+    errors = []
+    for text, number in (("a", 1), ("b 2" * 99, 40)):
+        arguments: list[Node] = []
+        for position, argument in enumerate(call.arguments):
+            is_text = not FUNCTIONS[call.name].kinds(position, len(call.arguments)).isdisjoint(("text", "any"))
+            sample = Constant(text if is_text else number, argument.span)
+            arguments.append(argument if isinstance(argument, Constant) else sample)
+        try:
+            compile(Expression("", replace(call, arguments=tuple(arguments)))).evaluate({})
+        except EvalError as error:
+            errors.append(error)
+    blamed = len(constants) == len(call.arguments) or (errors and errors[0].span in [one.span for one in constants])
+    return errors[0] if blamed and [one.message for one in errors] == [errors[0].message] * 2 else None
 
 
 def _either(kinds: frozenset[str]) -> str:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, TypeVar, assert_never, cast
 from msgspec import Struct
 
 from quire.expr import RESERVED, Read, reads
+from quire.formats.pipeline.known_types import LOOP_NAMES
 from quire.formats.pipeline.prompts import PromptReference, references
 from quire.formats.pipeline.syntax import (
     AgentBody,
@@ -83,6 +84,8 @@ class Use(Struct, frozen=True):
         root = self.path[0]
         if root == "ctx":
             return self.path[1] if len(self.path) > 1 else None
+        if root == "errors" and self.written(root):
+            return root
         return None if root in RESERVED or root in self.bindings else root
 
     def written(self, name: str) -> bool:
@@ -227,7 +230,7 @@ class UseWalk:
 
     def certain(self, step: Step) -> Iterator[tuple[str, int]]:
         """Yield the stores that a step writes whenever the run goes on after it."""
-        if step.guard is not None and step.guard.when is not None:
+        if step.guard is not None and step.guard.when is not None and step.guard.default is None:
             return
         if isinstance(step.body, StepsBody) and not (
             step.guard and step.guard.on_error and step.guard.on_error.goes_on
@@ -296,13 +299,15 @@ def inner_bindings(step: Step, own: frozenset[str], base: frozenset[str] = _NONE
     """Return the bindings of each nested step, besides `ctx` and `pipe`. `own` are those of the step itself, `base`
     those that every step has."""
     match step.body:
-        case ForEachBody():
+        case ForEachBody(sees_loops=sees_loops):
+            base = base | (own & LOOP_NAMES if sees_loops else _NONE)
             return base | {"item"}, base | {"errors"}
-        case ParallelBody(branches=branches):
+        case ParallelBody(branches=branches, sees_loops=sees_loops):
+            base = base | (own & LOOP_NAMES if sees_loops else _NONE)
             names = frozenset(name.text for name, _ in branches)
             return (*(base for _ in branches), base | names | {"errors"})
         case FoldBody():
-            return (base | {"item", "acc"},)
+            return (base | (own & {"round"}) | {"item", "acc"},)
         case RepeatBody():
             return (own | {"acc", "round"},)
         case StepsBody() | MatchBody():

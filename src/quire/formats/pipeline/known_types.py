@@ -23,6 +23,7 @@ from quire.expr.syntax import (
     Total,
     walk,
 )
+from quire.expr.syntax import ListOf as ListLiteral
 from quire.schema import Enum, Field, FieldType, Kind, ListOf, Object, Ref, Schema, Simple
 
 if TYPE_CHECKING:
@@ -31,6 +32,8 @@ if TYPE_CHECKING:
 Types: TypeAlias = "Mapping[str, FieldType | None]"
 """Types by name; None is an unknown type."""
 
+LOOP_NAMES = frozenset({"acc", "round"})
+"""Names of a loop that the fans in it see, in the Quire dialect."""
 BOOL, NUMBER, TEXT = Simple(Kind.BOOL), Simple(Kind.NUMBER), Simple(Kind.STRING)
 
 
@@ -45,6 +48,10 @@ class KnownTypes(Struct, frozen=True):
     def inside(self, names: Types) -> KnownTypes:
         """Return the types in a scope of its own, with these bindings."""
         return KnownTypes(dict(self.stores), self.pipe, names)
+
+    def of_loops(self) -> Types:
+        """Return the types of the names of the loops around a place."""
+        return {name: type for name, type in self.names.items() if name in LOOP_NAMES}
 
     def with_name(self, name: str, type: FieldType | None) -> KnownTypes:
         return KnownTypes(self.stores, self.pipe, {**self.names, name: type})
@@ -84,6 +91,10 @@ class Shapes(Struct, frozen=True):
                     inside = parts_of(self.resolved(known)) or ()
                     known = next((one.type for one in inside if one.name == segment), None)
                 return known
+            case ListLiteral(items=[first, *others]):
+                known = self.infer(first, scope)
+                alike = all(self.infer(one, scope) == known for one in others)
+                return ListOf(known) if known is not None and alike and not isinstance(known, ListOf) else None
             case Compare() | Not():
                 return BOOL
             case Negate() | Total():

@@ -151,11 +151,12 @@ class _Lowering:
                     body.max_parallel or DEFAULT_PARALLEL,
                     body.max_items,
                     _optional(body.default),
+                    body.sees_loops,
                 )
             case syntax.ParallelBody():
                 branches = tuple((name.text, self.step(one, 1, f"{label}.{name.text}")) for name, one in body.branches)
                 collect = self.step(body.collect, 1, f"{label}.collect")
-                return Parallel(branches, collect, body.on_error or _ABORT, _optional(body.default))
+                return Parallel(branches, collect, body.on_error or _ABORT, _optional(body.default), body.sees_loops)
             case syntax.RepeatBody():
                 do = self.step(body.do, 1, f"{label}.do")
                 keeps_last = body.on_max is not None and body.on_max.text == "keep"

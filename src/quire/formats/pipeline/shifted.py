@@ -195,7 +195,7 @@ def _composed(body: MatchBody | FoldBody | ForEachBody | ParallelBody | RepeatBo
             )
         case ParallelBody(branches=branches, collect=collect, default=default):
             named = tuple([(_name(name, by), shifted_step(step, by)) for name, step in branches])
-            return ParallelBody(named, shifted_step(collect, by), body.on_error, _maybe(default, by))
+            return replace(body, branches=named, collect=shifted_step(collect, by), default=_maybe(default, by))
         case RepeatBody(init=init, do=do, until=until, on_max=on_max):
             moved_do, moved_until = shifted_step(do, by), _expression(until, by)
             return RepeatBody(_maybe(init, by), moved_do, moved_until, body.max, _named(on_max, by))

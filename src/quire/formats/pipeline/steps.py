@@ -345,7 +345,7 @@ class StepReader:
         collect = self._part(entries, "collect")
         if not (on_error and do and collect):
             return None
-        return ForEachBody(source, on_error, do, collect, max_parallel, max_items, default)
+        return ForEachBody(source, on_error, do, collect, max_parallel, max_items, default, self._fields.dialect)
 
     def _parallel(self, entries: Entries) -> ParallelBody | None:
         on_error = self._dialect.on_error(entries.get("on_error"))
@@ -365,7 +365,9 @@ class StepReader:
             self._fields.report(codes.VALUE, message, self._fields.visible(entries["branches"]))
         self._fans -= 1
         collect = self._part(entries, "collect")
-        return ParallelBody(tuple(branches), collect, on_error, default) if branches and collect else None
+        if not branches or not collect:
+            return None
+        return ParallelBody(tuple(branches), collect, on_error, default, self._fields.dialect)
 
 
 def _written(kind: str) -> str:

@@ -162,6 +162,7 @@ class ForEachBody(Struct):
     max_parallel: int | None = None
     max_items: int | None = None
     default: ExpressionText | None = None
+    sees_loops: bool = False
 
 
 class ParallelBody(Struct):
@@ -169,6 +170,7 @@ class ParallelBody(Struct):
     collect: Step
     on_error: OnError | None = None
     default: ExpressionText | None = None
+    sees_loops: bool = False
 
 
 class RepeatBody(Struct):

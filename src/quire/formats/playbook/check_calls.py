@@ -13,8 +13,9 @@ from quire.formats.playbook.names import family
 from quire.formats.resolver import CallTarget, DocumentResolver
 from quire.plan.built_in_tools import BUILT_IN_TOOLS
 from quire.plan.nodes import Arguments, Template, ValueSlot
+from quire.plan.templates import key_references
 from quire.plan.uses import OWN
-from quire.wording import Suggestions, did_you_mean
+from quire.wording import Suggestions, did_you_mean, nearest
 
 if TYPE_CHECKING:
     from quire.formats.playbook.syntax import Playbook, ToolCall
@@ -64,6 +65,11 @@ def _models(playbook: Playbook, resolver: DocumentResolver) -> Iterator[Diagnost
 
 def _tool(call: ToolCall, resolver: DocumentResolver) -> Iterator[Diagnostic]:
     if call.connection not in (OWN, PYTHON):
+        known = resolver.connections()
+        if known is not None and call.connection not in known:
+            message = f'There is no connection "{call.connection}": neither a server of .mcp.json nor quire or python'
+            help = did_you_mean(nearest(call.connection, known), form='"{}"')
+            yield Diagnostic(lints.UNKNOWN_CALLEE, message, call.span, "the run could not start", help)
         return
     try:
         given = arguments(call.arguments)
@@ -86,7 +92,7 @@ def _call(call: ToolCall, resolver: DocumentResolver, suggestions: Suggestions) 
         given = arguments(call.arguments)
     except ValueError:
         return  # reported by another lint
-    if not isinstance(given, dict):
+    if not isinstance(given, dict) or key_references(given):
         return
     if missing := callee.missing(given):
         yield Diagnostic(lints.CALLEE_INPUTS, f"{missing[0].upper()}{missing[1:]}", call.span)
@@ -113,7 +119,9 @@ def _literal(value: Arguments) -> tuple[Value] | None:
             return None if None in items else ([one[0] for one in items if one],)
         case dict():
             parts = {name: _literal(one) for name, one in value.items()}
-            return None if None in parts.values() else ({name: one[0] for name, one in parts.items() if one},)
+            if None in parts.values() or key_references(value):
+                return None
+            return ({name: one[0] for name, one in parts.items() if one},)
     return (value,)
 
 

@@ -181,7 +181,9 @@ class MatcherReader:
             return found[0] if len(found) == 1 else AllOf(tuple(found), node.span)
         other = next(entry.key for entry in node.entries if entry.key.value not in _TESTS)
         nearest = self._fields.suggestions.nearest(other.text, TESTS)
-        help = did_you_mean(nearest, "all keys are matchers, or none; json: {…} looks into a value")
+        named = tests[0].key.text
+        hint = f'all keys are matchers, or none; for a key that is named {named}: json: {{"{named}.KEY": …}}'
+        help = did_you_mean(nearest, hint)
         message = f"{shown(other.text)} stands beside the matcher {tests[0].key.text}"
         self._report(message, other.span, help)
         return None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from quire.plan.vocabulary import HOOK_EVENTS, LIMITS
+from quire.plan.vocabulary import HOOK_COST, HOOK_EVENTS, LIMITS
 
 EVENTS: Mapping[str, str] = {
     "build_system_prompt": "before the first turn; knowledge goes into the system message",
@@ -16,13 +16,12 @@ EVENTS: Mapping[str, str] = {
     "not accepted",
     "after_complete": "the thread ended well",
 }
-_COST = ("turns", "tokens", "input_tokens", "output_tokens", "spend", "elapsed_seconds", "spawns")
 _COMMON: Mapping[str, str] = {
     "event": "the name of the event",
     "directive": "the id of the directive",
     "thread_id": "the id of the thread",
     "turn": "the number of the turn",
-    **{f"cost.{name}": "used so far" for name in _COST},
+    **{f"cost.{name}": "used so far" for name in HOOK_COST},
     **{f"limits.{name}": "as the directive declares it" for name in LIMITS},
 }
 _MORE: Mapping[str, Mapping[str, str]] = {

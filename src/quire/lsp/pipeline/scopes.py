@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from quire.expr.syntax import Each, FunctionCall, children
-from quire.formats.pipeline.known_types import NUMBER, KnownTypes, Shapes, element, parts_of
+from quire.formats.pipeline.known_types import LOOP_NAMES, NUMBER, KnownTypes, Shapes, element, parts_of
 from quire.formats.pipeline.syntax import HOLE, RepeatBody
 from quire.formats.pipeline.walks import expressions, inner_expressions, parts
 from quire.lsp.pipeline.flow import Scope, scope_at, scope_before
@@ -127,15 +127,16 @@ def _bindings(view: View, offset: int, place: CursorPlace, scope: Scope) -> dict
     found: dict[str, FieldType | None] = {}
     for around in place_of(place.path).depth or _depth(place.path):
         step, _, key = around.partition(".")
+        loop = {name: type for name, type in found.items() if name in LOOP_NAMES and "round" in found}
         match step, key:
             case "for_each", "do":
-                found = {"item": _item(view, offset, scope)}
+                found = {**loop, "item": _item(view, offset, scope)}
             case "fold", "do":
-                found = {"item": _item(view, offset, scope), "acc": None}
+                found = {**loop, "item": _item(view, offset, scope), "acc": None}
             case "repeat", "do":
                 found = {**found, "acc": None, "round": NUMBER}
             case "for_each" | "parallel", "collect":
-                found = {"errors": None}
+                found = {**loop, "errors": None}
     return found
 
 

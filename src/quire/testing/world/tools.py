@@ -112,7 +112,9 @@ class CaseTools:
             return value
         if played.error is not None:
             raise ToolFailed(played.error.message, kind=played.error.kind)
-        if reason := misfit(spec.id, played.value):
+        if spec.id in (FETCH, SEND) and isinstance(value, dict):
+            value = {"url": arguments.get("url", ""), "headers": {}, **value}
+        if reason := misfit(spec.id, value):
             self.unfit.append(Unscripted(spec.id, "", reason))
             raise ToolFailed(f"the scripted result of {spec.id} does not fit: {reason}", kind=UNSCRIPTED)
         return value

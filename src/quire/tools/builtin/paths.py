@@ -18,6 +18,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from quire.errors import Denied, ToolFailed
+from quire.source import NO_LINK, NO_WAIT
 from quire.tools.builtin.protected import EDIT, GIT_MARKS, GIT_STORES, NO_GRANT, Protection, fold, printable_path
 from quire.wording import cut
 
@@ -179,7 +180,7 @@ class Places:
 
 def open_file(place: Place) -> int:
     """Open the regular file at a place for reading. Never blocks: a pipe or a device is refused."""
-    flags = os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC
+    flags = os.O_RDONLY | NO_WAIT | NO_LINK
     found = place.status()
     if found is not None:
         require_regular(found, place.path)

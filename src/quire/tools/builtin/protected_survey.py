@@ -20,6 +20,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from quire.errors import Denied
+from quire.source import NO_WAIT
 from quire.tools.builtin.protected import GIT_MARKS, GIT_STORES, VENV_MARK, fold
 
 if TYPE_CHECKING:
@@ -249,7 +250,7 @@ def _type(identity: Identity) -> int:
 
 def _read(path: Path) -> bytes:
     try:
-        opened = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        opened = os.open(path, os.O_RDONLY | NO_WAIT)
     except OSError:
         return b""
     with os.fdopen(opened, "rb") as file:

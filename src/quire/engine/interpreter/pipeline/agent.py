@@ -45,7 +45,8 @@ def run_agent(step: Step, work: Agent, path: str, frame: PipelineScope) -> Walk:
         from quire.formats.pipeline.prompts import template
 
         prompt = template(str((yield Load(f"{path}/prompt", step.label, "file", work.file))))
-    return (yield from _Turn(step, work, path, frame, identity, profile, schema).run(frame.render(prompt, path)))
+    text = frame.render(prompt, path, strict=work.settings is not None)  # in the Quire dialect
+    return (yield from _Turn(step, work, path, frame, identity, profile, schema).run(text))
 
 
 def with_settings(profile: Profile, said: AgentStepSettings, *, one_model: bool = False) -> Profile:

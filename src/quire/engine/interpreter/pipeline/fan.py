@@ -26,7 +26,7 @@ def run_for_each(step: Step, work: ForEach, path: str, frame: PipelineScope) -> 
     _check_depth(frame, path)
     walks = (
         _told(
-            _attempts(work.do, f"{path}/for_each[{number}]", _item(frame, item), work.on_error),
+            _attempts(work.do, f"{path}/for_each[{number}]", _item(frame, item, work), work.on_error),
             f"{path}/for_each[{number}]",
             work.do.label,
             {"index": number},
@@ -46,8 +46,8 @@ def run_for_each(step: Step, work: ForEach, path: str, frame: PipelineScope) -> 
         if outcome.failure is None:
             results.append(outcome.value)
         elif work.default is not None:
-            results.append(_item(frame, items[number]).value(work.default, path))
-    inner = frame.inside(results, near={"errors": errors}, fans=1)
+            results.append(_item(frame, items[number], work).value(work.default, path))
+    inner = frame.inside(results, near=_errors(errors, frame), fans=1, sees_loops=work.sees_loops)
     return (yield from run_step(work.collect, f"{path}/for_each/collect", inner))
 
 
@@ -55,7 +55,7 @@ def run_parallel(step: Step, work: Parallel, path: str, frame: PipelineScope) ->
     _check_depth(frame, path)
     walks = (
         _told(
-            _attempts(branch, f"{path}/parallel[{name}]", frame.inside(frame.pipe, fans=1), work.on_error),
+            _attempts(branch, f"{path}/parallel[{name}]", _branch(frame, work), work.on_error),
             f"{path}/parallel[{name}]",
             branch.label,
             {"name": name},
@@ -76,8 +76,8 @@ def run_parallel(step: Step, work: Parallel, path: str, frame: PipelineScope) ->
         if outcome.failure is None or name in instead
     }
     errors: dict[str, Value] = {name: outcome.failure.message for name, outcome in named if outcome.failure}
-    near: Mapping[str, Value] = {"errors": errors, **results}
-    inner = frame.inside(results, near=near, fans=1)
+    near = {**_errors(errors, frame), **results}
+    inner = frame.inside(results, near=near, fans=1, sees_loops=work.sees_loops)
     return (yield from run_step(work.collect, f"{path}/parallel/collect", inner))
 
 
@@ -112,8 +112,17 @@ def _telling(walk: Walk, path: str, label: str, which: Mapping[str, Value]) -> W
     return value
 
 
-def _item(frame: PipelineScope, item: Value) -> PipelineScope:
-    return frame.inside(frame.pipe, bound={"item": item}, fans=1)
+def _item(frame: PipelineScope, item: Value, work: ForEach) -> PipelineScope:
+    return frame.inside(frame.pipe, bound={"item": item}, fans=1, sees_loops=work.sees_loops)
+
+
+def _branch(frame: PipelineScope, work: Parallel) -> PipelineScope:
+    return frame.inside(frame.pipe, fans=1, sees_loops=work.sees_loops)
+
+
+def _errors(errors: Value, frame: PipelineScope) -> dict[str, Value]:
+    """Return `errors` for a `collect`. A store of that name is read in its place."""
+    return {} if "errors" in frame.stores and frame.setting.rules > 3 else {"errors": errors}
 
 
 def _attempts(step: Step, path: str, frame: PipelineScope, on_error: OnError) -> Walk:
@@ -122,7 +131,7 @@ def _attempts(step: Step, path: str, frame: PipelineScope, on_error: OnError) ->
         return (yield from run_step(step, path, frame))
     for attempt in range(1, on_error.times + 1):
         try:
-            inner = frame.inside(frame.pipe, bound=frame.bound)
+            inner = frame.inside(frame.pipe, bound=frame.bound, near=frame.near)
             return (yield from run_step(step, f"{path}/try[{attempt}]", inner))
         except StepFailed:
             continue

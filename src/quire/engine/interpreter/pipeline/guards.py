@@ -18,7 +18,7 @@ from quire.plan.pipeline_work import Agent, Invoke
 if TYPE_CHECKING:
     from quire.engine.interpreter.pipeline.steps import PipelineScope
     from quire.plan.nodes import Step
-    from quire.plan.pipeline_work import Guard
+    from quire.plan.pipeline_work import Formula, Guard
     from quire.values import Value
 
 _AGAIN = late_pattern(r"/try\[\d+\]")
@@ -48,21 +48,24 @@ def run_guarded(step: Step, guard: Guard, path: str, frame: PipelineScope, run: 
             frame.failure = error
             yield Emit("step_undone", untried(path), step.label, kept=False)
     if failure is not None and guard.default is not None:
-        value = frame.value(guard.default, path)
-        if isinstance(step.work, Agent | Invoke) and step.work.schema is not None:
-            _hold_default(step.work.schema, value, path, frame)
+        value = default_value(step, guard.default, path, frame)
     if guard.goes_on and step.capture is not None:
         told: Value = None if failure is None else {"kind": failure.kind, "message": failure.message}
         frame.survived = {**(frame.survived or {}), step.capture.name: told}
     return value
 
 
-def _hold_default(name: str, value: Value, path: str, frame: PipelineScope) -> None:
-    """Raise `StepFailed` if the value in place of a result does not fit the schema that the result has to fit."""
+def default_value(step: Step, default: Formula, path: str, frame: PipelineScope) -> Value:
+    """Return the value in place of a result. Raises `StepFailed` if it does not fit the schema of the result."""
+    value = frame.value(default, path)
+    name = step.work.schema if isinstance(step.work, Agent | Invoke) else None
+    if name is None:
+        return value
     violations = frame.schema(name, path).violations(value, frame.plan.schemas.get)
     if violations:
         listed = "; ".join(str(one) for one in violations[:20])
         raise StepFailed(f"the default does not fit the schema {name}: {listed}", kind="schema", path=path)
+    return value
 
 
 def _attempts(step: Step, guard: Guard, path: str, frame: PipelineScope, run: Work) -> Walk:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec.structs import replace
 
 from quire.engine.interpreter.pipeline.agent import run_agent
-from quire.engine.interpreter.pipeline.steps import PipelineScope
+from quire.engine.interpreter.pipeline.steps import PipelineScope, readable_names
 from quire.engine.interpreter.preview import Preview
 from quire.engine.requests import ModelRequest, Offer
 from quire.errors import CannotStart, StepFailed
@@ -24,11 +24,7 @@ from quire.plan.nodes import (
     Reference,
     Template,
 )
-from quire.plan.pipeline_work import (
-    Agent,
-    Parallel,
-    Repeat,
-)
+from quire.plan.pipeline_work import Agent
 from quire.values import Value, encode
 
 if TYPE_CHECKING:
@@ -51,7 +47,7 @@ def preview_agent(
         if step.work.file not in files:
             raise CannotStart(f"step {step.label} would fail: the prompt file {step.work.file} cannot be read")
         text = template(files[step.work.file])
-    prompt = _filled(text, stores, {*stores, *_names(plan)})
+    prompt = _filled(text, stores, {*stores, *readable_names(plan)})
     work = replace(step.work, prompt=Template((prompt,)), file="")
     walk = run_agent(step, work, target, PipelineScope(setting, plan, dict(stores)))
     answer: Any = None
@@ -85,18 +81,3 @@ def _value(reference: Reference, stores: Mapping[str, Value], names: set[str]) -
             return f"[{reference.name}]"
         value = value[segment]
     return value if isinstance(value, str) else encode(value)
-
-
-def _names(plan: Plan) -> set[str]:
-    """Return everything that a bare name in a prompt of this plan may refer to."""
-    names = {one.name for one in plan.declared or ()}
-    for _, step in plan.steps():
-        if step.capture:
-            names.add(step.capture.name)
-        if isinstance(step.work, Parallel):
-            names |= {name for name, _ in step.work.branches} | {"errors"}
-        if isinstance(step.work, Repeat):
-            names.add("round")
-        if step.guard is not None and step.guard.goes_on:
-            names.add("errors")
-    return names

@@ -194,7 +194,7 @@ def run_fold(step: Step, work: Fold, path: str, frame: PipelineScope) -> Walk:
         message = f"the fold goes through the first {work.max_items} of {len(items)} items"
         yield Emit("warning", path, "", {"message": message})
         items = items[: work.max_items]
-    inner = frame.inside(frame.pipe)
+    inner = frame.inside(frame.pipe, sees_loops=True)
     if not frame.depth:
         yield Emit("fan_started", path, step.label, {"total": len(items), "limit": 1}, kept=False)
     for number, item in enumerate(items):

@@ -12,16 +12,19 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct, field
 
-from quire.engine.interpreter.pipeline.guards import run_guarded, untried
+from quire.engine.interpreter.pipeline.guards import default_value, run_guarded, untried
 from quire.engine.pure_work import STEP, WORK
 from quire.engine.requests import Boundary, Emit, Request, Walk, WorkCheck
 from quire.errors import StepFailed
 from quire.expr import RESERVED, EvalError
 from quire.expr.kinds import kind
 from quire.expr.limits import MAX_TEXT
+from quire.plan.nodes import remembered
 from quire.plan.pipeline_work import (
     Formula,
     Literal,
+    Parallel,
+    Repeat,
 )
 from quire.wording import cut
 
@@ -34,6 +37,7 @@ if TYPE_CHECKING:
         Step,
         Template,
     )
+    from quire.plan.pipeline_work import Guard
     from quire.schema import Schema
     from quire.values import Value
 
@@ -79,8 +83,13 @@ class PipelineScope(Struct):
         bound: Mapping[str, Value] | None = None,
         near: Mapping[str, Value] | None = None,
         fans: int = 0,
+        sees_loops: bool = False,
     ) -> PipelineScope:
-        """Return a scope of its own: stores written there are not visible outside."""
+        """Return a scope of its own: stores written there are not visible outside. With `sees_loops`, `acc` and `round`
+        of the loops around it are seen there."""
+        if sees_loops and self.setting.rules > 3:
+            bound = {**({"acc": self.bound["acc"]} if "acc" in self.bound else {}), **(bound or {})}
+            near = {**({"round": self.near["round"]} if "round" in self.near else {}), **(near or {})}
         depth = self.depth + fans
         return PipelineScope(self.setting, self.plan, self.stores, pipe, bound or {}, near or {}, depth, self.survived)
 
@@ -105,16 +114,18 @@ class PipelineScope(Struct):
         self.setting.work.used += len(found) >> 3
         return list(found)
 
-    def render(self, prompt: Template, path: str) -> str:
+    def render(self, prompt: Template, path: str, *, strict: bool = False) -> str:
         """Fill in the prompt.
 
-        A reference with an unknown root stays as text; a known root with a missing path fails the step.
+        A reference with an unknown root stays as text; a known root with a missing path fails the step. With `strict`,
+        every name that a step of the plan may set is known.
         """
         names = self._names()
+        may_be_set = readable_names(self.plan) if strict and self.setting.rules > 3 else frozenset[str]()
         texts: list[str] = []
         room = MAX_TEXT
         for part in prompt.parts:
-            texts.append(part if isinstance(part, str) else self._refer(part, names, path))
+            texts.append(part if isinstance(part, str) else self._refer(part, names, path, may_be_set))
             room -= len(texts[-1])
             if room < 0:
                 raise StepFailed(f"the prompt has more than {MAX_TEXT:,} characters", kind="prompt", path=path)
@@ -127,11 +138,11 @@ class PipelineScope(Struct):
             raise StepFailed(f"there is no schema {name} in this file", kind="schema", path=path)
         return found
 
-    def _refer(self, reference: Reference, names: Mapping[str, Value], path: str) -> str:
+    def _refer(self, reference: Reference, names: Mapping[str, Value], path: str, may_be_set: frozenset[str]) -> str:
         root, *rest = reference.name.split(".")
         if reference.default is not None:
             # Double braces: an escape if the root is known, otherwise plain text.
-            return reference.default if root in names else reference.raw
+            return reference.default if root in names or root in may_be_set else reference.raw
         if root == "ctx":
             value: Value = self.stores
         elif root == "pipe":
@@ -140,7 +151,7 @@ class PipelineScope(Struct):
             value = self.bound[root]
         elif root in names and root not in RESERVED:
             value = names[root]
-        elif root in RESERVED:
+        elif root in RESERVED or root in may_be_set:
             raise _missing(reference, root, path)
         else:
             return reference.raw
@@ -159,6 +170,20 @@ class PipelineScope(Struct):
         """Tell whether the step says `when`, and it does not hold."""
         when = step.guard.when if step.guard is not None else None
         return when is not None and not self.value(when, path)
+
+
+@remembered
+def readable_names(plan: Plan) -> frozenset[str]:
+    """Return everything that a bare name in a prompt of this plan may refer to."""
+    names = {*(one.name for one in plan.declared or ()), *plan.written}
+    for _, step in plan.steps():
+        if isinstance(step.work, Parallel):
+            names |= {name for name, _ in step.work.branches} | {"errors"}
+        if isinstance(step.work, Repeat):
+            names.add("round")
+        if step.guard is not None and step.guard.goes_on:
+            names.add("errors")
+    return frozenset(names)
 
 
 def _missing(reference: Reference, segment: str, path: str) -> StepFailed:
@@ -228,7 +253,7 @@ def _told(step: Step, path: str, shown: str, frame: PipelineScope, total: int, *
     try:
         if step.guard is not None and frame.skips(step, path):
             yield Emit("step_skipped", shown, step.label, head, kept=stops)
-            return frame.pipe
+            return _left_out(step, step.guard, path, frame)
         yield Emit("step_started", shown, step.label, head, kept=stops)
         value = yield from _do(step, path, frame)
     except PipelineStopped as stopped:
@@ -264,11 +289,20 @@ def check_work(path: str, label: str, frame: PipelineScope) -> Generator[Request
 def run_step(step: Step, path: str, frame: PipelineScope) -> Walk:
     """Run one step in its frame and return its value, which also goes to its store.
 
-    A step that its `when` skips writes nothing, and the incoming value passes by.
+    A step that its `when` skips has its default; without one it writes nothing, and the incoming value passes by.
     """
     if step.guard is not None and frame.skips(step, path):
-        return frame.pipe
+        return _left_out(step, step.guard, path, frame)
     return (yield from _do(step, path, frame))
+
+
+def _left_out(step: Step, guard: Guard, path: str, frame: PipelineScope) -> Value:
+    if guard.default is None or frame.setting.rules < 4:
+        return frame.pipe
+    value = default_value(step, guard.default, path, frame)
+    if step.capture is not None:
+        frame.write(step.capture.name, value)
+    return value
 
 
 def _do(step: Step, path: str, frame: PipelineScope) -> Walk:

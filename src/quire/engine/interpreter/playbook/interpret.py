@@ -120,8 +120,10 @@ def _perform(step: Step, path: str, scope: PlaybookScope) -> Generator[Request, 
     own_shown = ""
     match step.work:
         case Think():
-            own = yield from think(step, step.work, path, scope, before)
-            scope.add_entry(Entry(step.label, step.title, own))
+            reply = yield from think(step, step.work, path, scope, before)
+            if reply is not None or own is None or scope.rules < 4:
+                own = reply or ""
+                scope.add_entry(Entry(step.label, step.title, own))
         case UseTool():
             own, written = yield from use_tool(step, step.work, path, scope)
             scope.add_entry(Entry(step.label, step.title, own))

@@ -38,15 +38,16 @@ if TYPE_CHECKING:
     from quire.engine.interpreter.playbook.scope import PlaybookScope
 
 
-def think(step: Step, work: Think, path: str, scope: PlaybookScope, own: int) -> Generator[Request, Any, str]:
-    """Ask the model. The entries of the step itself begin at `own`: its answer to a question is always sent."""
+def think(step: Step, work: Think, path: str, scope: PlaybookScope, own: int) -> Generator[Request, Any, str | None]:
+    """Ask the model; None if there is nothing to ask. The entries of the step itself begin at `own`: its answer to a
+    question is always sent."""
     scope.cut = False
     text = scope.render(work.prompt)
     if work.preamble:
         preamble = yield from _preamble(step, work.preamble, path, scope)
         text = "\n\n".join(part for part in (preamble, text) if part)
     if not text.strip():
-        return ""
+        return None
     closing, schema = _closing(work, scope.rules)
     if closing and scope.rules > 1:
         text, closing = f"{text}\n\n{closing}", ""
@@ -264,7 +265,13 @@ def _value(tree: Arguments, scope: PlaybookScope) -> Value:
         case tuple():
             return [_value(part, scope) for part in tree]
         case dict():
-            return {key: _value(part, scope) for key, part in tree.items()}
+            if scope.rules < 4:
+                return {key: _value(part, scope) for key, part in tree.items()}
+            rendered = {scope.render(template(key)): _value(part, scope) for key, part in tree.items()}
+            if len(rendered) < len(tree):
+                message = f"two keys of the arguments become the same: {', '.join(rendered)}"
+                raise StepFailed(message, kind="arguments")
+            return rendered
     return tree
 
 

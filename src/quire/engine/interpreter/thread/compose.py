@@ -205,7 +205,7 @@ def read_chain(item_id: str, resolver: Resolver) -> Chain:
 class _Context:
     """The knowledge of a thread: texts from hooks stand around those that the chain declares.
 
-    An id stands once at each position, where the model reads it first; so texts that hooks bring `after` come last.
+    An id stands once, where the model reads it first; under older rules, once at each position.
     """
 
     def __init__(self, resolver: Resolver, suppressed: frozenset[str], rules: int) -> None:
@@ -215,6 +215,7 @@ class _Context:
         self._suppressed = suppressed
         self._loaded: dict[str, str | None] = {}
         self._wanted: dict[tuple[str, str], dict[str, str]] = {}
+        self._sent: set[tuple[str, str]] = set()
 
     def bring(self, hook: Hook, facts: Mapping[str, Value]) -> None:
         if hook.id in self._suppressed or not any(is_composed(hook, action) for action in hook.actions):
@@ -246,9 +247,9 @@ class _Context:
 
     def _texts(self, layer: str, position: str) -> list[str]:
         wanted = self._wanted.get((layer, position), {})
-        other = self._wanted.get(("hooks" if layer == "chain" else "chain", position), {})
-        comes_second = layer == ("hooks" if position == "after" else "chain")
-        ids = [one for one in wanted if not (comes_second and one in other)]
+        once = "" if self._rules > 3 else position
+        ids = [one for one in wanted if (once, one) not in self._sent]
+        self._sent.update((once, one) for one in ids)
         return [text for one in ids if (text := self._load(one, wanted[one])) is not None]
 
     def _want(self, layer: str, position: str, item_id: str, who: str) -> None:

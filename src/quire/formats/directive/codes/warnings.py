@@ -27,7 +27,7 @@ REPEATED = _warning(
 IGNORED_TEXT = _warning(
     "DR103",
     "ignored-text",
-    "A text stands where it has no effect.",
+    "A text stands where it has no effect, or a permission is empty.",
     "Patterns stand in elements of their own, limits and models are attributes, instructions go after the fence.",
     "<permissions>rye.file-system.read</permissions>",
     "<permissions><execute><tool>rye.file-system.read</tool></execute></permissions>",
@@ -43,8 +43,8 @@ ITEM_TYPE = _warning(
 HOOK_WORD = _warning(
     "DR105",
     "hook-word",
-    "A hook has an event, a position, an operator, an item type or a control action that is not known, or a pattern\n"
-    "or a list that is not one.",
+    "A hook has an event, a position, a path, an operator, an item type or a control action that is not known, or a\n"
+    "pattern or a list that is not one.",
     "Such a hook never acts, or decides nothing. Control actions are retry, skip, continue, fail, abort, escalate and\n"
     "suspend.",
     '<hooks><hook id="warn" event="after_steps">'
@@ -150,8 +150,9 @@ SUPPRESSES_NOTHING = _warning(
 UNACKNOWLEDGED = _warning(
     "DR117",
     "unacknowledged-risk",
-    "The permissions cover everything there is, and that is not acknowledged.",
-    'Without `<acknowledge risk="unrestricted">` in its `<permissions>` the directive does not start.',
+    "A permission is elevated, or covers everything there is, and that is not acknowledged.",
+    "An elevated one reaches out of the workspace or starts programs: signing and running warn about it. With an\n"
+    "unrestricted one the directive does not start. An `<acknowledge>` in `<permissions>` says why it is meant.",
     "<permissions>*</permissions>",
     '<permissions>*<acknowledge risk="unrestricted">Sets up new machines.</acknowledge></permissions>',
 )
@@ -163,4 +164,12 @@ NO_ROOM = _warning(
     "start, unless a hook for `limit` raises it. `spawns` and `depth` may be 0: then it starts no other threads.",
     '<limits turns="0" />',
     '<limits turns="6" />',
+)
+INPUT_NAME = _warning(
+    "DR119",
+    "input-name",
+    "An input has a name that `{input:…}` cannot hold.",
+    "Such a reference has letters, digits and `_`; with any other sign it stays in the prompt as it is written.",
+    '<inputs><input name="due-date" required="true">A date</input></inputs>',
+    '<inputs><input name="due_date" required="true">A date</input></inputs>',
 )

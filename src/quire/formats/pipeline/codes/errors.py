@@ -201,9 +201,9 @@ DIALECT = _error(
 UNUSED_DEFAULT = _error(
     "PL023",
     "unused-default",
-    "A step has a `default` for its failure, but no failure of it is survived.",
-    "`default` is the value of a step that failed and whose `on_error` lets the run go on. Without such an\n"
-    "`on_error` it would have no effect.",
+    "A step has a `default`, but no failure of it is survived, and nothing leaves it out.",
+    "`default` is the value of a step that failed and whose `on_error` lets the run go on, or that its `when` leaves\n"
+    "out. Without one of these it would have no effect.",
     "pipeline: p\ndialect: quire\nsteps:\n- tool: {name: file__read, args: {path: notes.md}, default: \"''\"}",
     "pipeline: p\ndialect: quire\nsteps:\n"
     "- tool: {name: file__read, args: {path: notes.md}, on_error: continue, default: \"''\"}",

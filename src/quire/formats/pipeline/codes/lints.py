@@ -41,7 +41,8 @@ HIDDEN_STORE = _lint(
     "PL204",
     "hidden-store",
     "A store has the name of a binding.",
-    "`pipe`, `item`, `acc` and `ctx` always mean the binding, so that store can only be read as `ctx.pipe`.",
+    "`pipe`, `item`, `acc` and `ctx` always mean the binding, so that store can only be read as `ctx.pipe`. A store\n"
+    "named `errors` hides the failures that a `collect` reads under this name.",
     "- transform: {value: '1', output: pipe}",
     "- transform: {value: '1', output: one}",
 )
@@ -90,8 +91,8 @@ MAYBE_UNWRITTEN = _lint(
     "PL210",
     "maybe-unwritten",
     "A step reads a store that may not be there, because the step that writes it can be skipped.",
-    "A step with `when` writes nothing if its condition does not hold, and of the blocks of a `match` one runs. `get`\n"
-    "gives null or a default instead of a failure.",
+    "A step with `when` and without a `default` writes nothing if its condition does not hold, and of the blocks of a\n"
+    "`match` one runs. A prompt or an expression that reads the store then fails; `get` gives null or a default.",
     "pipeline: p\ndialect: quire\nsteps:\n- transform: {value: ctx.n * 2, when: ctx.n > 1, output: twice}\n"
     "- transform: {value: twice + 1}",
     "pipeline: p\ndialect: quire\nsteps:\n- transform: {value: ctx.n * 2, when: ctx.n > 1, output: twice}\n"

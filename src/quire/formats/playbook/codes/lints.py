@@ -212,7 +212,8 @@ ARTIFACT_LINE = _lint(
 UNKNOWN_CALLEE = _lint(
     "PB225",
     "unknown-callee",
-    "`@tool(quire, NAME)` names neither a built-in tool nor a document of the workspace.",
+    "`@tool(quire, NAME)` names neither a built-in tool nor a document of the workspace, or `@tool(NAME, …)` a server\n"
+    "that `.mcp.json` does not have.",
     "A document is a registered pipeline, a playbook in the workspace's folder or in `playbooks/`, or a directive.\n"
     "The run could not start.",
     '@tool(quire, room_pric, {"nights": 2})',
