@@ -97,13 +97,13 @@ class Walker:
         self._launched_runs = ports.launched_runs
         self._sharing = asyncio.Lock()
         self._answers = answers
-        self._model_calls = ModelCalls(ledger, self._performer, terms, self._finish)
+        self._model_calls = ModelCalls(ledger, self._performer, terms, self._finish, self.children.end_soon)
         self._resumed = bool(ledger.journal)
         self._replayed = 0
 
     async def walk(self, walk: Walk, branch: Branch) -> Value:
         answer: Any = None
-        error: StepFailed | None = None
+        error: StepFailed | LimitReached | None = None
         try:
             while True:
                 request = walk.send(answer) if error is None else walk.throw(error)
@@ -124,7 +124,7 @@ class Walker:
                         answer = await self._answer(request, branch)
                     elif not isinstance(request, Emit):
                         answer = await self._effect(request, branch)
-                except StepFailed as failed:
+                except (StepFailed, LimitReached) as failed:
                     error = failed
         except StopIteration as stop:
             result: Value = stop.value
