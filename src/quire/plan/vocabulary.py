@@ -85,6 +85,8 @@ MAX_ITEMS: Final = 10_000
 """Maximum number of items of a `for_each` that does not set `max_items`."""
 CURRENCY: Final = "USD"
 LIMIT_ALIASES: Final = {"max_turns": "turns", "max_tokens": "tokens"}
+CALLS: Final = "calls"
+"""The limit of model calls, which is one of the whole run, in any format; the other limits are those of a thread."""
 
 EXTENSIONS = {
     "markdown": ".md",
