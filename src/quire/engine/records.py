@@ -369,5 +369,6 @@ _SHAPES: Mapping[str, Callable[[Value], bool]] = {
     "break": lambda value: isinstance(value, Mapping),
     "join": _are_states,
     "abort": lambda value: isinstance(value, int) and not isinstance(value, bool),
+    "spent": lambda value: isinstance(value, str),
     "terms": lambda value: isinstance(value, Mapping) and isinstance(value.get("limits"), Mapping),
 }

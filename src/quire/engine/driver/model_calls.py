@@ -145,10 +145,10 @@ def counted(intent: EffectRecord) -> EffectRecord:
 
 
 def lost_calls(records: Iterable[EffectRecord]) -> Iterator[EffectRecord]:
-    """Yield the calls, of models and of launches, that were under way when a process died and are not counted yet, as
-    they are counted now."""
+    """Yield the calls that were under way when a process died and are not counted yet, as they are counted now. A
+    launch is not among them: the run that it launched knows what it has spent."""
     for record in records:
-        if record.state == "intent" and record.usage is None and _reserved_for(record):
+        if record.kind == "model" and record.state == "intent" and record.usage is None and _reserved_for(record):
             yield counted(record)
 
 
