@@ -17,9 +17,11 @@ from quire.engine.records import Lease, Letter, RunRow, Status
 from quire.errors import BrokenSeal, CannotStart, ModelFailed, RunState
 from quire.models.redaction import Redacted
 from quire.plan.uses import has_threads
+from quire.plan.vocabulary import CALLS
 from quire.plan.ways import typed_way
 from quire.runs.adapters import GivenAnswers, Nobody, Unattended
 from quire.runs.gate import redactor_of
+from quire.runs.options import RunOptions
 from quire.runs.outcome import bounds_that_hold, letter_text
 from quire.runs.resume import Given, amend, amendment_record, apply_amendments, first_batch
 from quire.runs.start import all_models
@@ -78,6 +80,10 @@ async def drive_run(
         row, records = _taken(lease, row), list(lease.records)
         before = apply_amendments(pins, records)
         held = replace(held, pins=amend(before, given))
+        limits = {name: value for name, value in held.pins.limits.items() if name == CALLS}
+        inherited = RunOptions(unattended=held.pins.unattended, limits=limits, allow=pins.allow)
+        runtime.driven[run] = people, inherited
+        stack.callback(runtime.driven.pop, run, None)
         ports = _ports(runtime, held.pins, gate, loader, people, launches=has_threads(held.plans))
         if held.pins.reuse:
             from quire.runs.reuse import earlier_replies

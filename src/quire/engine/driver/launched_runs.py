@@ -1,7 +1,8 @@
 """Give a run that a thread launches a part of the money that is left, and count what it spends.
 
 A run that is launched is a run of its own, with a budget of its own: the part that it is given is held back from its
-launcher until it has ended. A launcher that waits gives all that is left, one that does not wait gives half of it.
+launcher until it has ended. A launcher that waits gives all that is left, and has half of the rest back if the run
+waits for a person; one that does not wait gives half.
 
 What the run has spent counts in its launcher: with the result if that was waited for, else with the letters of the next
 turn after its end, so every replay counts it at the same turn.
@@ -79,7 +80,8 @@ class Launches:
             record = await self._performer.perform(request)
             record.usage = await self._runs.spent(effect_id)
             if record.usage is None:
-                self._keep(request, effect_id, share)
+                aside = request.tool.endswith(ASIDE)
+                self._keep(request, effect_id, share if aside else await self._runs.halve(effect_id))
             return await self._finish(record)
         finally:
             self._hold(-share, money, calls=-1)
@@ -106,7 +108,8 @@ class Launches:
         thread = request.path.rsplit("/", 2)[0]
         ended = {path: one for path, one in self._open.items() if one.usage and path.rsplit("/", 3)[0] == thread}
         for path, one in ended.items():
-            at = f"{request.path}/{SPENT}[{one.effect_id[:12]}]"
+            turn, call = (part[5:-1] for part in path.split("/")[-3:-1])  # turn[3], tool[0]
+            at = f"{request.path}/{SPENT}[{turn}.{call}]"
             self._ledger.lose(EffectRecord(at, SPENT, "ok", "", record.at, path, usage=one.usage))
         try:
             return await self._finish(record)
