@@ -146,19 +146,14 @@ class ToolFailed(StepFailed):
 
 
 class LimitReached(QuireError):
-    """A limit of the whole run. It is not a `StepFailed`, so that no policy of a step or a thread survives it: the run
-    ends, keeps its results, and goes on with `resume`.
-
-    `kind`, `path` and `label` are those of the call that it refused, as far as one call is to blame.
-    """
+    """A limit of the whole run, which no policy of a step or a thread survives, as it is not a `StepFailed`. `path` and
+    `label` are those of the call that was refused, if there was one."""
 
     exit_code = 5
 
-    def __init__(self, message: str, *, kind: str = "limit", path: str = "", label: str = "") -> None:
+    def __init__(self, message: str, kind: str = "limit", path: str = "", label: str = "") -> None:
         super().__init__(message)
-        self.kind = kind
-        self.path = path
-        self.label = label
+        self.kind, self.path, self.label = kind, path, label
 
 
 class Refused(QuireError):

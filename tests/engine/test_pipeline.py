@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import get_args
+from typing import Any, get_args
 
 import pytest
 from tests.engine.house import House
@@ -188,7 +188,7 @@ async def test_no_policy_survives_a_limit_of_the_run(house: House, policy: str) 
     assert (ended.status, ended.failure and ended.failure.kind) == (Status.FAILED, "too_many_calls")
     assert len(house.model.calls) == 4
     assert sum(path.endswith("/model") for path in await house.paths()) == 4
-    done = output(await house.drive(walk(text, documents=documents), DriveLimits()))
+    done: Any = output(await house.drive(walk(text, documents=documents), DriveLimits()))
     assert list(done.values() if isinstance(done, dict) else done) == [f"reply to {n}" for n in range(1, 7)]
     assert len(house.model.calls) == 6
 

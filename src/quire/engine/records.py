@@ -21,7 +21,7 @@ from quire.errors import LimitReached
 from quire.plan.ways import last_label, typed_way
 
 if TYPE_CHECKING:
-    from quire.engine.requests import Failure, ModelRequest
+    from quire.engine.requests import Failure
     from quire.values import Value
 
 
@@ -54,10 +54,10 @@ REFUSED = "too_many_calls"
 journals have records of it that a policy survived."""
 
 
-def call_limit(most: int, request: ModelRequest) -> LimitReached:
+def call_limit(most: int, path: str, label: str = "") -> LimitReached:
     """Return the error that ends a run at the first model call beyond its limit."""
     message = f"the run has made the {most} model calls that it may make (max_pipeline_spawns; --limit calls=N)"
-    return LimitReached(message, kind=REFUSED, path=request.path, label=request.label)
+    return LimitReached(message, REFUSED, path, label)
 
 
 class Usage(Struct, frozen=True, gc=False):

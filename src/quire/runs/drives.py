@@ -190,7 +190,6 @@ def _models(runtime: Runtime, held: PinnedRun, pins: PinnedState) -> list[str]:
 
 
 def _cap(runtime: Runtime, held: PinnedRun, pins: PinnedState) -> int:
-    """Return how many model calls a run may make; 0 for any number."""
     return call_cap(runtime, held.plan.format, pins.limits, pins.budget, lambda: _models(runtime, held, pins))
 
 

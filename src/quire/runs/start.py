@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -91,7 +92,8 @@ async def prepare(
         options = replace(options, reuse=await find_earlier(runtime, options.reuse, document, folder))
     at = Path(folder) if folder else None
     limits, reuses = options.limits, bool(options.reuse)
-    calls = call_cap(runtime, plan.format, limits, options.budget, lambda: parts.models(runtime, choice.spec))
+    asked = partial(all_models, runtime, choice.spec, parts.plans, bundles, one_model=parts.one_model)
+    calls = call_cap(runtime, plan.format, limits, options.budget, asked)
     start = Start(plan, documents, bundles, parts.granted, at, choice.spec, limits, reuses, parts.shelf, values, calls)
     warnings = await runtime.preflight(start)
     try:
@@ -173,10 +175,6 @@ class _Parts(Struct, frozen=True):
         """The texts of all directives, by name; those of the document itself have the empty name."""
         of_callees = {name: one.bundle for name, one in self.callees.items() if one.bundle is not None}
         return {**of_callees, "": self.started.bundle} if self.started else of_callees
-
-    def models(self, runtime: Runtime, own: str) -> list[str]:
-        """Return the models that the run asks, its own included."""
-        return all_models(runtime, own, self.plans, self.bundles, one_model=self.one_model)
 
     @property
     def texts(self) -> dict[str, str]:

@@ -6,7 +6,7 @@ A step in an arm counts as well, like a tool that does not exist: the document i
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
 from quire.engine.ports import ModelCall, Priced
 from quire.errors import LimitReached, PriceUnknown
@@ -32,9 +32,6 @@ if TYPE_CHECKING:
     from quire.runs.adapters import Models
     from quire.runs.runtime import Runtime
     from quire.values import Value
-
-Specs: TypeAlias = Callable[[], Iterable[str]]
-"""Returns the names of the models that a run asks."""
 
 
 @remembered
@@ -109,7 +106,9 @@ def check_cap(plan: Plan, documents: Mapping[str, Plan], most: int, inputs: Mapp
         raise LimitReached(problem)
 
 
-def call_cap(runtime: Runtime, format: str, limits: Mapping[str, Value], budget: float | None, specs: Specs) -> int:
+def call_cap(
+    runtime: Runtime, format: str, limits: Mapping[str, Value], budget: float | None, specs: Callable[[], Iterable[str]]
+) -> int:
     """Return how many model calls a run may make, 0 for any number: as many as the user says for this run, else, for a
     pipeline, as the settings say. The default number gives way to a budget if each of the models has its price."""
     own, spawn = call_limit(limits), runtime.settings.spawn

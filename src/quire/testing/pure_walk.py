@@ -244,7 +244,7 @@ class _Walking:
                 return Failure(*request.bounds.reached)
             most = self._limits.max_model_calls
             if most is not None and self._model_calls >= most:
-                raise call_limit(most, request)
+                raise call_limit(most, request.path, request.label)
             self._model_calls += 1
         elif isinstance(request, Load) and request.refuse is not None:
             return Failure(*request.refuse)

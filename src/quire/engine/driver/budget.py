@@ -30,16 +30,12 @@ class Budget:
         self._ended = asyncio.Event()
 
     @contextlib.asynccontextmanager
-    async def reserved(self, estimate: float | None, label: str = "") -> AsyncIterator[None]:
+    async def reserved(self, estimate: float | None) -> AsyncIterator[None]:
         """Reserve the cost of a call while it runs; wait for running calls if they may leave enough.
 
-        Raises `LimitReached` with the label of the call.
+        Raises `LimitReached`.
         """
-        try:
-            amount = await self._room(self._most, estimate)
-        except LimitReached as error:
-            error.label = label
-            raise
+        amount = await self._room(self._most, estimate)
         self._held += amount
         self._calls += 1
         try:

@@ -87,7 +87,7 @@ class Launches:
             self._hold(-share, money, calls=-1)
 
     async def resume(self, request: ToolRequest, record: EffectRecord) -> None:
-        """Hold back again what a run may spend that was launched before this drive and is not counted yet."""
+        """Hold back again what a run may spend that was launched before this drive."""
         known = (one.value for one in self._ledger.journal.records if one.kind == SPENT)
         if record.usage is None and request.path not in known:
             effect_id = self._performer.effect_id(request.path)

@@ -58,7 +58,7 @@ class ModelCalls:
         money = request.bounds.money if request.bounds is not None else None
         limited = self.budget is not None or money is not None
         estimate = self._performer.estimate(request) if limited else None
-        async with self._reserved(estimate, request.label):
+        async with self._reserved(estimate):
             if (refused := self._performer.out_of_bounds(request, estimate)) is not None:
                 return await self._finish(refused)
             await self._count(request)
@@ -89,11 +89,11 @@ class ModelCalls:
         return record
 
     @contextlib.asynccontextmanager
-    async def _reserved(self, estimate: float | None, label: str) -> AsyncIterator[None]:
+    async def _reserved(self, estimate: float | None) -> AsyncIterator[None]:
         if self.budget is None:
             yield
         else:
-            async with self.budget.reserved(estimate, label):
+            async with self.budget.reserved(estimate):
                 yield
 
     async def _count(self, request: ModelRequest) -> None:
@@ -107,7 +107,7 @@ class ModelCalls:
         while self._under_way:
             self._quiet.clear()
             await self._quiet.wait()
-        raise call_limit(self._most, request)
+        raise call_limit(self._most, request.path)
 
 
 class CallTime:

@@ -127,6 +127,8 @@ class Walker:
                         answer = await self._effect(request, branch)
                 except (StepFailed, LimitReached) as failed:
                     error = failed
+                    if isinstance(failed, LimitReached):  # at the step of the call, not at one that moved since
+                        failed.label = failed.label or getattr(request, "label", "")
         except StopIteration as stop:
             result: Value = stop.value
             return result
