@@ -12,7 +12,7 @@
     ├── StepFailed                  3    one step could not be performed; has its path
     │   ├── ModelFailed                  the provider refused, timed out, or returned nothing
     │   └── ToolFailed                   the tool refused, raised, or does not exist
-    ├── LimitReached                5    a budget of money, tokens or time
+    ├── LimitReached                5    a limit of the run: calls, money, work
     ├── Refused                     6    permission, signature, trust
     │   ├── BadDefinition                a pipeline that an agent wrote at run time has errors
     │   ├── Denied                       a capability is missing
@@ -146,7 +146,14 @@ class ToolFailed(StepFailed):
 
 
 class LimitReached(QuireError):
+    """A limit of the whole run, which no policy of a step or a thread survives, as it is not a `StepFailed`. `path` and
+    `label` are those of the call that was refused, if there was one."""
+
     exit_code = 5
+
+    def __init__(self, message: str, kind: str = "limit", path: str = "", label: str = "") -> None:
+        super().__init__(message)
+        self.kind, self.path, self.label = kind, path, label
 
 
 class Refused(QuireError):

@@ -306,7 +306,12 @@ STORIES = (
         titles=("rooms",),
     ),
     Story(
-        "directive", "chaos/top", {**DIRECTIVES, **LAUNCHES}, DIRECTIVE_SCRIPT, side_by_side=8, titles=("top", "later")
+        "directive",
+        "chaos/top",
+        {**DIRECTIVES, **LAUNCHES},
+        DIRECTIVE_SCRIPT,
+        side_by_side=8,
+        titles=("top", "aside", "later"),
     ),
 )
 

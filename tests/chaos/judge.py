@@ -11,6 +11,7 @@ from tests.chaos.documents import answer_to
 from tests.chaos.sight import RunSeen, Sight, effect_id
 from tests.simulator.fakes import settled
 
+from quire.engine.driver.journal import SPENT
 from quire.engine.records import EffectRecord
 from quire.values import encode
 
@@ -144,8 +145,8 @@ def comparable(sight: Sight, folder: Path) -> dict[str, str]:
     found = {}
     for run in sight.runs:
         for path, record in run.effects.items():
-            if path.endswith("/letters"):
-                continue  # a letter is read in the turn in which it comes in
+            if path.endswith("/letters") or record.kind == SPENT:
+                continue  # a letter is read, and its run counted, in the turn in which it comes in
             text = f"{record.state} {settled(encode(record.value))} {record.failure}".replace(str(folder), "")
             text = _SIGNATURE.sub("signed", text)
             for id, title in names.items():

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 from tests.engine.house import EchoModel, House
+from tests.engine.test_pipeline import walk
 
 from quire.engine.conversation import Message
 from quire.engine.driver.model_calls import lost_calls
@@ -209,3 +210,13 @@ async def test_without_a_budget_nothing_is_announced(house: House, model: Priced
 @pytest.mark.parametrize("value", [None, {}, {"reserved": -1}, {"reserved": True}, {"reserved": 1e12}, [1], "x"])
 def test_an_intent_that_others_wrote_counts_only_if_it_is_an_amount(value: Value) -> None:
     assert list(lost_calls([EffectRecord("1/model", "model", "intent", "", 0.0, value)])) == []
+
+
+async def test_the_run_stops_at_the_step_of_the_refused_call(house: House, model: PricedModel) -> None:
+    """real-work, small list: the step of a budget stop was that of a sibling which moved last."""
+    text = (
+        "pipeline: p\nsteps:\n- agent: {prompt: a}\n- parallel: {collect: {transform: {value: pipe}}, branches: {%s}}"
+    )
+    branches = "x: {agent: {prompt: b}}, y: {tool: {name: t}}"
+    ended = await house.drive(walk(text % branches), DriveLimits(budget=MOST))
+    assert (ended.failure and ended.failure.kind, ended.position) == ("limit", "2.x")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import get_args
+from typing import Any, get_args
 
 import pytest
 from tests.engine.house import House
@@ -152,14 +152,55 @@ steps:
     assert "ok" in house.model.calls[1].messages[-1].content
 
 
-async def test_too_many_calls_are_an_ordinary_failure_that_is_recorded(house: House) -> None:
+async def test_too_many_calls_end_the_run_at_the_step_of_the_call(house: House) -> None:
     text = "pipeline: p\nsteps:\n- agent: {prompt: a}\n- agent: {prompt: b}"
     ended = await house.drive(walk(text), DriveLimits(max_model_calls=1))
     assert ended.failure is not None
     assert ended.failure.kind == "too_many_calls"
     assert "max_pipeline_spawns" in ended.failure.message
+    row = await house.store.get(house.run)
+    assert row is not None and row.ended_by == ("2/model",)
+    assert [event.path for event in house.events if event.type == "step_failed"] == ["2"]
     assert house.model.asked() == ["a"]
     assert output(await house.drive(walk(text), DriveLimits(max_model_calls=2))) == "reply to b"
+
+
+_ITEM = 'agent: {prompt: "{item}"}'
+_COLLECT = "{transform: {value: pipe}}"
+_FAN = f"for_each: {{items: [1, 2, 3, 4, 5, 6], on_error: %s, do: {{%s}}, collect: {_COLLECT}}}"
+_BRANCHES = ", ".join(f"b{n}: {{agent: {{prompt: '{n}'}}}}" for n in range(1, 7))
+_SURVIVING = {
+    "continue": _FAN % ("continue", _ITEM),
+    "retry": _FAN % ('"retry(3)"', _ITEM),
+    "default": f"parallel: {{on_error: continue, default: \"'no'\", collect: {_COLLECT}, branches: {{{_BRANCHES}}}}}",
+    "guard": _FAN % ("abort", "agent: {prompt: '{item}', on_error: 'retry(1), continue', default: \"'no'\"}"),
+    "time": _FAN % ("continue", "agent: {prompt: '{item}', timeout: 1m}"),
+    "callee": _FAN % ("continue", "call: {pipeline: sub, pass: {x: item}}"),
+}
+
+
+@pytest.mark.parametrize("policy", _SURVIVING)
+async def test_no_policy_survives_a_limit_of_the_run(house: House, policy: str) -> None:
+    """Law 14: results are kept, calls under way are recorded, and a resume makes only the calls that are missing."""
+    text = f"pipeline: p\ndialect: quire\nsteps:\n- {_SURVIVING[policy]}"
+    documents = {"sub": plan('pipeline: sub\nsteps:\n- agent: {prompt: "{ctx.x}"}')}
+    ended = await house.drive(walk(text, documents=documents), DriveLimits(max_model_calls=4))
+    assert (ended.status, ended.failure and ended.failure.kind) == (Status.FAILED, "too_many_calls")
+    assert len(house.model.calls) == 4
+    assert sum(path.endswith("/model") for path in await house.paths()) == 4
+    done: Any = output(await house.drive(walk(text, documents=documents), DriveLimits()))
+    assert list(done.values() if isinstance(done, dict) else done) == [f"reply to {n}" for n in range(1, 7)]
+    assert len(house.model.calls) == 6
+
+
+async def test_a_limit_that_a_policy_survived_in_an_old_journal_stays_survived(house: House) -> None:
+    """0.1.0 recorded the refusal as a failure of the item."""
+    text = f"pipeline: p\nsteps:\n- {_SURVIVING['continue']}\n- tool: {{name: t, args: {{i: !expr pipe}}}}"
+    house.model.replies["3"] = StepFailed("the run has made the 2 model calls", kind="too_many_calls")
+    house.tools.act = failing("t")  # type: ignore[assignment]
+    assert (await house.drive(walk(text))).status is Status.FAILED
+    house.tools.act = failing()  # type: ignore[assignment]
+    assert len(output(await house.drive(walk(text), DriveLimits(max_model_calls=5)))) == 5  # type: ignore[arg-type]
 
 
 async def test_an_agent_uses_only_what_profile_and_step_leave(house: House) -> None:

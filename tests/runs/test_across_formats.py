@@ -242,7 +242,8 @@ async def test_a_child_answers_for_its_risks_too(house: House) -> None:
     assert "read is unrestricted" in house.told()[0]["error"]
 
 
-async def test_a_thread_runs_a_pipeline_in_its_own_run(house: House) -> None:
+async def test_a_thread_launches_runs_and_calls_documents_in_its_own(house: House) -> None:
+    """seeds L1: a launch is a run of its own; `rye_execute` is a call."""
     house.write("pipelines/double.yaml", DOUBLE)
     house.write("playbooks/shout.playbook.md", SHOUT)
     file = house.directive(PIPELINES)
@@ -260,10 +261,10 @@ async def test_a_thread_runs_a_pipeline_in_its_own_run(house: House) -> None:
     )
     assert output(ended) == {"greeting": "done"}
     told = house.told()
-    run = told[0]["data"]["run_id"]  # S1: as everywhere else, with the run and its named stores
-    assert run and told == [
-        {"status": "ok", "data": {"run_id": run, "output": 8, "named_stores": {"n": 4}}},
-        {"status": "ok", "data": {"run_id": run, "output": 10, "named_stores": {"n": 5}}},
+    first, second = (one["data"]["run_id"] for one in told[:2])
+    assert first != second and told == [
+        {"status": "ok", "data": {"run_id": first, "output": 8, "named_stores": {"n": 4}}},
+        {"status": "ok", "data": {"run_id": second, "output": 10, "named_stores": {"n": 5}}},
         12,
         {"loud": "X!", "output": "X!"},
     ]

@@ -79,7 +79,7 @@ def _named(stem: str) -> Path:
     return next(file for file in JOURNALS if file.stem == stem)
 
 
-SIGNED_ELSEWHERE = ("parent", "halted")
+SIGNED_ELSEWHERE = ("parent", "halted", "launcher")
 """Runs of directives: these do not go on in a workspace that has not signed the same ones."""
 
 

@@ -362,6 +362,32 @@ def use(*calls: tuple[str, dict[str, Value]]) -> Value:
 
 
 FORK, WATCH = "rye_agent_threads_thread_directive", "rye_agent_threads_orchestrator"
+DOUBLE = "pipeline: double\nsteps:\n- transform: {value: 'ctx.n * 2', output: twice}\n"
+SAYING = "pipeline: saying\nsteps:\n- agent: {prompt: 'Say {ctx.n}'}\n"
+LAUNCHER = """# Launcher
+
+```xml
+<directive name="launcher" version="1.0.0">
+  <metadata>
+    <description>Launches.</description><category>demo</category><author>tests</author><model tier="low" />
+    <permissions><execute><pipeline>*</pipeline></execute></permissions>
+  </metadata>
+  <inputs><input name="who" type="string" required="true">Whom</input></inputs>
+  <outputs><output name="said" required="true">What was said</output></outputs>
+</directive>
+```
+
+Launch for {input:who}.
+"""
+LAUNCHER_SCRIPT: Sequence[Value] = [
+    {"tool_calls": [{"name": "run_pipeline", "input": {"name": "double", "input": {"n": 2}}}]},
+    {"tool_calls": [{"name": "pipeline__double", "input": {"n": 3}}]},
+    {"tool_calls": [{"name": "run_pipeline", "input": {"name": "nothing"}}]},
+    {"tool_calls": [{"name": "run_pipeline", "input": {"name": "double", "input": {"n": "x"}}}]},
+    {"tool_calls": [{"name": "pipeline__saying", "input": {"n": 4}}]},
+    "four",
+    {"tool_calls": [{"name": "directive_return", "input": {"said": "done"}}]},
+]
 CHILD: dict[str, Value] = {"directive_id": "demo/child", "inputs": {"who": "Cy"}}
 DIRECTIVE_SCRIPT: Sequence[Value] = [
     {"contains": "Whisper to Cy", "tool_calls": [{"name": "directive_return", "input": {"said": "psst"}}]},
@@ -500,6 +526,15 @@ class Travel:
 
     async def parent(self, run_id: str = "") -> str:
         run, _ = await self.run(".ai/directives/demo/parent.md", {"who": "Bo"}, DIRECTIVE_SCRIPT, run_id=run_id)
+        return run
+
+    async def launcher(self, run_id: str = "") -> str:
+        """A directive that launches pipelines and waits for them; one is not there, and one fails."""
+        self.write("pipelines/double.yaml", DOUBLE)
+        self.write("pipelines/saying.yaml", SAYING)
+        self.sign(self.write(".ai/directives/demo/launcher.md", LAUNCHER))
+        run, ended = await self.run(".ai/directives/demo/launcher.md", {"who": "Bo"}, LAUNCHER_SCRIPT, run_id=run_id)
+        assert ended.status is Status.COMPLETED, ended
         return run
 
     async def effects(self, run: str) -> dict[str, EffectRecord]:

@@ -143,10 +143,13 @@ async def test_caps_and_budgets_that_may_be_reached_are_said_before_the_run(tmp_
     (home / "quire.toml").write_text(f'[models.prices."script:{script}"]\ninput = 3.0\noutput = 15.0\n')
     async with served(tmp_path / "team", {"maybe.yaml": MAYBE}) as server:
         model, inputs = server.script("s.json", []), {"readers": ["a"] * 120, "doc": "x"}
-        found = await ahead(server, "maybe.yaml", inputs=inputs, model=model, budget=1.5)
+        found = await ahead(server, "maybe.yaml", inputs=inputs, model=model)
         assert found["ready"]
-        first, second = (one for one in found["warnings"] if one.startswith("it may stop midway"))
+        (first,) = (one for one in found["warnings"] if one.startswith("it may stop midway"))
         assert first.startswith("it may stop midway: up to 120 model calls, and a run may make 100")
+        # A budget takes the place of the default limit of calls.
+        found = await ahead(server, "maybe.yaml", inputs=inputs, model=model, budget=1.5)
+        (second,) = (one for one in found["warnings"] if one.startswith("it may stop midway"))
         assert second == "it may stop midway: it costs up to $7.78, and the budget is $1.50"
         enough = await ahead(server, "maybe.yaml", inputs={"readers": ["a"], "doc": "x"}, model=model, budget=1.5)
         assert not [one for one in enough["warnings"] if "midway" in one]

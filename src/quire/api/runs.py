@@ -38,6 +38,7 @@ def run(
     breakpoints: Collection[str] = (),
     allow: Collection[str] = (),
     budget: float | None = None,
+    limits: Mapping[str, Value] | None = None,
     reuse: str = "",
     workspace: str | Path | None = None,
 ) -> Running:
@@ -47,10 +48,10 @@ def run(
     a pipeline, playbook or directive of the workspace; a file wins over a name.
 
     Without `model` it is chosen as on the command line. `answers` are by step label; a question without an answer
-    leaves the run waiting (`status` is `awaiting_input`). With `reuse`, the id of an earlier run of the document or
-    `last`, replies of its model are taken where the same is asked. The workspace is that of the current folder, as on
-    the command line, or of the given folder. Raises `CannotStart` or a related `QuireError` before anything has run; a
-    run that fails is a result, not an exception.
+    leaves the run waiting (`status` is `awaiting_input`). `limits` are those of `--limit`: `{"calls": 500}`. With
+    `reuse`, the id of an earlier run of the document or `last`, replies of its model are taken where the same is asked.
+    The workspace is that of the current folder, as on the command line, or of the given folder. Raises `CannotStart` or
+    a related `QuireError` before anything has run; a run that fails is a result, not an exception.
     """
     start = Path(workspace) if workspace else None
     read = find(document, start)
@@ -63,6 +64,7 @@ def run(
         unattended=unattended,
         allow=name_list("allow", allow),
         budget=budget,
+        limits=limits or {},
         reuse=reuse,
     )
     require_people(people)

@@ -16,6 +16,7 @@ from quire.display.keyboard import STDIN
 from quire.display.text import one_line, visible
 from quire.engine.inputs import checked_input, complete_inputs, describe, missing_inputs
 from quire.errors import BadInputs, CannotStart
+from quire.plan.vocabulary import CALLS
 from quire.source import read_bytes, read_to_end
 from quire.values import InvalidValue, Value, decode, value_of
 from quire.wording import did_you_mean, nearest
@@ -97,17 +98,19 @@ def given_limits(pairs: Sequence[str], format: str = "directive") -> dict[str, V
     started."""
     if not pairs:
         return {}
-    if format != "directive":
-        raise click.UsageError(f"--limit is for directives, and this is a {format}: see --budget")
     from quire.engine.interpreter.thread.limits import resolve_limits
-    from quire.errors import BadInputs
+    from quire.runs.options import call_limit
 
     limits: dict[str, Value] = {}
     for name, text in parse_pairs(pairs, "--limit").items():
+        if format != "directive" and name != CALLS:
+            raise click.UsageError(f"--limit is for directives, except calls=N, and this is a {format}: see --budget")
         limits[name] = None if text.strip().lower() == "none" else text.strip()
         try:
             resolve_limits({}, {name: limits[name]}, None)
-        except BadInputs as error:
+            if name == CALLS:
+                limits[name] = call_limit(limits)
+        except CannotStart as error:
             told = str(error).replace(" in the overrides", "").replace(", spend_currency", "")
             raise click.UsageError(f"--limit {one_line(f'{name}={text}')}: {told}") from None
     return limits

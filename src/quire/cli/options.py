@@ -84,7 +84,11 @@ def driving_options(verb: Verb) -> Verb:
             "--out", metavar="FILE", callback=require_text, help="Write the output to a file, or into a FOLDER/."
         ),
         click.option(
-            "--limit", "limits", metavar="NAME=VALUE", multiple=True, help="A limit of a directive: turns=12."
+            "--limit",
+            "limits",
+            metavar="NAME=VALUE",
+            multiple=True,
+            help="calls=N: model calls of the run, 0 for any. Of a directive also turns=12, …",
         ),
         click.option("--budget", type=Budget(min=0), metavar="USD|none", help="Never spend more than this."),
         click.option(

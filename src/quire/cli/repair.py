@@ -13,6 +13,7 @@ from quire.cli.options import NO_BUDGET, budget_of
 from quire.cli.session import SessionOptions, drive, say_warnings, spawn_detached
 from quire.display.text import one_line, place
 from quire.errors import RunState
+from quire.plan.vocabulary import CALLS
 from quire.runs.scripts import pinned_spec
 from quire.values import Value, value_of
 from quire.wording import pluralize
@@ -71,9 +72,9 @@ class NewRunOptions(Struct, frozen=True):
 
 
 def require_limits_fit(row: RunRow, limits: Collection[str]) -> None:
-    """Raise `RunState` for limits of a run that is not a directive's."""
-    if limits and row.format != "directive":
-        raise RunState(f"--limit is for directives, and run {row.id} is of a {row.format}")
+    """Raise `RunState` for limits that only a run of a directive has. Limits are names or NAME=VALUE."""
+    if row.format != "directive" and {one.partition("=")[0].strip() for one in limits} - {CALLS}:
+        raise RunState(f"--limit is for directives, except calls=N, and run {row.id} is of a {row.format}")
 
 
 def values_for(row: RunRow, texts: Mapping[str, str]) -> Mapping[str, Value]:

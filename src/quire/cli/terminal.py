@@ -39,7 +39,7 @@ class Terminal:
         self._progress = progress
         self._one_at_a_time = asyncio.Lock()
         self._left = asyncio.Event()
-        self._shown: set[str] = set()
+        self._shown: set[str | tuple[str, str]] = set()
         self._asking = False
         self.by = f"{account_name()} (terminal)"
 
@@ -50,10 +50,10 @@ class Terminal:
             self._view.pause()
             self._asking = True
             try:
-                if question.path not in self._shown:
+                if (question.run, question.path) not in self._shown:
                     self._show(question)
                     # Do not show the user's own answer again above the next question.
-                    self._shown |= {question.path, question.path.rpartition("/")[0]}
+                    self._shown |= {(question.run, question.path), question.path.rpartition("/")[0]}
                 if problem:
                     click.echo(one_line(problem), err=True)
                 return await self._fitting_answer(question)
@@ -66,7 +66,7 @@ class Terminal:
 
     def overtaken(self, question: Question, value: str) -> None:
         """Print that a question was answered elsewhere, if its prompt is already on the screen."""
-        if question.path in self._shown:
+        if (question.run, question.path) in self._shown:
             self._view.pause()
             click.echo(f"{place(question.way)} was answered elsewhere: {one_line(value)}", err=True)
             self._view.resume()

@@ -103,8 +103,7 @@ def by_other_means(row: RunRow) -> list[str]:
     if kind in _ANSWER:
         return [f"to go on: {resume_command(row.id, answer=(row.position, VALUE))}"]
     if kind == "too_many_calls":
-        again = resume_command(row.id)
-        return [f"to go on: raise max_pipeline_spawns under [safety.spawn] in quire.toml, then {again}"]
+        return [f"to go on: {resume_command(row.id, limit=Blank('calls=MORE'))}, 0 for no limit"]
     return []
 
 

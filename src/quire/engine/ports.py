@@ -177,6 +177,10 @@ class LaunchedRuns(Protocol):
         it holds strictly."""
         ...
 
+    async def halve(self, effect_id: str) -> float:
+        """Take back half of what a run that rests may still spend, and return its budget."""
+        ...
+
     async def spent(self, effect_id: str) -> Usage | None:
         """Return the cost of a run that has ended; None if it may spend more by itself."""
         ...

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Literal
 from msgspec import Struct
 from msgspec import field as struct_field
 
+from quire.errors import LimitReached
 from quire.plan.ways import last_label, typed_way
 
 if TYPE_CHECKING:
@@ -49,7 +50,14 @@ class Status(StrEnum):
 WAITING = (Status.PAUSED, Status.AWAITING_INPUT)
 FINAL = (Status.COMPLETED, Status.EXPIRED)
 REFUSED = "too_many_calls"
-"""Failure kind of a model call that the run was not allowed to make."""
+"""Failure kind of a run at the first model call beyond its limit. To 0.1.0 it was an ordinary failure of the step: its
+journals have records of it that a policy survived."""
+
+
+def call_limit(most: int, path: str, label: str = "") -> LimitReached:
+    """Return the error that ends a run at the first model call beyond its limit."""
+    message = f"the run has made the {most} model calls that it may make (max_pipeline_spawns; --limit calls=N)"
+    return LimitReached(message, REFUSED, path, label)
 
 
 class Usage(Struct, frozen=True, gc=False):
@@ -361,5 +369,6 @@ _SHAPES: Mapping[str, Callable[[Value], bool]] = {
     "break": lambda value: isinstance(value, Mapping),
     "join": _are_states,
     "abort": lambda value: isinstance(value, int) and not isinstance(value, bool),
+    "spent": lambda value: isinstance(value, str),
     "terms": lambda value: isinstance(value, Mapping) and isinstance(value.get("limits"), Mapping),
 }

@@ -45,7 +45,9 @@ class ProvenFindings:
         premises = WorkspaceWorld(self._foresight, settings).premises
         granted = settings.granted if settings else ()
         agents = frozenset({"default", *settings.agents}) if settings else None
-        return RuleContext(source, self._foresight.source_of, premises, granted=granted, agents=agents)
+        excess = {one.key: one.value for one in settings.excess} if settings else {}
+        calls = excess.get("safety.spawn.max_pipeline_spawns", "")
+        return RuleContext(source, self._foresight.source_of, premises, granted, agents, calls)
 
     def _plans(self, source: Source) -> list[Plan]:
         """Return the plans of a document: several for a file with several pipelines, none for one that cannot be

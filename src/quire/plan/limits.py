@@ -37,8 +37,8 @@ def cap_problem(plan: Plan, documents: Mapping[str, Plan], most: int, inputs: Ma
     if least <= most:
         return ""
     return (
-        f"{plan.title} makes at least {least:,} model calls, and a run may make {most:,}: raise "
-        "max_pipeline_spawns under [safety.spawn] in quire.toml"
+        f"{plan.title} makes at least {least:,} model calls, and a run may make {most:,}: run it with --limit "
+        f"calls={least}, or raise max_pipeline_spawns under [safety.spawn] in quire.toml"
     )
 
 

@@ -62,8 +62,9 @@ def judges(event: str) -> bool:
 THREAD_RULES = 4
 """The version of the rules that threads follow.
 
-Under version 3 a thread with the tool that starts threads could start every directive, also if it named some, and the
-same knowledge could be sent at several positions.
+Under version 3 a thread with the tool that starts threads could start every directive, also if it named some, the same
+knowledge could be sent at several positions, and a registered pipeline that a thread launched and waited for was part of
+the thread's run.
 
 Under version 2 all calls of `directive_return` in one turn had one path, so hooks acted at the first of them only.
 
@@ -97,6 +98,8 @@ MAX_ITEMS: Final = 10_000
 """Maximum number of items of a `for_each` that does not set `max_items`."""
 CURRENCY: Final = "USD"
 LIMIT_ALIASES: Final = {"max_turns": "turns", "max_tokens": "tokens"}
+CALLS: Final = "calls"
+"""The limit of model calls, which is one of the whole run, in any format; the other limits are those of a thread."""
 
 EXTENSIONS = {
     "markdown": ".md",

@@ -17,12 +17,15 @@ from quire.engine.records import Lease, Letter, RunRow, Status
 from quire.errors import BrokenSeal, CannotStart, ModelFailed, RunState
 from quire.models.redaction import Redacted
 from quire.plan.uses import has_threads
+from quire.plan.vocabulary import CALLS
 from quire.plan.ways import typed_way
 from quire.runs.adapters import GivenAnswers, Nobody, Unattended
 from quire.runs.gate import redactor_of
+from quire.runs.options import RunOptions
 from quire.runs.outcome import bounds_that_hold, letter_text
 from quire.runs.resume import Given, amend, amendment_record, apply_amendments, first_batch
-from quire.runs.start import asked_models
+from quire.runs.start import all_models
+from quire.runs.static_failures import call_cap
 from quire.runs.step_names import check_step_labels
 from quire.tools.gate import Gate
 from quire.trust.capabilities import Grants
@@ -77,6 +80,10 @@ async def drive_run(
         row, records = _taken(lease, row), list(lease.records)
         before = apply_amendments(pins, records)
         held = replace(held, pins=amend(before, given))
+        limits = {name: value for name, value in held.pins.limits.items() if name == CALLS}
+        inherited = RunOptions(unattended=held.pins.unattended, limits=limits, allow=pins.allow)
+        runtime.driven[run] = people, inherited
+        stack.callback(runtime.driven.pop, run, None)
         ports = _ports(runtime, held.pins, gate, loader, people, launches=has_threads(held.plans))
         if held.pins.reuse:
             from quire.runs.reuse import earlier_replies
@@ -94,12 +101,12 @@ async def drive_run(
             lease,
             journal,
             ports,
-            _terms(runtime, held.plan, held.pins),
+            _terms(runtime, held, held.pins),
             listen,
             await runtime.store.answers(run),
             lambda ended: () if attached else _letters(runtime, row, pins, ended),
             warnings,
-            bounds_that_hold(pins, held.pins, journal.records),
+            bounds_that_hold(row.format, pins, held.pins, journal.records),
         )
         began(drive)
         ended = await drive.until_rest(held.walk(journal.work), first)
@@ -114,7 +121,6 @@ async def _look_here(runtime: Runtime, row: RunRow, held: PinnedRun, gate: Tools
     pins = held.pins
     if not pins.queue:
         return pins.warnings
-    from quire.runs.agent_models import check_agent_models
     from quire.runs.preflight import Start, look_ahead
     from quire.runs.static_failures import check_prices
 
@@ -122,16 +128,14 @@ async def _look_here(runtime: Runtime, row: RunRow, held: PinnedRun, gate: Tools
     documents, bundles = held.setting.documents, held.setting.bundles
     grants = _grants(runtime, held.plan, pins)
     reuses = bool(pins.reuse)
+    calls = _cap(runtime, held, pins)
     start = Start(
-        held.plan, documents, bundles, grants, folder, pins.model, pins.limits, reuses, pins.shelf, pins.inputs
+        held.plan, documents, bundles, grants, folder, pins.model, pins.limits, reuses, pins.shelf, pins.inputs, calls
     )
     library, find = runtime.library_of(shelf=pins.shelf), runtime.callees(shelf=pins.shelf).find
     found = await look_ahead(library, start, gate, runtime.models, find)
     found.raise_if_any()
-    specs = asked_models(runtime, pins.model, held.plans, bundles)
-    if not pins.one_model:
-        specs += check_agent_models(held.plans, runtime.settings, pins.model)
-    check_prices(runtime.models, specs, pins.budget)
+    check_prices(runtime.models, _models(runtime, held, pins), pins.budget)
     return tuple(dict.fromkeys((*pins.warnings, *found.warnings)))
 
 
@@ -179,9 +183,18 @@ def _taken(lease: Lease, seen: RunRow) -> RunRow:
     return row
 
 
-def _terms(runtime: Runtime, plan: Plan, pins: PinnedState) -> DriveLimits:
-    runs = runtime.settings.runs
-    calls = runtime.settings.spawn.max_pipeline_spawns if plan.format == "pipeline" else 0
+def _models(runtime: Runtime, held: PinnedRun, pins: PinnedState) -> list[str]:
+    if pins.instead:
+        return [pins.instead]
+    return all_models(runtime, pins.model, held.plans, held.setting.bundles, one_model=pins.one_model)
+
+
+def _cap(runtime: Runtime, held: PinnedRun, pins: PinnedState) -> int:
+    return call_cap(runtime, held.plan.format, pins.limits, pins.budget, lambda: _models(runtime, held, pins))
+
+
+def _terms(runtime: Runtime, held: PinnedRun, pins: PinnedState) -> DriveLimits:
+    runs, calls = runtime.settings.runs, _cap(runtime, held, pins)
     stops = frozenset(map(typed_way, pins.breakpoints))
     longest = runtime.settings.models.longest_timeout
     return DriveLimits(

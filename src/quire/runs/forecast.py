@@ -28,11 +28,11 @@ from quire.models.choose import CHARACTERS_A_TOKEN, price_key
 from quire.models.prices import PICODOLLARS, rounded_dollars
 from quire.plan.pipeline_work import Agent
 from quire.plan.uses import asks_a_model, has_threads, step_tools
-from quire.runs.agent_models import check_agent_models
 from quire.runs.preflight import Start, built_in_gate, look_ahead
+from quire.runs.run_bounds import with_cap
 from quire.runs.run_proof import RunProof, prove_run
-from quire.runs.start import NO_BUNDLES, asked_models
-from quire.runs.static_failures import check_prices
+from quire.runs.start import NO_BUNDLES, all_models
+from quire.runs.static_failures import call_cap, check_prices
 from quire.runs.step_names import check_step_labels
 from quire.values import encode
 from quire.workspace.grants import default_grants
@@ -123,6 +123,7 @@ async def forecast(runtime: Runtime, document: Document, inputs: Mapping[str, Va
         options.limits,
         bool(options.reuse),
         inputs={**{one.name: one.default for one in plan.inputs if one.default is not None}, **inputs},
+        calls=look.calls,
     )
     try:
         gate = built_in_gate(runtime.settings, look.granted, None if runtime.queue else runtime.environ)
@@ -155,6 +156,7 @@ class _Looking:
     ) -> None:
         self.granted: Grants = default_grants(runtime.settings, options.allow)
         self.documents: Mapping[str, Plan] = {}
+        self.calls = 0
         self._files: Mapping[str, str] = {}
         self._bundles: Mapping[str, Bundle] = NO_BUNDLES
         self._runtime = runtime
@@ -177,7 +179,7 @@ class _Looking:
         runtime, options, found = self._runtime, self._options, self._found
         found.proof = proof = prove_run(
             self._document,
-            runtime.settings,
+            with_cap(runtime.settings, self.calls),
             self._inputs,
             model=found.model.spec if found.model else "",
             one_model=runtime.models.given is not None or options.model is not None,
@@ -195,7 +197,7 @@ class _Looking:
             if max(calls.least, found.bounds.model_calls.least) <= cap:
                 found.warnings[
                     f"it may stop midway: up to {count:,} model calls, and a run may make {cap:,} "
-                    "(max_pipeline_spawns under [safety.spawn] in quire.toml)"
+                    "(--limit calls=N; max_pipeline_spawns under [safety.spawn] in quire.toml)"
                 ] = None
         if options.budget is not None and cost is not None and cost > options.budget * PICODOLLARS:
             told = f"up to ${rounded_dollars(cost, 2):,}, and the budget is ${options.budget:,.2f}"
@@ -247,23 +249,26 @@ class _Looking:
         check_step_labels(self.plan, self._options.breakpoints, self._options.answers, self.documents)
 
     def _check_limits(self) -> None:
-        settings = self._runtime.settings
         if thread := self.plan.thread:
             self._found.limits = resolve_limits(thread.limits, self._options.limits, None).as_value()
-        elif self.plan.format == "pipeline":
-            self._found.limits = {"model_calls": settings.spawn.max_pipeline_spawns or None}
+        self._set_cap()
+
+    def _set_cap(self, budget: float | None = None, models: Sequence[str] = ()) -> None:
+        self.calls = call_cap(self._runtime, self.plan.format, self._options.limits, budget, lambda: models)
+        if self.plan.format == "pipeline":
+            self._found.limits = {"model_calls": self.calls or None}
 
     def _choose_model(self) -> None:
         runtime, options, found = self._runtime, self._options, self._found
         found.model = runtime.choose_model(options.model, self.plan)
         self._choose_for_steps(found.model.spec)
         plans = (self.plan, *self.documents.values())
-        specs = asked_models(runtime, found.model.spec, plans, self._bundles)
-        if options.model is None and runtime.models.given is None:
-            specs += check_agent_models(plans, runtime.settings, found.model.spec)
+        one_model = options.model is not None or runtime.models.given is not None
+        specs = all_models(runtime, found.model.spec, plans, self._bundles, one_model=one_model)
         if runtime.models.given is not None:
-            found.price = self._given_price(list(dict.fromkeys(filter(None, specs))), plans)
+            found.price = self._given_price(specs, plans)
         check_prices(runtime.models, specs, options.budget)
+        self._set_cap(options.budget, specs)
 
     def _choose_for_steps(self, model: str) -> None:
         """Give the steps of playbooks the models and tools that they would have."""

@@ -21,7 +21,7 @@ from quire.errors import BadInputs, CannotStart, RunState
 from quire.plan.thread import THREAD_PATH
 from quire.plan.uses import asks_a_model
 from quire.plan.ways import path_named
-from quire.runs.options import checked_budget
+from quire.runs.options import call_limit, checked_budget
 from quire.runs.resume import boundary_record, checked_overrides, unknown
 from quire.runs.start import new_run_id
 from quire.runs.static_failures import check_prices
@@ -152,6 +152,7 @@ class Changes(Struct, frozen=True):
 
     def __post_init__(self) -> None:
         checked_budget(self.budget)
+        call_limit(self.limits)
 
 
 class Forked(Struct, frozen=True):

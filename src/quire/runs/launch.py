@@ -66,6 +66,8 @@ class Launcher(Struct, frozen=True):
     """The upper bound of the run's grants, if the launcher is itself a run."""
     untrusted: bool = False
     profile: bool = True
+    options: RunOptions | None = None
+    """Options of the new run in place of those of all launches."""
 
     def check(self, name: str) -> None:
         """Raise `Refused` if this caller may not launch the document of this name, `Denied` if it has no grant for
@@ -145,9 +147,10 @@ class Launching:
             run = launcher.run_id
             row = await self._runtime.store.get(run) if run else None
             if row is None:
-                options = replace(self._options, reply_to=launcher.recipient, within=launcher.within)
+                options = launcher.options or self._options
+                options = replace(options, reply_to=launcher.recipient, within=launcher.within)
                 run = await self._start(document, given, options, run)
-            elif row.status in FINAL:
+            elif row.status in (*FINAL, Status.FAILED, Status.CANCELLED):
                 # A caller that did not wait was told that the run has started, and learns of its end by the letter.
                 started = LaunchResult("started", {"run_id": run})
                 ended = envelope_of(run, (await self._runtime.view(run)).rest) if wait else started

@@ -6,12 +6,17 @@ import hashlib
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from quire.engine.records import FINAL, Status, Usage
+from msgspec.structs import replace
+
+from quire.engine.records import FINAL, Batch, Status, Usage
 from quire.errors import ToolFailed
 from quire.formats.pipeline.inline import LAUNCH_PREFIX, LAUNCHING
 from quire.formats.pipeline.inputs import inferred_inputs, optional_inputs
 from quire.library.input_schema import pipeline_schema
 from quire.runs.launch import ASYNC, INLINE, KnownTools, Launcher, Launching, definition_help
+from quire.runs.options import RunOptions
+from quire.runs.pins import PinnedState
+from quire.runs.resume import amendment_record, apply_amendments
 from quire.tools.registry import ToolSpec
 
 if TYPE_CHECKING:
@@ -60,8 +65,15 @@ class LaunchConnection:
             name, given = "run_pipeline", {"name": tool.id.removeprefix(LAUNCH_PREFIX), "input": arguments}
         await self._known.learn(given.get("definition"))
         run = launched_id(effect_id)
-        launcher = Launcher(self._run, self._runtime.identity, self._grants, run_id=run, within=self._grants)
-        return (await self._launching.launch(name, given, launcher)).as_json()
+        people, options = self._runtime.driven.get(self._run, (None, RunOptions()))
+        # A registered pipeline may do what the thread may do, whatever other runs may do by default.
+        own = sorted(one for one in self._grants.patterns if not one.startswith("rye.reach."))
+        options = replace(options, allow=() if INLINE in name else (*options.allow, *own))
+        launcher = Launcher(
+            self._run, self._runtime.identity, self._grants, run_id=run, within=self._grants, options=options
+        )
+        present = None if name.endswith(ASYNC) else people
+        return (await self._launching.launch(name, given, launcher, people=present)).as_json()
 
     async def prompt(self, name: str) -> str:
         raise ToolFailed("pipelines have no prompts")
@@ -77,9 +89,24 @@ class Allotments:
         self._runtime = runtime
 
     async def budget_of(self, effect_id: str) -> float | None:
-        row = await self._runtime.store.get(launched_id(effect_id))
-        budget = row.pins.get("budget") if row is not None else None
-        return float(budget) if isinstance(budget, int | float) else None
+        run = launched_id(effect_id)
+        row = await self._runtime.store.get(run)
+        if row is None:
+            return None
+        return apply_amendments(PinnedState.of(row.pins), await self._runtime.store.effects(run)).budget
+
+    async def halve(self, effect_id: str) -> float:
+        store = self._runtime.store
+        lease = await store.acquire(launched_id(effect_id))
+        try:
+            assert lease.row is not None  # noqa: S101  # as every run that is acquired
+            pins, spent = PinnedState.of(lease.row.pins), lease.cost or 0.0
+            now = apply_amendments(pins, lease.records)
+            now = replace(now, budget=spent + ((now.budget or 0.0) - spent) / 2)
+            await store.write(lease, Batch(effects=(amendment_record(now, pins, self._runtime.clock.now()),)))
+            return now.budget or 0.0
+        finally:
+            await store.release(lease)
 
     def allot(self, effect_id: str, dollars: float, *, strictly: bool) -> None:
         self._runtime.allotted[launched_id(effect_id)] = (dollars, strictly)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct, field
 
 from quire.errors import CannotStart
+from quire.plan.vocabulary import CALLS, LARGEST_LIMIT
 
 if TYPE_CHECKING:
     from quire.engine.proven_bounds import ProvenBounds
@@ -28,7 +29,7 @@ class RunOptions(Struct, frozen=True):
     budget: float | None = None
     reply_to: str = ""
     limits: Mapping[str, Value] = field(default_factory=dict)
-    """Limits of the thread."""
+    """Limits of the thread, and of the model calls of the run (`calls`)."""
     within: Grants | None = None
     """The upper bound of the run's grants, if another run launches it."""
     door: str = ""
@@ -43,6 +44,7 @@ class RunOptions(Struct, frozen=True):
 
     def __post_init__(self) -> None:
         checked_budget(self.budget)
+        call_limit(self.limits)
         _check_names("allow", self.allow)
         _check_names("breakpoints", self.breakpoints)
         if not isinstance(self.reuse, str):
@@ -69,6 +71,23 @@ def _check_names(what: str, names: object) -> None:
     for name in names if isinstance(names, Iterable) else [names]:
         if not isinstance(name, str):
             raise CannotStart(f"{what} is a list of names, and {name!r} is not a text")
+
+
+def call_limit(limits: Mapping[str, Value]) -> int | None:
+    """Return how many model calls the user allows a run, 0 for any number; None if the user says nothing about it.
+    Raises `CannotStart` for anything else."""
+    if CALLS not in limits:
+        return None
+    from quire.engine.inputs import converted
+
+    given = limits[CALLS]
+    try:
+        calls = 0 if given is None else converted("integer", given)
+    except ValueError:
+        calls = None
+    if not isinstance(calls, int) or not 0 <= calls <= LARGEST_LIMIT:
+        raise CannotStart(f"the limit of calls is a whole number, 0 for no limit, and {given!r} is not")
+    return calls
 
 
 def checked_budget(budget: float | None) -> float | None:

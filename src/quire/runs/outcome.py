@@ -165,11 +165,14 @@ def limit_of(kind: str) -> str:
     return name if name != kind and name in DEFAULTS else ""
 
 
-def bounds_that_hold(start: PinnedState, now: PinnedState, records: Iterable[EffectRecord]) -> ProvenBounds | None:
+def bounds_that_hold(
+    format: str, start: PinnedState, now: PinnedState, records: Iterable[EffectRecord]
+) -> ProvenBounds | None:
     """Return the bounds that were proven at the start of a run, as far as they still hold; None if none do.
 
     They are those of the document, the inputs and the limits of the start: a fork, a value that a person set at a
-    breakpoint, or another limit makes it another run. Another model has other prices and other settings.
+    breakpoint, or another limit makes it another run. Another model has other prices and other settings, and with a
+    budget a pipeline may make more calls than without.
     """
     if not start.proven or now.origin or now.limits != start.limits:
         return None
@@ -178,7 +181,8 @@ def bounds_that_hold(start: PinnedState, now: PinnedState, records: Iterable[Eff
     from quire.engine.proven_bounds import ProvenBounds
 
     proven = ProvenBounds.of(start.proven)
-    if now.instead == start.instead:
+    same_calls = format != "pipeline" or (now.budget is None) == (start.budget is None)
+    if now.instead == start.instead and same_calls:
         return proven
     return replace(proven, input_tokens=None, output_tokens=None, reply_tokens=None, cost=None)
 

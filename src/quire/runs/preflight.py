@@ -118,6 +118,8 @@ class Start(Struct, frozen=True):
     """True for a document of the user's shelf, which looks up names there."""
     inputs: Mapping[str, Value] = field(default_factory=dict)
     """The inputs of the document."""
+    calls: int = 0
+    """How many model calls the run may make; 0 for any number."""
 
 
 async def look_ahead(
@@ -140,7 +142,7 @@ async def look_ahead(
     if not isinstance(gate, Gate):
         return found
     if not start.reuses:
-        check_cap(plan, documents, settings.spawn.max_pipeline_spawns, start.inputs)
+        check_cap(plan, documents, start.calls, start.inputs)
     nests = bool(documents) or plan.format == "pipeline"
     for at in reached:
         if nests:

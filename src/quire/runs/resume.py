@@ -25,7 +25,7 @@ from quire.engine.request_hashes import request_hash
 from quire.engine.requests import BREAK, Boundary
 from quire.errors import BadInputs, RunState
 from quire.plan.ways import JOINT
-from quire.runs.options import checked_budget
+from quire.runs.options import call_limit, checked_budget
 from quire.runs.pins import SHAPES, PinnedState
 from quire.values import InvalidValue, Value, copy
 from quire.wording import did_you_mean, nearest
@@ -82,6 +82,9 @@ class Given(Struct, frozen=True):
     answers: Mapping[str, str] = field(default_factory=dict)
     unattended: bool = False
     breakpoints: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        call_limit(self.limits)
 
 
 def apply_amendments(pins: PinnedState, records: Iterable[EffectRecord]) -> PinnedState:

@@ -17,6 +17,7 @@ from quire.analysis.quantities import Quantity, asked_models, longest_reply, qua
 from quire.engine.proven_bounds import ProvenBounds
 from quire.library.foresight import Foresight
 from quire.models.choose import NO_SETTINGS, PICODOLLARS, CallSettings
+from quire.plan.vocabulary import CALLS
 from quire.values import Value, encode
 
 if TYPE_CHECKING:
@@ -69,19 +70,21 @@ def bounds_of_run(
     inputs: Mapping[str, Value],
     limits: Mapping[str, Value],
     *,
+    calls: int | None = None,
     priced: bool,
     one_model: bool = False,
     own: CallSettings = NO_SETTINGS,
     measured: bool = True,
 ) -> RunBounds:
-    """Return the bounds of a run. `limits` are those that a directive was started with. With `priced` money is counted,
-    which may load the list of prices; with `one_model` every call goes to `model`, whatever the document says. `own`
-    are the settings of the tier of `model`. `measured` is false if the tokens of replies are numbers that a script
-    names: they are not compared."""
-    key = (id(plan), id(settings), model, priced, one_model, own, measured, encode(dict(limits)))
+    """Return the bounds of a run. `limits` are those that a directive was started with; `calls` is how many model calls
+    the run may make, where the settings do not say it. With `priced` money is counted, which may load the list of
+    prices; with `one_model` every call goes to `model`, whatever the document says. `own` are the settings of the tier
+    of `model`. `measured` is false if the tokens of replies are numbers that a script names: they are not compared."""
+    calls = settings.spawn.max_pipeline_spawns if calls is None else calls
+    key = (id(plan), id(settings), calls, model, priced, one_model, own, measured, encode(dict(limits)))
     found = _kept.get(key)
     if found is None:
-        found = _proven(plan, name, settings, documents, model, limits, priced, one_model, own, measured)
+        found = _proven(plan, name, settings, calls, documents, model, limits, priced, one_model, own, measured)
         while len(_kept) >= _MOST_KEPT:
             _kept.pop(next(iter(_kept)), None)
         _kept[key] = found
@@ -109,6 +112,7 @@ def _proven(
     plan: Plan,
     name: str,
     settings: Settings,
+    calls: int,
     documents: Mapping[str, Plan],
     model: str,
     limits: Mapping[str, Value],
@@ -117,7 +121,7 @@ def _proven(
     own: CallSettings,
     measured: bool,
 ) -> _Kept:
-    foresight = Foresight(settings, documents)
+    foresight = Foresight(with_cap(settings, calls), documents)
     proof = foresight.proof(with_limits(plan, limits), name, model, own=own, one_model=one_model)
     numbers = quantities(
         proof, foresight.world(model).premises, rates_of(settings, model, one_model=one_model) if priced else None
@@ -145,8 +149,14 @@ def _compared_tokens(proof: Proof, numbers: Iterable[Quantity], *, one_model: bo
     return found
 
 
+def with_cap(settings: Settings, calls: int) -> Settings:
+    """Return the settings with the number of model calls that a run may make."""
+    return replace(settings, spawn=replace(settings.spawn, max_pipeline_spawns=calls))
+
+
 def with_limits(plan: Plan, limits: Mapping[str, Value]) -> Plan:
     """Return a directive with the limits of the run."""
+    limits = {name: value for name, value in limits.items() if name != CALLS}
     if plan.thread is None or not limits:
         return plan
     from quire.plan.nodes import Sequence

@@ -84,10 +84,8 @@ class Runtime(StoredRuns):
     ) -> None:
         super().__init__(settings, store, release)
         self.clock = clock or WallClock()
-        self.identity = identity
-        self.repairs = repairs
+        self.identity, self.repairs, self.notice = identity, repairs, notice
         self.queue, self.hand_over = queue, hand_over
-        self.notice = notice
         self.tells_bounds = False
         """True to find out, also for a run that only asks, what it can do at most."""
         self.proven_with = settings
@@ -101,6 +99,8 @@ class Runtime(StoredRuns):
         self.library = Library(settings)
         self.allotted: dict[str, tuple[float, bool]] = {}
         """Budgets of runs that are about to be launched, by id, and whether they hold without a price too."""
+        self.driven: dict[str, tuple[People | None, RunOptions]] = {}
+        """For each run that is driven: the people it asks, and the options that runs which it launches inherit."""
 
     @classmethod
     def open(

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,9 +22,10 @@ from quire.library.verify import require_signed
 from quire.models.choose import Choice
 from quire.plan.pipeline_work import Agent
 from quire.plan.uses import asks_a_model, asks_for_models, has_agents, has_step_tools, step_models_of, tool_calls
+from quire.plan.vocabulary import CALLS
 from quire.runs.pins import PinnedState, pinned_profiles
 from quire.runs.preflight import Start
-from quire.runs.static_failures import check_prices
+from quire.runs.static_failures import call_cap, check_prices
 from quire.runs.step_names import check_step_labels, way_problems
 from quire.source import Source
 from quire.values import InvalidValue, Value, encode
@@ -64,7 +66,8 @@ async def prepare(
 
     settings = runtime.settings
     _require_json(inputs)
-    if any(one.kind == "limit" for one in settings.excess):
+    own = {"safety.spawn.max_pipeline_spawns"} if CALLS in options.limits else set()
+    if any(one.kind == "limit" and one.key not in own for one in settings.excess):
         require_trusted(settings)
     require_signed(settings, document.source, document.format)
     if settings.trust.locked:
@@ -89,7 +92,9 @@ async def prepare(
         options = replace(options, reuse=await find_earlier(runtime, options.reuse, document, folder))
     at = Path(folder) if folder else None
     limits, reuses = options.limits, bool(options.reuse)
-    start = Start(plan, documents, bundles, parts.granted, at, choice.spec, limits, reuses, parts.shelf, values)
+    asked = partial(all_models, runtime, choice.spec, parts.plans, bundles, one_model=parts.one_model)
+    calls = call_cap(runtime, plan.format, limits, options.budget, asked)
+    start = Start(plan, documents, bundles, parts.granted, at, choice.spec, limits, reuses, parts.shelf, values, calls)
     warnings = await runtime.preflight(start)
     try:
         encode(values)
@@ -97,12 +102,12 @@ async def prepare(
         raise BadInputs([f"the inputs are not JSON: {error}"]) from None
     files = read_prompt_files(parts.plans, at)
     if options.proven is None:
-        options = _with_bounds(runtime, parts, options, choice, values)
+        options = _with_bounds(runtime, parts, options, choice, values, calls)
     return _pins(runtime, parts, options, choice, values, folder, warnings, files), parts.texts
 
 
 def _with_bounds(
-    runtime: Runtime, parts: _Parts, options: RunOptions, choice: Choice, values: Mapping[str, Value]
+    runtime: Runtime, parts: _Parts, options: RunOptions, choice: Choice, values: Mapping[str, Value], calls: int
 ) -> RunOptions:
     """Prove what the run can do at most, and let the driver hold the run to it."""
     if not runtime.tells_bounds and not _reaches_out(parts):
@@ -121,6 +126,7 @@ def _with_bounds(
             model,
             values,
             options.limits,
+            calls=calls,
             priced=given is None and not is_scripted,
             one_model=parts.one_model,
             own=choice.settings,
@@ -315,6 +321,18 @@ def asked_models(
     named = (profiles.get(agent.identity or runtime.identity) for agent in agents)
     of_agents = (profile.model for profile in named if profile is not None and profile.model)
     return [model, *of_agents, *step_models_of(plans), *(one.model for one in bundles.values())]
+
+
+def all_models(
+    runtime: Runtime, model: str, plans: Sequence[Plan], bundles: Mapping[str, Bundle], *, one_model: bool
+) -> list[str]:
+    """Return the same, and the models that pipelines name for their agents, each once. Raises `Refused`."""
+    specs = asked_models(runtime, model, plans, bundles)
+    if not one_model and has_agents(plans):
+        from quire.runs.agent_models import check_agent_models
+
+        specs += check_agent_models(plans, runtime.settings, model)
+    return list(dict.fromkeys(filter(None, specs)))
 
 
 def _require_json(inputs: Mapping[str, Value]) -> None:

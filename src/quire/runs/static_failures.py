@@ -5,7 +5,7 @@ A step in an arm counts as well, like a tool that does not exist: the document i
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from quire.engine.ports import ModelCall, Priced
@@ -25,10 +25,12 @@ from quire.plan.pipeline_work import (
     Literal,
 )
 from quire.plan.uses import OWN, tool_call_problem
+from quire.runs.options import call_limit
 from quire.trust.capabilities import canonical
 
 if TYPE_CHECKING:
     from quire.runs.adapters import Models
+    from quire.runs.runtime import Runtime
     from quire.values import Value
 
 
@@ -102,6 +104,24 @@ def check_cap(plan: Plan, documents: Mapping[str, Plan], most: int, inputs: Mapp
 
     if problem := cap_problem(plan, documents, most, inputs):
         raise LimitReached(problem)
+
+
+def call_cap(
+    runtime: Runtime, format: str, limits: Mapping[str, Value], budget: float | None, specs: Callable[[], Iterable[str]]
+) -> int:
+    """Return how many model calls a run may make, 0 for any number: as many as the user says for this run, else, for a
+    pipeline, as the settings say. The default number gives way to a budget if each of the models has its price."""
+    own, spawn = call_limit(limits), runtime.settings.spawn
+    if own is not None or format != "pipeline":
+        return own or 0
+    if budget is not None and not spawn.said and (runtime.queue or all(_costs(runtime.models, one) for one in specs())):
+        return 0  # For a queue, the worker that has the models looks again.
+    return spawn.max_pipeline_spawns
+
+
+def _costs(models: Models, spec: str) -> bool:
+    model = models.open(spec)
+    return isinstance(model, Priced) and bool(model.estimate(ModelCall("", ())))
 
 
 def check_prices(models: Models, specs: Sequence[str], budget: float | None) -> None:

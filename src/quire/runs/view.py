@@ -50,7 +50,7 @@ class RunView(RunOutcome, frozen=True):
         from quire.engine.proven_bounds import broken_bounds
         from quire.runs.pins import PinnedState
 
-        proven = bounds_that_hold(PinnedState.of(self.row.pins), self.pins, self.effects)
+        proven = bounds_that_hold(self.row.format, PinnedState.of(self.row.pins), self.pins, self.effects)
         return [] if proven is None else [one.message for one in broken_bounds(proven, self.effects)]
 
     @property

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, assert_never
 
 from quire.engine.interpreter.playbook.steps import WrongAnswer, checked_answer
 from quire.engine.pure_work import PureWork, exhausted
-from quire.engine.records import Status
+from quire.engine.records import Status, call_limit
 from quire.engine.requests import (
     Boundary,
     Effect,
@@ -67,7 +67,7 @@ def run_pure(
     except StepFailed as error:
         end.status, end.failure = Status.FAILED, Failed(error.kind, error.message, error.path, error.label)
     except LimitReached as error:
-        end.status, end.failure = Status.FAILED, Failed("limit", str(error))
+        end.status, end.failure = Status.FAILED, Failed(error.kind, str(error), error.path, error.label)
     except (CannotStart, Refused) as error:
         # A walk fails its steps with `StepFailed`: these come from setting up a thread.
         kind = "denied" if isinstance(error, Refused) else "cannot_start"
@@ -152,7 +152,7 @@ class _Walking:
     def _moves(self, walk: Walk, branch: _Branch) -> Generator[None, None, Value]:
         """Walk to the end. A branch that pauses yields when its time has passed, before the walk gets the answer."""
         answer: Any = None
-        error: StepFailed | None = None
+        error: StepFailed | LimitReached | None = None
         listen, stops = self._listen, bool(self._limits.breakpoints)
         try:
             while True:
@@ -166,7 +166,7 @@ class _Walking:
                 else:
                     try:
                         answer = self._answer(request, branch)
-                    except StepFailed as failed:
+                    except (StepFailed, LimitReached) as failed:
                         error = failed
                     if branch.pauses:
                         yield
@@ -238,14 +238,13 @@ class _Walking:
         return done.value
 
     def _refused(self, request: Performed) -> Failure | None:
-        """Return why a call must not be made: a limit of its thread or of the run."""
+        """Return why a call must not be made: a limit of its thread. Raises `LimitReached` at a limit of the run."""
         if isinstance(request, ModelRequest):
             if request.bounds is not None and request.bounds.reached is not None:
                 return Failure(*request.bounds.reached)
             most = self._limits.max_model_calls
             if most is not None and self._model_calls >= most:
-                message = f"the run has made the {most} model calls that it may make (max_pipeline_spawns)"
-                return Failure("too_many_calls", message)
+                raise call_limit(most, request.path, request.label)
             self._model_calls += 1
         elif isinstance(request, Load) and request.refuse is not None:
             return Failure(*request.refuse)

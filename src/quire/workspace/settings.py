@@ -86,6 +86,8 @@ class SpawnSettings(Struct, frozen=True):
 
     max_pipeline_fan_out_depth: int = 5
     max_pipeline_spawns: int = 100
+    said: bool = False
+    """True if a file says how many model calls there may be. The default gives way to a budget."""
 
 
 class SandboxSettings(Struct, frozen=True):

@@ -336,6 +336,7 @@ def read_spawn(table: Table) -> SpawnSettings:
     return SpawnSettings(
         default.max_pipeline_fan_out_depth if depth is None else depth,
         default.max_pipeline_spawns if spawns is None else spawns,
+        spawns is not None,
     )
 
 

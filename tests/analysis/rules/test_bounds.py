@@ -70,17 +70,45 @@ def test_the_size_from_which_on_a_run_stops() -> None:
     found = findings_of("bounds", fan(AGENT))
     assert [one.code.id for one in found] == ["BD105"]
     assert "|rows| model calls (more than 100 from |rows| = 101 on)" in found[0].message
-    assert found[0].help.startswith("max_items: 100 keeps")
+    assert found[0].help == (
+        "at most 100 items fit the limit of 100 calls (max_items: 100); or run it with --limit calls=N, "
+        "or raise max_pipeline_spawns under [safety.spawn] in quire.toml"
+    )
 
 
-def test_corrections_count_for_the_limit_that_is_proposed() -> None:
+@pytest.mark.parametrize(("calls", "cap", "items"), [(1, 100, 100), (3, 100, 33), (7, 50, 7)])
+def test_the_number_that_fits_is_proposed_and_written(calls: int, cap: int, items: int) -> None:
+    """newcomer M3: the fix wrote 11 where 100 fit."""
+    text = fan("{fold: {items: %s, init: '1', do: %s, output: o}}" % (list(range(calls)), AGENT))  # noqa: UP031
+    premises = Premises(spawns=cap)
+    source, [found] = Source.of(text, "p.yaml"), findings_of("bounds", text, premises=premises)
+    assert f"at most {items} items fit the limit of {cap} calls" in found.help
+    fix = fix_of(source, found)
+    assert fix is not None
+    [edit] = fix.edits
+    fixed = text[: edit.span.start] + edit.new + text[edit.span.end :]
+    assert f"max_items: {items}\n" in fixed and findings_of("bounds", fixed, premises=premises) == []
+
+
+def test_a_limit_that_only_lacks_the_agreement_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """real-work: it said to raise the limit that quire.toml had raised already."""
+    monkeypatch.setenv("QUIRE_HOME", str(tmp_path / "home"))
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "quire.toml").write_text("[safety.spawn]\nmax_pipeline_spawns = 500\n")
+    (tmp_path / "p.yaml").write_text(fan(AGENT))
+    findings = DocumentCheck().of(Source.of(fan(AGENT), str(tmp_path / "p.yaml")))
+    (help,) = [one.help for one in findings if one.code.id == "BD105"]
+    assert help.endswith("or confirm max_pipeline_spawns = 500 of quire.toml: quire trust workspace")
+
+
+def test_corrections_are_said_and_do_not_lower_the_limit_that_is_proposed() -> None:
     schema = "schema: Names\nfields: {names: {type: string}}\n---\n"
     agent = "{agent: {prompt: hi, schema: Names, capabilities: {tools: []}}}"
     found = findings_of("bounds", schema + fan(agent))[0]
     assert (
         "with turns, corrections and further tries up to 3·|rows| (more than 100 from |rows| = 34 on)" in found.message
     )
-    assert found.help.startswith("max_items: 33 keeps")
+    assert "(max_items: 100)" in found.help
 
 
 @pytest.mark.parametrize(

@@ -95,3 +95,13 @@ def test_purses_without_a_limit_hold_nothing_back() -> None:
     child.pay(3.0)
     child.close()
     assert (root.spent, root.left) == (3.0, math.inf)
+
+
+def test_what_a_launched_run_may_spend_stays_held_back_after_its_thread() -> None:
+    parent = Purse(1.0)
+    child = Purse(0.6, parent)
+    child.hold(0.3)
+    child.close()
+    assert parent.left == pytest.approx(0.7)
+    child.hold(-0.2)
+    assert parent.left == pytest.approx(0.9)

@@ -65,13 +65,13 @@ def _stops(proof: Proof, context: RuleContext) -> Iterator[Diagnostic]:
     if str(asked) != str(most):
         when = _size(most, cap)[0]
         worst = f"; with turns, corrections and further tries up to {most}{when}"
-    message = (
-        f"a run makes up to {asked} model calls{_size(asked, cap)[0]}{worst}, and {limit}: the calls above that fail"
-    )
-    items = _size(most, cap)[1]
-    help = "limit the list with max_items, or raise max_pipeline_spawns under [safety.spawn] in quire.toml"
-    if fan and items:
-        help = f"max_items: {items} keeps it below the limit; or raise max_pipeline_spawns under [safety.spawn]"
+    message = f"a run makes up to {asked} model calls{_size(asked, cap)[0]}{worst}, and {limit}: it stops there"
+    items = _size(asked, cap)[1]
+    fits = f"at most {items:,} items fit the limit of {cap:,} calls (max_items: {items})"
+    more = "raise max_pipeline_spawns under [safety.spawn] in quire.toml"
+    if context.asked_calls:
+        more = f"confirm max_pipeline_spawns = {context.asked_calls} of quire.toml: quire trust workspace"
+    help = f"{fits if fan and items else 'limit the list with max_items'}; or run it with --limit calls=N, or {more}"
     yield Diagnostic(codes.MAY_STOP, message, context.span(place), help=help, fix=_fix(fan, items, context))
 
 

@@ -27,6 +27,8 @@ class RuleContext(Struct, frozen=True):
     """Grants of the user for every run, such as `shell=network`."""
     agents: frozenset[str] | None = None
     """The identities that the workspace has; None if its settings cannot be read."""
+    asked_calls: str = ""
+    """The limit of model calls that the workspace asks for, as long as the user has not confirmed it."""
 
     def span(self, place: Place) -> Span:
         """Return where a finding about a place is shown: in this document, also for a place in a callee."""

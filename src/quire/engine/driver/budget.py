@@ -51,10 +51,11 @@ class Budget:
         spent = self._ledger.cost
         return 0.0 if spent is None else max(0.0, self._most - spent - self._held)
 
-    def hold(self, amount: float) -> None:
-        """Set an amount aside for a run that is launched; a negative amount gives it back."""
+    def hold(self, amount: float, calls: int) -> None:
+        """Set an amount aside for a run that is launched; a negative amount gives it back. `calls` counts the launches
+        that begin: other calls wait for these to end, and not for runs that go on by themselves."""
         self._held += amount
-        self._calls += 1 if amount > 0 else -1
+        self._calls += calls
         self._ended.set()
 
     async def _room(self, most: float, estimate: float | None) -> float:

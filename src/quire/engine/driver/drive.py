@@ -153,7 +153,8 @@ class Drive:
                 self._ledger.position = error.label or self._ledger.position
                 return await self._fail(Failure.of(error), tuple(paths), aborts)
             case LimitReached():
-                return await self._fail(Failure("limit", str(error)), ())
+                self._ledger.position = error.label or self._ledger.position
+                return await self._fail(Failure(error.kind, str(error)), (error.path,) if error.path else ())
             case JournalMismatch():
                 return await self._fail(Failure("journal", str(error)), ())
             case CancelRequested() | asyncio.CancelledError():

@@ -137,7 +137,9 @@ class Journal:
         )
 
 
-UNCLAIMED = frozenset({"abort", "terms", "work"})
+SPENT = "spent"
+"""Kind, and end of the path, of the record of what a launched run has spent; its value is the path of the launch."""
+UNCLAIMED = frozenset({"abort", "terms", "work", SPENT})
 """Kinds of records whose path a walk never claims."""
 
 

@@ -12,7 +12,7 @@ import contextlib
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
-from quire.engine.records import EffectRecord, Usage
+from quire.engine.records import EffectRecord, Usage, call_limit
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterable
@@ -31,7 +31,8 @@ COUNTED = "counted"
 
 
 class ModelCalls:
-    """The model calls of one drive. `finish` records the outcome of a call, and returns or raises it."""
+    """The model calls of one drive. `finish` records the outcome of a call, and returns or raises it; `on_limit` is
+    called before a limit ends the run."""
 
     def __init__(
         self,
@@ -39,28 +40,36 @@ class ModelCalls:
         performer: Performer,
         terms: DriveLimits,
         finish: Callable[[EffectRecord], Awaitable[Value]],
+        on_limit: Callable[[], None],
     ) -> None:
         self._ledger = ledger
+        self._on_limit = on_limit
         self._performer = performer
         self._finish = finish
         self._most = terms.max_model_calls
         self._made = ledger.journal.model_calls()
+        self._under_way = 0
+        self._quiet = asyncio.Event()
         self.budget = None if terms.budget is None else _budget(terms.budget, ledger)
 
     async def make(self, request: ModelRequest) -> Value:
-        """Make a call, or refuse it. Raises `LimitReached` if the budget of the run has no room for it."""
+        """Make a call, or refuse it if its thread must not make it. Raises `LimitReached` if a limit of the run has no
+        room for it."""
         money = request.bounds.money if request.bounds is not None else None
         limited = self.budget is not None or money is not None
         estimate = self._performer.estimate(request) if limited else None
         async with self._reserved(estimate):
-            if (refused := self._refused(request, estimate)) is not None:
+            if (refused := self._performer.out_of_bounds(request, estimate)) is not None:
                 return await self._finish(refused)
+            await self._count(request)
             held = estimate or 0.0
             if money is not None:
                 money.hold(held)
             try:
                 return await self._finish(await self._performed(request, held))
             finally:
+                self._under_way -= 1
+                self._quiet.set()
                 if money is not None:
                     money.hold(-held)
 
@@ -87,18 +96,18 @@ class ModelCalls:
             async with self.budget.reserved(estimate):
                 yield
 
-    def _refused(self, request: ModelRequest, estimate: float | None) -> EffectRecord | None:
-        """Return the refusal of a call that the run, or its thread, must not make.
-
-        It is an ordinary failure of its step, and recorded like one.
-        """
-        if (over := self._performer.out_of_bounds(request, estimate)) is not None:
-            return over
-        if self._most is not None and self._made >= self._most:
-            message = f"the run has made the {self._most} model calls that it may make (max_pipeline_spawns)"
-            return self._performer.refused(request, message)
-        self._made += 1
-        return None
+    async def _count(self, request: ModelRequest) -> None:
+        """Count a call that begins. Raises `LimitReached` if there are too many, once those under way have ended: they
+        are paid for, and ending the run would stop them."""
+        if self._most is None or self._made < self._most:
+            self._made += 1
+            self._under_way += 1
+            return
+        self._on_limit()
+        while self._under_way:
+            self._quiet.clear()
+            await self._quiet.wait()
+        raise call_limit(self._most, request.path)
 
 
 class CallTime:
@@ -136,10 +145,10 @@ def counted(intent: EffectRecord) -> EffectRecord:
 
 
 def lost_calls(records: Iterable[EffectRecord]) -> Iterator[EffectRecord]:
-    """Yield the calls, of models and of launches, that were under way when a process died and are not counted yet, as
-    they are counted now."""
+    """Yield the calls that were under way when a process died and are not counted yet, as they are counted now. A
+    launch is not among them: the run that it launched knows what it has spent."""
     for record in records:
-        if record.state == "intent" and record.usage is None and _reserved_for(record):
+        if record.kind == "model" and record.state == "intent" and record.usage is None and _reserved_for(record):
             yield counted(record)
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from msgspec import Struct, field
 
-from quire.engine.driver.journal import Journal, abort_path
+from quire.engine.driver.journal import SPENT, Journal, abort_path
 from quire.engine.events import replayed_event
 from quire.engine.premises import PURE_WORK
 from quire.engine.progress import Progress
@@ -102,12 +102,13 @@ async def to_perform_again(
 
 
 def expanded(blamed: Iterable[str], known: Iterable[str]) -> list[str]:
-    """Return the recorded paths that are blamed; a path that ends in `*` stands for all paths with that prefix."""
+    """Return the recorded paths that are blamed; a path that ends in `*` stands for all paths with that prefix, except
+    what launched runs have spent, which is counted once."""
     paths = dict.fromkeys(known)
     found: dict[str, None] = {}
     for one in blamed:
         if one.endswith("*"):
-            found.update((path, None) for path in paths if path.startswith(one[:-1]))
+            found.update((path, None) for path in paths if path.startswith(one[:-1]) and f"/{SPENT}[" not in path)
         elif one in paths:
             found[one] = None
     return list(found)

@@ -78,7 +78,7 @@ class ShadowJournal(Journal):
         self._left = {
             record.path: record
             for record in recording.records
-            if record.state != "intent" and record.kind not in ("terms", "work") and has_shape(record)
+            if record.state != "intent" and record.kind not in ("terms", "work", "spent") and has_shape(record)
             if record.path not in gone
         }
         self._by_content: dict[tuple[str, str], deque[str]] = {}

@@ -72,6 +72,9 @@ class Children:
     ) -> None:
         self.broken: BaseException | None = None
         self.on_break: Callable[[], None] = lambda: None
+        self.ending = False
+        """True once a limit ends the run, as soon as calls under way have ended: no branch goes on because its time is
+        up."""
         self._journal = journal
         self._performer = performer
         self._resting = resting
@@ -172,7 +175,9 @@ class Children:
         try:
             while waiting := [child for child in children if child and child.outcome is None]:
                 if timer is not None and timer.done():
-                    break
+                    if not self.ending:
+                        break
+                    timer = None
                 woken: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
                 def wake(_: object = None, woken: asyncio.Future[None] = woken) -> None:
@@ -197,6 +202,9 @@ class Children:
                 continue
             await self._stop_below(spawned.branch, itself=True)
             spawned.stop()
+
+    def end_soon(self) -> None:
+        self.ending = True
 
     async def end(self) -> None:
         """Stop everything that is still running."""

@@ -43,7 +43,8 @@ from quire.plan.uses import LAUNCHES
 
 if TYPE_CHECKING:
     from quire.engine.driver.branches import Branch
-    from quire.engine.ports import Ports
+    from quire.engine.driver.launched_runs import Launches
+    from quire.engine.ports import LaunchedRuns, Ports
     from quire.engine.progress import Progress
     from quire.engine.records import Answer, EffectRecord, Question
     from quire.values import Value
@@ -94,16 +95,16 @@ class Walker:
         self.resting = WaitingBranches(ledger)
         self.children = Children(ledger.journal, self._performer, self.resting, self.walk, self._write)
         self._terms = terms
-        self._launched_runs = ports.launched_runs
         self._sharing = asyncio.Lock()
         self._answers = answers
-        self._model_calls = ModelCalls(ledger, self._performer, terms, self._finish)
+        self._model_calls = ModelCalls(ledger, self._performer, terms, self._finish, self.children.end_soon)
+        self._launches = None if ports.launched_runs is None else self._launching(ports.launched_runs)
         self._resumed = bool(ledger.journal)
         self._replayed = 0
 
     async def walk(self, walk: Walk, branch: Branch) -> Value:
         answer: Any = None
-        error: StepFailed | None = None
+        error: StepFailed | LimitReached | None = None
         try:
             while True:
                 request = walk.send(answer) if error is None else walk.throw(error)
@@ -124,8 +125,10 @@ class Walker:
                         answer = await self._answer(request, branch)
                     elif not isinstance(request, Emit):
                         answer = await self._effect(request, branch)
-                except StepFailed as failed:
+                except (StepFailed, LimitReached) as failed:
                     error = failed
+                    if isinstance(failed, LimitReached):  # at the step of the call, not at one that moved since
+                        failed.label = failed.label or getattr(request, "label", "")
         except StopIteration as stop:
             result: Value = stop.value
             return result
@@ -153,6 +156,8 @@ class Walker:
         self._ledger.journal.claim(request.path)
         record = self._ledger.journal.find(request)
         if record is not None and record.state == "ok":
+            if isinstance(request, ToolRequest) and (launches := self._launches_of(request)) is not None:
+                await launches.resume(request, record)
             return record.value
         if record is not None and record.failure is not None:
             raise record.failure.raised(request.path)
@@ -172,15 +177,22 @@ class Walker:
             case ModelRequest():
                 if (reused := self._performer.reused(request)) is not None:
                     return await self._finish(reused)
+                if self._launches is not None:
+                    await self._launches.refresh()
                 return await self._model_calls.make(request)
             case Load(refuse=refuse) if refuse is not None:
                 return await self._finish(self._performer.refused(request, refuse[1], refuse[0]))
+            case Load(scheme="letters") if self._launches is not None:
+                return await self._launches.take_letters(request)
             case Join():
                 return await self._finish(await self.children.join(request, branch))
             case Halt(children=children):
                 return await self._finish(self._performer.settled(request, list(children)))
-            case ToolRequest(connection=place) if place == LAUNCHES and self._spends(request):
-                return await self._launch(request)
+            case ToolRequest() if (launches := self._launches_of(request)) is not None:
+                # A launch holds back all that is left: another one of the same turn waits for the rest, instead of
+                # failing.
+                async with self._sharing:
+                    return await launches.launch(request)
             case ToolRequest() if self._performer.changes_the_world(request):
                 again: tuple[str, ...] = ()
                 if record is not None and self._terms.on_uncertain != "rerun":
@@ -191,20 +203,15 @@ class Walker:
                 return await self._finish(await self._with_grace(request))
         return await self._finish(await self._performer.perform(request))
 
-    def _spends(self, request: ToolRequest) -> bool:
-        """Tell whether a launch has to share money with the run that it starts."""
-        limited = self._model_calls.budget is not None or request.money is not None
-        return limited and self._launched_runs is not None
+    def _launching(self, runs: LaunchedRuns) -> Launches:
+        from quire.engine.driver.launched_runs import Launches
 
-    async def _launch(self, request: ToolRequest) -> Value:
-        from quire.engine.driver.launched_runs import launch
+        return Launches(self._performer, self._ledger, runs, self._model_calls.budget, self._finish)
 
-        assert self._launched_runs is not None  # noqa: S101  # see `_spends`
-        # A launch holds back all that is left: another one of the same turn waits for the rest, instead of failing.
-        async with self._sharing:
-            return await launch(
-                request, self._performer, self._ledger, self._launched_runs, self._model_calls.budget, self._finish
-            )
+    def _launches_of(self, request: ToolRequest) -> Launches | None:
+        """Return the launches of this drive if this is one that has to share money with the run that it starts."""
+        shares = self._model_calls.budget is not None or request.money is not None
+        return self._launches if request.connection == LAUNCHES and shares else None
 
     async def _check_work(self, request: WorkCheck, branch: Branch) -> None:
         """Give the event loop its turn, or refuse further work.

@@ -15,7 +15,7 @@ from msgspec import Struct, field
 from quire.engine.interpreter.pipeline.guards import default_value, run_guarded, untried
 from quire.engine.pure_work import STEP, WORK
 from quire.engine.requests import Boundary, Emit, Request, Walk, WorkCheck
-from quire.errors import StepFailed
+from quire.errors import LimitReached, StepFailed
 from quire.expr import RESERVED, EvalError
 from quire.expr.kinds import kind
 from quire.expr.limits import MAX_TEXT
@@ -260,11 +260,11 @@ def _told(step: Step, path: str, shown: str, frame: PipelineScope, total: int, *
         head["stops"] = True
         yield Emit("step_completed", shown, step.label, head, {"output": stopped.value}, kept=stops)
         raise
-    except StepFailed as error:
+    except (StepFailed, LimitReached) as error:
         if error.path == path:
             # It failed without an effect, so nothing has moved the position of the run to it.
             error.label = error.label or step.label
-        failed: dict[str, Value] = {"kind": error.kind, "message": error.message, "failed_at": error.path}
+        failed: dict[str, Value] = {"kind": error.kind, "message": str(error), "failed_at": error.path}
         yield Emit("step_failed", shown, step.label, {**head, **failed}, kept=stops)
         raise
     if frame.failure is not None:

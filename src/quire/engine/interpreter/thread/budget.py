@@ -54,10 +54,11 @@ class Purse:
         self._reserve()
 
     def close(self) -> None:
-        """Give back the remaining money. The amount spent counts as spent by the parent too."""
+        """Give back the remaining money, except what is still held for launched runs. The amount spent counts as spent
+        by the parent too."""
         if self._parent is not None and self._open:
             self._open = False
-            self._parent.hold(-self._reserved)
+            self._parent.hold(self._held - self._reserved)
             self._tell(self.spent)
 
     def settle(self, spent: float) -> None:
@@ -77,6 +78,8 @@ class Purse:
     def hold(self, amount: float) -> None:
         """Set an amount aside: for a child, or for a running call. A negative amount gives it back."""
         self._held += amount
+        if self._parent is not None and not self._open:
+            self._parent.hold(amount)
         self._reserve()
 
     def _reserve(self) -> None:

@@ -19,7 +19,7 @@ from quire.engine.premises import THREAD_LIMITS
 from quire.engine.requests import TINY
 from quire.errors import BadInputs, LimitReached
 from quire.plan.thread import THREAD_RULES
-from quire.plan.vocabulary import CURRENCY, INTEGER_LIMITS, LARGEST_LIMIT, LIMIT_ALIASES
+from quire.plan.vocabulary import CALLS, CURRENCY, INTEGER_LIMITS, LARGEST_LIMIT, LIMIT_ALIASES
 from quire.wording import did_you_mean, nearest
 
 if TYPE_CHECKING:
@@ -151,6 +151,8 @@ def resolve_limits(
     Raises `BadInputs` with all problems, and `LimitReached` if threads are nested too deep already.
     """
     problems: list[str] = []
+    if parent is None and CALLS in overrides:
+        overrides = {name: value for name, value in overrides.items() if name != CALLS}  # a limit of the whole run
     values = {
         **DEFAULTS,
         **_canonical(declared, "the directive", problems, rules),

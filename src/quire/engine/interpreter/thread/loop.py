@@ -170,8 +170,11 @@ class _ThreadRun:
             return str(reply["text"]), uses
 
     def _take_letters(self) -> Steps:
-        """Add the results of pipelines that were launched and not waited for."""
-        text: str | None = yield Load(f"{self._at}/letters", self._label, "letters", str(self._letters))
+        """Add the results of pipelines that were launched and not waited for, and what they have spent."""
+        path = f"{self._at}/letters"
+        text: str | None = yield Load(path, self._label, "letters", str(self._letters))
+        meters: list[Meter] = yield Metering(below=(path,))
+        self.account.pay(Meter(cost=meters[0].cost))
         for letter in json.loads(text) if text else []:
             self._letters += 1
             self.messages.append(Message("user", letter))

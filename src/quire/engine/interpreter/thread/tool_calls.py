@@ -115,10 +115,7 @@ class Calls:
         return as_tool_result(ORCHESTRATE, self.children.orchestrate(arguments, path, label))
 
     def _launch(self, tool: str, arguments: Mapping[str, Value], path: str, label: str) -> Walk:
-        """Launch a pipeline.
-
-        A registered pipeline that is waited for is part of this run; any other launch is a run of its own.
-        """
+        """Launch a pipeline as a run of its own."""
         given: Value = arguments
         name = tool.removeprefix(LAUNCH_PREFIX)
         if tool == "run_pipeline":
@@ -130,6 +127,8 @@ class Calls:
                 if self.untrusted
                 else self._dispatch(tool, arguments, path, label)
             )
+        if self.setup.composed.rules > 3:
+            return as_tool_result(tool, self._registered(tool, name, arguments, path, label), [f"{path}/tool"])
 
         def call() -> Steps:
             self._check_document("pipeline", name)
@@ -148,6 +147,16 @@ class Calls:
             return {"status": "ok", "data": {**run, "output": output, **kept}}
 
         return as_tool_result(tool, call())
+
+    def _registered(self, tool: str, name: str, arguments: Mapping[str, Value], path: str, label: str) -> Steps:
+        """Run a registered pipeline and wait for it. One that waits for a person sends a letter at its end."""
+        self._check_document("pipeline", name)
+        text: str | None = yield Load(f"{path}/load", label, "document", f"pipeline:{name}")
+        opened = self.setup.open_document(text) if text is not None and self.setup.open_document is not None else None
+        envelope: Value = yield self._request(tool, arguments, path, label)
+        self.launched = self.launched or (isinstance(envelope, Mapping) and envelope.get("status") == "started")
+        self._brought = self._brought or (opened is not None and self._brings(opened))
+        return envelope
 
     def _comes_from_outside(self, tool: str) -> bool:
         """Tell whether the result of a tool may contain content from outside.
@@ -204,17 +213,20 @@ class Calls:
         """Send the call through the one gate."""
 
         def call() -> Steps:
-            action = ACTIONS.get(tool)
-            place, name = ("rye", action) if action else (LAUNCHES if _launches(tool) else "", tool)
-            held = self.setup
-            request = ToolRequest(
-                f"{path}/tool", label, place, name, arguments, None, held.grants, held.declared, held.limits
-            )
-            if place == LAUNCHES and held.limits.spend is not None:
-                request.money = held.purse
-            return (yield request)
+            return (yield self._request(tool, arguments, path, label))
 
         return as_tool_result(tool, call(), [f"{path}/tool"])
+
+    def _request(self, tool: str, arguments: Mapping[str, Value], path: str, label: str) -> ToolRequest:
+        action = ACTIONS.get(tool)
+        place, name = ("rye", action) if action else (LAUNCHES if _launches(tool) else "", tool)
+        held = self.setup
+        request = ToolRequest(
+            f"{path}/tool", label, place, name, arguments, None, held.grants, held.declared, held.limits
+        )
+        if place == LAUNCHES and held.limits.spend is not None:
+            request.money = held.purse
+        return request
 
     def _execute(
         self, arguments: Mapping[str, Value], path: str, label: str, cost: Cost, sharing: int
