@@ -20,7 +20,8 @@ from quire.loopback import listening
 if TYPE_CHECKING:
     from starlette.types import ASGIApp
 
-MAX_CONNECTIONS = 200
+MAX_CONNECTIONS = 400
+"""Connections besides those of listeners. The application refuses requests before, with a problem that says why."""
 SECONDS_TO_END = 15
 SECONDS_BETWEEN_SIGNALS = 0.5
 DEFAULT_PORT = 8377
@@ -94,8 +95,10 @@ def open_unix_listener(path: Path) -> socket.socket:
     return listener
 
 
-def configuration(app: ASGIApp) -> uvicorn.Config:
-    """Return how uvicorn serves the application: plain HTTP/1.1 within limits, without a log of requests."""
+def configuration(app: ASGIApp, listeners: int) -> uvicorn.Config:
+    """Return how uvicorn serves the application: plain HTTP/1.1 within limits, without a log of requests, also of those
+    that it refuses. `listeners` is the number of event streams that stay open."""
+    logging.getLogger("uvicorn.error").addFilter(_is_news)
     return uvicorn.Config(
         app,
         http="h11",  # it limits the size of headers
@@ -105,14 +108,22 @@ def configuration(app: ASGIApp) -> uvicorn.Config:
         lifespan="on",
         server_header=False,
         proxy_headers=False,
-        limit_concurrency=MAX_CONNECTIONS,
+        limit_concurrency=MAX_CONNECTIONS + listeners,
         timeout_graceful_shutdown=SECONDS_TO_END,
     )
 
 
+def _is_news(record: logging.LogRecord) -> bool:
+    return record.msg != "Exceeded concurrency limit."
+
+
 async def serve(
-    app: ASGIApp, listeners: Sequence[socket.socket], leave: Callable[[], None], announce: Callable[[], None]
+    app: ASGIApp,
+    sockets: Sequence[socket.socket],
+    leave: Callable[[], None],
+    announce: Callable[[], None],
+    listeners: int,
 ) -> None:
     """Serve until interrupted. A second interrupt ends at once. `announce` is called when requests and signals are
     handled: a signal that comes before ends the process without cleaning up."""
-    await HttpServer(configuration(app), leave, announce).serve(sockets=list(listeners))
+    await HttpServer(configuration(app, listeners), leave, announce).serve(sockets=list(sockets))

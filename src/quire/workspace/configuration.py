@@ -21,6 +21,7 @@ from quire.source import open_text, read_bytes, real_path
 from quire.workspace.locate import MCP_FILE, SAFE_FOLDERS, Workspace, has_table, user_space
 from quire.workspace.requested_settings import find_excess, without_excess
 from quire.workspace.settings import (
+    LISTENERS,
     AgentSettings,
     Durability,
     OnUncertain,
@@ -130,6 +131,7 @@ def load_settings(workspace: Workspace, environ: Mapping[str, str] | None = None
         pipelines=requests.pipelines,
         cluster=server_of_one_file(merged.cluster, theirs, requests.cluster, users.cluster),
         sandbox=users.sandbox,
+        listeners=merged.listeners,
         webhooks=users.webhooks,
         notify=users.notify,
         http=users.http,
@@ -323,6 +325,7 @@ def _settings(
         pipelines=read_pipelines(top.table("pipelines")),
         cluster=read_cluster(top.table("cluster"), file.parent),
         sandbox=read_sandbox(top.table("sandbox")),
+        listeners=_listeners(top.table("serve")),
         webhooks={name: read_webhook(table, file.parent) for name, table in top.tables("webhooks").items()},
         notify=read_notify(top.table("notify")) if "notify" in top.data else None,
         http=_http(top.tables("http")),
@@ -385,6 +388,12 @@ def _store(table: Table) -> str | None:
     url = table.text("url")
     table.end()
     return url
+
+
+def _listeners(table: Table) -> int:
+    listeners = table.positive("listeners") or LISTENERS
+    table.end()
+    return listeners
 
 
 def _http(tables: Mapping[str, Table]) -> tuple[HostHeaders, ...]:
