@@ -78,7 +78,15 @@ async def _cluster(site: Site) -> dict[str, Value]:
     }
     try:
         workers = await workers_of(where, SECONDS_FOR_CLUSTER)
-        found["workers"] = [{"identity": name, "seen_at": at} for name, at in sorted(workers.items())]
+        found["workers"] = [
+            {
+                "identity": one.identity,
+                "seen_at": one.seen_at,
+                "state": "unfit" if one.unfit else "fit",
+                "reason": one.unfit or None,
+            }
+            for one in workers
+        ]
     except CannotStart as error:
         found["problem"] = str(error)
     return found
