@@ -143,7 +143,8 @@ async def provisional_events(page: Page) -> None:
         for (const data of [{ ...told, provisional: true }, { ...told, seq: 5 }, { ...told, seq: 6, at: 2 }]) {
           store.receive({ event: data.type, data });
           store.flush();
-          states.push([store.seen, store.head.value.seq, store.head.value.effects_total, store.head.value.steps[0].elapsed]);
+          const { seq, effects_total, steps } = store.head.value;
+          states.push([store.seen, seq, effects_total, steps[0].elapsed]);
         }
         return states;
         """,

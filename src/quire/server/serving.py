@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
+import signal
 import socket
 import time
 from collections.abc import Callable, Sequence
@@ -16,6 +17,7 @@ import uvicorn
 
 from quire.errors import CannotStart
 from quire.loopback import listening
+from quire.python_process import ending_signals
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp
@@ -40,6 +42,8 @@ class HttpServer(uvicorn.Server):
         self._announce = announce
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        for number in ending_signals():
+            signal.signal(number, self.handle_exit)
         await super().startup(sockets)
         if self.started:
             self._announce()

@@ -263,7 +263,8 @@ class Ledger:
         return (*lost, record) if record is not None else tuple(lost)
 
     async def _stored(self, batch: Batch, record: EffectRecord | None = None) -> WriteResult:
-        """Write, however long another process holds the store: the result was paid for, and would be paid for again."""
+        """Write, however long another process holds the store or its disk is full: the result was paid for, and would
+        be paid for again."""
         patience = _Patience(self.feed, self._clock)
         while True:
             try:

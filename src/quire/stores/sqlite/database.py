@@ -25,7 +25,7 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
-from quire.errors import StoreError, StoreLocked
+from quire.errors import StoreError, StoreFull, StoreGone, StoreLocked
 from quire.stores.sqlite.schema import migrate
 
 _CODES = (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM, sqlite3.SQLITE_FULL)
@@ -94,7 +94,11 @@ journaled step costs a third more. Without syncs there is nothing to gain."""
 
 Parameters: TypeAlias = Sequence[Any]
 
-_LOCKED = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
+_KINDS = {
+    sqlite3.SQLITE_BUSY: StoreLocked,
+    sqlite3.SQLITE_LOCKED: StoreLocked,
+    sqlite3.SQLITE_FULL: StoreFull,
+}
 _MEANINGS = {
     sqlite3.SQLITE_BUSY: "{path} is locked by another process: try again when it has finished",
     sqlite3.SQLITE_LOCKED: "{path} is locked by another process: try again when it has finished",
@@ -114,7 +118,7 @@ def explain(error: sqlite3.Error | OSError, path: Path) -> StoreError:
     if isinstance(error, OSError):
         where = error.filename or path
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
-            return StoreError(_MEANINGS[sqlite3.SQLITE_FULL].format(path=where))
+            return StoreFull(_MEANINGS[sqlite3.SQLITE_FULL].format(path=where))
         if error.errno in (errno.EACCES, errno.EPERM):
             return StoreError(_MEANINGS[sqlite3.SQLITE_PERM].format(path=where))
         if error.errno == errno.EROFS:
@@ -123,9 +127,11 @@ def explain(error: sqlite3.Error | OSError, path: Path) -> StoreError:
     code: int = getattr(error, "sqlite_errorcode", -1)
     if code == sqlite3.SQLITE_IOERR_SHMSIZE:
         code = sqlite3.SQLITE_FULL  # the index of the log could not grow
+    if isinstance(error, sqlite3.OperationalError) and "Could not decode to UTF-8" in str(error):
+        code = sqlite3.SQLITE_CORRUPT  # Quire writes no other texts
     meaning = _MEANINGS.get(code & 0xFF, "{path} cannot be used: {detail}") if code >= 0 else "{path}: {detail}"
     name: str = getattr(error, "sqlite_errorname", "")
-    kind = StoreLocked if code >= 0 and code & 0xFF in _LOCKED else StoreError
+    kind = _KINDS.get(code & 0xFF, StoreError) if code >= 0 else StoreError
     return kind(meaning.format(path=path, detail=f"{name}: {error}" if name else error))
 
 
@@ -163,7 +169,7 @@ class Database:
                 raise explain(error, self.path) from error
         elif _identity(self.path) != self._file:
             # SQLite would go on with a file that no longer has a name: everything written to it would be lost.
-            raise StoreError(f"{self.path} was removed or replaced while it was in use: start Quire again")
+            raise StoreGone(f"{self.path} was removed or replaced while it was in use: start Quire again")
         return self._connection
 
     # The rows of sqlite3 are untyped; `quire.stores.row_decoder` gives them their types.
