@@ -124,15 +124,21 @@ def vacuum(database: Database) -> int:
 
 
 def backup(database: Database, to: Path) -> int:
-    """Copy the file with SQLite's own backup, which sees one moment of it. The name appears when the copy is
-    complete."""
+    """Copy the file as it is, whatever its schema, to a new name."""
     if not database.exists():
         raise StoreError(f"there is nothing to copy: {database.path} is not there")
     if to.exists():
         raise StoreError(f"{to} is there already: name a file that is not")
-    source = database.connection()
+    with database.to_copy() as source:
+        return copy_file(source, database.path, to)
+
+
+def copy_file(source: sqlite3.Connection, path: Path, to: Path, *, replaces: bool = False) -> int:
+    """Copy a file with SQLite's own backup, which sees one moment of it. The name appears when the copy is complete.
+    Return the number of bytes."""
     beside = to.with_name(f".{to.name}.{secrets.token_hex(4)}")
     try:
+        os.close(os.open(beside, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
         copy = sqlite3.connect(beside, isolation_level=None)
         try:
             source.backup(copy)
@@ -141,10 +147,11 @@ def backup(database: Database, to: Path) -> int:
         finally:
             copy.close()
         if sound != "ok":
-            raise StoreError(f"the copy of {database.path} is damaged: {sound}")
+            raise StoreError(f"the copy of {path} is damaged: {sound}")
         _sync(beside)
-        with to.open("xb"):  # takes the name, unless another process has taken it meanwhile
-            pass
+        if not replaces:
+            with to.open("xb"):  # takes the name, unless another process has taken it meanwhile
+                pass
         beside.replace(to)
         return to.stat().st_size
     except sqlite3.Error as error:

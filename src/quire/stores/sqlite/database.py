@@ -7,6 +7,9 @@ transaction is left open while something else runs, because none of them spans a
 SQLite keeps an index of its log in a file beside the database, and creates that file even to read. Without permission
 to write, or without disk space, other ways of opening are tried, one for each case.
 
+A file of an older schema is migrated by the first write, after a copy was made beside it. Until then it is read from a
+private copy that is migrated instead, so that looking changes nothing.
+
 A folder `.quire` around the file is readable by this account only, and never a link to another place: it holds the
 inputs and results of runs. A cloned repository can contain the folder as a link to any place that the user may write;
 in that case nothing is opened.
@@ -26,7 +29,7 @@ from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 from quire.errors import StoreError, StoreFull, StoreGone, StoreLocked
-from quire.stores.sqlite.schema import migrate
+from quire.stores.sqlite.schema import MIGRATIONS, checked_version, migrate
 
 _CODES = (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM, sqlite3.SQLITE_FULL)
 _INDEX = (sqlite3.SQLITE_IOERR_SHMSIZE, sqlite3.SQLITE_IOERR_SHMOPEN, sqlite3.SQLITE_IOERR_WRITE)
@@ -146,6 +149,10 @@ class Database:
         self._connection: sqlite3.Connection | None = None
         self._file = (0, 0)
         """Device and number of the file that is open."""
+        self._copy: sqlite3.Connection | None = None
+        """A private copy of a file of an older schema."""
+        self._copied: tuple[tuple[int, int], ...] = ()
+        self.copies = 0
         self._closed = False
 
     def exists(self) -> bool:
@@ -181,7 +188,7 @@ class Database:
         if not self.exists():
             return []
         try:
-            connection = self.connection()
+            connection = self._copy_of_older() or self.connection()
             try:
                 return connection.execute(sql, parameters).fetchall()
             except sqlite3.Error as error:
@@ -192,6 +199,39 @@ class Database:
                 if found is not None:
                     return found
             raise
+
+    @contextmanager
+    def to_copy(self) -> Iterator[sqlite3.Connection]:
+        """Yield a connection through which the file can be copied, whatever its schema."""
+        if self._connection is not None or not _is_older(self.path):
+            yield self.connection()
+            return
+        try:
+            with closing(self._open_file()) as connection:
+                yield connection
+        except (sqlite3.Error, OSError) as error:
+            raise explain(error, self.path) from error
+
+    def _copy_of_older(self) -> sqlite3.Connection | None:
+        """Return a migrated copy of a file of an older schema, as it is now; None if the file can be read itself."""
+        if self._connection is not None or self._read_only or self._closed or not _is_older(self.path):
+            return None
+        now = tuple(map(_written, (self.path, self.path.with_name(f"{self.path.name}-wal"))))
+        if self._copy is None or now != self._copied:
+            self._drop_copy()
+            with self.to_copy() as source:
+                if checked_version(source, self.path) == len(MIGRATIONS):
+                    return None  # the log has the migration
+                copy = sqlite3.connect("", isolation_level=None)
+                source.backup(copy)
+            migrate(copy, self.path)
+            self._copy, self._copied, self.copies = copy, now, self.copies + 1
+        return self._copy
+
+    def _drop_copy(self) -> None:
+        copy, self._copy = self._copy, None
+        if copy is not None:
+            copy.close()
 
     @contextmanager
     def transaction(self) -> Iterator[sqlite3.Connection]:
@@ -210,6 +250,7 @@ class Database:
 
     def close(self) -> None:
         self._closed = True
+        self._drop_copy()
         if self._connection is not None:
             connection, self._connection = self._connection, None
             with contextlib.suppress(sqlite3.Error):
@@ -232,6 +273,16 @@ class Database:
     def _open_to_read(self) -> sqlite3.Connection:
         """Open the file without creating or changing anything, the files beside it included. A file that an older Quire
         has written cannot be read so."""
+        connection = self._open_file()
+        try:
+            connection.execute("PRAGMA query_only = ON")
+            migrate(connection, self.path)
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
+    def _open_file(self) -> sqlite3.Connection:
         _require_folder(self.path.parent)
         _require_file(self.path)
         if not stat.S_ISREG(os.lstat(self.path).st_mode):
@@ -240,13 +291,7 @@ class Database:
         log = self.path.with_name(f"{self.path.name}-wal")
         how = "mode=ro&readonly_shm=1" if log.exists() else "mode=ro&immutable=1"
         connection = _connect(self.path, how, self._busy_timeout)
-        try:
-            connection.execute("PRAGMA trusted_schema = OFF")
-            connection.execute("PRAGMA query_only = ON")
-            migrate(connection, self.path)
-        except BaseException:
-            connection.close()
-            raise
+        connection.execute("PRAGMA trusted_schema = OFF")
         return connection
 
     def _open_to_write(self) -> sqlite3.Connection:
@@ -260,11 +305,20 @@ class Database:
                 connection.execute(f"PRAGMA wal_autocheckpoint = {LOG_PAGES}")
                 # This only matters on macOS: there a plain fsync leaves the data in the drive's cache.
                 connection.execute("PRAGMA fullfsync = ON")
-            migrate(connection, self.path)
+            migrate(connection, self.path, keep=self._keep)
         except BaseException:
             connection.close()
             raise
         return connection
+
+    def _keep(self, version: int) -> None:
+        """Copy the file beside itself before it is migrated: the program that wrote it cannot read it afterwards. The
+        connection that holds the lock cannot copy."""
+        from quire.stores.sqlite.archive import copy_file
+
+        self._drop_copy()
+        with closing(sqlite3.connect(self.path)) as source:
+            copy_file(source, self.path, self.path.with_name(f"{self.path.name}.schema{version}"), replaces=True)
 
     def _use_wal(self, connection: sqlite3.Connection) -> None:
         """Switch to WAL mode, with retries: two processes that switch a new file at the same moment get "locked"
@@ -280,6 +334,24 @@ class Database:
                 if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() > deadline:
                     raise
                 time.sleep(0.002)
+
+
+def _is_older(path: Path) -> bool:
+    """Tell whether the header of a file names an older schema; the log beside it may have a newer one."""
+    try:
+        with path.open("rb") as file:
+            return 0 < int.from_bytes(file.read(64)[60:], "big") < len(MIGRATIONS)
+    except OSError:
+        return False  # opening it says why
+
+
+def _written(path: Path) -> tuple[int, int]:
+    """Return when a file was written and its size; zeros if it does not exist."""
+    try:
+        found = path.stat()
+    except OSError:
+        return (0, 0)
+    return (found.st_mtime_ns, found.st_size)
 
 
 def _identity(path: Path) -> tuple[int, int]:
