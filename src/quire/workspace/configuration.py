@@ -21,7 +21,6 @@ from quire.source import open_text, read_bytes, real_path
 from quire.workspace.locate import MCP_FILE, SAFE_FOLDERS, Workspace, has_table, user_space
 from quire.workspace.requested_settings import find_excess, without_excess
 from quire.workspace.settings import (
-    LISTENERS,
     AgentSettings,
     Durability,
     OnUncertain,
@@ -34,6 +33,7 @@ from quire.workspace.settings import (
 from quire.workspace.tables import (
     Table,
     read_cluster,
+    read_listeners,
     read_mark,
     read_notify,
     read_pipelines,
@@ -325,7 +325,7 @@ def _settings(
         pipelines=read_pipelines(top.table("pipelines")),
         cluster=read_cluster(top.table("cluster"), file.parent),
         sandbox=read_sandbox(top.table("sandbox")),
-        listeners=_listeners(top.table("serve")),
+        listeners=read_listeners(top.table("serve")),
         webhooks={name: read_webhook(table, file.parent) for name, table in top.tables("webhooks").items()},
         notify=read_notify(top.table("notify")) if "notify" in top.data else None,
         http=_http(top.tables("http")),
@@ -388,12 +388,6 @@ def _store(table: Table) -> str | None:
     url = table.text("url")
     table.end()
     return url
-
-
-def _listeners(table: Table) -> int:
-    listeners = table.positive("listeners") or LISTENERS
-    table.end()
-    return listeners
 
 
 def _http(tables: Mapping[str, Table]) -> tuple[HostHeaders, ...]:

@@ -26,10 +26,13 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from quire.errors import StoreError, StoreFull, StoreGone, StoreLocked
-from quire.stores.sqlite.schema import MIGRATIONS, checked_version, migrate
+from quire.stores.sqlite.schema import MIGRATIONS, migrate
+
+if TYPE_CHECKING:
+    from quire.stores.sqlite.archive import OlderCopy
 
 _CODES = (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM, sqlite3.SQLITE_FULL)
 _INDEX = (sqlite3.SQLITE_IOERR_SHMSIZE, sqlite3.SQLITE_IOERR_SHMOPEN, sqlite3.SQLITE_IOERR_WRITE)
@@ -97,11 +100,7 @@ journaled step costs a third more. Without syncs there is nothing to gain."""
 
 Parameters: TypeAlias = Sequence[Any]
 
-_KINDS = {
-    sqlite3.SQLITE_BUSY: StoreLocked,
-    sqlite3.SQLITE_LOCKED: StoreLocked,
-    sqlite3.SQLITE_FULL: StoreFull,
-}
+_KINDS = {sqlite3.SQLITE_BUSY: StoreLocked, sqlite3.SQLITE_LOCKED: StoreLocked, sqlite3.SQLITE_FULL: StoreFull}
 _MEANINGS = {
     sqlite3.SQLITE_BUSY: "{path} is locked by another process: try again when it has finished",
     sqlite3.SQLITE_LOCKED: "{path} is locked by another process: try again when it has finished",
@@ -149,10 +148,7 @@ class Database:
         self._connection: sqlite3.Connection | None = None
         self._file = (0, 0)
         """Device and number of the file that is open."""
-        self._copy: sqlite3.Connection | None = None
-        """A private copy of a file of an older schema."""
-        self._copied: tuple[tuple[int, int], ...] = ()
-        self.copies = 0
+        self.older: OlderCopy | None = None
         self._closed = False
 
     def exists(self) -> bool:
@@ -216,22 +212,11 @@ class Database:
         """Return a migrated copy of a file of an older schema, as it is now; None if the file can be read itself."""
         if self._connection is not None or self._read_only or self._closed or not _is_older(self.path):
             return None
-        now = tuple(map(_written, (self.path, self.path.with_name(f"{self.path.name}-wal"))))
-        if self._copy is None or now != self._copied:
-            self._drop_copy()
-            with self.to_copy() as source:
-                if checked_version(source, self.path) == len(MIGRATIONS):
-                    return None  # the log has the migration
-                copy = sqlite3.connect("", isolation_level=None)
-                source.backup(copy)
-            migrate(copy, self.path)
-            self._copy, self._copied, self.copies = copy, now, self.copies + 1
-        return self._copy
+        if self.older is None:
+            from quire.stores.sqlite.archive import OlderCopy
 
-    def _drop_copy(self) -> None:
-        copy, self._copy = self._copy, None
-        if copy is not None:
-            copy.close()
+            self.older = OlderCopy(self)
+        return self.older.connection()
 
     @contextmanager
     def transaction(self) -> Iterator[sqlite3.Connection]:
@@ -250,7 +235,8 @@ class Database:
 
     def close(self) -> None:
         self._closed = True
-        self._drop_copy()
+        if self.older is not None:
+            self.older.drop()
         if self._connection is not None:
             connection, self._connection = self._connection, None
             with contextlib.suppress(sqlite3.Error):
@@ -312,13 +298,9 @@ class Database:
         return connection
 
     def _keep(self, version: int) -> None:
-        """Copy the file beside itself before it is migrated: the program that wrote it cannot read it afterwards. The
-        connection that holds the lock cannot copy."""
-        from quire.stores.sqlite.archive import copy_file
+        from quire.stores.sqlite.archive import keep_older
 
-        self._drop_copy()
-        with closing(sqlite3.connect(self.path)) as source:
-            copy_file(source, self.path, self.path.with_name(f"{self.path.name}.schema{version}"), replaces=True)
+        keep_older(self.path, version)
 
     def _use_wal(self, connection: sqlite3.Connection) -> None:
         """Switch to WAL mode, with retries: two processes that switch a new file at the same moment get "locked"
@@ -343,15 +325,6 @@ def _is_older(path: Path) -> bool:
             return 0 < int.from_bytes(file.read(64)[60:], "big") < len(MIGRATIONS)
     except OSError:
         return False  # opening it says why
-
-
-def _written(path: Path) -> tuple[int, int]:
-    """Return when a file was written and its size; zeros if it does not exist."""
-    try:
-        found = path.stat()
-    except OSError:
-        return (0, 0)
-    return (found.st_mtime_ns, found.st_size)
 
 
 def _identity(path: Path) -> tuple[int, int]:
