@@ -62,9 +62,9 @@ def ending_signals() -> tuple[int, ...]:
     closed, unless it is ignored, as under `nohup`."""
     import signal
 
-    closed = getattr(signal, "SIGHUP", None)
-    heard = closed is not None and signal.getsignal(closed) is not signal.SIG_IGN
-    return (signal.SIGINT, signal.SIGTERM, *([closed] if heard else []))
+    if not hasattr(signal, "SIGHUP") or signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
+        return (signal.SIGINT, signal.SIGTERM)
+    return (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 def clean_environ(environ: Mapping[str, str]) -> dict[str, str]:

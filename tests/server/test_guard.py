@@ -281,7 +281,12 @@ async def test_requests_beyond_the_most_are_answered_with_a_problem(
         client.stream("GET", "/events") as stream,
     ):
         await anext(stream.aiter_lines())
-        monkeypatch.setattr(server.site.shelf, "all", lambda: time.sleep(1) or [])
+
+        def slowly() -> list[object]:
+            time.sleep(1)
+            return []
+
+        monkeypatch.setattr(server.site.shelf, "all", slowly)
         answers = await asyncio.gather(*(client.get("/trust") for _ in range(3)))
         refused = [answer for answer in answers if answer.status_code == 429]
         assert len(refused) == 2 and {answer.json()["code"] for answer in refused} == {"too-many"}
