@@ -132,13 +132,13 @@ def worker_identity() -> str:
 async def workers_of(where: ClusterSettings, seconds: float) -> list[SeenWorker]:
     """Return the workers of the task queue, also those that are unfit. Raises `CannotStart`."""
     client = await connect(where, seconds)
-    found = {name: SeenWorker(name, at) for name, at in (await pollers(client, where.task_queue)).items()}
+    workers = {name: SeenWorker(name, at) for name, at in (await pollers(client, where.task_queue)).items()}
     unfit = await pollers(client, UNFIT_QUEUE.format(where.task_queue))
     for text, at in sorted(unfit.items(), key=lambda entry: entry[1]):
         name, _, why = text.partition(": ")
-        if at > time.time() - SEEN_SECONDS and (name not in found or at > found[name].seen_at):
-            found[name] = SeenWorker(name, at, why)
-    return [found[name] for name in sorted(found)]
+        if at > time.time() - SEEN_SECONDS and (name not in workers or at > workers[name].seen_at):
+            workers[name] = SeenWorker(name, at, why)
+    return [workers[name] for name in sorted(workers)]
 
 
 async def pollers(client: Client, queue: str) -> dict[str, float]:
@@ -155,10 +155,11 @@ async def pollers(client: Client, queue: str) -> dict[str, float]:
         task_queue_type=TaskQueueType.TASK_QUEUE_TYPE_ACTIVITY,
     )
     try:
-        found = await client.workflow_service.describe_task_queue(request, timeout=RPC)
+        queued = await client.workflow_service.describe_task_queue(request, timeout=RPC)
     except (RPCError, RuntimeError) as error:
         raise CannotStart(f"Temporal does not say who works: {reason(error)}") from None
-    return {one.identity: one.last_access_time.seconds + one.last_access_time.nanos / 1e9 for one in found.pollers}
+    times = {poller.identity: poller.last_access_time for poller in queued.pollers}
+    return {name: at.seconds + at.nanos / 1e9 for name, at in times.items()}
 
 
 async def announce_unfit(client: Client, queue: str, why: str) -> None:

@@ -132,9 +132,9 @@ class Hub:
         """Take events that a drive of this process has just written."""
         for event in events:
             self.touch(event.run)
-            for one in self._subscriptions:
-                if event.run in one.seen and not one.written(event):
-                    self._behind.add((one, event.run))
+            for listener in self._subscriptions:
+                if event.run in listener.seen and not listener.written(event):
+                    self._behind.add((listener, event.run))
 
     def touch(self, run: str) -> None:
         """Note that this process has changed a run."""
@@ -146,22 +146,22 @@ class Hub:
         further client can listen."""
         if self.listeners >= self._most:
             raise Problem.of("too-many", f"{self.listeners} clients listen already: [serve] listeners allows no more")
-        one = Subscription(runs, whole=whole)
+        listener = Subscription(runs, whole=whole)
         if whole and self._trouble:
-            one.put(Frame("store", {"error": self._trouble}))
-        self._subscriptions.add(one)
-        return one
+            listener.put(Frame("store", {"error": self._trouble}))
+        self._subscriptions.add(listener)
+        return listener
 
-    def leave(self, one: Subscription) -> None:
-        self._subscriptions.discard(one)
+    def leave(self, listener: Subscription) -> None:
+        self._subscriptions.discard(listener)
 
-    async def catch_up(self, one: Subscription) -> None:
+    async def catch_up(self, listener: Subscription) -> None:
         """Send a client everything that is kept after the numbers that it has seen."""
-        for run in one.seen:
-            await self._catch_up(one, run)
+        for run in listener.seen:
+            await self._catch_up(listener, run)
         self._wake.set()
         if self._closed:  # a client that comes while the server stops is told so, as those before it were
-            _close(one)
+            _close(listener)
 
     async def watch(self) -> None:
         """Tell the subscribers about changes until the task is cancelled. Nothing is polled while no client listens.

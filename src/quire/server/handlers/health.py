@@ -80,12 +80,12 @@ async def _cluster(site: Site) -> dict[str, Value]:
         workers = await workers_of(where, SECONDS_FOR_CLUSTER)
         found["workers"] = [
             {
-                "identity": one.identity,
-                "seen_at": one.seen_at,
-                "state": "unfit" if one.unfit else "fit",
-                "reason": one.unfit or None,
+                "identity": worker.identity,
+                "seen_at": worker.seen_at,
+                "state": "unfit" if worker.unfit else "fit",
+                "reason": worker.unfit or None,
             }
-            for one in workers
+            for worker in workers
         ]
     except CannotStart as error:
         found["problem"] = str(error)
