@@ -19,8 +19,10 @@
     │   │   └── ToolChanged              a tool of a server is not the one that was locked
     │   ├── Untrusted                    the workspace requests something the user has not confirmed
     │   └── BrokenSeal                   a stored run differs from what this user's Quire wrote
-    ├── StoreError                  2    the database is full, damaged, or of a newer Quire
+    ├── StoreError                  2    the database is damaged, read-only, or of a newer Quire
+    │   ├── StoreGone                    it was removed or replaced, with everything in it
     │   └── StoreLocked                  another process writes to it: it will be free again
+    │       └── StoreFull                its disk has no room left: there may be some again
     ├── RunBusy                     2    another process drives the run
     ├── RunState                    2    the run is not in a state for this verb
     ├── Fenced                           another process took the run over; this one must stop
@@ -207,6 +209,14 @@ class StoreError(QuireError):
 
 class StoreLocked(StoreError):
     """Nothing was written. The same write may succeed a moment later."""
+
+
+class StoreFull(StoreLocked):
+    pass
+
+
+class StoreGone(StoreError):
+    pass
 
 
 class Fenced(QuireError):

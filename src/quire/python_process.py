@@ -1,4 +1,4 @@
-"""Start Python for Quire's own work. No other module starts Python.
+"""Start Python for Quire's own work, and name the signals that end it. No other module starts Python.
 
 Python puts the current folder, or the folder that an empty entry of `PYTHONPATH` stands for, before its own libraries.
 The current folder is usually a workspace, and a workspace is data: a `click.py` in it must not be taken for the
@@ -11,7 +11,7 @@ import os
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 if TYPE_CHECKING:
     from asyncio.subprocess import Process
@@ -73,6 +73,21 @@ async def start_helper(module: str) -> Process:
         start_new_session=True,
         limit=LONGEST_LINE,
     )
+
+
+def become_module(module: str, *arguments: str) -> NoReturn:
+    """Replace this process by `python -m MODULE` in the current folder."""
+    os.execve(sys.executable, _command(module, arguments), clean_environ(os.environ))  # noqa: S606  # our own interpreter
+
+
+def ending_signals() -> tuple[int, ...]:
+    """Return the signals that end a process of Quire in good order: Ctrl-C, SIGTERM, and SIGHUP of a terminal that is
+    closed, unless it is ignored, as under `nohup`."""
+    import signal
+
+    if not hasattr(signal, "SIGHUP") or signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
+        return (signal.SIGINT, signal.SIGTERM)
+    return (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 def clean_environ(environ: Mapping[str, str]) -> dict[str, str]:

@@ -202,6 +202,10 @@ def _become(order: dict[str, object]) -> None:
         assert isinstance(arguments, list)
         if order["cold"]:
             os.execv(sys.executable, [sys.executable, "-m", "quire", *arguments])
+        if patience := os.environ.get("CHAOS_PATIENCE"):
+            import quire.engine.driver.journal
+
+            quire.engine.driver.journal.LOCK_PATIENCE_SECONDS = float(patience)
         from quire.cli import main
 
         code = main(arguments)

@@ -1,4 +1,6 @@
-"""A disk that fills up under a run: it says so in a line, and goes on where it was once there is room again.
+"""A disk that fills up under a run: it waits for room, says so in a line, and goes on where it was.
+
+Processes that give up after a moment stand for those that give up after ten minutes.
 
 The database lies on a file system in memory that is hardly larger than itself; where none can be mounted, and besides,
 the files of the process may only grow to a certain size.
@@ -12,6 +14,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -21,6 +24,10 @@ from tests.chaos.stable import Stable
 from tests.chaos.storm import told
 from tests.chaos.workspace import Place, make_place
 from tests.depth import depth
+
+from quire.workspace.configuration import load_settings
+from quire.workspace.consent import confirm
+from quire.workspace.locate import find_workspace
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="looks after its processes in the way of Linux")
 
@@ -83,7 +90,7 @@ def test_a_disk_that_fills_up(
 ) -> None:
     seed = int(time.time())
     draw = random.Random(seed)
-    place = make_place(tmp_path / "full", story)
+    place = impatient(make_place(tmp_path / "full", story))
     disk = small_disks(place)
     drives = iter(range(DRIVES))
 
@@ -101,7 +108,7 @@ def test_a_disk_that_fills_up(
 def test_files_that_may_not_grow(story: Story, tmp_path: Path, stable: Stable) -> None:
     seed = int(time.time())
     draw = random.Random(seed)
-    place = make_place(tmp_path / "full", story)
+    place = impatient(make_place(tmp_path / "full", story))
     drives = iter(range(DRIVES))
 
     def limit() -> int | None:
@@ -112,6 +119,70 @@ def test_files_that_may_not_grow(story: Story, tmp_path: Path, stable: Stable) -
 
     life = Life(stable, place, draw, kills=0, gaps=True, file_limit=limit, tolerated=COULD_NOT_GO_ON)
     _same_in_the_end(life, calm_life(stable, tmp_path / "calm", story), seed, NO_ROOM, "check the disk and its quota")
+
+
+def impatient(place: Place) -> Place:
+    return replace(place, environ={**place.environ, "CHAOS_PATIENCE": "0.2"})
+
+
+MANY = """pipeline: many
+steps:
+- for_each:
+    over: ctx.items
+    max_items: 100
+    max_parallel: 3
+    on_error: abort
+    do: {tool: {name: count, args: {item: "{item}"}}}
+    collect: {transform: {value: pipe}}
+    output: done
+"""
+COUNT = """
+import os, time
+from pathlib import Path
+from quire import tool
+
+@tool(name="count")
+def count(item: str, effect_id: str) -> str:
+    with Path(os.environ["LEDGER"]).open("a") as file:
+        file.write(effect_id + "\\n")
+    time.sleep(0.05)
+    return "x" * 3000
+"""
+
+
+def test_effects_that_have_ended_wait_for_room(tmp_path: Path, small_disks: Callable[[Place], SmallDisk]) -> None:
+    """reliability M3: their results are in hand; given up, they would be performed again."""
+    work, ledger = tmp_path / "work", tmp_path / "ledger"
+    work.mkdir()
+    (work / "quire.toml").write_text('[tools]\nmodules = ["counting"]\nallow = ["count"]\n')
+    (work / "counting.py").write_text(COUNT)
+    (work / "many.yaml").write_text(MANY)
+    environ = {**os.environ, "QUIRE_HOME": str(tmp_path / "home"), "LEDGER": str(ledger)}
+    confirm(load_settings(find_workspace(work), environ))
+    disk = small_disks(Place(work, STORIES[0]))
+    command = [sys.executable, "-m", "quire", "run", "many.yaml", "-i", f"items={list(range(60))}"]
+    with subprocess.Popen(command, cwd=work, env=environ, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as quire:
+        try:
+            until(lambda: ledger.exists() and ledger.read_text().count("\n") > 10)
+            disk.leave(0)
+            assert quire.stderr is not None
+            while b"nothing can be recorded yet, trying again: no room left" not in (line := quire.stderr.readline()):
+                assert line, "it ended"
+            time.sleep(1.0)
+            disk.empty()
+            quire.communicate(timeout=60)
+        finally:
+            quire.kill()
+    assert quire.returncode == 0
+    performed = ledger.read_text().split()
+    assert len(performed) == len(set(performed)) == 60
+
+
+def until(done: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 60
+    while not done():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
 
 
 def _same_in_the_end(life: Life, calm: Lived, seed: int, *words: str) -> None:

@@ -73,6 +73,16 @@ def test_a_failure_is_tried_again_and_scripts_go_on_where_they_were(document: st
     assert json.loads(out.splitlines()[-1])["output"] == "end"
 
 
+def test_a_script_has_one_name_whoever_drives_the_run(document: str, said: Said) -> None:
+    """reliability S2: a relative path was recorded as it was written."""
+    replies = script("one", "two", "end")
+    assert main(["run", document, "--break", "1", "-q", "--script", replies]) == 4
+    assert main(["resume", "last", "-q", "--script", replies]) == 0
+    said()
+    assert main(["runs", "export", "last"]) == 0
+    assert f"script:{Path(replies).resolve()}" in (out := said()[0]) and "script:replies.json" not in out
+
+
 def test_a_process_that_was_killed_lost_nothing(document: str, said: Said) -> None:
     replies = script("one", {"reply": "never said", "delay_ms": 60_000})
     command = [sys.executable, "-m", "quire", "run", document, "--json", "--script", replies]

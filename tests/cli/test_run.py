@@ -6,6 +6,8 @@ import io
 import json
 import os
 import re
+import shutil
+import signal
 import subprocess
 import sys
 from collections.abc import Callable
@@ -409,7 +411,8 @@ def test_a_store_that_fails_in_the_middle_says_how_to_go_on(
     assert capsys.readouterr().out == "end\n"
 
 
-def test_a_signal_pauses_without_a_terminal(workspace: Path, script: Write) -> None:
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP], ids=["SIGTERM", "a closed terminal"])
+def test_a_signal_pauses_without_a_terminal(workspace: Path, script: Write, number: int) -> None:
     page(workspace, DOCUMENT)
     replies = script({"reply": "one", "delay_ms": 300}, {"default": "x"})
     command = [sys.executable, "-m", "quire", "run", "page.md", *INPUTS, "--json", "--script", replies]
@@ -417,7 +420,7 @@ def test_a_signal_pauses_without_a_terminal(workspace: Path, script: Write) -> N
         assert quire.stdout is not None
         while json.loads(quire.stdout.readline())["type"] != "step_started":
             pass
-        quire.terminate()
+        quire.send_signal(number)
         out, err = quire.communicate()
     result = json.loads(out.splitlines()[-1])
     assert quire.returncode == 130
@@ -426,6 +429,22 @@ def test_a_signal_pauses_without_a_terminal(workspace: Path, script: Write) -> N
         "pausing after this step … (Ctrl-C again stops at once)",
         f"paused at step 1: quire resume {result['run']}",
     ]
+
+
+def test_a_removed_store_is_not_said_to_hold_anything(workspace: Path, script: Write) -> None:
+    """reliability M4."""
+    page(workspace, DOCUMENT)
+    replies = script({"reply": "one", "delay_ms": 500}, {"default": "x"})
+    command = [sys.executable, "-m", "quire", "run", "page.md", *INPUTS, "--json", "--script", replies]
+    with started(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=os.environ) as quire:
+        assert quire.stdout is not None
+        while json.loads(quire.stdout.readline())["type"] != "step_started":
+            pass
+        shutil.rmtree(workspace / ".quire")
+        _, err = quire.communicate()
+    assert quire.returncode == 3
+    (line,) = err.decode().splitlines()
+    assert line.endswith("was removed or replaced while it was in use: start Quire again")
 
 
 def test_a_playbook_that_asks_no_model_needs_none(

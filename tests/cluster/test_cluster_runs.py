@@ -13,7 +13,9 @@ from tests.cluster.conftest import MakeTown
 from tests.cluster.town import ASKING, PATIENCE, Town, marks_pipeline, until
 from tests.security.test_pure_work import FOLDS, ITEMS
 
+import quire
 from quire.engine.records import Status
+from quire.errors import CannotStart, RunState
 from quire.runs.options import RunOptions
 
 
@@ -169,6 +171,22 @@ async def test_quire_run_in_the_cluster(town: Town) -> None:
     page.write_text(ASKING)
     waits = town.quire("run", "marks.yaml", "--cluster")
     assert waits.returncode == 4 and "quire answer" in waits.stderr
+
+
+async def test_a_program_hands_runs_over(town: Town, monkeypatch: pytest.MonkeyPatch) -> None:
+    """reliability S6."""
+    monkeypatch.setenv("QUIRE_HOME", town.environ["QUIRE_HOME"])
+    town.workers(1)
+    text = "pipeline: hello\nsteps:\n- transform: {value: \"'it works'\"}\n"
+    running = [quire.run(text, workspace=town.folder) for _ in range(5)]
+    runs = [await one.start(cluster=True) for one in running]
+    await town.reach(runs, Status.COMPLETED)
+    with pytest.raises(RunState, match=f"run {runs[0]} is driven by another process"):
+        await running[0]
+    left = await quire.run(text, workspace=town.folder).start()
+    assert (await town.row(left)).status is Status.PENDING
+    with pytest.raises(CannotStart, match="cannot go on in another process"):
+        await quire.run(text, workspace=town.folder, model=quire.ScriptedModel([])).start(cluster=True)
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import asyncio
 import json
 import sqlite3
 import sys
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from pathlib import Path
 
 import pytest
@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from tests.engine.house import EchoModel
 
 from quire.cluster.dispatch import UNWRITTEN_SECONDS, follow
-from quire.cluster.driver import TRIES, Attempt, Driver, Later
+from quire.cluster.driver import MOST_TRIES, TRIES, Attempt, Driver, Later
 from quire.cluster.orders import BUSY, ENDED, HANDED_OVER, WAITS, Order
 from quire.engine.conversation import Offered
 from quire.engine.ports import EffectClass
@@ -91,9 +91,6 @@ class House:
         return runtime
 
     def worker(self, runtime: Runtime) -> Driver:
-        async def same(runtime: Runtime, run: str) -> Runtime:
-            return runtime
-
         return Driver(runtime, same, self.said.append)
 
     async def start(self, text: str, **options: tuple[str, ...]) -> str:
@@ -101,6 +98,10 @@ class House:
 
     async def status(self, run: str) -> Status:
         return (await self.runtime.row(run)).status
+
+
+async def same(runtime: Runtime, run: str) -> Runtime:
+    return runtime
 
 
 def document(text: str) -> Document:
@@ -221,14 +222,53 @@ async def test_a_run_that_cannot_begin_is_given_up_after_some_tries(house: House
     driver = Driver(house.process(), refuses, house.said.append)
     for number in range(1, TRIES):
         with pytest.raises(Later, match="there is no key here"):
-            await driver.look(Order(run), Attempt(number, None))
-    assert (await driver.look(Order(run), Attempt(TRIES, None))).status == "failed"
+            await driver.look(Order(run), Attempt(number, None, refusals={"": number - 1}))
+    assert (await driver.look(Order(run), Attempt(9, None, refusals={"": TRIES - 1}))).status == "failed"
     row = await house.runtime.row(run)
     assert row.failure is not None and row.failure.message == "there is no key here"
     last = (await house.runtime.store.events(run))[-1]
     assert (last.type, last.data["message"]) == ("run_failed", "there is no key here")
     # Resumed where there is one: the answer is still there.
     assert (await house.driver.look(Order(run, resume=True), Attempt(1, None))).status == "completed"
+
+
+async def test_a_run_that_cannot_begin_here_is_left_to_the_workers_that_have_not_tried_it(house: House) -> None:
+    """reliability G1: the attempts of each worker are counted, and carried to the next attempt."""
+    run, told = await house.start(STEPS), list[Mapping[str, int]]()
+
+    async def refuses(runtime: Runtime, run: str) -> Runtime:
+        raise CannotStart("there is no key here")
+
+    async def tell(epoch: int | None, refusals: Mapping[str, int]) -> None:
+        told.append(dict(refusals))
+
+    async def workers() -> Collection[str]:
+        return ("mine", "other")
+
+    driver = Driver(house.process(), refuses, house.said.append, name="mine")
+    refusals: Mapping[str, int] = {}
+    pauses = []
+    for number in range(1, MOST_TRIES):
+        with pytest.raises(Later) as later:
+            await driver.look(Order(run), Attempt(number, None, tell, refusals, workers))
+        refusals = told[-1]
+        pauses.append(later.value.seconds)
+    assert refusals == {"mine": MOST_TRIES - 1} and 500 < sum(pauses) < 700
+    both = Attempt(1, None, tell, {"mine": TRIES - 1, "other": 1}, workers)
+    assert (await driver.look(Order(run), both)).status == "failed"
+
+
+async def test_an_unfit_worker_counts_no_attempt_and_touches_nothing(house: House) -> None:
+    run, told = await house.start(STEPS), list[object]()
+
+    async def tell(*details: object) -> None:
+        told.append(details)
+
+    driver = Driver(house.process(), same, house.said.append, lambda: "its settings have changed")
+    for number in (1, MOST_TRIES, 500):
+        with pytest.raises(Later, match="its settings have changed"):
+            await driver.look(Order(run), Attempt(number, None, tell))
+    assert (told, (await house.runtime.row(run)).epoch) == ([], 0)
 
 
 async def test_a_worker_tells_the_program_of_its_user(house: House) -> None:
@@ -247,10 +287,7 @@ async def test_a_worker_tells_the_program_of_its_user(house: House) -> None:
     await waiting.look(Order(run), Attempt(1, None))
     await all_told()
     await house.runtime.answer(run, None, "yes")
-    for number in range(1, TRIES):
-        with pytest.raises(Later):
-            await failing.look(Order(run), Attempt(number, None))
-    await failing.look(Order(run), Attempt(TRIES, None))
+    await failing.look(Order(run), Attempt(1, None, refusals={"": TRIES - 1}))
     await all_told()
     events = [json.loads(line) for line in told.read_text().splitlines()]
     assert [one["type"] for one in events] == ["run.waiting", "run.failed"]
@@ -275,9 +312,9 @@ async def test_a_store_that_is_away_is_never_a_reason_to_give_up(house: House) -
 
 async def test_what_is_taken_has_been_told_before(house: House) -> None:
     house.gates.open.set()
-    told: list[tuple[int, str, int]] = []
+    told: list[tuple[int | None, str, int]] = []
 
-    async def tell(epoch: int) -> None:
+    async def tell(epoch: int | None, refusals: Mapping[str, int]) -> None:
         row = await house.runtime.row(run)
         told.append((epoch, str(row.status), row.epoch))
 
@@ -292,7 +329,7 @@ async def test_what_is_taken_has_been_told_before(house: House) -> None:
 async def test_nothing_is_taken_that_cannot_be_told(house: House) -> None:
     """However often: that Temporal is away is no reason to give a run up."""
 
-    async def tell(epoch: int) -> None:
+    async def tell(epoch: int | None, refusals: Mapping[str, int]) -> None:
         raise Later("Temporal is away", 1.0)
 
     run = await house.start(STEPS)

@@ -14,12 +14,12 @@ from quire.workspace.settings import ClusterSettings
 
 async def test_a_worker_that_asks_for_work_is_listed(town: Town) -> None:
     where = town.settings.cluster
-    assert await workers_of(where, 5) == {}
-    town.worker()
+    assert await workers_of(where, 5) == []
+    worker = town.worker()
     async with asyncio.timeout(30):
         while not (found := await workers_of(where, 5)):
             await asyncio.sleep(0.1)
-    assert len(found) == 1
+    assert [(one.identity.split("@")[0], one.unfit) for one in found] == [(f"quire {worker.pid}", "")]
 
 
 async def test_a_cluster_that_is_away_is_said() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import socket
 import subprocess
 import sys
@@ -157,13 +158,20 @@ class Town:
         self.runtime.queue = self.queue
         self._workers: list[WorkerProcess] = []
 
-    def worker(self, *arguments: str, code: str = "") -> WorkerProcess:
+    def second_workspace(self) -> Path:
+        """Return a copy of the workspace, confirmed, as on another host."""
+        folder = self.folder.with_name("second")
+        shutil.copytree(self.folder, folder)
+        confirm(load_settings(Workspace(folder), self.environ))
+        return folder
+
+    def worker(self, *arguments: str, code: str = "", folder: Path | None = None) -> WorkerProcess:
         """One more. `code` is run first, in the same process."""
         log = self.folder.parent / f"worker-{len(self._workers)}.log"
         with log.open("wb") as output:
             process = start_quire(
                 ["worker", "--sweep", "1", *arguments],
-                cwd=self.folder,
+                cwd=folder or self.folder,
                 env=self.environ,
                 stdout=output.fileno(),
                 stderr=output.fileno(),

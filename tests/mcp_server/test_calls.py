@@ -199,9 +199,12 @@ async def test_inline_launches_go_through_the_gate(serve: Serve, mode: str) -> N
         fine = await client.call_tool("run_pipeline_inline", {"definition": INLINE.replace("TOOL", "file__read")})
         unknown = await client.call_tool("run_pipeline_inline", {"definition": INLINE.replace("TOOL", "nope")})
         nested = await client.call_tool("run_pipeline_inline", {"definition": INLINE.replace("TOOL", "run_pipeline")})
+        # reliability S5: it is there, of the wrong type.
+        parsed = await client.call_tool("run_pipeline_inline", {"definition": {"pipeline": "x", "steps": []}})
     assert envelope(fine)["status"] == "ok"
     assert 'the tool "nope" does not resolve' in text(unknown) and "refused; nothing was started" in text(unknown)
     assert "launches or delegates" in text(nested)
+    assert "definition must be one text, a pipeline written in YAML or JSON" in text(parsed)
     assert len(await serving.runtime.store.list()) == 1
 
 

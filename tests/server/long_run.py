@@ -46,8 +46,11 @@ async def burst(server: Served, run: str, count: int) -> None:
     used |= {"input_tokens": 1, "output_tokens": 1}
     for at in range(count):
         seq, path = last + 2 * at + 1, f"1/for_each[{at + 1}]/model"
-        server.site.hub.listen(Event("effect", run, 1.0, seq, path, "1", used))
-        server.site.hub.listen(Event("fan_item", run, 1.0, seq + 1, "1", "1", {"index": at + 1, "state": "ok"}))
+        effect = Event("effect", run, 1.0, seq, path, "1", used)
+        item = Event("fan_item", run, 1.0, seq + 1, "1", "1", {"index": at + 1, "state": "ok"})
+        server.site.hub.listen(effect)
+        server.site.hub.listen(item)
+        server.site.hub.written([effect, item])
         if at % 100 == 0:
             await asyncio.sleep(0)
 

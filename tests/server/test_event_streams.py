@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import os
 import random
@@ -186,7 +187,7 @@ async def test_many_runs_at_once_with_every_event_delivered_once(tmp_path: Path)
                     async for frame in frames:
                         if frame.id:
                             seen[frame.data["run"]].append(frame.data["seq"])
-                        if frame.event == "run_completed":
+                        if frame.id and frame.event == "run_completed":
                             waiting.discard(frame.data["run"])
                             if not waiting:
                                 return
@@ -238,3 +239,79 @@ async def test_a_server_that_is_killed_in_the_middle_of_a_stream(
                     events = (await client.get(f"/runs/{run}/events", params={"limit": 500})).json()["items"]
     assert seqs == [event["seq"] for event in events]
     assert events[-1]["type"] == "run_completed"
+
+
+SLOW = """pipeline: slow
+steps:
+  - for_each:
+      over: ctx.items
+      max_items: 200
+      max_parallel: 2
+      on_error: continue
+      do: {agent: {prompt: "Say {item}"}}
+      collect: {transform: {value: pipe}}
+      output: said
+  - agent: {prompt: "Sum up"}
+"""
+
+
+async def test_frames_with_an_id_are_the_journal_after_kills_and_late_returns(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """reliability G2: listeners come back long after the server that was killed; contents are compared, not numbers."""
+    folder, kills, runs = tmp_path / "work", depth(2, 6), dict[str, list[Any]]()
+    folder.mkdir()
+    monkeypatch.setenv("QUIRE_HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("QUIRE_SERVE_TOKEN", "a-token-of-the-user-0123")
+    (folder / "quire.toml").write_text("")
+    (folder / "slow.yaml").write_text(SLOW)
+    (folder / "s.json").write_text(json.dumps([{"default": "said", "delay_ms": 100}]))
+    headers = {"authorization": "Bearer a-token-of-the-user-0123"}
+    whole: dict[str, list[Any]] = {}
+    place, provisional = "", 0
+
+    async def listen(client: httpx2.AsyncClient, run: str) -> None:
+        nonlocal provisional
+        last = str(runs[run][-1]["seq"]) if runs[run] else ""
+        with contextlib.suppress(httpx2.TransportError):
+            async with following(client, f"/runs/{run}/events", last) as frames:
+                async for frame in frames:
+                    assert frame.event != "reset"
+                    assert bool(frame.id) == ("seq" in frame.data)
+                    provisional += frame.data.get("provisional", False)
+                    if frame.id:
+                        runs[run].append(frame.data)
+
+    async def listen_to_all(client: httpx2.AsyncClient) -> None:
+        nonlocal place
+        with contextlib.suppress(httpx2.TransportError):
+            async with following(client, "/events", place, run=[f"{run}:0" for run in runs]) as frames:
+                async for frame in frames:
+                    assert frame.event != "reset"
+                    if frame.id:
+                        place = frame.id
+                        whole.setdefault(frame.data["run"], []).append(frame.data)
+                    if sum(one[-1]["type"] == "run_completed" for one in whole.values()) == len(runs):
+                        return
+
+    for turn in range(kills + 1):
+        with process(folder, "--port", "0") as one:
+            async with httpx2.AsyncClient(base_url=f"{one.url}api/v1", headers=headers, timeout=60) as client:
+                while len(runs) < 6:
+                    body = {"document": "slow.yaml", "inputs": {"items": list(range(60))}}
+                    answer = await client.post("/runs", json={**body, "model": f"script:{folder / 's.json'}"})
+                    runs[answer.json()["id"]] = []
+                # The runs go on before the listeners are back.
+                await asyncio.sleep(0.7 if turn else 0)
+                listening = asyncio.gather(listen_to_all(client), *(listen(client, run) for run in runs))
+                if turn < kills:
+                    await asyncio.sleep(0.6)
+                    os.kill(one.process.pid, signal.SIGKILL)
+                async with asyncio.timeout(120):
+                    await listening
+                if turn == kills:
+                    for run, told in runs.items():
+                        items = (await client.get(f"/runs/{run}/events", params={"limit": 500})).json()["items"]
+                        assert told == items
+                        assert whole[run] == items
+    assert provisional

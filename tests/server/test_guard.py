@@ -7,6 +7,7 @@ import contextlib
 import hmac
 import re
 import socket
+import time
 from collections.abc import AsyncIterator
 from pathlib import Path
 from types import SimpleNamespace
@@ -18,7 +19,8 @@ from tests.server.served import TOKEN, Served, served
 
 from quire.loopback import listening
 from quire.runs.pins import PinnedState
-from quire.server import guard, hub, serving
+from quire.server import app as app_module
+from quire.server import guard, serving
 from quire.server.app import application
 from quire.server.endpoints import MAX_BODY, Endpoint
 from quire.server.routes import ENDPOINTS
@@ -228,11 +230,8 @@ async def test_headers_over_the_limit_are_refused(server: Served) -> None:
                 assert (await client.get("/runs", **request)).status_code in (400, 414, 431)  # type: ignore[arg-type]
 
 
-async def test_streams_over_the_limit_are_refused_before_they_begin(
-    server: Served, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(hub, "MOST_SUBSCRIBERS", 2)
-    async with server.client() as client:
+async def test_streams_over_the_limit_are_refused_before_they_begin(tmp_path: Path) -> None:
+    async with served(tmp_path / "team", {}, settings="[serve]\nlisteners = 2\n") as server, server.client() as client:
         async with client.stream("GET", "/events") as one, client.stream("GET", "/events") as two:
             for stream in (one, two):
                 assert stream.status_code == 200
@@ -245,17 +244,66 @@ async def test_streams_over_the_limit_are_refused_before_they_begin(
             await asyncio.sleep(0.01)
         async with client.stream("GET", "/events") as again:
             assert again.status_code == 200
-    assert hub.MOST_SUBSCRIBERS == 2 and serving.MAX_CONNECTIONS == 200
 
 
-async def test_connections_over_the_limit_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(serving, "MAX_CONNECTIONS", 3)
-    async with served(tmp_path / "team", {}) as one:
+async def test_listeners_that_come_together_are_counted_before_their_responses(tmp_path: Path) -> None:
+    """reliability M7: all clients come at once after a restart; none gets a 200 and a dropped connection."""
+    most, settings = 20, "[serve]\nlisteners = 20\n"
+    async with (
+        served(tmp_path / "team", {}, settings=settings) as server,
+        server.client() as client,
+        contextlib.AsyncExitStack() as stack,
+    ):
+
+        async def listen() -> int:
+            stream = await stack.enter_async_context(client.stream("GET", "/events"))
+            if stream.status_code == 200:
+                assert await anext(stream.aiter_lines())
+            else:
+                assert (await stream.aread(), stream.json()["code"])[1] == "too-many"
+                assert stream.headers["content-type"] == "application/problem+json"
+            return stream.status_code
+
+        codes = await asyncio.gather(*(listen() for _ in range(3 * most)))
+        assert (codes.count(200), codes.count(429)) == (most, 2 * most)
+        assert server.reports == []
+
+
+async def test_requests_beyond_the_most_are_answered_with_a_problem(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """reliability M7: problem+json, not uvicorn's text."""
+    monkeypatch.setattr(app_module, "MOST_REQUESTS", 1)
+    settings = "[serve]\nlisteners = 1\n"
+    async with (
+        served(tmp_path / "team", {}, settings=settings) as server,
+        server.client() as client,
+        client.stream("GET", "/events") as stream,
+    ):
+        await anext(stream.aiter_lines())
+
+        def slowly() -> list[object]:
+            time.sleep(1)
+            return []
+
+        monkeypatch.setattr(server.site.shelf, "all", slowly)
+        answers = await asyncio.gather(*(client.get("/trust") for _ in range(3)))
+        refused = [answer for answer in answers if answer.status_code == 429]
+        assert len(refused) == 2 and {answer.json()["code"] for answer in refused} == {"too-many"}
+        assert {answer.headers["x-content-type-options"] for answer in refused} == {"nosniff"}
+
+
+async def test_connections_over_the_limit_are_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(serving, "MAX_CONNECTIONS", 2)
+    async with served(tmp_path / "team", {}, settings="[serve]\nlisteners = 1\n") as one:
         host, port = one.place.split(":")
         idle = [await asyncio.open_connection(host, int(port)) for _ in range(3)]
         try:
             async with one.client() as client:
                 assert (await client.get("/")).status_code == 503
+            assert "concurrency" not in caplog.text
         finally:
             for _, writer in idle:
                 writer.close()

@@ -52,44 +52,84 @@ class Writes:
         if self.meanwhile:
             self.meanwhile.pop(0)()
 
+    def write(self, hub: Hub, *events: Event) -> None:
+        self.written += events
+        hub.written(events)
+
+
+def hub_of(store: Writes, report: Callable[[str], None] = pytest.fail) -> Hub:
+    return Hub(cast("Changes", store), report, 10)
+
+
+async def joined(hub: Hub) -> Subscription:
+    one = hub.join({"r": 0}, whole=True)
+    await hub.catch_up(one)
+    return one
+
 
 def waiting(one: Subscription) -> list[str]:
     return [frame.event for frame in one._frames if frame.id]
 
 
-async def test_the_last_event_is_read_after_it_was_told_too_early() -> None:
+async def test_an_event_has_a_number_only_once_it_is_written() -> None:
+    """reliability G2: a number of an event that is lost with its process is given to another event."""
     store = Writes()
-    hub = Hub(cast("Changes", store), pytest.fail)
-    started, effect, completed = EVENTS
-    store.written = [started]
-    store.meanwhile = [lambda: hub.listen(effect)]  # told after the read of the new subscriber, and not yet written
-    async with hub.subscribed({"r": 0}, whole=True) as one:
-        assert waiting(one) == ["run_started"]
-        store.meanwhile = [lambda: hub.listen(completed)]  # told during the look, and written after it
-        store.written = [started, effect]
-        await hub._look()
-        assert waiting(one) == ["run_started", "effect"]
-        store.written, store.status = EVENTS, Status.COMPLETED
-        await hub._look()
-        assert waiting(one) == ["run_started", "effect", "run_completed"]
+    hub, (started, effect, _) = hub_of(store), EVENTS
+    one = await joined(hub)
+    hub.listen(started)
+    hub.listen(effect)
+    (first, second) = [(frame.id, frame.data) for frame in one._frames]
+    assert first == ("", {"type": "run_started", "run": "r", "at": 0.0, "provisional": True})
+    assert second == ("", {"type": "effect", "run": "r", "at": 0.0, "provisional": True})
+    store.write(hub, started, effect)
+    assert [(frame.id, frame.data) for frame in list(one._frames)[2:]] == [
+        ("r:1", started.as_json()),
+        ("r:2", effect.as_json()),
+    ]
+    await hub._look()
+    assert waiting(one) == ["run_started", "effect"]
+
+
+async def test_events_between_two_commits_are_read_for_a_client_that_comes_then() -> None:
+    store = Writes()
+    hub, (started, effect, completed) = hub_of(store), EVENTS
+    store.meanwhile = [lambda: store.write(hub, started)]  # written after the read of the new subscriber
+    one = await joined(hub)
+    assert waiting(one) == ["run_started"]
+    store.written.append(effect)  # by a process that is not told of here
+    store.write(hub, completed)
+    assert waiting(one) == ["run_started"]
+    await hub._look()
+    assert waiting(one) == ["run_started", "effect", "run_completed"]
+
+
+async def test_the_last_write_of_a_cancelled_drive_is_read_when_the_run_rests() -> None:
+    store = Writes()
+    hub = hub_of(store)
+    one = await joined(hub)
+    for event in EVENTS:
+        hub.listen(event)
+    store.written, store.status = EVENTS, Status.PAUSED
+    await hub._look()
+    assert waiting(one) == ["run_started", "effect", "run_completed"]
 
 
 @pytest.mark.parametrize("reads", [0, 1])
 async def test_a_read_that_failed_is_made_again(reads: int) -> None:
     store = Writes()
-    hub = Hub(cast("Changes", store), pytest.fail)
+    hub = hub_of(store)
 
     def fail() -> None:
         raise StoreError("the disk is away")
 
-    async with hub.subscribed({"r": 0}, whole=True) as one:
-        store.written, store.status = EVENTS, Status.COMPLETED
-        hub.listen(EVENTS[2])
-        store.meanwhile = [*[lambda: None] * reads, fail]
-        with pytest.raises(StoreError):
-            await hub._look()
+    one = await joined(hub)
+    store.written, store.status = EVENTS, Status.COMPLETED
+    hub.listen(EVENTS[2])
+    store.meanwhile = [*[lambda: None] * reads, fail]
+    with pytest.raises(StoreError):
         await hub._look()
-        assert waiting(one) == ["run_started", "effect", "run_completed"]
+    await hub._look()
+    assert waiting(one) == ["run_started", "effect", "run_completed"]
 
 
 async def test_a_mistake_of_ours_is_reported_once_and_later_changes_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -97,24 +137,24 @@ async def test_a_mistake_of_ours_is_reported_once_and_later_changes_are_told(mon
     monkeypatch.setattr("quire.server.hub.SECONDS_TO_COLLECT", 0)
     store, reported, mistakes = Writes(), list[str](), 3
     store.seconds = 0.0
-    hub = Hub(cast("Changes", store), reported.append)
+    hub = hub_of(store, reported.append)
 
     def fail() -> None:
         raise KeyError("a row without a column")
 
-    async with hub.subscribed({"r": 0}, whole=True) as one:
-        store.meanwhile = [fail] * mistakes
-        store.written, store.status = EVENTS, Status.COMPLETED
-        hub.listen(EVENTS[2])
-        watching = asyncio.create_task(hub.watch())
-        frames = one.frames()
-        async with asyncio.timeout(10):
-            seen = [await anext(frames)]
-            while (seen[-1].event, seen[-1].data) != ("store", {"error": ""}):
-                seen.append(await anext(frames))
-        watching.cancel()
-        with contextlib.suppress(asyncio.CancelledError):
-            await watching
+    one = await joined(hub)
+    store.meanwhile = [fail] * mistakes
+    store.written, store.status = EVENTS, Status.COMPLETED
+    hub.listen(EVENTS[2])
+    watching = asyncio.create_task(hub.watch())
+    frames = one.frames()
+    async with asyncio.timeout(10):
+        seen = [await anext(frames)]
+        while (seen[-1].event, seen[-1].data) != ("store", {"error": ""}):
+            seen.append(await anext(frames))
+    watching.cancel()
+    with contextlib.suppress(asyncio.CancelledError):
+        await watching
     (report,) = reported
     assert "a row without a column" in report and "Traceback" in report
     assert [frame.event for frame in seen if frame.id] == ["run_started", "effect", "run_completed"]

@@ -52,6 +52,7 @@ async def test_pure_modules(pages: Pages, tmp_path: Path) -> None:
         await tree(page)
         await journal(page)
         await events(page)
+        await provisional_events(page)
 
 
 async def tree(page: Page) -> None:
@@ -126,3 +127,26 @@ async def events(page: Page) -> None:
     )
     items = {"total": 3, "done": 1, "failed": 1}
     assert found == ["running", items, 0.5, 2, 1, 10, 4, None, True, "pending", True]
+
+
+async def provisional_events(page: Page) -> None:
+    """reliability G2: an event that was applied before it was written is not applied again, and only then counted."""
+    found = await run(
+        page,
+        "run_store.js",
+        """
+        const store = new m.RunStore("r");
+        store.head.value = { id: "r", seq: 4, steps: s, effects_total: 2 };
+        store.seen = 4;
+        const states = [];
+        const told = { type: "effect", run: "r", path: "1/model", at: 1, elapsed: 2 };
+        for (const data of [{ ...told, provisional: true }, { ...told, seq: 5 }, { ...told, seq: 6, at: 2 }]) {
+          store.receive({ event: data.type, data });
+          store.flush();
+          const { seq, effects_total, steps } = store.head.value;
+          states.push([store.seen, seq, effects_total, steps[0].elapsed]);
+        }
+        return states;
+        """,
+    )
+    assert found == [[4, 4, 3, 2], [5, 5, 3, 2], [6, 6, 4, 4]]

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from quire.engine.records import Batch, EffectRecord, Event, Question, RunUpdate, Status, Usage
+from quire.engine.records import Batch, EffectRecord, Event, NewRun, Question, RunUpdate, Status, Usage
 from quire.engine.requests import Failure
-from quire.errors import BrokenSeal, StoreError
+from quire.errors import BrokenSeal, StoreError, StoreFull
 from quire.stores.sqlite.schema import APPLICATION_ID, MIGRATIONS, migrate
 from quire.stores.sqlite.store import SqliteStore
 
@@ -65,6 +65,87 @@ async def test_a_file_of_version_1_is_read_and_goes_on(tmp_path: Path) -> None:
     assert not written.answer_waiting
     await store.close()
     assert pragma(path, "user_version") == len(MIGRATIONS)
+
+
+def old_file(path: Path, version: int) -> sqlite3.Connection:
+    """Return a connection to a file of a version, in WAL mode as Quire leaves it, with the runs of version 1."""
+    connection = sqlite3.connect(path, isolation_level=None)
+    connection.executescript(VERSION_1)
+    for migration in MIGRATIONS[1:version]:
+        for statement in migration:
+            connection.execute(statement)
+    connection.execute(f"PRAGMA user_version = {version}")
+    connection.execute("PRAGMA journal_mode = WAL")
+    return connection
+
+
+@pytest.mark.parametrize("version", range(1, len(MIGRATIONS) + 1))
+async def test_looking_leaves_the_bytes_as_they_are(tmp_path: Path, version: int) -> None:
+    """reliability M6."""
+    path = tmp_path / "quire.db"
+    old_file(path, version).close()
+    before = path.read_bytes()
+    store = SqliteStore(path, now=lambda: 2_000.0)
+    assert [row.id for row in await store.list()] == ["old-1"]
+    assert [question.path for question in await store.questions()] == ["3/ask"]
+    assert len(await store.effects("old-1")) == 2 and (await store.marks()).runs == 1
+    await store.backup(tmp_path / "copy.db")
+    await store.close()
+    assert path.read_bytes() == before
+    assert sorted(file.name for file in tmp_path.iterdir()) == ["copy.db", "quire.db"]
+    assert pragma(tmp_path / "copy.db", "user_version") == version
+
+
+@pytest.mark.parametrize("version", range(1, len(MIGRATIONS)))
+async def test_the_first_write_migrates_and_keeps_a_copy(tmp_path: Path, version: int) -> None:
+    path = tmp_path / "quire.db"
+    old = old_file(path, version)
+    rows = old.execute("SELECT * FROM journal").fetchall()
+    old.close()
+    store = SqliteStore(path, now=lambda: 2_000.0)
+    assert [row.id for row in await store.list()] == ["old-1"]
+    await store.create(NewRun("r2", "T", "playbook", "d.md", 0.0, {}, {}))
+    assert {row.id for row in await store.list()} == {"old-1", "r2"}
+    await store.close()
+    kept = tmp_path / f"quire.db.schema{version}"
+    assert (pragma(path, "user_version"), pragma(kept, "user_version")) == (len(MIGRATIONS), version)
+    assert kept.stat().st_mode & 0o777 == 0o600
+    copy = sqlite3.connect(kept)
+    assert copy.execute("SELECT * FROM journal").fetchall() == rows
+    copy.close()
+
+
+async def test_what_an_older_process_writes_meanwhile_is_seen(tmp_path: Path) -> None:
+    path = tmp_path / "quire.db"
+    old = old_file(path, 3)
+    store = SqliteStore(path, now=lambda: 2_000.0)
+    assert (await store.list())[0].title != "another"
+    before = await store.foreign_writes()
+    old.execute("UPDATE runs SET title = 'another'")
+    assert (await store.list())[0].title == "another" and await store.foreign_writes() != before
+    await store.close()
+    # A second process has migrated it; the header of the file says so only after a checkpoint.
+    old.execute("PRAGMA wal_autocheckpoint = 0")
+    migrate(old, path)
+    reader = SqliteStore(path, now=lambda: 2_000.0)
+    assert (await reader.list())[0].title == "another"
+    await reader.close()
+    old.close()
+
+
+async def test_no_room_for_the_copy_leaves_the_file_as_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "quire.db"
+    old_file(path, 3).close()
+
+    def full(*arguments: object, **options: object) -> int:
+        raise StoreFull("no room left")
+
+    monkeypatch.setattr("quire.stores.sqlite.archive.copy_file", full)
+    store = SqliteStore(path)
+    with pytest.raises(StoreFull):
+        await store.create(NewRun("r2", "T", "playbook", "d.md", 0.0, {}, {}))
+    await store.close()
+    assert pragma(path, "user_version") == 3
 
 
 def test_the_schema_of_version_1_has_not_been_edited(tmp_path: Path) -> None:

@@ -30,7 +30,7 @@ from quire.engine.records import (
     Usage,
     WriteResult,
 )
-from quire.errors import RunBusy, StoreError, StoreLocked
+from quire.errors import RunBusy, StoreError, StoreFull, StoreLocked
 from quire.stores import open_store, row_decoder
 from quire.stores.sqlite.database import LOG_PAGES, explain
 from quire.stores.sqlite.statements import SqliteStatements
@@ -248,6 +248,17 @@ class TestErrors:
             await reader.effects("r1")
         await reader.close()
 
+    async def test_a_damaged_text_is_damage(self, path: Path) -> None:
+        """reliability S3: Python's own words were said, with the text."""
+        store = SqliteStore(path, durability="process")
+        await store.write(await owned(store), effect(1))
+        await store.close()
+        path.write_bytes(path.read_bytes().replace(b"1/model", b"1/m\xff\xfeel"))
+        reader = SqliteStore(path)
+        with pytest.raises(StoreError, match=r"quire\.db is damaged: restore it from a copy"):
+            await reader.effects("r1")
+        await reader.close()
+
     async def test_a_full_disk_leaves_nothing_half_written(self, store: SqliteStore) -> None:
         lease = await owned(store)
         await store.write(lease, effect(1))
@@ -269,7 +280,7 @@ class TestErrors:
         connection.execute(f"PRAGMA max_page_count = {pages + 5}")
         batches = [effect(1), effect(2), effect(3, "x" * 1_000_000), effect(4)]
         results = await asyncio.gather(*(store.write(lease, batch) for batch in batches), return_exceptions=True)
-        assert [type(result) for result in results] == [WriteResult, WriteResult, StoreError, WriteResult]
+        assert [type(result) for result in results] == [WriteResult, WriteResult, StoreFull, WriteResult]
         assert [record.path for record in await store.effects("r1")] == ["1/model", "2/model", "4/model"]
         assert [kept.seq for kept in await store.events("r1")] == [1, 2, 4]
         row = await store.get("r1")

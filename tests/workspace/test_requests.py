@@ -140,6 +140,19 @@ def test_what_has_changed_since_the_user_agreed_is_said(folder: Path, load: Load
     assert changes(load()) == ()
 
 
+def test_settings_that_were_read_before_the_user_agreed_to_others_are_said_to_be_old(folder: Path, load: Load) -> None:
+    """reliability M1: "no longer: set [store]" was said about a setting that was new."""
+    text = (folder / "quire.toml").read_text()
+    (folder / "quire.toml").write_text(text.partition("[store]")[0])
+    old = load()
+    confirm(old)
+    (folder / "quire.toml").write_text(text)
+    confirm(load())
+    with pytest.raises(Untrusted, match=r"^the settings of \S+ have changed since this process read them: restart it$"):
+        require_trusted(old)
+    require_trusted(load())
+
+
 def test_all_files_of_a_package_count(folder: Path, load: Load) -> None:
     (folder / "my_tools.py").unlink()
     (folder / "my_tools" / "deep").mkdir(parents=True)

@@ -118,6 +118,28 @@ class Running:
     def __await__(self) -> Generator[object, None, Result]:
         return self._ended().__await__()
 
+    async def start(self, *, cluster: bool = False) -> str:
+        """Make the run and return its id, without driving it here. With `cluster` it is handed to the workers of the
+        workspace's cluster; otherwise `quire resume` drives it. Raises `CannotStart`, also if Temporal is away."""
+        from quire.cluster.client import Cluster, require_cluster
+
+        if self._task is not None or self._id:
+            raise RunState(f"run {self._id} was started already")
+        if self._model is not None or self._people is not None:
+            raise CannotStart("a model or people of this program cannot go on in another process: name a model")
+        settings = settings_of_turn(self._workspace, os.environ)
+        runtime = Runtime.open(self._workspace, shared=True, settings=settings)
+        try:
+            handed = await Cluster.connect(require_cluster(settings)) if cluster else None
+            runtime.queue = handed.queue if handed else ""
+            self._id = await runtime.start(self._document, self._inputs, self._options)
+            if handed:
+                with contextlib.suppress(CannotStart):  # it is stored, and the workers find it
+                    await handed.look(self._id)
+            return self._id
+        finally:
+            await runtime.close()
+
     async def __aiter__(self) -> AsyncIterator[Event]:
         if self._task is not None:
             raise RunState("a run is started once, and its events are read as they happen: `await` has its result")
@@ -133,6 +155,8 @@ class Running:
         task.result()
 
     def _begin(self, listen: Listener) -> asyncio.Task[Result]:
+        if self._id:
+            raise RunState(f"run {self._id} is driven by another process: quire runs {self._id}")
         self._task = asyncio.create_task(self._run(listen))
         return self._task
 

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, TypeVar
 import click
 
 from quire.cli import INTERRUPTED
+from quire.python_process import ending_signals
 
 if TYPE_CHECKING:
     from quire.engine.driver.drive import Drive
@@ -25,7 +26,8 @@ T = TypeVar("T")
 
 
 class Interrupts:
-    """Counts interrupts from the user or the system; SIGTERM counts as Ctrl-C. Recorded effects are never lost."""
+    """Counts interrupts from the user or the system; SIGTERM and SIGHUP (of a closed terminal) count as Ctrl-C.
+    Recorded effects are never lost."""
 
     def __init__(self, say: Callable[[str], None], leave: Callable[[], bool]) -> None:
         """`leave` removes an open question from the screen and returns True if there was one."""
@@ -59,7 +61,7 @@ class Interrupts:
     def watching(self, task: asyncio.Task[object]) -> Iterator[None]:
         self._task = task
         loop = asyncio.get_running_loop()
-        signals = (signal.SIGINT, signal.SIGTERM)
+        signals = ending_signals()
         before = [signal.getsignal(number) for number in signals]
         for number in signals:
             try:

@@ -145,7 +145,13 @@ class _Door(Struct, frozen=True):
         )
         remember_address(settings, names.url, "" if fixed else token)
         try:
-            await serve(app, listeners, site.leave, lambda: self._announce(names.url, token, settings))
+            await serve(
+                app,
+                listeners,
+                site.leave,
+                lambda: self._announce(names.url, token, settings),
+                settings.listeners,
+            )
         finally:
             forget_address(settings)
             if self.uds is not None:

@@ -25,7 +25,7 @@ from quire.display.views import JsonLines, PlainView, QuietView, View
 from quire.engine.driver.drive import DriveResult
 from quire.engine.progress import Progress
 from quire.engine.records import Event, Status
-from quire.errors import Fenced, QuireError, StoreError
+from quire.errors import Fenced, QuireError, StoreError, StoreGone
 from quire.python_process import start_module
 from quire.runs.outcome import EXIT_FAILED
 from quire.runs.resume import Given
@@ -257,7 +257,8 @@ def _so_far(known: RunView, manner: SessionOptions) -> Progress:
 def _broken_off(run: str, error: QuireError) -> int:
     """Report the error that ended a drive after it had begun, and return the exit code. The run itself has started."""
     further = f"quire runs {run}" if isinstance(error, Fenced) else f"quire resume {run}"
-    click.echo(f"quire: {visible(str(error))}\nnothing that was recorded is lost: {further}", err=True)
+    kept = "" if isinstance(error, StoreGone) else f"\nnothing that was recorded is lost: {further}"
+    click.echo(f"quire: {visible(str(error))}{kept}", err=True)
     return EXIT_FAILED if isinstance(error, StoreError) else error.exit_code
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Coroutine
+import os
+import sys
+from collections.abc import Coroutine, Mapping
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,9 +16,10 @@ from quire.cli.app import say
 from quire.cli.options import Amount, require_text
 from quire.cli.stdio import with_runtime
 from quire.errors import CannotStart
+from quire.python_process import become_module
 
 if TYPE_CHECKING:
-    from quire.workspace.settings import ClusterSettings, TemporalAccess
+    from quire.workspace.settings import ClusterSettings, Settings, TemporalAccess
 
 SLOTS = 20
 
@@ -78,38 +81,58 @@ def command(
     from quire.trust.seal import user_seal
     from quire.workspace.configuration import load_settings
     from quire.workspace.consent import require_trusted
-    from quire.workspace.locate import find_workspace
+    from quire.workspace.locate import current_folder, find_workspace
     from quire.workspace.settings import TemporalAccess
 
-    settings = load_settings(find_workspace(Path.cwd()))
-    # Check now: a worker has no user to ask later.
-    require_trusted(settings)
     given = TemporalAccess(
         tls or None, _path(tls_ca), _path(tls_cert), _path(tls_key), None, api_key_env, _path(api_key_file)
     )
-    where = replace(
-        with_access(settings.cluster, temporal, given),
-        temporal=temporal or settings.cluster.temporal,
-        namespace=namespace or settings.cluster.namespace,
-        task_queue=task_queue or settings.cluster.task_queue,
-    )
-    if not where.temporal:
-        raise CannotStart("which Temporal server? --temporal HOST:PORT, or temporal in the table [cluster]")
-    url = database or settings.store_url
-    if not url:
-        raise CannotStart("which store? --database postgresql://…, or url in the table [store]")
+    start = current_folder()
+    workspace = find_workspace(start)
+
+    def read_workspace() -> tuple[Settings, ClusterSettings, str, Mapping[str, str], list[Mapping[str, str]]]:
+        """Return the settings, Temporal, the store, and the hashes of the code of tools and servers."""
+        if find_workspace(start) != workspace:
+            raise CannotStart(f"{workspace.folder} is not the workspace that it was")
+        settings = load_settings(workspace)
+        # A worker has no user to ask later.
+        code = require_trusted(settings)
+        where = replace(
+            with_access(settings.cluster, temporal, given),
+            temporal=temporal or settings.cluster.temporal,
+            namespace=namespace or settings.cluster.namespace,
+            task_queue=task_queue or settings.cluster.task_queue,
+        )
+        if not where.temporal:
+            raise CannotStart("which Temporal server? --temporal HOST:PORT, or temporal in the table [cluster]")
+        url = database or settings.store_url
+        if not url:
+            raise CannotStart("which store? --database postgresql://…, or url in the table [store]")
+        return settings, where, url, code.module_files, [server.files for server in code.servers.values()]
+
+    settings, where, url, *_ = read_workspace()
     store = open_store(url, durability=settings.runs.durability, seal=user_seal(settings.user))
     runtime = Runtime(settings, store, queue=where.task_queue, notice=say)
 
     from quire.cluster.worker import ClusterWorker  # not before the options are checked: it loads Temporal
     from quire.runs.scripts import reopened
 
-    def worker(runtime: Runtime) -> Coroutine[object, object, None]:
+    def worker(runtime: Runtime) -> Coroutine[object, object, bool]:
         return ClusterWorker(
-            runtime, where, say, reopen=reopened, concurrency=concurrency, sweep_seconds=sweep, grace=grace
+            runtime,
+            where,
+            say,
+            reopen=reopened,
+            ground=read_workspace,
+            concurrency=concurrency,
+            sweep_seconds=sweep,
+            grace=grace,
         ).run()
 
-    with_runtime(worker, runtime)
+    if with_runtime(worker, runtime):
+        # Modules that are loaded stay as they were: only a new process has the code of now.
+        os.chdir(start)
+        become_module("quire", *sys.argv[1:])
 
 
 def with_access(configured: ClusterSettings, temporal: str | None, given: TemporalAccess) -> ClusterSettings:

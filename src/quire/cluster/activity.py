@@ -8,17 +8,19 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import Collection
 from datetime import timedelta
 
 from temporalio import activity
-from temporalio.client import AsyncActivityCancelledError, AsyncActivityHandle
+from temporalio.client import AsyncActivityCancelledError, AsyncActivityHandle, Client
 from temporalio.exceptions import ApplicationError, ApplicationErrorCategory
 from temporalio.service import RPCError
 
 from quire.cluster.access import reason
-from quire.cluster.client import RPC
+from quire.cluster.client import RPC, SEEN_SECONDS, pollers
 from quire.cluster.driver import Attempt, Driver, Later
 from quire.cluster.orders import DRIVE, HEARTBEAT_SECONDS, Order, Outcome
+from quire.errors import CannotStart
 
 BEATS = 4
 """Number of heartbeats per heartbeat timeout."""
@@ -56,13 +58,17 @@ class DriveActivity:
 
     @activity.defn(name=DRIVE)
     async def drive(self, order: Order) -> Outcome:
-        info, here = activity.info(), asyncio.get_running_loop()
-        handle = activity.client().get_async_activity_handle(task_token=info.task_token)
+        info, here, activity_client = activity.info(), asyncio.get_running_loop(), activity.client()
+        handle = activity_client.get_async_activity_handle(task_token=info.task_token)
 
-        async def tell(epoch: int) -> None:
-            await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(_told(handle, epoch), here))
+        async def tell(*details: object) -> None:
+            await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(_told(handle, *details), here))
 
-        attempt = Attempt(info.attempt, _epoch(info), tell)
+        async def workers() -> Collection[str]:
+            asked = _workers(activity_client, info.task_queue)
+            return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(asked, here))
+
+        attempt = Attempt(info.attempt, _epoch(info), tell, _refusals(info), workers)
         limit = info.heartbeat_timeout.total_seconds() if info.heartbeat_timeout else HEARTBEAT_SECONDS
         work = asyncio.wrap_future(asyncio.run_coroutine_threadsafe(self._driver.look(order, attempt), self._loop))
         while not work.done():
@@ -95,14 +101,23 @@ class DriveActivity:
         while not work.done():
             await asyncio.wait({work}, timeout=seconds)
             if not work.done() and self._pulse.beats():
-                activity.heartbeat(attempt.epoch)
+                activity.heartbeat(attempt.epoch, attempt.refusals)
 
 
-async def _told(handle: AsyncActivityHandle, epoch: int) -> None:
+async def _workers(client: Client, queue: str) -> Collection[str]:
+    """Return the workers that ask for runs now. Raises `Later`."""
+    try:
+        found = await pollers(client, queue)
+    except CannotStart as error:
+        raise Later(str(error), 1.0) from None
+    return [name for name, at in found.items() if at > time.time() - SEEN_SECONDS]
+
+
+async def _told(handle: AsyncActivityHandle, *details: object) -> None:
     """Send a heartbeat and wait until Temporal confirms it. The SDK throttles its own heartbeats and does not report
     whether they arrived. Raises `Later`."""
     try:
-        await handle.heartbeat(epoch, rpc_timeout=RPC)
+        await handle.heartbeat(*details, rpc_timeout=RPC)
     except AsyncActivityCancelledError:
         pass  # it has arrived; the next heartbeat of the SDK delivers the cancellation
     except (RPCError, RuntimeError) as error:
@@ -119,3 +134,9 @@ def _epoch(info: activity.Info) -> int | None:
     """Return the epoch under which the previous attempt owned the run; None if it is not known."""
     told = info.heartbeat_details[0] if info.heartbeat_details else None
     return told if isinstance(told, int) else None
+
+
+def _refusals(info: activity.Info) -> dict[str, int]:
+    """Return the workers that could not begin the run, with the number of their attempts."""
+    details = info.heartbeat_details
+    return details[1] if len(details) > 1 and isinstance(details[1], dict) else {}

@@ -1,11 +1,17 @@
-"""Client of the cluster: ask Temporal to have a worker look at a run, and list the workers that ask for work."""
+"""Client of the cluster: ask Temporal to have a worker look at a run, and list the workers of a queue."""
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import os
+import socket
+import time
 from datetime import timedelta
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from quire.cluster.access import read_credentials, reason, refusal
 from quire.cluster.orders import HEARTBEAT_SECONDS, LOOK, WORKFLOW, Order
@@ -19,6 +25,11 @@ if TYPE_CHECKING:
 
 CONNECT_SECONDS = 5.0
 RPC = timedelta(seconds=5)
+UNFIT_POLL = timedelta(seconds=3)
+UNFIT_QUEUE = "{}.unfit"
+"""The task queue that only unfit workers ask for work; it never has any."""
+SEEN_SECONDS = 90.0
+"""Temporal lists a worker for minutes after it has left. One that is there asks for work at least every minute."""
 TASK = timedelta(seconds=5)
 """Time limit for a worker to decide the next action of a workflow. It takes milliseconds, unless the worker is gone."""
 
@@ -104,22 +115,63 @@ def require_cluster(settings: Settings) -> ClusterSettings:
     return settings.cluster
 
 
-async def workers_of(where: ClusterSettings, seconds: float) -> dict[str, float]:
-    """Return the identity of each worker of the task queue, and the time at which it last asked for work. Raises
-    `CannotStart`."""
+class SeenWorker(Struct, frozen=True):
+    """A worker as Temporal lists it."""
+
+    identity: str
+    seen_at: float
+    """The time at which it last asked for work."""
+    unfit: str = ""
+    """Why it takes no runs; empty if it does."""
+
+
+def worker_identity() -> str:
+    return f"quire {os.getpid()}@{socket.gethostname()}"
+
+
+async def workers_of(where: ClusterSettings, seconds: float) -> list[SeenWorker]:
+    """Return the workers of the task queue, also those that are unfit. Raises `CannotStart`."""
     client = await connect(where, seconds)
+    workers = {name: SeenWorker(name, at) for name, at in (await pollers(client, where.task_queue)).items()}
+    unfit = await pollers(client, UNFIT_QUEUE.format(where.task_queue))
+    for text, at in sorted(unfit.items(), key=lambda entry: entry[1]):
+        name, _, why = text.partition(": ")
+        if at > time.time() - SEEN_SECONDS and (name not in workers or at > workers[name].seen_at):
+            workers[name] = SeenWorker(name, at, why)
+    return [workers[name] for name in sorted(workers)]
+
+
+async def pollers(client: Client, queue: str) -> dict[str, float]:
+    """Return the identities of the workers that ask a queue for runs to drive, and when each last did. Raises
+    `CannotStart`."""
     from temporalio.api.enums.v1 import TaskQueueType
     from temporalio.api.taskqueue.v1 import TaskQueue
     from temporalio.api.workflowservice.v1 import DescribeTaskQueueRequest
     from temporalio.service import RPCError
 
     request = DescribeTaskQueueRequest(
-        namespace=where.namespace,
-        task_queue=TaskQueue(name=where.task_queue),
+        namespace=client.namespace,
+        task_queue=TaskQueue(name=queue),
         task_queue_type=TaskQueueType.TASK_QUEUE_TYPE_ACTIVITY,
     )
     try:
-        found = await client.workflow_service.describe_task_queue(request, timeout=RPC)
+        queued = await client.workflow_service.describe_task_queue(request, timeout=RPC)
     except (RPCError, RuntimeError) as error:
         raise CannotStart(f"Temporal does not say who works: {reason(error)}") from None
-    return {one.identity: one.last_access_time.seconds + one.last_access_time.nanos / 1e9 for one in found.pollers}
+    times = {poller.identity: poller.last_access_time for poller in queued.pollers}
+    return {name: at.seconds + at.nanos / 1e9 for name, at in times.items()}
+
+
+async def announce_unfit(client: Client, queue: str, why: str) -> None:
+    """Have Temporal list this worker among the unfit ones. Its name says why."""
+    from temporalio.api.taskqueue.v1 import TaskQueue
+    from temporalio.api.workflowservice.v1 import PollActivityTaskQueueRequest
+    from temporalio.service import RPCError
+
+    request = PollActivityTaskQueueRequest(
+        namespace=client.namespace,
+        task_queue=TaskQueue(name=UNFIT_QUEUE.format(queue)),
+        identity=f"{worker_identity()}: {why}",
+    )
+    with contextlib.suppress(RPCError, RuntimeError):
+        await client.workflow_service.poll_activity_task_queue(request, timeout=UNFIT_POLL)

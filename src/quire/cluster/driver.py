@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Collection, Mapping
 
 from msgspec import Struct
 
@@ -25,7 +25,10 @@ from quire.runs.runtime import Runtime
 from quire.stores.contract import SharedStore
 
 TRIES = 3
-"""Attempts for a run that cannot even begin: the next worker may have the key that this one lacks."""
+"""Attempts for a run that cannot even begin, if no other worker is left to try it."""
+MOST_TRIES = 20
+LONGEST_PAUSE_SECONDS = 40.0
+"""Pause between the last attempts, of which all together take about ten minutes."""
 
 Reopen = Callable[[Runtime, str], Awaitable[Runtime]]
 
@@ -42,23 +45,37 @@ def _away(error: StoreError, attempt: Attempt) -> Later:
     return Later(str(error), min(2.0 ** min(attempt.number, 5), 30.0))
 
 
-async def _nobody(epoch: int) -> None:
+async def _nobody(*details: object) -> None:
     """Tell no one: for attempts whose epoch does not have to be announced."""
+
+
+async def _no_one_else() -> Collection[str]:
+    return ()
 
 
 class Attempt:
     """One activity attempt. `epoch` is the epoch under which this attempt owns (or is about to own) the run.
 
     It starts as the epoch of the previous attempt: Temporal lost that worker, so an owner with that epoch is
-    considered dead. `tell` returns once the next attempt would know the epoch, and raises `Later` if that cannot be
-    ensured.
+    considered dead. `refusals` are the workers that could not begin the run, each with the number of its attempts.
+    `tell` returns once the next attempt would know both, and raises `Later` if that cannot be ensured. `workers`
+    returns the workers that ask for runs.
     """
 
-    def __init__(self, number: int, epoch: int | None, tell: Callable[[int], Awaitable[None]] = _nobody) -> None:
+    def __init__(
+        self,
+        number: int,
+        epoch: int | None,
+        tell: Callable[[int | None, Mapping[str, int]], Awaitable[None]] = _nobody,
+        refusals: Mapping[str, int] | None = None,
+        workers: Callable[[], Awaitable[Collection[str]]] = _no_one_else,
+    ) -> None:
         self.number = number
         self.before = epoch
         self.epoch = epoch
+        self.refusals = dict(refusals or {})
         self._tell = tell
+        self._workers = workers
 
     async def will_own(self, epoch: int) -> None:
         """Announce the epoch before taking the run.
@@ -67,7 +84,17 @@ class Attempt:
         would look like a rightful owner, and would hold the run as long as it stays suspended.
         """
         self.epoch = epoch
-        await self._tell(epoch)
+        await self._tell(epoch, self.refusals)
+
+    async def refuse(self, worker: str) -> float | None:
+        """Note that a worker cannot begin the run. Return the seconds until the next attempt; None if the run has to be
+        given up, because no other worker is left or it was tried too often."""
+        self.refusals[worker] = self.refusals.get(worker, 0) + 1
+        await self._tell(self.epoch, self.refusals)
+        tries = sum(self.refusals.values())
+        if tries >= MOST_TRIES or (tries >= TRIES and not set(await self._workers()) - self.refusals.keys()):
+            return None
+        return min(2.0 ** (tries - 1), LONGEST_PAUSE_SECONDS)
 
 
 class Look(Struct):
@@ -80,10 +107,19 @@ class Look(Struct):
 
 class Driver:
     """Looks at runs and drives them. `reopen` returns the runtime that continues a run; `say` writes to the worker's
-    log."""
+    log; `unfit` says why this worker must not begin a run now, empty if it may."""
 
-    def __init__(self, runtime: Runtime, reopen: Reopen, say: Callable[[str], None]) -> None:
+    def __init__(
+        self,
+        runtime: Runtime,
+        reopen: Reopen,
+        say: Callable[[str], None],
+        unfit: Callable[[], str] = lambda: "",
+        name: str = "",
+    ) -> None:
         self.stopping = False
+        self._unfit = unfit
+        self._name = name
         self._runtime = runtime
         self._reopen = reopen
         self._say = say
@@ -142,6 +178,7 @@ class Driver:
                 return await self._rest(row)
             if self.stopping:
                 return Outcome(str(row.status), HANDED_OVER)
+            self._require_fit()
             await attempt.will_own(row.epoch + 1)
             if isinstance(store, SharedStore) and (row.status is Status.RUNNING or row.epoch == attempt.before):
                 # If a worker has only just taken the run, its row shows nothing but the epoch yet.
@@ -168,16 +205,25 @@ class Driver:
         except StoreError as error:
             raise _away(error, attempt) from None
         except QuireError as error:
-            if attempt.number < TRIES:
-                raise Later(str(error), float(attempt.number)) from None
-            await self._give_up(row, type(error).__name__, str(error))
+            await self._refuse(row, attempt, type(error).__name__, str(error))
         except Exception as error:
             # A bug, ours or a tool's. Another worker may be of another version.
             self._say(f"run {run}: {type(error).__name__}: {error}")
-            if attempt.number < TRIES:
-                raise Later(f"{type(error).__name__}: {error}", float(attempt.number)) from error
-            await self._give_up(row, "internal", f"{type(error).__name__}: {error}")
+            await self._refuse(row, attempt, "internal", f"{type(error).__name__}: {error}")
         return await self._rested(run)
+
+    def _require_fit(self) -> None:
+        """Raise `Later` if this worker is unfit: the run is for another one, and this does not count as an attempt."""
+        if reason := self._unfit():
+            raise Later(f"its worker is unfit: {reason}", 1.0)
+
+    async def _refuse(self, row: RunRow, attempt: Attempt, kind: str, message: str) -> None:
+        """Leave a run that cannot begin here to another worker, or give it up if there is none."""
+        self._require_fit()
+        pause = await attempt.refuse(self._name)
+        if pause is not None:
+            raise Later(message, pause)
+        await self._give_up(row, kind, message)
 
     def _began(self, run: str, drive: Drive) -> None:
         self._looks[run].drive = drive

@@ -2,6 +2,9 @@
 
 It has two loops in two threads. The loop that `run` is called on has the store, the drives and the sweep; the other
 has Temporal, whose heartbeats continue whatever a run computes.
+
+A worker that could begin no run, because its workspace changed or vanished under it, is *unfit*: it leaves its runs to
+the others, asks for no more, and looks at its workspace again until all is well. Then it starts anew.
 """
 
 from __future__ import annotations
@@ -12,7 +15,6 @@ import logging
 import os
 import random
 import signal
-import socket
 import threading
 from collections.abc import Awaitable, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -28,11 +30,13 @@ from temporalio.worker.workflow_sandbox import SandboxedWorkflowRunner, SandboxR
 from quire import __version__
 from quire.cluster.access import NoAccess, reason
 from quire.cluster.activity import DriveActivity
-from quire.cluster.client import Cluster, connect
+from quire.cluster.client import Cluster, announce_unfit, connect, worker_identity
 from quire.cluster.driver import Driver, Reopen
 from quire.cluster.sweep import EVERY_SECONDS, Sweep
 from quire.cluster.workflow import RunWorkflow
 from quire.errors import CannotStart, QuireError, StoreError
+from quire.python_process import ending_signals
+from quire.wording import cut
 
 if TYPE_CHECKING:
     from temporalio.client import Client
@@ -49,10 +53,14 @@ CONCURRENCY = 20
 GRACE_SECONDS = 30.0
 LONGEST_PAUSE_SECONDS = 30.0
 REPORTING_SECONDS = 10
+LONGEST_REASON = 300
 
 
 class ClusterWorker:
-    """A worker process. `sweep_seconds` is the interval of sweeps; `grace` is how long a run may take to park."""
+    """A worker process. `sweep_seconds` is the interval of sweeps; `grace` is how long a run may take to park.
+
+    `ground` returns everything of the workspace that runs depend on and that this process has read, to be compared. It
+    raises `QuireError` if no run could begin."""
 
     def __init__(
         self,
@@ -61,6 +69,7 @@ class ClusterWorker:
         say: Callable[[str], None],
         *,
         reopen: Reopen,
+        ground: Callable[[], object] = lambda: None,
         concurrency: int = CONCURRENCY,
         sweep_seconds: float = EVERY_SECONDS,
         grace: float = GRACE_SECONDS,
@@ -68,7 +77,9 @@ class ClusterWorker:
         self._runtime = runtime
         self._where = where
         self._say = say
-        self._driver = Driver(runtime, reopen, say)
+        self._driver = Driver(runtime, reopen, say, self._unfit, worker_identity())
+        self._ground = ground
+        self._read = ground()
         self._concurrency = concurrency
         self._sweep_seconds = sweep_seconds
         self._grace = grace
@@ -76,22 +87,24 @@ class ClusterWorker:
         self._interrupts = 0
         self._away = False
 
-    async def run(self) -> None:
+    async def run(self) -> bool:
         """Work until SIGTERM or Ctrl-C; then runs are parked at their next boundary, and other workers continue them.
 
-        Raises `CannotStart` if no retry would help.
+        Return True if the process has to start anew, because its workspace has changed. Raises `CannotStart` if no
+        retry would help.
         """
         loop = asyncio.get_running_loop()
         _hush()
         self._stopped = asyncio.Event()
         self._leaving = asyncio.Event()
+        self._stale = asyncio.Event()
         with _signals(loop, self._interrupt):
             if not await self._store_is_there():
-                return
+                return False
             thread = threading.Thread(target=self._temporal.run_forever, name="temporal", daemon=True)
             thread.start()
             try:
-                await self._serve(loop)
+                return await self._serve(loop)
             finally:
                 self._temporal.call_soon_threadsafe(self._temporal.stop)
                 thread.join()
@@ -108,10 +121,34 @@ class ClusterWorker:
         self._say(f"leaving: {self._driver.runs} runs are parked after their step (again: at once)")
         self._stopped.set()
 
-    async def _serve(self, loop: asyncio.AbstractEventLoop) -> None:
+    def _unfit(self) -> str:
+        """Return why this worker may begin no run; empty if it may. Has it leave in the first case."""
+        try:
+            reason = "" if self._ground() == self._read else "its settings or code have changed since it read them"
+        except QuireError as error:
+            reason = cut(" ".join(str(error).split()), LONGEST_REASON, LONGEST_REASON)
+        if reason and not self._stale.is_set():
+            self._say(f"unfit: {reason}; its runs are left to other workers")
+            self._stale.set()
+        return reason
+
+    async def _until_well(self, client: Client) -> bool:
+        """Wait until this worker could begin runs again. Return False if it is stopped before."""
+        while not self._stopped.is_set():
+            try:
+                self._ground()
+                self._say("its workspace is well: starting anew")
+                return True
+            except QuireError:
+                await self._there(announce_unfit(client, self._where.task_queue, self._unfit()))
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._stopped.wait(), self._sweep_seconds)
+        return False
+
+    async def _serve(self, loop: asyncio.AbstractEventLoop) -> bool:
         client = await self._connected()
         if client is None:
-            return
+            return False
         cluster = Cluster(client, self._where.task_queue, self._where.heartbeat)
 
         async def hand_over(run: str) -> None:
@@ -124,18 +161,19 @@ class ClusterWorker:
             serving = asyncio.ensure_future(self._there(worker.run()))
             self._say(f"driving runs of the queue {self._where.task_queue}, {self._concurrency} at a time")
             sweeping = asyncio.create_task(self._sweeping(cluster))
-            stopped = asyncio.create_task(self._stopped.wait())
+            ends = [asyncio.create_task(event.wait()) for event in (self._stopped, self._stale)]
             try:
-                await asyncio.wait({serving, stopped}, return_when=asyncio.FIRST_COMPLETED)
+                await asyncio.wait({serving, *ends}, return_when=asyncio.FIRST_COMPLETED)
                 if not serving.done():
                     await self._leave(worker)
                 await serving
             except (RPCError, RuntimeError) as error:
                 raise CannotStart(f"Temporal at {self._where.temporal} refuses this worker: {reason(error)}") from None
             finally:
-                sweeping.cancel()
-                stopped.cancel()
-                await asyncio.gather(sweeping, stopped, return_exceptions=True)
+                for task in (sweeping, *ends):
+                    task.cancel()
+                await asyncio.gather(sweeping, *ends, return_exceptions=True)
+        return self._stale.is_set() and await self._until_well(client)
 
     async def _worker(self, client: Client, loop: asyncio.AbstractEventLoop, threads: ThreadPoolExecutor) -> Worker:
         # Do not reload Quire for a workflow: it imports only names and two values, which never change.
@@ -154,7 +192,7 @@ class ClusterWorker:
             workflow_task_executor=threads,
             workflow_runner=SandboxedWorkflowRunner(restrictions=light),
             build_id=f"quire {__version__}",  # else all modules are hashed to make one up
-            identity=f"quire {os.getpid()}@{socket.gethostname()}",
+            identity=worker_identity(),
             # Tasks meant for a worker that is gone reach other workers only after this time.
             sticky_queue_schedule_to_start_timeout=timedelta(seconds=2),
             max_heartbeat_throttle_interval=timedelta(seconds=1),
@@ -177,6 +215,7 @@ class ClusterWorker:
             # The random factor keeps workers that were started together from sweeping at the same moment.
             await asyncio.sleep(self._sweep_seconds * random.uniform(0.75, 1.25))  # noqa: S311
             await self._check(cluster)
+            self._unfit()
             with contextlib.suppress(StoreError):
                 await sweep.once()
 
@@ -249,7 +288,7 @@ class _Across:
 
 @contextlib.contextmanager
 def _signals(loop: asyncio.AbstractEventLoop, interrupt: Callable[[], None]) -> Iterator[None]:
-    numbers = (signal.SIGINT, signal.SIGTERM)
+    numbers = ending_signals()
     for number in numbers:
         try:
             loop.add_signal_handler(number, interrupt)

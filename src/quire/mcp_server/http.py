@@ -10,6 +10,7 @@ import asyncio
 import contextlib
 import hmac
 import logging
+import signal
 import socket
 from collections.abc import Callable
 from types import FrameType
@@ -22,6 +23,7 @@ from starlette.responses import PlainTextResponse
 
 from quire.loopback import place_of
 from quire.mcp_server.server import MAX_SESSIONS, Host
+from quire.python_process import ending_signals
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Receive, Scope, Send
@@ -103,6 +105,8 @@ async def serve_http(host: Host, listener: socket.socket, token: str, ready: Cal
         timeout_graceful_shutdown=SECONDS_TO_END,
     )
     server = HttpServer(config, host.calls.leave)
+    for number in ending_signals():
+        signal.signal(number, server.handle_exit)
     ready(f"http://{place}{PATH}")
     try:
         await server.serve(sockets=[listener])

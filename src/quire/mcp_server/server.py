@@ -31,6 +31,7 @@ from quire.mcp_server.grammars import PROMPTS, RESOURCES, grammar_resource, writ
 from quire.mcp_server.launch_tools import ANSWER, INBOX, NAMES, OTHERS, RESUME, launch_tool, wrong_arguments
 from quire.mcp_server.launched_runs import SCHEME, LaunchedRuns
 from quire.mcp_server.results import ENVELOPE, result_of
+from quire.python_process import ending_signals
 from quire.runs.launch import LaunchResult
 from quire.runs.options import RunOptions
 
@@ -315,7 +316,7 @@ async def serve_stdio(host: Host) -> None:
         if not ending:
             ending.append(loop.create_task(_end_at_once(host)))
 
-    for number in (signal.SIGINT, signal.SIGTERM):
+    for number in ending_signals():
         try:
             loop.add_signal_handler(number, end)
         except NotImplementedError:

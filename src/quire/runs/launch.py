@@ -238,7 +238,9 @@ class Launching:
         return found.document
 
     def _inline(self, definition: Value, launcher: Launcher) -> Document:
-        if not isinstance(definition, str) or not definition.strip():
+        if definition is not None and not isinstance(definition, str):
+            raise Refused("definition must be one text, a pipeline written in YAML or JSON, not a JSON object or list")
+        if definition is None or not definition.strip():
             raise Refused("definition is required: a pipeline as YAML text")
         source = definition_source(definition)
         reading = parse(source)

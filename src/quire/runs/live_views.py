@@ -44,17 +44,19 @@ IN_THREAD = 500
 
 
 class Version(Struct, frozen=True):
-    """The state of a run that a view shows. `seq` is the number of its last kept event."""
+    """The state of a run that a view shows. `seq` is the number of its last event in the store."""
 
     epoch: int
     seq: int
     updated_at: float
     status: str
+    told: int = 0
+    """The number of the last event that the view shows, if that is not written yet."""
 
     @property
     def tag(self) -> str:
         """Return a text that differs for every state of the run."""
-        return f"{self.epoch}.{self.seq}.{self.status}.{self.updated_at!r}"
+        return f"{self.epoch}.{self.seq}.{self.told}.{self.status}.{self.updated_at!r}"
 
 
 class SeenView(Struct, frozen=True):
@@ -67,7 +69,7 @@ class SeenView(Struct, frozen=True):
 class Following:
     """A run that this process drives: its progress is the sum of the events of the drive.
 
-    `began` and `listen` are for `Runtime.drive`.
+    `began` and `listen` are for `Runtime.drive`, `written` for the drive.
     """
 
     def __init__(self, held: PinnedRun) -> None:
@@ -75,6 +77,7 @@ class Following:
         self.progress: Progress = Recorded.of(held.plan)
         self.drive: Drive | None = None
         self.seq = 0
+        self.told = 0
 
     def began(self, drive: Drive) -> None:
         for record in drive.records:
@@ -83,7 +86,10 @@ class Following:
 
     def listen(self, event: Event) -> None:
         self.progress.apply(event)
-        self.seq = max(self.seq, event.seq)
+        self.told = max(self.told, event.seq)
+
+    def written(self, events: Sequence[Event]) -> None:
+        self.seq = max((event.seq for event in events), default=self.seq)
 
 
 class LiveViews:
@@ -123,7 +129,7 @@ class LiveViews:
             return await self.of(run)
         row = await self._runtime.row(run)
         view = _live_view(driven, driven.drive, row, await self._runtime.store.questions(run))
-        return SeenView(view, Version(row.epoch, driven.seq, row.updated_at, str(row.status)))
+        return SeenView(view, Version(row.epoch, driven.seq, row.updated_at, str(row.status), driven.told))
 
     @contextlib.asynccontextmanager
     async def driving(self, run: str) -> AsyncIterator[Following]:

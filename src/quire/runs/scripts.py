@@ -38,7 +38,7 @@ def pinned_spec(spec: str) -> str:
 
 async def with_script(runtime: Runtime, known: RunView, script: str | None) -> Runtime:
     """Return the runtime with the scripted model of the run, if it has one; `script` names a file to use instead."""
-    spec = f"{PREFIX}{script}" if script else known.pins.instead or known.pins.model
+    spec = pinned_spec(f"{PREFIX}{script}") if script else known.pins.instead or known.pins.model
     if not spec.startswith(PREFIX):
         return runtime
     model = ScriptedModel.from_file(Path(spec.removeprefix(PREFIX)), keep_calls=False)

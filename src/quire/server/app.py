@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from quire.values import Value
 
 API = "/api/v1"
+MOST_REQUESTS = 200
+"""Requests that are handled at once, besides those of listeners."""
 
 
 def application(
@@ -80,7 +82,9 @@ def application(
         return problem.response(site.options.base, request.url.path)
 
     app = Starlette(routes=routes, lifespan=lifespan, exception_handlers={HTTPException: http_problem})
-    guarded = Guard(app, token=token, hosts=hosts, origins=origins, base=site.options.base, proxied=proxied)
+    guarded = Guard(
+        Crowd(app, site), token=token, hosts=hosts, origins=origins, base=site.options.base, proxied=proxied
+    )
     return Log(guarded, report) if site.options.debug else guarded
 
 
@@ -119,6 +123,30 @@ def _bug(site: Site, error: Exception) -> Problem:
     """Return a mistake of ours as a problem. Its traceback can hold any value, so only `--debug` sends it."""
     more: dict[str, Value] = {"traceback": traceback.format_exc()} if site.options.debug else {}
     return Problem.of("bug", f"{type(error).__name__}: see the terminal of the server", exit_code=1, more=more)
+
+
+class Crowd:
+    """Answers requests beyond the most that are handled at once with a problem."""
+
+    def __init__(self, app: ASGIApp, site: Site) -> None:
+        self._app = app
+        self._base = site.options.base
+        self._most = MOST_REQUESTS + site.runtime.settings.listeners
+        self._under_way = 0
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        if self._under_way >= self._most:
+            problem = Problem.of("too-many", f"{self._under_way} requests are under way")
+            await problem.response(self._base, scope["path"])(scope, receive, send)
+            return
+        self._under_way += 1
+        try:
+            await self._app(scope, receive, send)
+        finally:
+            self._under_way -= 1
 
 
 class Log:

@@ -1,9 +1,9 @@
 """The hub: notices what changes in the store and in the runs that this process drives, and tells the subscribers.
 
-A kept event of a run reaches each subscriber once and in order. Events of runs that are driven here arrive at once;
-those of other processes are read from the store when it has changed. An event that arrives out of order (the
-subscriber came between the event and its write) is not sent: the store is read instead. Events are told before they
-are written, so that read may come too early; it is made again at the next event of the run, and when the run rests.
+A frame with an id is an event of the journal: each one reaches each subscriber once and in order. Events of runs that
+are driven here are sent twice: at once, as provisional and without a number, and with their number after the commit. A
+process that dies between the two gives the number to another event. Events of other processes are read from the store
+when it has changed, as are events that a subscriber has missed because it came between two commits.
 """
 
 from __future__ import annotations
@@ -15,6 +15,8 @@ from collections import deque
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from msgspec.structs import replace
+
 from quire.engine.records import FINAL, Event, Status
 from quire.errors import QuireError
 from quire.server.problems import Problem
@@ -25,7 +27,6 @@ if TYPE_CHECKING:
     from quire.server.changes import Changes
     from quire.values import Value
 
-MOST_SUBSCRIBERS = 64
 MOST_WAITING = 20_000
 """Frames that may wait for a slow client. Beyond that deltas are left out, then the stream is ended: the client comes
 back and goes on where it was."""
@@ -50,12 +51,14 @@ class Subscription:
         """Return the place of the client in all runs that it follows."""
         return ",".join(f"{run}:{seq}" for run, seq in self.seen.items())
 
-    def live(self, event: Event) -> bool:
-        """Take an event as it happens. Return False if the store has to be read for the events before it."""
-        if not event.seq:
-            if len(self._frames) < MOST_WAITING // 2:
-                self.put(Frame(event.type, event.as_json()))
-            return True
+    def live(self, event: Event) -> None:
+        """Take an event as it happens, which may never be written."""
+        if len(self._frames) < MOST_WAITING // 2:
+            data = replace(event, seq=0).as_json()
+            self.put(Frame(event.type, {**data, "provisional": True} if event.seq else data))
+
+    def written(self, event: Event) -> bool:
+        """Take an event that was just written. Return False if the store has to be read for the events before it."""
         last = self.seen[event.run]
         if event.seq > last + 1:
             return False
@@ -91,15 +94,16 @@ class Subscription:
 
     def _pass(self, event: Event) -> None:
         self.seen[event.run] = event.seq
-        self.put(Frame(event.type, event.as_json(), self.id if self.whole else str(event.seq)))
+        self.put(Frame(event.type, replace(event, live={}).as_json(), self.id if self.whole else str(event.seq)))
 
 
 class Hub:
-    """All subscribers of one server."""
+    """All subscribers of one server, at most `most` at a time."""
 
-    def __init__(self, changes: Changes, report: Callable[[str], None]) -> None:
+    def __init__(self, changes: Changes, report: Callable[[str], None], most: int) -> None:
         self._changes = changes
         self._report = report
+        self._most = most
         self._subscriptions: set[Subscription] = set()
         self._behind: set[tuple[Subscription, str]] = set()
         self._touched: set[str] = set()
@@ -121,37 +125,43 @@ class Hub:
             self._touched.add(event.run)
             self._wake.set()
         for one in self._subscriptions:
-            if event.run in one.seen and not one.live(event):
-                self._behind.add((one, event.run))
-                self._wake.set()
+            if event.run in one.seen:
+                one.live(event)
+
+    def written(self, events: Sequence[Event]) -> None:
+        """Take events that a drive of this process has just written."""
+        for event in events:
+            self.touch(event.run)
+            for listener in self._subscriptions:
+                if event.run in listener.seen and not listener.written(event):
+                    self._behind.add((listener, event.run))
 
     def touch(self, run: str) -> None:
         """Note that this process has changed a run."""
         self._touched.add(run)
         self._wake.set()
 
-    def require_room(self) -> None:
-        """Raise `Problem` if no further client can listen. Handlers ask before they begin a response."""
-        if len(self._subscriptions) >= MOST_SUBSCRIBERS:
-            raise Problem.of("too-many", f"{len(self._subscriptions)} clients listen already")
-
-    @contextlib.asynccontextmanager
-    async def subscribed(self, runs: Mapping[str, int], *, whole: bool) -> AsyncIterator[Subscription]:
-        """Subscribe a client, and send it everything that is kept after the numbers that it has seen."""
-        self.require_room()
-        one = Subscription(runs, whole=whole)
+    def join(self, runs: Mapping[str, int], *, whole: bool) -> Subscription:
+        """Subscribe a client before its response begins; the response has to `leave` at its end. Raises `Problem` if no
+        further client can listen."""
+        if self.listeners >= self._most:
+            raise Problem.of("too-many", f"{self.listeners} clients listen already: [serve] listeners allows no more")
+        listener = Subscription(runs, whole=whole)
         if whole and self._trouble:
-            one.put(Frame("store", {"error": self._trouble}))
-        self._subscriptions.add(one)
-        try:
-            for run in runs:
-                await self._catch_up(one, run)
-            self._wake.set()
-            if self._closed:  # a client that comes while the server stops is told so, as those before it were
-                _close(one)
-            yield one
-        finally:
-            self._subscriptions.discard(one)
+            listener.put(Frame("store", {"error": self._trouble}))
+        self._subscriptions.add(listener)
+        return listener
+
+    def leave(self, listener: Subscription) -> None:
+        self._subscriptions.discard(listener)
+
+    async def catch_up(self, listener: Subscription) -> None:
+        """Send a client everything that is kept after the numbers that it has seen."""
+        for run in listener.seen:
+            await self._catch_up(listener, run)
+        self._wake.set()
+        if self._closed:  # a client that comes while the server stops is told so, as those before it were
+            _close(listener)
 
     async def watch(self) -> None:
         """Tell the subscribers about changes until the task is cancelled. Nothing is polled while no client listens.
@@ -197,7 +207,11 @@ class Hub:
             }
             for one, run in behind:
                 await self._catch_up(one, run)
-            await self._read_resting([row for row in found.runs.values() if row.id in touched])
+            for run in touched & found.runs.keys():
+                if found.runs[run].status is not Status.RUNNING:
+                    # The last write of a drive that was cancelled is not reported.
+                    for one in [one for one in self._subscriptions if run in one.seen]:
+                        one.stored(await self._changes.events(run, one.seen[run]))
             for name, data in found.frames():
                 self._tell(Frame(name, data))
             await self._end_finished(found.runs)
@@ -205,17 +219,6 @@ class Hub:
             self._touched |= runs
             self._behind |= behind
             raise
-
-    async def _read_resting(self, rows: Sequence[RunRow]) -> None:
-        """Read the last events of runs that are driven here and rest.
-
-        They were told as they happened, but perhaps too early for a subscriber that had missed one before. Events that
-        are not written yet are no reason to begin anew: a run that goes on tells its first ones before its row says so.
-        """
-        for row in rows:
-            if row.status is not Status.RUNNING:
-                for one in [one for one in self._subscriptions if row.id in one.seen]:
-                    one.stored(await self._changes.events(row.id, one.seen[row.id]))
 
     def _tell_trouble(self, error: str) -> None:
         """Tell the pages what is wrong with the store, and with an empty text that it works again."""

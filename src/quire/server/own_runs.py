@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from quire.engine.records import Status
@@ -58,7 +58,8 @@ class OwnRun:
 
 
 class OwnRuns:
-    """All runs that this process drives. `listen` gets their events; `hand_over` leaves one to its own process."""
+    """All runs that this process drives. `listen` gets their events as they happen, `written` those that the store has;
+    `hand_over` leaves a run to its own process."""
 
     def __init__(
         self,
@@ -66,12 +67,14 @@ class OwnRuns:
         views: LiveViews,
         *,
         listen: Listener,
+        written: Callable[[Sequence[Event]], None],
         hand_over: Callable[[str], None],
         report: Callable[[str], None],
     ) -> None:
         self._runtime = runtime
         self._views = views
         self._listen = listen
+        self._written = written
         self._hand_over = hand_over
         self._report = report
         self._runs: dict[str, OwnRun] = {}
@@ -120,7 +123,12 @@ class OwnRuns:
                     following.listen(event)
                     self._listen(event)
 
+                def written(events: Sequence[Event]) -> None:
+                    following.written(events)
+                    self._written(events)
+
                 def began(drive: Drive) -> None:
+                    drive.when_written(written)
                     following.began(drive)
                     own.began(drive)
 

@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import logging
 import os
+import signal
 import socket
 import time
 from collections.abc import Callable, Sequence
@@ -19,11 +20,13 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from quire.errors import CannotStart
 from quire.loopback import listening
+from quire.python_process import ending_signals
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp
 
-MAX_CONNECTIONS = 200
+MAX_CONNECTIONS = 400
+"""Connections besides those of listeners. The application refuses requests before, with a problem that says why."""
 MOST_WAITING = 100
 """Connections without a complete request; the oldest is closed for the next."""
 HEADER_SECONDS, BODY_SECONDS = 10, 60
@@ -88,6 +91,8 @@ class HttpServer(uvicorn.Server):
         self._announce = announce
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        for number in ending_signals():
+            signal.signal(number, self.handle_exit)
         await super().startup(sockets)
         if self.started:
             self._announce()
@@ -149,8 +154,10 @@ def open_unix_listener(path: Path) -> socket.socket:
     return listener
 
 
-def configuration(app: ASGIApp) -> uvicorn.Config:
-    """Return how uvicorn serves the application: plain HTTP/1.1 within limits, without a log of requests."""
+def configuration(app: ASGIApp, listeners: int) -> uvicorn.Config:
+    """Return how uvicorn serves the application: plain HTTP/1.1 within limits, without a log of requests, also of those
+    that it refuses. `listeners` is the number of event streams that stay open."""
+    logging.getLogger("uvicorn.error").addFilter(_is_news)
     return uvicorn.Config(
         app,
         http=LimitedProtocol,  # h11 limits the size of headers
@@ -160,14 +167,22 @@ def configuration(app: ASGIApp) -> uvicorn.Config:
         lifespan="on",
         server_header=False,
         proxy_headers=False,
-        limit_concurrency=MAX_CONNECTIONS,
+        limit_concurrency=MAX_CONNECTIONS + listeners,
         timeout_graceful_shutdown=SECONDS_TO_END,
     )
 
 
+def _is_news(record: logging.LogRecord) -> bool:
+    return record.msg != "Exceeded concurrency limit."
+
+
 async def serve(
-    app: ASGIApp, listeners: Sequence[socket.socket], leave: Callable[[], None], announce: Callable[[], None]
+    app: ASGIApp,
+    sockets: Sequence[socket.socket],
+    leave: Callable[[], None],
+    announce: Callable[[], None],
+    listeners: int,
 ) -> None:
     """Serve until interrupted. A second interrupt ends at once. `announce` is called when requests and signals are
     handled: a signal that comes before ends the process without cleaning up."""
-    await HttpServer(configuration(app), leave, announce).serve(sockets=list(listeners))
+    await HttpServer(configuration(app, listeners), leave, announce).serve(sockets=list(sockets))

@@ -70,10 +70,17 @@ class Site:
         """The last lines for the user, each with its time."""
         self._report = report
         self.shelf = Shelf(runtime)
-        self.hub = Hub(Changes(runtime, self.shelf.stamp), self.report)
+        self.hub = Hub(Changes(runtime, self.shelf.stamp), self.report, runtime.settings.listeners)
         self.views = LiveViews(runtime)
         self.renderer = Renderer()
-        self.runs = OwnRuns(runtime, self.views, listen=self.hub.listen, hand_over=hand_over, report=self.report)
+        self.runs = OwnRuns(
+            runtime,
+            self.views,
+            listen=self.hub.listen,
+            written=self.hub.written,
+            hand_over=hand_over,
+            report=self.report,
+        )
         self.indexer = RunIndexer(runtime)
         self.webhooks = (
             Webhooks(runtime, link=options.place, allow=options.allow, report=self.report) if options.webhooks else None

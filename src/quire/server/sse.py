@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
@@ -12,6 +12,8 @@ from starlette.responses import StreamingResponse
 from quire.values import encode
 
 if TYPE_CHECKING:
+    from starlette.types import Receive, Scope, Send
+
     from quire.values import Value
 
 MEDIA_TYPE = "text/event-stream"
@@ -33,10 +35,20 @@ class Frame(Struct, frozen=True):
         return f"{head}event: {self.event}\ndata: {encode(self.data)}\n\n".encode()
 
 
-def event_stream(frames: AsyncIterator[Frame]) -> StreamingResponse:
-    """Return the response that sends these frames. It ends when they end or the client leaves."""
-    headers = {"X-Accel-Buffering": "no", "Cache-Control": "no-store"}
-    return StreamingResponse(_bytes(frames), media_type=MEDIA_TYPE, headers=headers)
+class EventStream(StreamingResponse):
+    """The response that sends these frames. It ends when they end or the client leaves; then `leave` is called, even if
+    nothing was sent."""
+
+    def __init__(self, frames: AsyncIterator[Frame], leave: Callable[[], None]) -> None:
+        headers = {"X-Accel-Buffering": "no", "Cache-Control": "no-store"}
+        super().__init__(_bytes(frames), media_type=MEDIA_TYPE, headers=headers)
+        self._leave = leave
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        try:
+            await super().__call__(scope, receive, send)
+        finally:
+            self._leave()
 
 
 async def _bytes(frames: AsyncIterator[Frame]) -> AsyncIterator[bytes]:

@@ -33,6 +33,7 @@ from quire.workspace.settings import (
 from quire.workspace.tables import (
     Table,
     read_cluster,
+    read_listeners,
     read_mark,
     read_notify,
     read_pipelines,
@@ -130,6 +131,7 @@ def load_settings(workspace: Workspace, environ: Mapping[str, str] | None = None
         pipelines=requests.pipelines,
         cluster=server_of_one_file(merged.cluster, theirs, requests.cluster, users.cluster),
         sandbox=users.sandbox,
+        listeners=merged.listeners,
         webhooks=users.webhooks,
         notify=users.notify,
         http=users.http,
@@ -323,6 +325,7 @@ def _settings(
         pipelines=read_pipelines(top.table("pipelines")),
         cluster=read_cluster(top.table("cluster"), file.parent),
         sandbox=read_sandbox(top.table("sandbox")),
+        listeners=read_listeners(top.table("serve")),
         webhooks={name: read_webhook(table, file.parent) for name, table in top.tables("webhooks").items()},
         notify=read_notify(top.table("notify")) if "notify" in top.data else None,
         http=_http(top.tables("http")),

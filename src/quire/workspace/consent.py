@@ -139,6 +139,12 @@ def require_trusted(settings: Settings) -> LoadedCode:
     code = read_code(settings)
     if is_trusted(settings, code):
         return code
+    from quire.workspace.configuration import load_settings
+
+    now = load_settings(settings.workspace, {"QUIRE_HOME": str(settings.user)})
+    if (now.requested, now.servers) != (settings.requested, settings.servers):
+        # To compare what was agreed to with old settings would show every change the wrong way round.
+        raise Untrusted(f"the settings of {now.workspace.folder} have changed since this process read them: restart it")
     lines = "\n".join(f"  {line}" for line, _ in _requests(settings, code))
     if changed := changes(settings):
         lines += "\nsince you agreed:\n" + "\n".join(f"  {line}" for line in changed)

@@ -270,6 +270,7 @@ SETTING_KEYS = (
         words=WEBHOOK_EVENTS,
     ),
     SettingKey("webhooks.NAME.include", "none", "texts that are sent along: `prompt`, `artifact`", words=WEBHOOK_TEXTS),
+    SettingKey("serve.listeners", "`256`", "event streams that [`quire serve`](http.md#streams) keeps open at once"),
     SettingKey(
         "notify.command",
         "–",

@@ -137,6 +137,7 @@ class ClusterSettings(Struct, frozen=True):
 
 
 WEBHOOK_EVENTS = ("question.opened", "question.answered", "run.completed", "run.failed", "run.expiring")
+LISTENERS = 256
 WEBHOOK_TEXTS = ("prompt", "artifact")
 
 
@@ -205,6 +206,8 @@ class Settings(Struct, frozen=True):
     pipelines: Mapping[str, PipelineEntry] = field(default_factory=dict)
     cluster: ClusterSettings = ClusterSettings()
     sandbox: SandboxSettings = SandboxSettings()
+    listeners: int = LISTENERS
+    """Event streams that `quire serve` keeps open at once."""
     webhooks: Mapping[str, WebhookSettings] = field(default_factory=dict)
     notify: NotifySettings | None = None
     http: tuple[HostHeaders, ...] = ()

@@ -16,6 +16,7 @@ from msgspec.structs import replace
 from quire.patterns import late_pattern
 from quire.wording import did_you_mean, nearest
 from quire.workspace.settings import (
+    LISTENERS,
     NOTIFY_EVENTS,
     WEBHOOK_EVENTS,
     WEBHOOK_TEXTS,
@@ -190,6 +191,13 @@ def read_playbook(table: Table) -> PlaybookSettings:
     settings = PlaybookSettings(table.text("model") or "", table.text("agent") or "", steps)
     table.end()
     return settings
+
+
+def read_listeners(table: Table) -> int:
+    """Read the one key of the table `[serve]`."""
+    listeners = table.positive("listeners") or LISTENERS
+    table.end()
+    return listeners
 
 
 SERVER = (

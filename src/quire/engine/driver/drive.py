@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from quire.engine.ports import Ports
     from quire.engine.progress import Progress
     from quire.engine.proven_bounds import ProvenBounds
-    from quire.engine.records import EffectRecord
+    from quire.engine.records import EffectRecord, Event
     from quire.values import Value
 
 CANCEL_POLL_SECONDS = 1.0
@@ -75,6 +75,10 @@ class Drive:
     @property
     def progress(self) -> Progress | None:
         return self._walker.progress
+
+    def when_written(self, tell: Callable[[Sequence[Event]], None]) -> None:
+        """Call `tell` with the events of each write of this drive, after its commit."""
+        self._ledger.written = tell
 
     def follow(self, progress: Progress) -> None:
         """Apply to `progress` what a replay would. A run whose branches move side by side cannot be followed: the order

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
@@ -27,6 +27,7 @@ from quire.errors import JournalMismatch, StoreLocked
 
 if TYPE_CHECKING:
     from quire.engine.ports import Clock, Store
+    from quire.engine.records import Event
 
 
 class Journal:
@@ -200,6 +201,8 @@ class Ledger:
         self.journal = journal
         self.store = store
         self.feed = Feed(lease.run, lease, clock, listen)
+        self.written: Callable[[Sequence[Event]], None] = lambda events: None
+        """Called with the events of each write, after its commit."""
         self.position = ""
         self.closed = False
         self.cost = lease.cost
@@ -262,11 +265,14 @@ class Ledger:
         return (*lost, record) if record is not None else tuple(lost)
 
     async def _stored(self, batch: Batch, record: EffectRecord | None = None) -> WriteResult:
-        """Write, however long another process holds the store: the result was paid for, and would be paid for again."""
+        """Write, however long another process holds the store or its disk is full: the result was paid for, and would
+        be paid for again."""
         patience = _Patience(self.feed, self._clock)
         while True:
             try:
-                return await self.store.write(self.lease, batch)
+                result = await self.store.write(self.lease, batch)
+                self.written(batch.events)
+                return result
             except asyncio.CancelledError:
                 # A write that is cancelled half-way takes place all the same, and its effect is paid for.
                 self._keep(record)
@@ -297,7 +303,9 @@ class Ledger:
 
         It does not wait for a lock, since no result can be lost.
         """
-        await self.store.write(self.lease, self._with_the_rest(batch))
+        batch = self._with_the_rest(batch)
+        await self.store.write(self.lease, batch)
+        self.written(batch.events)
 
     def _with_the_rest(self, batch: Batch) -> Batch:
         effects = (*self._with_lost(), *batch.effects)
@@ -317,6 +325,7 @@ class Ledger:
             await patience.wait(locked)
         if parked:
             self._withdraw.clear()
+            self.written(events)
             return True
         self.closed = False
         self.feed.put_back(events)

@@ -78,7 +78,15 @@ async def _cluster(site: Site) -> dict[str, Value]:
     }
     try:
         workers = await workers_of(where, SECONDS_FOR_CLUSTER)
-        found["workers"] = [{"identity": name, "seen_at": at} for name, at in sorted(workers.items())]
+        found["workers"] = [
+            {
+                "identity": worker.identity,
+                "seen_at": worker.seen_at,
+                "state": "unfit" if worker.unfit else "fit",
+                "reason": worker.unfit or None,
+            }
+            for worker in workers
+        ]
     except CannotStart as error:
         found["problem"] = str(error)
     return found

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import re
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator
 from typing import TYPE_CHECKING
 
 from quire.engine.records import FINAL
 from quire.server.endpoints import Call, Reply
 from quire.server.problems import Problem
-from quire.server.sse import MEDIA_TYPE, Frame, event_stream
+from quire.server.sse import MEDIA_TYPE, EventStream, Frame
 from quire.stores.journal_pages import Paged
 
 if TYPE_CHECKING:
     from starlette.responses import Response
 
+    from quire.server.hub import Subscription
     from quire.server.site import Site
 
 MOST_FOLLOWED = 50
@@ -29,8 +30,8 @@ async def run_events(site: Site, call: Call) -> Reply | Response:
     last = call.request.headers.get("last-event-id", "")
     if last.isascii() and last.isdecimal() and len(last) < 16:
         after = int(last)
-    site.hub.require_room()
-    return event_stream(_run_frames(site, run, after))
+    listener = site.hub.join({run: after}, whole=False)
+    return EventStream(_run_frames(site, run, listener), lambda: site.hub.leave(listener))
 
 
 async def _event_page(site: Site, call: Call, run: str, after: int) -> Reply:
@@ -50,14 +51,14 @@ async def _event_page(site: Site, call: Call, run: str, after: int) -> Reply:
     return Reply({"items": [event.as_json() for event in kept], "next": more})
 
 
-async def _run_frames(site: Site, run: str, after: int) -> AsyncIterator[Frame]:
-    async with site.hub.subscribed({run: after}, whole=False) as subscription:
-        row = await site.runtime.row(run)
-        if row.status in FINAL:
-            subscription.put(Frame("end", {"run": run}))
-            subscription.end()
-        async for frame in subscription.frames():
-            yield frame
+async def _run_frames(site: Site, run: str, listener: Subscription) -> AsyncIterator[Frame]:
+    await site.hub.catch_up(listener)
+    row = await site.runtime.row(run)
+    if row.status in FINAL:
+        listener.put(Frame("end", {"run": run}))
+        listener.end()
+    async for frame in listener.frames():
+        yield frame
 
 
 async def page_events(site: Site, call: Call) -> Response:
@@ -66,8 +67,9 @@ async def page_events(site: Site, call: Call) -> Response:
     runs.update({run: seq for run, seq in _places(last.split(",")) if run in runs} if last else {})
     if len(runs) > MOST_FOLLOWED:
         raise Problem.of("too-many", f"{len(runs)} runs cannot be followed at once: {MOST_FOLLOWED} can")
-    site.hub.require_room()
-    return event_stream(_page_frames(site, runs))
+    known = {run: seq for run, seq in runs.items() if await site.runtime.store.get(run) is not None}
+    listener = site.hub.join(known, whole=True)
+    return EventStream(_page_frames(site, listener), lambda: site.hub.leave(listener))
 
 
 def _places(texts: tuple[str, ...] | list[str]) -> list[tuple[str, int]]:
@@ -76,9 +78,8 @@ def _places(texts: tuple[str, ...] | list[str]) -> list[tuple[str, int]]:
     return [(place[1], int(place[2])) for place in found if place]
 
 
-async def _page_frames(site: Site, runs: Mapping[str, int]) -> AsyncIterator[Frame]:
-    known = {run: seq for run, seq in runs.items() if await site.runtime.store.get(run) is not None}
-    async with site.hub.subscribed(known, whole=True) as subscription:
-        subscription.put(Frame("hello", {"runs": list(known)}))
-        async for frame in subscription.frames():
-            yield frame
+async def _page_frames(site: Site, listener: Subscription) -> AsyncIterator[Frame]:
+    await site.hub.catch_up(listener)
+    listener.put(Frame("hello", {"runs": list(listener.seen)}))
+    async for frame in listener.frames():
+        yield frame

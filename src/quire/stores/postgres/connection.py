@@ -31,7 +31,7 @@ from psycopg import AsyncConnection
 from psycopg.adapt import Buffer, Dumper, Loader
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
-from quire.errors import StoreError
+from quire.errors import StoreError, StoreFull
 from quire.stores.postgres.schema import Connection, migrate
 from quire.stores.postgres.statements import PostgresStatements
 
@@ -85,7 +85,8 @@ def explain(error: psycopg.Error, place: str) -> StoreError:
     if code is None or code.startswith(_AWAY):
         return StoreError(f"{place} does not answer: check that the server runs and can be reached ({_said(error)})")
     meaning = _MEANINGS.get(code) or _MEANINGS.get(code[:2]) or "{place} cannot do that ({code}: {said})"
-    return StoreError(meaning.format(place=place, code=code, said=_said(error)))
+    kind = StoreFull if code == "53100" else StoreError
+    return kind(meaning.format(place=place, code=code, said=_said(error)))
 
 
 def _refusal(error: psycopg.Error) -> str | None:

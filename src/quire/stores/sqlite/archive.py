@@ -18,6 +18,7 @@ from quire.errors import StoreError
 from quire.stores import rows
 from quire.stores.contract import ENDED, Pruned
 from quire.stores.sqlite.database import Database, explain
+from quire.stores.sqlite.schema import MIGRATIONS, checked_version, migrate
 from quire.values import encode
 
 # A hash may occur anywhere in the pins: every string that looks like one counts, so that no text is lost.
@@ -124,15 +125,21 @@ def vacuum(database: Database) -> int:
 
 
 def backup(database: Database, to: Path) -> int:
-    """Copy the file with SQLite's own backup, which sees one moment of it. The name appears when the copy is
-    complete."""
+    """Copy the file as it is, whatever its schema, to a new name."""
     if not database.exists():
         raise StoreError(f"there is nothing to copy: {database.path} is not there")
     if to.exists():
         raise StoreError(f"{to} is there already: name a file that is not")
-    source = database.connection()
+    with database.to_copy() as source:
+        return copy_file(source, database.path, to)
+
+
+def copy_file(source: sqlite3.Connection, path: Path, to: Path, *, replaces: bool = False) -> int:
+    """Copy a file with SQLite's own backup, which sees one moment of it. The name appears when the copy is complete.
+    Return the number of bytes."""
     beside = to.with_name(f".{to.name}.{secrets.token_hex(4)}")
     try:
+        os.close(os.open(beside, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
         copy = sqlite3.connect(beside, isolation_level=None)
         try:
             source.backup(copy)
@@ -141,10 +148,11 @@ def backup(database: Database, to: Path) -> int:
         finally:
             copy.close()
         if sound != "ok":
-            raise StoreError(f"the copy of {database.path} is damaged: {sound}")
+            raise StoreError(f"the copy of {path} is damaged: {sound}")
         _sync(beside)
-        with to.open("xb"):  # takes the name, unless another process has taken it meanwhile
-            pass
+        if not replaces:
+            with to.open("xb"):  # takes the name, unless another process has taken it meanwhile
+                pass
         beside.replace(to)
         return to.stat().st_size
     except sqlite3.Error as error:
@@ -164,3 +172,49 @@ def _sync(file: Path) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
+
+
+def keep_older(path: Path, version: int) -> None:
+    """Copy a file beside itself before it is migrated: the program that wrote it cannot read it afterwards. The
+    connection that holds the lock for the migration could not copy it."""
+    with contextlib.closing(sqlite3.connect(path)) as source:
+        copy_file(source, path, path.with_name(f"{path.name}.schema{version}"), replaces=True)
+
+
+class OlderCopy:
+    """A private copy of a file of an older schema, migrated, for commands that only look."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._connection: sqlite3.Connection | None = None
+        self._copied: list[tuple[int, int]] = []
+        self.made = 0
+
+    def connection(self) -> sqlite3.Connection | None:
+        """Return a copy of the file as it is now; None if a migration of the file stands in its log."""
+        path = self._database.path
+        now = [_written(one) for one in (path, path.with_name(f"{path.name}-wal"))]
+        if self._connection is None or now != self._copied:
+            self.drop()
+            with self._database.to_copy() as source:
+                if checked_version(source, path) == len(MIGRATIONS):
+                    return None
+                copy = sqlite3.connect("", isolation_level=None)  # a file without a name, if it is large
+                source.backup(copy)
+            migrate(copy, path)
+            self._connection, self._copied, self.made = copy, now, self.made + 1
+        return self._connection
+
+    def drop(self) -> None:
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            connection.close()
+
+
+def _written(path: Path) -> tuple[int, int]:
+    """Return when a file was written and its size; zeros if it does not exist."""
+    try:
+        found = path.stat()
+    except OSError:
+        return (0, 0)
+    return (found.st_mtime_ns, found.st_size)

@@ -7,6 +7,9 @@ transaction is left open while something else runs, because none of them spans a
 SQLite keeps an index of its log in a file beside the database, and creates that file even to read. Without permission
 to write, or without disk space, other ways of opening are tried, one for each case.
 
+A file of an older schema is migrated by the first write, after a copy was made beside it. Until then it is read from a
+private copy that is migrated instead, so that looking changes nothing.
+
 A folder `.quire` around the file is readable by this account only, and never a link to another place: it holds the
 inputs and results of runs. A cloned repository can contain the folder as a link to any place that the user may write;
 in that case nothing is opened.
@@ -23,10 +26,13 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-from quire.errors import StoreError, StoreLocked
-from quire.stores.sqlite.schema import migrate
+from quire.errors import StoreError, StoreFull, StoreGone, StoreLocked
+from quire.stores.sqlite.schema import MIGRATIONS, migrate
+
+if TYPE_CHECKING:
+    from quire.stores.sqlite.archive import OlderCopy
 
 _CODES = (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM, sqlite3.SQLITE_FULL)
 _INDEX = (sqlite3.SQLITE_IOERR_SHMSIZE, sqlite3.SQLITE_IOERR_SHMOPEN, sqlite3.SQLITE_IOERR_WRITE)
@@ -94,7 +100,7 @@ journaled step costs a third more. Without syncs there is nothing to gain."""
 
 Parameters: TypeAlias = Sequence[Any]
 
-_LOCKED = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
+_KINDS = {sqlite3.SQLITE_BUSY: StoreLocked, sqlite3.SQLITE_LOCKED: StoreLocked, sqlite3.SQLITE_FULL: StoreFull}
 _MEANINGS = {
     sqlite3.SQLITE_BUSY: "{path} is locked by another process: try again when it has finished",
     sqlite3.SQLITE_LOCKED: "{path} is locked by another process: try again when it has finished",
@@ -114,7 +120,7 @@ def explain(error: sqlite3.Error | OSError, path: Path) -> StoreError:
     if isinstance(error, OSError):
         where = error.filename or path
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
-            return StoreError(_MEANINGS[sqlite3.SQLITE_FULL].format(path=where))
+            return StoreFull(_MEANINGS[sqlite3.SQLITE_FULL].format(path=where))
         if error.errno in (errno.EACCES, errno.EPERM):
             return StoreError(_MEANINGS[sqlite3.SQLITE_PERM].format(path=where))
         if error.errno == errno.EROFS:
@@ -123,9 +129,11 @@ def explain(error: sqlite3.Error | OSError, path: Path) -> StoreError:
     code: int = getattr(error, "sqlite_errorcode", -1)
     if code == sqlite3.SQLITE_IOERR_SHMSIZE:
         code = sqlite3.SQLITE_FULL  # the index of the log could not grow
+    if isinstance(error, sqlite3.OperationalError) and "Could not decode to UTF-8" in str(error):
+        code = sqlite3.SQLITE_CORRUPT  # Quire writes no other texts
     meaning = _MEANINGS.get(code & 0xFF, "{path} cannot be used: {detail}") if code >= 0 else "{path}: {detail}"
     name: str = getattr(error, "sqlite_errorname", "")
-    kind = StoreLocked if code >= 0 and code & 0xFF in _LOCKED else StoreError
+    kind = _KINDS.get(code & 0xFF, StoreError) if code >= 0 else StoreError
     return kind(meaning.format(path=path, detail=f"{name}: {error}" if name else error))
 
 
@@ -140,6 +148,7 @@ class Database:
         self._connection: sqlite3.Connection | None = None
         self._file = (0, 0)
         """Device and number of the file that is open."""
+        self.older: OlderCopy | None = None
         self._closed = False
 
     def exists(self) -> bool:
@@ -163,7 +172,7 @@ class Database:
                 raise explain(error, self.path) from error
         elif _identity(self.path) != self._file:
             # SQLite would go on with a file that no longer has a name: everything written to it would be lost.
-            raise StoreError(f"{self.path} was removed or replaced while it was in use: start Quire again")
+            raise StoreGone(f"{self.path} was removed or replaced while it was in use: start Quire again")
         return self._connection
 
     # The rows of sqlite3 are untyped; `quire.stores.row_decoder` gives them their types.
@@ -175,7 +184,7 @@ class Database:
         if not self.exists():
             return []
         try:
-            connection = self.connection()
+            connection = self._copy_of_older() or self.connection()
             try:
                 return connection.execute(sql, parameters).fetchall()
             except sqlite3.Error as error:
@@ -186,6 +195,28 @@ class Database:
                 if found is not None:
                     return found
             raise
+
+    @contextmanager
+    def to_copy(self) -> Iterator[sqlite3.Connection]:
+        """Yield a connection through which the file can be copied, whatever its schema."""
+        if self._connection is not None or not _is_older(self.path):
+            yield self.connection()
+            return
+        try:
+            with closing(self._open_file()) as connection:
+                yield connection
+        except (sqlite3.Error, OSError) as error:
+            raise explain(error, self.path) from error
+
+    def _copy_of_older(self) -> sqlite3.Connection | None:
+        """Return a migrated copy of a file of an older schema, as it is now; None if the file can be read itself."""
+        if self._connection is not None or self._read_only or self._closed or not _is_older(self.path):
+            return None
+        if self.older is None:
+            from quire.stores.sqlite.archive import OlderCopy
+
+            self.older = OlderCopy(self)
+        return self.older.connection()
 
     @contextmanager
     def transaction(self) -> Iterator[sqlite3.Connection]:
@@ -204,6 +235,8 @@ class Database:
 
     def close(self) -> None:
         self._closed = True
+        if self.older is not None:
+            self.older.drop()
         if self._connection is not None:
             connection, self._connection = self._connection, None
             with contextlib.suppress(sqlite3.Error):
@@ -226,6 +259,16 @@ class Database:
     def _open_to_read(self) -> sqlite3.Connection:
         """Open the file without creating or changing anything, the files beside it included. A file that an older Quire
         has written cannot be read so."""
+        connection = self._open_file()
+        try:
+            connection.execute("PRAGMA query_only = ON")
+            migrate(connection, self.path)
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
+    def _open_file(self) -> sqlite3.Connection:
         _require_folder(self.path.parent)
         _require_file(self.path)
         if not stat.S_ISREG(os.lstat(self.path).st_mode):
@@ -234,13 +277,7 @@ class Database:
         log = self.path.with_name(f"{self.path.name}-wal")
         how = "mode=ro&readonly_shm=1" if log.exists() else "mode=ro&immutable=1"
         connection = _connect(self.path, how, self._busy_timeout)
-        try:
-            connection.execute("PRAGMA trusted_schema = OFF")
-            connection.execute("PRAGMA query_only = ON")
-            migrate(connection, self.path)
-        except BaseException:
-            connection.close()
-            raise
+        connection.execute("PRAGMA trusted_schema = OFF")
         return connection
 
     def _open_to_write(self) -> sqlite3.Connection:
@@ -254,11 +291,16 @@ class Database:
                 connection.execute(f"PRAGMA wal_autocheckpoint = {LOG_PAGES}")
                 # This only matters on macOS: there a plain fsync leaves the data in the drive's cache.
                 connection.execute("PRAGMA fullfsync = ON")
-            migrate(connection, self.path)
+            migrate(connection, self.path, keep=self._keep)
         except BaseException:
             connection.close()
             raise
         return connection
+
+    def _keep(self, version: int) -> None:
+        from quire.stores.sqlite.archive import keep_older
+
+        keep_older(self.path, version)
 
     def _use_wal(self, connection: sqlite3.Connection) -> None:
         """Switch to WAL mode, with retries: two processes that switch a new file at the same moment get "locked"
@@ -274,6 +316,15 @@ class Database:
                 if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() > deadline:
                     raise
                 time.sleep(0.002)
+
+
+def _is_older(path: Path) -> bool:
+    """Tell whether the header of a file names an older schema; the log beside it may have a newer one."""
+    try:
+        with path.open("rb") as file:
+            return 0 < int.from_bytes(file.read(64)[60:], "big") < len(MIGRATIONS)
+    except OSError:
+        return False  # opening it says why
 
 
 def _identity(path: Path) -> tuple[int, int]:

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import re
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TypeAlias
@@ -153,21 +153,33 @@ _OF_SQLITE = late_pattern(r"sqlite_(autoindex_|stat\d|sequence)")
 _COMPUTED = late_pattern(r"\b(CHECK|GENERATED|AS)\b", re.IGNORECASE)
 
 
-def migrate(connection: sqlite3.Connection, path: Path, migrations: Sequence[Migration] = MIGRATIONS) -> None:
-    """Migrate the file to the version of this program. Raises `StoreError` if a newer Quire or another program has
-    written it."""
-    # Version and tables are read in one transaction: another process may be migrating at this moment.
-    with _transaction(connection, "BEGIN"):
-        version = _checked_version(connection, path, migrations)
-    if version == len(migrations):
+def migrate(
+    connection: sqlite3.Connection,
+    path: Path,
+    migrations: Sequence[Migration] = MIGRATIONS,
+    keep: Callable[[int], object] = lambda version: None,
+) -> None:
+    """Migrate the file to the version of this program. `keep` copies a file of an older version before it is changed.
+    Raises `StoreError` if a newer Quire or another program has written it."""
+    if checked_version(connection, path, migrations) == len(migrations):
         return
     with _transaction(connection, "BEGIN EXCLUSIVE"):
         # Another process may have migrated between the check above and the lock.
-        for migration in migrations[_checked_version(connection, path, migrations) :]:
+        version = _checked_version(connection, path, migrations)
+        if 0 < version < len(migrations):
+            keep(version)
+        for migration in migrations[version:]:
             for statement in migration:
                 connection.execute(statement)
         connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
         connection.execute(f"PRAGMA user_version = {len(migrations)}")
+
+
+def checked_version(connection: sqlite3.Connection, path: Path, migrations: Sequence[Migration] = MIGRATIONS) -> int:
+    """Return the version of a file that this program can use; 0 for an empty one. Raises `StoreError`."""
+    # Version and tables are read in one transaction: another process may be migrating at this moment.
+    with _transaction(connection, "BEGIN"):
+        return _checked_version(connection, path, migrations)
 
 
 @contextmanager

@@ -81,7 +81,8 @@ class SqliteStore(SqlStore):
     async def foreign_writes(self) -> int | None:
         """Return SQLite's own count of commits by other connections, which costs no look at the tables."""
         found = self._database.rows("PRAGMA data_version")
-        return int(found[0][0]) if found else 0
+        older = self._database.older
+        return int(found[0][0]) + (older.made if older else 0) if found else 0
 
     async def prune(self, before: float, statuses: Collection[Status], *, dry_run: bool, vacuum: bool) -> Pruned:
         from quire.stores.sqlite import archive  # only for verbs about the whole file

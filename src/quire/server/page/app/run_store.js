@@ -4,6 +4,7 @@
 import { ApiProblem, part, send } from "./api.js";
 import { follow, listen, lostSince } from "./feed.js";
 import { signal, useEffect } from "./html.js";
+import { change } from "./step_changes.js";
 
 /**
  * @typedef {{
@@ -56,6 +57,8 @@ export class RunStore {
     this.waiting = [];
     /** Events since the last request for the head began. @type {any[]} */
     this.recent = [];
+    /** Provisional events that are applied; they come again when they are written. @type {Set<string>} */
+    this.guessed = new Set();
     this.loading = false;
     this.due = false;
     this.took = 0;
@@ -156,14 +159,17 @@ export class RunStore {
       if (event === "reset") {
         this.seen = 0;
         this.etag = "";
+        this.guessed.clear();
         return this.reload();
       }
       if (data.seq && data.seq <= this.seen) return;
+      const name = `${data.type} ${data.path} ${data.at}`;
+      if (data.provisional) this.guessed.add(name);
       if (data.seq) {
         this.seen = data.seq;
         this.recent.push(data);
       }
-      this.waiting.push(data);
+      this.waiting.push(data.seq && this.guessed.delete(name) ? { type: "written", seq: data.seq } : data);
       // A hidden tab draws nothing, but must not let events pile up.
       if (!this.drawing) {
         this.drawing = document.hidden
@@ -179,7 +185,10 @@ export class RunStore {
     this.waiting = [];
     const head = this.head.value;
     if (!head || !events.length) return;
-    const { head: next, unsure } = applied(head, events.filter((one) => one.seq || TOLD.test(one.type)));
+    const { head: next, unsure } = applied(
+      head,
+      events.filter((one) => one.seq || one.provisional || TOLD.test(one.type)),
+    );
     this.head.value = next;
     this.stream(events);
     if (events.some((one) => one.seq)) this.changes.value++;
@@ -244,57 +253,4 @@ export function applied(head, events) {
     if (event.type === "effect") next.effects_total = (next.effects_total ?? 0) + 1;
   }
   return { head: next, unsure };
-}
-
-/** Inside of a loop: its rounds are counted, not the fans in each of them. */
-const LOOP = /\/(fold|repeat)\[/;
-
-/**
- * @param {Step} step
- * @param {any} event
- * @param {boolean} own true if the event is about the step itself and not about something within it
- */
-function change(step, event, own) {
-  switch (event.type) {
-    case "step_started":
-      if (own) {
-        const began = { status: "running", message: "", survived: undefined, items: undefined, started_at: event.at };
-        Object.assign(step, began);
-      }
-      return;
-    case "step_completed":
-      if (own) {
-        Object.assign(step, { status: "completed", survived: event.survived?.message });
-        if (step.items?.rounds) step.items.total = step.items.done;
-      }
-      return;
-    case "step_skipped":
-      if (own) step.status = "skipped";
-      return;
-    case "step_failed":
-      if (own) Object.assign(step, { status: "failed", message: event.message ?? "" });
-      return;
-    case "question":
-      step.status = "awaiting_input";
-      return;
-    case "fan_started":
-      if (LOOP.test(event.path)) return;
-      if (!step.items) step.items = { total: 0, done: 0, failed: 0 };
-      if (event.rounds) step.items.rounds = true;
-      step.items.total += event.total ?? 0;
-      return;
-    case "fan_item":
-      if (!step.items || LOOP.test(event.path)) return;
-      if (event.state === "failed") step.items.failed++;
-      else step.items.done++;
-      return;
-    case "effect":
-      if (step.status === "awaiting_input") step.status = "running";
-      step.elapsed += event.elapsed ?? 0;
-      step.input_tokens += event.input_tokens ?? 0;
-      step.output_tokens += event.output_tokens ?? 0;
-      if (step.cost !== null && event.cost !== undefined) {
-        step.cost = event.cost === null ? null : step.cost + event.cost;
-      }
-  }
 }
