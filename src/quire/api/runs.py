@@ -39,6 +39,7 @@ def run(
     allow: Collection[str] = (),
     budget: float | None = None,
     reuse: str = "",
+    force: bool = False,
     workspace: str | Path | None = None,
 ) -> Running:
     """Prepare a run: await it for its `Result`, or iterate over it for its events (and then await it, if you like).
@@ -48,7 +49,8 @@ def run(
 
     Without `model` it is chosen as on the command line. `answers` are by step label; a question without an answer
     leaves the run waiting (`status` is `awaiting_input`). With `reuse`, the id of an earlier run of the document or
-    `last`, replies of its model are taken where the same is asked. The workspace is that of the current folder, as on
+    `last`, replies of its model are taken where the same is asked. A document with findings that stop a run raises
+    `NearMisses`, unless `force` is set. The workspace is that of the current folder, as on
     the command line, or of the given folder. Raises `CannotStart` or a related `QuireError` before anything has run; a
     run that fails is a result, not an exception.
     """
@@ -64,6 +66,7 @@ def run(
         allow=name_list("allow", allow),
         budget=budget,
         reuse=reuse,
+        force=force,
     )
     require_people(people)
     given = model if not isinstance(model, str) else None

@@ -8,7 +8,7 @@ import click
 
 from quire.cli.completion import complete_run
 from quire.cli.inputs import parse_pairs
-from quire.cli.options import check_exclusive, driving_options, require_text
+from quire.cli.options import check_exclusive, driving_options, force_option, require_text
 from quire.cli.output import target
 from quire.cli.repair import NewRunOptions, document_option, repair_and_drive
 from quire.cli.session import SessionOptions, drive, spawn_detached, with_workspace
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 @click.option("--allow", metavar="TOOL", multiple=True, callback=require_text, help="Grant a tool to the new run.")
 @click.option("--answer", "answers", metavar="STEP=VALUE", multiple=True, help="Answer a step's question beforehand.")
 @click.option("--unattended", is_flag=True, help="Ask no questions: defaults, as for `quire run`.")
+@force_option
 @click.option("--dry-run", is_flag=True, help="Only say what the fork keeps and does again. FREE.")
 @click.option("--detach", is_flag=True, help="Leave the new run to a process of its own; print its id.")
 @driving_options
@@ -43,6 +44,7 @@ def command(
     allow: tuple[str, ...],
     answers: tuple[str, ...],
     unattended: bool,
+    force: bool,
     dry_run: bool,
     detach: bool,
     script: str | None,
@@ -69,7 +71,7 @@ def command(
         raise click.UsageError("--dry-run is for --from STEP: an edited document is compared when the fork is made")
     check_exclusive(context)
     given, beforehand = parse_pairs(sets, "--set"), parse_pairs(answers, "--answer")
-    changed = NewRunOptions(given, model, script, beforehand, unattended, budget, limits)
+    changed = NewRunOptions(given, model, script, beforehand, unattended, budget, limits, force)
     manner = SessionOptions(as_json, quiet, unattended)
 
     async def fork(runtime: Runtime, granted: tuple[str, ...]) -> int:

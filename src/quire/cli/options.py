@@ -75,6 +75,11 @@ def check_exclusive(context: click.Context) -> None:
 Verb = TypeVar("Verb", bound=Callable[..., object])
 
 
+def force_option(verb: Verb) -> Verb:
+    """Add the option of verbs that start a run."""
+    return click.option("--force", is_flag=True, help="Start although `quire check` finds near misses.")(verb)
+
+
 def driving_options(verb: Verb) -> Verb:
     """Add the options that all verbs have which drive a run."""
     for option in (

@@ -9,7 +9,7 @@ import click
 
 from quire.cli.completion import complete_run
 from quire.cli.inputs import parse_pairs
-from quire.cli.options import check_exclusive, driving_options, options_again, require_text
+from quire.cli.options import check_exclusive, driving_options, force_option, options_again, require_text
 from quire.cli.output import target_again
 from quire.cli.repair import NewRunOptions, document_option, repair_and_drive, require_limits_fit, values_for
 from quire.cli.session import SessionOptions, drive, given_now, spawn_detached, with_workspace
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     "--from", "step", metavar="STEP", callback=require_text, help="With --document: the first step that is new."
 )
 @click.option("--allow", metavar="TOOL", multiple=True, callback=require_text, help="With --document: grant a tool.")
+@force_option
 @click.option("--detach", is_flag=True, help="Leave the run to a process of its own; print its id.")
 @click.option("--cluster", is_flag=True, help="Have the workers of the run's cluster go on with it, and watch.")
 @driving_options
@@ -47,6 +48,7 @@ def command(
     document: str | None,
     step: str | None,
     allow: tuple[str, ...],
+    force: bool,
     detach: bool,
     cluster: bool,
     script: str | None,
@@ -70,7 +72,7 @@ def command(
     given = given_now(limits, budget, model=model, answers=answers, unattended=unattended, breaks=breaks)
     _check_usage(context, cluster, document is not None)
     manner = SessionOptions(as_json, quiet, unattended, given=given)
-    changed = NewRunOptions(overrides, model, script, given.answers, unattended, budget, limits)
+    changed = NewRunOptions(overrides, model, script, given.answers, unattended, budget, limits, force)
 
     async def resume(runtime: Runtime, granted: tuple[str, ...]) -> int:
         found = await runtime.find(run)
@@ -93,8 +95,8 @@ def _check_usage(context: click.Context, cluster: bool, repairs: bool) -> None:
     check_exclusive(context)
     if cluster and (given & _HERE or repairs):
         raise click.UsageError("--cluster goes on as the run is: other options are for a run that is driven here")
-    if not repairs and given & {"step", "allow"}:
-        raise click.UsageError("--from and --allow are for --document: a run keeps the grants of its start")
+    if not repairs and given & {"step", "allow", "force"}:
+        raise click.UsageError("--from, --allow and --force are for --document: a run goes on as it was started")
     if repairs and "breaks" in given:
         raise click.UsageError("--break and --document exclude each other: resume the new run with --break")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from quire.cli.completers import complete_document, complete_input, complete_model, complete_run
-from quire.cli.options import check_exclusive, driving_options, require_text
+from quire.cli.options import check_exclusive, driving_options, force_option, require_text
 
 
 @click.command("run")
@@ -34,6 +34,7 @@ from quire.cli.options import check_exclusive, driving_options, require_text
     shell_complete=complete_run,
     help="Take the model's replies of an earlier run where the same is asked.",
 )
+@force_option
 @click.option("--unattended", is_flag=True, help="Ask no questions: defaults, else yes, the first option, nothing.")
 @click.option("--detach", is_flag=True, help="Leave the run to a process of its own; print its id.")
 @click.option("--cluster", is_flag=True, help="Hand the run to the workers of a cluster, and watch it.")

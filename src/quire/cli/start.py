@@ -22,10 +22,10 @@ from quire.cli.options import budget_of
 from quire.cli.output import target
 from quire.cli.session import SessionOptions, drive, say_warnings, spawn_detached, with_workspace
 from quire.cli.stdio import wants_colour
-from quire.cli.trust_prompt import with_trust
+from quire.cli.trust_prompt import accepted_misses, with_trust
 from quire.diagnostics import Diagnostic, Severity
 from quire.display.text import one_line, pasted
-from quire.errors import BadDocument, NoModel, QuireError
+from quire.errors import BadDocument, NearMisses, NoModel, QuireError
 from quire.library.lookup import document_of, tree_of
 from quire.runs.options import RunOptions
 from quire.runs.runtime import Runtime
@@ -51,6 +51,7 @@ class Order(Struct, frozen=True):
     breaks: tuple[str, ...]
     allow: tuple[str, ...]
     reuse: str | None
+    force: bool
     unattended: bool
     detach: bool
     cluster: bool
@@ -78,6 +79,7 @@ def run_document(order: Order) -> int:
         budget=budget_of(order.budget),
         limits=given_limits(order.limits, read.format),
         reuse=order.reuse or "",
+        force=order.force,
         out=to.kept if to else "",
     )
     is_pipeline = read.format == "pipeline"
@@ -90,6 +92,8 @@ def run_document(order: Order) -> int:
         raise NoModel("\n".join([str(error), *_missing(read, given)])) from None
     if order.allow:
         _require_known(order.allow, runtime)
+    if not order.force:
+        options = replace(options, accepted=_accepted(runtime, read, ask))
     if declared is not None:
         given = _completed(runtime, read, choice, given, order.cluster) if ask else given
     elif is_pipeline:
@@ -155,6 +159,19 @@ def _asks_a_model(runtime: Runtime, read: Document) -> bool:
     plan = read.runnable()
     callees = runtime.callees(shelf=is_on_shelf(read.name, runtime.settings.user)).reachable(plan)
     return asks_a_model((plan, *(callee.plan for callee in callees.values())))
+
+
+def _accepted(runtime: Runtime, read: Document, ask: bool) -> tuple[str, ...]:
+    """Return the codes of the near misses that the user accepts, who must not type inputs for a run that is then
+    refused."""
+    from quire.runs.start import require_meant
+
+    callees = runtime.callees(shelf=is_on_shelf(read.name, runtime.settings.user)).reachable(read.runnable())
+    written = [(one.source, one.plan.format, one.declared) for one in callees.values()]
+    try:
+        return require_meant([(read.source, read.format, read.declared), *written], force=False)
+    except NearMisses as stopped:
+        return accepted_misses(stopped, ask=ask)
 
 
 def _require_known(allow: tuple[str, ...], runtime: Runtime) -> None:

@@ -158,6 +158,7 @@ def _options(runtime: Runtime, old: _Old, plan: Plan, changes: Changes) -> RunOp
             out=changes.out,
             answers=changes.answers,
             unattended=changes.unattended,
+            force=changes.force,
         )
     usual, asked = (default_grants(runtime.settings, allow).patterns for allow in ((), changes.allow))
     bounded = plan.format != "directive" or bool(pins.reply_to)
@@ -178,6 +179,8 @@ def _options(runtime: Runtime, old: _Old, plan: Plan, changes: Changes) -> RunOp
         # Never more than the old run had, except for new grants by the user.
         within=Grants(frozenset(pins.grants) | (asked - usual)) if bounded else None,
         out=changes.out,
+        force=changes.force,
+        accepted=pins.forced,
     )
 
 

@@ -99,6 +99,8 @@ class Runtime(StoredRuns):
         self._tools = tools
         self._last: tuple[tuple[object, ...], PinnedRun] | None = None
         self.library = Library(settings)
+        self.accepted: tuple[str, ...] = ()
+        """Codes of findings that would stop a run, and that the user accepts for the runs started here."""
         self.allotted: dict[str, tuple[float, bool]] = {}
         """Budgets of runs that are about to be launched, by id, and whether they hold without a price too."""
 

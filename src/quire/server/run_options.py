@@ -23,6 +23,7 @@ def options_of(site: Site, body: Mapping[str, Value]) -> RunOptions:
         breakpoints=tuple(cast("list[str]", body.get("breakpoints") or ())),
         answers=cast("Mapping[str, str]", body.get("answers") or {}),
         unattended=body.get("unattended") is True,
+        force=body.get("force") is True,
         allow=site.options.allow if allow is None else allowed(site, cast("list[str]", allow)),
         budget=cast("float | None", body.get("budget")),
         limits=cast("Mapping[str, Value]", body.get("limits") or {}),

@@ -33,6 +33,7 @@ RUN_OPTIONS: Mapping[str, Mapping[str, Value]] = {
     "answers": TEXTS,
     "allow": NAMES,
     "unattended": FLAG,
+    "force": FLAG,
     "reuse": NAME,
 }
 """The options of a new run, in the request that starts it and in the one that forecasts it."""

@@ -228,6 +228,7 @@ class CaseRun:
             unattended=bool(setting.unattended),
             allow=setting.allow or (),
             limits=setting.limits,
+            force=True,  # the command prints what would stop a run
         )
         runtime = self._runtime()
         try:
@@ -360,7 +361,7 @@ class CaseRun:
 
         options = dict(act.options)
         sets = options.get("set")
-        changes = Changes(sets if isinstance(sets, Mapping) else {})
+        changes = Changes(sets if isinstance(sets, Mapping) else {}, force=True)
         self._run = (await fork(runtime, self._run, str(options["from"]), changes)).run
         await self._drive(runtime)
 

@@ -9,7 +9,9 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from quire.diagnostics import Code, Diagnostic
+from msgspec.structs import replace
+
+from quire.diagnostics import Code, Diagnostic, Edit, replacing
 from quire.formats.directive.check_references import check_items, check_signing
 from quire.formats.directive.codes import codes, errors, lints, warnings
 from quire.formats.directive.findings import shown
@@ -30,9 +32,14 @@ if TYPE_CHECKING:
     from quire.formats.resolver import DocumentResolver
     from quire.source import Source
 
-__all__ = ["check", "check_reading", "codes", "errors_of", "fatal"]
+__all__ = ["check", "check_reading", "codes", "errors_of", "fatal", "foreign"]
 
 _SPLIT = re.compile(r"[^\w-]++")
+# Code is left out: a shell and other templates write `${name}` and `{{name}}` too.
+_FOREIGN = re.compile(
+    r"^(```++|~~~++).*?^\1[`~]*+[^\S\n]*+$|`[^`\n]++`|\{\{([\w-]++)\}\}|\$\{([\w-]++)\}|\{input:((?:\w*+-)++\w*+)\}",
+    re.MULTILINE | re.DOTALL,
+)
 
 
 def check(
@@ -50,6 +57,7 @@ def check_reading(
         return reading.diagnostics
     directive = reading.partial
     found = [*reading.diagnostics, *fatal(directive), *_warnings(directive), *_no_room(directive), *practice(directive)]
+    found += foreign(directive, reading.source)
     found += check_signing(directive, place)
     if resolver is not None and place is not None:
         found += check_items(directive, reading.source, resolver, place)
@@ -163,10 +171,34 @@ def _inputs(directive: Directive) -> Iterator[Diagnostic]:
             yield _finding(lints.UNUSED_INPUT, f"the input {shown(name)} is never used", one.span, _USE.format(name))
 
 
-def _references(directive: Directive) -> Iterator[tuple[InputReference, Span]]:
+def foreign(directive: Directive, source: Source) -> Iterator[Diagnostic]:
+    """Report references to declared inputs in the syntax of other formats, or with a name that no reference can
+    hold."""
+    declared = {one.name: one for one in directive.inputs if one.name}
+    for text, base in _instructions(directive) if declared else ():
+        for match in _FOREIGN.finditer(text) if "{" in text else ():
+            name = match[2] or match[3] or match[4]
+            if name not in declared:
+                continue
+            meant = f"{{input:{name.replace('-', '_')}}}"
+            span = Span(base + match.start(), base + match.end())
+            fix = replacing(span, match[0], meant)
+            if "-" in name and meant[7:-1] not in declared:
+                at = source.text.find(f'"{name}"', declared[name].span.start, declared[name].span.end) + 1
+                renamed = Edit(Span(at, at + len(name)), name, name.replace("-", "_"))
+                fix = replace(fix, edits=(*fix.edits, renamed), safe=False) if at else fix
+            message = f"{shown(match[0])} is not how a directive refers to an input: the model is sent it as it stands"
+            yield Diagnostic(warnings.FOREIGN, message, span, "", f"write {meant}", fix)
+
+
+def _instructions(directive: Directive) -> list[tuple[str, int]]:
+    """Return the texts for the model, and where each begins."""
     texts = [(directive.body, directive.body_span.start)]
-    texts += [(section.raw, section.span.start) for section in directive.sections]
-    for text, base in texts:
+    return texts + [(section.raw, section.span.start) for section in directive.sections]
+
+
+def _references(directive: Directive) -> Iterator[tuple[InputReference, Span]]:
+    for text, base in _instructions(directive):
         for one in references(text):
             yield one, Span(base + one.span.start, base + one.span.end)
     for hook in directive.hooks:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 from msgspec.structs import replace
 
-from quire.diagnostics import Diagnostic, Fix, replacing
+from quire.diagnostics import Code, Diagnostic, Fix, Severity, replacing
 from quire.formats.near_names import name_fix, name_guess, word_fix
 from quire.formats.playbook.codes import lints
 from quire.formats.playbook.lint_text import lint_text
@@ -42,6 +42,9 @@ _NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?", re.ASCII)
 
 _QUIRE_ONLY = re.compile(r"@(?:context|model)\(|\\|\bfrom:", re.IGNORECASE)
 """Matches texts that may use what only Quire has; few do."""
+
+_MISSPELT = replace(lints.UNRESOLVED, severity=Severity.WARNING)
+"""For a name that is near another: it is a slip, while other braces may be meant as text."""
 
 HasFile = Callable[[str], bool]
 
@@ -80,6 +83,7 @@ def _may_be_quire_only(text: str) -> bool:
 class _Missing(Struct, frozen=True):
     """The words about a name that nothing sets, the same wherever it is read."""
 
+    code: Code
     message: str
     help: str
     fix: Fix | None
@@ -154,14 +158,15 @@ class _Lint:
             fix = replace(fix, edits=(edit,))
         else:
             fix = None
-        return Diagnostic(lints.UNRESOLVED, missing.message, span, "sent as it stands", missing.help, fix)
+        return Diagnostic(missing.code, missing.message, span, "sent as it stands", missing.help, fix)
 
     def _look_for(self, name: str) -> _Missing:
         """Note what to say of a name that nothing sets: it may be read at many places."""
         close = self._suggestions.nearest(name, self._names)
         help = did_you_mean(close, "declare an input, or capture it with @output before", form="{{{{{}}}}}")
         fix = name_guess(name, self._names, NOWHERE) if close else None
-        found = self._missing[name] = _Missing(f"Nothing sets {{{{{name}}}}}", help, fix)
+        code = _MISSPELT if close else lints.UNRESOLVED
+        found = self._missing[name] = _Missing(code, f"Nothing sets {{{{{name}}}}}", help, fix)
         return found
 
     def _arms(self, parent: Step, available: set[str]) -> Iterator[Diagnostic]:

@@ -71,6 +71,7 @@ def _changes(site: Site, call: Call) -> Changes:
         limits=cast("Mapping[str, Value]", body.get("limits") or {}),
         answers=cast("Mapping[str, str]", body.get("answers") or {}),
         unattended=body.get("unattended") is True,
+        force=body.get("force") is True,
         door=DOOR,
     )
 

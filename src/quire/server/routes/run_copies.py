@@ -16,6 +16,7 @@ _CHANGES: dict[str, Schema] = {
     "answers": TEXTS,
     "allow": NAMES,
     "unattended": FLAG,
+    "force": FLAG,
 }
 _VERDICT: Schema = {"type": "object", "properties": {"ok": FLAG}, "required": ["ok"]}
 

@@ -164,3 +164,14 @@ NO_ROOM = _warning(
     '<limits turns="0" />',
     '<limits turns="6" />',
 )
+FOREIGN = _warning(
+    "DR121",
+    "foreign-placeholder",
+    "A declared input is referred to as another format does: `{{name}}` or `${name}`; or its name has a sign that\n"
+    "`{input:name}` cannot hold.",
+    "The model is sent it as it stands. Names of inputs have letters, digits and underscores. Braces are reported\n"
+    "only around the name of a declared input.",
+    "Say hello to {{who}}.",
+    "Say hello to {input:who}.",
+    stops=True,
+)

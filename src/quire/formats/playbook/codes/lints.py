@@ -12,7 +12,8 @@ UNRESOLVED = _lint(
     "PB201",
     "unresolved-placeholder",
     "A `{{name}}` that no input, no `@output` and no inline default ever sets.",
-    "It is sent as it stands, braces and all. Write `{{name:string:default}}` where a default will do.",
+    "It is sent as it stands, braces and all. Write `{{name:string:default}}` where a default will do. It is a\n"
+    "warning if a name that exists is near.",
     "- `summary` (text): The text\n…\nShorten {{sumary}}.",
     "- `summary` (text): The text\n…\nShorten {{summary}}.",
 )
@@ -307,4 +308,14 @@ UNKNOWN_MODEL = _lint(
     "are `[agents.NAME]`. A document cannot name a model itself. The step is done by the model of the run.",
     "@model(chaep)",
     "@model(cheap)",
+)
+FOREIGN = _lint(
+    "PB236",
+    "foreign-syntax",
+    "A value, a question or a branch is written as another format or tool writes it.",
+    "It is sent to the model as it stands. Values of a playbook are `{{name}}`, questions `@elicit(…)`, and a branch\n"
+    "marker is one line. Braces are reported only around a name that the playbook has, and not in code.",
+    "- `topic` (string): What to write about\n…\nWrite about {topic}.",
+    "- `topic` (string): What to write about\n…\nWrite about {{topic}}.",
+    stops=True,
 )

@@ -1,0 +1,90 @@
+"""`check` fails on near misses, and `run` asks or stops (newcomer G1)."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from tests.cli.test_terminal import Quire, put, quire
+
+from quire.cli import main
+
+__all__ = ["quire"]
+
+PUBLISH = """# Publish
+
+## STEP 1: Draft
+
+Draft.
+
+@output(draft)
+
+## STEP 2: Ask
+
+@elicit(confirm, Publish this?)
+
+## STEP 3: Write
+
+@tool(quire, file__write, {"path": "site/index.md", "content": "{{draft}}"})
+"""
+
+
+@pytest.fixture
+def publish(workspace: Path) -> list[str]:
+    (workspace / "pub.playbook.md").write_text(PUBLISH)
+    (workspace / "replies.json").write_text(json.dumps([{"default": "A page."}]))
+    return ["run", "pub.playbook.md", "--script", "replies.json", "--allow", "file__write"]
+
+
+def test_a_misquoted_approval_is_not_passed_over(publish: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["check", "pub.playbook.md"]) == 1
+    assert capsys.readouterr().err == "1 warning in 1 file (1 would stop a run)\n"
+    assert main(publish) == 2
+    err = capsys.readouterr().err
+    assert "pub.playbook.md:11:1: PB106 Looks like @elicit" in err and err.endswith("with --force\n")
+    assert not Path("site").exists()
+    assert main(["runs", "--json"]) == 0 and json.loads(capsys.readouterr().out) == []
+
+
+def test_force_is_pinned_and_shown(publish: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([*publish, "--force"]) == 0
+    assert Path("site/index.md").read_text() == "A page."
+    capsys.readouterr()
+    assert main(["runs", "last"]) == 0
+    assert "forced    PB106" in capsys.readouterr().out
+    assert main(["runs", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)[0]["forced"] == ["PB106"]
+
+
+def test_forty_near_misses_are_shown_at_once(workspace: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    steps = "".join(f"## Step {n}: Lost\n\nx\n\n" for n in range(2, 42))
+    Path("page.md").write_text(f"# P\n\n## STEP 1: A\n\nx\n\n{steps}")
+    Path("replies.json").write_text('["x"]')
+    assert main(["run", "page.md", "--script", "replies.json"]) == 2
+    assert capsys.readouterr().err.count("PB119") == 40
+
+
+def test_tests_run_and_say_so(publish: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    case = "{name: a, model: {'1': A page., '2': x}, allow: [file__write], expect: {status: completed}}"
+    Path("pub.test.yaml").write_text(f"document: pub.playbook.md\ncases: [{case}]")
+    assert main(["test", "pub.test.yaml"]) == 0
+    assert "pub.playbook.md: line 11: PB106 Looks like @elicit" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("answer", "code"), [("no", 2), ("", 2), ("yes", 0)])
+def test_on_a_terminal_it_is_asked_once(quire: Quire, answer: str, code: int) -> None:
+    text = PUBLISH.partition("## STEP 3")[0].replace("Draft.", "Draft {draft}.")
+    screen = quire("run", *put(text, {"default": "A page."}))
+    screen.wait_for("PB236", "PB106", "Run anyway? yes or no [no]:")
+    screen.press(f"{answer}\r")
+    ended, rest = screen.end()
+    assert ended == code
+    assert "PB106]" not in rest and ("not started" in rest) is (code == 2)
+
+
+def test_resume_does_not_ask_again(publish: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([*publish, "--force", "--break", "1"]) == 4
+    assert main(["resume", "last"]) == 0
+    assert Path("site/index.md").exists()
+    assert main(["resume", "last", "--force"]) == 2
