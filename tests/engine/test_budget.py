@@ -209,3 +209,18 @@ async def test_without_a_budget_nothing_is_announced(house: House, model: Priced
 @pytest.mark.parametrize("value", [None, {}, {"reserved": -1}, {"reserved": True}, {"reserved": 1e12}, [1], "x"])
 def test_an_intent_that_others_wrote_counts_only_if_it_is_an_amount(value: Value) -> None:
     assert list(lost_calls([EffectRecord("1/model", "model", "intent", "", 0.0, value)])) == []
+
+
+async def test_a_call_that_does_not_fit_has_a_shorter_reply(house: House, model: PricedModel) -> None:
+    """Four times the usual length of a reply refuses no call that had room before."""
+    model.estimate = lambda call: (call.max_tokens or 0) / 100_000  # type: ignore[method-assign]
+    model.charge = lambda asked: 0.01
+
+    def asking() -> Walk:
+        for number in range(3):
+            yield ModelRequest(f"{number}/model", str(number), "", (Message("user", "a"),))
+        return ""
+
+    ended = await house.drive(asking(), DriveLimits(budget=0.17, reply_tokens=16_384))
+    assert ended.status is Status.COMPLETED
+    assert [call.max_tokens for call in model.calls] == [16_384, 4096, 4096]

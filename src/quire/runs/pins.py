@@ -193,7 +193,6 @@ class PinnedState(Struct, frozen=True):
     declared: str = ""
     """See `Document`."""
     key: str = ""
-    """See `Document`."""
     bundle: str = ""
     """The sha256 of all texts that a directive is composed from."""
     keys: tuple[str, ...] = ()
@@ -233,7 +232,7 @@ class PinnedState(Struct, frozen=True):
     proven: Mapping[str, Value] = field(default_factory=dict)
     """`ProvenBounds` of the run as it was started."""
     forced: tuple[str, ...] = ()
-    """Codes of the findings that would have stopped the run, and that the user ignored."""
+    """Codes of findings that would have stopped the run."""
 
     def settings_of(self, spec: str) -> CallSettings:
         """Return the settings of the run's own model; none for one that is called in its place."""

@@ -84,8 +84,7 @@ class Runtime(StoredRuns):
     ) -> None:
         super().__init__(settings, store, release)
         self.clock = clock or WallClock()
-        self.identity = identity
-        self.repairs = repairs
+        self.identity, self.repairs = identity, repairs
         self.queue, self.hand_over = queue, hand_over
         self.notice = notice
         self.tells_bounds = False
@@ -100,7 +99,7 @@ class Runtime(StoredRuns):
         self._last: tuple[tuple[object, ...], PinnedRun] | None = None
         self.library = Library(settings)
         self.accepted: tuple[str, ...] = ()
-        """Codes of findings that would stop a run, and that the user accepts for the runs started here."""
+        """Codes of findings that the user accepts, though they stop runs."""
         self.allotted: dict[str, tuple[float, bool]] = {}
         """Budgets of runs that are about to be launched, by id, and whether they hold without a price too."""
 
@@ -154,9 +153,8 @@ class Runtime(StoredRuns):
         """Check everything that can be checked, pin what the run needs, create its row and return its id. Nothing is
         performed yet."""
         pins, texts = await prepare(self, document, inputs, options, choice)
-        now = self.clock.now()
+        now, title = self.clock.now(), document.runnable().title
         run = run_id or new_run_id(now)
-        title = document.runnable().title
         await self.store.create(NewRun(run, title, document.format, document.name, now, pins.as_json(), texts))
         return run
 

@@ -63,7 +63,7 @@ KINDS: Mapping[str, Kind] = {
     "unfit-body": Kind(422, "The body does not fit", "`fields` lists what is wrong, by JSON Pointer."),
     "bad-inputs": Kind(422, "The inputs do not fit the document", "`problems` lists every wrong or missing input."),
     "bad-document": Kind(422, "The document has errors", "`diagnostics` lists them."),
-    "near-misses": Kind(422, "The document may not do what it seems to", "Correct it, or send `force`: `diagnostics`."),
+    "near-misses": Kind(422, "The document has near misses", "Correct what `diagnostics` lists, or send `force`."),
     "no-model": Kind(422, "No model is configured", "The detail lists ways to get one."),
     "bad-configuration": Kind(422, "The configuration is wrong", "Fix the file that the detail names."),
     "cannot-start": Kind(422, "Nothing was started", "The detail says why. Nothing was written."),

@@ -44,8 +44,6 @@ _QUIRE_ONLY = re.compile(r"@(?:context|model)\(|\\|\bfrom:", re.IGNORECASE)
 """Matches texts that may use what only Quire has; few do."""
 
 _MISSPELT = replace(lints.UNRESOLVED, severity=Severity.WARNING)
-"""For a name that is near another: it is a slip, while other braces may be meant as text."""
-
 HasFile = Callable[[str], bool]
 
 
@@ -165,8 +163,9 @@ class _Lint:
         close = self._suggestions.nearest(name, self._names)
         help = did_you_mean(close, "declare an input, or capture it with @output before", form="{{{{{}}}}}")
         fix = name_guess(name, self._names, NOWHERE) if close else None
-        code = _MISSPELT if close else lints.UNRESOLVED
-        found = self._missing[name] = _Missing(code, f"Nothing sets {{{{{name}}}}}", help, fix)
+        found = self._missing[name] = _Missing(
+            _MISSPELT if close else lints.UNRESOLVED, f"Nothing sets {{{{{name}}}}}", help, fix
+        )
         return found
 
     def _arms(self, parent: Step, available: set[str]) -> Iterator[Diagnostic]:
