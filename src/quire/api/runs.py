@@ -7,7 +7,7 @@ import contextlib
 import os
 from collections.abc import AsyncIterator, Collection, Generator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from quire.api.documents import find
 from quire.api.results import Result, result_of
@@ -34,7 +34,7 @@ def run(
     model: str | Model | None = None,
     answers: Mapping[str, str] | None = None,
     people: People | None = None,
-    unattended: bool = False,
+    unattended: bool | Literal["yes"] = False,
     breakpoints: Collection[str] = (),
     allow: Collection[str] = (),
     budget: float | None = None,
@@ -62,7 +62,8 @@ def run(
         model=model_name(model),
         breakpoints=name_list("breakpoints", breakpoints),
         answers=answers or {},
-        unattended=unattended,
+        unattended=bool(unattended),
+        says_yes=unattended == "yes",
         allow=name_list("allow", allow),
         budget=budget,
         reuse=reuse,

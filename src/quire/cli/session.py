@@ -64,6 +64,7 @@ def given_now(
     model: str | None = None,
     answers: tuple[str, ...] = (),
     unattended: bool = False,
+    says_yes: bool = False,
     breaks: tuple[str, ...] = (),
 ) -> Given:
     """Return the options of `resume` and `answer` that apply to the rest of a run."""
@@ -74,6 +75,7 @@ def given_now(
         model=pinned_spec(model) if model else "",
         answers=parse_pairs(answers, "--answer"),
         unattended=unattended,
+        says_yes=says_yes,
         breakpoints=breaks,
     )
 

@@ -53,6 +53,7 @@ class Order(Struct, frozen=True):
     reuse: str | None
     force: bool
     unattended: bool
+    says_yes: bool
     detach: bool
     cluster: bool
     script: str | None
@@ -75,6 +76,7 @@ def run_document(order: Order) -> int:
         breakpoints=order.breaks,
         answers=parse_pairs(order.answers, "--answer"),
         unattended=order.unattended,
+        says_yes=order.says_yes,
         allow=order.allow,
         budget=budget_of(order.budget),
         limits=given_limits(order.limits, read.format),

@@ -24,7 +24,7 @@ from quire.plan.ways import path_named
 from quire.runs.options import checked_budget
 from quire.runs.resume import boundary_record, checked_overrides, unknown
 from quire.runs.start import Written, new_run_id, require_meant, written_directives
-from quire.runs.static_failures import check_prices
+from quire.runs.static_failures import check_prices, check_unattended
 from quire.runs.step_names import check_step_labels
 from quire.source import Source
 from quire.stores.contract import History, restore
@@ -148,10 +148,10 @@ class Changes(Struct, frozen=True):
     answers: Mapping[str, str] = field(default_factory=dict)
     """Answers to questions that are still to come."""
     unattended: bool = False
+    says_yes: bool = False
+    """As in `RunOptions`, like the next two."""
     door: str = ""
-    """The door that the new run is started at, as in `RunOptions`."""
     force: bool = False
-    """As in `RunOptions`."""
 
     def __post_init__(self) -> None:
         checked_budget(self.budget)
@@ -209,6 +209,8 @@ async def prepare_fork(runtime: Runtime, run: str, step: str, changes: Changes) 
     if place.first and changes.sets:
         kept = []  # effects of a thread before its first turn depend on its inputs
     taken_over = kept
+    if changes.unattended and not changes.says_yes and not view.pins.unattended:
+        check_unattended(view.document.runnable(), view.documents, pins.answers, [one.path for one in kept])
     now = runtime.clock.now()
     kept = with_boundary(kept, place, changes.sets, pins, now)
     new = new_run_id(now)

@@ -24,6 +24,8 @@ class RunOptions(Struct, frozen=True):
     answers: Mapping[str, str] = field(default_factory=dict)
     """Answers by the label of a step."""
     unattended: bool = False
+    says_yes: bool = False
+    """True if an unattended run says yes also where that may write something (`--unattended=yes`)."""
     allow: tuple[str, ...] = ()
     budget: float | None = None
     reply_to: str = ""

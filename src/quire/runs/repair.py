@@ -158,6 +158,7 @@ def _options(runtime: Runtime, old: _Old, plan: Plan, changes: Changes) -> RunOp
             out=changes.out,
             answers=changes.answers,
             unattended=changes.unattended,
+            says_yes=changes.says_yes,
             force=changes.force,
         )
     usual, asked = (default_grants(runtime.settings, allow).patterns for allow in ((), changes.allow))
@@ -173,6 +174,7 @@ def _options(runtime: Runtime, old: _Old, plan: Plan, changes: Changes) -> RunOp
             **changes.answers,
         },
         unattended=pins.unattended or changes.unattended,
+        says_yes=pins.unattended or changes.says_yes,
         allow=tuple(dict.fromkeys((*pins.allow, *changes.allow))),
         budget=_budget(old, changes),
         limits={**pins.limits, **changes.limits},

@@ -23,7 +23,7 @@ from quire.plan.pipeline_work import Agent
 from quire.plan.uses import asks_a_model, asks_for_models, has_agents, has_step_tools, step_models_of, tool_calls
 from quire.runs.pins import PinnedState, pinned_profiles
 from quire.runs.preflight import Start
-from quire.runs.static_failures import check_prices
+from quire.runs.static_failures import check_prices, check_unattended
 from quire.runs.step_names import check_step_labels, way_problems
 from quire.source import Source
 from quire.values import InvalidValue, Value, encode
@@ -77,6 +77,8 @@ async def prepare(
     forced = require_meant(parts.written, force=options.force, accepted=(*options.accepted, *runtime.accepted))
     values = _values(parts.plan, inputs, parts.started)
     check_step_labels(parts.plan, options.breakpoints, options.answers, parts.documents)
+    if options.unattended and not options.says_yes:
+        check_unattended(parts.plan, parts.documents, options.answers)
     if "agents" in settings.requested and has_agents(parts.plans):
         require_trusted(settings)
     choice = _model(runtime, parts, options, choice)

@@ -226,6 +226,7 @@ class CaseRun:
         setting = self.case.setting
         options = RunOptions(
             unattended=bool(setting.unattended),
+            says_yes=True,
             allow=setting.allow or (),
             limits=setting.limits,
             force=True,  # the command prints what would stop a run
