@@ -224,13 +224,9 @@ class CaseRun:
 
     async def _start(self) -> Observation:
         setting = self.case.setting
-        options = RunOptions(
-            unattended=bool(setting.unattended),
-            says_yes=True,
-            allow=setting.allow or (),
-            limits=setting.limits,
-            force=True,  # the command prints what would stop a run
-        )
+        # The command prints what would stop a run; a case says what people answer.
+        options = RunOptions(force=True, unattended=bool(setting.unattended), says_yes=True, limits=setting.limits)
+        options = replace(options, allow=setting.allow or ())
         runtime = self._runtime()
         try:
             self._require_limits_fit(setting.limits)

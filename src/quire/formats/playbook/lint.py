@@ -163,10 +163,8 @@ class _Lint:
         close = self._suggestions.nearest(name, self._names)
         help = did_you_mean(close, "declare an input, or capture it with @output before", form="{{{{{}}}}}")
         fix = name_guess(name, self._names, NOWHERE) if close else None
-        found = self._missing[name] = _Missing(
-            _MISSPELT if close else lints.UNRESOLVED, f"Nothing sets {{{{{name}}}}}", help, fix
-        )
-        return found
+        code, message = _MISSPELT if close else lints.UNRESOLVED, f"Nothing sets {{{{{name}}}}}"
+        return self._missing.setdefault(name, _Missing(code, message, help, fix))
 
     def _arms(self, parent: Step, available: set[str]) -> Iterator[Diagnostic]:
         for arm in parent.arms:

@@ -281,13 +281,15 @@ BUILTIN_ARGUMENTS = _lint(
     '@tool(quire, file__read, {"file": "notes.txt"})',
     '@tool(quire, file__read, {"path": "notes.txt"})',
 )
-PYTHON_TOOL = _lint(
+PYTHON_TOOL = make(
+    Severity.ERROR,
     "PB233",
     "python-tool",
     "A Python tool of the workspace cannot be used, or not so.",
     "Its module cannot be loaded, it has a parameter that cannot be given as JSON, or it does not take these\n"
-    "arguments. The run could not start. Modules under `[tools] modules` are loaded for this only in a workspace that\n"
-    "you have agreed to (`quire trust workspace`), and only for a document that names one of their tools.",
+    "arguments. The run could not start, so this is an error, whatever its number says. Modules under `[tools]\n"
+    "modules` are loaded for this only in a workspace that you have agreed to (`quire trust workspace`), and only for\n"
+    "a document that names one of their tools.",
     '@tool(python, plot, {"figure": 1})',
     '@tool(python, draw, {"width": 3})',
 )
