@@ -88,3 +88,49 @@ def test_resume_does_not_ask_again(publish: list[str], capsys: pytest.CaptureFix
     assert main(["resume", "last"]) == 0
     assert Path("site/index.md").exists()
     assert main(["resume", "last", "--force"]) == 2
+
+
+def test_extensions_are_a_note_of_a_run(workspace: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Ruling 19 of playbooks; seeds §5."""
+    text = (
+        '# X\n\n## STEP 1: A\n\nSay.\n\n    @output(x)\n\n@model(cheap)\n\n## STEP 2: B\n\n@elicit(input, "C:\\new?")\n'
+    )
+    note = (
+        "note: Quire's own: @model, an indented directive, an escape in a question (quire check --portable page.md)\n"
+    )
+    for name, said in (("page.md", True), ("page.playbook.md", False)):
+        Path(name).write_text(text)
+        assert main(["run", *put(text, {"default": "x"})[1:], name, "--unattended"]) == 0
+        assert (note in capsys.readouterr().err) is said
+    assert main(["check", "page.md", "--portable"]) == 1
+    assert "An indented directive is Quire's own" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("given", [[], ["-i", "v=yes"], ["-i", "v=true"]])
+def test_a_boolean_is_the_same_by_default_and_given(
+    workspace: Path, given: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Seeds §5: a default yes and a given yes are both true."""
+    text = "# X\n\n## INPUTS\n\n- `v` (boolean: yes): V\n\n## STEP 1: A\n\nSay {{v}}.\n"
+    file, *script = put(text, {"contains": "Say true.", "reply": "right"})
+    assert main(["check", file]) == 0
+    assert main(["run", file, *script, *given]) == 0
+    assert capsys.readouterr().out.endswith("right\n")
+
+
+MISLEADING = {
+    "inputs: {a: 1}\nsteps: [{transform: {value: '1'}}]": "write input:, and dialect: quire",
+    "steps: [{agent: {prompt: x, retries: 3}}]": "write on_error: retry(2), and dialect: quire",
+    "steps: [{transform: {value: 'ctx.a | upper'}}]": "a function is called",
+    "steps: [{if: {on: x}}]": "when: EXPR",
+    "steps: [{tool: {name: read_file, args: {}}}]": "did you mean file__read?",
+    "steps: [{transform: {value: '1'}}]\n---\nschema: S\nproperties: {a: {type: string}}": "write fields:",
+}
+
+
+@pytest.mark.parametrize("text", MISLEADING)
+def test_help_leads_to_what_is_meant(workspace: Path, text: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """Newcomer, small: help that misleads."""
+    Path("p.yaml").write_text(f"pipeline: p\n{text}\n")
+    main(["check", "p.yaml"])
+    assert MISLEADING[text] in capsys.readouterr().out

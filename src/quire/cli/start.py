@@ -260,6 +260,24 @@ def _show_findings(read: Document, quiet: bool) -> None:
     warnings = sum(found.severity is Severity.WARNING for found in _findings(read))
     if warnings:
         click.echo(f"{_counted(warnings, 'warning')}: quire check {pasted(read.name)}", err=True)
+    if read.format == "playbook" and not read.name.endswith(".playbook.md"):
+        _note_extensions(read)
+
+
+def _note_extensions(read: Document) -> None:
+    """Say once what only Quire reads in a document that may be written for other implementations."""
+    from quire.formats.playbook.scan import may_be_quire_only
+
+    if not may_be_quire_only(read.source.text):
+        return
+    from quire.formats.playbook.extensions import quire_only
+    from quire.formats.playbook.parse import parse
+
+    playbook = parse(read.source).playbook
+    messages = [one.message for one in quire_only(playbook)] if playbook else []
+    uses = ", ".join(dict.fromkeys(one.partition(" is Quire")[0].lower() for one in messages))
+    if uses:
+        click.echo(f"note: Quire's own: {uses} (quire check --portable {pasted(read.name)})", err=True)
 
 
 def _findings(read: Document) -> tuple[Diagnostic, ...]:

@@ -49,7 +49,9 @@ from quire.formats.pipeline.walks import (
     walk,
 )
 from quire.plain_schema import plainly_fits
+from quire.plan.built_in_tools import MEANT_TOOLS
 from quire.schema import Schema, refs
+from quire.wording import did_you_mean
 
 if TYPE_CHECKING:
     from quire.formats.pipeline.fields import Fields
@@ -247,7 +249,7 @@ def check_step_tools(step: Step, there: Collection[str], fields: Fields) -> None
     for name in named or ():
         if not _is_there(name.text, there, pattern=isinstance(body, AgentBody)):
             message = f"there is no tool {fields.shown(name.text)} in this workspace"
-            help = fields.suggestion(name.text, there)
+            help = did_you_mean(MEANT_TOOLS.get(name.text)) or fields.suggestion(name.text, there)
             fields.report(warnings.UNKNOWN_TOOL, message, name.span, help)
 
 
