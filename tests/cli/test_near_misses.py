@@ -93,7 +93,7 @@ def test_resume_does_not_ask_again(publish: list[str], capsys: pytest.CaptureFix
 def test_extensions_are_a_note_of_a_run(workspace: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Ruling 19 of playbooks; seeds §5."""
     text = (
-        '# X\n\n## STEP 1: A\n\nSay.\n\n    @output(x)\n\n@model(cheap)\n\n## STEP 2: B\n\n@elicit(input, "C:\\new?")\n'
+        '# X\n\n## STEP 1: A\n\nSay.\n\n    @output(x)\n\n@model(cheap)\n\n## STEP 2: B\n\n@elicit(input, "C:\\new?")'
     )
     note = (
         "note: Quire's own: @model, an indented directive, an escape in a question (quire check --portable page.md)\n"
