@@ -148,22 +148,11 @@ def codes_in(*modules: ModuleType) -> list[Code]:
     return [value for module in modules for value in vars(module).values() if isinstance(value, Code)]
 
 
-def make(
-    severity: Severity,
-    id: str,
-    name: str,
-    what: str,
-    why: str,
-    wrong: str,
-    right: str,
-    *,
-    portable: bool = True,
-    stops: bool = False,
-) -> Code:
-    """Build a code whose explanation has a wrong and a right example."""
-    why += f"\n\n{_STOPS}" if stops else ""
+def make(severity: Severity, id: str, name: str, what: str, why: str, wrong: str, right: str, **marks: bool) -> Code:
+    """Build a code whose explanation has a wrong and a right example. `marks` are `portable` and `stops` of `Code`."""
+    why += f"\n\n{_STOPS}" if marks.get("stops") else ""
     page = f"{what}\n\n{why}\n\nWrong:\n\n{_indented(wrong)}\n\nRight:\n\n{_indented(right)}"
-    return Code(id, name, severity, page, portable, stops)
+    return Code(id, name, severity, page, **marks)
 
 
 def _indented(example: str) -> str:

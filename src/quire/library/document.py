@@ -69,7 +69,7 @@ class Document(Struct, frozen=True):
         return self.plan
 
 
-_MAY_MISS = late_pattern(r"(?im)(?<!\{)\{[a-z_]|\{\{ctx\.|@ask\(|^\s*+```|^\s*+#++(?! STEP [0-9]++:)\s*+step")
+_MAY_MISS = late_pattern(r"(?im)(?<!\{)\{[a-z_]|\{\{ctx\.|@ask\(|^[ \t]*+(?:```|#++(?! STEP [0-9]++:)[ \t]*+step)")
 """Matches playbooks in which `lint_text` may find a near miss; most have none, and need not load it."""
 
 _MAY_BE_FOREIGN = late_pattern(r"\{\{\w|\$\{(?!inputs\.)|\{input:\w*+-")

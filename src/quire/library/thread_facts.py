@@ -66,7 +66,7 @@ class ThreadFacts:
         asks = capability("execute", "tool", ASK)
         tools = tuple(self._tool_fact(one.capability) for one in thread.permissions if one.capability != asks)
         calls = self._call_settings(thread)
-        usual = usual_reply(self._premises.reply_tokens, short=True)
+        usual = usual_reply(self._premises.reply_tokens, short=True) or 0
         agent = AgentFact(
             self._spec(thread.model.get("id", "") or thread.model.get("tier", "")),
             tools,

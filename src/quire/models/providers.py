@@ -31,7 +31,7 @@ from pydantic_ai.models import Model as ProviderModel
 from pydantic_ai.models import create_async_httpx2_client
 from pydantic_ai.settings import ModelSettings as RequestSettings
 
-from quire.engine.ports import ModelCall, ModelReply
+from quire.engine.ports import ModelCall, ModelReply, smallest
 from quire.engine.premises import MAX_REPLY_CHARACTERS, REPLY_TOKENS, SHORT_REPLY_TOKENS, TIMEOUT, longest_reply
 from quire.engine.records import Usage
 from quire.errors import ModelFailed
@@ -118,13 +118,11 @@ class HostedModel:
         return self._name
 
     async def complete(self, call: ModelCall, on_delta: Callable[[str], None]) -> ModelReply:
-        if not self._writes_little:
-            try:
-                return await self._in_form(call, on_delta)
-            except LengthRefused:
-                pass
-        short = longest_reply(SHORT_REPLY_TOKENS, None, call.reasoning) if _is_long(call) else call.max_tokens
-        reply = await self._in_form(replace(call, max_tokens=short), on_delta)
+        short = replace(call, max_tokens=_short(call))
+        try:
+            return await self._in_form(short if self._writes_little else call, on_delta)
+        except LengthRefused:
+            reply = await self._in_form(short, on_delta)
         self._writes_little = True  # the length was the reason: it is not tried again
         return reply
 
@@ -227,7 +225,7 @@ class HostedModel:
             failure = patience.failure(self._name) or failure_of(error, self._name, self._service, seconds)
             if schema is not None and refuses_request(error):
                 failure = SchemaRefused(failure.message, kind=failure.kind)
-            elif _is_long(conversation.call) and (refuses_request(error) or failure.kind == "too_long"):
+            elif _short(conversation.call) != conversation.call.max_tokens and failure.kind in ("refused", "too_long"):
                 failure = LengthRefused(failure.message, kind=failure.kind)
         # Raised outside the handler so that the library's exception, which holds the request, is not its context.
         raise failure
@@ -324,9 +322,10 @@ class _Patience:
         return TransportFailed(f"{model}: {waited}", kind="timeout")
 
 
-def _is_long(call: ModelCall) -> bool:
-    """Tell whether a call may have a shorter reply than it asks for, because no setting says how long it is."""
-    return call.usual_tokens and (call.max_tokens or 0) > (longest_reply(SHORT_REPLY_TOKENS, None, call.reasoning) or 0)
+def _short(call: ModelCall) -> int | None:
+    """Return the tokens of a short reply; where a setting says how long it is, those of the setting."""
+    usual = longest_reply(SHORT_REPLY_TOKENS, None, call.reasoning)
+    return smallest(call.max_tokens, usual) if call.usual_tokens else call.max_tokens
 
 
 def _moves_on(event: ModelResponseStreamEvent) -> bool:

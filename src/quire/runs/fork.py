@@ -7,7 +7,7 @@ values can be set for it.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, cast
 
 from msgspec import Struct, field
@@ -23,10 +23,9 @@ from quire.plan.uses import asks_a_model
 from quire.plan.ways import path_named
 from quire.runs.options import checked_budget
 from quire.runs.resume import boundary_record, checked_overrides, unknown
-from quire.runs.start import Written, new_run_id, require_meant, written_directives
+from quire.runs.start import new_run_id, require_meant, written_directives
 from quire.runs.static_failures import check_prices, check_unattended
 from quire.runs.step_names import check_step_labels
-from quire.source import Source
 from quire.stores.contract import History, restore
 from quire.trust.capabilities import Grants
 from quire.values import Value, copy
@@ -217,30 +216,14 @@ async def prepare_fork(runtime: Runtime, run: str, step: str, changes: Changes) 
     row = replace(view.row, id=new, pins=pins.as_json(), status=Status.PENDING, ended_by=(), failure=None)
     await _check_reached(runtime, view.row, row, kept, place)
     texts = {digest: await runtime.store.text(digest) for digest in pinned_texts(pins)}
-    accepted = (*runtime.accepted, *(() if view.pins.imported else pins.forced))
-    pins = replace(pins, forced=require_meant(_written(view, texts), force=changes.force, accepted=accepted))
+    written = [(view.document.source, row.format, pins.declared), *written_directives(view.bundle)]
+    accepted = () if view.pins.imported else pins.forced
+    found = require_meant(written, force=changes.force, accepted=(*runtime.accepted, *accepted))
+    pins = replace(pins, forced=tuple(sorted({*accepted, *found})))
     events = _events(new, now, view, place, await runtime.store.events(run), kept)
     made = NewRun(new, row.title, row.format, row.document, now, pins.as_json(), texts)
     history = History(RunUpdate(Status.PENDING), kept, events, now)
     return PreparedFork(made, history, view, place, pins, taken_over, reason)
-
-
-def _written(view: RunView, texts: Mapping[str, str]) -> Iterator[Written]:
-    """Yield the texts of a run and of the documents that it can call."""
-    from quire.engine.interpreter.thread.compose import Bundle
-
-    document = view.document
-    yield document.source, view.row.format, view.pins.declared
-    bundles = [view.bundle] if view.bundle else []
-    for stored in view.pins.callees.values():
-        callee = cast("Mapping[str, str]", stored)
-        text, format = texts[callee["sha256"]], callee.get("format", "pipeline")
-        if format == "directive":
-            bundles.append(Bundle.of(text))
-        else:
-            yield Source.of(text, callee["document"]), format, callee["declared"]
-    for bundle in bundles:
-        yield from written_directives(bundle)
 
 
 def pinned_texts(pins: PinnedState) -> list[str]:

@@ -117,9 +117,10 @@ def require_meant(written: Iterable[Written], *, force: bool, accepted: Collecti
     return tuple(sorted(codes))
 
 
-def written_directives(bundle: Bundle) -> list[Written]:
+def written_directives(bundle: Bundle | None) -> list[Written]:
     """Return the texts of the directives that one is composed from."""
-    return [(Source.of(text, f"{id}.md"), "directive", "") for id, text in bundle.directives.items()]
+    texts = bundle.directives if bundle else {}
+    return [(Source.of(text, f"{id}.md"), "directive", "") for id, text in texts.items()]
 
 
 def _with_bounds(

@@ -36,10 +36,7 @@ __all__ = ["check", "check_reading", "codes", "errors_of", "fatal", "foreign"]
 
 _SPLIT = re.compile(r"[^\w-]++")
 # Code is left out: a shell and other templates write `${name}` and `{{name}}` too.
-_FOREIGN = re.compile(
-    r"^(```++|~~~++).*?^\1[`~]*+[^\S\n]*+$|`[^`\n]++`|\{\{([\w-]++)\}\}|\$\{([\w-]++)\}|\{input:((?:\w*+-)++\w*+)\}",
-    re.MULTILINE | re.DOTALL,
-)
+_FOREIGN = re.compile(r"`[^`]++`|\{\{([\w-]++)\}\}|\$\{([\w-]++)\}|\{input:((?:\w*+-)++\w*+)\}")
 
 
 def check(
@@ -175,20 +172,29 @@ def foreign(directive: Directive, source: Source) -> Iterator[Diagnostic]:
     """Report references to declared inputs in the syntax of other formats, or with a name that no reference can
     hold."""
     declared = {one.name: one for one in directive.inputs if one.name}
-    for text, base in _instructions(directive) if declared else ():
-        for match in _FOREIGN.finditer(text) if "{" in text else ():
-            name = match[2] or match[3] or match[4]
-            if name not in declared:
-                continue
-            meant = f"{{input:{name.replace('-', '_')}}}"
-            span = Span(base + match.start(), base + match.end())
-            fix = replacing(span, match[0], meant)
-            if "-" in name and meant[7:-1] not in declared:
-                at = source.text.find(f'"{name}"', declared[name].span.start, declared[name].span.end) + 1
-                renamed = Edit(Span(at, at + len(name)), name, name.replace("-", "_"))
-                fix = replace(fix, edits=(*fix.edits, renamed), safe=False) if at else fix
-            message = f"{shown(match[0])} is not how a directive refers to an input: the model is sent it as it stands"
-            yield Diagnostic(warnings.FOREIGN, message, span, "", f"write {meant}", fix)
+    for match, base in _foreign(directive) if declared else ():
+        name = match[1] or match[2] or match[3]
+        if name not in declared:
+            continue
+        new = name.replace("-", "_")
+        span, meant = Span(base + match.start(), base + match.end()), f"{{input:{new}}}"
+        fix, place = replacing(span, match[0], meant), declared[name].span
+        if new not in declared and (at := source.text.find(f'"{name}"', place.start, place.end) + 1):
+            fix = replace(fix, edits=(*fix.edits, Edit(Span(at, at + len(name)), name, new)), safe=False)
+        message = f"{shown(match[0])} is not how a directive refers to an input: the model is sent it as it stands"
+        yield Diagnostic(warnings.FOREIGN, message, span, "", f"write {meant}", fix)
+
+
+def _foreign(directive: Directive) -> Iterator[tuple[re.Match[str], int]]:
+    """Yield the braces outside of code, and where the line of each begins."""
+    for text, at in _instructions(directive):
+        fenced = False
+        for line in text.split("\n") if "{" in text else ():
+            if line.lstrip().startswith(("```", "~~~")):
+                fenced = not fenced
+            elif not fenced:
+                yield from ((match, at) for match in _FOREIGN.finditer(line))
+            at += len(line) + 1
 
 
 def _instructions(directive: Directive) -> list[tuple[str, int]]:

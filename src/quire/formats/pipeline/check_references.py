@@ -7,8 +7,7 @@ type; the value of `!expr` is known only when the step runs, so only its name is
 
 from __future__ import annotations
 
-import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Set
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, assert_never, cast
 
@@ -60,7 +59,6 @@ if TYPE_CHECKING:
     from quire.values import Value
 
 _ROOTS = ("ctx", "pipe", "item", "acc")
-_SINGLE = re.compile(r"(?<!\{)\{[\w.]++\}(?!\})")
 
 
 def check_texts(pipeline: Pipeline, fields: Fields) -> None:
@@ -126,18 +124,21 @@ def _check_prompt(prompt: Text, names: Collection[str], fields: Fields) -> None:
         place = fields.at(prompt, part)
         fix = replacing(place, text, f"{{{inside}}}") if is_path else None
         fields.report(lints.NO_REFERENCE, message, place, help, fix)
+    single = {".".join(one.path) for one in references(prompt.text)} if names else set[str]()
     for part, path in foreign(prompt.text):
-        _check_foreign(prompt, part, path, names, fields)
+        _check_foreign(prompt, part, path, names, single, fields)
 
 
-def _check_foreign(prompt: Text, part: Span, path: str, names: Collection[str], fields: Fields) -> None:
-    """Report references in the syntax of other formats, to one of the `names`. `{{ctx.x}}` is an escape that may be
-    intended."""
+def _check_foreign(
+    prompt: Text, part: Span, path: str, names: Collection[str], single: Set[str], fields: Fields
+) -> None:
+    """Report references in the syntax of other formats, to one of the `names`. `{{ctx.x}}` is an escape, and meant as
+    one where `x` is among the `single` references of the prompt."""
     text, code = prompt.text[part.start : part.end], lints.NO_REFERENCE
     root, _, rest = path.partition(".")
     exists = (rest.partition(".")[0] if root == "ctx" else root) in names
     if text.startswith("{{"):
-        is_meant = root == "ctx" and not {f"{{{path}}}", f"{{{rest}}}"}.isdisjoint(_SINGLE.findall(prompt.text))
+        is_meant = root == "ctx" and not single.isdisjoint((path, rest))
         if is_meant or not (exists or root in names):
             return
         message = f"{fields.shown(text)} is an escape: the model is sent {fields.shown(text[1:-1])}"

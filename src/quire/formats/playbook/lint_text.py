@@ -15,19 +15,7 @@ from quire.diagnostics import Diagnostic, replacing
 from quire.formats.near_names import word_fix
 from quire.formats.playbook.codes import lints
 from quire.formats.playbook.names import family, gather
-from quire.formats.playbook.scan import (
-    AT,
-    CONDITION,
-    HASH,
-    SECTION,
-    STEP,
-    SUBSTEP,
-    TITLE,
-    VARIABLE,
-    Scan,
-    line_span,
-    scan,
-)
+from quire.formats.playbook.scan import AT, HASH, SECTION, STEP, SUBSTEP, TITLE, Scan, line_span, scan
 from quire.source import PLACEHOLDER, Span
 from quire.wording import cut_line, nearest_word
 
@@ -36,7 +24,7 @@ if TYPE_CHECKING:
 
 _STEP_LIKE = re.compile(r"\s*+#++\s*+step\s*+(?:[0-9]|:)", re.IGNORECASE)
 _LOST_STEP = re.compile(r"\n?+ {0,3}+##(?:\s*+step|#\s*+step\s*+[0-9]++[a-z])", re.IGNORECASE)
-"""A heading that the model is hardly meant to read, as it may be `### Step 1: Look` in the text of a step."""
+"""A heading that is hardly meant for the model, as `### Step 1: Look` in the text of a step may be."""
 _NEARLY = re.compile(r"\{\{([^\S\n]*+)([A-Za-z0-9_-]++)([^\S\n]*+)(?::[^{}\n]*+)?\}\}")
 # It begins with a plain character, which is found at once, and then looks at the character before.
 _TRAILING = re.compile(r"@(?<=[^\S\n]@)(?:output|elicit|prompt|tool|context|model)\(")
@@ -45,7 +33,7 @@ _FOREIGN = re.compile(
     r"`[^`\n]++`|(?<![{$])\$?\{(?:ctx\.|input:)?([A-Za-z_][A-Za-z0-9_]*+)\}(?!\})"
     r"|\{\{ctx\.([A-Za-z_][A-Za-z0-9_]*+)\}\}"
 )
-_FENCED_MARKER = re.compile(r"```+[^\S\n]*+\n[^\S\n]*+((?:el)?if\b[^\n]*+|else|endif)[^\S\n]*+\n[^\S\n]*+```+")
+_FENCED_MARKER = re.compile(r"```+[ \t]*+\n[ \t]*+((?:el)?if[ \t]++(\w++)[^\n]*\S|else|endif)[ \t]*+\n[ \t]*+```+")
 _STEP_HEADING = replace(lints.HEADING, stops=True)
 """The heading of a step, which is lost with its question or its branch; that of another section is not."""
 _SECTIONS = ("SYSTEM", "SYSTEM PROMPT", "INPUTS", "ARTIFACTS", "OUTPUT")
@@ -193,19 +181,16 @@ def _foreign(reading: ParseResult, result: Scan, questions: list[Match[str]]) ->
         yield _written_elsewhere(text, line_span(line), question_fix(line[0].strip()))
     branches = False
     for first, last in blocks:
-        match = _FENCED_MARKER.fullmatch(text[first:last].strip()) if first >= start else None
-        marker = scan(f"```{match[1].rstrip()}```") if match else None
-        if match is None or marker is None or not marker.lines:
-            continue
-        branches |= marker.kinds[0] == CONDITION and marker.lines[0][VARIABLE] in names
-        if branches:
-            at = first + text[first:last].index("`")
-            yield _written_elsewhere(text, Span(at, at + len(match[0])), f"```{match[1].rstrip()}```")
+        block = text[first:last].strip()
+        marker = _FENCED_MARKER.fullmatch(block) if first >= start else None
+        branches |= marker is not None and marker[2] in names
+        if marker and branches and scan(meant := f"```{marker[1]}```").kinds:
+            at = text.index(block, first)
+            yield _written_elsewhere(text, Span(at, at + len(block)), meant)
 
 
 def _written_elsewhere(text: str, span: Span, meant: str) -> Diagnostic:
     written = text[span.start : span.end]
     message = f"{cut_line(written, 60)} is not the syntax of a playbook and is sent to the model as text"
-    fix = replacing(span, written, meant)
-    is_value = meant.startswith("{")
-    return Diagnostic(lints.FOREIGN, message, span, "", f"write {meant}", replace(fix, safe=is_value))
+    fix = replace(replacing(span, written, meant), safe=meant.startswith("{"))
+    return Diagnostic(lints.FOREIGN, message, span, "", f"write {meant}", fix)
