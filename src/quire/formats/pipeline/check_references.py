@@ -147,13 +147,12 @@ def _check_foreign(
         if root not in _ROOTS:
             return
         message = f"the $ before {fields.shown(text[1:])} is text: the model is sent it before the value"
-    elif exists or text.startswith("{input:") or text[:5].lower() == "{ctx.":
-        if text[1:].partition(".")[0] in names:
-            return  # a store or an input of that name
-        message = f"{fields.shown(text)} is not how a pipeline refers to a value: the model is sent it as it stands"
-        code = lints.FOREIGN
     else:
-        return
+        is_foreign = exists or text[:5].lower() == "{ctx."
+        if text[1:].partition(".")[0] in names or not (is_foreign or text.startswith("{input:")):
+            return  # a store or an input has the name of the root; or other braces
+        message = f"{fields.shown(text)} is not how a pipeline refers to a value: the model is sent it as it stands"
+        code = lints.FOREIGN if is_foreign else lints.NO_REFERENCE
     place = fields.at(prompt, part)
     fix = replacing(place, text, f"{{{path}}}") if code is lints.FOREIGN else None
     fields.report(code, message, place, f"write {{{path}}}", fix)
