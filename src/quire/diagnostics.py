@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 _LONGEST = 60
 """Most characters of a replaced text in the title of a fix."""
+_STOPS = "A document with this finding does not run, unless `--force` or an allow comment says that it is meant."
 
 
 class Severity(StrEnum):
@@ -45,6 +46,9 @@ class Code(Struct, frozen=True, cache_hash=True):
     explanation: str
     portable: bool = True
     """False if it says that a document uses what only Quire has. `check --portable` fails on it."""
+    stops: bool = False
+    """True if the author probably meant a question, a branch, a step or a value that is read as text. `check` fails on
+    it, and a run does not start unless it is forced."""
 
 
 class Edit(Struct, frozen=True):
@@ -102,6 +106,10 @@ class Diagnostic(Struct, frozen=True):
     def severity(self) -> Severity:
         return self.code.severity
 
+    @property
+    def stops(self) -> bool:
+        return self.code.stops
+
 
 class Findings:
     """The findings of one reading, and its suggestions."""
@@ -140,12 +148,11 @@ def codes_in(*modules: ModuleType) -> list[Code]:
     return [value for module in modules for value in vars(module).values() if isinstance(value, Code)]
 
 
-def make(
-    severity: Severity, id: str, name: str, what: str, why: str, wrong: str, right: str, *, portable: bool = True
-) -> Code:
-    """Build a code whose explanation has a wrong and a right example."""
+def make(severity: Severity, id: str, name: str, what: str, why: str, wrong: str, right: str, **marks: bool) -> Code:
+    """Build a code whose explanation has a wrong and a right example. `marks` are `portable` and `stops` of `Code`."""
+    why += f"\n\n{_STOPS}" if marks.get("stops") else ""
     page = f"{what}\n\n{why}\n\nWrong:\n\n{_indented(wrong)}\n\nRight:\n\n{_indented(right)}"
-    return Code(id, name, severity, page, portable)
+    return Code(id, name, severity, page, **marks)
 
 
 def _indented(example: str) -> str:

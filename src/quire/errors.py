@@ -4,6 +4,7 @@
     ├── CannotStart                 2    usage, a missing file, no model: nothing has run
     │   ├── Unreadable                   a file that is not a document
     │   ├── BadDocument                  a document with fatal diagnostics
+    │   │   └── NearMisses               one that seems to ask, branch or go on where it does not
     │   ├── BadInputs                    every wrong or missing input, listed at once
     │   ├── NoModel                      no model is configured; lists three ways to get one
     │   ├── PriceUnknown                 there is a budget, and the price of a model is not known
@@ -38,6 +39,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
 if TYPE_CHECKING:
+    from quire.diagnostics import Diagnostic
+    from quire.source import Source
     from quire.values import Value
 
 
@@ -68,6 +71,21 @@ class Unreadable(CannotStart):
 
 class BadDocument(CannotStart):
     """The document has fatal diagnostics. The printers show them; the text only counts them."""
+
+
+class NearMisses(BadDocument):
+    """A document, or one that it calls, has findings that stop a run. `documents` are their sources, each with its
+    findings, `codes` those of the findings; the text lists all of them."""
+
+    def __init__(self, documents: Sequence[tuple[Source, Sequence[Diagnostic]]]) -> None:
+        lines = ["not started: this looks like a part of the document that does something, and is read as text"]
+        for source, found in documents:
+            for one in found[:200]:
+                at = source.position(one.span.start)
+                lines.append(f"  {source.name}:{at.line}:{at.column}: {one.code.id} {one.message}")
+        super().__init__("\n".join(lines))
+        self.documents = documents
+        self.codes = tuple(dict.fromkeys(one.code.id for _, found in documents for one in found))
 
 
 class BadInputs(CannotStart):

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from tests.cli.conftest import Invoke
 
+from quire.cli import main
 from quire.cli.check import command
 from quire.workspace.configuration import load_settings
 from quire.workspace.consent import confirm
@@ -99,6 +100,20 @@ def test_python_tools_are_imported_only_in_a_workspace_that_the_user_agreed_to(
         "checked_draw: there is no argument wdth; did you mean width?",
     ]
     assert [code for code, _ in found(invoke, pipeline) if code == "PL119"] == ["PL119"] * 2
+
+
+def test_a_module_that_is_named_like_its_file_is_an_error(
+    workspace: Path, invoke: Invoke, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Newcomer M12."""
+    (workspace / "own_tools.py").write_text("")
+    (workspace / "quire.toml").write_text('[tools]\nmodules = ["own_tools.py"]\n')
+    confirm(load_settings(find_workspace(workspace)))
+    file = page(workspace, "@tool(python, draw, {})")
+    assert main(["check", str(file), "--format", "concise"]) == 1
+    assert "PB233 error: draw: the module own_tools.py cannot be loaded: write own_tools, without .py" in (
+        capsys.readouterr().out
+    )
 
 
 def test_a_module_that_cannot_be_loaded_is_said(workspace: Path, invoke: Invoke) -> None:

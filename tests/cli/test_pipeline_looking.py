@@ -316,11 +316,11 @@ bounds
   tool calls           2 to 15,002
   questions            0
   input tokens         ≤ 2.8 G [1]
-  output tokens        ≤ 349 K [2]
+  output tokens        ≤ 1.4 M [2]
   money                unpriced [3]
   time without people  ≤ 67 days [4]
   [1] the window of the model is not known: no call reads more than 32,000,000 tokens
-  [2] a reply has at most 4,096 tokens
+  [2] a reply has at most 16,384 tokens
   [3] the model: no model is named: --model NAME, or [models] default in quire.toml (BD106)
   [4] model calls and tools take as long as their time-outs allow; people are not counted
 

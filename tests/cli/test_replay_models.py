@@ -44,7 +44,10 @@ REPLIES = [
     {"reply": 'Hm. {"kind": "bug"}', "usage": {"input_tokens": 40, "output_tokens": 4, "cost": 0.25}},
     {"reply": "Fixed.", "usage": {"input_tokens": 60, "output_tokens": 2, "cost": 0.5}},
 ]
-HOUSE = '[models.providers.house]\nbase_url = "{url}"\n[models.prices."house:small"]\ninput = 100\noutput = 1000\n'
+HOUSE = (
+    '[runs]\nreply_tokens = 4096\n[models.providers.house]\nbase_url = "{url}"\n'
+    '[models.prices."house:small"]\ninput = 100\noutput = 1000\n'
+)
 """A call that reads 1,000 tokens and writes 500 costs $0.60."""
 
 

@@ -214,7 +214,7 @@ def test_a_wrong_document_is_shown_and_not_run(
 def test_warnings_of_the_document_are_counted(
     workspace: Path, script: Write, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    text = '# W\n\n## STEP 1: A\n\nx\n\n```if a == "b"```\n### STEP 1a: B\ny\n'
+    text = '# W\n\n## STEP 1: A\n\nx\n\n```if a == "b"```\n### STEP 1a: B\ny\n```endif```\n\n## STEP 3: C\n\nz\n'
     assert main(["run", page(workspace, text), "--script", script({"default": "x"})]) == 0
     assert "2 warnings: quire check page.md\n" in capsys.readouterr().err
 

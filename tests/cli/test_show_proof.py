@@ -68,17 +68,17 @@ def test_the_arithmetic_of_tokens_and_money(invoke: Invoke, board: str) -> None:
     assert "a token for each byte, and what the service adds (‖readers[]‖ + 1.1 K) × 2·|readers|" in read
     assert "step 2 reads up to 32,000,000 tokens in 1 call: the longest prompt, as the window is not known 32 M" in read
     paid = " ".join(invoke(command, board, "--why", "money", "--model", "ollama:a").stdout.split())
-    assert "writes up to 4,096 tokens a call 4,096 × $15/M × 2·|readers|" in paid
-    assert "step 2 writes up to 4,096 tokens a call 4,096 × $15/M = $0.07" in paid
+    assert "writes up to 16,384 tokens a call 16,384 × $15/M × 2·|readers|" in paid
+    assert "step 2 writes up to 16,384 tokens a call 16,384 × $15/M = $0.25" in paid
     options = ["--why", "money", "--model", "ollama:a", "--json"]
     found = json.loads(invoke(command, board, *options).stdout)["proof"]["why"]
     assert found["money"][-1] == {
         "step": "2",
-        "what": "writes up to 4,096 tokens a call",
-        "each": "61,440,000,000",
+        "what": "writes up to 16,384 tokens a call",
+        "each": "245,760,000,000",
         "often": "1",
         "unit": "picodollars",
-        "words": "4,096 × $15/M = $0.07",
+        "words": "16,384 × $15/M = $0.25",
         "in_arm": False,
     }
 

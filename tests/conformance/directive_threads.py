@@ -86,7 +86,7 @@ async def _run(settings: Settings, folder: Path, directive: str, given: dict[str
     heard: list[Event] = []
     try:
         document = load(settings.workspace.folder / ".ai" / "directives" / f"{directive}.md")
-        run = await runtime.start(document, given.get("inputs") or {}, RunOptions(allow=("*",)))
+        run = await runtime.start(document, given.get("inputs") or {}, RunOptions(allow=("*",), force=True))
 
         def listen(event: Event) -> None:
             heard.append(event)

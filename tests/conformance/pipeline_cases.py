@@ -137,7 +137,7 @@ class Case:
         try:
             if first:
                 document = load(self._folder / "root.yaml")
-                self._run = await runtime.start(document, self._given.get("input") or {}, RunOptions())
+                self._run = await runtime.start(document, self._given.get("input") or {}, RunOptions(force=True))
             await self._drive(runtime, given, events, result)
         except BadDocument as error:
             result["error"] = {"class": "load", "message": str(error)}

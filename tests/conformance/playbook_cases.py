@@ -141,6 +141,7 @@ class Case:
                 breakpoints=tuple(str(number) for number in self._given.get("breakpoints", [])),
                 answers=self._given_answers(document.runnable()) if unattended else {},
                 unattended=unattended,
+                force=True,
             )
             run = await runtime.start(document, self._given.get("inputs", {}), options)
         except (QuireError, Unreadable) as error:

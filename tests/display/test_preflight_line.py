@@ -55,16 +55,16 @@ READERS: dict[str, Value] = {"readers": ["a", "b", "c"], "doc": "ä" * 500}
     ("text", "inputs", "said"),
     [
         # 3 replies of 4,096 tokens at $15 a million are $0.18432; the text has 1,000 bytes, the frame 1,056.
-        (BOARD, READERS, "3 model calls, ≤ $0.21"),
-        (BOARD, {**READERS, "doc": ""}, "3 model calls, ≤ $0.20"),
-        (BOARD, {**READERS, "readers": ["a"]}, "1 model call, ≤ $0.07"),
+        (BOARD, READERS, "3 model calls, ≤ $0.76"),
+        (BOARD, {**READERS, "doc": ""}, "3 model calls, ≤ $0.75"),
+        (BOARD, {**READERS, "readers": ["a"]}, "1 model call, ≤ $0.26"),
         (BOARD, {**READERS, "readers": ["a"] * 120}, "120 model calls, stopped at 100"),
         (BOARD, {"doc": "x"}, "at most |readers| model calls, stopped at 100"),
-        (BOARD + ASKS, READERS, "3 model calls, ≤ $0.21, 1 question"),
+        (BOARD + ASKS, READERS, "3 model calls, ≤ $0.76, 1 question"),
         (
             BOARD + WRITES,
             READERS,
-            "3 model calls, ≤ $0.21; writes: shell make, shell script, file__write (any path), reports/x.md",
+            "3 model calls, ≤ $0.76; writes: shell make, shell script, file__write (any path), reports/x.md",
         ),
         ("pipeline: p\nsteps:\n- transform: {value: '1'}\n", {}, "no model calls"),
     ],

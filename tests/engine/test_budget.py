@@ -220,3 +220,18 @@ async def test_the_run_stops_at_the_step_of_the_refused_call(house: House, model
     branches = "x: {agent: {prompt: b}}, y: {tool: {name: t}}"
     ended = await house.drive(walk(text % branches), DriveLimits(budget=MOST))
     assert (ended.failure and ended.failure.kind, ended.position) == ("limit", "2.x")
+
+
+async def test_a_call_that_does_not_fit_has_a_shorter_reply(house: House, model: PricedModel) -> None:
+    """Four times the usual length of a reply refuses no call that had room before."""
+    model.estimate = lambda call: (call.max_tokens or 0) / 100_000  # type: ignore[method-assign]
+    model.charge = lambda asked: 0.01
+
+    def asking() -> Walk:
+        for number in range(3):
+            yield ModelRequest(f"{number}/model", str(number), "", (Message("user", "a"),))
+        return ""
+
+    ended = await house.drive(asking(), DriveLimits(budget=0.17, reply_tokens=16_384))
+    assert ended.status is Status.COMPLETED
+    assert [call.max_tokens for call in model.calls] == [16_384, 4096, 4096]

@@ -18,7 +18,7 @@ from quire.engine.interpreter.thread.compose import Bundle
 from quire.engine.interpreter.thread.interpret import interpret_directive
 from quire.engine.interpreter.thread.setup import ParentContext, set_up
 from quire.engine.ports import ModelCall, smallest
-from quire.engine.premises import REPLY_TOKENS
+from quire.engine.premises import REPLY_TOKENS, SHORT_REPLY_TOKENS
 from quire.engine.request_hashes import request_hash
 from quire.engine.requests import Bounds, ModelRequest, Walk
 from quire.models.choose import CallSettings
@@ -94,7 +94,9 @@ async def test_the_smallest_limit_of_a_reply_counts(house: House) -> None:
         (700, {"bounds": Bounds()}, 700),
         (None, {"bounds": Bounds()}, None),
         (None, {}, None),
-        (None, {"bounds": Bounds(tokens=9000)}, REPLY_TOKENS),
+        (None, {"bounds": Bounds(tokens=9000)}, SHORT_REPLY_TOKENS),
+        (REPLY_TOKENS, {}, 16_384),
+        (REPLY_TOKENS, {"bounds": Bounds(tokens=9000)}, SHORT_REPLY_TOKENS),
     ],
 )
 async def test_every_call_says_how_long_its_reply_may_be(

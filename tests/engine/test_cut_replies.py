@@ -10,7 +10,8 @@ from tests.cli.directive_project import call, write_directives
 
 import quire
 
-CUT_OFF = "the reply was cut off: it reached the longest that the model may write"
+CUT_OFF = "cut at 16,384 tokens ([runs] reply_tokens)"
+CUT_TURN = "cut at 4,096 tokens ([runs] reply_tokens)"
 REPEATED = "the reply was stopped: the model repeated itself"
 PIPELINE = "pipeline: ask\nsteps:\n  - agent: {prompt: How?}\n"
 SHAPED = "schema: mood\nfields:\n  mood: {type: string}\n---\npipeline: ask\nsteps:\n"
@@ -56,7 +57,7 @@ async def test_a_reply_that_repeats_itself_is_a_warning(tmp_path: Path) -> None:
         assert (result.output, warnings) == ("tea tea tea", [REPEATED])
 
 
-@pytest.mark.parametrize(("finish", "said"), [("length", CUT_OFF), ("repetition", REPEATED)])
+@pytest.mark.parametrize(("finish", "said"), [("length", CUT_TURN), ("repetition", REPEATED)])
 async def test_it_is_a_warning_in_a_directive_too(tmp_path: Path, finish: str, said: str) -> None:
     write_directives(tmp_path)
     ended = {"tool_calls": [call("directive_return", path="report.txt", ok=True)]}
@@ -83,4 +84,22 @@ async def test_an_extract_takes_nothing_from_a_reply_that_broke_off(tmp_path: Pa
     reply = f"For example {WHOLE}, but then"
     text = PLAYBOOK % '@output(mood, extract:"mood")'
     result, warnings, _ = await ran(tmp_path, "a.playbook.md", text, cut(reply))
-    assert (result.named["mood"], warnings[0]) == (reply, CUT_OFF) and len(warnings) == 2
+    assert (result.named["mood"], warnings[0]) == (reply, CUT_OFF) and "was cut off before its JSON" in warnings[1]
+
+
+async def test_earlier_results_that_are_left_out_are_a_warning(tmp_path: Path) -> None:
+    """Seeds P1; ruling 18 of playbooks."""
+    (tmp_path / "quire.toml").write_text("[runs]\ncontext_budget = 100\n")
+    steps = "".join(f"## STEP {at}: S\n\nSay {at}.\n\n" for at in range(1, 5))
+    result, warnings, _ = await ran(tmp_path, "a.playbook.md", f"# A\n\n{steps}", *["x" * 60] * 4)
+    assert warnings == [
+        "left out 1 earlier result (of 1): more than 100 characters ([runs] context_budget)",
+        "left out 2 earlier results (of 1, 2): more than 100 characters ([runs] context_budget)",
+    ]
+    assert result.warnings[0] == f"step 3: {warnings[0]}"
+
+
+async def test_a_model_that_writes_less_than_it_may_is_named(tmp_path: Path) -> None:
+    reply = {"reply": "half a", "finish_reason": "length", "usage": {"output_tokens": 300}}
+    _, warnings, _ = await ran(tmp_path, "a.yaml", PIPELINE, reply)
+    assert warnings == ["cut at 300 tokens (the most that script writes)"]

@@ -44,7 +44,7 @@ pipeline: board
 steps:
 - for_each:
     over: ctx.readers
-    do: {agent: {prompt: "Ask {{item}}"}}
+    do: {agent: {prompt: "Ask {item}"}}
     on_error: abort
     collect: {transform: {value: pipe}}
 - call: {pipeline: end}

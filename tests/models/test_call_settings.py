@@ -10,7 +10,7 @@ import pytest
 pytest.importorskip("pydantic_ai", reason='needs the extra "llm"')
 
 from quire.cli import main
-from quire.engine.premises import REPLY_TOKENS
+from quire.engine.premises import REPLY_TOKENS, SHORT_REPLY_TOKENS
 
 if TYPE_CHECKING:
     from tests.models.conftest import Stub
@@ -166,3 +166,17 @@ def test_the_longest_reply_is_part_of_what_a_budget_reserves(place: Place, capsy
     assert main(["run", "hello.playbook.md", "--model", "house:small", "--budget", "0.69"]) == 5
     assert "the next call may cost $0.7000" in capsys.readouterr().err
     assert place.stub.requests == []
+
+
+def test_a_service_that_refuses_so_long_a_reply_is_asked_for_a_shorter_one(place: Place) -> None:
+    place.configure("")
+    place.stub.behaviours = [place.stub.refuse(400), place.stub.say("fine"), place.stub.say("fine")]
+    assert main(["run", "hello.playbook.md", "--model", "house:small"]) == 0
+    assert [tokens for _, tokens, _ in place.sent()] == [REPLY_TOKENS, SHORT_REPLY_TOKENS, SHORT_REPLY_TOKENS]
+
+
+def test_a_length_that_was_set_is_not_shortened(place: Place) -> None:
+    place.configure("[models.tiers.cheap]\nmodel = 'house:small'\nmax_tokens = 9000\n")
+    place.stub.behaviours = [place.stub.refuse(400)]
+    assert main(["run", "hello.playbook.md"]) == 3
+    assert [tokens for _, tokens, _ in place.sent()] == [9000]

@@ -335,7 +335,7 @@ async def test_a_price_is_a_bound_or_is_said_to_be_unknown(tmp_path: Path) -> No
     async with served(tmp_path / "team", {**DOCUMENTS, "endless.yaml": ENDLESS}) as server:
         server.script("s.json", ["Draft", "Out"])
         found = await _preflight(server, "release.playbook.md", inputs=GOOD, model=model)
-        # Two replies of 4,096 tokens, and what the calls read: nothing but the largest prompt bounds an earlier reply.
+        # Two replies of 16,384 tokens, and what the calls read: nothing but the largest prompt bounds an earlier reply.
         assert found["price"]["most"] == found["proof"]["numbers"]["money"]["most"] > 2 * 4096 * 2e-6
         assert "no call reads more than 32,000,000 tokens" in found["price"]["why"]
         cheap = await _preflight(server, "release.playbook.md", inputs=GOOD, model=model, budget=0.01)

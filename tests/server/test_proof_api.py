@@ -150,7 +150,7 @@ async def test_caps_and_budgets_that_may_be_reached_are_said_before_the_run(tmp_
         # A budget takes the place of the default limit of calls.
         found = await ahead(server, "maybe.yaml", inputs=inputs, model=model, budget=1.5)
         (second,) = (one for one in found["warnings"] if one.startswith("it may stop midway"))
-        assert second == "it may stop midway: it costs up to $7.78, and the budget is $1.50"
+        assert second == "it may stop midway: it costs up to $29.90, and the budget is $1.50"
         enough = await ahead(server, "maybe.yaml", inputs={"readers": ["a"], "doc": "x"}, model=model, budget=1.5)
         assert not [one for one in enough["warnings"] if "midway" in one]
 

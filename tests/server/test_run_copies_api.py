@@ -137,3 +137,19 @@ async def test_an_exported_run_is_verified_and_taken_in(tmp_path: Path) -> None:
             assert (verdict["ok"], verdict["line"]) == (False, line)
             refused = await client.post("/runs/import", json={"text": wrong, "name": "a.jsonl"})
             assert (refused.status_code, refused.json()["detail"]) == (422, verdict["problem"])
+
+
+async def test_near_misses_are_a_problem_unless_they_are_forced(tmp_path: Path) -> None:
+    """Newcomer G1, over HTTP."""
+    async with served(tmp_path / "team", {}) as server, server.client() as client:
+        server.write("page.playbook.md", "# P\n\n## STEP 1: A\n\n@elicit(confirm, Sure?)\n")
+        body = {"document": "page.playbook.md", "model": server.script("replies.json", [{"default": "x"}])}
+        refused = await client.post("/runs", json=body)
+        assert (refused.status_code, refused.json()["code"]) == (422, "near-misses")
+        assert refused.headers["content-type"] == "application/problem+json"
+        assert [one["code"] for one in refused.json()["diagnostics"]] == ["PB106"]
+        assert (await read(client, "/runs"))["items"] == []
+        made = await client.post("/runs", json={**body, "force": True}, headers={"Prefer": "wait=20"})
+        assert (made.status_code, made.json()["forced"]) == (201, ["PB106"])
+        forked = await client.post(f"/runs/{made.json()['id']}/fork", json={"from": "1"})
+        assert (forked.status_code, forked.json()["forced"]) == (201, ["PB106"])

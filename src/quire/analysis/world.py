@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
 from msgspec import Struct
 
 from quire.analysis.labels import Integrity, Privacy
+from quire.engine.premises import REPLY_TOKENS
 
 if TYPE_CHECKING:
     from quire.engine.interpreter.thread.limits import Limits
@@ -52,7 +53,7 @@ class AgentFact(Struct, frozen=True, cache_hash=True):
     """True if the model may ask a person."""
     turns: int = 25
     """Turns in which it may use tools."""
-    reply_tokens: int | None = 4096
+    reply_tokens: int | None = REPLY_TOKENS
     """None if its replies have no limit."""
     seconds: float | None = None
     """The longest that one call takes, with all tries; None if nothing bounds it."""

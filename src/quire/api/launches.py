@@ -84,6 +84,7 @@ async def launch(
     model: str | Model | None = None,
     people: People | None = None,
     allow: Collection[str] = (),
+    force: bool = False,
     recipient: str = "python",
     workspace: str | Path | None = None,
 ) -> Launch:
@@ -102,7 +103,7 @@ async def launch(
     given = model if not isinstance(model, str) else None
     try:
         require_people(people)
-        options = RunOptions(model=model_name(model), allow=name_list("allow", allow))
+        options = RunOptions(model=model_name(model), allow=name_list("allow", allow), force=force)
         runtime = Runtime.open(Path(workspace) if workspace else None, model=given, shared=True)
     except QuireError as error:
         return _told(LaunchResult("error", {"error": str(error)}))

@@ -7,7 +7,7 @@ import contextlib
 import os
 from collections.abc import AsyncIterator, Collection, Generator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from quire.api.documents import find
 from quire.api.results import Result, result_of
@@ -34,12 +34,13 @@ def run(
     model: str | Model | None = None,
     answers: Mapping[str, str] | None = None,
     people: People | None = None,
-    unattended: bool = False,
+    unattended: bool | Literal["yes"] = False,
     breakpoints: Collection[str] = (),
     allow: Collection[str] = (),
     budget: float | None = None,
     limits: Mapping[str, Value] | None = None,
     reuse: str = "",
+    force: bool = False,
     workspace: str | Path | None = None,
 ) -> Running:
     """Prepare a run: await it for its `Result`, or iterate over it for its events (and then await it, if you like).
@@ -50,8 +51,9 @@ def run(
     Without `model` it is chosen as on the command line. `answers` are by step label; a question without an answer
     leaves the run waiting (`status` is `awaiting_input`). `limits` are those of `--limit`: `{"calls": 500}`. With
     `reuse`, the id of an earlier run of the document or `last`, replies of its model are taken where the same is asked.
-    The workspace is that of the current folder, as on the command line, or of the given folder. Raises `CannotStart` or
-    a related `QuireError` before anything has run; a run that fails is a result, not an exception.
+    A document with findings that stop a run raises `NearMisses`, unless `force` is set. The workspace is that of the
+    current folder, as on the command line, or of the given folder. Raises `CannotStart` or a related `QuireError`
+    before anything has run; a run that fails is a result, not an exception.
     """
     start = Path(workspace) if workspace else None
     read = find(document, start)
@@ -61,11 +63,13 @@ def run(
         model=model_name(model),
         breakpoints=name_list("breakpoints", breakpoints),
         answers=answers or {},
-        unattended=unattended,
+        unattended=bool(unattended),
+        says_yes=unattended == "yes",
         allow=name_list("allow", allow),
         budget=budget,
         limits=limits or {},
         reuse=reuse,
+        force=force,
     )
     require_people(people)
     given = model if not isinstance(model, str) else None

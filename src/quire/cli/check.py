@@ -71,8 +71,9 @@ def command(
     With --locked each document is compared with the quire.lock of its workspace: what it may touch, ask for and cost
     at most (see quire lock). More authority is an error, and so is a lock that is not up to date.
 
-    FREE. With --fix it WRITES the documents. Exit 0 when there is no error, 1 when there is one (with --strict a
-    warning or a lint counts too, with --portable what only Quire has), 2 when something could not be read or written.
+    FREE. With --fix it WRITES the documents. Exit 0 when there is no error, 1 when there is one, or a finding that
+    stops a run (with --strict a warning or a lint counts too, with --portable what only Quire has), 2 when something
+    could not be read or written.
     """
     if unsafe and not fix:
         raise click.UsageError("--unsafe does nothing without --fix")
@@ -171,7 +172,7 @@ def _page(id: str) -> str:
 def _status(checked: Sequence[Findings], strict: bool, portable: bool) -> int:
     failing = {Severity.ERROR, Severity.WARNING, Severity.LINT} if strict else {Severity.ERROR}
     found = [one for file in checked for one in file.diagnostics]
-    return int(any(one.severity in failing or (portable and not one.code.portable) for one in found))
+    return int(any(one.stops or one.severity in failing or (portable and not one.code.portable) for one in found))
 
 
 def _first_code(checked: Sequence[Findings]) -> str:
@@ -186,4 +187,6 @@ def _summary(checked: Sequence[Findings]) -> str:
     parts = [f"{count[one]} {pluralize(one.value, count[one])}" for one in Severity if count[one]]
     files = f"{len(checked)} {pluralize('file', len(checked))}"
     hidden = sum(len(file.hidden) for file in checked)
-    return f"{', '.join(parts) or 'nothing found'} in {files}" + (f" ({hidden} allowed by comments)" if hidden else "")
+    stops = sum(found.stops for file in checked for found in file.diagnostics)
+    further = [f"{stops} would stop a run"] * bool(stops) + [f"{hidden} allowed by comments"] * bool(hidden)
+    return f"{', '.join(parts) or 'nothing found'} in {files}" + (f" ({', '.join(further)})" if further else "")

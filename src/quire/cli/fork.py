@@ -8,7 +8,14 @@ import click
 
 from quire.cli.completion import complete_run
 from quire.cli.inputs import parse_pairs
-from quire.cli.options import check_exclusive, driving_options, require_text
+from quire.cli.options import (
+    Unattended,
+    check_exclusive,
+    driving_options,
+    force_option,
+    require_text,
+    unattended_option,
+)
 from quire.cli.output import target
 from quire.cli.repair import NewRunOptions, document_option, repair_and_drive
 from quire.cli.session import SessionOptions, drive, spawn_detached, with_workspace
@@ -20,7 +27,7 @@ if TYPE_CHECKING:
     from quire.runs.runtime import Runtime
 
 
-@click.command("fork")
+@click.command("fork", cls=Unattended)
 @click.argument("run", metavar="RUN|last", shell_complete=complete_run, callback=require_text)
 @click.option("--from", "step", metavar="STEP", callback=require_text, help="The first step that is new.")
 @document_option
@@ -28,7 +35,8 @@ if TYPE_CHECKING:
 @click.option("--model", metavar="SPEC", callback=require_text, help="Another model, for every call from there on.")
 @click.option("--allow", metavar="TOOL", multiple=True, callback=require_text, help="Grant a tool to the new run.")
 @click.option("--answer", "answers", metavar="STEP=VALUE", multiple=True, help="Answer a step's question beforehand.")
-@click.option("--unattended", is_flag=True, help="Ask no questions: defaults, as for `quire run`.")
+@unattended_option("Ask no questions: defaults, as for `quire run`.")
+@force_option
 @click.option("--dry-run", is_flag=True, help="Only say what the fork keeps and does again. FREE.")
 @click.option("--detach", is_flag=True, help="Leave the new run to a process of its own; print its id.")
 @driving_options
@@ -43,6 +51,8 @@ def command(
     allow: tuple[str, ...],
     answers: tuple[str, ...],
     unattended: bool,
+    says_yes: bool,
+    force: bool,
     dry_run: bool,
     detach: bool,
     script: str | None,
@@ -69,7 +79,7 @@ def command(
         raise click.UsageError("--dry-run is for --from STEP: an edited document is compared when the fork is made")
     check_exclusive(context)
     given, beforehand = parse_pairs(sets, "--set"), parse_pairs(answers, "--answer")
-    changed = NewRunOptions(given, model, script, beforehand, unattended, budget, limits)
+    changed = NewRunOptions(given, model, script, beforehand, unattended, budget, limits, force, says_yes)
     manner = SessionOptions(as_json, quiet, unattended)
 
     async def fork(runtime: Runtime, granted: tuple[str, ...]) -> int:

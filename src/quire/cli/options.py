@@ -75,6 +75,30 @@ def check_exclusive(context: click.Context) -> None:
 Verb = TypeVar("Verb", bound=Callable[..., object])
 
 
+def unattended_option(help: str) -> Callable[[Verb], Verb]:
+    """Add `--unattended` and `--unattended=yes`. Click would take the next argument for the value of an option that may
+    have none, so the second is a flag of its own, which `Unattended` puts in its place."""
+
+    def add(verb: Verb) -> Verb:
+        verb = click.option("--unattended-yes", "says_yes", is_flag=True, hidden=True)(verb)
+        return click.option("--unattended", is_flag=True, help=help)(verb)
+
+    return add
+
+
+class Unattended(click.Command):
+    """A command that takes `--unattended=yes`."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        yes = ["--unattended", "--unattended-yes"]
+        return super().parse_args(ctx, [word for one in args for word in (yes if one == "--unattended=yes" else [one])])
+
+
+def force_option(verb: Verb) -> Verb:
+    """Add the option of verbs that start a run."""
+    return click.option("--force", is_flag=True, help="Start although `quire check` finds near misses.")(verb)
+
+
 def driving_options(verb: Verb) -> Verb:
     """Add the options that all verbs have which drive a run."""
     for option in (

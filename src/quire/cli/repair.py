@@ -51,6 +51,8 @@ class NewRunOptions(Struct, frozen=True):
     unattended: bool
     budget: float | None
     limits: tuple[str, ...]
+    force: bool
+    says_yes: bool
 
     def changes(self, row: RunRow, granted: tuple[str, ...], to: Target | None) -> Changes:
         """Return the changes against the run that the new one is made from. Raises `RunState`."""
@@ -68,6 +70,8 @@ class NewRunOptions(Struct, frozen=True):
             unlimited=self.budget == NO_BUDGET,
             answers=self.answers,
             unattended=self.unattended,
+            force=self.force,
+            says_yes=self.says_yes,
         )
 
 

@@ -21,10 +21,11 @@ from quire.display.text import one_line, place, visible
 from quire.display.turns import element_for, error_text
 from quire.display.views import JsonLines, View
 from quire.engine.records import Status
+from quire.plan.ways import last_label
 from quire.runs.outcome import EXIT_FAILED, RunOutcome, by_label, exit_of
 from quire.trust.capabilities import denied_capability
 from quire.values import Value, as_texts
-from quire.wording import cut
+from quire.wording import cut, first_of
 
 if TYPE_CHECKING:
     from quire.cli.session import SessionOptions
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 
 STDOUT = 1
 _SHOWN_VALUE = 60
+_MOST_CUT = 10
 _SHOWN_REFUSAL = 600
 
 
@@ -59,6 +61,8 @@ def finish(end: RunReport, view: View, manner: SessionOptions) -> int:
 
         for line in reuse_lines(end.reuse):
             _say(line)
+    if not manner.json:
+        _say_what_was_cut(end)
     code = end.exit_code
     if isinstance(view, JsonLines):
         view.line(result_line(end))
@@ -77,9 +81,21 @@ def finish(end: RunReport, view: View, manner: SessionOptions) -> int:
     return code
 
 
+def _say_what_was_cut(end: RunReport) -> None:
+    """Print again, where it is seen, which replies were cut and which earlier results were left out."""
+    lines = []
+    for way, message in end.progress.warnings:
+        if message.startswith(("cut ", "left out ")):
+            title = next((step.title for step in end.progress.steps.values() if step.way == way), "")
+            lines.append(one_line(f"warning: {place(way)} {title}".rstrip() + f": {message}"))
+    for line in first_of(lines, _MOST_CUT):
+        _say(line)
+
+
 def result_line(end: RunReport) -> dict[str, Value]:
     """Return the last line of `--json`."""
     result = end.result
+    warnings: list[Value] = [{"step": last_label(way), "message": text} for way, text in end.progress.warnings]
     return {
         "type": "result",
         "run": end.row.id,
@@ -93,6 +109,7 @@ def result_line(end: RunReport) -> dict[str, Value]:
         "input_tokens": end.row.input_tokens,
         "output_tokens": end.row.output_tokens,
         "error": end.error,
+        **({"warnings": warnings} if warnings else {}),
         **(_reused(end.reuse) if end.reuse else {}),
         **end.details,
     }

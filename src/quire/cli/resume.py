@@ -9,7 +9,15 @@ import click
 
 from quire.cli.completion import complete_run
 from quire.cli.inputs import parse_pairs
-from quire.cli.options import check_exclusive, driving_options, options_again, require_text
+from quire.cli.options import (
+    Unattended,
+    check_exclusive,
+    driving_options,
+    force_option,
+    options_again,
+    require_text,
+    unattended_option,
+)
 from quire.cli.output import target_again
 from quire.cli.repair import NewRunOptions, document_option, repair_and_drive, require_limits_fit, values_for
 from quire.cli.session import SessionOptions, drive, given_now, spawn_detached, with_workspace
@@ -22,18 +30,19 @@ if TYPE_CHECKING:
     from quire.runs.runtime import Runtime
 
 
-@click.command("resume")
+@click.command("resume", cls=Unattended)
 @click.argument("run", metavar="[RUN|last]", required=False, shell_complete=complete_run, callback=require_text)
 @click.option("--set", "sets", metavar="NAME=VALUE", multiple=True, help="Change a value where the run is paused.")
 @click.option("--model", metavar="SPEC", callback=require_text, help="Another model, for every call from here on.")
 @click.option("--answer", "answers", metavar="STEP=VALUE", multiple=True, help="Answer a step's question beforehand.")
 @click.option("--break", "breaks", metavar="STEP", multiple=True, help="Pause after a step.")
-@click.option("--unattended", is_flag=True, help="Ask no questions from here on: defaults, as for `quire run`.")
+@unattended_option("Ask no questions from here on: defaults, as for `quire run`.")
 @document_option
 @click.option(
     "--from", "step", metavar="STEP", callback=require_text, help="With --document: the first step that is new."
 )
 @click.option("--allow", metavar="TOOL", multiple=True, callback=require_text, help="With --document: grant a tool.")
+@force_option
 @click.option("--detach", is_flag=True, help="Leave the run to a process of its own; print its id.")
 @click.option("--cluster", is_flag=True, help="Have the workers of the run's cluster go on with it, and watch.")
 @driving_options
@@ -46,9 +55,11 @@ def command(
     answers: tuple[str, ...],
     breaks: tuple[str, ...],
     unattended: bool,
+    says_yes: bool,
     document: str | None,
     step: str | None,
     allow: tuple[str, ...],
+    force: bool,
     detach: bool,
     cluster: bool,
     script: str | None,
@@ -70,10 +81,12 @@ def command(
     it is done again together with all effects after it.
     """
     overrides = parse_pairs(sets, "--set")
-    given = given_now(limits, budget, model=model, answers=answers, unattended=unattended, breaks=breaks)
+    given = given_now(
+        limits, budget, model=model, answers=answers, unattended=unattended, says_yes=says_yes, breaks=breaks
+    )
     _check_usage(context, cluster, document is not None)
     manner = SessionOptions(as_json, quiet, unattended, given=given)
-    changed = NewRunOptions(overrides, model, script, given.answers, unattended, budget, limits)
+    changed = NewRunOptions(overrides, model, script, given.answers, unattended, budget, limits, force, says_yes)
 
     async def resume(runtime: Runtime, granted: tuple[str, ...]) -> int:
         found = await runtime.only("resume") if run is None else await runtime.find(run)
@@ -96,13 +109,13 @@ def _check_usage(context: click.Context, cluster: bool, repairs: bool) -> None:
     check_exclusive(context)
     if cluster and (given & _HERE or repairs):
         raise click.UsageError("--cluster goes on as the run is: other options are for a run that is driven here")
-    if not repairs and given & {"step", "allow"}:
-        raise click.UsageError("--from and --allow are for --document: a run keeps the grants of its start")
+    if not repairs and given & {"step", "allow", "force"}:
+        raise click.UsageError("--from, --allow and --force are for --document: a run goes on as it was started")
     if repairs and "breaks" in given:
         raise click.UsageError("--break and --document exclude each other: resume the new run with --break")
 
 
-_HERE = {"sets", "script", "limits", "budget", "model", "answers", "breaks", "unattended", "detach"}
+_HERE = {"sets", "script", "limits", "budget", "model", "answers", "breaks", "unattended", "says_yes", "detach"}
 """Parameters that apply only to a run driven by this process."""
 
 

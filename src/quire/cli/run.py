@@ -5,10 +5,17 @@ from __future__ import annotations
 import click
 
 from quire.cli.completers import complete_document, complete_input, complete_model, complete_run
-from quire.cli.options import check_exclusive, driving_options, require_text
+from quire.cli.options import (
+    Unattended,
+    check_exclusive,
+    driving_options,
+    force_option,
+    require_text,
+    unattended_option,
+)
 
 
-@click.command("run")
+@click.command("run", cls=Unattended)
 @click.argument("document", metavar="DOC", callback=require_text, shell_complete=complete_document)
 @click.argument("text", metavar="[TEXT]", nargs=-1, callback=require_text)
 @click.option(
@@ -34,7 +41,8 @@ from quire.cli.options import check_exclusive, driving_options, require_text
     shell_complete=complete_run,
     help="Take the model's replies of an earlier run where the same is asked.",
 )
-@click.option("--unattended", is_flag=True, help="Ask no questions: defaults, else yes, the first option, nothing.")
+@force_option
+@unattended_option("Never ask; use defaults, else the first option, empty text, and yes where nothing is written.")
 @click.option("--detach", is_flag=True, help="Leave the run to a process of its own; print its id.")
 @click.option("--cluster", is_flag=True, help="Hand the run to the workers of a cluster, and watch it.")
 @driving_options
@@ -48,6 +56,9 @@ def command(context: click.Context, /, **given: object) -> None:
     the text @x. For a pipeline, an input that is JSON becomes that value: -i n=5 is a number, -i n='"5"' a text. Ctrl-C
     pauses the run, `quire resume` goes on. The limits of a directive are turns, tokens, spend, spawns, depth and
     duration_seconds. STEP is a label, or the way into a callee: '3>1' is step 1 of the document that step 3 calls.
+
+    An unattended run does not start if a playbook asks for a yes without a default before a step that writes:
+    --unattended=yes gives it. A confirm of a pipeline without a default fails its step.
 
     --reuse takes replies of another run of this document, edited or not, at every call whose path, request and model
     are the same; `last` is its last run. Tools are called and people are asked again. Replies that are taken cost

@@ -19,13 +19,13 @@ from quire.cli.options import NO_BUDGET, budget_of
 from quire.cli.report import RunReport, finish, stdout_error
 from quire.cli.stdio import stdout_aside, with_runtime
 from quire.cli.terminal import Terminal
-from quire.cli.trust_prompt import somebody_is_here, with_grants, with_trust
+from quire.cli.trust_prompt import accepted_misses, somebody_is_here, with_grants, with_trust
 from quire.display.text import one_line, visible
 from quire.display.views import JsonLines, PlainView, QuietView, View
 from quire.engine.driver.drive import DriveResult
 from quire.engine.progress import Progress
 from quire.engine.records import Event, Status
-from quire.errors import Fenced, QuireError, StoreError, StoreGone
+from quire.errors import Fenced, NearMisses, QuireError, StoreError, StoreGone
 from quire.python_process import start_module
 from quire.runs.outcome import EXIT_FAILED
 from quire.runs.resume import Given
@@ -64,6 +64,7 @@ def given_now(
     model: str | None = None,
     answers: tuple[str, ...] = (),
     unattended: bool = False,
+    says_yes: bool = False,
     breaks: tuple[str, ...] = (),
 ) -> Given:
     """Return the options of `resume` and `answer` that apply to the rest of a run."""
@@ -74,6 +75,7 @@ def given_now(
         model=pinned_spec(model) if model else "",
         answers=parse_pairs(answers, "--answer"),
         unattended=unattended,
+        says_yes=says_yes,
         breakpoints=breaks,
     )
 
@@ -91,10 +93,20 @@ def with_workspace(
     asks for; the work receives these grants. `runtime` was opened before.
     """
 
+    accepted: tuple[str, ...] = ()
+
+    def begin(runtime: Runtime, granted: tuple[str, ...]) -> Coroutine[object, object, int]:
+        runtime.accepted = accepted
+        return work(runtime, granted)
+
     def attempt(granted: tuple[str, ...]) -> int:
-        nonlocal runtime
+        nonlocal runtime, accepted
         opened, runtime = runtime, None
-        return with_runtime(lambda runtime: work(runtime, granted), opened)
+        try:
+            return with_runtime(lambda runtime: begin(runtime, granted), opened)
+        except NearMisses as stopped:
+            accepted = accepted_misses(stopped, ask=ask)
+        return with_runtime(lambda runtime: begin(runtime, granted))
 
     if allow is None:
         return with_trust(lambda: attempt(()), ask=ask)

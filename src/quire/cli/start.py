@@ -22,10 +22,10 @@ from quire.cli.options import budget_of
 from quire.cli.output import target
 from quire.cli.session import SessionOptions, drive, say_warnings, spawn_detached, with_workspace
 from quire.cli.stdio import wants_colour
-from quire.cli.trust_prompt import with_trust
+from quire.cli.trust_prompt import accepted_misses, with_trust
 from quire.diagnostics import Diagnostic, Severity
 from quire.display.text import one_line, pasted
-from quire.errors import BadDocument, NoModel, QuireError
+from quire.errors import BadDocument, NearMisses, NoModel, QuireError
 from quire.library.lookup import document_of, tree_of
 from quire.runs.options import RunOptions
 from quire.runs.runtime import Runtime
@@ -51,7 +51,9 @@ class Order(Struct, frozen=True):
     breaks: tuple[str, ...]
     allow: tuple[str, ...]
     reuse: str | None
+    force: bool
     unattended: bool
+    says_yes: bool
     detach: bool
     cluster: bool
     script: str | None
@@ -74,10 +76,12 @@ def run_document(order: Order) -> int:
         breakpoints=order.breaks,
         answers=parse_pairs(order.answers, "--answer"),
         unattended=order.unattended,
+        says_yes=order.says_yes,
         allow=order.allow,
         budget=budget_of(order.budget),
         limits=given_limits(order.limits, read.format),
         reuse=order.reuse or "",
+        force=order.force,
         out=to.kept if to else "",
     )
     is_pipeline = read.format == "pipeline"
@@ -90,6 +94,8 @@ def run_document(order: Order) -> int:
         raise NoModel("\n".join([str(error), *_missing(read, given)])) from None
     if order.allow:
         _require_known(order.allow, runtime)
+    if not order.force:
+        options = replace(options, accepted=_accepted(runtime, read, ask))
     if declared is not None:
         given = _completed(runtime, read, choice, given, order.cluster) if ask else given
     elif is_pipeline:
@@ -155,6 +161,19 @@ def _asks_a_model(runtime: Runtime, read: Document) -> bool:
     plan = read.runnable()
     callees = runtime.callees(shelf=is_on_shelf(read.name, runtime.settings.user)).reachable(plan)
     return asks_a_model((plan, *(callee.plan for callee in callees.values())))
+
+
+def _accepted(runtime: Runtime, read: Document, ask: bool) -> tuple[str, ...]:
+    """Return the codes of the near misses that the user accepts, who must not type inputs for a run that is then
+    refused."""
+    from quire.runs.start import require_meant
+
+    callees = runtime.callees(shelf=is_on_shelf(read.name, runtime.settings.user)).reachable(read.runnable())
+    written = [(one.source, one.plan.format, one.declared) for one in callees.values()]
+    try:
+        return require_meant([(read.source, read.format, read.declared), *written], force=False)
+    except NearMisses as stopped:
+        return accepted_misses(stopped, ask=ask)
 
 
 def _require_known(allow: tuple[str, ...], runtime: Runtime) -> None:
@@ -241,6 +260,24 @@ def _show_findings(read: Document, quiet: bool) -> None:
     warnings = sum(found.severity is Severity.WARNING for found in _findings(read))
     if warnings:
         click.echo(f"{_counted(warnings, 'warning')}: quire check {pasted(read.name)}", err=True)
+    if read.format == "playbook" and not read.name.endswith(".playbook.md"):
+        _note_extensions(read)
+
+
+def _note_extensions(read: Document) -> None:
+    """Say once what only Quire reads in a document that may be written for other implementations."""
+    from quire.formats.playbook.scan import may_be_quire_only
+
+    if not may_be_quire_only(read.source.text):
+        return
+    from quire.formats.playbook.extensions import quire_only
+    from quire.formats.playbook.parse import parse
+
+    playbook = parse(read.source).playbook
+    messages = [one.message for one in quire_only(playbook)] if playbook else []
+    uses = ", ".join(dict.fromkeys(one.partition(" is Quire")[0].lower() for one in messages))
+    if uses:
+        click.echo(f"note: Quire's own: {uses} (quire check --portable {pasted(read.name)})", err=True)
 
 
 def _findings(read: Document) -> tuple[Diagnostic, ...]:

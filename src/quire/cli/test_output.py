@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import sys
 import time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import click
 
 from quire.cli.stdio import as_utf8, wants_colour
 from quire.display.test_report import FormatName, report_printer, summary
+from quire.display.text import one_line
 from quire.testing.results import Totals
 
 if TYPE_CHECKING:
@@ -36,6 +37,8 @@ class Report:
         self.results.append(result)
         self.totals.add(result)
         self.print(self._printer.file(result))
+        for line in cast("list[str]", result.details.get("near_misses", [])):
+            click.echo(one_line(f"warning: {result.document}: {line} (this stops a run)"), err=True)
         if result.snapshots:
             from quire.display.test_snapshots import snapshot_lines
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 import click
 
-from quire.errors import BrokenSeal, Refused, ToolChanged, Untrusted
+from quire.errors import BadDocument, BrokenSeal, NearMisses, Refused, ToolChanged, Untrusted
 
 if TYPE_CHECKING:
     from quire.trust.risk import Ungranted
@@ -60,6 +60,23 @@ def with_grants(work: Callable[[tuple[str, ...]], T], allow: tuple[str, ...], *,
             if not ask or set(refused.missing) <= set(allow) or not _allowed(refused):
                 raise
             allow = (*allow, *refused.missing)
+
+
+def accepted_misses(stopped: NearMisses, *, ask: bool) -> tuple[str, ...]:
+    """Show the findings that stop a run, and return their codes if the user runs it all the same. Raises
+    `BadDocument`."""
+    import asyncio
+
+    from quire.cli.stdio import wants_colour
+    from quire.display.diagnostics import Findings, printer
+
+    if not ask:
+        raise BadDocument(f"{stopped}\ncorrect it, or run it all the same with --force") from None
+    found = [Findings(source, tuple(several)) for source, several in stopped.documents]
+    click.echo(printer("full")(found, wants_colour(sys.stderr)), nl=False, err=True)
+    if not asyncio.run(yes_or_no("Run anyway? yes or no [no]: ")):
+        raise BadDocument("not started") from None
+    return stopped.codes
 
 
 def _allowed(refused: Ungranted) -> bool:

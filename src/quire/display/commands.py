@@ -48,6 +48,7 @@ def run_command(
     limits: Mapping[str, Value] | None = None,
     allow: Iterable[str] = (),
     unattended: bool = False,
+    force: bool = False,
     detach: bool = False,
     reuse: str = "",
     as_json: bool = False,
@@ -59,7 +60,8 @@ def run_command(
     words += [*_options("--limit", _pairs(limits or {}, none="none")), *_options("--break", map(typed, breakpoints))]
     words += _options("--answer", _pairs({typed(step): answer for step, answer in (answers or {}).items()}))
     words += [*_options("--allow", allow), *_options("--reuse", [reuse])]
-    words += [*(["--unattended"] if unattended else []), *(["--detach"] if detach else [])]
+    flags = {"--unattended": unattended, "--force": force, "--detach": detach}
+    words += [flag for flag, is_set in flags.items() if is_set]
     return shell_line("run", document, *words)
 
 

@@ -39,6 +39,7 @@ def row_data(row: RunRow) -> dict[str, Value]:
         else None,
         "origin": row.pins.get("origin") or None,
         "imported": row.pins.get("imported") or None,
+        "forced": row.pins.get("forced") or [],
     }
 
 

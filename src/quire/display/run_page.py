@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import click
 
@@ -83,6 +83,7 @@ def run_header(row: RunRow, now: float, model: str, asks: bool = True) -> Iterat
         ("document", row.document),
         *_origin(row),
         *([("model", model)] if model else []),
+        *([("forced", ", ".join(map(str, cast("list[str]", forced))))] if (forced := row.pins.get("forced")) else []),
         ("created", f"{_clock(row.created_at)} ({age(now - row.created_at)} ago)"),
     ]
     if row.expires_at is not None and row.status in (Status.PAUSED, Status.AWAITING_INPUT):

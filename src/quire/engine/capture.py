@@ -196,7 +196,8 @@ def capture_text(capture: Capture, text: str, rules: int = SEMANTICS_VERSION, *,
     if capture.field is not None:
         found = None if cut else find_field(text, capture.field)
         if found is None:
-            warning = f'the reply holds no JSON object with "{capture.field}": all of it is kept as {capture.name}'
+            why = "was cut off before its JSON object with" if cut else "holds no JSON object with"
+            warning = f'the reply {why} "{capture.field}": all of it is kept as {capture.name}'
         else:
             place, field_value = found
             value = field_value if isinstance(field_value, str) else encode(field_value)

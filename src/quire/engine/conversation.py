@@ -16,14 +16,15 @@ from quire.errors import StepFailed
 if TYPE_CHECKING:
     from quire.values import Value
 
-CUT_OFF = "the reply was cut off: it reached the longest that the model may write"
+CUT_OFF = "cut off at its limit of tokens"
 REPEATED = "the reply was stopped: the model repeated itself"
 
 
 def early_end(reply: Mapping[str, Value]) -> str:
     """Return the warning about a reply that did not finish by itself, or an empty text if it did."""
     if reply.get("cut") is True:
-        return CUT_OFF
+        at = reply.get("cut_at")
+        return f"cut at {at:,} tokens ({reply.get('cut_by')})" if isinstance(at, int) and at else CUT_OFF
     return REPEATED if reply.get("finish_reason") == "repetition" else ""
 
 

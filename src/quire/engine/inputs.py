@@ -60,7 +60,10 @@ def input_value(wanted: Input, given: Value, *, one_line: bool = True) -> str:
         return checked_input(wanted, text, one_line=one_line)
     if wanted.default is None and wanted.required:
         raise ValueError("it is required, and has no default")
-    return clean(text) if wanted.default is None else wanted.default
+    default = clean(text) if wanted.default is None else wanted.default
+    if wanted.type == "boolean" and default.strip().lower() in _BOOLEANS:
+        return checked_input(wanted, default)  # the same as if it were given
+    return default
 
 
 def missing_inputs(plan: Plan, given: Mapping[str, Value]) -> list[Input]:

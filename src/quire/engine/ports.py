@@ -80,6 +80,15 @@ class ModelCall:
     untimed: Callable[[], AbstractContextManager[None]] = field(default=nullcontext, compare=False)
     """The context in which a call waits for others: that is not time of its own."""
 
+    def cut_off(self, written: int, model: str) -> dict[str, Value]:
+        """Return what is recorded of a reply with so many tokens that was cut off: where, and which limit did it."""
+        most, by = self.max_tokens, "[runs] reply_tokens" if self.usual_tokens else "max_tokens"
+        if most is None or 0 < written < most:
+            most, by = written, f"the most that {model} writes"
+        elif most == self.left_tokens:
+            by = "the limit of tokens"
+        return {"cut": True, "cut_at": most, "cut_by": by}
+
 
 class ModelReply(Struct, frozen=True):
     """A model's complete reply."""

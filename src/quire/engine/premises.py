@@ -16,8 +16,11 @@ from quire.plan.vocabulary import MAX_ITEMS
 if TYPE_CHECKING:
     from quire.values import Value
 
-REPLY_TOKENS: Final = 4096
+REPLY_TOKENS: Final = 16_384
 """Tokens of one reply, if neither `[runs] reply_tokens` nor the agent itself sets another number."""
+
+SHORT_REPLY_TOKENS: Final = 4096
+"""The same for a turn of a thread, and for a call for which the budget, or the model, has no room for more."""
 
 THINKING_TOKENS: Final[Mapping[str, int]] = {"minimal": 1024, "low": 2048, "medium": 10_000, "high": 16_384}
 """Tokens that a model may think in addition, where `reasoning` is set and `max_tokens` is not. Services count thoughts
@@ -157,6 +160,11 @@ def longest_reply(usual: int | None, asked: int | None, reasoning: str) -> int |
     if asked is not None or usual is None:
         return asked
     return usual + THINKING_TOKENS.get(reasoning, 0)
+
+
+def usual_reply(setting: int | None, *, short: bool) -> int | None:
+    """Return the tokens of one reply of an agent that asks for none: those of the setting, if it has been changed."""
+    return SHORT_REPLY_TOKENS if short and setting in (None, REPLY_TOKENS) else setting
 
 
 def longest_call(timeout: float) -> float:

@@ -31,7 +31,7 @@ _ESCAPES = {"n": "\n", "t": "\t"}
 _INSTEAD = {
     "=": "two values are compared with ==",
     "&": "write `and`",
-    "|": "write `or`",
+    "|": "write `or`; a function is called: count(x)",
     "!": "write `not`",
     "?": "write `condition and value or other`",
     "%": "there is no remainder operator",

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 from functools import lru_cache
+from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,6 +15,7 @@ from quire import formats
 from quire.diagnostics import Diagnostic, Severity
 from quire.errors import BadDocument, CannotStart
 from quire.formats import invisible
+from quire.patterns import late_pattern
 from quire.plan.nodes import EXTENDED_PLAYBOOKS, SEMANTICS_VERSION
 from quire.source import MAX_DOCUMENT_BYTES, Source, is_open_text, read_source
 
@@ -64,6 +67,54 @@ class Document(Struct, frozen=True):
                 lines.append(f"  {self.name}:{at.line}:{at.column}: {found.code.id} {found.message}")
             raise BadDocument("\n".join(lines))
         return self.plan
+
+
+_MAY_MISS = late_pattern(r"(?im)(?<!\{)\{[a-z_]|\{\{ctx\.|@ask\(|^[ \t]*+(?:```|#++(?! STEP [0-9]++:)[ \t]*+step)")
+"""Matches playbooks in which `lint_text` may find a near miss; most have none, and need not load it."""
+
+_MAY_BE_FOREIGN = late_pattern(r"\{\{\w|\$\{(?!inputs\.)|\{input:\w*+-")
+"""The same for directives."""
+
+
+@lru_cache(maxsize=256)
+def near_misses(source: Source, format: str, declared: str = "") -> tuple[Diagnostic, ...]:
+    """Return the findings about a document that stop its run, but for those that its comments allow. `declared` is the
+    name of a pipeline in a file of several."""
+    found = sorted((one for one in _near_misses(source, format, declared) if one.stops), key=attrgetter("span.start"))
+    if not found or "quire:" not in source.text:
+        return tuple(found)
+    from quire.formats.suppressions.allows import allows_of
+
+    allows = allows_of(source)
+    return tuple(one for one in found if not any(allow.hides(one) for allow in allows))
+
+
+def _near_misses(source: Source, format: str, declared: str) -> Iterable[Diagnostic]:
+    match format:
+        case "pipeline":
+            from quire.formats.pipeline.check_references import check_texts
+            from quire.formats.pipeline.fields import Fields
+
+            fields, file = Fields(source), parse_pipelines(unnamed(source), True).file
+            for pipeline in file.pipelines if file else ():
+                if declared in ("", pipeline.name.text):
+                    check_texts(pipeline, fields)
+            return fields.diagnostics
+        case "directive":
+            if not _MAY_BE_FOREIGN.search(source.text):
+                return ()
+            from quire.formats.directive.check import foreign
+            from quire.formats.directive.parse import parse as parse_directive
+
+            return foreign(parse_directive(source).partial, source)
+        case _:
+            read_text = _contents("playbook", unnamed(source), True)[1]
+            if not _MAY_MISS.search(source.text):
+                return read_text
+            from quire.formats.playbook.lint_text import lint_text
+            from quire.formats.playbook.parse import parse_scanned
+
+            return (*read_text, *lint_text(*parse_scanned(source)))
 
 
 def load(path: str | Path) -> Document:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from quire.analysis.world import AgentFact, ThreadFact, ToolFact
 from quire.engine.interpreter.thread.hooks import is_composed
 from quire.engine.interpreter.thread.limits import Limits, resolve_limits
-from quire.engine.premises import MAX_TURNS, THREAD_LIMITS, longest_call, longest_reply
+from quire.engine.premises import MAX_TURNS, THREAD_LIMITS, longest_call, longest_reply, usual_reply
 from quire.errors import BadInputs
 from quire.models.choose import NO_SETTINGS, CallSettings
 from quire.plan.built_in_tools import ASK, FORK
@@ -66,7 +66,7 @@ class ThreadFacts:
         asks = capability("execute", "tool", ASK)
         tools = tuple(self._tool_fact(one.capability) for one in thread.permissions if one.capability != asks)
         calls = self._call_settings(thread)
-        usual = self._premises.reply_tokens
+        usual = usual_reply(self._premises.reply_tokens, short=True) or 0
         agent = AgentFact(
             self._spec(thread.model.get("id", "") or thread.model.get("tier", "")),
             tools,

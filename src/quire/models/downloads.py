@@ -233,4 +233,4 @@ def _last_error(text: str) -> str:
 
 def _nearest(name: str, names: Mapping[str, object] | list[str]) -> str:
     known = f" (there is {', '.join(names)})" if names else ""
-    return did_you_mean(nearest(name, names, 0.4), known, lead=" (")
+    return did_you_mean(nearest(name, names), known, lead=" (")

@@ -9,6 +9,7 @@ import asyncio
 import warnings
 from collections.abc import AsyncGenerator, Callable, Iterable, Mapping
 from contextlib import aclosing
+from dataclasses import replace
 from datetime import UTC, datetime
 from types import TracebackType
 from typing import Literal, TypeAlias
@@ -30,8 +31,8 @@ from pydantic_ai.models import Model as ProviderModel
 from pydantic_ai.models import create_async_httpx2_client
 from pydantic_ai.settings import ModelSettings as RequestSettings
 
-from quire.engine.ports import ModelCall, ModelReply
-from quire.engine.premises import MAX_REPLY_CHARACTERS, REPLY_TOKENS, TIMEOUT
+from quire.engine.ports import ModelCall, ModelReply, smallest
+from quire.engine.premises import MAX_REPLY_CHARACTERS, REPLY_TOKENS, SHORT_REPLY_TOKENS, TIMEOUT, longest_reply
 from quire.engine.records import Usage
 from quire.errors import ModelFailed
 from quire.models.failures import Service, failure_of, refuses_request
@@ -75,6 +76,10 @@ class SchemaRefused(ModelFailed):
     """The service rejected a request with a forced reply; without the schema it may accept it."""
 
 
+class LengthRefused(ModelFailed):
+    """The service rejected a request with the usual length of a reply; the model may write less than that."""
+
+
 class HostedModel:
     """One model of one provider, without retries. Connections belong to an event loop: each loop gets a client."""
 
@@ -103,6 +108,7 @@ class HostedModel:
         self._service = Service(tuple(secrets), no_key, absent, str(url or ""))
         self._loop: asyncio.AbstractEventLoop | None = None
         self._refused_schemas: set[str] = set()
+        self._writes_little = False
 
     def __repr__(self) -> str:
         return f"HostedModel({self._name!r})"
@@ -112,6 +118,15 @@ class HostedModel:
         return self._name
 
     async def complete(self, call: ModelCall, on_delta: Callable[[str], None]) -> ModelReply:
+        short = replace(call, max_tokens=_short(call))
+        try:
+            return await self._in_form(short if self._writes_little else call, on_delta)
+        except LengthRefused:
+            reply = await self._in_form(short, on_delta)
+        self._writes_little = True  # the length was the reason: it is not tried again
+        return reply
+
+    async def _in_form(self, call: ModelCall, on_delta: Callable[[str], None]) -> ModelReply:
         schema = self._forced(call)
         try:
             return await self._complete(call, schema, on_delta)
@@ -210,6 +225,8 @@ class HostedModel:
             failure = patience.failure(self._name) or failure_of(error, self._name, self._service, seconds)
             if schema is not None and refuses_request(error):
                 failure = SchemaRefused(failure.message, kind=failure.kind)
+            elif _short(conversation.call) != conversation.call.max_tokens and failure.kind in ("refused", "too_long"):
+                failure = LengthRefused(failure.message, kind=failure.kind)
         # Raised outside the handler so that the library's exception, which holds the request, is not its context.
         raise failure
 
@@ -303,6 +320,12 @@ class _Patience:
             return ModelFailed(f"{model}: the reply took longer than {REPLY_SECONDS:g} s", kind="timeout")
         waited = f"no piece of the reply for {self._seconds:g} s, though the connection was kept open"
         return TransportFailed(f"{model}: {waited}", kind="timeout")
+
+
+def _short(call: ModelCall) -> int | None:
+    """Return the tokens of a short reply; where a setting says how long it is, those of the setting."""
+    usual = longest_reply(SHORT_REPLY_TOKENS, None, call.reasoning)
+    return smallest(call.max_tokens, usual) if call.usual_tokens else call.max_tokens
 
 
 def _moves_on(event: ModelResponseStreamEvent) -> bool:

@@ -328,6 +328,16 @@ BUILT_IN_TOOLS = (
     ),
 )
 
+MEANT_TOOLS = {
+    "read_file": "file__read",
+    "write_file": "file__write",
+    "edit_file": "file__edit",
+    "fetch": "http__get",
+    "bash": "shell",
+    "grep": "file__grep",
+}
+"""What other programs call the built-in tools."""
+
 ALIASES = {alias: tool.id for tool in BUILT_IN_TOOLS for alias in (tool.name, *tool.aliases) if alias != tool.id} | {
     "rye_execute": "rye/execute",
     "rye_fetch": "rye/fetch",

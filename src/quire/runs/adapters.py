@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, cast
 
 from msgspec import Struct
@@ -12,7 +13,7 @@ from msgspec import Struct
 from quire.engine.interpreter.playbook.steps import WrongAnswer, checked_answer, unattended_answer
 from quire.engine.ports import Model, ModelCall, ModelReply, People, Present
 from quire.errors import ModelFailed, StepFailed
-from quire.models.choose import NO_SETTINGS, CallSettings, Choice, choose_model
+from quire.models.choose import CHARACTERS_A_TOKEN, NO_SETTINGS, CallSettings, Choice, choose_model
 from quire.models.open import open_model
 from quire.plan.ways import shell_way, typed_way
 from quire.values import clean
@@ -218,7 +219,17 @@ class Models(Struct, frozen=True):
         budget = self.settings.runs.context_budget
         if budget is not None:
             return budget
-        return LOCAL_CONTEXT_CHARACTERS if spec.startswith("local:") else CONTEXT_CHARACTERS
+        if spec.startswith("local:"):
+            return LOCAL_CONTEXT_CHARACTERS
+        if self.given is not None or spec.startswith("script:") or not spec:
+            return CONTEXT_CHARACTERS
+        from quire.models.prices import ModelRate, rate_of
+
+        rate = rate_of(spec, self.settings.models, datetime.now(UTC).date(), self.environ)
+        window = rate.context if isinstance(rate, ModelRate) else None
+        if window is None:
+            return CONTEXT_CHARACTERS
+        return max(LOCAL_CONTEXT_CHARACTERS, (window - self.settings.runs.reply_tokens) * CHARACTERS_A_TOKEN)
 
     def _check_provider(self, spec: str) -> None:
         """Require the user's consent to the workspace before a configured provider is used: a file of the workspace may

@@ -79,6 +79,11 @@ async def drive_run(
         stack.push_async_callback(runtime.store.release, lease)
         row, records = _taken(lease, row), list(lease.records)
         before = apply_amendments(pins, records)
+        if given.unattended and not given.says_yes and not before.unattended:
+            from quire.runs.static_failures import check_unattended
+
+            answers = {**before.answers, **given.answers}
+            check_unattended(held.plan, held.setting.documents, answers, [one.path for one in records])
         held = replace(held, pins=amend(before, given))
         limits = {name: value for name, value in held.pins.limits.items() if name == CALLS}
         inherited = RunOptions(unattended=held.pins.unattended, limits=limits, allow=pins.allow)

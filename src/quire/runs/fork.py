@@ -23,8 +23,8 @@ from quire.plan.uses import asks_a_model
 from quire.plan.ways import path_named
 from quire.runs.options import call_limit, checked_budget
 from quire.runs.resume import boundary_record, checked_overrides, unknown
-from quire.runs.start import new_run_id
-from quire.runs.static_failures import check_prices
+from quire.runs.start import new_run_id, require_meant, written_directives
+from quire.runs.static_failures import check_prices, check_unattended
 from quire.runs.step_names import check_step_labels
 from quire.stores.contract import History, restore
 from quire.trust.capabilities import Grants
@@ -147,8 +147,10 @@ class Changes(Struct, frozen=True):
     answers: Mapping[str, str] = field(default_factory=dict)
     """Answers to questions that are still to come."""
     unattended: bool = False
+    says_yes: bool = False
+    """As in `RunOptions`, like the next two."""
     door: str = ""
-    """The door that the new run is started at, as in `RunOptions`."""
+    force: bool = False
 
     def __post_init__(self) -> None:
         checked_budget(self.budget)
@@ -207,12 +209,18 @@ async def prepare_fork(runtime: Runtime, run: str, step: str, changes: Changes) 
     if place.first and changes.sets:
         kept = []  # effects of a thread before its first turn depend on its inputs
     taken_over = kept
+    if changes.unattended and not changes.says_yes and not view.pins.unattended:
+        check_unattended(view.document.runnable(), view.documents, pins.answers, [one.path for one in kept])
     now = runtime.clock.now()
     kept = with_boundary(kept, place, changes.sets, pins, now)
     new = new_run_id(now)
     row = replace(view.row, id=new, pins=pins.as_json(), status=Status.PENDING, ended_by=(), failure=None)
     await _check_reached(runtime, view.row, row, kept, place)
     texts = {digest: await runtime.store.text(digest) for digest in pinned_texts(pins)}
+    written = [(view.document.source, row.format, pins.declared), *written_directives(view.bundle)]
+    accepted = () if view.pins.imported else pins.forced
+    found = require_meant(written, force=changes.force, accepted=(*runtime.accepted, *accepted))
+    pins = replace(pins, forced=tuple(sorted({*accepted, *found})))
     events = _events(new, now, view, place, await runtime.store.events(run), kept)
     made = NewRun(new, row.title, row.format, row.document, now, pins.as_json(), texts)
     history = History(RunUpdate(Status.PENDING), kept, events, now)

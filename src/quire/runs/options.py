@@ -25,6 +25,8 @@ class RunOptions(Struct, frozen=True):
     answers: Mapping[str, str] = field(default_factory=dict)
     """Answers by the label of a step."""
     unattended: bool = False
+    says_yes: bool = False
+    """True if an unattended run says yes also where that may write something (`--unattended=yes`)."""
     allow: tuple[str, ...] = ()
     budget: float | None = None
     reply_to: str = ""
@@ -41,6 +43,10 @@ class RunOptions(Struct, frozen=True):
     proven: ProvenBounds | None = None
     """The most that the run can do with its inputs, as far as that was proven. The driver compares it with what it
     sees."""
+    force: bool = False
+    """True to start although a document has findings that stop a run. Only a person, or a person's program, sets it."""
+    accepted: tuple[str, ...] = ()
+    """Codes of such findings that the user has accepted for an earlier run."""
 
     def __post_init__(self) -> None:
         checked_budget(self.budget)

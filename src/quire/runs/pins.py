@@ -139,10 +139,11 @@ SHAPES: Mapping[str, Shape] = {
     "files": _is_map_of(_is_text),
     "reply_tokens": _or_none(_is_count),
     "proven": _is_map_of(_is_amount),
+    "forced": _are_texts,
 }
 """The shape of each pin by name. Other names are not checked."""
 
-_LEFT_OUT = ("reuse", "model_settings", "shelf", "steps", "proven")
+_LEFT_OUT = ("reuse", "model_settings", "shelf", "steps", "proven", "forced")
 """Pins that are stored only if they are set, as most runs have none of them."""
 
 NEEDED = ("document", "folder", "model", "inputs")
@@ -192,7 +193,6 @@ class PinnedState(Struct, frozen=True):
     declared: str = ""
     """See `Document`."""
     key: str = ""
-    """See `Document`."""
     bundle: str = ""
     """The sha256 of all texts that a directive is composed from."""
     keys: tuple[str, ...] = ()
@@ -231,6 +231,8 @@ class PinnedState(Struct, frozen=True):
     """The longest reply where an agent or tier sets none. None in runs that were started before there was one."""
     proven: Mapping[str, Value] = field(default_factory=dict)
     """`ProvenBounds` of the run as it was started."""
+    forced: tuple[str, ...] = ()
+    """Codes of findings that would have stopped the run."""
 
     def settings_of(self, spec: str) -> CallSettings:
         """Return the settings of the run's own model; none for one that is called in its place."""
@@ -247,7 +249,7 @@ class PinnedState(Struct, frozen=True):
             raise RunState(f"the run cannot be read: what it was started with has no proper {wrong!r}")
         known = {name: stored[name] for name in cls.__struct_fields__ if name in stored}
         known.setdefault("semantics_version", KNOWN_VERSIONS[0])
-        for name in ("breakpoints", "allow", "grants", "keys", "warnings"):
+        for name in ("breakpoints", "allow", "grants", "keys", "warnings", "forced"):
             known[name] = tuple(cast("list[str]", known.get(name, [])))
         return cls(**known)  # type: ignore[arg-type]  # written by `as_json`
 

@@ -172,6 +172,8 @@ def _options(runtime: Runtime, old: _Old, plan: Plan, changes: Changes) -> RunOp
             out=changes.out,
             answers=changes.answers,
             unattended=changes.unattended,
+            says_yes=changes.says_yes,
+            force=changes.force,
         )
     usual, asked = (default_grants(runtime.settings, allow).patterns for allow in ((), changes.allow))
     bounded = plan.format != "directive" or bool(pins.reply_to)
@@ -186,12 +188,15 @@ def _options(runtime: Runtime, old: _Old, plan: Plan, changes: Changes) -> RunOp
             **changes.answers,
         },
         unattended=pins.unattended or changes.unattended,
+        says_yes=pins.unattended or changes.says_yes,
         allow=tuple(dict.fromkeys((*pins.allow, *changes.allow))),
         budget=_budget(old, changes),
         limits={**pins.limits, **changes.limits},
         # Never more than the old run had, except for new grants by the user.
         within=Grants(frozenset(pins.grants) | (asked - usual)) if bounded else None,
         out=changes.out,
+        force=changes.force,
+        accepted=pins.forced,
     )
 
 

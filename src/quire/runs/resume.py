@@ -81,6 +81,7 @@ class Given(Struct, frozen=True):
     model: str = ""
     answers: Mapping[str, str] = field(default_factory=dict)
     unattended: bool = False
+    says_yes: bool = False
     breakpoints: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:

@@ -97,6 +97,8 @@ class Runtime(StoredRuns):
         self._tools = tools
         self._last: tuple[tuple[object, ...], PinnedRun] | None = None
         self.library = Library(settings)
+        self.accepted: tuple[str, ...] = ()
+        """Codes of findings that the user accepts, though they stop runs."""
         self.allotted: dict[str, tuple[float, bool]] = {}
         """Budgets of runs that are about to be launched, by id, and whether they hold without a price too."""
         self.driven: dict[str, tuple[People | None, RunOptions]] = {}
@@ -152,9 +154,8 @@ class Runtime(StoredRuns):
         """Check everything that can be checked, pin what the run needs, create its row and return its id. Nothing is
         performed yet."""
         pins, texts = await prepare(self, document, inputs, options, choice)
-        now = self.clock.now()
+        now, title = self.clock.now(), document.runnable().title
         run = run_id or new_run_id(now)
-        title = document.runnable().title
         await self.store.create(NewRun(run, title, document.format, document.name, now, pins.as_json(), texts))
         return run
 

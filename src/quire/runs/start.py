@@ -4,19 +4,19 @@ can type."""
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from quire.engine.inputs import complete_inputs
 from quire.engine.ports import Scripted
-from quire.errors import BadInputs
+from quire.errors import BadInputs, NearMisses
 from quire.library.callees import Callee, pinned
-from quire.library.document import Document
+from quire.library.document import Document, near_misses
 from quire.library.texts import read_prompt_files
 from quire.library.verify import require_signed
 from quire.models.choose import Choice
@@ -25,7 +25,7 @@ from quire.plan.uses import asks_a_model, asks_for_models, has_agents, has_step_
 from quire.plan.vocabulary import CALLS
 from quire.runs.pins import PinnedState, pinned_profiles
 from quire.runs.preflight import Start
-from quire.runs.static_failures import call_cap, check_prices
+from quire.runs.static_failures import call_cap, check_prices, check_unattended
 from quire.runs.step_names import check_step_labels, way_problems
 from quire.source import Source
 from quire.values import InvalidValue, Value, encode
@@ -43,6 +43,8 @@ if TYPE_CHECKING:
     from quire.trust.capabilities import Grants
 
 
+Written: TypeAlias = tuple[Source, str, str]
+"""The text of a document, its format, and the name of the pipeline in a file of several."""
 _ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"
 
 
@@ -75,8 +77,11 @@ async def prepare(
 
         require_locked(settings, document)
     parts = _gather(runtime, document, inputs, options)
+    forced = require_meant(parts.written, force=options.force, accepted=(*options.accepted, *runtime.accepted))
     values = _values(parts.plan, inputs, parts.started)
     check_step_labels(parts.plan, options.breakpoints, options.answers, parts.documents)
+    if options.unattended and not options.says_yes:
+        check_unattended(parts.plan, parts.documents, options.answers)
     if "agents" in settings.requested and has_agents(parts.plans):
         require_trusted(settings)
     choice = _model(runtime, parts, options, choice)
@@ -103,7 +108,24 @@ async def prepare(
     files = read_prompt_files(parts.plans, at)
     if options.proven is None:
         options = _with_bounds(runtime, parts, options, choice, values, calls)
-    return _pins(runtime, parts, options, choice, values, folder, warnings, files), parts.texts
+    pins = _pins(runtime, parts, options, choice, values, folder, warnings, files)
+    return replace(pins, forced=forced), parts.texts
+
+
+def require_meant(written: Iterable[Written], *, force: bool, accepted: Collection[str] = ()) -> tuple[str, ...]:
+    """Return the codes of the findings that would stop a run of some documents. Raises `NearMisses` unless all are
+    accepted."""
+    found = {source: near_misses(source, format, declared) for source, format, declared in written}
+    codes = {one.code.id for several in found.values() for one in several}
+    if not force and not codes <= set(accepted):
+        raise NearMisses([(source, several) for source, several in found.items() if several])
+    return tuple(sorted(codes))
+
+
+def written_directives(bundle: Bundle | None) -> list[Written]:
+    """Return the texts of the directives that one is composed from."""
+    texts = bundle.directives if bundle else {}
+    return [(Source.of(text, f"{id}.md"), "directive", "") for id, text in texts.items()]
 
 
 def _with_bounds(
@@ -175,6 +197,17 @@ class _Parts(Struct, frozen=True):
         """The texts of all directives, by name; those of the document itself have the empty name."""
         of_callees = {name: one.bundle for name, one in self.callees.items() if one.bundle is not None}
         return {**of_callees, "": self.started.bundle} if self.started else of_callees
+
+    @property
+    def written(self) -> Iterator[Written]:
+        """The texts of all documents."""
+        document = self.document
+        yield document.source, document.format, document.declared
+        for bundle in self.bundles.values():
+            yield from written_directives(bundle)
+        for one in self.callees.values():
+            if one.bundle is None:
+                yield one.source, one.plan.format, one.declared
 
     @property
     def texts(self) -> dict[str, str]:

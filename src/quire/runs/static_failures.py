@@ -5,14 +5,15 @@ A step in an arm counts as well, like a tool that does not exist: the document i
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from quire.engine.ports import ModelCall, Priced
-from quire.errors import LimitReached, PriceUnknown
+from quire.errors import LimitReached, PriceUnknown, Refused
+from quire.library.callees import is_built_in
 from quire.library.texts import leads_out
 from quire.models.choose import price_key
-from quire.plan.built_in_tools import FETCH, SEND
+from quire.plan.built_in_tools import ALIASES, BUILT_IN_TOOLS, FETCH, SEND
 from quire.plan.nodes import (
     Plan,
     PromptSource,
@@ -21,10 +22,14 @@ from quire.plan.nodes import (
     remembered,
 )
 from quire.plan.pipeline_work import (
+    Agent,
     Invoke,
     Literal,
 )
+from quire.plan.reach import reached_steps
+from quire.plan.thread import Thread
 from quire.plan.uses import OWN, tool_call_problem
+from quire.plan.ways import shell_way, typed_way
 from quire.runs.options import call_limit
 from quire.trust.capabilities import canonical
 
@@ -141,3 +146,38 @@ def check_prices(models: Models, specs: Sequence[str], budget: float | None) -> 
 def has_price(models: Models, spec: str) -> bool:
     model = models.open(spec)
     return not isinstance(model, Priced) or model.estimate(ModelCall("", ())) is not None
+
+
+def check_unattended(
+    plan: Plan, documents: Mapping[str, Plan], answers: Iterable[str], recorded: Collection[str] = ()
+) -> None:
+    """Raise `Refused` if a run without people would say yes to a confirm without a default, and may write after it.
+    `recorded` are the paths of its effects so far."""
+    reached = reached_steps(plan, documents)
+    named = {typed_way(name) for name in answers}
+    named.update(step.label for path, step in plan.steps() if f"{path}/ask" in recorded)
+    problems = []
+    for at, one in enumerate(reached):
+        ask = one.step.ask
+        if ask is None or ask.kind != "confirm" or ask.default is not None or one.name in named:
+            continue
+        if (written := next((later for later in reached[at:] if _may_write(later.step.work)), None)) is not None:
+            help = f"give it a default, answer it beforehand (--answer {shell_way(one.name)}=no), or --unattended=yes"
+            problems.append(f"step {one.place}: this confirm has no default, and step {written.place} writes: {help}")
+    if problems:
+        raise Refused("\n".join(problems))
+
+
+_READS = frozenset(tool.id for tool in BUILT_IN_TOOLS if tool.effect == "read")
+
+
+def _may_write(work: object) -> bool:
+    """Tell whether a step may change something. A document that it calls has steps of its own."""
+    match work:
+        case UseTool(connection=place, tool=tool):
+            return place != OWN or (is_built_in(tool) and ALIASES.get(tool, tool) not in _READS)
+        case Invoke(tool=tool):
+            return ALIASES.get(tool, tool) not in _READS
+        case Agent(tools=tools):
+            return any(ALIASES.get(tool, tool) not in _READS for tool in tools or ())
+    return isinstance(work, Thread)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 from starlette.responses import Response
 
+from quire.display.diagnostics import finding_data
 from quire.errors import (
     BadConfiguration,
     BadDocument,
@@ -18,6 +19,7 @@ from quire.errors import (
     Fenced,
     JournalMismatch,
     LimitReached,
+    NearMisses,
     NoModel,
     NoSuchRun,
     QuireError,
@@ -63,6 +65,7 @@ KINDS: Mapping[str, Kind] = {
     "unfit-body": Kind(422, "The body does not fit", "`fields` lists what is wrong, by JSON Pointer."),
     "bad-inputs": Kind(422, "The inputs do not fit the document", "`problems` lists every wrong or missing input."),
     "bad-document": Kind(422, "The document has errors", "`diagnostics` lists them."),
+    "near-misses": Kind(422, "The document has near misses", "Correct what `diagnostics` lists, or send `force`."),
     "no-model": Kind(422, "No model is configured", "The detail lists ways to get one."),
     "bad-configuration": Kind(422, "The configuration is wrong", "Fix the file that the detail names."),
     "cannot-start": Kind(422, "Nothing was started", "The detail says why. Nothing was written."),
@@ -103,6 +106,7 @@ KINDS: Mapping[str, Kind] = {
 _CODES: tuple[tuple[type[QuireError], str], ...] = (
     (NoSuchRun, "no-such-run"),
     (BadInputs, "bad-inputs"),
+    (NearMisses, "near-misses"),
     (BadDocument, "bad-document"),
     (NoModel, "no-model"),
     (BadConfiguration, "bad-configuration"),
@@ -176,6 +180,8 @@ def problem_of(error: QuireError) -> Problem:
         case BadInputs():
             more["problems"] = list(error.problems)
             more["fields"] = [{"pointer": f"/inputs/{name}", "message": one} for name, one in error.inputs.items()]
+        case NearMisses(documents=documents):
+            more["diagnostics"] = [finding_data(source, one) for source, found in documents for one in found]
         case StepFailed() if error.path:
             more["path"] = error.path
         case StoreError():

@@ -24,6 +24,7 @@ BUDGET: Mapping[str, Value] = {"type": ["number", "null"], "minimum": 0}
 STATUS: Mapping[str, Value] = {"type": "string", "enum": [str(one) for one in Status]}
 FORMAT: Mapping[str, Value] = {"type": "string", "enum": ["playbook", "directive", "pipeline"]}
 MOST_ITEMS = Parameter("limit", LIMIT, "The most items to return.")
+UNATTENDED: Mapping[str, Value] = {"enum": [True, False, "yes"]}
 RUN_OPTIONS: Mapping[str, Mapping[str, Value]] = {
     "inputs": VALUES,
     "model": {**NAME, "type": ["string", "null"]},
@@ -32,7 +33,8 @@ RUN_OPTIONS: Mapping[str, Mapping[str, Value]] = {
     "breakpoints": NAMES,
     "answers": TEXTS,
     "allow": NAMES,
-    "unattended": FLAG,
+    "unattended": UNATTENDED,
+    "force": FLAG,
     "reuse": NAME,
 }
 """The options of a new run, in the request that starts it and in the one that forecasts it."""

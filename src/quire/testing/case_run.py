@@ -224,11 +224,9 @@ class CaseRun:
 
     async def _start(self) -> Observation:
         setting = self.case.setting
-        options = RunOptions(
-            unattended=bool(setting.unattended),
-            allow=setting.allow or (),
-            limits=setting.limits,
-        )
+        # The command prints what would stop a run; a case says what people answer.
+        options = RunOptions(force=True, unattended=bool(setting.unattended), says_yes=True, limits=setting.limits)
+        options = replace(options, allow=setting.allow or ())
         runtime = self._runtime()
         try:
             self._require_limits_fit(setting.limits)
@@ -360,7 +358,7 @@ class CaseRun:
 
         options = dict(act.options)
         sets = options.get("set")
-        changes = Changes(sets if isinstance(sets, Mapping) else {})
+        changes = Changes(sets if isinstance(sets, Mapping) else {}, force=True)
         self._run = (await fork(runtime, self._run, str(options["from"]), changes)).run
         await self._drive(runtime)
 

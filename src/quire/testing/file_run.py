@@ -14,6 +14,7 @@ from quire.diagnostics import Diagnostic, Severity
 from quire.engine.proven_bounds import BROKEN
 from quire.errors import BadDocument, CannotStart, QuireError
 from quire.formats.test import codes
+from quire.library.document import Document, near_misses
 from quire.library.library import Library
 from quire.library.tested_document import compare
 from quire.testing.case_rows import CaseRow, expand
@@ -92,7 +93,7 @@ class OpenTest(Struct, frozen=True):
             bench.document.name,
             tuple(cases),
             (*problems, *unsettled),
-            {"document_sha256": bench.document.sha256},
+            {"document_sha256": bench.document.sha256, **_near_misses(bench.document)},
             coverage,
             changes,
         )
@@ -106,6 +107,13 @@ class OpenTest(Struct, frozen=True):
             return tuple(self.kept.settle(cases, mode, complete=complete)), problems
         except CannotStart as error:
             return (), [*problems, _cannot_start(error, where)]
+
+
+def _near_misses(document: Document) -> dict[str, Value]:
+    """Return the findings that would stop a run of the document, which its cases ignore."""
+    source, found = document.source, near_misses(document.source, document.format, document.declared)
+    lines = [f"line {source.position(one.span.start).line}: {one.code.id} {one.message}" for one in found]
+    return {"near_misses": [*lines]} if lines else {}
 
 
 def run_file(reading: TestReading, options: FileOptions = EVERYTHING) -> FileResult:

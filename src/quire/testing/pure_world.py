@@ -10,7 +10,7 @@ from collections.abc import Coroutine
 from typing import TYPE_CHECKING, Any, TypeVar, assert_never
 
 from quire.engine.ports import ModelCall, smallest
-from quire.engine.premises import MOST_CALLS, REPLY_TOKENS, longest_reply
+from quire.engine.premises import MOST_CALLS, REPLY_TOKENS, longest_reply, usual_reply
 from quire.engine.requests import Boundary, Failure, HumanRequest, Load, Meter, ModelRequest, Offer, ToolRequest
 from quire.errors import ModelFailed, Refused, StepFailed
 from quire.plan.ways import last_label
@@ -154,7 +154,7 @@ class WorldAnswers:
             "finish_reason": reply.finish_reason,
         }
         if reply.finish_reason == "length":
-            value["cut"] = True
+            value |= _call(request).cut_off(reply.usage.output_tokens, reply.model)
         if reply.uses and (request.tools or request.bounds):
             value["uses"] = copy([use.as_record() for use in reply.uses[: MOST_CALLS + 1]])
         used = reply.usage
@@ -180,7 +180,7 @@ def _reply(entry: Entry, request: ModelRequest) -> dict[str, Value]:
     finish = entry.finish_reason or ("tool_call" if entry.calls else "stop")
     value["finish_reason"] = finish
     if finish == "length":
-        value["cut"] = True
+        value |= _call(request).cut_off(usage_of(entry).output_tokens, NAME)
     calls = entry.calls[: MOST_CALLS + 1] if request.tools or request.bounds else ()
     if calls:
         earlier = sum(len(message.uses) for message in request.messages)
@@ -190,11 +190,12 @@ def _reply(entry: Entry, request: ModelRequest) -> dict[str, Value]:
 
 def _call(request: ModelRequest) -> ModelCall:
     left = request.bounds.tokens if request.bounds else None
+    usual = usual_reply(REPLY_TOKENS, short=left is not None)
     return ModelCall(
         request.system,
         request.messages,
         request.closing,
-        max_tokens=smallest(longest_reply(REPLY_TOKENS, request.max_tokens, request.reasoning), left),
+        max_tokens=smallest(longest_reply(usual, request.max_tokens, request.reasoning), left),
         usual_tokens=request.max_tokens is None,
         left_tokens=left,
         temperature=request.temperature,

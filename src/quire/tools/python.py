@@ -256,7 +256,9 @@ def _import(name: str, folder: Path) -> None:
     try:
         importlib.import_module(name)
     except (Exception, SystemExit) as error:
-        raise ToolFailed(f"the module {name} cannot be loaded: {type(error).__name__}: {error}") from None
+        is_file = name.endswith(".py") and isinstance(error, ModuleNotFoundError)
+        why = f"write {name[:-3].replace('/', '.')}, without .py" if is_file else f"{type(error).__name__}: {error}"
+        raise ToolFailed(f"the module {name} cannot be loaded: {why}") from None
 
 
 def _place(spec: importlib.machinery.ModuleSpec | None) -> tuple[str | None, tuple[str, ...]]:

@@ -176,18 +176,18 @@ SETTING_KEYS = (
     ),
     SettingKey(
         "runs.context_budget",
-        "400000; 12000 for `local:` models",
+        "what the model's window has beside a reply, 3 characters a token; else 400000; 12000 for `local:` models",
         (
-            "how many characters of earlier results go into a prompt; the oldest are left out first; playbooks that "
-            "a document calls keep to it too; a run keeps what held when it started"
+            "how many characters of earlier results go into a prompt; the oldest are left out first, with a warning; "
+            "playbooks that a document calls keep to it too; a run keeps what held when it started"
         ),
     ),
     SettingKey(
         "runs.reply_tokens",
-        "`4096`",
+        "`16384`; `4096` for a turn of a directive",
         (
             "the longest reply of a model, in tokens, [sent with every call](models.md#the-longest-reply) whose "
-            "agent, step or tier sets no `max_tokens`"
+            "agent, step or tier sets no `max_tokens`; a reply that is cut is a warning"
         ),
     ),
     SettingKey(

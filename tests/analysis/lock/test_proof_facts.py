@@ -50,7 +50,7 @@ def test_bounds() -> None:
     fan = f"for_each: {{over: ctx.readers, on_error: abort, do: {{{step}}}, collect: {{transform: {{value: pipe}}}}}}"
     found = locked_bounds(proof(fan, step), Premises(), priced)
     assert found["model_calls"] == "|readers| + 1"
-    assert found["output_tokens"] == "4,096·|readers| + 4,096"
+    assert found["output_tokens"] == "16,384·|readers| + 16,384"
     assert found["minutes"] == "60·|readers| + 60"
     money = amount_of("money", found["money"])
     assert money is not None and "|readers|" in money.sizes

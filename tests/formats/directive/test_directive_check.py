@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import pytest
-from tests.formats.directive.directives import METADATA, codes_in, document
+from tests.formats.directive.directives import METADATA, Around, codes_in, document
+
+from quire.diagnostics import fix_of
+from quire.formats.directive.check import check
+from quire.source import Source
 
 INPUTS = '<inputs><input name="who" /></inputs>'
 WRITE = '`rye_execute(item_type="tool", item_id="rye/file-system/write")`'
@@ -200,3 +204,25 @@ def test_everything_is_said_at_once() -> None:
 def test_findings_are_in_the_order_of_the_text() -> None:
     lines = [line for _, line in found(METADATA + '<limits turn="1" />', INPUTS, "{input:x}\n\n{input:y}")]
     assert lines == sorted(lines) and len(set(lines)) > 2
+
+
+@pytest.mark.parametrize(
+    ("written", "meant"),
+    [("{{who}}", "{input:who}"), ("${who}", "{input:who}"), ("{input:a-b}", "{input:a_b}"), ("{{a-b}}", "{input:a_b}")],
+)
+def test_inputs_in_the_syntax_of_other_formats(written: str, meant: str) -> None:
+    """Newcomer G2; seeds D2."""
+    inputs = '<inputs><input name="who" /><input name="a-b" /></inputs>'
+    text = document(METADATA, inputs, f"Greet {{input:who}} and a-b: {written}.")
+    source = Source.of(text, ".ai/directives/greet.md")
+    (found,) = [one for one in check(source) if one.stops]
+    assert (found.code.id, text[found.span.start : found.span.end]) == ("DR121", written)
+    fix = fix_of(source, found)
+    assert fix is not None and fix.edits[0].new == meant
+    assert [edit.new for edit in fix.edits[1:]] == (["a_b"] if "-" in written else [])
+
+
+def test_braces_in_code_and_around_other_names_are_text() -> None:
+    inputs = '<inputs><input name="who" /></inputs>'
+    body = "Greet {input:who} ${inputs.who} {{other}} ${HOME} `{{who}}`.\n\n```sh\necho ${who}\n```"
+    assert codes_in(document(METADATA, inputs, body), Around()) == []

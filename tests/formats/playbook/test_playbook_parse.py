@@ -461,7 +461,7 @@ def test_malformed_inputs(line: str, warned: bool) -> None:
         ("TYPE:   Html_CSS  ", "html_css", False),
         ("type: {{Kind}}", "{{Kind}}", False),
         ("some words\ntype: pdf", "pdf", True),
-        ("type: json\ntype: mermaid", "json", False),
+        ("type: json\ntype: mermaid", "mermaid", False),
         ("type: json please", None, False),
     ],
 )
@@ -470,7 +470,7 @@ def test_artifacts(heading: str, lines: str, kind: str | None, warned: bool) -> 
     text = f"# T\n## STEP 1: A\nx\n## {heading}\n{lines}\n"
     artifact = tree(text).artifact
     assert (artifact.type if artifact else None) == kind
-    assert [code for code, _ in codes(text)] == (["PB103"] if warned else [])
+    assert [code for code, _ in codes(text)] == (["PB103"] if warned else ["PB305"] if kind == "mermaid" else [])
 
 
 def test_the_last_system_prompt_counts_and_is_not_scanned() -> None:

@@ -148,11 +148,11 @@ def test_terms(place: Place, terms: str, problem: str) -> None:
 
 
 def test_the_budget_stops_everything(place: Place) -> None:
-    """Each call may cost $40.96, and really costs one dollar. After three the budget covers no other one."""
+    """Each call may cost $163.84, and really costs one dollar. After three the budget covers no other one."""
     place.live("{repeat: 10}")
     model = place.script("good.json", *({**one, "usage": {"output_tokens": 100}} for one in BOTH))
     place.prices(model)
-    report = place.run(model, budget=43.0, at_once=1)
+    report = place.run(model, budget=166.0, at_once=1)
     assert (report.exit_code, report.budget_reached) == (5, True)
     assert report.spent == pytest.approx(3.0)
     (score,) = report.scores
@@ -168,10 +168,10 @@ def test_the_line_before_paying(place: Place) -> None:
     place.prices(model, output=10.0)
     plan = live_plan(place.options(model), place.environ)
     line = announcement_line(announcement_of(plan))
-    assert line == "PAID: 2 rows × 1 model × 5 = 10 calls, ≤ $0.41 (bound)"
+    assert line == "PAID: 2 rows × 1 model × 5 = 10 calls, ≤ $1.64 (bound)"
     run_live(plan)
     line = announcement_line(announcement_of(plan))
-    assert line == "PAID: 2 rows × 1 model × 5 = 10 calls, ≤ $0.41 (bound), about $0.010 (seen)"
+    assert line == "PAID: 2 rows × 1 model × 5 = 10 calls, ≤ $1.64 (bound), about $0.010 (seen)"
 
 
 def test_the_price_of_reading_results_of_tools_has_no_bound(place: Place) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import math
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
@@ -57,7 +58,8 @@ class ModelCalls:
         room for it."""
         money = request.bounds.money if request.bounds is not None else None
         limited = self.budget is not None or money is not None
-        estimate = self._performer.estimate(request) if limited else None
+        left = self.budget.left if self.budget is not None else math.inf
+        estimate = self._performer.shortened(request, left) if limited else None
         async with self._reserved(estimate):
             if (refused := self._performer.out_of_bounds(request, estimate)) is not None:
                 return await self._finish(refused)

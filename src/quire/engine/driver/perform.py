@@ -24,11 +24,11 @@ from quire.engine.premises import (
     MAX_PROMPT_CHARACTERS,
     MAX_REPLY_CHARACTERS,
     MOST_CALLS,
-    REPLY_TOKENS,
     TIMEOUT,
     TIMEOUTS_OF_A_CALL,
     longest_call,
     longest_reply,
+    usual_reply,
 )
 from quire.engine.records import REFUSED, Answer, EffectRecord, Question, Usage
 from quire.engine.request_hashes import KINDS, request_hash
@@ -60,6 +60,8 @@ class Performer:
     ) -> None:
         """`timeout` is the longest silence of a service where a request sets none: it bounds the time of a call."""
         self._reply_tokens = reply_tokens
+        self._short: set[str] = set()
+        """Paths of calls whose reply has to be short, because of the budget."""
         self._timeout = timeout
         self._begun: set[str] = set()
         self._run = run
@@ -90,6 +92,11 @@ class Performer:
                     # Also a reply that is of no use was paid for.
                     usage, delays = reply.usage, reply.delays
                     value = _checked(reply, may_call=_may_call(request))
+                    if reply.finish_reason == "length":
+                        # Replies that 0.1.0 recorded do not have it: they replay as complete ones.
+                        value |= self._call(request).cut_off(reply.usage.output_tokens, reply.model)
+                        if request.path in self._short:
+                            value["cut_by"] = "the budget"
                 case ToolRequest():
                     value = copy(await self._ports.tools.call(request, self.effect_id(request.path)))
                 case Load(scheme="run"):
@@ -142,7 +149,7 @@ class Performer:
     def _call(self, request: ModelRequest) -> ModelCall:
         left = request.bounds.tokens if request.bounds else None
         # Threads have always had a usual length, also those of runs that pin none.
-        usual = self._reply_tokens or (None if left is None else REPLY_TOKENS)
+        usual = usual_reply(self._reply_tokens, short=left is not None or request.path in self._short)
         return ModelCall(
             request.system,
             request.messages,
@@ -329,6 +336,13 @@ class Performer:
         model = self._model_of(request)
         return model.estimate(self._call(request)) if isinstance(model, Priced) else None
 
+    def shortened(self, request: ModelRequest, left: float) -> float | None:
+        """Return the most that a call may cost. If that is more than is left, its reply may only be short."""
+        if (found := self.estimate(request)) is not None and found > left and request.max_tokens is None:
+            self._short.add(request.path)
+            found = self.estimate(request)
+        return found
+
     async def sleep(self, seconds: float) -> None:
         await self._ports.clock.sleep(seconds)
 
@@ -343,7 +357,7 @@ def _may_call(request: ModelRequest) -> bool:
     return bool(request.tools) or of_a_thread
 
 
-def _checked(reply: ModelReply, *, may_call: bool) -> Value:
+def _checked(reply: ModelReply, *, may_call: bool) -> dict[str, Value]:
     """Return a reply as it is recorded. Raises `ModelFailed` if it is empty, too long or not JSON.
 
     Of calls that are too many only the first is kept, so that the model is told: each one that fails is an event, at
@@ -358,9 +372,6 @@ def _checked(reply: ModelReply, *, may_call: bool) -> Value:
         "model": reply.model,
         "finish_reason": reply.finish_reason,
     }
-    if reply.finish_reason == "length":
-        # Replies that 0.1.0 recorded do not have it: they replay as complete ones.
-        value["cut"] = True
     if reply.uses and may_call:
         # In the form that a replay will see: models write half a surrogate pair, and numbers that JSON does not have.
         try:

@@ -9,7 +9,9 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
-from quire.diagnostics import Code, Diagnostic
+from msgspec.structs import replace
+
+from quire.diagnostics import Code, Diagnostic, Edit, replacing
 from quire.formats.directive.check_references import check_items, check_signing
 from quire.formats.directive.codes import codes, errors, lints, warnings
 from quire.formats.directive.findings import shown
@@ -31,9 +33,11 @@ if TYPE_CHECKING:
     from quire.formats.resolver import DocumentResolver
     from quire.source import Source
 
-__all__ = ["check", "check_reading", "codes", "errors_of", "fatal"]
+__all__ = ["check", "check_reading", "codes", "errors_of", "fatal", "foreign"]
 
 _SPLIT = re.compile(r"[^\w-]++")
+# Code is left out: a shell and other templates write `${name}` and `{{name}}` too.
+_FOREIGN = re.compile(r"`[^`]++`|\{\{([\w-]++)\}\}|\$\{([\w-]++)\}|\{input:((?:\w*+-)++\w*+)\}")
 
 
 def check(
@@ -51,6 +55,7 @@ def check_reading(
         return reading.diagnostics
     directive = reading.partial
     found = [*reading.diagnostics, *fatal(directive), *_warnings(directive), *_no_room(directive), *practice(directive)]
+    found += foreign(directive, reading.source)
     found += check_signing(directive, place)
     if resolver is not None and place is not None:
         found += check_items(directive, reading.source, resolver, place)
@@ -184,10 +189,43 @@ def _inputs(directive: Directive) -> Iterator[Diagnostic]:
             yield _finding(lints.UNUSED_INPUT, f"the input {shown(name)} is never used", one.span, _USE.format(name))
 
 
-def _references(directive: Directive) -> Iterator[tuple[InputReference, Span]]:
+def foreign(directive: Directive, source: Source) -> Iterator[Diagnostic]:
+    """Report references to declared inputs in the syntax of other formats, or with a name that no reference can
+    hold."""
+    declared = {one.name: one for one in directive.inputs if one.name}
+    for match, base in _foreign(directive) if declared else ():
+        name = match[1] or match[2] or match[3]
+        if name not in declared:
+            continue
+        new = name.replace("-", "_")
+        span, meant = Span(base + match.start(), base + match.end()), f"{{input:{new}}}"
+        fix, place = replacing(span, match[0], meant), declared[name].span
+        if new not in declared and (at := source.text.find(f'"{name}"', place.start, place.end) + 1):
+            fix = replace(fix, edits=(*fix.edits, Edit(Span(at, at + len(name)), name, new)), safe=False)
+        message = f"{shown(match[0])} is not how a directive refers to an input: the model is sent it as it stands"
+        yield Diagnostic(warnings.FOREIGN, message, span, "", f"write {meant}", fix)
+
+
+def _foreign(directive: Directive) -> Iterator[tuple[re.Match[str], int]]:
+    """Yield the braces outside of code, and where the line of each begins."""
+    for text, at in _instructions(directive):
+        fenced = False
+        for line in text.split("\n") if "{" in text else ():
+            if line.lstrip().startswith(("```", "~~~")):
+                fenced = not fenced
+            elif not fenced:
+                yield from ((match, at) for match in _FOREIGN.finditer(line))
+            at += len(line) + 1
+
+
+def _instructions(directive: Directive) -> list[tuple[str, int]]:
+    """Return the texts for the model, and where each begins."""
     texts = [(directive.body, directive.body_span.start)]
-    texts += [(section.raw, section.span.start) for section in directive.sections]
-    for text, base in texts:
+    return texts + [(section.raw, section.span.start) for section in directive.sections]
+
+
+def _references(directive: Directive) -> Iterator[tuple[InputReference, Span]]:
+    for text, base in _instructions(directive):
         for one in references(text):
             yield one, Span(base + one.span.start, base + one.span.end)
     for hook in directive.hooks:

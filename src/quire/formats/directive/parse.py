@@ -45,7 +45,8 @@ def read_attributes(element: Element, found: DirectiveFindings) -> Attributes:
     """Read an element that has only attributes."""
     if element.all_text or element.children:
         message = f"<{element.tag}> is read from its attributes only: what stands in it has no effect"
-        found.report(warnings.IGNORED_TEXT, message, element.opening, f'write <{element.tag} name="value" />')
+        form = 'model tier="low" /> or <model id="NAME"' if element.tag == "model" else f'{element.tag} name="value"'
+        found.report(warnings.IGNORED_TEXT, message, element.opening, f"write <{form} />")
     return _attributes(element, found)
 
 

@@ -7,7 +7,7 @@ type; the value of `!expr` is known only when the step runs, so only its name is
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Set
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, assert_never, cast
 
@@ -48,7 +48,9 @@ from quire.formats.pipeline.walks import (
     walk,
 )
 from quire.plain_schema import plainly_fits
+from quire.plan.built_in_tools import MEANT_TOOLS
 from quire.schema import Schema, refs
+from quire.wording import did_you_mean
 
 if TYPE_CHECKING:
     from quire.formats.pipeline.fields import Fields
@@ -95,12 +97,19 @@ def check_step_texts(step: Step, names: Collection[str], fields: Fields) -> None
 
 
 def _mistakable(pipeline: Pipeline) -> Collection[str]:
-    """Return the names that double braces may be meant for: none if a prompt has a reference in single braces."""
-    prompts = [step.body.prompt.text for _, step in walk(pipeline) if isinstance(step.body, AgentBody)]
-    if any(True for prompt in prompts for _ in references(prompt)):
+    """Return the names that foreign references may be meant for. `ctx` is among them if no prompt has a reference in
+    single braces: then its author may not know that double braces are an escape."""
+    steps = [step for _, step in walk(pipeline)]
+    prompts = [step.body.prompt.text for step in steps if isinstance(step.body, AgentBody)]
+    if not any(True for prompt in prompts for _ in foreign(prompt)):
         return ()
-    inputs = {*needed_inputs(pipeline), *further_inputs(pipeline)} if pipeline.input else {*needed_inputs(pipeline)}
-    return {step.output.text for _, step in walk(pipeline) if step.output} | inputs | {"ctx", "pipe"}
+    names = {*needed_inputs(pipeline), *further_inputs(pipeline), "pipe"}
+    names.update(step.output.text for step in steps if step.output)
+    if any(isinstance(step.body, ForEachBody | FoldBody) for step in steps):
+        names.add("item")
+    if any(isinstance(step.body, FoldBody | RepeatBody) for step in steps):
+        names.add("acc")
+    return names if any(True for prompt in prompts for _ in references(prompt)) else {*names, "ctx"}
 
 
 def _check_prompt(prompt: Text, names: Collection[str], fields: Fields) -> None:
@@ -115,26 +124,38 @@ def _check_prompt(prompt: Text, names: Collection[str], fields: Fields) -> None:
         place = fields.at(prompt, part)
         fix = replacing(place, text, f"{{{inside}}}") if is_path else None
         fields.report(lints.NO_REFERENCE, message, place, help, fix)
+    single = {".".join(one.path) for one in references(prompt.text)} if names else set[str]()
     for part, path in foreign(prompt.text):
-        _check_foreign(prompt, part, path, names, fields)
+        _check_foreign(prompt, part, path, names, single, fields)
 
 
-def _check_foreign(prompt: Text, part: Span, path: str, names: Collection[str], fields: Fields) -> None:
-    """Report references in the syntax of other formats.
-
-    Double braces may be intended: `names` is empty if the author knows how references are written.
-    """
-    text = prompt.text[part.start : part.end]
-    root = path.partition(".")[0]
-    if text.startswith("{{") and root in names:
+def _check_foreign(
+    prompt: Text, part: Span, path: str, names: Collection[str], single: Set[str], fields: Fields
+) -> None:
+    """Report references in the syntax of other formats, to one of the `names`. `{{ctx.x}}` is an escape, and meant as
+    one where `x` is among the `single` references of the prompt."""
+    text, code = prompt.text[part.start : part.end], lints.NO_REFERENCE
+    root, _, rest = path.partition(".")
+    exists = (rest.partition(".")[0] if root == "ctx" else root) in names
+    if text.startswith("{{"):
+        is_meant = root == "ctx" and not single.isdisjoint((path, rest))
+        if is_meant or not (exists or root in names):
+            return
         message = f"{fields.shown(text)} is an escape: the model is sent {fields.shown(text[1:-1])}"
-    elif text.startswith("$") and root in _ROOTS:
+        code = lints.NO_REFERENCE if root == "ctx" else lints.FOREIGN
+    elif text.startswith("$"):
+        if root not in _ROOTS:
+            return
         message = f"the $ before {fields.shown(text[1:])} is text: the model is sent it before the value"
-    elif text.startswith("{input:"):
-        message = f"{fields.shown(text)} is how directives refer to inputs: here the model is sent it as it stands"
     else:
-        return
-    fields.report(lints.NO_REFERENCE, message, fields.at(prompt, part), f"write {{{path}}}")
+        is_foreign = exists or text[:5].lower() == "{ctx."
+        if text[1:].partition(".")[0] in names or not (is_foreign or text.startswith("{input:")):
+            return  # a store or an input has the name of the root; or other braces
+        message = f"{fields.shown(text)} is not how a pipeline refers to a value: the model is sent it as it stands"
+        code = lints.FOREIGN if is_foreign else lints.NO_REFERENCE
+    place = fields.at(prompt, part)
+    fix = replacing(place, text, f"{{{path}}}") if code is lints.FOREIGN else None
+    fields.report(code, message, place, f"write {{{path}}}", fix)
 
 
 def _check_argument(value: Argument | None, fields: Fields) -> None:
@@ -228,7 +249,7 @@ def check_step_tools(step: Step, there: Collection[str], fields: Fields) -> None
     for name in named or ():
         if not _is_there(name.text, there, pattern=isinstance(body, AgentBody)):
             message = f"there is no tool {fields.shown(name.text)} in this workspace"
-            help = fields.suggestion(name.text, there)
+            help = did_you_mean(MEANT_TOOLS.get(name.text)) or fields.suggestion(name.text, there)
             fields.report(warnings.UNKNOWN_TOOL, message, name.span, help)
 
 

@@ -8,7 +8,9 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from operator import itemgetter
 from typing import TYPE_CHECKING
 
-from quire.diagnostics import Edit, Fix
+from msgspec.structs import replace
+
+from quire.diagnostics import Edit, Fix, Severity
 from quire.expr import RESERVED
 from quire.formats.pipeline.codes import lints, warnings
 from quire.formats.pipeline.inputs import Use, uses
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
     from quire.source import Span
 
 HIDES_ERRORS = "this store hides the errors that a collect can read"
+_MISSPELT = replace(lints.LIKELY_SLIP, severity=Severity.WARNING)
 _WHERE = {
     "item": "item exists in the do of a for_each or a fold; pass: {NAME: item} hands it on",
     "acc": "acc exists in the do of a fold or a repeat",
@@ -97,7 +100,7 @@ class StoreCheck:
             if help and use.in_prompt and use.path[0] != "ctx":
                 told = f"the model is sent {{{'.'.join(use.path)}}} as it stands"
                 message = f"no step writes {name}: unless it is an input, {told}"
-                fields.report(lints.LIKELY_SLIP, message, _place(use, fields), help)
+                fields.report(_MISSPELT, message, _place(use, fields), help)
             elif help and self.declared is None:
                 message = f"no step writes {name}, so it is an input"
                 fields.report(lints.LIKELY_SLIP, message, _place(use, fields), help)

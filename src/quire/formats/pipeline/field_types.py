@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from quire.diagnostics import Code, Fix, replacing
 from quire.formats.near_names import word_fix
 from quire.formats.pipeline.codes import schemas as codes
-from quire.formats.pipeline.fields import ADD_DIALECT, PipelineFindings
+from quire.formats.pipeline.fields import ADD_DIALECT, MEANT_KEYS, PipelineFindings
 from quire.formats.pipeline.syntax import RULE, is_name
 from quire.formats.yaml import Entry, Mapping, Node, Scalar, Sequence, describe, literal, named, text_of
 from quire.safe_regex import BadPattern, portable
@@ -123,7 +123,7 @@ class FieldReader(PipelineFindings):
             elif "schema" in known and name in ("pipeline", "steps"):
                 help = "a schema is a document of its own: write a line --- between it and the pipeline"
             else:
-                help = self.suggestion(name, known)
+                help = self.suggestion(name, known) or MEANT_KEYS.get(name, "")
                 fix = word_fix(name, [one for one in known if one not in entries], entry.key.span) if help else None
             self.report(codes.KEY, message, entry.key.span, help, fix)
         return entries

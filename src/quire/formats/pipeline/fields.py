@@ -40,6 +40,11 @@ class PipelineFindings(Findings):
 MAX_PLACING = 3_000_000
 _MAX_GUESSES = 100
 ADD_DIALECT = "write dialect: quire beside pipeline: to use it"
+MEANT_KEYS = {
+    "inputs": "write input:, and dialect: quire beside pipeline:",
+    **dict.fromkeys(("retries", "retry"), "write on_error: retry(2), and dialect: quire beside pipeline:"),
+    "properties": "write fields:, a mapping of field names to types",
+}
 
 
 @lru_cache(maxsize=4_000)
@@ -83,7 +88,7 @@ class Fields(PipelineFindings):
                 self.report(code, f"{name} of {what} belongs to the Quire dialect", entry.key.span, ADD_DIALECT)
             else:
                 text = entry.key.text
-                help = self.suggestion(text, known)
+                help = MEANT_KEYS.get(text) or self.suggestion(text, known)
                 # A key that is already present cannot be what another one was meant to be.
                 fix = word_fix(text, known, entry.key.span) if help else None
                 if fix and any(node.get(edit.new) is not None for edit in fix.edits):

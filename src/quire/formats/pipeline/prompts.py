@@ -14,7 +14,10 @@ from quire.source import Span
 _PATH = r"[A-Za-z_][A-Za-z0-9_]*+(?:\.[A-Za-z_][A-Za-z0-9_]*+)*"
 _REFERENCE = re.compile(rf"\{{\{{({_PATH})\}}\}}|\{{({_PATH})\}}")
 _ATTEMPT = re.compile(r"\{[^{}\n]{0,200}\}")
-_FOREIGN = re.compile(rf"\{{\{{({_PATH})\}}\}}|\$\{{({_PATH})\}}|\{{input:([A-Za-z_][A-Za-z0-9_]*+)\}}")
+_FOREIGN = re.compile(
+    rf"\{{\{{({_PATH})\}}\}}|\$\{{({_PATH})\}}|\{{input:([A-Za-z_][A-Za-z0-9_]*+)\}}"
+    rf"|\{{(?!ctx\.)(?i:ctx|context|inputs?|stores?|steps|state|vars|outputs?)\.({_PATH})\}}"
+)
 _ROOT = re.compile(r"\b(?:ctx\.[A-Za-z_]|(?:pipe|item|acc)\b)")
 
 
@@ -45,11 +48,11 @@ def attempts(text: str) -> Iterator[Span]:
 def foreign(text: str) -> Iterator[tuple[Span, str]]:
     """Yield references in the syntax of other formats, each with the path that is meant.
 
-    Such references are `{{ctx.x}}`, `${ctx.x}` and `{input:x}`.
+    Such references are `{{ctx.x}}`, `${ctx.x}`, `{input:x}` and `{inputs.x}`.
     """
     for found in _FOREIGN.finditer(text):
-        doubled, dollar, named = found.groups()
-        yield Span(*found.span()), f"ctx.{named}" if named else doubled or dollar
+        doubled, dollar, *named = found.groups()
+        yield Span(*found.span()), doubled or dollar or f"ctx.{named[0] or named[1]}"
 
 
 def template(text: str) -> Template:

@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from quire.formats.pipeline.check_stores import inner_outputs, is_unbound
 from quire.formats.pipeline.inputs import UseWalk, survives
-from quire.formats.pipeline.prompts import foreign, references
+from quire.formats.pipeline.prompts import foreign
 from quire.formats.pipeline.syntax import HOLE, AgentBody, Step, ToolBody
 from quire.formats.pipeline.walks import parts, schema_of, targets
 
@@ -21,12 +21,10 @@ if TYPE_CHECKING:
     from quire.formats.pipeline.inputs import Use, Written
 
 _NONE: frozenset[str] = frozenset()
-Trait: TypeAlias = Literal[
-    "goes on", "calls", "hole", "any store", "headers", "reference", "doubled braces", "prompt file"
-]
+Trait: TypeAlias = Literal["goes on", "calls", "hole", "any store", "headers", "foreign reference", "prompt file"]
 """A property of a step that it has because of itself or of a step inside of it: that goes on after a failure; may call
 another document; could not be read; may therefore write any store; gives a tool an argument `headers`; has a prompt
-with a reference in single braces, or with a name in double braces; has a prompt in a file."""
+with a reference as another format writes it; has a prompt in a file."""
 _TRAITS: dict[frozenset[Trait], frozenset[Trait]] = {}
 """One object for all steps with the same traits."""
 
@@ -111,8 +109,7 @@ def _traits(step: Step, steps: list[Step]) -> frozenset[Trait]:
         "hole": any(one.body is HOLE for one in steps),
         "any store": any(one.body is HOLE and one.output is None for one in steps),
         "headers": "headers" in arguments,
-        "reference": any(True for text in texts for _ in references(text)),
-        "doubled braces": any(text.startswith("{{", span.start) for text in texts for span, _ in foreign(text)),
+        "foreign reference": any(True for text in texts for _ in foreign(text)),
         "prompt file": any(one.is_file for one in prompts),
     }
     found = frozenset(trait for trait, is_there in has.items() if is_there)

@@ -148,6 +148,8 @@ class StepReader:
             return None
         meant = (MEANT_IN_DIALECT if self._fields.dialect else MEANT).get(first.text.lower())
         help = did_you_mean(meant) or self._fields.suggestion(first.text, known)
+        if first.text.lower() in ("if", "when"):
+            help = "did you mean match? A step may have a condition of its own, when: EXPR, with dialect: quire"
         if named_kind in known:
             help = f"the kind is the key itself: {_written(named_kind)}"
         message = f"{self._fields.shown(first.text)} is not a kind of step"

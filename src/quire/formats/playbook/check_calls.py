@@ -11,7 +11,7 @@ from quire.formats.playbook.codes import errors, lints
 from quire.formats.playbook.lower import arguments
 from quire.formats.playbook.names import family
 from quire.formats.resolver import CallTarget, DocumentResolver
-from quire.plan.built_in_tools import BUILT_IN_TOOLS
+from quire.plan.built_in_tools import BUILT_IN_TOOLS, MEANT_TOOLS
 from quire.plan.nodes import Arguments, Template, ValueSlot
 from quire.plan.templates import key_references
 from quire.plan.uses import OWN
@@ -85,7 +85,7 @@ def _call(call: ToolCall, resolver: DocumentResolver, suggestions: Suggestions) 
     if callee is None:
         message = f"Neither a built-in tool nor a document is named {call.tool}"
         known = [tool.name for tool in BUILT_IN_TOOLS] if suggestions.are_left else []
-        help = did_you_mean(suggestions.nearest(call.tool, known))
+        help = did_you_mean(MEANT_TOOLS.get(call.tool) or suggestions.nearest(call.tool, known))
         yield Diagnostic(lints.UNKNOWN_CALLEE, message, call.span, "the run could not start", help)
         return
     try:

@@ -61,6 +61,9 @@ def quire_only(playbook: Playbook) -> list[Diagnostic]:
             for word, choice in (("@context", step.context), ("@model", step.model)):
                 if choice:
                     _note(word, "send this line to the model", choice.span, found)
+            for directive in (step.output, step.elicitation, step.prompt, step.tool):
+                if directive and directive.start and step.document[directive.start - 1] in " \t":
+                    _note("An indented directive", "send this line to the model", directive.span, found)
             if step.elicitation and _has_escapes(step, step.elicitation):
                 elsewhere = "take the backslash as a character of the text"
                 _note("An escape in a question", elsewhere, step.elicitation.span, found)

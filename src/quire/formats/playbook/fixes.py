@@ -7,6 +7,8 @@ from collections import Counter
 from collections.abc import Collection, Sequence
 from re import Match
 
+from msgspec.structs import replace
+
 from quire.diagnostics import Edit, Fix, replacing
 from quire.formats.near_names import word_fix
 from quire.formats.playbook.scan import CONDITION, ELICIT, MARKER, OUTPUT, SECTION, scan
@@ -19,9 +21,12 @@ _STEP = re.compile(
 )
 _DIRECTIVE = re.compile(r"@([A-Za-z]++)[^\S\n]*+\(")
 _MARKER = re.compile(
-    r"`{3,}+\s*+(?:if|elif|else\s*+if|elseif|elsif|else|endif|end\s++if|fi)\b\s*+([^`]*+)`{3,}+", re.IGNORECASE
+    r"`{3,}+\s*+(?:if|elif|else\s*+if|elseif|elsif|else|endif|end\s++if|end|fi)\b\s*+([^`]*+)`{3,}+", re.IGNORECASE
 )
 _CONDITION = re.compile(r"""([A-Za-z0-9_]++)\s*+(===?|=|!==?|<>)\s*+(?:"([^"]*+)"|'([^'"]*+)')\s*+""")
+_BARE_VALUE = re.compile(r"([A-Za-z0-9_]++)\s*+(===?|=|!==?|<>)\s*+([\w .-]++)()")
+_QUESTION = re.compile(r"@(?:elicit|ask)\((?:\s*+(input|confirm|select)\s*+,)?([^()\n]++)\)", re.IGNORECASE)
+_INPUT = re.compile(r"[-*+][^\S\n]*+[`*_]*+([A-Za-z][A-Za-z0-9_]*+)[`*_]*+[^\S\n]*+(\([^()\n]*+\))(.*+)")
 _UNEQUAL = ("!=", "!==", "<>")
 
 
@@ -47,12 +52,40 @@ def directive_fix(text: str, at: int) -> Fix | None:
     match = _DIRECTIVE.match(text)
     if not match:
         return None
+    if (question := question_fix(text)) != text:
+        return replace(replacing(Span(at, at + len(text)), text, question), safe=False)
     word = match[1].lower()
     near = word_fix(word, DIRECTIVES, Span(0, 0))
     meant = word if word in DIRECTIVES else near.edits[0].new if near else ""
     if not meant or match[0] == f"@{meant}(" or not _is_directive(f"@{meant}({text[match.end() :]}"):
         return None
     return replacing(Span(at, at + match.end()), match[0], f"@{meant}(")
+
+
+def question_fix(text: str) -> str:
+    """Return a question whose texts are not quoted, or that is called `@ask`, as a playbook writes it; any other text
+    unchanged."""
+    match = _QUESTION.fullmatch(text)
+    if not match or not match[2].strip():
+        return text
+    kind = (match[1] or "input").lower()
+    row = match[2].strip()
+    if '"' not in row:
+        texts = row.split(",") if kind == "select" else [row]
+        quoted = (one.strip().strip("'“”‘’") for one in texts)
+        row = ", ".join(f'"{one}"' for one in quoted)
+    line = f"@elicit({kind}, {row})"
+    return line if scan(line).kinds[:1] == [ELICIT] else text
+
+
+def input_fix(text: str, at: int) -> Fix | None:
+    """Return the edit that writes an input line in its only valid form."""
+    match = _INPUT.fullmatch(text)
+    if not match:
+        return None
+    description = match[3].strip(" \t:-–—")
+    line = f"- `{match[1]}` {match[2]}" + (f": {description}" if description else "")
+    return replace(replacing(Span(at, at + len(text)), text, line), safe=False) if line != text else None
 
 
 def _is_directive(line: str) -> bool:
@@ -68,13 +101,14 @@ def marker_fix(text: str, word: str, at: int) -> Fix | None:
     match = _MARKER.fullmatch(text)
     if not match:
         return None
-    line = f"```{word}```" if not match[1] else ""
+    line, safe = f"```{word}```" if not match[1] else "", True
     if word in ("if", "elif"):
-        condition = _CONDITION.fullmatch(match[1])
+        condition = _CONDITION.fullmatch(match[1]) or _BARE_VALUE.fullmatch(match[1].strip())
         if not condition:
             return None
         operator = "!=" if condition[2] in _UNEQUAL else "=="
         line = f'```{word} {condition[1]} {operator} "{condition[3] or condition[4] or ""}"```'
+        safe = condition.re is _CONDITION
     if scan(line).kinds[:1] not in ([CONDITION], [MARKER]) or line == text:
         return None
-    return replacing(Span(at, at + len(text)), text, line)
+    return replace(replacing(Span(at, at + len(text)), text, line), safe=safe)

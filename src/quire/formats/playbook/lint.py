@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 from msgspec.structs import replace
 
-from quire.diagnostics import Diagnostic, Fix, replacing
+from quire.diagnostics import Code, Diagnostic, Fix, Severity, replacing
 from quire.formats.near_names import name_fix, name_guess, word_fix
 from quire.formats.playbook.codes import lints
 from quire.formats.playbook.lint_text import lint_text
 from quire.formats.playbook.names import Facts, asked_names, family, gather
+from quire.formats.playbook.scan import may_be_quire_only
 from quire.formats.playbook.syntax import (
     INPUT_TYPES,
     OUTPUT_TYPES,
@@ -40,9 +41,8 @@ _OUTPUT_TYPE = re.compile(r"@output\([A-Za-z0-9_]++[^\S\n]*+(?::[^\S\n]*+([A-Za-
 _MEANT = {"integer": "number", "decimal": "number", "str": "string", "yes/no": "boolean", "date": "string"}
 _NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?", re.ASCII)
 
-_QUIRE_ONLY = re.compile(r"@(?:context|model)\(|\\|\bfrom:", re.IGNORECASE)
-"""Matches texts that may use what only Quire has; few do."""
-
+_BOOLEANS = ("true", "false", "yes", "no", "on", "off", "1", "0")
+_MISSPELT = replace(lints.UNRESOLVED, severity=Severity.WARNING)
 HasFile = Callable[[str], bool]
 
 
@@ -57,7 +57,7 @@ def lint(
     found = list(lint_text(reading, scanned))
     if reading.playbook:
         found += _Lint(reading.playbook, reading.source).all()
-        if _may_be_quire_only(reading.source.text):
+        if may_be_quire_only(reading.source.text):
             from quire.formats.playbook.extensions import quire_only
 
             found += quire_only(reading.playbook)
@@ -68,18 +68,10 @@ def lint(
     return tuple(sorted(found, key=attrgetter("span.start")))
 
 
-def _may_be_quire_only(text: str) -> bool:
-    """Tell whether a text may use what only Quire has. Words are looked for first: the pattern is tried at each letter,
-    and takes longer than reading the document."""
-    lower = text.lower()
-    if "\\" not in text and not any(word in lower for word in ("@context(", "@model(", "from:")):
-        return False
-    return _QUIRE_ONLY.search(text) is not None
-
-
 class _Missing(Struct, frozen=True):
     """The words about a name that nothing sets, the same wherever it is read."""
 
+    code: Code
     message: str
     help: str
     fix: Fix | None
@@ -154,15 +146,15 @@ class _Lint:
             fix = replace(fix, edits=(edit,))
         else:
             fix = None
-        return Diagnostic(lints.UNRESOLVED, missing.message, span, "sent as it stands", missing.help, fix)
+        return Diagnostic(missing.code, missing.message, span, "sent as it stands", missing.help, fix)
 
     def _look_for(self, name: str) -> _Missing:
         """Note what to say of a name that nothing sets: it may be read at many places."""
         close = self._suggestions.nearest(name, self._names)
         help = did_you_mean(close, "declare an input, or capture it with @output before", form="{{{{{}}}}}")
         fix = name_guess(name, self._names, NOWHERE) if close else None
-        found = self._missing[name] = _Missing(f"Nothing sets {{{{{name}}}}}", help, fix)
-        return found
+        code, message = _MISSPELT if close else lints.UNRESOLVED, f"Nothing sets {{{{{name}}}}}"
+        return self._missing.setdefault(name, _Missing(code, message, help, fix))
 
     def _arms(self, parent: Step, available: set[str]) -> Iterator[Diagnostic]:
         for arm in parent.arms:
@@ -234,7 +226,7 @@ class _Lint:
         default = declared.default
         if default is not None and (
             (declared.type == "number" and not _NUMBER.fullmatch(default))
-            or (declared.type == "boolean" and default.lower() not in ("true", "false"))
+            or (declared.type == "boolean" and default.lower() not in _BOOLEANS)
         ):
             message = f'The default "{default}" is not a {declared.type}'
             help = "" if declared.type == "number" else "true and false are"

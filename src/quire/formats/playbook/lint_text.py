@@ -9,21 +9,33 @@ from operator import itemgetter
 from re import Match
 from typing import TYPE_CHECKING
 
+from msgspec.structs import replace
+
 from quire.diagnostics import Diagnostic, replacing
 from quire.formats.near_names import word_fix
 from quire.formats.playbook.codes import lints
 from quire.formats.playbook.names import family, gather
-from quire.formats.playbook.scan import HASH, SECTION, STEP, SUBSTEP, TITLE, Scan, line_span, scan
+from quire.formats.playbook.scan import AT, HASH, SECTION, STEP, SUBSTEP, TITLE, Scan, line_span, scan
 from quire.source import PLACEHOLDER, Span
-from quire.wording import nearest_word
+from quire.wording import cut_line, nearest_word
 
 if TYPE_CHECKING:
     from quire.formats.playbook.syntax import ParseResult, Step
 
 _STEP_LIKE = re.compile(r"\s*+#++\s*+step\s*+(?:[0-9]|:)", re.IGNORECASE)
+_LOST_STEP = re.compile(r"\n?+ {0,3}+##(?:\s*+step|#\s*+step\s*+[0-9]++[a-z])", re.IGNORECASE)
+"""A heading that is hardly meant for the model, as `### Step 1: Look` in the text of a step may be."""
 _NEARLY = re.compile(r"\{\{([^\S\n]*+)([A-Za-z0-9_-]++)([^\S\n]*+)(?::[^{}\n]*+)?\}\}")
 # It begins with a plain character, which is found at once, and then looks at the character before.
 _TRAILING = re.compile(r"@(?<=[^\S\n]@)(?:output|elicit|prompt|tool|context|model)\(")
+# Code is left out: a shell and Python write `${name}` and `{name}` too.
+_FOREIGN = re.compile(
+    r"`[^`\n]++`|(?<![{$])\$?\{(?:ctx\.|input:)?([A-Za-z_][A-Za-z0-9_]*+)\}(?!\})"
+    r"|\{\{ctx\.([A-Za-z_][A-Za-z0-9_]*+)\}\}"
+)
+_FENCED_MARKER = re.compile(r"```+[ \t]*+\n[ \t]*+((?:el)?if[ \t]++(\w++)[^\n]*\S|else|endif)[ \t]*+\n[ \t]*+```+")
+_STEP_HEADING = replace(lints.HEADING, stops=True)
+"""The heading of a step, which is lost with its question or its branch; that of another section is not."""
 _SECTIONS = ("SYSTEM", "SYSTEM PROMPT", "INPUTS", "ARTIFACTS", "OUTPUT")
 
 
@@ -34,6 +46,7 @@ def lint_text(reading: ParseResult, scanned: Scan | None = None) -> Iterator[Dia
     result = scanned or scan(text)
     in_step = branching = False
     artifacts: Match[str] | None = None
+    questions: list[Match[str]] = []
     for kind, line in zip(result.kinds, result.lines, strict=True):
         if kind == STEP:
             in_step, branching = True, False
@@ -44,6 +57,8 @@ def lint_text(reading: ParseResult, scanned: Scan | None = None) -> Iterator[Dia
                 artifacts = line
         elif kind in (HASH, SUBSTEP, TITLE):
             yield from _heading(line, in_step, branching)
+        elif kind == AT and in_step and line[0].lstrip().startswith("@ask("):
+            questions.append(line)
         elif line[0].lstrip().startswith("```if"):
             branching = True
         elif line[0].strip() == "```endif```":
@@ -54,6 +69,7 @@ def lint_text(reading: ParseResult, scanned: Scan | None = None) -> Iterator[Dia
         yield Diagnostic(lints.ARTIFACT_LINE, message, line_span(artifacts), "", "add a line such as type: markdown")
     if playbook:
         yield from _braces(reading)
+        yield from _foreign(reading, result, questions)
         yield from _system_placeholders(text, result)
         has_directives = "@" in text
         for parent in playbook.steps:
@@ -93,7 +109,8 @@ def _heading(line: Match[str], in_step: bool, branching: bool) -> Iterator[Diagn
         yield Diagnostic(lints.SUBSTEP_OUTSIDE, message, line_span(line), "", help)
     elif _STEP_LIKE.match(line[0]) and text[:4].count("#") != 1:
         help = "a step begins with ## STEP 1: Title at the start of a line"
-        yield Diagnostic(lints.HEADING, f"Read as text: {text[:60]}", line_span(line), "not read as a step", help)
+        code = _STEP_HEADING if branching or _LOST_STEP.match(line[0]) else lints.HEADING
+        yield Diagnostic(code, f"Read as text: {text[:60]}", line_span(line), "not read as a step", help)
 
 
 def _system_placeholders(text: str, result: Scan) -> Iterator[Diagnostic]:
@@ -146,3 +163,34 @@ def _braces(reading: ParseResult) -> Iterator[Diagnostic]:
             written = Span(match.start() + 2, match.end(3))
             fix = replacing(written, text[written.start : written.end], name) if name in names else None
             yield Diagnostic(lints.SPACED, message, Span(*match.span()), "", f"write {{{{{name}}}}}", fix)
+
+
+def _foreign(reading: ParseResult, result: Scan, questions: list[Match[str]]) -> Iterator[Diagnostic]:
+    """Report values, questions and branch markers in the syntax of other formats, in the sections that are rendered."""
+    text, playbook = reading.source.text, reading.playbook
+    if not playbook or not ("{" in text or questions or result.blocks):
+        return
+    names, start, blocks = gather(playbook).names, playbook.steps[0].start, result.blocks
+    for match in _FOREIGN.finditer(text, start) if "{" in text else ():
+        fenced = bisect_right(blocks, match.start(), key=itemgetter(0))
+        if (name := match[1] or match[2]) in names and not (fenced and match.start() < blocks[fenced - 1][1]):
+            yield _written_elsewhere(text, Span(*match.span()), f"{{{{{name}}}}}")
+    for line in questions:
+        from quire.formats.playbook.fixes import question_fix
+
+        yield _written_elsewhere(text, line_span(line), question_fix(line[0].strip()))
+    branches = False
+    for first, last in blocks:
+        block = text[first:last].strip()
+        marker = _FENCED_MARKER.fullmatch(block) if first >= start else None
+        branches |= marker is not None and marker[2] in names
+        if marker and branches and scan(meant := f"```{marker[1]}```").kinds:
+            at = text.index(block, first)
+            yield _written_elsewhere(text, Span(at, at + len(block)), meant)
+
+
+def _written_elsewhere(text: str, span: Span, meant: str) -> Diagnostic:
+    written = text[span.start : span.end]
+    message = f"{cut_line(written, 60)} is not the syntax of a playbook and is sent to the model as text"
+    fix = replace(replacing(span, written, meant), safe=meant.startswith("{"))
+    return Diagnostic(lints.FOREIGN, message, span, "", f"write {meant}", fix)

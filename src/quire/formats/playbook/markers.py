@@ -32,7 +32,7 @@ from quire.patterns import late_pattern
 from quire.source import Source, Span
 from quire.wording import cut
 
-_WORD = late_pattern(r"(`++|~~~++)\s*+(if|elif|else\s*+if|elseif|elsif|else|endif|end\s++if|fi)\b", re.IGNORECASE)
+_WORD = late_pattern(r"(`++|~~~++)\s*+(if|elif|else\s*+if|elseif|elsif|else|endif|end\s++if|end|fi)\b", re.IGNORECASE)
 _COMPARISON = late_pattern(
     r"\s*+[A-Za-z0-9_]++\s*+(?:(===|=>|=<|==|!=|<=|>=|<>|=|<|>|~)|(contains|in|is|not|matches|startswith|endswith|like)\b)",
     re.IGNORECASE,
@@ -46,6 +46,8 @@ def marker_word(text: str) -> str | None:
         return None
     ticks, word = match[1], "".join(match[2].lower().split())
     word = {"elseif": "elif", "elsif": "elif", "fi": "endif"}.get(word, word)
+    if word == "end":  # an ordinary word, unless the line has nothing else
+        return "endif" if text.rstrip("`") == f"{ticks}{match[2]}" and len(text) > match.end() else None
     # One or two backticks are ordinary code in a sentence, unless the line consists only of the marker.
     rest = text[match.end() :].rstrip()
     if len(ticks) < 3 and (not rest.endswith(ticks) or "`" in rest[: -len(ticks)]):
@@ -163,6 +165,9 @@ def warn_of_no_end(line: Match[str], end: int, found: list[Diagnostic]) -> None:
     """Warn of an `if` without an `endif`. `end` is where its step ends."""
     while line.string[end].isspace():  # the scanned string has one line end before the text
         end -= 1
+    # A line that is nearly its end has a fix of its own.
+    has_end = any(one.code is warnings.MARKER and one.span.start > line.start() for one in found)
+    fix = Fix("end the branch with the step", (Edit(Span(end, end), "", "\n\n```endif```"),), safe=False)
     found.append(
         Diagnostic(
             warnings.UNTERMINATED_IF,
@@ -170,7 +175,7 @@ def warn_of_no_end(line: Match[str], end: int, found: list[Diagnostic]) -> None:
             line_span(line),
             "closed where the step ends",
             "put ```endif``` on a line of its own after the last arm",
-            fix=Fix("end the branch with the step", (Edit(Span(end, end), "", "\n\n```endif```"),), safe=False),
+            fix=None if has_end else fix,
         )
     )
 

@@ -17,6 +17,7 @@ from re import Match
 from msgspec import Struct
 
 from quire.formats import markdown
+from quire.patterns import late_pattern
 from quire.source import Span
 
 # Most lines begin with a character that begins no special line: one look at it skips them. Alternatives begin with a
@@ -149,3 +150,14 @@ def _fence(result: Scan, lines: list[Match[str]]) -> None:
     result.blocks, result.fenced = blocks, fenced
     result.lines = outside + lines[after:]
     result.kinds = list(map(_kind, result.lines))
+
+
+_QUIRE_ONLY = late_pattern(r"@(?:context|model)\(|\\|\bfrom:|\n[^\S\n]++@", re.IGNORECASE)
+_QUIRE_WORDS = ("\\", "@context(", "@model(", "from:", " @", "\t@")
+
+
+def may_be_quire_only(text: str) -> bool:
+    """Tell whether a text may use what only Quire has; few do. Words are looked for first: the pattern is tried at each
+    letter, and takes longer than reading the document."""
+    lower = text.lower()
+    return any(word in lower for word in _QUIRE_WORDS) and _QUIRE_ONLY.search(text) is not None

@@ -10,7 +10,7 @@ from re import Match
 from msgspec import Struct
 from msgspec.structs import replace
 
-from quire.diagnostics import Diagnostic, Fix
+from quire.diagnostics import Diagnostic, Fix, replacing
 from quire.formats.near_names import word_fix
 from quire.formats.playbook.codes import errors, notes, warnings
 from quire.formats.playbook.scan import SECTION, line_span
@@ -76,6 +76,8 @@ def _read_input(line: Match[str]) -> InputDeclaration:
 def _complain(text: str, at: int, found: list[Diagnostic]) -> None:
     # A rule (`---`) and bold text (`**`) begin like list items but are not.
     if not text.startswith("**") and text.strip("-*+ \t"):
+        from quire.formats.playbook.fixes import input_fix
+
         found.append(
             Diagnostic(
                 warnings.MALFORMED_INPUT,
@@ -83,6 +85,7 @@ def _complain(text: str, at: int, found: list[Diagnostic]) -> None:
                 Span(at, at + len(text)),
                 "declares nothing",
                 "the form is - `name` (type): description",
+                input_fix(text, at),
             )
         )
 
@@ -93,6 +96,7 @@ _TYPE = late_pattern(r"\n[^\S\n]*+type:[^\S\n]*+(\S++)[^\S\n]*+(?![^\n])", re.IG
 _STEP_LIKE = late_pattern(r"\W*+step\b", re.IGNORECASE)
 # A number, a colon, or a word followed by a colon or a dash: `## Step-by-step guide` is an ordinary section.
 _STEP_NUMBER = late_pattern(r"\W*+step(?:[^\S\n]*+[0-9:]|[^\S\n]++\w++[^\S\n]*+(?::|[-–—][^\S\n]))", re.IGNORECASE)
+_MEANT = {"md": "markdown", "html": "html_css", "css": "html_css", "js": "javascript", "ts": "typescript"}
 _KNOWN = {
     "SYSTEM": "system",
     "SYSTEM PROMPT": "system",
@@ -162,8 +166,12 @@ class Sections(Struct):
 
     def _read_artifact(self, start: int, end: int) -> None:
         gaps, text = self._gaps(start, end), self._source.text
-        match = next((match for first, last in gaps if (match := _TYPE.search(text, first, last))), None)
-        if match:
+        lines = [match for first, last in gaps for match in _TYPE.finditer(text, first, last)]
+        for earlier in lines[:-1]:
+            note, span = "The type is here twice: the last one counts", Span(*earlier.span(1))
+            self._found.append(Diagnostic(notes.REPLACED, note, span, "this one is dropped"))
+        if lines:
+            match = lines[-1]
             kind = match[1].lower()
             known = kind in ARTIFACT_TYPES
             written = match[1] if not known and PLACEHOLDER.fullmatch(match[1]) else kind
@@ -186,7 +194,11 @@ class Sections(Struct):
         self.artifact = replace(declared, source=name, source_start=at)
 
     def _warn_of_type(self, artifact: ArtifactDeclaration) -> None:
-        close = nearest_word(artifact.type, ARTIFACT_TYPES)
+        close = _MEANT.get(artifact.type) or nearest_word(artifact.type, ARTIFACT_TYPES)
+        written = self._source.text[artifact.start : artifact.end]
+        fix = word_fix(written, ARTIFACT_TYPES, artifact.span)
+        if artifact.type in _MEANT:
+            fix = replacing(artifact.span, written, _MEANT[artifact.type])
         self._found.append(
             Diagnostic(
                 warnings.ARTIFACT_TYPE,
@@ -194,7 +206,7 @@ class Sections(Struct):
                 artifact.span,
                 "",
                 did_you_mean(close, f"the types are {', '.join(ARTIFACT_TYPES)}", form='"{}"'),
-                word_fix(self._source.text[artifact.start : artifact.end], ARTIFACT_TYPES, artifact.span),
+                fix,
             )
         )
 

@@ -83,6 +83,7 @@ async def preflight(site: Site, call: Call) -> Reply:
         limits=options.limits,
         allow=options.allow,
         unattended=options.unattended,
+        force=options.force,
         detach=call.body.get("detach") is True,
         reuse=options.reuse,
         as_json=document.format == "pipeline" and document.runnable().declared is None,

@@ -71,7 +71,9 @@ def _changes(site: Site, call: Call) -> Changes:
         unlimited="budget" in body and budget is None,
         limits=cast("Mapping[str, Value]", body.get("limits") or {}),
         answers=cast("Mapping[str, str]", body.get("answers") or {}),
-        unattended=body.get("unattended") is True,
+        unattended=bool(body.get("unattended")),
+        says_yes=body.get("unattended") == "yes",
+        force=body.get("force") is True,
         door=DOOR,
     )
 

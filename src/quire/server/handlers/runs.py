@@ -86,7 +86,8 @@ async def resume_run(site: Site, call: Call) -> Reply:
         unlimited=budget is None,
         model=str(body.get("model") or ""),
         answers=cast("Mapping[str, str]", body.get("answers") or {}),
-        unattended=body.get("unattended") is True,
+        unattended=bool(body.get("unattended")),
+        says_yes=body.get("unattended") == "yes",
         breakpoints=tuple(cast("list[str]", body.get("breakpoints") or ())),
     )
     await site.runs.go_on(run, given=given, overrides=overrides)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from quire.server.endpoints import Endpoint, Parameter, Schema
 from quire.server.handlers import run_copies
-from quire.server.schemas import BUDGET, FLAG, MOST_ITEMS, NAME, NAMES, RUN, SEQ, TEXTS, VALUES, record
+from quire.server.schemas import BUDGET, FLAG, MOST_ITEMS, NAME, NAMES, RUN, SEQ, TEXTS, UNATTENDED, VALUES, record
 
 _FILE: Schema = {"type": "string", "maxLength": 10_000_000}
 _CHANGES: dict[str, Schema] = {
@@ -15,7 +15,8 @@ _CHANGES: dict[str, Schema] = {
     "limits": VALUES,
     "answers": TEXTS,
     "allow": NAMES,
-    "unattended": FLAG,
+    "unattended": UNATTENDED,
+    "force": FLAG,
 }
 _VERDICT: Schema = {"type": "object", "properties": {"ok": FLAG}, "required": ["ok"]}
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from quire.server.endpoints import Endpoint
 from quire.server.handlers import runs
-from quire.server.schemas import BUDGET, FLAG, NAME, NAMES, RUN, RUN_OPTIONS, TEXTS, VALUES, record
+from quire.server.schemas import BUDGET, FLAG, NAME, NAMES, RUN, RUN_OPTIONS, TEXTS, UNATTENDED, VALUES, record
 
 ENDPOINTS: tuple[Endpoint, ...] = (
     Endpoint(
@@ -39,7 +39,7 @@ ENDPOINTS: tuple[Endpoint, ...] = (
             limits=VALUES,
             answers=TEXTS,
             breakpoints=NAMES,
-            unattended=FLAG,
+            unattended=UNATTENDED,
         ),
         status=202,
         response=RUN,

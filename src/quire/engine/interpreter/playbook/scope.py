@@ -11,6 +11,7 @@ from quire.engine.pure_work import PureWork
 from quire.engine.requests import Emit
 from quire.errors import StepFailed
 from quire.plan.nodes import SEMANTICS_VERSION, Plan, Template
+from quire.wording import first_of, pluralize
 
 if TYPE_CHECKING:
     from quire.engine.interpreter.environment import Environment
@@ -121,3 +122,12 @@ class PlaybookScope(Struct):
         if self.entries and chosen != ():
             return SystemText.of(self.plan.system, self.entries, budget, closing, self.rules, chosen)
         return "\n\n".join(part for part in (self.plan.system, closing) if part)
+
+    def left_out(self, system: str | SystemText, chosen: tuple[int, ...] | None, budget: int | None) -> str:
+        """Return the warning about earlier results that a message does not hold; empty if it holds all."""
+        count = system.first if isinstance(system, SystemText) else 0
+        if not count or budget is None:
+            return ""
+        labels = [self.labels[at][0] for at in (range(count) if chosen is None else chosen[:count])]
+        steps = f"{count} earlier {pluralize('result', count)} (of {', '.join(first_of(labels, 8))})"
+        return f"left out {steps}: more than {budget:,} characters ([runs] context_budget)"

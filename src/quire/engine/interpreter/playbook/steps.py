@@ -53,24 +53,26 @@ def think(step: Step, work: Think, path: str, scope: PlaybookScope, own: int) ->
         text, closing = f"{text}\n\n{closing}", ""
     last = f"{path}/model"
     chosen = scope.chosen(work.context, own)
+    budget = scope.context_budget if work.cast is None or work.cast.budget is None else work.cast.budget
+    system = scope.system_message(closing, chosen, budget)
     reply: Mapping[str, Value]
     if work.cast is None:
         reply = yield ModelRequest(
             path=last,
             label=step.label,
-            instructions=scope.system_message(closing, chosen, scope.context_budget),
+            instructions=system,
             messages=(Message("user", text),),
             closing=schema,
         )
     else:
-        budget = scope.context_budget if work.cast.budget is None else work.cast.budget
-        call = _Call(step, work, path, scope, work.cast, scope.system_message(closing, chosen, budget))
+        call = _Call(step, work, path, scope, work.cast, system)
         reply = yield from call.made(text)
         last = call.last
     # Replies that 0.1.0 recorded are not marked as cut.
-    warning = CUT_OFF if reply.get("finish_reason") == "length" else early_end(reply)
-    if warning:
-        yield Emit("warning", last, step.label, {"message": warning})
+    warning = early_end(reply) or (CUT_OFF if reply.get("finish_reason") == "length" else "")
+    for message in (scope.left_out(system, chosen, budget), warning):
+        if message:
+            yield Emit("warning", last, step.label, {"message": message})
     scope.cut = reply.get("cut") is True
     return str(reply["text"])
 

@@ -173,3 +173,14 @@ INPUT_NAME = _warning(
     '<inputs><input name="due-date" required="true">A date</input></inputs>',
     '<inputs><input name="due_date" required="true">A date</input></inputs>',
 )
+FOREIGN = _warning(
+    "DR121",
+    "foreign-placeholder",
+    "A declared input is referred to as another format does: `{{name}}` or `${name}`; or its name has a sign that\n"
+    "`{input:name}` cannot hold.",
+    "The model is sent it as it stands. Names of inputs have letters, digits and underscores. Braces are reported\n"
+    "only around the name of a declared input.",
+    "Say hello to {{who}}.",
+    "Say hello to {input:who}.",
+    stops=True,
+)

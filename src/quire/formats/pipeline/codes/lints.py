@@ -21,8 +21,8 @@ NO_REFERENCE = _lint(
     "no-reference",
     "A prompt holds an expression in braces, or a reference as another format writes it.",
     "A reference is a path and nothing else, without spaces: anything else in braces is sent to the model as it\n"
-    "stands. Compute the value in a step before. `{{ctx.x}}` is the escape of `{ctx.x}`, `${ctx.x}` leaves its `$`,\n"
-    "and `{input:x}` belongs to directives.",
+    "stands. Compute the value in a step before. `{{ctx.x}}` is the escape of `{ctx.x}`, and `${ctx.x}` leaves its\n"
+    "`$`.",
     '- agent: {prompt: "Write {ctx.n + 1} lines."}',
     '- transform: {value: "ctx.n + 1", output: lines}\n- agent: {prompt: "Write {lines} lines."}',
 )
@@ -67,7 +67,7 @@ LIKELY_SLIP = _lint(
     "likely-slip",
     "A name that no step writes is nearly that of a store.",
     "It is taken as an input of the pipeline, which is most likely not what is meant; a bare `{name}` in a prompt\n"
-    "that is not a store is sent to the model as it stands.",
+    "that is not a store is sent to the model as it stands, so there it is a warning.",
     "- transform: {value: '1', output: total}\n- transform: {value: totl + 1}",
     "- transform: {value: '1', output: total}\n- transform: {value: total + 1}",
 )
@@ -97,4 +97,16 @@ MAYBE_UNWRITTEN = _lint(
     "- transform: {value: twice + 1}",
     "pipeline: p\ndialect: quire\nsteps:\n- transform: {value: ctx.n * 2, when: ctx.n > 1, output: twice}\n"
     "- transform: {value: \"get(ctx, 'twice', 0) + 1\"}",
+)
+FOREIGN = _lint(
+    "PL211",
+    "foreign-reference",
+    "A prompt refers to a value as another format does: `{{item}}`, `{input:x}`, or `{inputs.x}` for `{ctx.x}`.",
+    "The model is sent it as it stands. References are `{ctx.x}`, `{item}`, `{pipe}` and `{store}`. Braces are\n"
+    "reported only around names that the pipeline has; `{{ctx.x}}` is the escape of `{ctx.x}` (PL202).",
+    "- for_each:\n    over: ctx.docs\n    on_error: abort\n    do: {agent: {prompt: 'Summarise {{item}}.'}}\n"
+    "    collect: {transform: {value: pipe}}",
+    "- for_each:\n    over: ctx.docs\n    on_error: abort\n    do: {agent: {prompt: 'Summarise {item}.'}}\n"
+    "    collect: {transform: {value: pipe}}",
+    stops=True,
 )

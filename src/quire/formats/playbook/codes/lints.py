@@ -12,7 +12,8 @@ UNRESOLVED = _lint(
     "PB201",
     "unresolved-placeholder",
     "A `{{name}}` that no input, no `@output` and no inline default ever sets.",
-    "It is sent as it stands, braces and all. Write `{{name:string:default}}` where a default will do.",
+    "It is sent as it stands, braces and all. Write `{{name:string:default}}` where a default will do. It is a\n"
+    "warning if a name that exists is near.",
     "- `summary` (text): The text\n…\nShorten {{sumary}}.",
     "- `summary` (text): The text\n…\nShorten {{summary}}.",
 )
@@ -281,13 +282,15 @@ BUILTIN_ARGUMENTS = _lint(
     '@tool(quire, file__read, {"file": "notes.txt"})',
     '@tool(quire, file__read, {"path": "notes.txt"})',
 )
-PYTHON_TOOL = _lint(
+PYTHON_TOOL = make(
+    Severity.ERROR,
     "PB233",
     "python-tool",
     "A Python tool of the workspace cannot be used, or not so.",
     "Its module cannot be loaded, it has a parameter that cannot be given as JSON, or it does not take these\n"
-    "arguments. The run could not start. Modules under `[tools] modules` are loaded for this only in a workspace that\n"
-    "you have agreed to (`quire trust workspace`), and only for a document that names one of their tools.",
+    "arguments. The run could not start, so this is an error, whatever its number says. Modules under `[tools]\n"
+    "modules` are loaded for this only in a workspace that you have agreed to (`quire trust workspace`), and only for\n"
+    "a document that names one of their tools.",
     '@tool(python, plot, {"figure": 1})',
     '@tool(python, draw, {"width": 3})',
 )
@@ -308,4 +311,14 @@ UNKNOWN_MODEL = _lint(
     "are `[agents.NAME]`. A document cannot name a model itself. The step is done by the model of the run.",
     "@model(chaep)",
     "@model(cheap)",
+)
+FOREIGN = _lint(
+    "PB236",
+    "foreign-syntax",
+    "A value, a question or a branch is written as another format or tool writes it.",
+    "It is sent to the model as it stands. Values of a playbook are `{{name}}`, questions `@elicit(…)`, and a branch\n"
+    "marker is one line. Braces are reported only around a name that the playbook has, and not in code.",
+    "- `topic` (string): What to write about\n…\nWrite about {topic}.",
+    "- `topic` (string): What to write about\n…\nWrite about {{topic}}.",
+    stops=True,
 )

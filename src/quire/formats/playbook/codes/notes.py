@@ -54,7 +54,8 @@ QUIRE_ONLY = _note(
     "PB307",
     "quire-only",
     "A line means more in Quire than the format says.",
-    "`@context`, `@model`, `from:` in `## ARTIFACTS`, and `\\n` and `\\\"` in the texts of `@elicit` are Quire's own.\n"
+    '`@context`, `@model`, `from:` in `## ARTIFACTS`, `\\n` and `\\"` in the texts of `@elicit`, and directives that\n'
+    "are indented are Quire's own. `quire run` says so too, for a document that is not named `*.playbook.md`.\n"
     "Other implementations send such a directive to the model as text, skip the line, or show the characters.",
     "## STEP 2: Judge\n\n@context(draft)\n\nJudge the draft.",
     "## STEP 2: Judge\n\nJudge the draft. Do not look at anything else.",

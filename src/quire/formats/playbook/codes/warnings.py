@@ -25,6 +25,7 @@ MALFORMED_INPUT = _warning(
     "description. Names begin with a letter and go on with letters, digits and underscores.",
     "* topic (string) - What to write about",
     "- `topic` (string): What to write about",
+    stops=True,
 )
 ARTIFACT_TYPE = _warning(
     "PB103",
@@ -51,6 +52,7 @@ ELICIT_TYPE = _warning(
     "The directive is ignored: no question is asked.",
     '@elicit(slider, "How much?")',
     '@elicit(input, "How much?")',
+    stops=True,
 )
 DIRECTIVE = _warning(
     "PB106",
@@ -62,6 +64,7 @@ DIRECTIVE = _warning(
     "so examples are safe there.",
     '@output( summary )\n@elicit(input "Name?")\n@tool(my server, search)',
     '@output(summary)\n@elicit(input, "Name?")\n@tool("my server", search)',
+    stops=True,
 )
 MARKER = _warning(
     "PB107",
@@ -72,6 +75,7 @@ MARKER = _warning(
     "spaces inside the backticks around the word. The value of a condition is in double quotes.",
     "``` if mode == 'deep' ```\n…\n``` endif ```",
     '```if mode == "deep"```\n…\n```endif```',
+    stops=True,
 )
 PROMPT_SCHEME = _warning(
     "PB108",
@@ -107,6 +111,7 @@ OPERATOR = _warning(
     "is to be compared: ask for one of a few words, capture it as an enum, and branch on the word.",
     '```if score > "3"```',
     '@output(verdict: enum, "good", "poor")\n…\n```if verdict == "good"```',
+    stops=True,
 )
 TOOL_ARGUMENTS = _warning(
     "PB111",
@@ -132,6 +137,7 @@ UNTERMINATED_IF = _warning(
     "to come after the branch belongs to its last arm.",
     '```if mode == "deep"```\n\n### STEP 2a: Deep\n\nDig.\n\n## STEP 3: Next',
     '```if mode == "deep"```\n\n### STEP 2a: Deep\n\nDig.\n\n```endif```\n\n## STEP 3: Next',
+    stops=True,
 )
 TOOL_COMPANY = _warning(
     "PB114",
@@ -155,6 +161,7 @@ STRAY_MARKER = _warning(
     "The line stays in the text of the step. Often the `if` before it is there but not written as a marker.",
     "### STEP 2a: Deep\n\nDig.\n\n```endif```",
     '```if mode == "deep"```\n\n### STEP 2a: Deep\n\nDig.\n\n```endif```',
+    stops=True,
 )
 TEXT_AFTER_ENDIF = _warning(
     "PB116",
@@ -181,6 +188,7 @@ AFTER_ELSE = _warning(
     "The `else` takes every run that comes so far, so the sub-steps of the later arm are never run.",
     '```if a == "x"```\n…\n```else```\n…\n```elif a == "y"```\n…\n```endif```',
     '```if a == "x"```\n…\n```elif a == "y"```\n…\n```else```\n…\n```endif```',
+    stops=True,
 )
 ARTIFACT_SOURCE = _warning(
     "PB120",
@@ -208,4 +216,5 @@ STEP_HEADING = _warning(
     "the number is in ASCII digits, and the colon is followed by a space and a title.",
     "## Step 2: Review\n\n## STEP two: Review",
     "## STEP 2: Review",
+    stops=True,
 )

@@ -7,7 +7,7 @@ import { cut } from "../words.js";
 const MOST_TICKS = 30;
 const LIMITS = ["turns", "tokens", "spend", "spawns", "depth", "duration_seconds"];
 
-/** @typedef {{ model: string, budget: string, limits: Record<string, string>, breakpoints: string[], answers: Record<string, string>, unattended: boolean, reuses: boolean, goesOn: boolean }} Options */
+/** @typedef {{ model: string, budget: string, limits: Record<string, string>, breakpoints: string[], answers: Record<string, string>, unattended: boolean, force: boolean, reuses: boolean, goesOn: boolean }} Options */
 
 /** @returns {Options} */
 export function emptyOptions() {
@@ -18,6 +18,7 @@ export function emptyOptions() {
     breakpoints: [],
     answers: {},
     unattended: false,
+    force: false,
     reuses: false,
     goesOn: false,
   };
@@ -40,6 +41,7 @@ export function optionsBody(options, format) {
     ...(options.breakpoints.length ? { breakpoints: options.breakpoints } : {}),
     answers: given(options.answers),
     unattended: options.unattended,
+    ...(options.force ? { force: true } : {}),
     ...(options.reuses ? { reuse: "last" } : {}),
   };
 }
@@ -74,6 +76,9 @@ export function RunOptions({ data, options, limits, onChange }) {
       <label class="check"><input type="checkbox" checked=${options.unattended}
         onChange=${(/** @type {any} */ event) => onChange({ unattended: event.target.checked })} />
         <span>Unattended: ask no questions, take the defaults</span></label>
+      <label class="check"><input type="checkbox" checked=${options.force}
+        onChange=${(/** @type {any} */ event) => onChange({ force: event.target.checked })} />
+        <span>Start although the check finds near misses</span></label>
       <label class="check"><input type="checkbox" checked=${options.reuses}
         onChange=${(/** @type {any} */ event) => onChange({ reuses: event.target.checked })} />
         <span>Reuse the replies of the last run where the same is asked</span></label>

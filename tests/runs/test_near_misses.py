@@ -1,0 +1,140 @@
+"""What looks like a question, a branch, a step or a value and is read as text stops a run before it pays, whoever
+starts it, unless it is forced (law 15; newcomer G1; ruling 15 of playbooks)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from tests.formats.directive.directives import METADATA
+from tests.formats.directive.directives import document as directive
+
+import quire
+from quire.api.launches import launch
+from quire.engine.records import Status
+from quire.errors import BadDocument, NearMisses
+from quire.library.document import load
+from quire.models.scripted import ScriptedModel
+from quire.runs.fork import Changes, fork
+from quire.runs.options import RunOptions
+from quire.runs.pins import PinnedState
+from quire.runs.repair import repair
+from quire.runs.runtime import Runtime
+
+IF = '```if x == "a"```\n\n### STEP 2a: B\n\nb\n\n'
+MISSES = {
+    "PB102": "Say {{x}}.\n\n## INPUTS\n\n* topic: what",
+    "PB105": '@elicit(slider, "How much?")\n\nSay.',
+    "PB106": "@elicit(confirm, Publish this?)",
+    "PB107": "``` if x == 'a' ```\n\nb",
+    "PB110": '```if x > "a"```\n\nb',
+    "PB113": IF,
+    "PB115": "b\n\n```endif```",
+    "PB118": f'{IF}```else```\n\n### STEP 2b: C\n\nc\n\n```elif x == "c"```\n\n### STEP 2c: D\n\nd\n\n```endif```',
+    "PB119": "Say.\n\n## Step 3: Lost\n\nLost.",
+    "PB214": f"{IF}### Step 2b: Lost\n\nLost.\n\n```endif```",
+    "PB236": "Say {x}.",
+}
+PIPELINE = "pipeline: p\nsteps:\n- agent: {prompt: 'Say {{pipe}}'}\n"
+
+
+@pytest.fixture(autouse=True)
+def space(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("QUIRE_HOME", str(tmp_path / "home"))
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "home").mkdir()
+    (tmp_path / "home" / "quire.toml").write_text('[trust]\nmode = "warn"\n')
+    (tmp_path / "quire.toml").write_text("")
+    (tmp_path / "pipelines").mkdir()
+    (tmp_path / "playbooks").mkdir()
+
+
+def page(step: str, comment: str = "") -> str:
+    return f"{comment}# Page\n\n## INPUTS\n\n- `x` (string: a): X\n\n## STEP 1: A\n\nSay.\n\n## STEP 2: S\n\n{step}\n"
+
+
+def documents() -> dict[str, tuple[str, str]]:
+    written = {code: ("page.playbook.md", page(step)) for code, step in MISSES.items()}
+    written["PL211"] = ("p.yaml", PIPELINE)
+    inputs = '<inputs><input name="who" type="string" default="x" /></inputs>'
+    written["DR121"] = (".ai/directives/team/greet.md", directive(METADATA, inputs, "Greet {{who}}."))
+    return written
+
+
+def write(name: str, text: str) -> Path:
+    file = Path(name)
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(text)
+    return file
+
+
+def model() -> ScriptedModel:
+    return ScriptedModel([{"default": "fine"}])
+
+
+@pytest.mark.parametrize("code", documents())
+async def test_every_code_stops_a_run_and_force_starts_it(code: str, tmp_path: Path) -> None:
+    file, asked = write(*documents()[code]), model()
+    document = load(file)
+    assert document.plan is not None
+    runtime = Runtime.open(tmp_path, model=asked)
+    with pytest.raises(NearMisses, match=rf":\d+:\d+: {code} ") as stopped:
+        await runtime.start(document, {}, RunOptions())
+    assert code in stopped.value.codes and isinstance(stopped.value, BadDocument) and stopped.value.exit_code == 2
+    assert (await runtime.store.list(), asked.calls) == ([], [])
+    run = await runtime.start(document, {}, RunOptions(force=True, allow=("*",)))
+    assert code in PinnedState.of((await runtime.row(run)).pins).forced
+    await runtime.close()
+
+
+async def test_python_programs_and_launches_are_stopped_too() -> None:
+    write("pipelines/p.yaml", PIPELINE)
+    with pytest.raises(NearMisses):
+        await quire.run("pipelines/p.yaml", model=model())
+    assert (await quire.run("pipelines/p.yaml", model=model(), force=True)).status == "completed"
+    told = await launch("p", model=model())
+    assert told["status"] == "error" and "PL211" in told["data"]["error"] and "run_id" not in told["data"]
+    assert (await launch("p", model=model(), force=True))["status"] == "ok"
+    assert (await launch(PIPELINE, inline=True, model=model()))["status"] == "error"
+
+
+async def test_documents_that_are_called_count(tmp_path: Path) -> None:
+    write("playbooks/ask.playbook.md", page(MISSES["PB106"]))
+    caller = write("pipelines/p.yaml", 'pipeline: p\nsteps:\n- call: {pipeline: "ask"}\n')
+    runtime = Runtime.open(tmp_path, model=model())
+    with pytest.raises(NearMisses, match=r"ask\.playbook\.md:13:1: PB106"):
+        await runtime.start(load(caller), {}, RunOptions())
+    await runtime.close()
+
+
+async def test_an_allow_comment_is_the_yes_of_the_author(tmp_path: Path) -> None:
+    allow = '<!-- quire: allow PB106 because "a page about questions" -->\n'
+    document = load(write("page.playbook.md", page(MISSES["PB106"], allow)))
+    runtime = Runtime.open(tmp_path, model=model())
+    run = await runtime.start(document, {}, RunOptions())
+    assert PinnedState.of((await runtime.row(run)).pins).forced == ()
+    await runtime.close()
+
+
+async def test_only_the_pipeline_that_runs_counts(tmp_path: Path) -> None:
+    write("pipelines/two.yaml", f"{PIPELINE}---\npipeline: q\nsteps:\n- transform: {{value: '1'}}\n")
+    assert (await launch("two.q", model=model()))["status"] == "ok"
+    assert (await launch("two.p", model=model()))["status"] == "error"
+
+
+async def test_a_fork_is_stopped_unless_the_user_has_accepted_the_same(tmp_path: Path) -> None:
+    file = write("page.playbook.md", page("Say {{x}}."))
+    runtime = Runtime.open(tmp_path, model=model())
+    clean = await runtime.start(load(file), {}, RunOptions())
+    assert (await runtime.drive(clean)).status is Status.COMPLETED
+    file.write_text(page(MISSES["PB236"]))
+    with pytest.raises(NearMisses):
+        await repair(runtime, clean, "", Changes())
+    forced = (await repair(runtime, clean, "", Changes(force=True))).run
+    assert (await runtime.drive(forced)).status is Status.COMPLETED
+    again = await fork(runtime, forced, "2", Changes())
+    assert PinnedState.of((await runtime.row(again.run)).pins).forced == ("PB236",)
+    file.write_text(page(f"{MISSES['PB236']}\n\n{MISSES['PB106']}"))
+    with pytest.raises(NearMisses):
+        await repair(runtime, forced, "", Changes())
+    await runtime.close()
