@@ -106,6 +106,8 @@ def test_capabilities(old: LockedDocument, new: LockedDocument, found: list[tupl
         ("flows", ("1 a → 2 shell",), ("1 a → 2 shell", "1 a → 3 shell"), "LK106", "wider"),
         ("flows", ("1 a → 2 shell",), ("2 a → 3 shell", "2 a → 4 shell"), "LK106", "wider"),
         ("flows", ("1 a → 2 shell", "1 a → 3 shell"), ("1 a → 2 shell",), "LK102", "narrower"),
+        ("flows", ("1 loop → a → 2 shell",), ("1.do.2 http__get → a → 2 shell",), "LK102", "narrower"),
+        ("flows", ("1 loop → a → 2 shell",), (), "LK102", "narrower"),
     ],
 )  # fmt: skip
 def test_other_facts(field: str, old: object, new: object, code: str, direction: str) -> None:

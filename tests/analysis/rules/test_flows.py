@@ -371,3 +371,35 @@ def test_the_help_says_where_a_path_stays(tmp_path: Path) -> None:
     (anywhere,) = found(tmp_path, pipeline(PAGE, write.format("page.text")))
     assert "stays within out/*" in inside.help
     assert "stays within" not in anywhere.help
+
+
+MEMORY = (
+    '- {repeat: {init: "{past: []}", do: {steps: [{transform: {value: acc, output: state}}, %s'
+    '{agent: {prompt: "{state.past} %s", output: text}}, {transform: {value: "{past: state.past + [text]}"}}]}, '
+    'until: "count(acc.past) > 2", max: 4, output: best}}\n'
+)
+WRITE = "- {tool: {name: file__write, args: {path: out.md, content: !expr \"join(best.past, '')\"}}}\n"
+
+
+@pytest.mark.parametrize("use", [WRITE, shell("['echo', first(best.past)]")])
+def test_a_loop_is_not_a_source(tmp_path: Path, use: str) -> None:
+    """real-work G1: a loop with a memory brings in what its steps bring in, and nothing else."""
+    assert found(tmp_path, pipeline(MEMORY % ("", ""), use)) == []
+    one, *_ = found(tmp_path, pipeline(MEMORY % (PAGE.strip("- \n") + ", ", "{page.text}"), use))
+    assert one.message.startswith("http__get of step 1.do.2 ")
+
+
+@pytest.mark.parametrize("depth", [1, 3, 4, 12])
+def test_loops_in_each_other_are_not_a_source(tmp_path: Path, depth: int) -> None:
+    """real-work G1, also where values of loops are not followed one by one."""
+
+    def nested(inner: str, level: int) -> str:
+        if not level:
+            return inner
+        keep = f"{{transform: {{value: acc, output: s{level}}}}}"
+        body = f"{{steps: [{keep}, {nested(inner, level - 1)}]}}"
+        return f"{{repeat: {{init: \"'a'\", do: {body}, until: acc == 'x', max: 2, on_max: keep}}}}"
+
+    for inner, codes in (("{agent: {prompt: '{acc}'}}", []), (PAGE.strip("- \n"), ["TA101"])):
+        text = pipeline(f"- {nested(inner, depth)}\n", shell("['echo', json(pipe)]"))
+        assert [one.code.id for one in found(tmp_path, text)] == codes

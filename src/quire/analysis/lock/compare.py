@@ -294,8 +294,15 @@ def _in_picodollars(text: str) -> str:
 
 def _flows(key: str, old: Sequence[str], new: Sequence[str]) -> Iterator[Change]:
     """Yield the flows that are new or gone, whatever the labels of their steps are. One more of the same kind is
-    new."""
-    yield from (Change(key, "flow", "wider", "flow", new=one) for one in _more_flows(new, old))
+    new. A lock of an older version may have a loop as the source of a text from anywhere: it covers all that ends where
+    it ends."""
+    ways = [_unnumbered_flow(one).split(" → ") for one in old]
+    covered = {way[-1] for way in ways if way[0] == "loop"}
+    yield from (
+        Change(key, "flow", "wider", "flow", new=one)
+        for one in _more_flows(new, old)
+        if _unnumbered_flow(one).split(" → ")[-1] not in covered
+    )
     yield from (Change(key, "flow", "narrower", "flow", old=one) for one in _more_flows(old, new))
 
 
