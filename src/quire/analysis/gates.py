@@ -173,6 +173,13 @@ def decided_from_outside(effect: EffectFact) -> bool:
     return any(is_from_model(value.label) for _, value in used_arguments(effect))
 
 
+def is_constant(effect: EffectFact) -> bool:
+    """Tell whether the document says all that an effect does: a model or an outsider can only decide whether."""
+    return not effect.by_model and all(
+        value.is_constant or not value.label.levels for _, value in used_arguments(effect)
+    )
+
+
 def is_from_model(label: Label) -> bool:
     """Tell whether a model or an outsider has written or chosen a value."""
     return max(label.integrity, label.chosen) >= MODEL

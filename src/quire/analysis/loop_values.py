@@ -64,7 +64,7 @@ def same(one: AbstractValue, other: AbstractValue) -> bool:
         and one.items == other.items
         and one.largest == other.largest
         and one.type == other.type
-        and one.is_constant == other.is_constant
+        and (one.is_constant, one.is_word) == (other.is_constant, other.is_word)
         and depends_alike(one, other)
         and (mine is theirs or (mine is not None and theirs is not None and same(mine, theirs)))
         and one.fields.keys() == other.fields.keys()

@@ -260,6 +260,7 @@ def signature(value: AbstractValue, depth: int = 0) -> tuple[object, ...]:
         value.name,
         id(value.answer) if value.answer else 0,
         str(value.constant) if value.is_constant else "",
+        value.is_word,
         tuple((name, signature(part, depth + 1)) for name, part in sorted(value.fields.items())),
         signature(value.element, depth + 1) if value.element is not None else None,
     )

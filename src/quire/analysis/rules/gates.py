@@ -16,6 +16,7 @@ from quire.analysis.gates import (
     considered,
     decided_from_outside,
     has_default,
+    is_constant,
     is_from_model,
     opens_by_itself,
     unattended,
@@ -85,7 +86,7 @@ class _Rules:
             if self._is_new("GA102", ignored) and not _is_of_callee(effect.place, ignored.place):
                 yield self._ignored(effect, ignored)
             return
-        if is_serious(effect) and decided_from_outside(effect) and not _is_flow(effect):
+        if is_serious(effect) and not is_constant(effect) and decided_from_outside(effect) and not _is_flow(effect):
             trace, why = _reason(effect)
             if trace is not None and within_callee(trace, effect.place):
                 return
