@@ -346,3 +346,15 @@ def test_doctor_knows_spaces_signatures_and_keys(said: Said, project: Path) -> N
     found = {one["what"]: (one["state"], one["detail"]) for one in json.loads(said()[0])}
     assert found["signatures"][0] == "missing"
     assert "directive project/deploy/deploy_staging (unsigned)" in found["signatures"][1]
+
+
+@pytest.mark.parametrize("name", ["file__read", "rye/file-system/read", "rye.file-system.fs_read"])
+def test_every_name_of_a_tool_is_one_capability(said: Said, project: Path, name: str) -> None:
+    """newcomer M7: `show`, `can` and the start agree about a permission that is written as `file__read`."""
+    leaf = project / LEAF_FILE
+    leaf.write_text(leaf.read_text().replace("rye.file-system.*", name))
+    assert main(["show", "deploy_staging"]) == 0
+    line = f"  rye.execute.tool.rye.file-system.read  safe      {LEAF_FILE}:{PERMISSIONS_LINE}"
+    assert line in said()[0].splitlines()
+    assert main(["can", "deploy_staging", "execute", "tool", "file__read"]) == 0
+    assert main(["can", "deploy_staging", "execute", "tool", "file__write"]) == 6

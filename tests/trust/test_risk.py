@@ -26,7 +26,15 @@ SECRET = "rye.fetch.knowledge.secret.*"
         (f"{BASH}.*", "elevated"),
         ("rye.execute.tool.rye.web.fetch", "elevated"),
         ("rye.execute.tool.rye.file-system.*", "write"),
-        ("rye.execute.tool.rye.file-system.read", "write"),
+        # newcomer M7, ruling 20 of directives: every name of a tool means that tool, and a tool that only reads is safe.
+        ("rye.execute.tool.rye.file-system.read", "safe"),
+        ("rye.execute.tool.rye/file-system/fs_read", "safe"),
+        ("rye.execute.tool.file__read", "safe"),
+        ("rye.execute.tool.file__glob", "safe"),
+        ("rye.execute.tool.state__get", "safe"),
+        ("rye.execute.tool.file__write", "write"),
+        ("rye.execute.tool.shell", "elevated"),
+        ("rye.execute.tool.http__get", "elevated"),
         ("rye.execute.tool.rye.file-system*", "elevated"),
         ("rye.execute.tool.ask", "safe"),
         ("rye.execute.tool.ask*", "elevated"),
@@ -64,6 +72,8 @@ def test_built_in_tiers(capability: str, tier: str | None) -> None:
         ("rye.fetch.knowledge.secret.a", [(SECRET, "unrestricted"), ("rye.*.*.*.*", "write")], "unrestricted"),
         ("rye.fetch.x", [("rye.fetch.*", "elevated")], "elevated"),
         ("other.thing", [("other.*", "elevated")], "elevated"),
+        ("rye.execute.tool.file__read", [("rye.execute.tool.rye.file-system.*", "elevated")], "elevated"),
+        ("rye.execute.tool.file__read", [("rye.execute.tool.rye.file-system.write", "elevated")], "safe"),
     ],
 )
 def test_a_project_raises_and_never_lowers(capability: str, rules: list[tuple[str, str]], tier: str) -> None:
@@ -151,3 +161,9 @@ def test_the_file_of_a_project(tmp_path: Path) -> None:
     file.unlink()
     file.mkdir()
     assert project_risk(tmp_path).problem
+
+
+def test_a_table_may_use_any_name_of_a_tool() -> None:
+    """newcomer M7: a rule for `file__read` is a rule for `rye.file-system.read`."""
+    project = read_risk("patterns:\n  - {pattern: rye.execute.tool.file__read, tier: elevated}\n", "risk.yaml")
+    assert tier_of("rye.execute.tool.rye.file-system.read", project) is Tier.ELEVATED

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Literal
 
@@ -46,7 +47,7 @@ class BuiltInTool(Struct, frozen=True, kw_only=True):
     """`PART.METHOD` of `BuiltInConnection`, called in a thread, or the name of one of its coroutines. Empty for a tool
     that the engine itself answers."""
     risk: Literal["safe", "write", "elevated"] = "elevated"
-    """The tier. All tools below one folder of `rye/` count as the most dangerous of them."""
+    """The tier of the tool itself. A pattern for a folder of `rye/` counts as the most dangerous tool below it."""
     granted: GrantedWhen = "on request"
     """When a run may use it without a grant of the user: "in a workspace" excludes the home folder."""
     detail: Detail = ""
@@ -88,7 +89,7 @@ BUILT_IN_TOOLS = (
         ),
         effect="read",
         function="reader.read",
-        risk="write",
+        risk="safe",
         granted="in a workspace",
     ),
     BuiltInTool(
@@ -168,7 +169,7 @@ BUILT_IN_TOOLS = (
         schema=_schema(path=_PATH),
         effect="read",
         function="finder.list",
-        risk="write",
+        risk="safe",
         granted="in a workspace",
     ),
     BuiltInTool(
@@ -185,7 +186,7 @@ BUILT_IN_TOOLS = (
         ),
         effect="read",
         function="finder.glob",
-        risk="write",
+        risk="safe",
         granted="in a workspace",
     ),
     BuiltInTool(
@@ -203,7 +204,7 @@ BUILT_IN_TOOLS = (
         ),
         effect="read",
         function="finder.grep",
-        risk="write",
+        risk="safe",
         granted="in a workspace",
     ),
     BuiltInTool(
@@ -291,7 +292,7 @@ BUILT_IN_TOOLS = (
         schema=_schema("name", name=_NAME, default={"description": "the result where no value is kept"}),
         effect="read",
         function="state.get",
-        risk="write",
+        risk="safe",
         granted="in a workspace",
     ),
     BuiltInTool(
@@ -337,3 +338,15 @@ ALIASES = {alias: tool.id for tool in BUILT_IN_TOOLS for alias in (tool.name, *t
     "rye/agent/threads/directive_return": RETURN,
 }
 """Other names of a tool and the one id it is known by, also for the tools of threads."""
+
+_OLD_GRANTS = {
+    f"rye.execute.tool.{old.replace('/', '.')}": f"rye.execute.tool.{new.replace('/', '.')}"
+    for old, new in ALIASES.items()
+}
+
+
+def canonical_grant(pattern: str) -> str:
+    """Write a grant in its one form: dots for slashes, one `*` for several, and the tool's own id for another name."""
+    pattern = re.sub(r"\*+", "*", pattern.strip().replace("/", "."))
+    stem, tail = (pattern[:-2], ".*") if pattern.endswith(".*") else (pattern, "")
+    return _OLD_GRANTS.get(stem, stem) + tail

@@ -22,7 +22,7 @@ from msgspec.structs import force_setattr
 
 from quire.errors import Denied
 from quire.patterns import late_pattern
-from quire.plan.built_in_tools import ALIASES, RETURN, SEND
+from quire.plan.built_in_tools import ALIASES, RETURN, SEND, canonical_grant
 
 _WILD = late_pattern(r"[*?\[]")
 _PIECE = late_pattern(r"\[(!?+)(\]?+[^\]]*+)\]|(.)", re.DOTALL)
@@ -178,7 +178,9 @@ def capability(primary: Primary, item_type: str, item_id: str) -> str:
 
 def pattern_for(primary: Primary, item_type: str, item_id: str) -> str:
     """Return the capability pattern for an id in which `*` stands for any text."""
-    return _normal(f"rye.{primary}.{item_type}.{_ODD_IN_PATTERN.sub(lambda found: _bytes(found.group()), item_id)}")
+    return canonical_grant(
+        f"rye.{primary}.{item_type}.{_ODD_IN_PATTERN.sub(lambda found: _bytes(found.group()), item_id)}"
+    )
 
 
 class Grants(Struct, frozen=True, eq=False):
@@ -307,7 +309,7 @@ class Grants(Struct, frozen=True, eq=False):
 
 @lru_cache(maxsize=64)
 def _grants(patterns: frozenset[str], declared: str) -> Grants:
-    return Grants(frozenset(map(_normal, patterns)), declared)
+    return Grants(frozenset(map(canonical_grant, patterns)), declared)
 
 
 @lru_cache(maxsize=64)
@@ -320,7 +322,7 @@ def _narrowed(grants: Grants, parent: Grants, declared: str) -> Grants:
 def grant_for(name: str) -> str:
     """Return the grant that `--allow NAME` or `[tools] allow` means: a capability, an id, or another name of a tool."""
     if _FULL.match(name):
-        return _normal(name)
+        return canonical_grant(name)
     if name.startswith("rye."):
         name = name.replace(".", "/")
     stem, star = (name[:-1], "*") if name.endswith("*") else (name, "")
@@ -352,13 +354,6 @@ def _always(item_id: str) -> bool:
     return item_id in ALWAYS or item_id.startswith(_FREE_FOLDERS)
 
 
-def _normal(pattern: str) -> str:
-    """Write a pattern in its one form: dots for slashes, one `*` for several, and the current id for an old one."""
-    pattern = re.sub(r"\*+", "*", pattern.strip().replace("/", "."))
-    stem, tail = (pattern[:-2], ".*") if pattern.endswith(".*") else (pattern, "")
-    return _OLD_GRANTS.get(stem, stem) + tail
-
-
 def _fixed_tail(pattern: str) -> str:
     """Return the text that everything matched by the pattern ends in; empty for `X.*`, which covers `X` too."""
     return "" if pattern.endswith(".*") or has_single(pattern) else pattern.rpartition("*")[2]
@@ -367,12 +362,6 @@ def _fixed_tail(pattern: str) -> str:
 def matches(pattern: str, text: str) -> bool:
     """Tell whether a grant covers a capability: `X.*` covers `X` too."""
     return glob(pattern, text) or (pattern.endswith(".*") and glob(pattern[:-2], text))
-
-
-_OLD_GRANTS = {
-    f"rye.execute.tool.{old.replace('/', '.')}": f"rye.execute.tool.{new.replace('/', '.')}"
-    for old, new in ALIASES.items()
-}
 
 
 @cache

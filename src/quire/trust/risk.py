@@ -23,7 +23,7 @@ from typing import Literal
 from msgspec import Struct
 
 from quire.errors import Refused, Unreadable
-from quire.plan.built_in_tools import BUILT_IN_TOOLS
+from quire.plan.built_in_tools import BUILT_IN_TOOLS, canonical_grant
 from quire.source import Source, read_source
 from quire.trust.capabilities import Grants, fixed_head, glob, grant_for
 
@@ -64,7 +64,7 @@ class Rule(Struct, frozen=True):
 
 
 def _tool_rules() -> Iterator[Rule]:
-    """Yield the rules of the built-in tools. Those below a folder of `rye/` share one rule.
+    """Yield the rules of the built-in tools. Patterns for a folder of `rye/` share one rule: the most severe one.
 
     An elevated tool outside such a folder has none: `rye.execute.*` covers it, and so does a project's rule for that.
     """
@@ -109,18 +109,26 @@ class Assessment(Struct, frozen=True):
 NO_RULES = ProjectRisk()
 
 
+@cache
+def _harmless() -> frozenset[str]:
+    """Return the capabilities of the tools that are safe by themselves, also beside a tool that writes."""
+    return frozenset(grant_for(tool.id) for tool in BUILT_IN_TOOLS if tool.risk == "safe")
+
+
 @lru_cache(maxsize=1_024)
 def tier_of(capability: str, project: ProjectRisk = NO_RULES) -> Tier | None:
-    """Return the tier of a capability; None for one that no rule knows. Remembered, because an editor asks for the same
-    few after each letter."""
-    capability = capability.strip().replace("/", ".")
-    own = _classed(capability, _built_in_rules())
+    """Return the tier of a capability, by any name of its tool; None for one that no rule knows. Remembered, because an
+    editor asks for the same few after each letter."""
+    capability = canonical_grant(capability)
+    own = Tier.SAFE if capability in _harmless() else _classed(capability, _built_in_rules())
     fixed = fixed_head(capability)
     if own is None and fixed != capability and "rye.".startswith(fixed):
         # `*` or `r*` matches no pattern of the table because it is wider than each of them.
         own = Tier.UNRESTRICTED
-    with_project = _classed(capability, (*_built_in_rules(), *project.rules))
-    return max((tier for tier in (own, with_project) if tier), key=lambda tier: tier.rank, default=None)
+    if any(glob(rule.pattern, capability) for rule in project.rules):
+        with_project = _classed(capability, (*_built_in_rules(), *project.rules))
+        return max((tier for tier in (own, with_project) if tier), key=lambda tier: tier.rank, default=None)
+    return own
 
 
 def assess(capabilities: Iterable[str], acknowledged: Iterable[str], project: ProjectRisk = NO_RULES) -> Assessment:
@@ -186,7 +194,7 @@ def _rules(documents: Sequence[object], where: str) -> ProjectRisk:
             return ProjectRisk(
                 problem=f"{where}: entry {number} of the table of risks needs a pattern and a tier (one of {known})"
             )
-        rules.append(Rule(pattern.strip().replace("/", "."), Tier(tier)))
+        rules.append(Rule(canonical_grant(pattern), Tier(tier)))
     return ProjectRisk(tuple(rules))
 
 

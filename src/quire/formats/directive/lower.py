@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping
 
 from quire.formats.directive import syntax
 from quire.formats.directive.limits import conflicting_limits, cost_values
+from quire.plan.built_in_tools import canonical_grant
 from quire.plan.nodes import Input, InputType, Plan, Sequence, Step
 from quire.plan.thread import Acknowledgement, Context, Hook, HookAction, Parameter, Permission, Thread
 from quire.plan.vocabulary import LIMIT_ALIASES, number_or_text
@@ -40,7 +41,9 @@ def thread(directive: syntax.Directive) -> Thread:
         category=syntax.text_of(directive.category),
         author=syntax.text_of(directive.author),
         extends=syntax.text_of(directive.extends),
-        permissions=tuple(Permission(one.capability, one.span) for one in permissions.grants) if permissions else (),
+        permissions=tuple(Permission(canonical_grant(one.capability), one.span) for one in permissions.grants)
+        if permissions
+        else (),
         permissions_text=permissions.raw if permissions else "",
         acknowledged=tuple(Acknowledgement(one.risk, one.reason) for one in permissions.acknowledged)
         if permissions
