@@ -239,3 +239,20 @@ def test_narrowed_grants_name_the_place_of_their_own_declaration() -> None:
     parent = Grants.of(["rye.execute.tool.*"])
     here, there = (Grants.of(["rye.execute.tool.x"], place) for place in ("a.md:1", "b.md:2"))
     assert (here.narrow(parent).declared, there.narrow(parent).declared) == ("a.md:1", "b.md:2")
+
+
+@pytest.mark.parametrize(
+    ("patterns", "more"),
+    [
+        (["rye.execute.tool.spawn_thread"], True),
+        (["rye.execute.tool.rye.agent.threads.*", "rye.fetch.*"], True),
+        (["rye.execute.tool.spawn_thread", "rye.execute.directive.a"], False),
+        (["rye.execute.tool.spawn_thread", "rye.execute.d*"], False),
+        (["rye.execute.*"], False),
+        (["rye.execute.tool.ask"], False),
+    ],
+)
+def test_the_tool_that_starts_threads_alone_means_every_directive(patterns: list[str], more: bool) -> None:
+    """Ruling 19 of directives."""
+    grants = Grants.of(patterns)
+    assert grants.with_directives().patterns - grants.patterns == ({"rye.execute.directive.*"} if more else set())

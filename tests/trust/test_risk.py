@@ -26,7 +26,7 @@ SECRET = "rye.fetch.knowledge.secret.*"
         (f"{BASH}.*", "elevated"),
         ("rye.execute.tool.rye.web.fetch", "elevated"),
         ("rye.execute.tool.rye.file-system.*", "write"),
-        # newcomer M7, ruling 20 of directives: every name of a tool means that tool, and a tool that only reads is safe.
+        # newcomer M7, ruling 20 of directives: every name of a tool means that tool; reading tools are safe.
         ("rye.execute.tool.rye.file-system.read", "safe"),
         ("rye.execute.tool.rye/file-system/fs_read", "safe"),
         ("rye.execute.tool.file__read", "safe"),

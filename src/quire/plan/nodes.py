@@ -25,7 +25,7 @@ if typing.TYPE_CHECKING:
 
     T = typing.TypeVar("T")
 
-SEMANTICS_VERSION = 3
+SEMANTICS_VERSION = 4
 """The version of the execution rules that a new run gets and pins.
 
 A run that was started under an older version keeps it, so that its journal answers the same requests:
@@ -36,8 +36,11 @@ A run that was started under an older version keeps it, so that its journal answ
    command of a pipeline with a number among its words fails.
 2. What `extract` asks for is at the end of the user message; every other rule of version 1 is reversed.
 3. Playbooks have `@context`, `@model`, `from:` in their artifact, and line breaks in questions. Before, these are text.
+4. A missing library prompt leaves a step elicit-only, and keys of tool arguments are rendered. In pipelines a store
+   named `errors` hides that of `collect`, loops show `acc` and `round` to inner fans, a skipped step has its default,
+   and `{name}` in a prompt of the dialect must have a value.
 """
-KNOWN_VERSIONS = (1, 2, 3)
+KNOWN_VERSIONS = (1, 2, 3, 4)
 EXTENDED_PLAYBOOKS = 3
 """The first version in which playbooks have more than the format."""
 

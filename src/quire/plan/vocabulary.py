@@ -59,8 +59,11 @@ def judges(event: str) -> bool:
     return event in HOOK_EVENTS and HOOK_EVENTS[event].judges
 
 
-THREAD_RULES = 3
+THREAD_RULES = 4
 """The version of the rules that threads follow.
+
+Under version 3 a thread with the tool that starts threads could start every directive, also if it named some, and the
+same knowledge could be sent at several positions.
 
 Under version 2 all calls of `directive_return` in one turn had one path, so hooks acted at the first of them only.
 

@@ -22,7 +22,7 @@ from msgspec.structs import force_setattr
 
 from quire.errors import Denied
 from quire.patterns import late_pattern
-from quire.plan.built_in_tools import ALIASES, RETURN, SEND, canonical_grant
+from quire.plan.built_in_tools import ALIASES, FORK, RETURN, SEND, canonical_grant
 
 _WILD = late_pattern(r"[*?\[]")
 _PIECE = late_pattern(r"\[(!?+)(\]?+[^\]]*+)\]|(.)", re.DOTALL)
@@ -133,6 +133,7 @@ _FRIENDLY = {identity: name for name, identity in ALIASES.items() if "/" not in 
 ALWAYS = (RETURN, "rye/agent/threads/internal/")
 """Items that a thread may execute without any grant: an id, or the beginning of one."""
 
+_DIRECTIVES = "rye.execute.directive"
 _FREE_FOLDERS = tuple(free for free in ALWAYS if free.endswith("/"))
 _SEPARATORS = late_pattern(r"[^A-Za-z0-9_]")
 _PLAIN = late_pattern(r"[A-Za-z0-9_-]")
@@ -247,6 +248,17 @@ class Grants(Struct, frozen=True, eq=False):
         overlap (`*.write` and `rye.file-system.*`) leave nothing: too little is safe.
         """
         return _narrowed(self, parent, self.declared)
+
+    def with_directives(self) -> Grants:
+        """Add every directive to grants that hold the tool that starts threads and name no directive.
+
+        A thread that names directives may start only these. Compare grants of threads after this, so that a child
+        which holds the tool alone does not start more than its parent.
+        """
+        named = any(may_begin_with(pattern, f"{_DIRECTIVES}.") for pattern in self.patterns)
+        if named or not self.covers(capability("execute", "tool", FORK)):
+            return self
+        return Grants.of((*self.patterns, f"{_DIRECTIVES}.*"), self.declared)
 
     def includes(self, pattern: str) -> bool:
         """Tell whether everything that the pattern matches is covered; a `*` in it is only matched by a `*`.

@@ -68,6 +68,44 @@ async def test_a_child_never_has_more_than_its_parent(hire: Hire) -> None:
     assert "rye_bash" not in offered["bare"]
 
 
+_FORK = "<tool>rye.agent.threads.*</tool>"
+_FILES = "<tool>rye.file-system.*</tool>"
+
+
+@pytest.mark.parametrize(
+    ("main", "child", "started"),
+    [
+        ("<directive>child</directive>", "", ["child"]),
+        ("<directive>other</directive>", "", []),
+        ("", "<directive>third</directive>", ["child", "third"]),
+        ("", "<directive>other</directive>", ["child"]),
+        # A child that holds the tool alone starts no more than its parent could.
+        ("<directive>child</directive>", "<directive>third</directive>", ["child"]),
+        ("<directive>[ct]h*</directive>", "", ["child", "third"]),
+        ("<directive>*</directive>", "", ["child", "third"]),
+    ],
+)
+async def test_a_thread_that_names_directives_starts_only_these(
+    hire: Hire, main: str, child: str, started: list[str]
+) -> None:
+    """Ruling 19 of directives, also where the thread holds the tool that starts any."""
+    threads = {
+        name: directive(name, permissions=f"<execute>{_FORK}{_FILES}{named}</execute>")
+        for name, named in (("main", main), ("child", child), ("third", ""))
+    }
+    replies: dict[str, list[Reply]] = {
+        "main": [calls(fork("child")), "ok"],
+        "child": [calls(fork("third")), "ok"],
+        "third": ["ok"],
+    }
+    crew = await hire(threads, replies)
+    assert (await crew.go()).status is Status.COMPLETED
+    assert list(dict.fromkeys(name for name, _ in crew.table.calls if name != "main")) == started
+    if started != ["child", "third"]:
+        (denied,) = [one for one in crew.results() if "needs the capability rye.execute.directive." in one]
+        assert "which the permissions at" in denied
+
+
 @pytest.mark.parametrize(
     ("child", "given", "words"),
     [

@@ -220,6 +220,7 @@ class Children:
             parent.declared,
             untrusted,
             parent.open_document,
+            parent.startable,
         )
         try:
             child = set_up(bundle, given, path, overrides=overrides, above=above)

@@ -41,6 +41,8 @@ class Setup(Struct, frozen=True):
     composed: Composed
     grants: tuple[str, ...]
     """Everything that it may do."""
+    startable: Grants
+    """Covers the directives that it may start with the tool for that."""
     limits: Limits
     purse: Purse
     model: str = ""
@@ -168,6 +170,8 @@ class ParentContext(Struct, frozen=True):
     """Where the grants are written."""
     untrusted: bool = False
     open_document: Callable[[str], Opened] | None = None
+    startable: Grants | None = None
+    """As in `Setup`; None if no thread is above."""
 
 
 NO_PARENT = ParentContext()
@@ -189,6 +193,10 @@ def set_up(
     resolver = BundleResolver(bundle) if resolver is None else resolver
     composed = compose(bundle.item_id, resolver, given, bundle.project_hooks(), bundle.rules)
     grants = narrowed_grants(composed, above.grants)
+    startable = Grants.of(one.capability for one in composed.capabilities).with_directives()
+    if above.grants is not None:
+        most = above.startable or above.grants.with_directives()
+        startable = startable.narrow(most) if startable.patterns else most
     bounds = above.limits.with_room() if above.limits else None
     limits = resolve_limits(composed.limits_declared, overrides or {}, bounds, bundle.rules)
     purse = Purse(math.inf if limits.spend is None else limits.spend, above.purse, above.share)
@@ -197,6 +205,7 @@ def set_up(
         path=path,
         composed=replace(composed, warnings=(*bundle.warnings, *composed.warnings)),
         grants=tuple(sorted(grants.patterns)),
+        startable=startable,
         limits=limits,
         purse=purse,
         model=bundle.model,

@@ -23,7 +23,7 @@ from quire.errors import Refused, StepFailed
 from quire.formats.pipeline.inline import LAUNCH_PREFIX, LAUNCHING
 from quire.plan.built_in_tools import ASK, BUILT_IN_TOOLS, FORK, SHELL
 from quire.plan.uses import LAUNCHES, has_agents, prompt_schemes, tool_calls
-from quire.trust.capabilities import Grants, Primary, canonical, capability, from_flat_name
+from quire.trust.capabilities import Grants, canonical, capability, from_flat_name
 
 if TYPE_CHECKING:
     from quire.engine.conversation import Offered, ToolUse
@@ -92,7 +92,7 @@ class Calls:
                 case "rye/agent/threads/thread_directive":
                     self._grants.require("execute", "tool", FORK)
                     yield Emit("tool_called", path, label, {"tool": tool})
-                    return (yield from self.children.fork(arguments, path, label, cost, sharing, self._about()))
+                    return (yield from self.children.fork(arguments, path, label, cost, sharing, self._forking()))
                 case "rye/agent/threads/orchestrator":
                     self._grants.require("execute", "tool", ORCHESTRATE)
                     yield Emit("tool_called", path, label, {"tool": tool})
@@ -172,23 +172,21 @@ class Calls:
         """Note that results arrived, with or without content from outside."""
         self.untrusted = self.untrusted or outside or self._brought or self.children.outside
 
-    def _about(self, item_type: str = "") -> SpawnCheck:
-        """Return the facts for starting a child.
-
-        `item_type` is the type that a grant is needed for, for the item that an id resolves to.
-        """
+    def _about(self, item_type: str, grants: Grants | None = None) -> SpawnCheck:
+        """Return the facts for starting a child. A grant of this type is needed for the item that an id resolves to."""
 
         def check(item_id: str) -> None:
-            if item_type:
-                self._require("execute", item_type, item_id)
+            try:
+                (grants or self._grants).require("execute", item_type, item_id)
+            except Refused as error:
+                raise StepFailed(str(error), kind="denied") from None
 
         return SpawnCheck(check, self.untrusted)
 
-    def _require(self, primary: Primary, item_type: str, item_id: str) -> None:
-        try:
-            self._grants.require(primary, item_type, item_id)
-        except Refused as error:
-            raise StepFailed(str(error), kind="denied") from None
+    def _forking(self) -> SpawnCheck:
+        """Return the facts for the tool that starts threads: a thread that names directives starts only these."""
+        named = self.setup.startable.patterns if self.setup.composed.rules > 3 else ["rye.*"]
+        return self._about("directive", Grants.of(named, self.setup.declared))
 
     def _check_document(self, item_type: str, item_id: str) -> None:
         self._grants.require("execute", item_type, item_id)
@@ -263,6 +261,7 @@ class Calls:
             depth=held.depth + 1,
             declared=held.declared,
             untrusted=self.untrusted,
+            startable=held.startable,
         )
         setting = replace(opened.setting, above=above)
         try:
