@@ -124,6 +124,15 @@ def test_a_child_that_may_do_less_ends_the_tree(tmp_path: Path) -> None:
     assert most(proof_of(tmp_path, text, **{".ai/directives/two.md": other}), "model_calls") == "9"
 
 
+def test_a_thread_that_names_directives_starts_only_these(tmp_path: Path) -> None:
+    """real-work M5, N11: the lead holds the tool that starts any directive, and names one that starts none."""
+    text = directive(limits='turns="12" spawns="4"', held=f"<directive>two</directive>{FORK}")
+    other = {".ai/directives/two.md": directive("two", 'turns="6"', READ)}
+    # 12 of its own, and 4 children: the model may raise their turns to those of the lead.
+    assert most(proof_of(tmp_path, text, **other), "model_calls") == "60"
+    assert most(proof_of(tmp_path, directive(limits='turns="12" spawns="4"', held=FORK), **other), "threads") != "4"
+
+
 def test_a_child_without_permissions_has_those_of_its_parent(tmp_path: Path) -> None:
     held = "<directive>two</directive><tool>ask</tool><pipeline>part</pipeline><tool>rye.file-system.write</tool>"
     text = directive(limits='turns="1" spawns="1" depth="1"', held=held)
