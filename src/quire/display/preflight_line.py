@@ -70,7 +70,8 @@ def money_text(one: Quantity | None, sizes: Mapping[str, int]) -> str:
         return f"{sign} {written(most, one.unit)}{_estimate(one, sizes, most)}" if most else "free"
     amount = one.most.with_sizes(sizes)
     if amount.is_endless:
-        return "at a price without a bound"
+        about = one.about.with_sizes(sizes).as_number if one.about is not None else None
+        return f"~ {written(about, one.unit)}" if about else "at a price without a bound"
     return f"{sign} {amount.text(lambda count: written(count, one.unit))}"
 
 
