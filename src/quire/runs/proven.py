@@ -79,11 +79,12 @@ def _chosen_model(document: Document, settings: Settings, environ: Mapping[str, 
     """Return the model that a run would choose; empty if there is none. A local Ollama is not asked for its models."""
     from quire.errors import NoModel
     from quire.models.choose import choose_model
-    from quire.models.tiers import thread_model
 
     thread = document.runnable().thread
     try:
         if thread is not None:
+            from quire.models.tiers import thread_model
+
             return thread_model(thread.model, settings.models, environ, offline=True).spec
         return choose_model(None, None, settings.models, environ, offline=True).spec
     except NoModel:

@@ -15,10 +15,12 @@ from quire.analysis.gates import (
     changes_something,
     considered,
     decided_from_outside,
+    deciding,
     has_default,
     is_constant,
     is_from_model,
     opens_by_itself,
+    source_words,
     unattended,
     used_arguments,
 )
@@ -307,17 +309,6 @@ def _reason(effect: EffectFact) -> tuple[Trace | None, str]:
         label = value.label
         if is_from_model(label):
             trace = label.trace if label.integrity >= Integrity.MODEL else label.chosen_trace
-            return trace, f"{name} depends on {_source(trace)}"
-    for condition in effect.conditions:
-        if condition.label.chosen >= Integrity.MODEL:
-            return condition.label.chosen_trace, f"{_source(condition.label.chosen_trace)} decides whether"
-    return None, "a model decides"
-
-
-def _source(trace: Trace | None) -> str:
-    if trace is None:
-        return "a model"
-    source = trace.source
-    if source.what == "model":
-        return f"a model ({source.step})" if source.step else "a model"
-    return f"{source.what} of step {source.step}" if source.step else source.what
+            return trace, f"{name} depends on {source_words(trace)}"
+    trace = deciding(effect)
+    return trace, f"{source_words(trace)} decides{' whether' if trace is not None else ''}"
