@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from quire.analysis.flow_paths import flows_of
 from quire.analysis.labels import Integrity
 from quire.analysis.proof import Proof
 from quire.analysis.quantities import Quantity, quantities
@@ -115,6 +116,16 @@ def test_counts(tmp_path: Path, text: str, counts: tuple[str, ...]) -> None:
     found = tuple(most(proof, kind) for kind in ("model_calls", "tool_calls", "questions", "threads"))
     assert found == counts
     assert proof.bound("model_calls").least == 1
+
+
+@pytest.mark.parametrize("name", ["file__read", "rye.file-system.read", "rye/file-system/fs_read"])
+def test_every_name_of_a_tool_is_that_tool(tmp_path: Path, name: str) -> None:
+    """newcomer M7: `file__read` was text from outside, elevated, and a tool that writes."""
+    proof = proof_of(tmp_path, directive(held=f"<tool>{name}</tool>"))
+    (tool,) = [effect.tool for effect in proof.effects]
+    assert (tool.capability, tool.effect, tool.tier) == ("rye.execute.tool.rye.file-system.read", "read", "safe")
+    assert (tool.gives, tool.sends_out) == (Integrity.WORKSPACE, False)
+    assert flows_of(proof) == ()
 
 
 def test_a_child_that_may_do_less_ends_the_tree(tmp_path: Path) -> None:

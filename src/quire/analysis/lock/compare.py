@@ -13,6 +13,7 @@ from itertools import product
 from typing import TYPE_CHECKING, Literal
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from quire.analysis.amounts import ENDLESS, Amount, compared, parsed
 from quire.analysis.lock import codes
@@ -21,7 +22,7 @@ from quire.analysis.lock.gate_changes import Direction, gate_changes
 from quire.analysis.lock.gate_texts import NONE
 from quire.models.choose import PICODOLLARS
 from quire.patterns import late_pattern
-from quire.plan.built_in_tools import SEND, SHELL
+from quire.plan.built_in_tools import SEND, SHELL, canonical_grant
 from quire.plan.tool_details import ALL_VARIABLES, ANY_METHOD, NO_VARIABLE, PLAIN_HTTP, TERMS
 
 if TYPE_CHECKING:
@@ -115,9 +116,11 @@ def _facts(key: str, old: LockedDocument, new: LockedDocument, known: Iterable[s
 
 def _may(key: str, old: LockedDocument, new: LockedDocument, known: Iterable[str]) -> Iterator[Change]:
     names = [f"{one}{_MARK}" for one in known]
-    yield from _beyond(key, "wider", old.may, new.may, names)
-    yield from _beyond(key, "narrower", new.may, old.may, names)
-    before = {one.capability: one for one in old.may}
+    # A lock of an older version may have another name of a built-in tool.
+    locked = tuple(replace(one, capability=canonical_grant(one.capability)) for one in old.may)
+    yield from _beyond(key, "wider", locked, new.may, names)
+    yield from _beyond(key, "narrower", new.may, locked, names)
+    before = {one.capability: one for one in locked}
     for one in new.may:
         earlier = before.get(one.capability)
         if earlier is not None and (earlier.effect, earlier.tier) != (one.effect, one.tier):
