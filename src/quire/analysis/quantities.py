@@ -41,7 +41,7 @@ RateOf = Callable[[str], "Rate"]
 
 
 MOST_COUNTED = 1_000_000
-"""A larger count tells nobody anything: it is a product of limits that no document has chosen."""
+"""A larger count has no use: it is a product of limits that no document has chosen."""
 
 
 class Ceiling(Struct, frozen=True):

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 MOST_PLACES = 4
 _NAMES = {"model_calls": "model call", "questions": "question"}
 _LONG = 3_600_000
-"""Milliseconds. A longer time is made of the time-outs that nobody has chosen."""
+"""Milliseconds. A longer time is made of default time-outs."""
 
 
 def preflight_line(

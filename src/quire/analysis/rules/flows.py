@@ -37,7 +37,7 @@ _HELP = {
     "item": "write the id out, or let the value choose between ids of the document",
 }
 _DECIDES_HELP = (
-    "ask a person before it, write out all that it is given, or say why nobody has to be asked: "
+    "ask a person before it, write out all that it is given, or say why no person has to be asked: "
     '`quire: allow TA105 because "…"`'
 )
 

@@ -60,7 +60,7 @@ DECIDES = _lint(
     "A value from outside, or a model that has read one, decides whether an effect happens.",
     f"{_SOURCES}\nThe author of that text decides then. Ask a person before the effect, or decide on values of your\n"
     "own. In a job without people, write out all that the tool is given: then the author of the text can only decide\n"
-    "whether, which `quire show` says. Or say in an allow comment why nobody has to be asked.",
+    "whether, which `quire show` says. Or say in an allow comment why no person has to be asked.",
     "- {tool: {when: page.json.ready, name: shell, args: {command: !expr \"['./publish.sh', ctx.version]\"}}}",
     "- {tool: {name: ask, args: {prompt: Publish?, type: confirm, show: !expr page.json}, output: ok}}\n"
     "- {tool: {when: \"ok == 'yes'\", name: shell, args: {command: !expr \"['./publish.sh', ctx.version]\"}}}",
