@@ -97,7 +97,7 @@ def test_a_tool_of_quire_is_one_even_if_a_document_has_its_name() -> None:
 @pytest.mark.parametrize(
     ("capability", "effect", "tier"),
     [
-        (f"{FILES}.read", "read", "write"),
+        (f"{FILES}.read", "read", "safe"),
         (f"{FILES}.write", "idempotent", "write"),
         (f"{FILES}.edit", "write", "write"),
         (f"{FILES}.*", "write", "write"),
