@@ -128,7 +128,29 @@ class SizedPipelines(DialectPipelines):
             "max": self._draw.between(2, 4),
             "on_max": "keep",
         }
+        if self._draw.chance(40):
+            self._remember(loop, fan)
         return {"repeat": loop}
+
+    def _remember(self, loop: Built, fan: Built) -> None:
+        """Change a loop into one whose value is a map, that a store holds in each round, and whose lists move on from
+        one part to the other."""
+        parts = ["state.past", "state.new", "get(ctx, 'older', [])"]
+        lists = [self._draw.pick([*parts, f"{parts[0]} + ['a']", "gathered"]) for _ in range(3)]
+        loop["init"] = f"{{past: [], new: {loop['init']}}}"
+        loop["until"] = "count(acc.new) == 1"
+        steps = [
+            {"transform": {"value": "acc", "output": "state"}},
+            {
+                "for_each": {
+                    **fan,
+                    "over": str(fan["over"]).replace("acc", self._draw.pick(["state.past", "state.new"])),
+                }
+            },
+            {"transform": {"value": lists[0], "output": "older"}},
+            {"transform": {"value": f"{{past: {lists[1]}, new: {lists[2]}}}"}},
+        ]
+        loop["do"] = {"steps": steps}
 
     def _fold(self, depth: int, sees: tuple[str, ...], site: int) -> Built:
         return self._over(super()._fold(depth, sees, site), "fold", sees)

@@ -59,7 +59,7 @@ steps:
 ASKING = "pipeline: asking\nsteps:\n  - tool: {name: ask, args: {prompt: hi}}\n"
 LAUNCHING = DIRECTIVE.replace(
     "<tool>rye", "<pipeline>asking</pipeline><directive>look</directive><tool>ask</tool><tool>rye"
-)
+).replace("<limits ", '<limits spawns="2" depth="2" ')
 
 
 @pytest.mark.parametrize(
@@ -75,7 +75,7 @@ LAUNCHING = DIRECTIVE.replace(
 def test_the_shares_of_steps_add_up(tmp_path: Path, name: str, text: str) -> None:
     home = tmp_path / "home"
     home.mkdir()
-    (home / "quire.toml").write_text('[models.prices."ollama:a"]\ninput = 3.0\noutput = 15.0\n')
+    (home / "quire.toml").write_text('[models.prices."ollama:a"]\ninput = 3.0\noutput = 15.0\nwindow = 9000\n')
     (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
     (tmp_path / name).write_text(text)
     (tmp_path / "pipelines").mkdir()

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from quire.analysis import pipeline_walk
 from quire.analysis.costs import Cost
 from quire.analysis.facts import EffectFact
-from quire.analysis.labels import Label
+from quire.analysis.labels import Integrity, Label
 from quire.analysis.proof import Proof
 from quire.analysis.walk import MOST_NESTED, MOST_NOTES, MOST_WALKS, Walk
 from quire.library.check import DocumentCheck
@@ -83,6 +86,30 @@ def test_loops_in_each_other(kind: str, monkeypatch: pytest.MonkeyPatch) -> None
         assert found.as_number == 2**8
     else:
         assert found.is_endless and "too many parts" in found.reasons[0].why
+
+
+@pytest.mark.parametrize(("depth", "most"), [(1, 90), (3, 120_000), (8, 180_000)])
+def test_values_that_move_on_slowly(depth: int, most: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A value that takes twenty rounds to pass through a loop, in loops in each other, is followed for a while only."""
+    walked = 0
+    step = pipeline_walk._step
+
+    def counted(*given: Any) -> None:
+        nonlocal walked
+        walked += 1
+        step(*given)
+
+    monkeypatch.setattr(pipeline_walk, "_step", counted)
+    names = [f"a{number}" for number in range(20)]
+    init = "{" + ", ".join(f"{name}: ''" for name in names) + "}"
+    moved = ", ".join(f"{to}: acc.{name}" for to, name in itertools.pairwise(names))
+    body: dict[str, object] = AGENT
+    for _ in range(depth):
+        steps = [body, {"transform": {"value": f"{{{moved}, {names[-1]}: pipe}}"}}]
+        body = {"repeat": {"init": init, "do": {"steps": steps}, "until": "false", "max": 9, "on_max": "keep"}}
+    proof = Foresight(None).proof(pipeline(body))
+    assert proof.result.label.integrity == Integrity.MODEL
+    assert walked < most
 
 
 def test_thousands_of_places_in_one_prompt_take_linear_time() -> None:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import itertools
+import re
 
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from tests.depth import depth
 
-from quire.analysis.pattern_inclusion import COVERED, NOT_DECIDED, PatternSet
+from quire.analysis.pattern_inclusion import COVERED, NOT_DECIDED, PatternSet, is_word_pattern
+from quire.safe_regex import matches
 from quire.trust.capabilities import Grants
 
 TICKETS = "rye.execute.tool.mcp.tickets"
@@ -94,3 +96,48 @@ def test_questions_share_their_steps() -> None:
 
 def test_too_many_letters_are_not_compared() -> None:
     assert PatternSet(["*a*"]).inclusion(f"*{'a' * 30_000}?*") == NOT_DECIDED
+
+
+@pytest.mark.parametrize(
+    ("pattern", "is_word"),
+    [
+        ("^v[0-9]{1,3}$", True),
+        (r"^v\d+\.\d+(\.\d+)?$", True),
+        ("^(alpha|beta)[0-9]*$", True),
+        ("^[A-Z]{2,5}-[0-9]+$", True),
+        (r"^\w+$", True),
+        ("[a-z]+", False),
+        ("^a|b$", False),
+        ("^(a|-b)$", False),
+        ("^a?-b$", False),
+        ("^[a-z]*$", False),
+        ("^[a-z.]+$", False),
+        (r"^a\.$", False),
+        ("^[^/]+$", False),
+        ("^.+$", False),
+        ("^[a-z/]+$", False),
+        (r"^a\x2fb$", False),
+        ("^ä$", False),
+        ("^a$b$", False),
+        ("^(a$", False),
+        ("", False),
+    ],
+)
+def test_patterns_of_plain_words(pattern: str, is_word: bool) -> None:
+    """real-work M6: an anchored pattern of words counts like an enum for an argument."""
+    assert is_word_pattern(pattern) is is_word
+
+
+_PIECES = st.sampled_from(
+    ["a", "-", r"\.", "[a-]", "[a.]", "/", "^", "$", "|", "(", ")", "(?:", "*", "+", "?", "{0,2}", "."]
+)
+_TEXTS = ["".join(text) for length in range(4) for text in itertools.product("a-./\n", repeat=length)]
+
+
+@given(st.lists(_PIECES, max_size=7))
+@settings(max_examples=depth(200, 5000), deadline=None)
+def test_a_pattern_of_plain_words_matches_nothing_else(pieces: list[str]) -> None:
+    pattern = f"^{''.join(pieces)}$"
+    if is_word_pattern(pattern):
+        fitting = [text for text in _TEXTS if matches(pattern, text)]
+        assert [text for text in fitting if not re.fullmatch(r"[a_][a-]*(\.[a-]+)*", text)] == []

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from quire.analysis.flow_paths import flows_of
 from quire.analysis.labels import Integrity
 from quire.analysis.proof import Proof
 from quire.analysis.quantities import Quantity, quantities
@@ -117,11 +118,30 @@ def test_counts(tmp_path: Path, text: str, counts: tuple[str, ...]) -> None:
     assert proof.bound("model_calls").least == 1
 
 
+@pytest.mark.parametrize("name", ["file__read", "rye.file-system.read", "rye/file-system/fs_read"])
+def test_every_name_of_a_tool_is_that_tool(tmp_path: Path, name: str) -> None:
+    """newcomer M7: `file__read` was text from outside, elevated, and a tool that writes."""
+    proof = proof_of(tmp_path, directive(held=f"<tool>{name}</tool>"))
+    (tool,) = [effect.tool for effect in proof.effects]
+    assert (tool.capability, tool.effect, tool.tier) == ("rye.execute.tool.rye.file-system.read", "read", "safe")
+    assert (tool.gives, tool.sends_out) == (Integrity.WORKSPACE, False)
+    assert flows_of(proof) == ()
+
+
 def test_a_child_that_may_do_less_ends_the_tree(tmp_path: Path) -> None:
     limits = 'turns="3" spawns="2" depth="5"'
     text = directive(limits=limits, held="<directive>two</directive>")
     other = directive("two", 'turns="9"', READ)
     assert most(proof_of(tmp_path, text, **{".ai/directives/two.md": other}), "model_calls") == "9"
+
+
+def test_a_thread_that_names_directives_starts_only_these(tmp_path: Path) -> None:
+    """real-work M5, N11: the lead holds the tool that starts any directive, and names one that starts none."""
+    text = directive(limits='turns="12" spawns="4"', held=f"<directive>two</directive>{FORK}")
+    other = {".ai/directives/two.md": directive("two", 'turns="6"', READ)}
+    # 12 of its own, and 4 children: the model may raise their turns to those of the lead.
+    assert most(proof_of(tmp_path, text, **other), "model_calls") == "60"
+    assert most(proof_of(tmp_path, directive(limits='turns="12" spawns="4"', held=FORK), **other), "threads") != "4"
 
 
 def test_a_child_without_permissions_has_those_of_its_parent(tmp_path: Path) -> None:

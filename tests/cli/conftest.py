@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -91,3 +92,12 @@ def make_run(workspace: Path) -> MakeRun:
         return asyncio.run(work())
 
     return make
+
+
+@pytest.fixture
+def no_connections(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused(*_: object, **__: object) -> None:
+        raise AssertionError("a socket was opened")
+
+    monkeypatch.setattr(socket, "socket", refused)
+    monkeypatch.setattr(socket, "create_connection", refused)

@@ -252,7 +252,9 @@ def test_the_outline(board: Path, capsys: Capture) -> None:
     assert data["schemas"]["Other"]["required"] == ["x"]
 
 
-OUTLINE = """board
+OUTLINE = """1–85 calls · unpriced · writes shell ls, out.txt
+
+board
 Reviews things.
 
 inputs (what steps read before any step writes it)
@@ -311,19 +313,6 @@ pipelines that it runs
   publish (steps 2, 5)
   many.reject (step 2)
 
-bounds
-  model calls          1 to 85
-  tool calls           2 to 15,002
-  questions            0
-  input tokens         ≤ 2.8 G [1]
-  output tokens        ≤ 1.4 M [2]
-  money                unpriced [3]
-  time without people  ≤ 67 days [4]
-  [1] the window of the model is not known: no call reads more than 32,000,000 tokens
-  [2] a reply has at most 16,384 tokens
-  [3] the model: no model is named: --model NAME, or [models] default in quire.toml (BD106)
-  [4] model calls and tools take as long as their time-outs allow; people are not counted
-
 gates (what a person has to say yes to)
   step 4.write file__write  idempotent, write  no question before it
   step 4.list shell         write, elevated    no question before it
@@ -338,7 +327,7 @@ envelope (what it has to be allowed, at most)
 def test_a_registered_pipeline_is_shown_by_its_name(board: Path, capsys: Capture) -> None:
     assert main(["show", "many.reject"]) == 0
     out = capsys.readouterr().out
-    assert out.startswith("many.reject\n") and "1  call many.helper" in out and "why  needed" in out
+    assert out.startswith("no calls\n\nmany.reject\n") and "1  call many.helper" in out and "why  needed" in out
     assert main(["show", "many.rejekt"]) == 2
     assert "did you mean many.reject?" in capsys.readouterr().err
 

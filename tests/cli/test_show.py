@@ -78,6 +78,8 @@ def test_the_outline(invoke: Invoke, page: str) -> None:
     result = invoke(command, page)
     assert result.exit_code == 0
     assert result.stdout == (
+        "2 calls · unpriced · writes mcp.travel.book · asks 1 question\n"
+        "\n"
         "Trip\n"
         "Plans a trip.\n"
         "\n"
@@ -116,19 +118,6 @@ def test_the_outline(invoke: Invoke, page: str) -> None:
         "artifact\n"
         "  markdown\n"
         "\n"
-        "bounds\n"
-        "  model calls          2\n"
-        "  tool calls           1\n"
-        "  questions            1\n"
-        "  input tokens         ≤ 64 M [1]\n"
-        "  output tokens        ≤ 32.8 K [2]\n"
-        "  money                unpriced [3]\n"
-        "  time without people  ≤ 3 h [4]\n"
-        "  [1] the window of the model is not known: no call reads more than 32,000,000 tokens\n"
-        "  [2] a reply has at most 16,384 tokens\n"
-        "  [3] the model: no model is named: --model NAME, or [models] default in quire.toml (BD106)\n"
-        "  [4] model calls and tools take as long as their time-outs allow; people are not counted\n"
-        "\n"
         "gates (what a person has to say yes to)\n"
         "  step 2 book  write, elevated  no question before it\n"
         "\n"
@@ -139,6 +128,66 @@ def test_the_outline(invoke: Invoke, page: str) -> None:
         "envelope (what it has to be allowed, at most)\n"
         "  rye.execute.tool.mcp.travel.book (step 2; unknown)\n"
     )
+
+
+def test_the_bounds(invoke: Invoke, page: str) -> None:
+    """newcomer M4: a bound that is only the longest prompt of the engine is not printed."""
+    shown = invoke(command, page, "--bounds").stdout
+    assert shown[shown.index("bounds\n") : shown.index("\ngates")] == (
+        "bounds\n"
+        "  model calls          2\n"
+        "  tool calls           1\n"
+        "  questions            1\n"
+        "  input tokens         ∞ [1]\n"
+        "  output tokens        ≤ 8.2 K [2]\n"
+        "  money                unpriced [3]\n"
+        "  time without people  ≤ 3 h [4]\n"
+        "  [1] input not bounded: the window of the model is not known; bound it with --model NAME\n"
+        "  [2] a reply has at most 4,096 tokens\n"
+        "  [3] the model: no model is named: --model NAME, or [models] default in quire.toml (BD106)\n"
+        "  [4] model calls and tools take as long as their time-outs allow; people are not counted\n"
+    )
+    assert json.loads(invoke(command, page, "--json").stdout)["proof"]["numbers"]["input_tokens"]["most"] is None
+
+
+@pytest.mark.parametrize(
+    ("settings", "environ", "line", "note"),
+    [
+        ("", {"ANTHROPIC_API_KEY": "x"}, "2 calls · ≤ $", "anthropic:claude-sonnet-5-5 reads at most "),
+        ('[models]\ndefault = "local:a"\n', {}, "2 calls · free · ", "local:a reads at most 8,192 tokens a call"),
+        (
+            '[models]\ndefault = "ollama:a"\n[models.prices."ollama:a"]\nwindow = 5000\n',
+            {},
+            "2 calls · free · ",
+            "ollama:a reads at most 5,000 tokens a call",
+        ),
+        (
+            '[models]\ndefault = "ollama:a"\n',
+            {},
+            "2 calls · free · ",
+            'the window of ollama:a is not known; bound it with [models.prices."ollama:a"] window = 128000',
+        ),
+    ],
+)
+@pytest.mark.usefixtures("no_connections")
+def test_the_model_is_that_of_a_run(
+    invoke: Invoke,
+    page: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    settings: str,
+    environ: dict[str, str],
+    line: str,
+    note: str,
+) -> None:
+    """newcomer M4, real-work M5: `show` chooses the model as `run` does, opens nothing, and knows its window."""
+    home = tmp_path / "own-space"
+    home.mkdir()
+    (home / "quire.toml").write_text(settings)
+    for name, value in {"QUIRE_HOME": str(home), **environ}.items():
+        monkeypatch.setenv(name, value)
+    shown = invoke(command, page, "--bounds").stdout
+    assert shown.startswith(line) and note in shown
 
 
 def test_the_outline_as_json(invoke: Invoke, page: str) -> None:

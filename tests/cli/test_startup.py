@@ -34,7 +34,7 @@ VERBS = {
     "check of a playbook": (["check", "one.playbook.md"], 37, (*ENGINE, *HEAVY, *OTHER_FORMATS)),
     "show of a playbook": (
         ["show", "one.playbook.md"],
-        106,
+        108,
         (*HEAVY, *OTHER_FORMATS, *DRIVING, "dataclasses"),
     ),
     "runs": (["runs"], 60, (*HEAVY, *OTHER_FORMATS, *DRIVING)),

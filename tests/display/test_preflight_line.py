@@ -35,12 +35,13 @@ WRITES = """
   - shell: {command: [make, all]}
 """
 PRICES = '[models.prices."script:m"]\ninput = 3.0\noutput = 15.0\n'
+WINDOW = "window = 200000\n"
 
 
-def line(folder: Path, text: str, inputs: dict[str, Value], model: str = "script:m") -> str:
+def line(folder: Path, text: str, inputs: dict[str, Value], model: str = "script:m", prices: str = PRICES) -> str:
     home = folder / "home"
     home.mkdir(exist_ok=True)
-    (home / "quire.toml").write_text(PRICES)
+    (home / "quire.toml").write_text(prices)
     (folder / "p.yaml").write_text(text)
     document = load(folder / "p.yaml")
     settings = load_settings(find_workspace(folder), {"QUIRE_HOME": str(home)})
@@ -84,9 +85,20 @@ def test_an_estimate_stands_beside_a_bound_that_is_far_from_it(tmp_path: Path) -
         "  - agent: {prompt: Write, output: draft, capabilities: {tools: []}}\n"
         '  - agent: {prompt: "Check {ctx.draft}", capabilities: {tools: []}}\n'
     )
-    said = line(tmp_path, text, {})
+    said = line(tmp_path, text, {}, prices=PRICES + WINDOW)
     bound, _, estimate = said.removeprefix("2 model calls, ≤ $").partition(" (~ $")
     assert 2 * float(estimate.rstrip(")")) < float(bound.replace(",", ""))
+    # real-work M5: without a window there is no bound, and the estimate stands alone.
+    assert line(tmp_path, text, {}) == f"2 model calls, ~ ${estimate.rstrip(')')}"
+
+
+def test_a_count_that_nobody_has_chosen_is_not_said(tmp_path: Path) -> None:
+    """seeds 6: a product of defaults is not a bound."""
+    inner = "{for_each: {over: range(10000), on_error: abort, do: {tool: {name: ask, args: {prompt: a}}}, collect: %s}}"
+    collect = "{transform: {value: pipe}}"
+    steps = f"- for_each: {{over: 'range(10000)', on_error: abort, do: {inner % collect}, collect: {collect}}}\n"
+    said = line(tmp_path, f"pipeline: p\ndialect: quire\nsteps:\n{steps}", {})
+    assert said == "no model calls, any number of questions"
 
 
 def test_an_unknown_callee_is_named(tmp_path: Path) -> None:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import pytest
+from tests.analysis.rules.rule_cases import findings_of, proof_of
 
 from quire.analysis.amount_words import duration, money, short_number
 from quire.analysis.amounts import Reason, endless, number, size, total
 from quire.analysis.assumptions import assumptions_of
+from quire.analysis.gates import gates_of
 from quire.analysis.quantities import Ceiling, Quantity
-from quire.display.proof_lines import Footnotes, Seen, bound_lines, proven_text
+from quire.display.proof_lines import Footnotes, Seen, bound_lines, gate_lines, proven_text
 
 
 @pytest.mark.parametrize(
@@ -86,3 +88,23 @@ def test_the_three_columns() -> None:
         ["proven", "x=20", "seen", "in", "31", "runs", "(95", "of", "100)"],
         ["model", "calls", "0", "to", "3·|x|", "~", "60", "41"],
     ]
+
+
+@pytest.mark.parametrize(
+    ("when", "words"),
+    [
+        ("seen == 'a'", "no question before it, and a model (1) decides whether"),
+        ("page.status == 200", "no question before it, and http__get of step 2 decides whether"),
+        ("ctx.go == 'a'", "no question before it"),
+    ],
+)
+def test_a_gate_says_who_decides(when: str, words: str) -> None:
+    """real-work M6: of a constant command, `show` says it, and no rule reports it."""
+    text = (
+        "pipeline: p\ndialect: quire\nsteps:\n- agent: {prompt: Look, capabilities: {tools: []}, output: seen}\n"
+        '- tool: {name: http__get, args: {url: "https://example.org"}, output: page}\n'
+        f"- shell: {{command: [make, all], stdin: '', when: \"{when}\"}}\n"
+    )
+    (line,) = [one for one in gate_lines(gates_of(proof_of(text))) if "shell" in one]
+    assert line.endswith(f"write, elevated  {words}")
+    assert findings_of("gates", text) == findings_of("flows", text) == []

@@ -169,3 +169,23 @@ def test_a_model_of_the_command_line_replaces_all_but_those_of_profiles(work: Pa
     foresight = foreseen(work)
     found = foresight.proof(load(file).runnable(), str(file), "anthropic:claude-haiku-5-5", one_model=True)
     assert [call.model for call in found.model_calls] == [model]
+
+
+@pytest.mark.parametrize(
+    ("tools", "asks"),
+    [
+        (["file__g*"], False),
+        (["rye/file-system/*"], False),
+        (["ask"], True),
+        (["a*"], True),
+        (["*"], True),
+        (["rye/*", "as?", "*k"], True),
+    ],
+)
+def test_a_pattern_of_tools_asks_only_if_it_covers_ask(work: Path, tools: list[str], asks: bool) -> None:
+    """real-work M5: an agent with `file__g*` was said to ask 1,600 questions."""
+    (work / "quire.toml").write_text(f"[agents.looker]\ntools = {tools}\n", encoding="utf-8")
+    file = work / "p.yaml"
+    file.write_text("pipeline: p\nsteps: [{agent: {identity: looker, prompt: hi}}]\n", encoding="utf-8")
+    found = foreseen(work).proof(load(file).runnable(), str(file))
+    assert found.bound("questions").most.is_nothing is not asks

@@ -163,7 +163,7 @@ def test_lens_hover_and_show_say_the_same_of_a_directive(
     bound(editor, name)
     assert bound(editor, name) == f"at most 4 model calls, {money}"
     assert f"- at most 4 model calls, {money}\n" in editor.hover(name, DIRECTIVE.replace("# G", "# G‸"))
-    assert main(["show", str(path)]) == 0
+    assert main(["show", "--bounds", str(path)]) == 0
     (line,) = [line for line in capsys.readouterr().out.splitlines() if line.startswith("  money ")]
     assert line.removeprefix("  money ").lstrip().startswith(money)
 

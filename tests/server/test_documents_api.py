@@ -330,14 +330,14 @@ async def test_a_preflight_says_what_a_run_does_at_most_and_starts_nothing(tmp_p
 async def test_a_price_is_a_bound_or_is_said_to_be_unknown(tmp_path: Path) -> None:
     script, home = tmp_path / "team" / "s.json", tmp_path / "team-home"
     home.mkdir()
-    (home / "quire.toml").write_text(f'[models.prices."script:{script}"]\ninput = 1.0\noutput = 2.0\n')
+    (home / "quire.toml").write_text(f'[models.prices."script:{script}"]\ninput = 1.0\noutput = 2.0\nwindow = 9000\n')
     model = f"script:{script}"
     async with served(tmp_path / "team", {**DOCUMENTS, "endless.yaml": ENDLESS}) as server:
         server.script("s.json", ["Draft", "Out"])
         found = await _preflight(server, "release.playbook.md", inputs=GOOD, model=model)
-        # Two replies of 16,384 tokens, and what the calls read: nothing but the largest prompt bounds an earlier reply.
+        # Two replies of 16,384 tokens, and what the calls read: nothing but the window bounds an earlier reply.
         assert found["price"]["most"] == found["proof"]["numbers"]["money"]["most"] > 2 * 4096 * 2e-6
-        assert "no call reads more than 32,000,000 tokens" in found["price"]["why"]
+        assert "reads at most 9,000 tokens a call" in found["price"]["why"]
         cheap = await _preflight(server, "release.playbook.md", inputs=GOOD, model=model, budget=0.01)
         assert cheap["ready"] and cheap["budget"] == 0.01
         endless = await _preflight(server, "endless.yaml", model=model)
@@ -345,6 +345,12 @@ async def test_a_price_is_a_bound_or_is_said_to_be_unknown(tmp_path: Path) -> No
         assert "100 model calls of the dearest kind" in endless["price"]["why"]
         other = await _preflight(server, "release.playbook.md", inputs=GOOD, model=server.script("t.json", []))
         assert other["price"]["most"] is None and "is not known" in other["price"]["why"]
+        (home / "quire.toml").write_text(f'[models.prices."script:{script}"]\ninput = 1.0\noutput = 2.0\n')
+    async with served(tmp_path / "team", {**DOCUMENTS, "endless.yaml": ENDLESS}) as server:
+        server.script("s.json", ["Draft", "Out"])
+        unbounded = await _preflight(server, "release.playbook.md", inputs=GOOD, model=model)
+        assert unbounded["price"]["most"] is None and "the window of script:" in unbounded["price"]["why"]
+        assert unbounded["proof"]["numbers"]["money"]["most"] is None
         local = await _preflight(server, "count.playbook.md")
         assert local["price"] == {"most": None, "why": None} and local["model"] is None
 

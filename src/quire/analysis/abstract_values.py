@@ -81,6 +81,9 @@ class AbstractValue(Struct, frozen=True, gc=False):
     """The values of which it is one, if one of them is an answer or is computed from one; else empty."""
     largest: Amount | None = None
     """Of a number that was computed: no value of it is larger. None if that is not known."""
+    is_word: bool = False
+    """True of a text that consists of words which an enforced pattern lets through (`is_word_pattern`), and of texts of
+    the document."""
 
     @property
     def is_answered(self) -> bool:
@@ -315,6 +318,7 @@ def either_of(one: AbstractValue, other: AbstractValue, decided: Label = AUTHORE
         one.constant,
         one.is_constant and other.is_constant and one.type == other.type and one.constant == other.constant,
         largest=largest,
+        is_word=one.is_word and other.is_word,
     )
     if one.answer is None is other.answer and one.computed is None is other.computed:
         return found if not one.choices and not other.choices else _answered(found, one, other)

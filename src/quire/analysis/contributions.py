@@ -9,9 +9,10 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from quire.analysis.amount_words import Unit, written
-from quire.analysis.amounts import ONE, Amount, bounded, number, total
+from quire.analysis.amounts import ONE, Amount, bounded, endless, number, total
 from quire.analysis.costs import LAUNCHED_MONEY
-from quire.engine.premises import MOST_CALLS, Premises
+from quire.analysis.quantities import unknown_window
+from quire.engine.premises import MOST_CALLS
 from quire.models.choose import Unpriced
 
 if TYPE_CHECKING:
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
     from quire.analysis.proof import Proof
     from quire.models.prices import ModelRate, Rate
 
-NO_PREMISES = Premises()
 NO_RATES: Mapping[str, Rate] = {}
 
 
@@ -41,9 +41,7 @@ class Contribution(Struct, frozen=True):
         return self.each.times(self.often)
 
 
-def contributions(
-    proof: Proof, kind: str, premises: Premises = NO_PREMISES, rates: Mapping[str, Rate] = NO_RATES
-) -> tuple[Contribution, ...]:
+def contributions(proof: Proof, kind: str, rates: Mapping[str, Rate] = NO_RATES) -> tuple[Contribution, ...]:
     """Return the steps that make up a number. `rates` has the prices of models, where they were looked up: money needs
     them, and the windows of models are among them."""
     found: list[Contribution] = []
@@ -65,11 +63,11 @@ def contributions(
             case "questions" if fact.asks:
                 found.append(_share(fact, f"may ask, {MOST_CALLS} questions a turn", number(fact.uses)))
             case "input_tokens":
-                found += [_share(fact, what, tokens, "tokens") for what, tokens in _read(fact, priced, premises)]
+                found += [_share(fact, what, tokens, "tokens") for what, tokens in _read(fact, rate)]
             case "output_tokens":
                 found += [_share(fact, what, tokens, "tokens") for what, tokens in _wrote(fact)]
             case "money" if priced is not None:
-                found += _paid(fact, priced, premises)
+                found += _paid(fact, priced)
     if kind == "tool_calls":
         found += [
             Contribution(one.place.way, f"calls {one.tool.name}", ONE, one.often, bool(one.conditions))
@@ -109,7 +107,7 @@ def _share(fact: ModelFact, what: str, each: Amount, unit: Unit = "count") -> Co
     return Contribution(fact.place.way, what, each, fact.often, bool(fact.conditions), unit)
 
 
-def _read(fact: ModelFact, rate: ModelRate | None, premises: Premises) -> Iterator[tuple[str, Amount]]:
+def _read(fact: ModelFact, rate: Rate | None) -> Iterator[tuple[str, Amount]]:
     """Yield what a step reads each time it runs, in words, with its tokens."""
     if _is_thread(fact):
         if not fact.first.is_nothing:
@@ -117,11 +115,12 @@ def _read(fact: ModelFact, rate: ModelRate | None, premises: Premises) -> Iterat
     elif fact.windows < fact.calls:
         yield "reads its prompt, a token for each byte, and what the service adds", fact.first
     if fact.windows:
-        known = rate.context if rate is not None else None
-        window = known if known is not None else premises.prompt_characters * 4
         calls = "1 call" if fact.windows == 1 else f"{fact.windows:,} calls"
-        what = "the window of its model" if known is not None else "the longest prompt, as the window is not known"
-        yield f"reads up to {window:,} tokens in {calls}: {what}", number(fact.windows * window)
+        window = rate.context if rate is not None else None
+        if window is None:
+            yield f"reads up to the window of its model in {calls}", endless(unknown_window(fact.model))
+        else:
+            yield f"reads up to {window:,} tokens in {calls}: the window of its model", number(fact.windows * window)
 
 
 def _wrote(fact: ModelFact) -> Iterator[tuple[str, Amount]]:
@@ -141,10 +140,10 @@ def _is_thread(fact: ModelFact) -> bool:
     return isinstance(fact.place.step.work, Thread)
 
 
-def _paid(fact: ModelFact, rate: ModelRate, premises: Premises) -> Iterator[Contribution]:
+def _paid(fact: ModelFact, rate: ModelRate) -> Iterator[Contribution]:
     """Yield what a step costs each time it runs: tokens times their price."""
     read, wrote = rate.picodollars()
-    parts = [(what, tokens, read, _per_million(read)) for what, tokens in _read(fact, rate, premises)]
+    parts = [(what, tokens, read, _per_million(read)) for what, tokens in _read(fact, rate) if read]
     parts += [(what, tokens, wrote, _per_million(wrote)) for what, tokens in _wrote(fact)]
     if rate.call_picodollars:
         price = written(rate.call_picodollars, "picodollars")

@@ -229,6 +229,7 @@ def _arithmetic(node: Arithmetic, names: Names) -> AbstractValue:
     first = _EVALUATORS[operand.__class__](operand, names)
     label, length, items = first.label, first.length, first.items
     types, is_sum = [] if first.type is None else [first.type], True
+    has_words = first.is_word or first.is_constant
     largest = largest_of(first)
     for operator, operand in node.rest:
         part = _EVALUATORS[operand.__class__](operand, names)
@@ -239,11 +240,14 @@ def _arithmetic(node: Arithmetic, names: Names) -> AbstractValue:
             types.append(part.type)
         if operator != "+":
             is_sum = False
+        has_words = has_words and (part.is_word or part.is_constant)
         if largest is not None:
             largest = largest_after(operator, largest, part)
     if not is_sum or types.count(NUMBER) == 1 + len(node.rest):
         return _figure(label, largest)
-    return AbstractValue(TEXT, ONE, length, label) if TEXT in types else AbstractValue(None, items, length, label)
+    if TEXT not in types:
+        return AbstractValue(None, items, length, label)
+    return AbstractValue(TEXT, ONE, length, label, is_word=has_words)
 
 
 def _each(node: Each, names: Names) -> AbstractValue:

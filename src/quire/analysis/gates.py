@@ -22,7 +22,7 @@ from quire.trust.risk import Tier
 if TYPE_CHECKING:
     from quire.analysis.abstract_values import AbstractValue
     from quire.analysis.facts import Condition, EffectFact, QuestionFact
-    from quire.analysis.labels import Label
+    from quire.analysis.labels import Label, Trace
     from quire.analysis.proof import Proof
 
 Verdict = Literal["gated", "ignored", "open", "never"]
@@ -171,6 +171,35 @@ def decided_from_outside(effect: EffectFact) -> bool:
     if effect.by_model or any(one.label.chosen >= MODEL for one in effect.conditions):
         return True
     return any(is_from_model(value.label) for _, value in used_arguments(effect))
+
+
+def is_constant(effect: EffectFact) -> bool:
+    """Tell whether the document says all that an effect does: a model or an outsider can only decide whether."""
+    return not effect.by_model and all(
+        value.is_constant or not value.label.levels for _, value in used_arguments(effect)
+    )
+
+
+def deciding(effect: EffectFact) -> Trace | None:
+    """Return the way of the value by which a model or an outsider decides whether an effect happens; None if none
+    does."""
+    return next((one.label.chosen_trace for one in effect.conditions if one.label.chosen >= MODEL), None)
+
+
+def decider(effect: EffectFact) -> str:
+    """Return in words who decides whether an effect happens, if that is a model or an outsider; else an empty text."""
+    trace = deciding(effect)
+    return source_words(trace) if trace is not None else ""
+
+
+def source_words(trace: Trace | None) -> str:
+    """Return the source of a value: `a model (3)`, `http__get of step 1`."""
+    if trace is None:
+        return "a model"
+    source = trace.source
+    if source.what == "model":
+        return f"a model ({source.step})" if source.step else "a model"
+    return f"{source.what} of step {source.step}" if source.step else source.what
 
 
 def is_from_model(label: Label) -> bool:

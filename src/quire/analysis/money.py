@@ -20,22 +20,16 @@ from quire.models.choose import Unpriced
 
 if TYPE_CHECKING:
     from quire.analysis.proof import Proof
-    from quire.engine.premises import Premises
     from quire.models.prices import ModelRate, Rate
     from quire.plan.nodes import Plan
 
 
-def windows_of(rates: Mapping[str, Rate]) -> dict[str, int | None]:
-    """Return the context windows of models, as far as the list of prices has them."""
-    return {model: None if isinstance(rate, Unpriced) else rate.context for model, rate in rates.items()}
-
-
-def money_of(proof: Proof, rates: Mapping[str, Rate], cap: int | None, premises: Premises) -> Quantity:
+def money_of(proof: Proof, rates: Mapping[str, Rate], cap: int | None, windows: Mapping[str, int | None]) -> Quantity:
     """Return the most that a run can cost. It is unpriced if the price of a single model is not known."""
     most, about = NOTHING, NOTHING
     notes: list[str] = []
     unpriced: list[str] = []
-    dearest = 0
+    dearest: int | None = 0
     reply = longest_reply(proof)
     for model, rate in rates.items():
         said = proof.cost.amount(f"{OUTPUT_OF}{model}")
@@ -46,14 +40,16 @@ def money_of(proof: Proof, rates: Mapping[str, Rate], cap: int | None, premises:
                 unpriced.append(f"{model or 'the model'}: {rate.reason}")
             continue
         read, written = rate.picodollars()
-        tokens, window, premise = read_at_most(proof, model, rate.context, premises)
+        window = windows[model]
+        tokens, premise = read_at_most(proof, model, window) if read else (NOTHING, "")
         calls = proof.cost.amount(f"{CALLS_OF}{model}")
         output = said.times(number(written))
         each = calls.times(number(rate.call_picodollars))
         most = most.plus(tokens.times(number(read))).plus(output).plus(each)
         about = about.plus(read_about(proof, model).times(number(read))).plus(output).plus(each)
-        dearest = max(dearest, rate.cost(window, reply))
-        notes += [_rate_note(rate), *rate.premises, *([premise] if premise and (read or written) else [])]
+        if dearest is not None:
+            dearest = None if read and window is None else max(dearest, rate.cost(window or 0, reply))
+        notes += [_rate_note(rate), *rate.premises, *([premise] if premise else [])]
     launched = launched_models(proof)
     is_sure = not any(rate.premises for rate in rates.values() if not isinstance(rate, Unpriced))
     if pays_for_launches(proof, rates):
@@ -66,13 +62,13 @@ def money_of(proof: Proof, rates: Mapping[str, Rate], cap: int | None, premises:
     if unpriced:
         return Quantity("money", "picodollars", unpriced=tuple(unpriced), premises=premises_said)
     ceiling = None
-    if cap and reply and not launched and may_pass(most, cap * dearest):
+    if cap and reply and not launched and dearest is not None and may_pass(most, cap * dearest):
         ceiling = Ceiling(cap * dearest, f"{cap:,} model calls of the dearest kind")
     spend = spend_limit(proof.plan)
     if spend is not None and may_pass(most, spend):
         ceiling = Ceiling(spend, "the limit of spend: what a call may cost is set aside before it is made")
     uses_tools = any(fact.tools for fact in proof.model_calls)
-    estimate = None if uses_tools or most.is_endless else about
+    estimate = None if uses_tools or about.is_endless else about
     return Quantity("money", "picodollars", 0, most, estimate, ceiling, premises=premises_said, sure=is_sure)
 
 

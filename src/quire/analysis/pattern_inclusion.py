@@ -1,4 +1,5 @@
-"""Decide whether patterns of capabilities cover another pattern, and find a text that is new.
+"""Decide whether patterns of capabilities cover another pattern, and find a text that is new; and whether a pattern of
+a schema lets only plain words through.
 
 A pattern is read as `quire.trust.capabilities` reads grants: `*` is any text, `?` and sets are one character, and `X.*`
 covers `X` too. Both sides become automata, of which the covering one is made deterministic while it is walked, so the
@@ -11,11 +12,13 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
 from itertools import islice, takewhile
 from typing import Literal
 
 from msgspec import Struct
 
+from quire.patterns import late_pattern
 from quire.trust.capabilities import Spot, fixed_head, glob, has_single, pattern_parts
 
 MOST_STEPS = 50_000
@@ -208,3 +211,90 @@ class _Walk:
         known[:] = [one for one in known if one & covering != covering]
         known.append(covering)
         return True
+
+
+_PIECES = late_pattern(r"\\.|\[(?:\\.|[^\]])*\]|\(\?:|[*+?]\??|\{[0-9,]*\}\??|.", 16)
+"""The pieces of a portable pattern (16: `re.DOTALL`)."""
+_ASCII = [chr(code) for code in range(128)]
+
+
+class _Shape(Struct, frozen=True):
+    """The texts of a part of a pattern that lets only letters, digits, `_`, `-` and single dots through."""
+
+    first: frozenset[str] = frozenset()
+    """Characters that a text may begin with."""
+    last: frozenset[str] = frozenset()
+    may_be_empty: bool = True
+
+    def then(self, other: _Shape) -> _Shape | None:
+        if "." in self.last and "." in other.first:
+            return None
+        return _Shape(
+            self.first | other.first if self.may_be_empty else self.first,
+            self.last | other.last if other.may_be_empty else other.last,
+            self.may_be_empty and other.may_be_empty,
+        )
+
+
+@lru_cache(maxsize=256)
+def is_word_pattern(pattern: str) -> bool:
+    """Tell whether a pattern of a schema is anchored, and every text that it lets through one of
+    `[A-Za-z0-9_][A-Za-z0-9_-]*(\\.[A-Za-z0-9_-]+)*`: neither an option, nor a path, nor a way upwards."""
+    from quire.safe_regex import BadPattern, portable
+
+    try:
+        pieces = _PIECES.findall(portable(pattern))
+    except BadPattern:
+        return False
+    if pieces[:1] != ["^"] or pieces[-1:] != ["$"]:
+        return False
+    pieces = pieces[:0:-1]
+    shape = _arms(pieces, "$")
+    if shape is None or pieces or shape.may_be_empty or "." in shape.last:
+        return False
+    return not shape.first & {"-", "."}
+
+
+def _arms(pieces: list[str], end: str) -> _Shape | None:
+    """Read the arms of a group, or the whole pattern, which has none: its anchors would be those of the first and of
+    the last arm. The pieces are reversed, and taken away. Return None for a text that is not a word."""
+    arms, shape = [], _Shape()
+    while (piece := pieces.pop() if pieces else "") != end:
+        if piece == "|" and end == ")":
+            arms.append(shape)
+            shape = _Shape()
+            continue
+        part = _arms(pieces, ")") if piece in ("(", "(?:") else _letters(piece)
+        if part is not None and pieces and pieces[-1][0] in "*+?{":
+            part = _repeated(part, pieces.pop())
+        joint = shape.then(part) if part is not None else None
+        if joint is None:
+            return None
+        shape = joint
+    arms.append(shape)
+    return _Shape(
+        frozenset().union(*(one.first for one in arms)),
+        frozenset().union(*(one.last for one in arms)),
+        any(one.may_be_empty for one in arms),
+    )
+
+
+def _repeated(part: _Shape, often: str) -> _Shape | None:
+    is_optional = often[0] in "*?" or often.startswith(("{0,", "{0}"))
+    if often[0] != "?" and part.then(part) is None:
+        return None
+    return _Shape(part.first, part.last, part.may_be_empty or is_optional)
+
+
+def _letters(piece: str) -> _Shape | None:
+    """Return the shape of one character, or of a set; None if it may be another than those of words."""
+    from quire.safe_regex import compiled
+
+    matcher = (
+        compiled(piece) if piece and piece.isascii() and not piece.startswith(("[^", "^", "$", "|", ")")) else None
+    )
+    if matcher is None or "\\p" in piece.lower() or "\\x" in piece:
+        return None
+    letters = frozenset(letter for letter in _ASCII if matcher.search(letter))
+    fits = all(letter.isalnum() or letter in "_-." for letter in letters)
+    return _Shape(letters, letters, may_be_empty=False) if fits and letters else None

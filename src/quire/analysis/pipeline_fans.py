@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import count
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
@@ -12,9 +13,9 @@ from quire.analysis.amounts import Amount, number, total
 from quire.analysis.costs import Cost, side_by_side
 from quire.analysis.expressions import computed
 from quire.analysis.facts import Condition, FanFact, Place
-from quire.analysis.labels import Label, chosen_by, joined
+from quire.analysis.labels import AUTHORED, Label, chosen_by, joined
 from quire.analysis.loop_rounds import Round, may_shrink, one_by_one
-from quire.analysis.loop_values import anything, grown, same
+from quire.analysis.loop_values import grown, of_any_size, same
 from quire.analysis.model_costs import tried
 from quire.analysis.pipeline_values import condition_of, value_of
 from quire.expr.limits import MAX_ITEMS as MOST_ITEMS_OF_A_VALUE
@@ -35,9 +36,9 @@ def _items(
 ) -> tuple[AbstractValue, Amount, int]:
     """Return the list, how many items of it are gone through at most, and at least."""
     value = scope.names.pipe if source is None else value_of(source, scope)
-    count = len(value.constant) if value.is_constant and isinstance(value.constant, list | tuple) else None
-    if count is not None:
-        rounds = min(count, most) if cut and most is not None else count
+    length = len(value.constant) if value.is_constant and isinstance(value.constant, list | tuple) else None
+    if length is not None:
+        rounds = min(length, most) if cut and most is not None else length
         return value, number(rounds), rounds
     known = value.items.as_number
     if most is not None:
@@ -52,7 +53,7 @@ _BETWEEN, _AROUND = number(4), number(2)
 _ERRORS = number(1_000_000)
 """Bytes of the messages of all failures."""
 _LEARNED_LOOPS = 3
-"""Loops in each other that are walked several times, so that their values are known well."""
+"""Loops in each other whose values are followed one by one."""
 _LONGEST = {False: MAX_ITEMS, True: MOST_ITEMS_OF_A_VALUE}
 """Most items of a fan, and of a fold, that the engine goes through."""
 
@@ -224,20 +225,23 @@ def _rounds(
     *,
     until: Formula | None = None,
 ) -> tuple[AbstractValue, Cost, Condition | None]:
-    """Walk over a loop until a round brings nothing new. Deep in other loops, anything is possible at once.
+    """Walk over a loop until a round brings nothing new.
+
+    Sizes settle in two rounds, and labels have few levels. A loop that takes long all the same, or is deep in others,
+    has one label for all values that its rounds carry; `scope.loop_labels` has it for the next walk over the loop.
 
     Return the value of the last round, the cost of all rounds, and the condition under which the loop ends.
     """
     accumulated, kept = begin if begin.fields or begin.element else grown(begin, begin), walk.facts
     missed_before, ending = set(scope.names.missed), None
     scope.loops += 1
-    if scope.loops > _LEARNED_LOOPS:
-        accumulated = anything(place)
     carried: dict[str, AbstractValue] = {}
-    for last in (False, False, True):
-        if last:
-            accumulated = anything(place)
-            carried = dict.fromkeys(carried, anything(place))
+    is_rough = scope.loops > _LEARNED_LOOPS or path in scope.loop_labels
+    if is_rough:
+        label, names = scope.loop_labels.get(path, (AUTHORED, ()))
+        accumulated = of_any_size(label.join(begin.label))
+        carried = dict.fromkeys(names, of_any_size(label))
+    for walked in count(1):
         walk.facts, part = [], Cost()
         saved = scope.enter(bound={**bound, "acc": accumulated}, fan=place, often=rounds)
         for name, value in carried.items():
@@ -255,13 +259,14 @@ def _rounds(
         found = {
             name: grown(carried.get(name) or before.get(name) or NULL, value) for name, (value, _) in arm.stores.items()
         }
-        if (
-            last
-            or scope.loops > _LEARNED_LOOPS
-            or (same(after, accumulated) and _all_same(found, carried, before, missed))
-        ):
+        if same(after, accumulated) and _all_same(found, carried, before, missed):
             break
         accumulated, carried = after, found
+        is_rough = is_rough or walked >= walk.rounds
+        if is_rough:
+            label = joined(value.label for value in (accumulated, *carried.values()))
+            scope.loop_labels[path] = label, tuple(carried)
+            accumulated, carried = of_any_size(label), dict.fromkeys(carried, of_any_size(label))
     found_facts, walk.facts, whole = walk.facts, kept, part.times(rounds, least)
     if may_shrink(walk, scope, rounds, found_facts):
         one = Round(walk, each, do, path, bound, place, scope)

@@ -17,7 +17,7 @@ from quire.analysis.labels import AUTHORED, Label
 from quire.analysis.written_sizes import text_length
 from quire.expr.syntax import Path, path_of
 from quire.plan.pipeline_work import Formula, Literal
-from quire.schema_types import FieldType, ListOf, Object, Ref
+from quire.schema_types import FieldType, ListOf, Object, Ref, Simple
 from quire.source import NOWHERE
 
 if TYPE_CHECKING:
@@ -80,7 +80,12 @@ def shaped(type: FieldType, value: AbstractValue, scope: Scope, depth: int) -> A
     if isinstance(resolved, ListOf):
         element = shaped(resolved.of, value, scope, depth + 1)
         return replace(sized(resolved, value.length, value.label, value.items), element=element)
-    return sized(resolved, value.length, value.label, value.items)
+    fitting = sized(resolved, value.length, value.label, value.items)
+    if isinstance(resolved, Simple) and resolved.pattern is not None:
+        from quire.analysis.pattern_inclusion import is_word_pattern  # few schemas have patterns
+
+        return replace(fitting, is_word=is_word_pattern(resolved.pattern))
+    return fitting
 
 
 @lru_cache(maxsize=1024)

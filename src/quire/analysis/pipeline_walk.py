@@ -73,6 +73,7 @@ def _declared_input(declared: Field, given: AbstractValue | None) -> AbstractVal
 
 def _step(walk: Walk, step: Step, path: str, scope: Scope, cost: Cost) -> None:
     """Walk over one step: its guard, its work, and the store that gets its value."""
+    walk.steps += 1
     place = Place(step, path, scope.way + step.label, scope.document, scope.plan.format)
     if step.guard is not None:
         _guarded(walk, step, step.guard, place, scope, cost)

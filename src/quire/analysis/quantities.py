@@ -2,7 +2,8 @@
 
 `≤` is proven: the engine enforces every premise. `~` is estimated. An infinite amount has reasons; a model without a
 price makes the money `unpriced`, never 0. Of a formula with sizes, the caps of the engine still make a number: a run of
-a pipeline makes no more model calls than its cap, and no call reads more than the window of its model.
+a pipeline makes no more model calls than its cap, and no call reads more than the window of its model. A number that
+would only say how much the engine holds at all, such as the longest prompt, is not a bound: it is infinite here.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from quire.analysis.abstract_values import BYTES_A_TOKEN
-from quire.analysis.amounts import NOTHING, Amount, Reason, number, total
+from quire.analysis.amounts import NOTHING, Amount, Reason, endless, number, total
 from quire.analysis.costs import (
     BYTES_OF,
     CALLS_OF,
@@ -37,6 +38,10 @@ if TYPE_CHECKING:
 
 RateOf = Callable[[str], "Rate"]
 """Returns the price of a model, which may be empty for one that is not known."""
+
+
+MOST_COUNTED = 1_000_000
+"""A larger count has no use: it is a product of limits that no document has chosen."""
 
 
 class Ceiling(Struct, frozen=True):
@@ -82,25 +87,29 @@ class Quantity(Struct, frozen=True):
         return self.ceiling.most if own is None else min(own, self.ceiling.most)
 
 
-def quantities(proof: Proof, premises: Premises, rate_of: RateOf | None = None) -> tuple[Quantity, ...]:
-    """Return all numbers of a proof. Without `rate_of` no price list is loaded, and money is left out."""
+def quantities(
+    proof: Proof, premises: Premises, rate_of: RateOf | None = None, *, longest: int | None = None
+) -> tuple[Quantity, ...]:
+    """Return all numbers of a proof. Without `rate_of` no price list is loaded, and money is left out. `longest` stands
+    for windows that are not known, and for counts without end: of a lock, whose numbers are only compared."""
     cap = premises.spawns if proof.plan.format == "pipeline" else None
     models = asked_models(proof)
     rates = {model: rate_of(model) for model in models} if rate_of is not None else {}
     windows: Mapping[str, int | None] = {}
     if rates:
         # Prices take long to load, and most callers count no money.
-        from quire.analysis.money import money_of, windows_of
+        from quire.analysis.money import money_of
 
-        windows = windows_of(rates)
-    found = [_counted(proof, kind, cap, premises) for kind in COUNTED]
+        windows = {model: rate.context for model, rate in rates.items()}
+    windows = {model: longest if windows.get(model) is None else windows[model] for model in models}
+    found = [_counted(proof, kind, cap, shown=longest is None) for kind in COUNTED]
     calls = proof.bound(MODEL_CALLS).most.as_number
     if calls is not None and (cap is None or calls < cap):
         cap = calls  # as many calls as there can be, each as large as the largest
     if models:
-        found += [_input(proof, models, windows, cap, premises), _output(proof, models, cap)]
+        found += [_input(proof, models, windows, cap), _output(proof, models, cap)]
         if rates:
-            found.append(money_of(proof, rates, cap, premises))
+            found.append(money_of(proof, rates, cap, windows))
     found.append(_time(proof))
     return tuple(found)
 
@@ -110,17 +119,26 @@ def asked_models(proof: Proof) -> list[str]:
     return [kind.removeprefix(CALLS_OF) for kind in proof.cost.kinds() if kind.startswith(CALLS_OF)]
 
 
-def _counted(proof: Proof, kind: str, cap: int | None, premises: Premises) -> Quantity:
+def _counted(proof: Proof, kind: str, cap: int | None, *, shown: bool) -> Quantity:
     bound = proof.bound(kind)
+    most = without_end(proof, bound.most) if shown else bound.most
     ceiling = None
-    if kind == MODEL_CALLS and cap and may_pass(bound.most, cap):
+    if kind == MODEL_CALLS and cap and may_pass(most, cap):
         ceiling = Ceiling(cap, f"[safety.spawn] max_pipeline_spawns = {cap:,}: a run stops there")
     parts = {}
     if kind == "tool_calls":
         parts = {
             one.removeprefix(TOOLS_OF): proof.cost.amount(one) for one in proof.cost.kinds() if one.startswith(TOOLS_OF)
         }
-    return Quantity(kind, "count", bound.least, bound.most, ceiling=ceiling, premises=_on_their_own(proof), parts=parts)
+    return Quantity(kind, "count", bound.least, most, ceiling=ceiling, premises=_on_their_own(proof), parts=parts)
+
+
+def without_end(proof: Proof, most: Amount) -> Amount:
+    """Return a count, or infinity for one that is only a product of the largest numbers that the engine allows."""
+    if (most.as_number or 0) <= MOST_COUNTED:
+        return most
+    remedy = '<limits turns="10" spawns="4" depth="1"/>' if proof.plan.thread is not None else "max_items"
+    return endless(Reason(f"more than {MOST_COUNTED:,} are possible, by the limits of the engine alone", remedy))
 
 
 def launched_models(proof: Proof) -> list[str]:
@@ -140,29 +158,29 @@ def may_pass(amount: Amount, cap: int) -> bool:
     return own is None or own > cap
 
 
-def read_at_most(proof: Proof, model: str, known: int | None, premises: Premises) -> tuple[Amount, int, str]:
-    """Return the tokens that a model reads at most, the window of one call, and the premise about it. `known` is the
-    window, if there is a list that has it."""
-    window = known if known is not None else premises.prompt_characters * 4
-    calls = proof.cost.amount(f"{WINDOW_OF}{model}")
-    premise = ""
-    if not calls.is_nothing:
-        name = model or "the model"
-        premise = (
-            f"{name} reads at most {window:,} tokens a call"
-            if known is not None
-            else f"the window of {name} is not known: no call reads more than {window:,} tokens"
-        )
-    return proof.cost.amount(f"{SURE_INPUT_OF}{model}").plus(calls.times(number(window))), window, premise
+def read_at_most(proof: Proof, model: str, window: int | None) -> tuple[Amount, str]:
+    """Return the tokens that a model reads at most, and the premise about its window, which is None if it is not
+    known."""
+    calls, sure = proof.cost.amount(f"{WINDOW_OF}{model}"), proof.cost.amount(f"{SURE_INPUT_OF}{model}")
+    if calls.is_nothing:
+        return sure, ""
+    if window is None:
+        return sure.plus(endless(unknown_window(model))), ""
+    return sure.plus(calls.times(number(window))), f"{model or 'the model'} reads at most {window:,} tokens a call"
 
 
-def _input(
-    proof: Proof, models: list[str], windows: Mapping[str, int | None], cap: int | None, premises: Premises
-) -> Quantity:
-    found = {model: read_at_most(proof, model, windows.get(model), premises) for model in models}
+def unknown_window(model: str) -> Reason:
+    """Return why the input of a model has no bound."""
+    remedy = f'[models.prices."{model}"] window = 128000, in the quire.toml of your space' if model else "--model NAME"
+    return Reason(f"input not bounded: the window of {model or 'the model'} is not known", remedy)
+
+
+def _input(proof: Proof, models: list[str], windows: Mapping[str, int | None], cap: int | None) -> Quantity:
+    found = [read_at_most(proof, model, windows[model]) for model in models]
     about = total(read_about(proof, model) for model in models)
-    most = total(amount for amount, _, _ in found.values())
-    notes = tuple(premise for _, _, premise in found.values() if premise)
+    most = total(amount for amount, _ in found)
+    notes = tuple(premise for _, premise in found if premise)
+    each = [window for window in windows.values() if window is not None]
     uses_tools = any(fact.tools for fact in proof.model_calls)
     return Quantity(
         "input_tokens",
@@ -170,7 +188,7 @@ def _input(
         0,
         most,
         None if uses_tools else about,
-        _capped(most, cap, max(window for _, window, _ in found.values())),
+        _capped(most, cap, max(each)) if len(each) == len(models) else None,
         premises=(*notes, *_on_their_own(proof)),
     )
 

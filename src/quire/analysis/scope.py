@@ -100,6 +100,8 @@ class Scope:
         self.told = NOTHING_TOLD
         self.loops = 0
         """How many loops are around."""
+        self.loop_labels: dict[str, tuple[Label, tuple[str, ...]]] = {}
+        """Of loops by path whose values are not followed one by one: the label of all, and the stores among them."""
         self.keeps_parts = False
         """Of a playbook: whether a step or the artifact chooses among earlier results."""
         self.around: tuple[str, ...] = ()

@@ -72,7 +72,8 @@ class Sink(Struct, frozen=True):
     """As it is shown: `command`, `argv[2]`, `stdin`, `url`."""
     value: AbstractValue
     confined: str = ""
-    """The limit of a value that is inserted: the pattern of its path, or the host of its address."""
+    """The limit of a value that is inserted: the pattern of its path, or the host of its address. A path whose value is
+    a plain word is not one of the places."""
     certain: bool = True
     """False if only the name of the argument speaks for it."""
 
@@ -112,7 +113,8 @@ def _shell(effect: EffectFact) -> Iterator[Sink]:
             words = [str(part.constant) if part.is_constant else "" for part in parts]
             program, is_data = _program(words), False
             for at, part in enumerate(parts):
-                if not is_data or program in CODE_RUNNERS or not program:
+                runs_code = program in CODE_RUNNERS or not program
+                if runs_code or not (is_data or (part.is_word and at > 0)):
                     yield Sink("command", f"argv[{at}]", part)
                 # Words after a bare `--` are never taken for options.
                 is_data = is_data or (at > 0 and part.is_constant and part.constant == "--")
@@ -216,7 +218,7 @@ def _files(effect: EffectFact) -> Iterator[Sink]:
     patterns = [one.removeprefix("path=") for one in _details(effect) if one.startswith("path=")]
     confined = patterns[0] if len(patterns) == 1 and patterns[0] != "*" else ""
     for name in ("path", "files"):
-        if name in effect.arguments:
+        if name in effect.arguments and not (confined and effect.arguments[name].is_word):
             yield Sink("path", name, effect.arguments[name], confined)
 
 

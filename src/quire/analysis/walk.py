@@ -33,6 +33,8 @@ MOST_WALKS = 2_000
 MOST_NESTED = 100
 """How many levels of calls are followed: a run does not go deeper."""
 MOST_FACTS = 50_000
+MOST_STEPS = 40_000
+"""How many steps are walked before loops are followed for a few rounds only."""
 MOST_NOTES = 200_000
 """How many facts are noted in all documents. Those of a callee are noted again for each call, so a chain of calls that
 are each made twice would have as many as it likes."""
@@ -68,6 +70,8 @@ class Walk:
         """True if there were too many facts to keep."""
         self.noted = 0
         """Facts of calls so far, and of documents that were walked to their ends."""
+        self.steps = 0
+        """Steps of pipelines so far, each as often as it was walked."""
         self._repeated = 0
         """Facts of the document that are those of its calls."""
         self._called: dict[object, Called] = {}
@@ -136,6 +140,11 @@ class Walk:
     def is_long(self) -> bool:
         """True if so much was walked that what is left should be kept for what must be."""
         return len(self._called) > MOST_WALKS // 4 or self.noted > MOST_NOTES // 4
+
+    @property
+    def rounds(self) -> int:
+        """How many rounds of a loop are followed one by one."""
+        return 24 if self.steps < MOST_STEPS else 3
 
     @property
     def is_called(self) -> bool:
@@ -251,6 +260,7 @@ def signature(value: AbstractValue, depth: int = 0) -> tuple[object, ...]:
         value.name,
         id(value.answer) if value.answer else 0,
         str(value.constant) if value.is_constant else "",
+        value.is_word,
         tuple((name, signature(part, depth + 1)) for name, part in sorted(value.fields.items())),
         signature(value.element, depth + 1) if value.element is not None else None,
     )

@@ -48,12 +48,12 @@ if TYPE_CHECKING:
 def command(
     context: click.Context, file: str, graph: str | None, prompt: str | None, inputs: tuple[str, ...], as_json: bool
 ) -> None:
-    """Show the outline of a document: its inputs, steps, tools and prompts; what it can cost at most in calls, tokens,
-    money and time; and what it has to be allowed. For a directive: what it is composed from, its capabilities and their
-    risks, limits, hooks and signatures; an unsigned one is shown, not refused.
+    """Show the outline of a document: first what it can cost at most, writes and asks, in one line; then its inputs,
+    steps, tools and prompts, and what it has to be allowed. For a directive: what it is composed from, its capabilities
+    and their risks, limits, hooks and signatures; an unsigned one is shown, not refused.
 
-    Bounds are formulas in the sizes of the inputs, such as |readers| items or ‖doc‖ bytes: `≤` is proven, `~` is an
-    estimate under assumptions. --why prints the arithmetic.
+    --bounds adds all numbers: calls, tokens, money and time. They are formulas in the sizes of the inputs, such as
+    |readers| items or ‖doc‖ bytes: `≤` is proven, `~` is an estimate under assumptions. --why prints the arithmetic.
 
     FILE may also be the name of a registered pipeline, a playbook or a directive. With --prompt STEP: the exact
     messages that the model of that step would get. Values that only a run can know have a stand-in in brackets, such
@@ -65,7 +65,7 @@ def command(
         raise click.UsageError("-i is for --prompt")
     asked = wanted(context)
     if asked.given and (graph or prompt is not None):
-        raise click.UsageError("--why, --assume, --assume-from-runs and --model are for the bounds")
+        raise click.UsageError("--bounds, --why, --assume, --assume-from-runs and --model are for the bounds")
     from quire.library.lookup import document_of
 
     document = document_of(file)
@@ -74,7 +74,7 @@ def command(
         raise BadDocument(f"{document.name} cannot be shown: see what is wrong with it above")
     plan = document.plan
     if asked.why is not None and not as_json:
-        write_lines(proof_lines(document, asked))
+        write_lines(proof_lines(document, asked)[0])
     elif plan.format == "directive" and not graph:
         _show_directive(document, inputs if prompt is not None else None, as_json, asked)
     elif prompt == "":
@@ -111,9 +111,8 @@ def _show_directive(document: Document, prompt_inputs: Sequence[str] | None, as_
         if as_json:
             _put_outline(document, outlined(document, library, os.environ), asked)
         else:
-            proven = proof_lines(document, asked)
-            write_lines(directive_outline(survey(library, os.environ, document, {})))
-            write_lines(proven)
+            first, proven = proof_lines(document, asked)
+            write_lines([*first, *directive_outline(survey(library, os.environ, document, {})), *proven])
         return
     from quire.cli.inputs import read_inputs
     from quire.cli.show_prompt import print_prompt
@@ -144,9 +143,8 @@ def _outline(document: Document, plan: Plan, as_json: bool, asked: Wanted) -> No
         return
     from quire.display.outline import outline
 
-    proven = proof_lines(document, asked)
-    write_lines(_pipeline_lines(document) if plan.format == "pipeline" else outline(plan))
-    write_lines(proven)
+    first, proven = proof_lines(document, asked)
+    write_lines([*first, *(_pipeline_lines(document) if plan.format == "pipeline" else outline(plan)), *proven])
 
 
 def _put_outline(document: Document, outline: dict[str, Value], asked: Wanted) -> None:

@@ -35,6 +35,7 @@ class Wanted(Struct):
     assume: tuple[str, ...] = ()
     assume_from_runs: bool = False
     model: str = ""
+    bounds: bool = False
 
     @property
     def given(self) -> bool:
@@ -46,6 +47,7 @@ def proof_options(command: Command) -> Command:
     return with_options(
         command,
         [
+            kept_option(Wanted, "--bounds", is_flag=True, help="All numbers that are proven, with their premises."),
             kept_option(
                 Wanted,
                 "--why",
@@ -73,26 +75,29 @@ def wanted(context: click.Context) -> Wanted:
     return kept(context, Wanted)
 
 
-def proof_lines(document: Document, options: Wanted) -> list[str]:
-    """Return bounds, money, gates, flows and the envelope, or the arithmetic of numbers.
+def proof_lines(document: Document, options: Wanted) -> tuple[list[str], list[str]]:
+    """Return the line to begin with, and gates, flows and the envelope, with options about bounds these too; with `why`
+    the arithmetic of numbers and nothing else.
 
     Raises `UsageError` for options that cannot be meant, so it comes before anything is printed.
     """
     from quire.analysis.flow_paths import flows_of
     from quire.display.outline import envelope_lines
+    from quire.display.preflight_line import summary_line
     from quire.display.proof_lines import Seen, bound_lines, flow_lines, gate_lines, why_lines
     from quire.library.foresight import Foresight
 
     settings = _settings(document)
     found, assumed, seen = _looked_up(document, settings, options)
     if options.why is not None:
-        return [line for one in _named(found, options.why) for line in why_lines(one, found.shares(one.name))]
+        return [line for one in _named(found, options.why) for line in why_lines(one, found.shares(one.name))], []
+    envelope = Foresight(settings).envelope(document.runnable(), document.name)
     shown = Seen(seen.runs, {name: spread.p95 for name, spread in seen.amounts.items()})
-    return [
-        *bound_lines(found.quantities, assumed, shown),
+    return [summary_line(found.quantities, envelope), ""], [
+        *(bound_lines(found.quantities, assumed, shown) if options.given else ()),
         *gate_lines(_gates(found.proof)),
         *flow_lines(flows_of(found.proof)),
-        *envelope_lines(Foresight(settings).envelope(document.runnable(), document.name)),
+        *envelope_lines(envelope),
     ]
 
 

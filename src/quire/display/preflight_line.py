@@ -1,4 +1,5 @@
-"""One line before a run: `at most 14 model calls, ≤ $0.09, 1 question; writes: reports/*`.
+"""One line before a run: `at most 14 model calls, ≤ $0.09, 1 question; writes: reports/*`, and the one that `quire
+show` begins with: `1–3 calls · ≤ $0.04 · writes reports/*.md · asks 1 question`.
 
 The sizes of the inputs are known then, so formulas become numbers. A number that is not proven is never shown as one: a
 formula with a size that is not known stays a formula, and infinity stays infinity.
@@ -10,9 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from quire.analysis.amount_words import written
-from quire.display.capability_names import capability_name
 from quire.display.text import one_line
-from quire.runs.run_proof import number_with
 from quire.wording import pluralize
 
 if TYPE_CHECKING:
@@ -21,6 +20,8 @@ if TYPE_CHECKING:
 
 MOST_PLACES = 4
 _NAMES = {"model_calls": "model call", "questions": "question"}
+_LONG = 3_600_000
+"""Milliseconds. A longer time is made of default time-outs."""
 
 
 def preflight_line(
@@ -33,13 +34,49 @@ def preflight_line(
         parts.append(money)
     if not found["questions"].most.is_nothing:
         parts.append(_counted(found["questions"], sizes))
-    places = list(written_places(envelope)) if envelope is not None else []
-    if places:
-        more = f" and {len(places) - MOST_PLACES:,} more" if len(places) > MOST_PLACES else ""
-        parts[-1] += f"; writes: {', '.join(places[:MOST_PLACES])}{more}"
+    if places := _named_places(envelope):
+        parts[-1] += f"; writes: {places}"
     if envelope is not None and envelope.unknown:
-        parts[-1] += f"; and what {', '.join(envelope.unknown[:MOST_PLACES])} does, which is not known here"
+        parts[-1] += f"; {_unknown(envelope)}"
     return one_line(", ".join(parts))
+
+
+def summary_line(quantities: Sequence[Quantity], envelope: CapabilityEnvelope) -> str:
+    """Return the line that `quire show` begins with. Bounds that say nothing are not in it."""
+    found = {one.name: one for one in quantities}
+    money = found.get("money")
+    price = "unpriced" if money is not None and money.unpriced else money_text(money, {})
+    parts = [_between(found["model_calls"], "call"), price]
+    time = found["time"].most.as_number
+    if time and time <= _LONG:
+        parts.append(f"≤ {written(time, 'milliseconds')}")
+    if places := _named_places(envelope):
+        parts.append(f"writes {places}")
+    if not found["questions"].most.is_nothing:
+        parts.append(f"asks {_between(found['questions'], 'question')}")
+    if envelope.unknown:
+        parts.append(_unknown(envelope))
+    return one_line(" · ".join(part for part in parts if part))
+
+
+def _between(one: Quantity, word: str) -> str:
+    """Return a count with its least: `1–3 calls`, `≤ 6·|readers| + 30 calls, stopped at 100`."""
+    count = one.most.as_number
+    if count is not None and one.ceiling is None:
+        least = f"{one.least:,}–" if 0 < one.least < count else "" if one.least == count else "≤ "
+        return f"{least}{count:,} {pluralize(word, count)}" if count else f"no {word}s"
+    stop = f", stopped at {one.ceiling.most:,}" if one.ceiling is not None else ""
+    return f"any number of {word}s{stop}" if one.most.is_endless else f"≤ {one.most} {word}s{stop}"
+
+
+def _named_places(envelope: CapabilityEnvelope | None) -> str:
+    places = list(written_places(envelope)) if envelope is not None else []
+    more = f" and {len(places) - MOST_PLACES:,} more" if len(places) > MOST_PLACES else ""
+    return ", ".join(places[:MOST_PLACES]) + more
+
+
+def _unknown(envelope: CapabilityEnvelope) -> str:
+    return f"and what {', '.join(envelope.unknown[:MOST_PLACES])} does, which is not known here"
 
 
 def _counted(one: Quantity, sizes: Mapping[str, int]) -> str:
@@ -65,12 +102,13 @@ def money_text(one: Quantity | None, sizes: Mapping[str, int]) -> str:
         return ""
     if one.unpriced:
         return "at a price that is not known"
-    most, sign = number_with(one, sizes), "≤" if one.sure else "~"
+    most, sign = one.with_sizes(sizes).number, "≤" if one.sure else "~"
     if most is not None:
         return f"{sign} {written(most, one.unit)}{_estimate(one, sizes, most)}" if most else "free"
     amount = one.most.with_sizes(sizes)
     if amount.is_endless:
-        return "at a price without a bound"
+        about = one.about.with_sizes(sizes).as_number if one.about is not None else None
+        return f"~ {written(about, one.unit)}" if about else "at a price without a bound"
     return f"{sign} {amount.text(lambda count: written(count, one.unit))}"
 
 
@@ -91,6 +129,8 @@ def written_places(envelope: CapabilityEnvelope) -> Iterable[str]:
 
 
 def _places(need: Need) -> Iterable[str]:
+    from quire.display.capability_names import capability_name  # many documents change nothing
+
     name = capability_name(need.capability)
     for detail in need.details or ("",):
         kind, _, value = detail.partition("=")

@@ -157,8 +157,11 @@ def reason_text(reason: Reason) -> str:
 
 def gate_text(gate: Gate) -> str:
     """Return the gate of an effect in words: `after a yes in step 2 (confirm)`."""
+    from quire.analysis.gates import decider
+
     if gate.verdict != "gated":
-        return _VERDICTS[gate.verdict]
+        who = decider(gate.effect) if gate.verdict == "open" and not gate.effect.by_model else ""
+        return _VERDICTS[gate.verdict] + (f", and {who} decides whether" if who else "")
     joint = " or " if gate.jointly else " and "
     asked = joint.join(f"step {one.place.way} ({one.kind})" for one in gate.questions)
     return f"after a yes in {asked}"

@@ -85,12 +85,14 @@ class Foresight:
     ) -> PlanBounds:
         """Return how often a plan calls models and tools, asks people and starts threads; with its inputs, if they are
         known. `is_rest` tells that the plan has only the last steps of a document."""
+        from quire.analysis.quantities import without_end
         from quire.plan.bounds import PlanBounds, Range
 
         proof = self.proof(plan, name, inputs=inputs, is_rest=is_rest)
-        counts = {
-            kind: Range(bound.least, bound.most.as_number, bound.most.formula) for kind, bound in proof.bounds.items()
-        }
+        counts = {}
+        for kind, bound in proof.bounds.items():
+            most = without_end(proof, bound.most)
+            counts[kind] = Range(bound.least, most.as_number, most.formula)
         return PlanBounds(**counts, unknown=proof.unknown)
 
     def envelope(self, plan: Plan, name: str = "", classes: Mapping[str, str] | None = None) -> CapabilityEnvelope:

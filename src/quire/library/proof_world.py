@@ -215,7 +215,7 @@ class WorkspaceWorld:
             from quire.plan.uses import OWN_TOOLS  # most agents have no tools, and load no table of them
 
             found = [tool for name in names if name not in OWN_TOOLS for tool in self.tools("", name)]
-            asks = any(name in OWN_TOOLS or "*" in name for name in names) and not reads
+            asks = not reads and any(name in OWN_TOOLS or ("*" in name and _may_ask(name)) for name in names)
         if reads:
             found = [tool for tool in found if tool.effect == "read" or not tool.certain]
         if not model and self._own is not None:
@@ -278,6 +278,16 @@ def _kind(capability: str) -> Kind:
     if capability.startswith(_ITEMS):
         return "item"
     return "built-in" if capability.startswith("rye.execute.tool.rye.") or capability.count(".") < 4 else "mcp"
+
+
+def _may_ask(pattern: str) -> bool:
+    """Tell whether a pattern of tools has `ask` among them, as a run matches it: by the name or by the id."""
+    from fnmatch import fnmatchcase
+
+    from quire.plan.built_in_tools import ASK
+    from quire.trust.capabilities import Grants, capability, grant_for
+
+    return fnmatchcase(ASK, pattern) or Grants.of([grant_for(pattern)]).covers(capability("execute", "tool", ASK))
 
 
 def _least(*limits: int | None) -> int | None:

@@ -14,7 +14,7 @@ from quire.engine.interpreter.thread.limits import Limits, resolve_limits
 from quire.engine.premises import MAX_TURNS, THREAD_LIMITS, longest_call, longest_reply, usual_reply
 from quire.errors import BadInputs
 from quire.models.choose import NO_SETTINGS, CallSettings
-from quire.plan.built_in_tools import ASK, FORK
+from quire.plan.built_in_tools import ASK
 from quire.plan.vocabulary import INTEGER_LIMITS
 from quire.trust.capabilities import Grants, capability, may_begin_with
 
@@ -105,13 +105,13 @@ class ThreadFacts:
         return [NO_SETTINGS, *tiers.values()]
 
     def _children(self, grants: Grants) -> tuple[tuple[str, Thread], ...] | None:
-        starts_any = grants.covers(capability("execute", "tool", FORK))
-        if not starts_any and not any(_may_mean(one, "directive") for one in grants.patterns):
+        grants = grants.with_directives()
+        if not any(_may_mean(one, "directive") for one in grants.patterns):
             return ()
         ids = self._foresight.directive_ids
         if ids is None:
             return None
-        fitting = [one for one in ids if starts_any or grants.covers(capability("execute", "directive", one))]
+        fitting = [one for one in ids if grants.covers(capability("execute", "directive", one))]
         if len(fitting) > MOST_CHILDREN:
             return None
         plans = [(one, self._foresight.called_directive(one)) for one in fitting]

@@ -79,6 +79,8 @@ class Unpriced(Struct, frozen=True):
 
     spec: str
     reason: str
+    context: int | None = None
+    """The most tokens that a call may read; None if it is not known."""
 
 
 class ModelSettings(Struct, frozen=True):
@@ -93,6 +95,8 @@ class ModelSettings(Struct, frozen=True):
     """Seconds that a service may be silent, before a reply and in the middle of one."""
     prices: Mapping[str, Price] = field(default_factory=dict)
     """By the name of a model; only the user's own file sets them."""
+    windows: Mapping[str, int] = field(default_factory=dict)
+    """The most tokens that a call of a model reads, by its name; of the same tables."""
     limits: Mapping[str, ProviderLimits] = field(default_factory=dict)
     """By the name of a provider, or the host of an address; those of the user's own file."""
     folder: str = ""
@@ -205,10 +209,18 @@ WAYS = """no model is configured. Three ways to get one:
   - name one: `--model local:PATH.gguf`, or `NAME:MODEL` with `[models.providers.NAME] base_url` in quire.toml"""
 
 
-def choose_model(asked: str | None, document: str | None, config: ModelSettings, environ: Mapping[str, str]) -> Choice:
+def choose_model(
+    asked: str | None,
+    document: str | None,
+    config: ModelSettings,
+    environ: Mapping[str, str],
+    *,
+    offline: bool = False,
+) -> Choice:
     """Choose a model.
 
-    Raises `NoModel`. Looks for a local Ollama (0.3 s at most) only if no earlier source names a model.
+    Raises `NoModel`. Looks for a local Ollama (0.3 s at most) only if no earlier source names a model, and never
+    `offline`.
     """
     for named, reason in ((asked, "--model"), (document, "the document"), (config.default, "[models] default")):
         if named:
@@ -216,7 +228,7 @@ def choose_model(asked: str | None, document: str | None, config: ModelSettings,
     for variable, spec in MODEL_BY_KEY.items():
         if environ.get(variable):
             return Choice(spec, f"{variable} is set")
-    running = ollama_models(environ)
+    running = () if offline else ollama_models(environ)
     if running:
         return Choice(f"ollama:{running[0]}", f"Ollama answers at {ollama_url(environ)}")
     from quire.models.downloads import preferred_model

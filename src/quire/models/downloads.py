@@ -6,7 +6,6 @@ file with a model's name is complete.
 
 from __future__ import annotations
 
-import hashlib
 import os
 import re
 from collections.abc import Callable, Mapping
@@ -207,6 +206,8 @@ def _from_url(url: str, part: Path, report: Report) -> str:
 
 
 def _copy(source: IO[bytes], part: Path, total: int | None, report: Report) -> str:
+    import hashlib
+
     digest, so_far = hashlib.sha256(), 0
     with part.open("wb") as out:
         while block := source.read(_BLOCK):
@@ -218,6 +219,8 @@ def _copy(source: IO[bytes], part: Path, total: int | None, report: Report) -> s
 
 
 def _sha256(path: Path) -> str:
+    import hashlib
+
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 

@@ -53,7 +53,8 @@ def listed_rate(spec: str, model: str, provider: str, address: str, today: datet
     levels = [_level(prices, above, writes_cache) for above in _levels(prices)]
     for price, direction in ((levels[0][1], "reads"), (levels[0][2], "writes")):
         if price is None:
-            return Unpriced(spec, f"{SOURCE} has no price of the tokens that {model} {direction}")
+            why = f"{SOURCE} has no price of the tokens that {model} {direction}"
+            return Unpriced(spec, why, info.context_window)
     tiers = tuple(PriceTier(above, read or Decimal(0), written or Decimal(0)) for above, read, written in levels)
     checked = _last(_CHECKED, info.price_comments or "", today)
     return ModelRate(

@@ -122,9 +122,12 @@ def rate_of(spec: str, settings: ModelSettings, today: datetime.date, environ: M
     spec = price_key(spec, settings)
     found = _rate_without_settings(spec, settings, today, environ)
     if own := settings.prices.get(spec):
-        return replace(own_rate(spec, own), context=found.context if isinstance(found, ModelRate) else None)
+        found = replace(own_rate(spec, own), context=found.context)
+    if spec in settings.windows:
+        found = replace(found, context=settings.windows[spec])
     if isinstance(found, Unpriced):
-        return Unpriced(spec, f'{found.reason}; [models.prices."{spec}"] in the quire.toml of your space sets it')
+        said = f'{found.reason}; [models.prices."{spec}"] in the quire.toml of your space sets it'
+        return Unpriced(spec, said, found.context)
     return found
 
 
@@ -134,7 +137,11 @@ def _rate_without_settings(
     provider, _, name = spec.partition(":")
     if problem := _without_list(spec, provider, name, settings, environ):
         return Unpriced(spec, problem)
-    if provider in ("local", "ollama"):
+    if provider == "local":
+        from quire.models.llama import CONTEXT_TOKENS
+
+        return ModelRate(spec, source=YOUR_MACHINE, free=True, context=CONTEXT_TOKENS)
+    if provider == "ollama":
         return ModelRate(spec, source=YOUR_MACHINE, free=True)
     try:
         from quire.models.price_list import listed_rate

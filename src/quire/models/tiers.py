@@ -112,7 +112,9 @@ def _family(tier: str) -> tuple[str, ...] | None:
     return next((family for family in FAMILIES if tier in family), None)
 
 
-def thread_model(attributes: Mapping[str, str], models: ModelSettings, environ: Mapping[str, str]) -> Choice:
+def thread_model(
+    attributes: Mapping[str, str], models: ModelSettings, environ: Mapping[str, str], *, offline: bool = False
+) -> Choice:
     """Choose the model of a thread.
 
     Raises `NoModel`. Contacts a service only if no other source names a model (see `choose_model`).
@@ -133,7 +135,7 @@ def thread_model(attributes: Mapping[str, str], models: ModelSettings, environ: 
             what = f"the directive's {key} {tier}"
             return Choice(found.spec, _because(passed, f"{what}: {found.reason}"), found.settings)
         passed.append(f"{key} {tier} has no model here")
-    default = choose_model(None, None, models, environ)
+    default = choose_model(None, None, models, environ, offline=offline)
     return Choice(default.spec, _because(passed, default.reason), default.settings)
 
 

@@ -41,7 +41,7 @@ class ProvenDocument(Struct, frozen=True):
         """Return the steps that make up one of its numbers."""
         from quire.analysis.contributions import completed, contributions
 
-        found = contributions(self.proof, name, self.premises, self.rates)
+        found = contributions(self.proof, name, self.rates)
         whole = next((one for one in self.quantities if one.name == name and not one.unpriced), None)
         return completed(found, self.proof, whole.most, whole.unit) if whole is not None and name != "time" else found
 
@@ -55,9 +55,11 @@ def prove_document(
     environ: Mapping[str, str] | None = None,
 ) -> ProvenDocument:
     """Prove a document. With a day, money is counted in the prices of that day, which may load the list of prices."""
-    foresight = Foresight(settings)
+    foresight, one_model = Foresight(settings), bool(model)
+    if not model and settings is not None and today is not None:
+        model = _chosen_model(document, settings, environ or {})
     world = foresight.world(model)
-    proof = foresight.proof(document.runnable(), document.name, model, one_model=bool(model))
+    proof = foresight.proof(document.runnable(), document.name, model, one_model=one_model)
 
     def rate(spec: str, day: datetime.date) -> Rate:
         if not spec:
@@ -71,6 +73,22 @@ def prove_document(
     rates = {spec: noted_rate(rate(spec, today), today) for spec in asked_models(proof)}
     found = quantities(proof, world.premises, rates.__getitem__)
     return ProvenDocument(proof, found, world.premises, world.model, rates)
+
+
+def _chosen_model(document: Document, settings: Settings, environ: Mapping[str, str]) -> str:
+    """Return the model that a run would choose; empty if there is none. A local Ollama is not asked for its models."""
+    from quire.errors import NoModel
+    from quire.models.choose import choose_model
+
+    thread = document.runnable().thread
+    try:
+        if thread is not None:
+            from quire.models.tiers import thread_model
+
+            return thread_model(thread.model, settings.models, environ, offline=True).spec
+        return choose_model(None, None, settings.models, environ, offline=True).spec
+    except NoModel:
+        return ""
 
 
 def seen_in_runs(document: Document, settings: Settings, environ: Mapping[str, str], *, ask_server: bool) -> UsageSeen:

@@ -42,10 +42,10 @@ def read_models(table: Table) -> ModelSettings:
         providers[name] = ProviderSettings(url or "", provider.text("api_key_env"), provider.duration("timeout"))
         provider.end()
     timeout = table.duration("timeout") or TIMEOUT
-    prices = {name: price for name, one in table.tables("prices").items() if (price := _price(one))}
+    prices, windows = _prices(table.tables("prices"))
     limits = {name: _limits(one) for name, one in table.tables("limits").items()}
     table.end()
-    return ModelSettings(default, tiers, settings, providers, timeout, prices, limits)
+    return ModelSettings(default, tiers, settings, providers, timeout, prices, windows, limits)
 
 
 def _tiers(table: Table) -> tuple[dict[str, str], dict[str, CallSettings]]:
@@ -85,13 +85,21 @@ def _limits(table: Table) -> ProviderLimits:
     return limits
 
 
-def _price(table: Table) -> Price | None:
-    read, written = table.amount("input"), table.amount("output")
-    source, date = table.text("from") or "", table.date("date")
-    if not {"input", "output"} <= table.data.keys():
-        table.problems.append(f"{table.file}: [{table.name}] needs input and output, in dollars per million tokens")
-    table.end()
-    return None if read is None or written is None else Price(read, written, source, date)
+def _prices(tables: Mapping[str, Table]) -> tuple[dict[str, Price], dict[str, int]]:
+    """Return the prices of models, and their windows: a table may have the window alone."""
+    prices: dict[str, Price] = {}
+    windows: dict[str, int] = {}
+    for name, table in tables.items():
+        read, written = table.amount("input"), table.amount("output")
+        source, date = table.text("from") or "", table.date("date")
+        if window := table.positive("window"):
+            windows[name] = window
+        if not {"input", "output"} <= table.data.keys() and table.data.keys() != {"window"}:
+            table.problems.append(f"{table.file}: [{table.name}] needs input and output, in dollars per million tokens")
+        table.end()
+        if read is not None and written is not None:
+            prices[name] = Price(read, written, source, date)
+    return prices, windows
 
 
 def read_agent(table: Table) -> AgentSettings:

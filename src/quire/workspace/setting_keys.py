@@ -100,6 +100,11 @@ SETTING_KEYS = (
     ),
     SettingKey("models.prices.NAME.date", "none", "the day on which you last looked at it, as in `2026-11-17`"),
     SettingKey(
+        "models.prices.NAME.window",
+        "that of the price list",
+        "the most tokens that a call reads: without it, and without a list that has it, the input has no bound",
+    ),
+    SettingKey(
         "tools.allow",
         "`[]`",
         (

@@ -62,6 +62,9 @@ def changes(old: LockedDocument, new: LockedDocument, *known: str) -> list[tuple
         (needs(WRITE, effect="read"), needs(WRITE), [("LK103", "wider", "elevated, write")]),
         (needs(WRITE, effect="unknown"), needs(WRITE), [("LK102", "other", "elevated, write")]),
         (needs(WRITE, tier="write"), needs(WRITE), [("LK102", "other", "elevated, write")]),
+        # newcomer M7: another name of the same tool, in a lock of an older version, is not another capability.
+        (needs("rye.execute.tool.file__write"), needs(WRITE), []),
+        (needs("rye.execute.tool.rye.file-system.fs_write", "path=a"), needs(WRITE, "path=a"), []),
     ],
 )  # fmt: skip
 def test_capabilities(old: LockedDocument, new: LockedDocument, found: list[tuple[str, str, str]]) -> None:
@@ -106,6 +109,8 @@ def test_capabilities(old: LockedDocument, new: LockedDocument, found: list[tupl
         ("flows", ("1 a → 2 shell",), ("1 a → 2 shell", "1 a → 3 shell"), "LK106", "wider"),
         ("flows", ("1 a → 2 shell",), ("2 a → 3 shell", "2 a → 4 shell"), "LK106", "wider"),
         ("flows", ("1 a → 2 shell", "1 a → 3 shell"), ("1 a → 2 shell",), "LK102", "narrower"),
+        ("flows", ("1 loop → a → 2 shell",), ("1.do.2 http__get → a → 2 shell",), "LK102", "narrower"),
+        ("flows", ("1 loop → a → 2 shell",), (), "LK102", "narrower"),
     ],
 )  # fmt: skip
 def test_other_facts(field: str, old: object, new: object, code: str, direction: str) -> None:

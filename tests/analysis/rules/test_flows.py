@@ -15,12 +15,13 @@ PAGE = '- {tool: {name: http__get, args: {url: "https://example.org/x"}, output:
 SCHEMA = (
     "schema: Kind\nfields:\n  kind: {type: enum, values: [a, b]}\n  size: {type: number}\n  why: {type: string}\n---\n"
 )
+WORD = "^v[0-9]{1,3}$"
 READ = '- {agent: {prompt: "Sort {page.text}", capabilities: {tools: []}, schema: Kind, output: found}}\n'
 ASK = "- {tool: {name: ask, args: {prompt: !expr \"'Run ' + page.text\", type: confirm}, output: ok}}\n"
 
 
 def found(folder: Path, text: str, name: str = "p.yaml") -> list[Diagnostic]:
-    file = folder / name
+    file, text = folder / name, held(text)
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_text(text)
     findings = DocumentCheck().of(Source.of(text, str(file)))
@@ -30,6 +31,20 @@ def found(folder: Path, text: str, name: str = "p.yaml") -> list[Diagnostic]:
 
 def pipeline(*steps: str, schema: bool = False) -> str:
     return (SCHEMA if schema else "") + "pipeline: p\ndialect: quire\nsteps:\n" + "".join(steps)
+
+
+def TAG(pattern: str) -> str:  # noqa: N802  beside PAGE and READ
+    """Return a step whose result has a text that a pattern holds; `held` writes its schema."""
+    return (
+        f'- {{agent: {{prompt: "{{page.text}}", capabilities: {{tools: []}}, schema: T, output: tag}}}} # {pattern}\n'
+    )
+
+
+def held(text: str) -> str:
+    """Return a document with the schema of `TAG`."""
+    _, is_there, rest = text.partition(" output: tag}} # ")
+    pattern = rest.partition("\n")[0]
+    return f"schema: T\nfields:\n  name: {{type: string, pattern: '{pattern}'}}\n---\n{text}" if is_there else text
 
 
 def shell(command: str, when: str = "") -> str:
@@ -70,11 +85,22 @@ FIRING = {
     ),
     "a decision": (
         "TA105",
-        pipeline(
-            PAGE, '- {tool: {when: "page.text == \'go\'", name: shell, args: {command: ./publish.sh, stdin: ""}}}\n'
-        ),
+        pipeline(PAGE, shell("['./publish.sh', ctx.version]", "page.text == 'go'")),
     ),
-    "a verdict of a model": ("TA105", pipeline(PAGE, READ, shell("['ls']", "found.kind == 'a'"), schema=True)),
+    "a verdict of a model": ("TA105", pipeline(PAGE, READ, shell("['ls', ctx.at]", "found.kind == 'a'"), schema=True)),
+    "a word that begins with a dash": ("TA101", pipeline(PAGE, TAG("^[-a-z]+$"), shell("['git', 'tag', tag.name]"))),
+    "a pattern without an anchor": ("TA101", pipeline(PAGE, TAG("^v[0-9]+"), shell("['git', 'tag', tag.name]"))),
+    "a word as a program": ("TA101", pipeline(PAGE, TAG(WORD), shell("[tag.name, 'a']"))),
+    "a word as code": ("TA101", pipeline(PAGE, TAG(WORD), shell("['sh', '-c', tag.name]"))),
+    "a word and more": ("TA101", pipeline(PAGE, TAG(WORD), shell("['git', 'tag', tag.name + page.text]"))),
+    "a word as a whole path": (
+        "TA102",
+        pipeline(PAGE, TAG(WORD), "- {tool: {name: file__write, args: {path: !expr tag.name, content: x}}}\n"),
+    ),
+    "a word as a host": (
+        "TA103",
+        pipeline(PAGE, TAG(WORD), "- {tool: {name: http__get, args: {url: !expr \"'https://' + tag.name\"}}}\n"),
+    ),
     "an agent that reads files and the web": (
         "TA106",
         pipeline('- {agent: {identity: web, prompt: "Help", capabilities: {tools: [file__read, http__get]}}}\n'),
@@ -96,6 +122,16 @@ CLEAN = {
     "a prompt without tools": pipeline(PAGE, READ, schema=True),
     "an agent that only reads files": pipeline(
         '- {agent: {identity: web, prompt: "Help", capabilities: {tools: [file__read]}}}\n'
+    ),
+    "a decision about a constant command": pipeline(
+        PAGE, '- {tool: {when: "page.text == \'go\'", name: shell, args: {command: ./publish.sh, stdin: ""}}}\n'
+    ),
+    "a verdict about a constant command": pipeline(PAGE, READ, shell("['ls']", "found.kind == 'a'"), schema=True),
+    "a word of a pattern": pipeline(PAGE, TAG(WORD), shell("['git', 'tag', tag.name, 'v-' + tag.name + '.0']")),
+    "a word of a pattern in a folder": pipeline(
+        PAGE,
+        TAG(WORD),
+        "- {tool: {name: file__write, args: {path: !expr \"'out/' + tag.name + '.md'\", content: x}}}\n",
     ),
     "a page that a person has seen": pipeline(PAGE, ASK, shell("['sh', '-c', page.text]", "ok == 'yes'")),
 }
@@ -371,3 +407,35 @@ def test_the_help_says_where_a_path_stays(tmp_path: Path) -> None:
     (anywhere,) = found(tmp_path, pipeline(PAGE, write.format("page.text")))
     assert "stays within out/*" in inside.help
     assert "stays within" not in anywhere.help
+
+
+MEMORY = (
+    '- {repeat: {init: "{past: []}", do: {steps: [{transform: {value: acc, output: state}}, %s'
+    '{agent: {prompt: "{state.past} %s", output: text}}, {transform: {value: "{past: state.past + [text]}"}}]}, '
+    'until: "count(acc.past) > 2", max: 4, output: best}}\n'
+)
+WRITE = "- {tool: {name: file__write, args: {path: out.md, content: !expr \"join(best.past, '')\"}}}\n"
+
+
+@pytest.mark.parametrize("use", [WRITE, shell("['echo', first(best.past)]")])
+def test_a_loop_is_not_a_source(tmp_path: Path, use: str) -> None:
+    """real-work G1: a loop with a memory brings in what its steps bring in, and nothing else."""
+    assert found(tmp_path, pipeline(MEMORY % ("", ""), use)) == []
+    one, *_ = found(tmp_path, pipeline(MEMORY % (PAGE.strip("- \n") + ", ", "{page.text}"), use))
+    assert one.message.startswith("http__get of step 1.do.2 ")
+
+
+@pytest.mark.parametrize("depth", [1, 3, 4, 12])
+def test_loops_in_each_other_are_not_a_source(tmp_path: Path, depth: int) -> None:
+    """real-work G1, also where values of loops are not followed one by one."""
+
+    def nested(inner: str, level: int) -> str:
+        if not level:
+            return inner
+        keep = f"{{transform: {{value: acc, output: s{level}}}}}"
+        body = f"{{steps: [{keep}, {nested(inner, level - 1)}]}}"
+        return f"{{repeat: {{init: \"'a'\", do: {body}, until: acc == 'x', max: 2, on_max: keep}}}}"
+
+    for inner, codes in (("{agent: {prompt: '{acc}'}}", []), (PAGE.strip("- \n"), ["TA101"])):
+        text = pipeline(f"- {nested(inner, depth)}\n", shell("['echo', json(pipe)]"))
+        assert [one.code.id for one in found(tmp_path, text)] == codes

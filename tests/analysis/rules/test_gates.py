@@ -129,6 +129,12 @@ CLEAN: dict[str, str] = {
     "a command from outside, which TA101 finds": pipeline(PAGE, send(value="page.text")),
     "a decision from outside, which TA105 finds": pipeline(PAGE, send("page.status == 200", "text")),
     "arguments of the caller": pipeline(send(value="text")),
+    "a model decides about a constant command": "schema: Kind\nfields:\n  kind: {type: enum, values: [a, b]}\n---\n"
+    + pipeline(
+        '- agent: {prompt: "Sort {text}", capabilities: {tools: []}, schema: Kind, output: found}\n',
+        send("found.kind == 'a'", "'all'"),
+        "- shell: {when: \"found.kind == 'b'\", command: [git, diff, --stat]}\n",
+    ),
     "a tool that only writes files": pipeline(
         DRAFT, "- tool: {name: file__write, args: {path: a, content: !expr draft}}\n"
     ),
@@ -209,8 +215,9 @@ CHAIN = (answers, gates, rules)
 """Modules of the rules, each with those that it imports before it."""
 MUTANTS: list[tuple[ModuleType, str, str]] = [
     # GA101
-    (rules, "if is_serious(effect) and decided_from_outside(effect)", "if decided_from_outside(effect)"),
-    (rules, "if is_serious(effect) and decided_from_outside(effect)", "if is_serious(effect)"),
+    (rules, "if is_serious(effect) and not is_constant(effect) and", "if not is_constant(effect) and"),
+    (rules, "and not is_constant(effect) and decided_from_outside(effect)", "and not is_constant(effect)"),
+    (rules, "and not is_constant(effect) and", "and"),
     (rules, "rank >= Tier.ELEVATED.rank", "rank > Tier.ELEVATED.rank"),
     (rules, "and not _is_flow(effect)", ""),
     (rules, "if any(one.label.chosen >= Integrity.OUTSIDE for one in effect.conditions):", "if False:"),

@@ -6,6 +6,7 @@ outside, `vault` is private, `disk` neither; `bad` fails with a text from outsid
 
 from __future__ import annotations
 
+import itertools
 import json
 from collections.abc import Mapping
 
@@ -159,12 +160,12 @@ class Pipelines:
                 once = {**_lasting(sees), "item": TEXT, "acc": ANY}
                 body = {"over": self._some(sees, MAP, "items") or "['1', '2']", "init": self._expr(sees)[0]}
                 sees[f"ctx.f{site}"] = sees["pipe"] = ANY
-                return {"fold": {**body, "do": self._step(depth - 1, once), "output": f"f{site}"}}
+                return {"fold": {**body, "do": self._round(depth, once), "output": f"f{site}"}}
             case "repeat":
                 once = {**_lasting(sees), "acc": ANY}
                 until = self._draw.pick(["round == 2", "count(split(json(acc))) > 40", "acc == null"])
                 body = {"init": self._expr(sees)[0], "until": until, "max": 3, "on_max": "keep"}
-                step = {"repeat": {**body, "do": self._step(depth - 1, once)}}
+                step = {"repeat": {**body, "do": self._round(depth, once)}}
                 self._keep(step, ANY, sees)
                 return step
             case "call":
@@ -181,6 +182,23 @@ class Pipelines:
                 return step
         # Ends the pipeline early, in some runs.
         return {"stop": {"value": self._expr(sees)[0], "when": self._condition(sees)}}
+
+    def _round(self, depth: int, sees: dict[str, str]) -> Step:
+        """Return the body of a loop. In half of them stores pass values on from round to round, each to the next one,
+        so that a mark needs several rounds to come through."""
+        if self._draw.chance(50):
+            return self._step(depth - 1, sees)
+        names = [f"c{self._sites}{letter}" for letter in "abcd"[: self._draw.between(1, 4)]]
+        moved: list[Step] = [{"transform": {"value": "acc", "output": names[0]}}] if self._draw.chance(50) else []
+        for to, name in itertools.pairwise(names):
+            moved.append({"transform": {"value": f"get(ctx, '{name}', null)", "output": to}})
+        sees |= dict.fromkeys((f"ctx.{name}" for name in names[:-1]), ANY)
+        step = self._step(depth - 1, sees)
+        kept = {"transform": {"value": self._expr(sees)[0], "output": names[-1]}}
+        parts = {name: Expr(f"get(ctx, '{name}', null)") for name in names}
+        made = ", ".join(f"{name}: {self._draw.pick([str(part), 'pipe', 'acc'])}" for name, part in parts.items())
+        closing = self._draw.pick([f"{{{made}}}", f"[acc, get(ctx, '{names[0]}', 1)]", f"ctx.{names[-1]}"])
+        return {"steps": {"do": [*moved, step, kept, {"transform": {"value": closing}}]}}
 
     def _failing(self, site: int, sees: dict[str, str]) -> Step:
         if self._draw.chance(30):

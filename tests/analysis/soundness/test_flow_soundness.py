@@ -7,6 +7,7 @@ import pytest
 from tests.analysis.soundness.cases import KINDS, Case, case_of, problems_of
 from tests.depth import depth
 
+from quire.analysis import pipeline_fans
 from quire.analysis.kept_contents import KeptContents
 from quire.analysis.labels import AUTHORED, Label
 from quire.analysis.names import Failures
@@ -40,6 +41,19 @@ FOUND = {
     "an accumulator": PIPELINE
     + "- {fold: {items: [1, 2], init: \"''\", do: {tool: {name: web1, args: {of: !expr acc}}}, output: all}}\n"
     + "- {tool: {name: sink2, args: {one: !expr ctx.all}}}\n",
+    "a store that takes four rounds to get it": PIPELINE
+    + "- {fold: {items: [1, 2, 3, 4, 5, 6], init: \"''\", output: all, do: {steps: [\n"
+    + "".join(
+        f"    {{transform: {{value: \"get(ctx, '{name}', '')\", output: {to}}}}},\n"
+        for to, name in ("ab", "bc", "cd", "de")
+    )
+    + "    {tool: {name: sink1, args: {one: !expr ctx.a}}}, {tool: {name: web2, output: e}},\n"
+    + "    {transform: {value: ctx.a}}]}}}\n- {tool: {name: sink3, args: {one: !expr ctx.all}}}\n",
+    "a part that takes four rounds to get it": PIPELINE
+    + "- {fold: {items: [1, 2, 3, 4, 5, 6], init: \"{a: '', b: '', c: '', d: '', e: ''}\", output: all, do: {steps: [\n"
+    + "    {tool: {name: sink1, args: {one: !expr acc.a}}}, {tool: {name: web2, output: e}},\n"
+    + '    {transform: {value: "{a: acc.b, b: acc.c, c: acc.d, d: acc.e, e: e.text}"}}]}}}\n'
+    + "- {tool: {name: sink3, args: {one: !expr ctx.all.a}}}\n",
     "a value that is kept and read again": PIPELINE
     + "- {tool: {name: web1, output: page}}\n"
     + "- {tool: {name: put2, args: {name: k, value: !expr page}}}\n"
@@ -59,8 +73,11 @@ FOUND = {
 }
 
 
+@pytest.mark.parametrize("rough", [False, True])
 @pytest.mark.parametrize("name", FOUND)
-def test_flows_that_were_once_lost(name: str) -> None:
+def test_flows_that_were_once_lost(name: str, rough: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    if rough:
+        monkeypatch.setattr(pipeline_fans, "_LEARNED_LOOPS", 0)
     assert problems_of(Case(0, "", {"first": FOUND[name]})) == []
 
 
@@ -81,10 +98,11 @@ def _clean(label: Label, *rest: object) -> Label:
         (Scope, "merge_optional", lambda scope, *rest: None),
         (KeptContents, "read", lambda contents, *rest: AUTHORED),
         (KeptContents, "has_more", False),
+        (pipeline_fans, "same", lambda *rest: True),
     ],
 )
 def test_the_marks_find_a_walk_that_loses_a_way(
-    monkeypatch: pytest.MonkeyPatch, place: type, name: str, instead: object
+    monkeypatch: pytest.MonkeyPatch, place: object, name: str, instead: object
 ) -> None:
     monkeypatch.setattr(place, name, instead)
     cases = [Case(0, "", {"first": text}) for text in FOUND.values()]

@@ -178,7 +178,7 @@ def test_the_lens_says_where_a_run_is_stopped(
     found = editor.ask("textDocument/codeLens", {"textDocument": {"uri": editor.uri("fan.yaml")}})
     titles = [one["command"]["title"] for one in found if one["command"]["command"] == "quire.showProof"]
     assert titles == [f"{calls}, unpriced"]
-    assert main(["show", str(path)]) == 0
+    assert main(["show", "--bounds", str(path)]) == 0
     (line,) = [one for one in capsys.readouterr().out.splitlines() if one.startswith("  model calls ")]
     assert calls.replace(" calls", "").replace("≤ ", "0 to ") in line
 

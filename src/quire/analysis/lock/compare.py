@@ -22,7 +22,7 @@ from quire.analysis.lock.gate_changes import Direction, gate_changes
 from quire.analysis.lock.gate_texts import NONE
 from quire.models.choose import PICODOLLARS
 from quire.patterns import late_pattern
-from quire.plan.built_in_tools import SEND, SHELL
+from quire.plan.built_in_tools import SEND, SHELL, canonical_grant
 from quire.plan.tool_details import ALL_VARIABLES, ANY_METHOD, NO_VARIABLE, PLAIN_HTTP, TERMS
 
 if TYPE_CHECKING:
@@ -116,14 +116,16 @@ def _facts(key: str, old: LockedDocument, new: LockedDocument, known: Iterable[s
 
 def _may(key: str, old: LockedDocument, new: LockedDocument, known: Iterable[str]) -> Iterator[Change]:
     names = [f"{one}{_MARK}" for one in known]
-    covering = old.may
-    if old.plan == new.plan and not any(detail.startswith("words=") for one in old.may for detail in one.details):
+    # A lock of an older version may have another name of a built-in tool.
+    locked = tuple(replace(one, capability=canonical_grant(one.capability)) for one in old.may)
+    covering = locked
+    if old.plan == new.plan and not any(detail.startswith("words=") for one in locked for detail in one.details):
         # A lock that was written before locks had the words of commands: in the same document these are the same.
-        commands = (one for one in old.may if one.capability == _SHELL and one.details)
-        covering = (*old.may, *(replace(one, details=(*one.details, "words=*")) for one in commands))
+        commands = (one for one in locked if one.capability == _SHELL and one.details)
+        covering = (*locked, *(replace(one, details=(*one.details, "words=*")) for one in commands))
     yield from _beyond(key, "wider", covering, new.may, names)
-    yield from _beyond(key, "narrower", new.may, old.may, names)
-    before = {one.capability: one for one in old.may}
+    yield from _beyond(key, "narrower", new.may, locked, names)
+    before = {one.capability: one for one in locked}
     for one in new.may:
         earlier = before.get(one.capability)
         if earlier is not None and (earlier.effect, earlier.tier) != (one.effect, one.tier):
@@ -302,8 +304,15 @@ def _in_picodollars(text: str) -> str:
 
 def _flows(key: str, old: Sequence[str], new: Sequence[str]) -> Iterator[Change]:
     """Yield the flows that are new or gone, whatever the labels of their steps are. One more of the same kind is
-    new."""
-    yield from (Change(key, "flow", "wider", "flow", new=one) for one in _more_flows(new, old))
+    new. A lock of an older version may have a loop as the source of a text from anywhere: it covers all that ends where
+    it ends."""
+    ways = [_unnumbered_flow(one).split(" → ") for one in old]
+    covered = {way[-1] for way in ways if way[0] == "loop"}
+    yield from (
+        Change(key, "flow", "wider", "flow", new=one)
+        for one in _more_flows(new, old)
+        if _unnumbered_flow(one).split(" → ")[-1] not in covered
+    )
     yield from (Change(key, "flow", "narrower", "flow", old=one) for one in _more_flows(old, new))
 
 

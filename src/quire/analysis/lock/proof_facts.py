@@ -30,7 +30,7 @@ def locked_bounds(proof: Proof, premises: Premises, rate_of: RateOf) -> dict[str
     """Return the bounds of a proof as formulas. Caps of the engine are left out: they end a run, and bound no
     document."""
     most: dict[str, str] = {}
-    for one in quantities(proof, premises, rate_of):
+    for one in quantities(proof, premises, rate_of, longest=premises.prompt_characters * 4):
         if one.name == "time":
             most["minutes"] = str(one.most.divided(_MINUTE))
         elif one.name == "money":

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from quire.analysis.agreement import Agreements
 from quire.analysis.facts import EffectFact
+from quire.analysis.gates import is_constant
 from quire.analysis.labels import OUTSIDE, Label, Privacy, Trace, joined
 from quire.analysis.rules.codes import flows as codes
 from quire.analysis.sinks import Sink, sinks
@@ -28,11 +29,17 @@ _CODES: dict[str, Code] = {
     "item": codes.ITEM,
 }
 _HELP = {
-    "command": "pass on a number or a word of an enum, put `--` before data, or ask a person who is shown the value",
+    "command": "pass on a number, or a word of an enum or of an anchored pattern, put `--` before data, or ask a "
+    "person who is shown the value",
     "path": "write the path out, or let the value choose between paths of the document",
-    "address": "write the host out and insert the value after it",
+    "address": "write the host at the beginning of this argument, `'https://HOST/…' + value`: one in a store or in "
+    "format() is not seen",
     "item": "write the id out, or let the value choose between ids of the document",
 }
+_DECIDES_HELP = (
+    "ask a person before it, write out all that it is given, or say why no person has to be asked: "
+    '`quire: allow TA105 because "…"`'
+)
 
 
 def check(proof: Proof, context: RuleContext) -> Iterator[Diagnostic]:
@@ -89,7 +96,7 @@ def _place_in(sink: Sink) -> tuple[str, int | None]:
 
 def _decided(effect: EffectFact, agreements: Agreements, context: RuleContext) -> Iterator[Diagnostic]:
     """Yield one finding for an effect whose happening a text from outside decides, and no person."""
-    if effect.tool.effect == "read" or effect.tool.kind == "own":
+    if effect.tool.effect == "read" or effect.tool.kind == "own" or is_constant(effect):
         return
     for condition in effect.conditions:
         label = condition.label
@@ -104,7 +111,7 @@ def _decided(effect: EffectFact, agreements: Agreements, context: RuleContext) -
         name = short(effect.tool.name)
         message = f"{named(trace)} decides whether {name} of {step_words(effect.place.way)} runs"
         shown = f"{name} runs or not"
-        yield flow(codes.DECIDES, message, effect, trace, shown, context, "ask a person before it", "possible")
+        yield flow(codes.DECIDES, message, effect, trace, shown, context, _DECIDES_HELP, "possible")
         return
 
 

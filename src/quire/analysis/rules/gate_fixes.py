@@ -23,19 +23,21 @@ _ELICIT = late_pattern(r'@elicit\((?:confirm|select),[^\n]*?("\s*)\)[ ]*$', 8)
 _DIALECT = late_pattern(r"""^dialect[ ]*:[ ]*["']?quire\b""", 8)
 _FAR = 2_000
 """Characters after the name of a step in which its arguments begin."""
+_UNATTENDED = 'in a job without people, write out all that it is given, or `quire: allow GA101 because "…"`'
 
 
 def help_for(effect: EffectFact) -> str:
     """Return the lines that put a person's yes before an effect."""
     way = effect.place.step.label
     if effect.place.format == "playbook":
-        return (
+        asking = (
             'ask in a step before it: `@elicit(confirm, "…", default:"no")`, and put '
             f'step {way} between ` ```if __elicit_step_N == "yes"``` ` and ` ```endif``` `'
         )
+        return f"{asking}; {_UNATTENDED}"
     ask = '`- tool: {name: ask, args: {prompt: …, type: confirm, default: "no"}, output: approved}`'
     more = "; or leave the tool out of its `capabilities`" if isinstance(effect.place.step.work, Agent) else ""
-    return f"ask before it: {ask}, and add `when: approved == 'yes'` to step {way}{more}"
+    return f"ask before it: {ask}, and add `when: approved == 'yes'` to step {way}{more}; {_UNATTENDED}"
 
 
 def condition_help(effect: EffectFact, question: QuestionFact) -> str:

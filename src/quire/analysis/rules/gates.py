@@ -15,9 +15,12 @@ from quire.analysis.gates import (
     changes_something,
     considered,
     decided_from_outside,
+    deciding,
     has_default,
+    is_constant,
     is_from_model,
     opens_by_itself,
+    source_words,
     unattended,
     used_arguments,
 )
@@ -85,7 +88,7 @@ class _Rules:
             if self._is_new("GA102", ignored) and not _is_of_callee(effect.place, ignored.place):
                 yield self._ignored(effect, ignored)
             return
-        if is_serious(effect) and decided_from_outside(effect) and not _is_flow(effect):
+        if is_serious(effect) and not is_constant(effect) and decided_from_outside(effect) and not _is_flow(effect):
             trace, why = _reason(effect)
             if trace is not None and within_callee(trace, effect.place):
                 return
@@ -306,17 +309,6 @@ def _reason(effect: EffectFact) -> tuple[Trace | None, str]:
         label = value.label
         if is_from_model(label):
             trace = label.trace if label.integrity >= Integrity.MODEL else label.chosen_trace
-            return trace, f"{name} depends on {_source(trace)}"
-    for condition in effect.conditions:
-        if condition.label.chosen >= Integrity.MODEL:
-            return condition.label.chosen_trace, f"{_source(condition.label.chosen_trace)} decides whether"
-    return None, "a model decides"
-
-
-def _source(trace: Trace | None) -> str:
-    if trace is None:
-        return "a model"
-    source = trace.source
-    if source.what == "model":
-        return f"a model ({source.step})" if source.step else "a model"
-    return f"{source.what} of step {source.step}" if source.step else source.what
+            return trace, f"{name} depends on {source_words(trace)}"
+    trace = deciding(effect)
+    return trace, f"{source_words(trace)} decides{' whether' if trace is not None else ''}"

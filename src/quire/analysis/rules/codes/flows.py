@@ -18,9 +18,9 @@ COMMAND = _warning(
     "TA101",
     "outside-to-command",
     "A value from outside becomes a command, an argument of a command, or its standard input.",
-    f"{_SOURCES}\nSuch a text can name another file, add an option, or be run as code. Take a number, a word of an\n"
-    "enum or a truth value out of it with a schema, put `--` before words that are only data, or show the value to a\n"
-    "person and run the command only after a yes.",
+    f"{_SOURCES}\nSuch a text can name another file, add an option, or be run as code. Take a number, a truth value,\n"
+    "or a word of an enum or of an anchored pattern (`^v[0-9]+$`) out of it with a schema, put `--` before words that\n"
+    "are only data, or show the value to a person and run the command only after a yes.",
     'steps:\n  - {tool: {name: http__get, args: {url: "https://example.org/task"}, output: page}}\n'
     "  - {tool: {name: shell, args: {command: !expr \"['sh', '-c', page.text]\"}}}",
     'steps:\n  - {tool: {name: http__get, args: {url: "https://example.org/task"}, output: page}}\n'
@@ -31,7 +31,8 @@ PATH = _lint(
     "outside-to-path",
     "A value from outside chooses the file or the folder that a tool writes to.",
     f"{_SOURCES}\nFile tools never leave the workspace and keep away from protected places, but within it such a text\n"
-    "can replace any file. Let the document name the file, or narrow the value to an enum.",
+    "can replace any file. Let the document name the file, or narrow the value to an enum, or write the folder and\n"
+    "hold the value to an anchored pattern of plain words.",
     "- {tool: {name: file__write, args: {path: !expr page.json.name, content: !expr page.text}}}",
     "- {tool: {name: file__write, args: {path: page.txt, content: !expr page.text}}}",
 )
@@ -58,10 +59,11 @@ DECIDES = _lint(
     "outside-decides",
     "A value from outside, or a model that has read one, decides whether an effect happens.",
     f"{_SOURCES}\nThe author of that text decides then. Ask a person before the effect, or decide on values of your\n"
-    "own.",
-    "- {tool: {when: page.json.ready, name: shell, args: {command: ./publish.sh}}}",
+    "own. In a job without people, write out all that the tool is given: then the author of the text can only decide\n"
+    "whether, which `quire show` says. Or say in an allow comment why no person has to be asked.",
+    "- {tool: {when: page.json.ready, name: shell, args: {command: !expr \"['./publish.sh', ctx.version]\"}}}",
     "- {tool: {name: ask, args: {prompt: Publish?, type: confirm, show: !expr page.json}, output: ok}}\n"
-    "- {tool: {when: \"ok == 'yes'\", name: shell, args: {command: ./publish.sh}}}",
+    "- {tool: {when: \"ok == 'yes'\", name: shell, args: {command: !expr \"['./publish.sh', ctx.version]\"}}}",
 )
 TRIFECTA = _warning(
     "TA106",

@@ -18,7 +18,8 @@ UNGATED_EFFECT = make(
     "A model can be wrong, and a text from outside can be an attack. Ask a person who sees what is about to happen,\n"
     "and let the step run only after a yes. Confirmations that a user asks for on the command line do not count:\n"
     "another user may not. The tools of a directive are a matter of its permissions, and not meant. A value from\n"
-    "outside that becomes a command or an address is reported by TA101 and TA103 instead.",
+    "outside that becomes a command or an address is reported by TA101 and TA103 instead. If the document writes out\n"
+    "all that the tool is given, a model can only decide whether it runs: `quire show` says so.",
     _DRAFT + _SEND,
     _DRAFT + _ASK + _SEND_AFTER_YES,
 )
