@@ -62,8 +62,8 @@ def judges(event: str) -> bool:
 THREAD_RULES = 4
 """The version of the rules that threads follow.
 
-Under version 3 a thread with the tool that starts threads could start every directive, also if it named some, the same
-knowledge could be sent at several positions, and a registered pipeline that a thread launched and waited for was part of
+Under version 3 a thread with the tool that starts threads could start every directive, also if it named some. The same
+knowledge could be sent at several positions. A registered pipeline that a thread launched and waited for was part of
 the thread's run.
 
 Under version 2 all calls of `directive_return` in one turn had one path, so hooks acted at the first of them only.
