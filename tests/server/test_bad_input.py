@@ -145,7 +145,8 @@ async def test_a_fan_of_a_thousand(tmp_path: Path) -> None:
     count = depth(300, 1000)
     async with served(tmp_path / "team", {"fan.yaml": FAN}) as server, server.client() as client:
         model = server.script("s.json", [{"default": "said"}])
-        body = {"document": "fan.yaml", "inputs": {"items": list(range(count))}, "model": model}
+        inputs, limits = {"items": list(range(count))}, {"calls": 0}
+        body = {"document": "fan.yaml", "inputs": inputs, "model": model, "limits": limits}
         run = (await client.post("/runs", json=body, headers={"prefer": "wait=60"})).json()
         assert run["status"] == "completed"
         head = await client.get(f"/runs/{run['id']}")
