@@ -94,7 +94,7 @@ def test_prices_of_the_user_follow_their_file(editor: Editor, tmp_path: Path) ->
     editor.open("a.yaml", asks("openai:gpt-4o-mini"))
     bound(editor, "a.yaml")
     before = bound(editor, "a.yaml")
-    assert before.startswith("1 call, ≤ $0.02"), before
+    assert before.startswith("1 call, ≤ $0.06"), before
     (home / "quire.toml").write_text(OWN.replace("input = 2", "input = 200").replace("output = 3", "output = 300"))
     editor.session.desk.forget_places()
     bound(editor, "a.yaml")

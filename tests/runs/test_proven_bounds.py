@@ -141,11 +141,11 @@ def own_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 async def test_tokens_of_a_run_are_compared(tmp_path: Path) -> None:
-    used = Usage(1_000, 4_096, None)
+    used = Usage(1_000, 16_384, None)
     proven, broken = await pinned_and_broken(tmp_path, Counting(used, used))
-    assert (proven["output_tokens"], proven["reply_tokens"], "cost" in proven) == (2 * 4_096, 4_096, False)
+    assert (proven["output_tokens"], proven["reply_tokens"], "cost" in proven) == (2 * 16_384, 16_384, False)
     assert broken == []
-    _, broken = await pinned_and_broken(tmp_path, Counting(used, Usage(1_000, 4_097, None)))
+    _, broken = await pinned_and_broken(tmp_path, Counting(used, Usage(1_000, 16_385, None)))
     assert [one.partition(":")[0] for one in broken] == ["output_tokens"]
     assert "does not keep to max_tokens" in broken[0]
     _, broken = await pinned_and_broken(tmp_path, Counting(used, Usage(10_000, 1, None)))
@@ -169,7 +169,7 @@ async def test_the_numbers_of_a_script_are_not_compared(tmp_path: Path) -> None:
 
 
 async def test_tokens_are_those_of_all_drives_of_a_run(tmp_path: Path) -> None:
-    model = Counting(Usage(10, 5_000, None), None, Usage(10, 5_000, None))
+    model = Counting(Usage(10, 17_000, None), None, Usage(10, 17_000, None))
     _, broken = await pinned_and_broken(tmp_path, model, drives=2)
     assert len(broken) == 1
-    assert broken[0].startswith("output_tokens: 10,000 tokens of output were seen, and at most 8,192")
+    assert broken[0].startswith("output_tokens: 34,000 tokens of output were seen, and at most 32,768")

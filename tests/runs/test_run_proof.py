@@ -130,7 +130,7 @@ def test_money_is_compared_where_the_price_is_known(tmp_path: Path) -> None:
     prices = (tmp_path / "home" / "quire.toml").read_text()
     (tmp_path / "home" / "quire.toml").write_text(prices.replace("script:dear", "ollama:dear"))
     found = pinned(tmp_path, "ollama:dear")
-    assert found.output_tokens == 2 * 4096 and found.input_tokens is not None
+    assert found.output_tokens == 2 * 16_384 and found.input_tokens is not None
     assert found.cost == pytest.approx((found.output_tokens + found.input_tokens) * 100 / 10**6)
 
 
@@ -143,7 +143,7 @@ def test_the_tier_of_the_run_sets_the_longest_reply(tmp_path: Path) -> None:
     large = CallSettings(max_tokens=9000)
     assert pinned(tmp_path, "ollama:b", large).output_tokens == 2 * 9000
     assert pinned(tmp_path, "ollama:b", large, one_model=False).output_tokens == 9000 + 100
-    assert pinned(tmp_path, "ollama:b").output_tokens == 2 * 4096
+    assert pinned(tmp_path, "ollama:b").output_tokens == 2 * 16_384
     text = (tmp_path / "p.yaml").read_text()
     settings = load_settings(find_workspace(tmp_path), {"QUIRE_HOME": str(tmp_path / "home")})
     ahead = prove_run(read(Source.of(text, "p.yaml")), settings, {}, model="ollama:b", one_model=True, own=large)

@@ -145,7 +145,7 @@ async def test_the_form_counts_what_is_typed(pages: Pages, tmp_path: Path) -> No
         await page.get_by_text("Formulas").click()
         await expect(page.locator(".forecast .opens")).to_contain_text("‖doc‖")
         await page.locator("#budget").fill("0.5")
-        told = "it may stop midway: it costs up to $0.73, and the budget is $0.50"
+        told = "it may stop midway: it costs up to $1.10, and the budget is $0.50"
         await expect(page.locator(".forecast .hint-row")).to_have_text(told)
         await expect(line).to_contain_text("It stops at $0.50")
         await _look(page, "document-forecast")
