@@ -18,6 +18,8 @@ import pytest
 from hypothesis import HealthCheck, settings
 from tests.depth import LONG, depth
 
+from quire.models.choose import MODEL_BY_KEY
+
 SLOW = (
     "chaos/",
     "cluster/",
@@ -71,6 +73,14 @@ def pytest_configure(config: pytest.Config) -> None:
     ignored = (HealthCheck.too_slow,) if LONG else (HealthCheck.too_slow, HealthCheck.filter_too_much)
     settings.register_profile("quire", max_examples=depth(30, 100), deadline=2000, suppress_health_check=ignored)
     settings.load_profile("quire")
+
+
+@pytest.fixture
+def no_model_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No key and no model file of the machine chooses the model that `show` counts with."""
+    monkeypatch.setenv("QUIRE_MODELS", str(tmp_path / "no-models"))
+    for variable in MODEL_BY_KEY:
+        monkeypatch.delenv(variable, raising=False)
 
 
 def _write_to_memory() -> None:

@@ -25,7 +25,7 @@ Said = Callable[[], tuple[str, str]]
 
 
 @pytest.fixture
-def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, no_model_here: None) -> Path:
     """An empty workspace that is the current folder, with an empty user's space."""
     folder = tmp_path / "work"
     folder.mkdir()

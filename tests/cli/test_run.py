@@ -519,7 +519,7 @@ def test_a_tool_that_was_not_granted_is_a_refusal(
 def test_a_missing_model_and_missing_inputs_are_said_at_once(
     workspace: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    def none(*_: object) -> None:
+    def none(*_: object, **__: object) -> None:
         raise NoModel("no model is configured")
 
     monkeypatch.setattr("quire.runs.adapters.choose_model", none)

@@ -30,7 +30,8 @@ def board(workspace: Path) -> str:
 
 
 def test_a_formula_with_the_names_of_the_author(invoke: Invoke, board: str) -> None:
-    assert "1 to 2·|readers| + 1, stopped at 100 [1]" in invoke(command, board).stdout
+    assert invoke(command, board).stdout.startswith("≤ 2·|readers| + 1 calls, stopped at 100 · unpriced\n")
+    assert "1 to 2·|readers| + 1, stopped at 100 [1]" in invoke(command, board, "--bounds").stdout
 
 
 def test_assumed_sizes(invoke: Invoke, board: str) -> None:
@@ -41,14 +42,14 @@ def test_assumed_sizes(invoke: Invoke, board: str) -> None:
 
 def test_an_assumed_size_of_another_document_is_left_out(invoke: Invoke, board: str, workspace: Path) -> None:
     (workspace / "quire.toml").write_text("[assume]\nreaders = 20\nnosuch = 3\n")
-    result = invoke(command, board)
+    result = invoke(command, board, "--bounds")
     assert result.exit_code == 0 and "nosuch" not in result.output
     assert result.stdout.count("readers=20") == 1
 
 
 def test_a_cap_is_not_a_bound(invoke: Invoke, workspace: Path) -> None:
     (workspace / "calls.yaml").write_text("pipeline: calls\nsteps:\n  - call: {pipeline: gone}\n")
-    lines = invoke(command, "calls.yaml").stdout.splitlines()
+    lines = invoke(command, "calls.yaml", "--bounds").stdout.splitlines()
     calls = next(line for line in lines if line.startswith("  model calls"))
     assert calls.split(maxsplit=2)[2] == "∞ [1], stopped at 100 [2]"
     assert "  [2] [safety.spawn] max_pipeline_spawns = 100: a run stops there" in lines
@@ -66,7 +67,7 @@ def test_the_arithmetic_of_tokens_and_money(invoke: Invoke, board: str) -> None:
     (home / "quire.toml").write_text('[models.prices."ollama:a"]\ninput = 3.0\noutput = 15.0\n')
     read = " ".join(invoke(command, board, "--why", "input_tokens").stdout.split())
     assert "a token for each byte, and what the service adds (‖readers[]‖ + 1.1 K) × 2·|readers|" in read
-    assert "step 2 reads up to 32,000,000 tokens in 1 call: the longest prompt, as the window is not known 32 M" in read
+    assert "step 2 reads up to the window of its model in 1 call ∞" in read
     paid = " ".join(invoke(command, board, "--why", "money", "--model", "ollama:a").stdout.split())
     assert "writes up to 16,384 tokens a call 16,384 × $15/M × 2·|readers|" in paid
     assert "step 2 writes up to 16,384 tokens a call 16,384 × $15/M = $0.25" in paid

@@ -11,6 +11,11 @@ from tests.lsp.editor import Editor
 from quire.source import OPEN_TEXTS
 
 
+@pytest.fixture(autouse=True)
+def no_model(no_model_here: None) -> None:
+    """Show in the editor what a machine without models shows."""
+
+
 @pytest.fixture
 def editor(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Editor]:
     """An editor with an empty workspace open."""

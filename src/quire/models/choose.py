@@ -127,6 +127,8 @@ def price_key(spec: str, settings: ModelSettings) -> str:
     return settings.tiers.get(spec, spec)
 
 
+CONTEXT_TOKENS = 8192
+"""The window of an embedded model. The runtime lowers it by itself for a model that was trained for less."""
 CHARACTERS_A_TOKEN = 3
 PICODOLLARS = 10**12
 """Of a dollar. A price per token is a whole number of them if that per million tokens has at most six decimals."""

@@ -21,10 +21,8 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from quire.errors import CannotStart, ModelFailed
+from quire.models.choose import CONTEXT_TOKENS
 from quire.values import Value, encode
-
-CONTEXT_TOKENS = 8192
-"""Tokens of context. The runtime lowers it by itself for a model that was trained for less."""
 
 PROMPT_BATCH = 256
 """Tokens of the prompt per report. It also determines how long a cancelled call keeps the processor busy."""

@@ -19,8 +19,8 @@ from typing import TypeAlias
 from msgspec import Struct
 from msgspec.structs import replace
 
+from quire.models.choose import CONTEXT_TOKENS, ModelSettings, Price, is_ollama_cloud, price_key
 from quire.models.choose import PICODOLLARS as PICODOLLARS
-from quire.models.choose import ModelSettings, Price, is_ollama_cloud, price_key
 from quire.models.choose import Unpriced as Unpriced  # a document without a known model needs no other price
 
 OLD_DAYS = 120
@@ -137,12 +137,9 @@ def _rate_without_settings(
     provider, _, name = spec.partition(":")
     if problem := _without_list(spec, provider, name, settings, environ):
         return Unpriced(spec, problem)
-    if provider == "local":
-        from quire.models.llama import CONTEXT_TOKENS
-
-        return ModelRate(spec, source=YOUR_MACHINE, free=True, context=CONTEXT_TOKENS)
-    if provider == "ollama":
-        return ModelRate(spec, source=YOUR_MACHINE, free=True)
+    if provider in ("local", "ollama"):
+        window = CONTEXT_TOKENS if provider == "local" else None
+        return ModelRate(spec, source=YOUR_MACHINE, free=True, context=window)
     try:
         from quire.models.price_list import listed_rate
     except ImportError:
