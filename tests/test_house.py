@@ -14,7 +14,7 @@ SOURCE = Path(quire.__file__).parent
 MODULES = sorted(SOURCE.rglob("*.py"))
 CONTRIBUTING = Path(__file__).parents[1] / "CONTRIBUTING.md"
 
-LONGEST = 400
+LONGEST = 600
 TABLES = ("codes", "functions")
 """Folders and modules of data, which may be longer."""
 

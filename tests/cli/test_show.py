@@ -139,11 +139,11 @@ def test_the_bounds(invoke: Invoke, page: str) -> None:
         "  tool calls           1\n"
         "  questions            1\n"
         "  input tokens         ∞ [1]\n"
-        "  output tokens        ≤ 8.2 K [2]\n"
+        "  output tokens        ≤ 32.8 K [2]\n"
         "  money                unpriced [3]\n"
         "  time without people  ≤ 3 h [4]\n"
         "  [1] input not bounded: the window of the model is not known; bound it with --model NAME\n"
-        "  [2] a reply has at most 4,096 tokens\n"
+        "  [2] a reply has at most 16,384 tokens\n"
         "  [3] the model: no model is named: --model NAME, or [models] default in quire.toml (BD106)\n"
         "  [4] model calls and tools take as long as their time-outs allow; people are not counted\n"
     )

@@ -35,7 +35,7 @@ WRITES = """
   - shell: {command: [make, all]}
 """
 PRICES = '[models.prices."script:m"]\ninput = 3.0\noutput = 15.0\n'
-WINDOW = "window = 200000\n"
+WINDOW = "window = 1000000\n"
 
 
 def line(folder: Path, text: str, inputs: dict[str, Value], model: str = "script:m", prices: str = PRICES) -> str:

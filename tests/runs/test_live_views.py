@@ -137,7 +137,7 @@ async def test_a_run_under_way_is_followed_without_a_replay(runtime: Runtime) ->
 
     async def look(seq: int) -> None:
         seen = await views.head(run)
-        heads.append((seen.view.progress.steps["1"].status, seen.version.seq - seq))
+        heads.append((seen.view.progress.steps["1"].status, seen.version.told - seq))
 
     async with views.driving(run) as following:
 

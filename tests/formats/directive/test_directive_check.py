@@ -109,7 +109,8 @@ def test_permissions(permissions: str, expected: list[str]) -> None:
         ("<inputs><input /><input name='a' /><input name='a' /></inputs>", "a", ["DR023", "DR023"]),
         ("<outputs><output /></outputs>", "a", ["DR023"]),
         # seeds D2: a name that {input:…} cannot hold.
-        ("<inputs><input name='a-b' /><input name='ä_1' /></inputs>", "{input:a-b} {input:ä_1}", ["DR119"]),
+        ("<inputs><input name='a-b' /><input name='ä_1' /></inputs>", "a-b {input:ä_1}", ["DR119"]),
+        ("<inputs><input name='a-b' /></inputs>", "{input:a-b}", ["DR121"]),
         ("<inputs><inpt name='a' /></inputs>", "a", ["DR101"]),
         ("<inputs><input name='a' required='yes' type='intager' /></inputs>", "a", ["DR107", "DR106"]),
         ("<limits turns='6' />", "a", ["DR101"]),

@@ -37,7 +37,7 @@ __all__ = ["check", "check_reading", "codes", "errors_of", "fatal", "foreign"]
 
 _SPLIT = re.compile(r"[^\w-]++")
 # Code is left out: a shell and other templates write `${name}` and `{{name}}` too.
-_FOREIGN = re.compile(r"`[^`]++`|\{\{([\w-]++)\}\}|\$\{([\w-]++)\}|\{input:((?:\w*+-)++\w*+)\}")
+_FOREIGN = re.compile(r"`[^`]++`|\{\{([\w-]++)\}\}|\$\{([\w-]++)\}|\{input:([\w-]++)\}")
 
 
 def check(
@@ -178,7 +178,8 @@ def _inputs(directive: Directive) -> Iterator[Diagnostic]:
             yield Diagnostic(warnings.UNKNOWN_INPUT, message, span, "", help, fix)
     words: set[str] | None = None
     for name, one in declared.items():
-        if not can_be_inserted(name):
+        # A reference to it is reported where it stands.
+        if not can_be_inserted(name) and name not in {match[3] for match, _ in _foreign(directive)}:
             help = "use letters, digits and _ for its name"
             yield _finding(warnings.INPUT_NAME, f"{{input:{shown(name)}}} is not replaced by its value", one.span, help)
         if name in used:
@@ -195,7 +196,7 @@ def foreign(directive: Directive, source: Source) -> Iterator[Diagnostic]:
     declared = {one.name: one for one in directive.inputs if one.name}
     for match, base in _foreign(directive) if declared else ():
         name = match[1] or match[2] or match[3]
-        if name not in declared:
+        if name not in declared or (match[3] and can_be_inserted(name)):
             continue
         new = name.replace("-", "_")
         span, meant = Span(base + match.start(), base + match.end()), f"{{input:{new}}}"

@@ -168,7 +168,7 @@ def _problem(call: FunctionCall) -> EvalError | None:
         except EvalError as error:
             errors.append(error)
     blamed = len(constants) == len(call.arguments) or (errors and errors[0].span in [one.span for one in constants])
-    return errors[0] if blamed and [one.message for one in errors] == [errors[0].message] * 2 else None
+    return errors[0] if blamed and len(errors) == 2 and errors[0].message == errors[1].message else None
 
 
 def _either(kinds: frozenset[str]) -> str:
