@@ -9,6 +9,8 @@ import pytest
 from tests.cli.directive_project import call, write_directives
 
 import quire
+from quire.runs.adapters import Models
+from quire.runs.stored import settings_of
 
 CUT_OFF = "cut at 16,384 tokens ([runs] reply_tokens)"
 CUT_TURN = "cut at 4,096 tokens ([runs] reply_tokens)"
@@ -103,3 +105,15 @@ async def test_a_model_that_writes_less_than_it_may_is_named(tmp_path: Path) -> 
     reply = {"reply": "half a", "finish_reason": "length", "usage": {"output_tokens": 300}}
     _, warnings, _ = await ran(tmp_path, "a.yaml", PIPELINE, reply)
     assert warnings == ["cut at 300 tokens (the most that script writes)"]
+
+
+@pytest.mark.parametrize(
+    ("prices", "characters"),
+    [("", 400_000), ('[models.prices."ollama:tea"]\nwindow = 40000\n', (40_000 - 16_384) * 3)],
+)
+def test_earlier_results_fill_the_window_of_the_model(tmp_path: Path, prices: str, characters: int) -> None:
+    """Ruling 18 of playbooks: the window that the settings name counts, also for a model without a price."""
+    (tmp_path / "home").mkdir()
+    (tmp_path / "home" / "quire.toml").write_text(prices)
+    settings = settings_of(tmp_path, {"QUIRE_HOME": str(tmp_path / "home")})
+    assert Models(settings, {}).context_budget("ollama:tea") == characters

@@ -223,10 +223,9 @@ class Models(Struct, frozen=True):
             return LOCAL_CONTEXT_CHARACTERS
         if self.given is not None or spec.startswith("script:") or not spec:
             return CONTEXT_CHARACTERS
-        from quire.models.prices import ModelRate, rate_of
+        from quire.models.prices import rate_of
 
-        rate = rate_of(spec, self.settings.models, datetime.now(UTC).date(), self.environ)
-        window = rate.context if isinstance(rate, ModelRate) else None
+        window = rate_of(spec, self.settings.models, datetime.now(UTC).date(), self.environ).context
         if window is None:
             return CONTEXT_CHARACTERS
         return max(LOCAL_CONTEXT_CHARACTERS, (window - self.settings.runs.reply_tokens) * CHARACTERS_A_TOKEN)
