@@ -57,7 +57,7 @@ PRIVATE = '[models]\ndefault = "local:private"\n[models.tiers]\nlow = "ollama:sm
             "safety.spawn.max_pipeline_spawns = 50",
             "max_pipeline_spawns = 60, above your 50",
         ),
-        ("runs.reply_tokens = 4097", "", "set [runs] reply_tokens = 4097, above your 4096"),
+        ("runs.reply_tokens = 16385", "", "set [runs] reply_tokens = 16385, above your 16384"),
         ("runs.reply_tokens = 900", "runs.reply_tokens = 800", "reply_tokens = 900, above your 800"),
         ('runs.durability = "process"', 'runs.durability = "power"', "durability = process, where you have power"),
         ('runs.on_uncertain = "rerun"', 'runs.on_uncertain = "ask"', "on_uncertain = rerun, where you have ask"),

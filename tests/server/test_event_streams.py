@@ -262,11 +262,9 @@ async def test_frames_with_an_id_are_the_journal_after_kills_and_late_returns(
     folder, kills, runs = tmp_path / "work", depth(2, 6), dict[str, list[Any]]()
     folder.mkdir()
     monkeypatch.setenv("QUIRE_HOME", str(tmp_path / "home"))
-    monkeypatch.setenv("QUIRE_SERVE_TOKEN", "a-token-of-the-user-0123")
     (folder / "quire.toml").write_text("")
     (folder / "slow.yaml").write_text(SLOW)
     (folder / "s.json").write_text(json.dumps([{"default": "said", "delay_ms": 100}]))
-    headers = {"authorization": "Bearer a-token-of-the-user-0123"}
     whole: dict[str, list[Any]] = {}
     place, provisional = "", 0
 
@@ -296,7 +294,8 @@ async def test_frames_with_an_id_are_the_journal_after_kills_and_late_returns(
 
     for turn in range(kills + 1):
         with process(folder, "--port", "0") as one:
-            async with httpx2.AsyncClient(base_url=f"{one.url}api/v1", headers=headers, timeout=60) as client:
+            made = one.client()
+            async with httpx2.AsyncClient(base_url=made.base_url, headers=made.headers, timeout=60) as client:
                 while len(runs) < 6:
                     body = {"document": "slow.yaml", "inputs": {"items": list(range(60))}}
                     answer = await client.post("/runs", json={**body, "model": f"script:{folder / 's.json'}"})

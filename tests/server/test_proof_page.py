@@ -63,7 +63,8 @@ def _lock(folder: Path, *names: str) -> None:
 
 async def test_the_proof_of_a_document(pages: Pages, tmp_path: Path) -> None:
     documents = {"digest.yaml": DIGEST + WRITES, "board.yaml": BOARD, "quire.toml": "[assume]\nreaders = 20\n"}
-    async with served(tmp_path / "team", documents) as server:
+    no_models = {"QUIRE_MODELS": str(tmp_path / "none")}
+    async with served(tmp_path / "team", documents, environ=no_models) as server:
         page = await pages.open(server.at("/documents/digest.yaml"))
         await page.get_by_role("link", name="Proof").click()
         rows = page.locator(".proof-bounds tbody tr")
@@ -149,6 +150,7 @@ async def test_the_form_counts_what_is_typed(pages: Pages, tmp_path: Path) -> No
         await expect(page.locator(".forecast .hint-row")).to_have_text(told)
         await expect(line).to_contain_text("It stops at $0.50")
         await _look(page, "document-forecast")
+        await page.locator("#budget").fill("")  # it would take the place of the limit of calls
         await page.locator("#input-readers").fill("\n".join(["x"] * 101))
         await expect(page.locator(".forecast .input-problem")).to_contain_text("at least 101 model calls")
         await page.get_by_role("button", name="Start the run").click()

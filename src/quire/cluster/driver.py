@@ -26,9 +26,8 @@ from quire.stores.contract import SharedStore
 
 TRIES = 3
 """Attempts for a run that cannot even begin, if no other worker is left to try it."""
-MOST_TRIES = 20
-LONGEST_PAUSE_SECONDS = 40.0
-"""Pause between the last attempts, of which all together take about ten minutes."""
+MOST_ATTEMPTS = 600
+"""Attempts of at least a second each in which a run is left to workers that have not tried it."""
 
 Reopen = Callable[[Runtime, str], Awaitable[Runtime]]
 
@@ -88,13 +87,17 @@ class Attempt:
 
     async def refuse(self, worker: str) -> float | None:
         """Note that a worker cannot begin the run. Return the seconds until the next attempt; None if the run has to be
-        given up, because no other worker is left or it was tried too often."""
+        given up, because no other worker is left, or none took it in ten minutes."""
         self.refusals[worker] = self.refusals.get(worker, 0) + 1
         await self._tell(self.epoch, self.refusals)
         tries = sum(self.refusals.values())
-        if tries >= MOST_TRIES or (tries >= TRIES and not set(await self._workers()) - self.refusals.keys()):
+        if tries >= TRIES and not await self.is_for_others():
             return None
-        return min(2.0 ** (tries - 1), LONGEST_PAUSE_SECONDS)
+        return float(min(tries, TRIES))
+
+    async def is_for_others(self) -> bool:
+        """Tell whether workers that have not tried to begin the run may still do so."""
+        return self.number < MOST_ATTEMPTS and bool(set(await self._workers()) - self.refusals.keys())
 
 
 class Look(Struct):
@@ -179,6 +182,8 @@ class Driver:
             if self.stopping:
                 return Outcome(str(row.status), HANDED_OVER)
             self._require_fit()
+            if self._name in attempt.refusals and await attempt.is_for_others():
+                raise Later("another worker has not tried it yet", 1.0)
             await attempt.will_own(row.epoch + 1)
             if isinstance(store, SharedStore) and (row.status is Status.RUNNING or row.epoch == attempt.before):
                 # If a worker has only just taken the run, its row shows nothing but the epoch yet.

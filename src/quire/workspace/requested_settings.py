@@ -49,7 +49,7 @@ def without_excess(merged: Settings, own: Settings) -> Settings:
     spawn = merged.spawn
     for key in ("max_pipeline_spawns", "max_pipeline_fan_out_depth"):
         if f"safety.spawn.{key}" in over:
-            spawn = replace(spawn, **{key: getattr(own.spawn, key)})
+            spawn = replace(spawn, **{key: getattr(own.spawn, key)}, said=own.spawn.said)
     mode = merged.trust.mode if own.trust.mode == "warn" else "require"
     return replace(
         merged,
