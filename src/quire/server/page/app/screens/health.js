@@ -63,8 +63,10 @@ function Server({ health }) {
             ${cluster.workers.length ? "" : html`none asks for work: <${Command} command="quire worker" />`}
             <ul class="plain">${
             cluster.workers.map((/** @type {any} */ one) =>
-              html`<li><span class="mono">${one.identity}</span>, <${Age} at=${one.seen_at} />${one.reason &&
-                html`, <span class="bad">unfit: ${one.reason}</span>`}</li>`
+              html`<li><span class="mono">${one.identity}</span>, <${Age} at=${one.seen_at} />${
+                one.reason &&
+                html`, <span class="bad">unfit: ${one.reason}</span>`
+              }</li>`
             )
           }</ul>
           </${Fact}>`}
