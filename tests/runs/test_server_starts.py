@@ -15,6 +15,7 @@ from tests.processes import wait_until
 from tests.server.serve_process import server
 from tests.warm import run_quire
 
+import quire
 from quire.engine.records import Status
 from quire.library.document import load
 from quire.runs.options import RunOptions
@@ -87,6 +88,14 @@ def test_a_run_of_the_page_starts_it_once(clock: Clock) -> None:
         row = client.post("/runs", json={"document": "clock.yaml"}, headers={"prefer": "wait=60"}).json()
         assert row["status"] == "awaiting_input", row
         assert len(clock.starts) == 1
+
+
+async def test_an_inline_launch_starts_it_once(clock: Clock) -> None:
+    """Its tools are looked up before its definition is checked."""
+    text = "pipeline: now\nsteps:\n- tool: {name: time/get_current_time, args: {timezone: UTC}}\n"
+    envelope = await quire.launch(text, inline=True, workspace=clock.folder)
+    assert envelope["status"] == "ok", envelope
+    assert len(clock.starts) == 1
 
 
 async def test_a_server_that_no_run_takes_is_ended(clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -348,6 +348,7 @@ class KnownTools:
                     self._hints[name] = error.message.partition("; ")[2] or error.message
                     continue
                 self._known.add(name)
+            gate.keep_servers()
 
 
 def _tools(definition: str) -> set[str]:
