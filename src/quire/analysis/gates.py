@@ -183,7 +183,9 @@ def is_constant(effect: EffectFact) -> bool:
 def deciding(effect: EffectFact) -> Trace | None:
     """Return the way of the value by which a model or an outsider decides whether an effect happens; None if none
     does."""
-    return next((one.label.chosen_trace for one in effect.conditions if one.label.chosen >= MODEL), None)
+    return next(
+        (condition.label.chosen_trace for condition in effect.conditions if condition.label.chosen >= MODEL), None
+    )
 
 
 def decider(effect: EffectFact) -> str:

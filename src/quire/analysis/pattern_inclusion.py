@@ -273,9 +273,9 @@ def _arms(pieces: list[str], end: str) -> _Shape | None:
         shape = joint
     arms.append(shape)
     return _Shape(
-        frozenset().union(*(one.first for one in arms)),
-        frozenset().union(*(one.last for one in arms)),
-        any(one.may_be_empty for one in arms),
+        frozenset().union(*(arm.first for arm in arms)),
+        frozenset().union(*(arm.last for arm in arms)),
+        any(arm.may_be_empty for arm in arms),
     )
 
 

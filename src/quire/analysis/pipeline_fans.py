@@ -133,7 +133,7 @@ def _collect(
     if only is not None and only.text == "pipe" and "pipe" not in bound:
         return pipe
     errors = sized(None, _ERRORS, label)
-    if "errors" in {*scope.plan.written, *(one.name for one in scope.plan.declared or ())}:
+    if "errors" in {*scope.plan.written, *(field.name for field in scope.plan.declared or ())}:
         errors = either([errors, scope.names.path(("ctx", "errors"))])  # such a store is read in their place
     if only is not None:
         return _evaluated(only, scope.names, pipe, {**bound, "errors": errors})

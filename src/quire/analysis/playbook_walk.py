@@ -336,7 +336,7 @@ def argument_value(tree: Arguments, scope: Scope) -> AbstractValue:
             return AbstractValue(None, number(len(parts)), total(part.length for part in parts), label, fields)
         case dict():
             fields = {key: argument_value(part, scope) for key, part in tree.items()}
-            keys = [rendered(Template((one,)), scope) for one in key_references(tree)]
+            keys = [rendered(Template((reference,)), scope) for reference in key_references(tree)]
             label = joined(part.label for part in (*fields.values(), *keys))
             return AbstractValue(
                 None, number(len(fields)), total(part.length for part in fields.values()), label, fields
@@ -360,7 +360,7 @@ def argument_names(tree: Arguments) -> list[str]:
         case tuple():
             return [name for part in tree for name in argument_names(part)]
         case dict():
-            keys = [one.name for one in key_references(tree)]
+            keys = [reference.name for reference in key_references(tree)]
             return keys + [name for part in tree.values() for name in argument_names(part)]
     return []
 

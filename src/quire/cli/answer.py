@@ -113,7 +113,7 @@ async def _store(runtime: Runtime, row: RunRow, step: str | None, value: str) ->
     if row.status is Status.EXPIRED:
         place = first_label(row.position) or "STEP"
         raise RunState(f"run {run} has expired: `quire fork {run} --from {place}` asks again, in a new run")
-    named = [one for one in await runtime.store.questions(run) if step is None or one.is_named(step)]
+    named = [question for question in await runtime.store.questions(run) if step is None or question.is_named(step)]
     for question in named:
         value = option_by_number(question.kind, question.options, value)
     by, client = account_name(), await _mcp_client(runtime, row)

@@ -172,7 +172,12 @@ def _page(id: str) -> str:
 def _status(checked: Sequence[Findings], strict: bool, portable: bool) -> int:
     failing = {Severity.ERROR, Severity.WARNING, Severity.LINT} if strict else {Severity.ERROR}
     found = [one for file in checked for one in file.diagnostics]
-    return int(any(one.stops or one.severity in failing or (portable and not one.code.portable) for one in found))
+    return int(
+        any(
+            finding.stops or finding.severity in failing or (portable and not finding.code.portable)
+            for finding in found
+        )
+    )
 
 
 def _first_code(checked: Sequence[Findings]) -> str:

@@ -91,7 +91,9 @@ class Unattended(click.Command):
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         yes = ["--unattended", "--unattended-yes"]
-        return super().parse_args(ctx, [word for one in args for word in (yes if one == "--unattended=yes" else [one])])
+        return super().parse_args(
+            ctx, [word for argument in args for word in (yes if argument == "--unattended=yes" else [argument])]
+        )
 
 
 def force_option(verb: Verb) -> Verb:

@@ -77,7 +77,7 @@ class NewRunOptions(Struct, frozen=True):
 
 def require_limits_fit(row: RunRow, limits: Collection[str]) -> None:
     """Raise `RunState` for limits that only a run of a directive has. Limits are names or NAME=VALUE."""
-    if row.format != "directive" and {one.partition("=")[0].strip() for one in limits} - {CALLS}:
+    if row.format != "directive" and {limit.partition("=")[0].strip() for limit in limits} - {CALLS}:
         raise RunState(f"--limit is for directives, except calls=N, and run {row.id} is of a {row.format}")
 
 

@@ -90,7 +90,9 @@ def proof_lines(document: Document, options: Wanted) -> tuple[list[str], list[st
     settings = _settings(document)
     found, assumed, seen = _looked_up(document, settings, options)
     if options.why is not None:
-        return [line for one in _named(found, options.why) for line in why_lines(one, found.shares(one.name))], []
+        return [
+            line for quantity in _named(found, options.why) for line in why_lines(quantity, found.shares(quantity.name))
+        ], []
     envelope = Foresight(settings).envelope(document.runnable(), document.name)
     shown = Seen(seen.runs, {name: spread.p95 for name, spread in seen.amounts.items()})
     return [summary_line(found.quantities, envelope), ""], [

@@ -169,7 +169,7 @@ def _accepted(runtime: Runtime, read: Document, ask: bool) -> tuple[str, ...]:
     from quire.runs.start import require_meant
 
     callees = runtime.callees(shelf=is_on_shelf(read.name, runtime.settings.user)).reachable(read.runnable())
-    written = [(one.source, one.plan.format, one.declared) for one in callees.values()]
+    written = [(callee.source, callee.plan.format, callee.declared) for callee in callees.values()]
     try:
         return require_meant([(read.source, read.format, read.declared), *written], force=False)
     except NearMisses as stopped:
@@ -274,8 +274,8 @@ def _note_extensions(read: Document) -> None:
     from quire.formats.playbook.parse import parse
 
     playbook = parse(read.source).playbook
-    messages = [one.message for one in quire_only(playbook)] if playbook else []
-    uses = ", ".join(dict.fromkeys(one.partition(" is Quire")[0].lower() for one in messages))
+    messages = [note.message for note in quire_only(playbook)] if playbook else []
+    uses = ", ".join(dict.fromkeys(message.partition(" is Quire")[0].lower() for message in messages))
     if uses:
         click.echo(f"note: Quire's own: {uses} (quire check --portable {pasted(read.name)})", err=True)
 

@@ -33,7 +33,7 @@ _DOCUMENT = ("arguments", "undefined", "unknown_tool", "ambiguous_tool")
 _MODEL = ("auth", "unknown_model", "quota", "refused", "too_long")
 _ANSWER = ("answer", "unattended")
 _NO_GRANT = "no grant opens"
-"""What a refusal says of a place that is always closed."""
+"""Words in the refusal of a write to a place that no grant opens."""
 _ALLOW = late_pattern(r"--allow (?:'([^']*)'|([^\s;,)]+))")
 """Matches the grant that a refusal names; a place with odd characters in its name stands in quotes."""
 

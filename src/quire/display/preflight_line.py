@@ -43,7 +43,7 @@ def preflight_line(
 
 def summary_line(quantities: Sequence[Quantity], envelope: CapabilityEnvelope) -> str:
     """Return the line that `quire show` begins with. Bounds that say nothing are not in it."""
-    found = {one.name: one for one in quantities}
+    found = {quantity.name: quantity for quantity in quantities}
     money = found.get("money")
     price = "unpriced" if money is not None and money.unpriced else money_text(money, {})
     parts = [_between(found["model_calls"], "call"), price]

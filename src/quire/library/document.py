@@ -15,7 +15,6 @@ from quire import formats
 from quire.diagnostics import Diagnostic, Severity
 from quire.errors import BadDocument, CannotStart
 from quire.formats import invisible
-from quire.patterns import late_pattern
 from quire.plan.nodes import EXTENDED_PLAYBOOKS, SEMANTICS_VERSION
 from quire.source import MAX_DOCUMENT_BYTES, Source, is_open_text, read_source
 
@@ -69,24 +68,18 @@ class Document(Struct, frozen=True):
         return self.plan
 
 
-_MAY_MISS = late_pattern(r"(?im)(?<!\{)\{[a-z_]|\{\{ctx\.|@ask\(|^[ \t]*+(?:```|#++(?! STEP [0-9]++:)[ \t]*+step)")
-"""Matches playbooks in which `lint_text` may find a near miss; most have none, and need not load it."""
-
-_MAY_BE_FOREIGN = late_pattern(r"\{\{\w|\$\{(?!inputs\.)|\{input:\w*+-")
-"""The same for directives."""
-
-
 @lru_cache(maxsize=256)
 def near_misses(source: Source, format: str, declared: str = "") -> tuple[Diagnostic, ...]:
     """Return the findings about a document that stop its run, but for those that its comments allow. `declared` is the
     name of a pipeline in a file of several."""
-    found = sorted((one for one in _near_misses(source, format, declared) if one.stops), key=attrgetter("span.start"))
-    if not found or "quire:" not in source.text:
-        return tuple(found)
+    stopping = [finding for finding in _near_misses(source, format, declared) if finding.stops]
+    stopping.sort(key=attrgetter("span.start"))
+    if not stopping or "quire:" not in source.text:
+        return tuple(stopping)
     from quire.formats.suppressions.allows import allows_of
 
     allows = allows_of(source)
-    return tuple(one for one in found if not any(allow.hides(one) for allow in allows))
+    return tuple(finding for finding in stopping if not any(allow.hides(finding) for allow in allows))
 
 
 def _near_misses(source: Source, format: str, declared: str) -> Iterable[Diagnostic]:
@@ -101,20 +94,16 @@ def _near_misses(source: Source, format: str, declared: str) -> Iterable[Diagnos
                     check_texts(pipeline, fields)
             return fields.diagnostics
         case "directive":
-            if not _MAY_BE_FOREIGN.search(source.text):
-                return ()
             from quire.formats.directive.check import foreign
             from quire.formats.directive.parse import parse as parse_directive
 
             return foreign(parse_directive(source).partial, source)
         case _:
-            read_text = _contents("playbook", unnamed(source), True)[1]
-            if not _MAY_MISS.search(source.text):
-                return read_text
             from quire.formats.playbook.lint_text import lint_text
             from quire.formats.playbook.parse import parse_scanned
 
-            return (*read_text, *lint_text(*parse_scanned(source)))
+            reading, lines = parse_scanned(source)
+            return (*reading.diagnostics, *lint_text(reading, lines))
 
 
 def load(path: str | Path) -> Document:

@@ -45,7 +45,7 @@ class ProvenFindings:
         premises = WorkspaceWorld(self._foresight, settings).premises
         granted = settings.granted if settings else ()
         agents = frozenset({"default", *settings.agents}) if settings else None
-        excess = {one.key: one.value for one in settings.excess} if settings else {}
+        excess = {request.key: request.value for request in settings.excess} if settings else {}
         calls = excess.get("safety.spawn.max_pipeline_spawns", "")
         return RuleContext(source, self._foresight.source_of, premises, granted, agents, calls)
 

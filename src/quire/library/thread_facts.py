@@ -106,12 +106,12 @@ class ThreadFacts:
 
     def _children(self, grants: Grants) -> tuple[tuple[str, Thread], ...] | None:
         grants = grants.with_directives()
-        if not any(_may_mean(one, "directive") for one in grants.patterns):
+        if not any(_may_mean(pattern, "directive") for pattern in grants.patterns):
             return ()
         ids = self._foresight.directive_ids
         if ids is None:
             return None
-        fitting = [one for one in ids if grants.covers(capability("execute", "directive", one))]
+        fitting = [item for item in ids if grants.covers(capability("execute", "directive", item))]
         if len(fitting) > MOST_CHILDREN:
             return None
         plans = [(one, self._foresight.called_directive(one)) for one in fitting]

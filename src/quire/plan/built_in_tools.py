@@ -336,7 +336,7 @@ MEANT_TOOLS = {
     "bash": "shell",
     "grep": "file__grep",
 }
-"""What other programs call the built-in tools."""
+"""Names of common tools in other programs, and the built-in tool that does the same."""
 
 ALIASES = {alias: tool.id for tool in BUILT_IN_TOOLS for alias in (tool.name, *tool.aliases) if alias != tool.id} | {
     "rye_execute": "rye/execute",

@@ -83,7 +83,7 @@ async def drive_run(
             from quire.runs.static_failures import check_unattended
 
             answers = {**before.answers, **given.answers}
-            check_unattended(held.plan, held.setting.documents, answers, [one.path for one in records])
+            check_unattended(held.plan, held.setting.documents, answers, [record.path for record in records])
         held = replace(held, pins=amend(before, given))
         limits = {name: value for name, value in held.pins.limits.items() if name == CALLS}
         inherited = RunOptions(unattended=held.pins.unattended, limits=limits, allow=pins.allow)

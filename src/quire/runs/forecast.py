@@ -332,7 +332,7 @@ def _proven_price(proof: RunProof) -> PriceBound:
         return PriceBound(None, f"the price is not known: {'; '.join(money.unpriced)}")
     most = proof.most("money")
     if most is None:
-        reasons = "; ".join(one.text for one in money.most.reasons)
+        reasons = "; ".join(reason.text for reason in money.most.reasons)
         return PriceBound(None, reasons or "there is no bound on what the models read and write")
     why = list(money.premises)
     if money.ceiling is not None and most == money.ceiling.most:

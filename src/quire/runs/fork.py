@@ -210,7 +210,7 @@ async def prepare_fork(runtime: Runtime, run: str, step: str, changes: Changes) 
         kept = []  # effects of a thread before its first turn depend on its inputs
     taken_over = kept
     if changes.unattended and not changes.says_yes and not view.pins.unattended:
-        check_unattended(view.document.runnable(), view.documents, pins.answers, [one.path for one in kept])
+        check_unattended(view.document.runnable(), view.documents, pins.answers, [record.path for record in kept])
     now = runtime.clock.now()
     kept = with_boundary(kept, place, changes.sets, pins, now)
     new = new_run_id(now)

@@ -67,7 +67,7 @@ class LaunchConnection:
         run = launched_id(effect_id)
         people, options = self._runtime.driven.get(self._run, (None, RunOptions()))
         # A registered pipeline may do what the thread may do, whatever other runs may do by default.
-        own = sorted(one for one in self._grants.patterns if not one.startswith("rye.reach."))
+        own = sorted(pattern for pattern in self._grants.patterns if not pattern.startswith("rye.reach."))
         options = replace(options, allow=() if INLINE in name else (*options.allow, *own))
         launcher = Launcher(
             self._run, self._runtime.identity, self._grants, run_id=run, within=self._grants, options=options

@@ -69,7 +69,7 @@ async def prepare(
     settings = runtime.settings
     _require_json(inputs)
     own = {"safety.spawn.max_pipeline_spawns"} if CALLS in options.limits else set()
-    if any(one.kind == "limit" and one.key not in own for one in settings.excess):
+    if any(request.kind == "limit" and request.key not in own for request in settings.excess):
         require_trusted(settings)
     require_signed(settings, document.source, document.format)
     if settings.trust.locked:
@@ -116,7 +116,7 @@ def require_meant(written: Iterable[Written], *, force: bool, accepted: Collecti
     """Return the codes of the findings that would stop a run of some documents. Raises `NearMisses` unless all are
     accepted."""
     found = {source: near_misses(source, format, declared) for source, format, declared in written}
-    codes = {one.code.id for several in found.values() for one in several}
+    codes = {finding.code.id for several in found.values() for finding in several}
     if not force and not codes <= set(accepted):
         raise NearMisses([(source, several) for source, several in found.items() if several])
     return tuple(sorted(codes))

@@ -119,7 +119,11 @@ def call_cap(
     own, spawn = call_limit(limits), runtime.settings.spawn
     if own is not None or format != "pipeline":
         return own or 0
-    if budget is not None and not spawn.said and (runtime.queue or all(_costs(runtime.models, one) for one in specs())):
+    if (
+        budget is not None
+        and not spawn.said
+        and (runtime.queue or all(_costs(runtime.models, spec) for spec in specs()))
+    ):
         return 0  # For a queue, the worker that has the models looks again.
     return spawn.max_pipeline_spawns
 

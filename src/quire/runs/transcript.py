@@ -138,7 +138,7 @@ class _Reading:
             calls.append(TranscriptCall(use.name, use.arguments, results.get(use.id), kind, threads))
         hooks = tuple(hook for hook in self.threads[path].hooks if turn_of(hook.path) == at)
         # The path of the first action of a hook begins those of its other actions.
-        by_hooks = {one.path: one for hook in hooks for one in self._started(hook.path)}
+        by_hooks = {thread.path: thread for hook in hooks for thread in self._started(hook.path)}
         return Turn(number, before, said.content if said else "", tuple(calls), hooks, tuple(by_hooks.values()))
 
     def _started(self, path: str) -> tuple[Transcript, ...]:

@@ -46,7 +46,11 @@ class LimitedProtocol(H11Protocol):
         self._seconds = 0
         self._timer: asyncio.TimerHandle | None = None
         self._watch()
-        waiting = [one for one in self.connections if isinstance(one, LimitedProtocol) and one.is_waiting]
+        waiting = [
+            connection
+            for connection in self.connections
+            if isinstance(connection, LimitedProtocol) and connection.is_waiting
+        ]
         if len(waiting) > MOST_WAITING:
             min(waiting, key=lambda one: one._opened).transport.abort()
 

@@ -112,7 +112,9 @@ class OpenTest(Struct, frozen=True):
 def _near_misses(document: Document) -> dict[str, Value]:
     """Return the findings that would stop a run of the document, which its cases ignore."""
     source, found = document.source, near_misses(document.source, document.format, document.declared)
-    lines = [f"line {source.position(one.span.start).line}: {one.code.id} {one.message}" for one in found]
+    lines = [
+        f"line {source.position(finding.span.start).line}: {finding.code.id} {finding.message}" for finding in found
+    ]
     return {"near_misses": [*lines]} if lines else {}
 
 

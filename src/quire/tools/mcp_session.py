@@ -254,7 +254,7 @@ async def take_session(server: McpServer, folder: Path, code: ServerCode) -> Ses
     import asyncio
 
     waiting = _kept.get(asyncio.get_running_loop(), [])
-    for session in [one for one in waiting if (one._server, one._folder, one._code) == (server, folder, code)]:
+    for session in [kept for kept in waiting if (kept._server, kept._folder, kept._code) == (server, folder, code)]:
         waiting.remove(session)
         if session.is_alive:
             return session

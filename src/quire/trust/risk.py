@@ -157,7 +157,7 @@ def unacknowledged(permissions: Permissions | None, project: ProjectRisk) -> Ite
     from quire.diagnostics import Diagnostic
     from quire.formats.directive.codes.warnings import UNACKNOWLEDGED
 
-    acknowledged = [one.risk for one in permissions.acknowledged] if permissions else []
+    acknowledged = [acknowledgement.risk for acknowledgement in permissions.acknowledged] if permissions else []
     for grant in permissions.grants if permissions else ():
         if grant.capability != EVERYTHING:
             for told in assess([grant.capability], acknowledged, project).messages:

@@ -137,8 +137,8 @@ def warnings(item: Signable, source: Source) -> list[str]:
     from quire.trust.risk import assess, project_risk
 
     permissions = parse(source).partial.permissions
-    asked = [one.capability for one in permissions.grants] if permissions else []
-    acknowledged = [one.risk for one in permissions.acknowledged] if permissions else []
+    asked = [grant.capability for grant in permissions.grants] if permissions else []
+    acknowledged = [acknowledgement.risk for acknowledgement in permissions.acknowledged] if permissions else []
     folder = Path(os.path.abspath(item.path)).parents[len(item.below.parts) + 1]  # noqa: PTH100
     return [*hidden, *assess(asked, acknowledged, project_risk(folder)).messages]
 

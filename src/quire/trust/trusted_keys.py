@@ -76,7 +76,7 @@ class TrustedKeys(Struct, frozen=True):
 
     def how_to_trust(self, key_id: str) -> str:
         """Return how the user can trust a key: a project may bring it, otherwise its owner has it."""
-        if self.project is None or any(one.key_id == key_id for one in requested_keys(self.project)):
+        if self.project is None or any(key.key_id == key_id for key in requested_keys(self.project)):
             return f"quire trust add {key_id}"
         return (
             "ask for the file that `quire keys export` prints (this project brings no key), then quire trust add FILE"

@@ -117,15 +117,15 @@ def _facts(key: str, old: LockedDocument, new: LockedDocument, known: Iterable[s
 def _may(key: str, old: LockedDocument, new: LockedDocument, known: Iterable[str]) -> Iterator[Change]:
     names = [f"{one}{_MARK}" for one in known]
     # A lock of an older version may have another name of a built-in tool.
-    locked = tuple(replace(one, capability=canonical_grant(one.capability)) for one in old.may)
+    locked = tuple(replace(entry, capability=canonical_grant(entry.capability)) for entry in old.may)
     covering = locked
-    if old.plan == new.plan and not any(detail.startswith("words=") for one in locked for detail in one.details):
+    if old.plan == new.plan and not any(detail.startswith("words=") for entry in locked for detail in entry.details):
         # A lock that was written before locks had the words of commands: in the same document these are the same.
-        commands = (one for one in locked if one.capability == _SHELL and one.details)
-        covering = (*locked, *(replace(one, details=(*one.details, "words=*")) for one in commands))
+        commands = (entry for entry in locked if entry.capability == _SHELL and entry.details)
+        covering = (*locked, *(replace(entry, details=(*entry.details, "words=*")) for entry in commands))
     yield from _beyond(key, "wider", covering, new.may, names)
     yield from _beyond(key, "narrower", new.may, locked, names)
-    before = {one.capability: one for one in locked}
+    before = {entry.capability: entry for entry in locked}
     for one in new.may:
         earlier = before.get(one.capability)
         if earlier is not None and (earlier.effect, earlier.tier) != (one.effect, one.tier):
@@ -306,7 +306,7 @@ def _flows(key: str, old: Sequence[str], new: Sequence[str]) -> Iterator[Change]
     """Yield the flows that are new or gone, whatever the labels of their steps are. One more of the same kind is
     new. A lock of an older version may have a loop as the source of a text from anywhere: it covers all that ends where
     it ends."""
-    ways = [_unnumbered_flow(one).split(" → ") for one in old]
+    ways = [_unnumbered_flow(flow).split(" → ") for flow in old]
     covered = {way[-1] for way in ways if way[0] == "loop"}
     yield from (
         Change(key, "flow", "wider", "flow", new=one)

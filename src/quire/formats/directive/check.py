@@ -157,7 +157,7 @@ def _unknown_paths(tests: Iterable[Test]) -> Iterator[Diagnostic]:
             head, _, member = test.path.partition(".")
             members = HOOK_VALUES.get(head)
             if head not in HOOK_VALUES or (members and member and member not in members):
-                names = HOOK_VALUES if head not in HOOK_VALUES else [f"{head}.{one}" for one in members or ()]
+                names = HOOK_VALUES if head not in HOOK_VALUES else [f"{head}.{member}" for member in members or ()]
                 message = f"the path {shown(test.path)} never has a value"
                 help = did_you_mean(nearest(test.path, names), f"known: {', '.join(names)}")
                 yield Diagnostic(warnings.HOOK_WORD, message, test.span, "", help)
@@ -193,7 +193,7 @@ def _inputs(directive: Directive) -> Iterator[Diagnostic]:
 def foreign(directive: Directive, source: Source) -> Iterator[Diagnostic]:
     """Report references to declared inputs in the syntax of other formats, or with a name that no reference can
     hold."""
-    declared = {one.name: one for one in directive.inputs if one.name}
+    declared = {parameter.name: parameter for parameter in directive.inputs if parameter.name}
     for match, base in _foreign(directive) if declared else ():
         name = match[1] or match[2] or match[3]
         if name not in declared or (match[3] and can_be_inserted(name)):

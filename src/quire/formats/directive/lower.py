@@ -41,7 +41,7 @@ def thread(directive: syntax.Directive) -> Thread:
         category=syntax.text_of(directive.category),
         author=syntax.text_of(directive.author),
         extends=syntax.text_of(directive.extends),
-        permissions=tuple(Permission(canonical_grant(one.capability), one.span) for one in permissions.grants)
+        permissions=tuple(Permission(canonical_grant(grant.capability), grant.span) for grant in permissions.grants)
         if permissions
         else (),
         permissions_text=permissions.raw if permissions else "",

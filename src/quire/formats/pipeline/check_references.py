@@ -124,7 +124,7 @@ def _check_prompt(prompt: Text, names: Collection[str], fields: Fields) -> None:
         place = fields.at(prompt, part)
         fix = replacing(place, text, f"{{{inside}}}") if is_path else None
         fields.report(lints.NO_REFERENCE, message, place, help, fix)
-    single = {".".join(one.path) for one in references(prompt.text)} if names else set[str]()
+    single = {".".join(reference.path) for reference in references(prompt.text)} if names else set[str]()
     for part, path in foreign(prompt.text):
         _check_foreign(prompt, part, path, names, single, fields)
 

@@ -154,7 +154,7 @@ def _problem(call: FunctionCall) -> EvalError | None:
     # A range may be large however short its text is.
     if not constants or call.key is not None or call.name == "range":
         return None
-    if sum(len(one.value) for one in constants if isinstance(one.value, str)) > _LONGEST_TRIED:
+    if sum(len(constant.value) for constant in constants if isinstance(constant.value, str)) > _LONGEST_TRIED:
         return None
     errors = []
     for text, number in (("a", 1), ("b 2" * 99, 40)):
@@ -167,7 +167,9 @@ def _problem(call: FunctionCall) -> EvalError | None:
             compile(Expression("", replace(call, arguments=tuple(arguments)))).evaluate({})
         except EvalError as error:
             errors.append(error)
-    blamed = len(constants) == len(call.arguments) or (errors and errors[0].span in [one.span for one in constants])
+    blamed = len(constants) == len(call.arguments) or (
+        errors and errors[0].span in [constant.span for constant in constants]
+    )
     return errors[0] if blamed and len(errors) == 2 and errors[0].message == errors[1].message else None
 
 

@@ -169,7 +169,7 @@ class _OneCheck:
     @property
     def can_be_cut(self) -> bool:
         """False if a step is judged by all names of its pipeline: then they would have to be collected each time."""
-        return not any("foreign reference" in one.traits for one in self._placed)
+        return not any("foreign reference" in placed.traits for placed in self._placed)
 
     # Checks, in the order of `check_reading`: suggestions are limited, so the order counts
 

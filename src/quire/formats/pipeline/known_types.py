@@ -93,7 +93,7 @@ class Shapes(Struct, frozen=True):
                 return known
             case ListLiteral(items=[first, *others]):
                 known = self.infer(first, scope)
-                alike = all(self.infer(one, scope) == known for one in others)
+                alike = all(self.infer(item, scope) == known for item in others)
                 return ListOf(known) if known is not None and alike and not isinstance(known, ListOf) else None
             case Compare() | Not():
                 return BOOL

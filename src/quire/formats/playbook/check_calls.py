@@ -65,10 +65,10 @@ def _models(playbook: Playbook, resolver: DocumentResolver) -> Iterator[Diagnost
 
 def _tool(call: ToolCall, resolver: DocumentResolver) -> Iterator[Diagnostic]:
     if call.connection not in (OWN, PYTHON):
-        known = resolver.connections()
-        if known is not None and call.connection not in known:
-            message = f'There is no connection "{call.connection}": neither a server of .mcp.json nor quire or python'
-            help = did_you_mean(nearest(call.connection, known), form='"{}"')
+        connections = resolver.connections()
+        if connections is not None and call.connection not in connections:
+            message = f'Unknown connection "{call.connection}": .mcp.json has no server of that name'
+            help = did_you_mean(nearest(call.connection, connections), form='"{}"')
             yield Diagnostic(lints.UNKNOWN_CALLEE, message, call.span, "the run could not start", help)
         return
     try:

@@ -72,8 +72,8 @@ def question_fix(text: str) -> str:
     row = match[2].strip()
     if '"' not in row:
         texts = row.split(",") if kind == "select" else [row]
-        quoted = (one.strip().strip("'“”‘’") for one in texts)
-        row = ", ".join(f'"{one}"' for one in quoted)
+        quoted = (text.strip().strip("'“”‘’") for text in texts)
+        row = ", ".join(f'"{text}"' for text in quoted)
     line = f"@elicit({kind}, {row})"
     return line if scan(line).kinds[:1] == [ELICIT] else text
 

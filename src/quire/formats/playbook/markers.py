@@ -166,7 +166,7 @@ def warn_of_no_end(line: Match[str], end: int, found: list[Diagnostic]) -> None:
     while line.string[end].isspace():  # the scanned string has one line end before the text
         end -= 1
     # A line that is nearly its end has a fix of its own.
-    has_end = any(one.code is warnings.MARKER and one.span.start > line.start() for one in found)
+    has_end = any(finding.code is warnings.MARKER and finding.span.start > line.start() for finding in found)
     fix = Fix("end the branch with the step", (Edit(Span(end, end), "", "\n\n```endif```"),), safe=False)
     found.append(
         Diagnostic(

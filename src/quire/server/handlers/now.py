@@ -67,13 +67,14 @@ async def _groups(site: Site, questions: Sequence[Question]) -> list[Value]:
         of_run.setdefault(question.run, []).append(question)
     found: list[Value] = []
     groups = list(question_groups(questions))[:MOST_GROUPS]
-    shown = await rendered_prompts(site, (one for group in groups for one in group[:MOST_OF_GROUP]))
+    shown = await rendered_prompts(site, (question for group in groups for question in group[:MOST_OF_GROUP]))
     for group in groups:
         first = group[0]
         row = await site.runtime.store.get(first.run)
         title = row.title if row else ""
         items: list[Value] = [
-            {**open_question(one, title, of_run[first.run]), "html": shown[one.prompt]} for one in group[:MOST_OF_GROUP]
+            {**open_question(question, title, of_run[first.run]), "html": shown[question.prompt]}
+            for question in group[:MOST_OF_GROUP]
         ]
         found.append({"run": first.run, "title": title, "way": first.way, "count": len(group), "items": items})
     return found

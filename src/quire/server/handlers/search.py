@@ -140,9 +140,11 @@ async def list_artifacts(site: Site, call: Call) -> Reply:
             await site.indexer.forget(one.run)
         else:
             kept.append(one)
-    texts = [("markdown", one.head) for one in kept if one.type in ("markdown", "text")]
+    texts = [("markdown", artifact.head) for artifact in kept if artifact.type in ("markdown", "text")]
     rendered = await site.renderer.render(texts)
-    items: list[Value] = [_artifact(one, documents, rendered.get(("markdown", one.head))) for one in kept]
+    items: list[Value] = [
+        _artifact(artifact, documents, rendered.get(("markdown", artifact.head))) for artifact in kept
+    ]
     last = rows[limit - 1] if len(rows) > limit else None
     return Reply(
         {

@@ -193,7 +193,7 @@ class OlderCopy:
     def connection(self) -> sqlite3.Connection | None:
         """Return a copy of the file as it is now; None if a migration of the file stands in its log."""
         path = self._database.path
-        now = [_written(one) for one in (path, path.with_name(f"{path.name}-wal"))]
+        now = [_written(file) for file in (path, path.with_name(f"{path.name}-wal"))]
         if self._connection is None or now != self._copied:
             self.drop()
             with self._database.to_copy() as source:

@@ -175,7 +175,7 @@ class PipelineScope(Struct):
 @remembered
 def readable_names(plan: Plan) -> frozenset[str]:
     """Return everything that a bare name in a prompt of this plan may refer to."""
-    names = {*(one.name for one in plan.declared or ()), *plan.written}
+    names = {*(field.name for field in plan.declared or ()), *plan.written}
     for _, step in plan.steps():
         if isinstance(step.work, Parallel):
             names |= {name for name, _ in step.work.branches} | {"errors"}

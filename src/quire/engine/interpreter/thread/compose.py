@@ -248,8 +248,8 @@ class _Context:
     def _texts(self, layer: str, position: str) -> list[str]:
         wanted = self._wanted.get((layer, position), {})
         once = "" if self._rules > 3 else position
-        ids = [one for one in wanted if (once, one) not in self._sent]
-        self._sent.update((once, one) for one in ids)
+        ids = [item for item in wanted if (once, item) not in self._sent]
+        self._sent.update((once, item) for item in ids)
         return [text for one in ids if (text := self._load(one, wanted[one])) is not None]
 
     def _want(self, layer: str, position: str, item_id: str, who: str) -> None:

@@ -193,7 +193,7 @@ def set_up(
     resolver = BundleResolver(bundle) if resolver is None else resolver
     composed = compose(bundle.item_id, resolver, given, bundle.project_hooks(), bundle.rules)
     grants = narrowed_grants(composed, above.grants)
-    startable = Grants.of(one.capability for one in composed.capabilities).with_directives()
+    startable = Grants.of(permission.capability for permission in composed.capabilities).with_directives()
     if above.grants is not None:
         most = above.startable or above.grants.with_directives()
         startable = startable.narrow(most) if startable.patterns else most
