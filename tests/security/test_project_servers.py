@@ -68,7 +68,7 @@ KINDS: dict[str, tuple[dict[str, object], str]] = {
     "go": ({"command": "go", "args": ["run", "./cmd/srv"], "cwd": "."}, "cmd/srv/main.go"),
     "go, no cwd": ({"command": "go", "args": ["run", "./cmd"]}, "cmd/main.go"),
     "shell": ({"command": "bash", "args": ["-lc", "cd lib && ./go.sh"], "cwd": "."}, "lib/x2.sh"),
-    "shell, no cwd": ({"command": "bash", "args": ["-lc", "cd ~/work/lib && ./go.sh"]}, "lib/go.sh"),
+    "shell, no cwd": ({"command": "bash", "args": ["-lc", "cd ~/site/lib && ./go.sh"]}, "lib/go.sh"),
     "npm": ({"command": "npm", "args": ["run", "start"], "cwd": "."}, "dist/index.js"),
     "npm prefix": ({"command": "npm", "args": ["--prefix", "./pkg", "start"]}, "pkg/index.js"),
     "pnpm": ({"command": "pnpm", "args": ["-C", "./pkg", "start"]}, "pkg/index.mjs"),

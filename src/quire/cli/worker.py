@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Coroutine, Mapping
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -19,6 +20,7 @@ from quire.errors import CannotStart
 from quire.python_process import become_module
 
 if TYPE_CHECKING:
+    from quire.workspace.locate import Workspace
     from quire.workspace.settings import ClusterSettings, Settings, TemporalAccess
 
 SLOTS = 20
@@ -79,8 +81,6 @@ def command(
     from quire.runs.runtime import Runtime
     from quire.stores import open_store
     from quire.trust.seal import user_seal
-    from quire.workspace.configuration import load_settings
-    from quire.workspace.consent import require_trusted
     from quire.workspace.locate import current_folder, find_workspace
     from quire.workspace.settings import TemporalAccess
 
@@ -90,26 +90,8 @@ def command(
     start = current_folder()
     workspace = find_workspace(start)
 
-    def read_workspace() -> tuple[Settings, ClusterSettings, str, Mapping[str, str], list[Mapping[str, str]]]:
-        """Return the settings, Temporal, the store, and the hashes of the code of tools and servers."""
-        if find_workspace(start) != workspace:
-            raise CannotStart(f"{workspace.folder} is not the workspace that it was")
-        settings = load_settings(workspace)
-        # A worker has no user to ask later.
-        code = require_trusted(settings)
-        where = replace(
-            with_access(settings.cluster, temporal, given),
-            temporal=temporal or settings.cluster.temporal,
-            namespace=namespace or settings.cluster.namespace,
-            task_queue=task_queue or settings.cluster.task_queue,
-        )
-        if not where.temporal:
-            raise CannotStart("which Temporal server? --temporal HOST:PORT, or temporal in the table [cluster]")
-        url = database or settings.store_url
-        if not url:
-            raise CannotStart("which store? --database postgresql://…, or url in the table [store]")
-        return settings, where, url, code.module_files, [server.files for server in code.servers.values()]
-
+    chosen = {"temporal": temporal, "namespace": namespace, "task_queue": task_queue}
+    read_workspace = partial(_read_workspace, start, workspace, chosen, given, database)
     settings, where, url, *_ = read_workspace()
     store = open_store(url, durability=settings.runs.durability, seal=user_seal(settings.user))
     runtime = Runtime(settings, store, queue=where.task_queue, notice=say)
@@ -133,6 +115,30 @@ def command(
         # Modules that are loaded stay as they were: only a new process has the code of now.
         os.chdir(start)
         become_module("quire", *sys.argv[1:])
+
+
+def _read_workspace(
+    start: Path, workspace: Workspace, chosen: Mapping[str, str | None], given: TemporalAccess, database: str | None
+) -> tuple[Settings, ClusterSettings, str, Mapping[str, str], list[Mapping[str, str]]]:
+    """Return the settings, Temporal, the store, and the hashes of the code of tools and servers. Options of the command
+    line win. Raises `QuireError` if no run could begin."""
+    from quire.workspace.configuration import load_settings
+    from quire.workspace.consent import require_trusted
+    from quire.workspace.locate import find_workspace
+
+    if find_workspace(start) != workspace:
+        raise CannotStart(f"{workspace.folder} is not the workspace that it was")
+    settings = load_settings(workspace)
+    # A worker has no user to ask later.
+    code = require_trusted(settings)
+    options = {name: value for name, value in chosen.items() if value}
+    where = replace(with_access(settings.cluster, chosen["temporal"], given), **options)
+    if not where.temporal:
+        raise CannotStart("which Temporal server? --temporal HOST:PORT, or temporal in the table [cluster]")
+    url = database or settings.store_url
+    if not url:
+        raise CannotStart("which store? --database postgresql://…, or url in the table [store]")
+    return settings, where, url, code.module_files, [server.files for server in code.servers.values()]
 
 
 def with_access(configured: ClusterSettings, temporal: str | None, given: TemporalAccess) -> ClusterSettings:

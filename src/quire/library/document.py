@@ -21,6 +21,8 @@ from quire.source import MAX_DOCUMENT_BYTES, Source, is_open_text, read_source
 if TYPE_CHECKING:
     from quire.formats.pipeline.incremental import IncrementalReader
     from quire.formats.pipeline.syntax import ParseResult as PipelineParseResult
+    from quire.formats.playbook.scan import Scan
+    from quire.formats.playbook.syntax import ParseResult as PlaybookParseResult
     from quire.plan.nodes import Plan
 
 
@@ -94,15 +96,16 @@ def _near_misses(source: Source, format: str, declared: str) -> Iterable[Diagnos
                     check_texts(pipeline, fields)
             return fields.diagnostics
         case "directive":
-            from quire.formats.directive.check import foreign
+            from quire.formats.directive.check import FOREIGN_OPENINGS, foreign
             from quire.formats.directive.parse import parse as parse_directive
 
+            if not any(opening in source.text for opening in FOREIGN_OPENINGS):
+                return ()
             return foreign(parse_directive(source).partial, source)
         case _:
             from quire.formats.playbook.lint_text import lint_text
-            from quire.formats.playbook.parse import parse_scanned
 
-            reading, lines = parse_scanned(source)
+            reading, lines = _parse_playbook(unnamed(source), True)
             return (*reading.diagnostics, *lint_text(reading, lines))
 
 
@@ -203,7 +206,14 @@ def _directive(source: Source) -> tuple[Plan | None, tuple[Diagnostic, ...]]:
 
 def _playbook(source: Source, extended: bool) -> tuple[Plan | None, tuple[Diagnostic, ...]]:
     from quire.formats.playbook.lower import lower
-    from quire.formats.playbook.parse import parse
 
-    reading = parse(source, extended=extended)
+    reading, _ = _parse_playbook(source, extended)
     return lower(reading.playbook) if reading.playbook else None, reading.diagnostics
+
+
+@lru_cache(maxsize=2)
+def _parse_playbook(source: Source, extended: bool) -> tuple[PlaybookParseResult, Scan | None]:
+    """Parse a playbook. Cached, because a start looks for near misses after it has read the plan."""
+    from quire.formats.playbook.parse import parse_scanned
+
+    return parse_scanned(source, extended=extended)

@@ -88,8 +88,8 @@ class Launches:
 
     async def resume(self, request: ToolRequest, record: EffectRecord) -> None:
         """Hold back again what a run may spend that was launched before this drive."""
-        known = (record.value for record in self._ledger.journal.records if record.kind == SPENT)
-        if record.usage is None and request.path not in known:
+        counted = (entry.value for entry in self._ledger.journal.records if entry.kind == SPENT)
+        if record.usage is None and request.path not in counted:
             effect_id = self._performer.effect_id(request.path)
             self._keep(request, effect_id, await self._runs.budget_of(effect_id) or 0.0)
 

@@ -36,6 +36,8 @@ if TYPE_CHECKING:
 __all__ = ["check", "check_reading", "codes", "errors_of", "fatal", "foreign"]
 
 _SPLIT = re.compile(r"[^\w-]++")
+FOREIGN_OPENINGS = ("{{", "${", "{input:")
+"""A text without any of these has no finding of `foreign`."""
 # Code is left out: a shell and other templates write `${name}` and `{{name}}` too.
 _FOREIGN = re.compile(r"`[^`]++`|\{\{([\w-]++)\}\}|\$\{([\w-]++)\}|\{input:([\w-]++)\}")
 

@@ -160,9 +160,12 @@ def _problem(call: FunctionCall) -> EvalError | None:
     for text, number in (("a", 1), ("b 2" * 99, 40)):
         arguments: list[Node] = []
         for position, argument in enumerate(call.arguments):
-            is_text = not FUNCTIONS[call.name].kinds(position, len(call.arguments)).isdisjoint(("text", "any"))
-            sample = Constant(text if is_text else number, argument.span)
-            arguments.append(argument if isinstance(argument, Constant) else sample)
+            kinds = FUNCTIONS[call.name].kinds(position, len(call.arguments))
+            if not isinstance(argument, Constant):
+                if kinds not in ({"text"}, {"number"}):
+                    return None  # a value of another kind may not fail
+                argument = Constant(text if "text" in kinds else number, argument.span)
+            arguments.append(argument)
         try:
             compile(Expression("", replace(call, arguments=tuple(arguments)))).evaluate({})
         except EvalError as error:
