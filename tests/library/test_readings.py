@@ -154,4 +154,5 @@ def test_a_directive_of_four_turns(folder: Path, readings: Readings) -> None:
     base = use("rye_execute", item_type="directive", item_id="demo/base")
     run(folder, file, [write, pipeline, base, use("directive_return", done="all")])
     assert set(readings.values()) == {1}
-    assert len(readings) == 4
+    # Directives that come with Quire are read once for a process: an earlier test may have done it.
+    assert len([text for _, text in readings if str(folder.parent) in text]) == 4
