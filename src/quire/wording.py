@@ -51,8 +51,6 @@ class Suggestions:
         self._names = names
         self._choices = choices
         self._comparisons = comparisons
-        self.asked: list[int] = []
-        """The number of known names at each time that a suggestion was asked for; -1 if it was in vain."""
 
     @classmethod
     def wide(cls) -> Suggestions:
@@ -69,22 +67,10 @@ class Suggestions:
 
     def nearest(self, name: str, known: Collection[str]) -> str | None:
         if len(name) > LONGEST_QUOTED or not self.allow(len(known)):
-            self.asked.append(-1)
             return None
-        self.asked.append(len(known))
         self._names -= 1
         self._comparisons -= len(known)
         return nearest(name, [candidate for candidate in known if len(candidate) <= LONGEST_QUOTED])
-
-    def ask_again(self, asked: Sequence[int]) -> bool:
-        """Count suggestions whose answers are known. Return False, and count nothing, if they might end otherwise now
-        because less of the budget is left."""
-        if -1 in asked or len(asked) >= self._names or sum(asked) > self._comparisons:
-            return False
-        self.asked += asked
-        self._names -= len(asked)
-        self._comparisons -= sum(asked)
-        return True
 
 
 def did_you_mean(name: str | None, otherwise: str = "", *, lead: str = "", form: str = "{}") -> str:

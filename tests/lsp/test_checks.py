@@ -264,38 +264,41 @@ def test_a_request_for_a_document_that_is_closed_meanwhile_is_answered(pulling: 
 # Documents that take long
 
 
+UNUSED = f"schema: Row\nfields: {{id: {{type: number}}}}\n---\n{CALLEE}"
+
+
+@pytest.mark.parametrize(
+    ("name", "bad", "good", "code"),
+    [("note.playbook.md", BAD, GOOD, "PB201"), ("callee.yaml", UNUSED, CALLEE, "PL208")],
+)
 def test_a_slow_document_is_checked_in_a_job_and_only_its_newest_text(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, bad: str, good: str, code: str
 ) -> None:
     monkeypatch.setattr(checks, "SLOW_SECONDS", -1.0)
     monkeypatch.chdir(tmp_path)
     editor = Editor(tmp_path)
     editor.session._forks = True
     editor.session._checks = None
-    editor.open("note.playbook.md", BAD)
+    editor.open(name, bad)
     editor.pause(0.2)
-    assert published(editor, "note.playbook.md") == [["PB201"]]
-    editor.replace("note.playbook.md", BAD)
+    assert published(editor, name) == [[code]]
+    editor.replace(name, bad)
     editor.pause(0.5)
-    editor.session.take(
-        {
-            "method": "textDocument/didChange",
-            "params": {
-                "textDocument": {"uri": editor.uri("note.playbook.md"), "version": 2},
-                "contentChanges": [{"text": GOOD}],
-            },
-        }
-    )
+    before = len(published(editor, name))
+    editor.session.take(change(editor, name, good))
     editor.session.work()
     editor.now += 0.03
     job = editor.session.work()
     assert job is not None
     result = job.run()
-    editor.replace("note.playbook.md", BAD)
+    editor.texts[name] = good
+    assert editor.ask("textDocument/documentSymbol", editor.place(name, 0)), "an answer waited for the check"
+    assert len(published(editor, name)) == before, "the check was made in this process"
+    editor.replace(name, bad)
     assert job.is_old()
     job.done(result)
     editor.pause()
-    assert published(editor, "note.playbook.md")[-1] == ["PB201"]
+    assert published(editor, name)[before:] == [[code]]
 
 
 UNREAD = "pipeline: p\ndialect: quire\nsteps:\n  - transform: {value: '1', output: a}\n  - transform: {value: '2'}\n"

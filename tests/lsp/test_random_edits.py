@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 from tests.depth import depth
-from tests.formats.pipeline.test_incremental_check import HELPER, RICH, edited
 from tests.lsp.editor import Editor
+from tests.lsp.pipeline.edited_pipelines import HELPER, RICH, edited
 
 from quire.lsp import checks, findings, wire
 from quire.lsp.capabilities import REQUESTS

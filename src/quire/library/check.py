@@ -21,7 +21,6 @@ from quire.library.collect import has_file_beside
 
 if TYPE_CHECKING:
     from quire.diagnostics import Code
-    from quire.formats.pipeline.incremental_check import IncrementalCheck
     from quire.formats.pipeline.syntax import ParseResult, Pipeline, PipelineFile
     from quire.formats.suppressions.allows import Hidden
     from quire.library.document_places import Places
@@ -81,11 +80,11 @@ class DocumentCheck:
         """Return all findings about a document of any format. Those that its comments hide are added to `hidden`."""
         return self.shown(source, self._all(source), hidden)
 
-    def quick(self, source: Source, known: IncrementalCheck | None = None) -> QuickFindings:
-        """Return the findings about a document that need neither a plan nor a proof, before its comments are applied.
-        `known` has what was found about the steps of the document before; it is brought up to date."""
+    def quick(self, source: Source) -> QuickFindings:
+        """Return the findings about a document that need neither a plan nor a proof, before its comments are
+        applied."""
         if formats.format_of(source) == "pipeline":
-            found, has_plan = self._quick_pipeline(source, known)
+            found, has_plan = self._quick_pipeline(source)
             found = formats.invisible.added(source, found)
         else:
             found, has_plan = self._written(source), False
@@ -173,41 +172,20 @@ class DocumentCheck:
         return tuple(sorted((*found, *noted), key=lambda one: one.span.start))
 
     def pipeline(self, source: Source) -> tuple[Diagnostic, ...]:
-        from quire.formats.pipeline.check import check_reading
-        from quire.library.pipeline_findings import claimed_twice, refused_headers, steps_of
-
         library = self._around(source)
         reading = _reading(source, registered=self._is_registered(source, library))
-        found = (
-            *claimed_twice(source, library),
-            *check_reading(reading, library),
-            *refused_headers(steps_of(reading)),
-        )
+        found = _pipeline_findings(source, reading, library, plans=True)
         if not self._portable:
             return found
         from quire.formats.pipeline.portable import beyond_format
 
         return tuple(sorted((*found, *beyond_format(reading)), key=lambda one: one.span.start))
 
-    def _quick_pipeline(self, source: Source, known: IncrementalCheck | None) -> tuple[tuple[Diagnostic, ...], bool]:
+    def _quick_pipeline(self, source: Source) -> tuple[tuple[Diagnostic, ...], bool]:
         """Return the findings about a file of pipelines that need no plan, and whether it has one."""
-        from quire.library.pipeline_findings import claimed_twice, refused_headers, steps_of
-
         library = self._around(source)
-        registered = self._is_registered(source, library)
-        cut = known.cut(source, registered=True) if known else None
-        if cut and not registered and not (cut.result.file and len(cut.result.file.pipelines) == 1):
-            cut = known.cut(source, registered=False) if known else None
-        found = known.findings(cut, library) if known and cut else None
-        claimed = claimed_twice(source, library)
-        if known and cut and found is not None:
-            steps = known.steps_with_headers(cut) if cut.result.file else ()
-            return (*claimed, *found, *refused_headers(steps)), cut.result.file is not None
-        from quire.formats.pipeline.check import check_reading
-
-        reading = _reading(source, registered=registered)
-        found = check_reading(reading, library, plans=False)
-        return (*claimed, *found, *refused_headers(steps_of(reading))), reading.file is not None
+        reading = _reading(source, registered=self._is_registered(source, library))
+        return _pipeline_findings(source, reading, library, plans=False), reading.file is not None
 
     def _plan_limits(self, source: Source) -> list[Diagnostic]:
         """Return the limits that runs of a file of pipelines would exceed."""
@@ -335,6 +313,20 @@ def _reading(source: Source, *, registered: bool) -> ParseResult:
 
     found = parse_pipelines(unnamed(source), registered)
     return replace(found, source=source, file=_copied(found.file), partial=_copied(found.partial))
+
+
+def _pipeline_findings(
+    source: Source, reading: ParseResult, library: Snapshot, *, plans: bool
+) -> tuple[Diagnostic, ...]:
+    """Return the findings about a file of pipelines; without `plans`, those that need no plan."""
+    from quire.formats.pipeline.check import check_reading
+    from quire.library.pipeline_findings import claimed_twice, refused_headers, steps_of
+
+    return (
+        *claimed_twice(source, library),
+        *check_reading(reading, library, plans=plans),
+        *refused_headers(steps_of(reading)),
+    )
 
 
 def _copied(file: PipelineFile | None) -> PipelineFile | None:

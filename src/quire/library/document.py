@@ -19,7 +19,6 @@ from quire.plan.nodes import EXTENDED_PLAYBOOKS, SEMANTICS_VERSION
 from quire.source import MAX_DOCUMENT_BYTES, Source, is_open_text, read_source
 
 if TYPE_CHECKING:
-    from quire.formats.pipeline.incremental import IncrementalReader
     from quire.formats.pipeline.syntax import ParseResult as PipelineParseResult
     from quire.formats.playbook.scan import Scan
     from quire.formats.playbook.syntax import ParseResult as PlaybookParseResult
@@ -170,27 +169,16 @@ def parse_pipelines(source: Source, registered: bool) -> PipelineParseResult:
     return parse(source, False)
 
 
-@lru_cache(maxsize=2_000)
-def _parse_pipelines(source: Source, registered: bool) -> PipelineParseResult:
-    """Parse a text. Cached like `_contents`, for a whole folder of registered files."""
+def _parse_text(source: Source, registered: bool) -> PipelineParseResult:
     from quire.formats.pipeline.parse import parse
 
     return parse(source, registered=registered)
 
 
-@lru_cache(maxsize=2)
-def _parse_open(source: Source, registered: bool) -> PipelineParseResult:
-    """Parse a text that an editor has open: the steps that have not changed are not parsed again."""
-    from quire.formats.pipeline.incremental import IncrementalReader
-
-    global _reader
-    if _reader is None:
-        _reader = IncrementalReader()
-    return _reader.parse(source, registered=registered)
-
-
-_reader: IncrementalReader | None = None
-"""Keeps what was read of open texts."""
+_parse_pipelines = lru_cache(maxsize=2_000)(_parse_text)
+"""Parses a text. Cached like `_contents`, for a whole folder of registered files."""
+_parse_open = lru_cache(maxsize=2)(_parse_text)
+"""Parses a text that an editor has open: it soon has another one."""
 
 
 def _directive(source: Source) -> tuple[Plan | None, tuple[Diagnostic, ...]]:

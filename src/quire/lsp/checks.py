@@ -187,7 +187,7 @@ class Checks:
 
     def _check(self, document: OpenDocument, view: View) -> None:
         uri, began = document.uri, process_time()
-        quick = quick_findings(view, document.known_steps())
+        quick = quick_findings(view)
         self._took.note(uri, process_time() - began)
         before = moved_thorough(document)
         thorough: tuple[Diagnostic, ...] = ()
@@ -254,7 +254,7 @@ class Checks:
         took: float | None = None
         if quick is None:
             began = process_time()
-            quick = quick_findings(view, document.known_steps())
+            quick = quick_findings(view)
             took = process_time() - began
         began = process_time()
         thorough = thorough_findings(view, quick) if quick.has_more else ()

@@ -27,7 +27,6 @@ from quire.workspace.locate import MARKERS
 
 if TYPE_CHECKING:
     from quire.diagnostics import Diagnostic
-    from quire.formats.pipeline.incremental_check import IncrementalCheck
     from quire.library.check import QuickFindings
     from quire.source import Span
 
@@ -58,16 +57,6 @@ class OpenDocument(Struct):
     """The findings of the last thorough part that has ended, at their places in `proven`."""
     proven: EditorText | None = None
     """The text in which the thorough findings have their places."""
-    steps: IncrementalCheck | None = None
-    """Facts and findings of each step of a pipeline. They belong to this document, and end with it."""
-
-    def known_steps(self) -> IncrementalCheck | None:
-        """Return what is known of the steps, for a check that brings it up to date."""
-        if self.steps is None and self.path.endswith((".yaml", ".yml")):
-            from quire.formats.pipeline.incremental_check import IncrementalCheck
-
-            self.steps = IncrementalCheck()
-        return self.steps
 
 
 class Desk:
@@ -148,8 +137,7 @@ class Desk:
             return None
         if document.view is None:
             folder = self.folder_of(document.path)
-            found, steps = document.findings, document.known_steps
-            document.view = View(document.path, document.text, folder, found, document.format, steps)
+            document.view = View(document.path, document.text, folder, document.findings, document.format)
             document.format = document.view.format
         return document.view
 

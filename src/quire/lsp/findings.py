@@ -13,7 +13,6 @@ from quire.source import Span
 
 if TYPE_CHECKING:
     from quire.diagnostics import Diagnostic
-    from quire.formats.pipeline.incremental_check import IncrementalCheck
     from quire.library.check import QuickFindings
     from quire.lsp.views import View
 
@@ -28,16 +27,15 @@ def findings_of(view: View) -> tuple[Diagnostic, ...]:
     return together(view, quick, thorough_findings(view, quick) if quick.has_more else ())
 
 
-def quick_findings(view: View, known: IncrementalCheck | None = None) -> QuickFindings:
-    """Return the findings that need neither a plan nor a proof. `known` has what was found about the steps of the
-    document before, and is brought up to date."""
+def quick_findings(view: View) -> QuickFindings:
+    """Return the findings that need neither a plan nor a proof."""
     from quire.library.check import QuickFindings
 
     alone = _checked_alone(view)
     if alone is not None:
         return QuickFindings(alone, False, False)
     try:
-        return view.folder.check.quick(view.source, known)
+        return view.folder.check.quick(view.source)
     except QuireError:
         from quire import formats
 

@@ -131,11 +131,11 @@ def _of_playbook(prompt: View, owner: View) -> Iterator[Name]:
 
 def _of_pipeline(prompt: View, owner: View) -> Iterator[Name]:
     from quire.formats.pipeline.prompts import references
-    from quire.lsp.pipeline.tree import outer_of, steps_at
+    from quire.lsp.pipeline.tree import file_of, pipeline_at
 
-    several = len(outer_of(owner).pipelines) > 1
-    around = [steps_at(owner, one.span.start) for one in _uses(owner, prompt)]
-    scopes = dict.fromkeys(one.pipeline.name.text if several else "" for one in around if one is not None)
+    several = len(file_of(owner).pipelines) > 1
+    around = [pipeline_at(owner, one.span.start) for one in _uses(owner, prompt)]
+    scopes = dict.fromkeys(one.name.text if several else "" for one in around if one is not None)
     for scope in scopes:
         own = (one for one in owner.index.names if one.scope == scope and not one.document)
         kinds = {one.text: one.kind for one in own if one.kind in VALUES}

@@ -14,12 +14,8 @@ from quire.library.registered import PIPELINES_FOLDER, in_folder
 from quire.source import Source, Span, real_path
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from quire.analysis.proof import Proof
     from quire.diagnostics import Diagnostic
-    from quire.formats.pipeline.incremental import CutReading
-    from quire.formats.pipeline.incremental_check import IncrementalCheck
     from quire.library.document import Document
     from quire.lsp.answers import Index
     from quire.lsp.folders import Folder
@@ -64,12 +60,9 @@ class View:
         folder: Folder,
         findings: tuple[Diagnostic, ...] = (),
         format: str = "",
-        steps: Callable[[], IncrementalCheck | None] | None = None,
     ) -> None:
-        """`format` is that of the text before, if there was one. `steps` gives what is known of the steps of a pipeline
-        that is open."""
+        """`format` is that of the text before, if there was one."""
         self._before = format
-        self._steps = steps
         self.path = path
         self.text = text
         self.folder = folder
@@ -110,13 +103,6 @@ class View:
 
                 return parse_test(self.source)
         return None
-
-    @cached_property
-    def cut(self) -> CutReading | None:
-        """The reading of a pipeline file that is open, whose steps have not been moved to their places; None if it has
-        to be read as a whole."""
-        known = self._steps() if self._steps is not None and self.format == "pipeline" else None
-        return known.cut(self.source, registered=True) if known is not None else None
 
     @cached_property
     def document(self) -> Document | None:

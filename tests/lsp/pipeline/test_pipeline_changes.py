@@ -211,8 +211,8 @@ def test_write_a_test_for_an_arm(editor: Editor) -> None:
     ],
 )
 def test_keys_in_order(before: str, after: str) -> None:
-    assert ordered(before, dialect=True, column=2) == after
-    assert ordered(after, dialect=True, column=2) == after
+    assert ordered(before, column=2) == after
+    assert ordered(after, column=2) == after
 
 
 @pytest.mark.parametrize("path", PIPELINES, ids=lambda path: f"{path.parent.name}-{path.name}")

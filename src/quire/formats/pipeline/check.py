@@ -77,15 +77,15 @@ def check_reading(
         check_stores(pipeline, fields)
         check_texts(pipeline, fields)
         check_inputs(pipeline, fields)
-        gives = result_types(pipeline, find, resolver)
-        check_types(pipeline, file.schemas, fields, gives, declared_inputs(pipeline, find), resolver)
+        gives = _result_types(pipeline, find, resolver)
+        check_types(pipeline, file.schemas, fields, gives, _declared_inputs(pipeline, find), resolver)
     known = {one.span.start for one in reading.diagnostics}
     fresh = (one for one in dict.fromkeys(fields.diagnostics) if reading.file or one.span.start not in known)
     found = [*reading.diagnostics, *fresh]
     return tuple(sorted(found, key=attrgetter("span.start", "span.end")))
 
 
-def declared_inputs(pipeline: Pipeline, find: Find) -> Mapping[str, Mapping[str, Field]]:
+def _declared_inputs(pipeline: Pipeline, find: Find) -> Mapping[str, Mapping[str, Field]]:
     """Return the inputs that the called pipelines declare, by name."""
     names = {target.pipeline.text for _, step in walk(pipeline) for target in targets(step)}
     callees = {name: find(name, pipeline) for name in names}
@@ -93,7 +93,7 @@ def declared_inputs(pipeline: Pipeline, find: Find) -> Mapping[str, Mapping[str,
     return {name: {one.name: one for one in inputs} for name, inputs in declaring.items()}
 
 
-def result_types(pipeline: Pipeline, find: Find, resolver: DocumentResolver | None) -> Mapping[str, FieldType]:
+def _result_types(pipeline: Pipeline, find: Find, resolver: DocumentResolver | None) -> Mapping[str, FieldType]:
     """Return the known result types of the documents that a pipeline calls, by name."""
     if resolver is None:
         return {}

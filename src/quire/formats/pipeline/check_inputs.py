@@ -5,7 +5,7 @@ A pipeline without `input:` takes anything, and is not looked at here.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterator
 from typing import TYPE_CHECKING, TypeAlias, assert_never
 
 from msgspec import UNSET
@@ -38,29 +38,32 @@ def check_inputs(pipeline: Pipeline, fields: Fields) -> None:
     # Stores that are written inside of other steps are checked with the other stores.
     inner = {step.output.text for path, step in walk(pipeline) if step.output and "." in path}
     unread = holes(pipeline)
-    check = InputCheck(pipeline, inner, any(hole.output is None for hole in unread), fields)
-    check.uses(uses(pipeline))
+    check = _InputCheck(pipeline, inner, any(hole.output is None for hole in unread), fields)
+    for use in uses(pipeline):
+        check.use(use)
     if not unread:
-        check.report_unread(unread_inputs(pipeline, check.names))
-    check.report_hidden()
+        for name in unread_inputs(pipeline, check.names):
+            fields.report(codes.UNREAD, f"no step reads the input {name}", check.names[name])
+    for name, span in check.names.items():
+        if name in RESERVED:
+            message = f"{name} alone never means this input"
+            fields.report(lints.HIDDEN_STORE, message, span, f"it is read as ctx.{name}")
+        elif name == "errors":
+            fields.report(lints.HIDDEN_STORE, HIDES_ERRORS, span, "give it another name")
 
 
-class InputCheck:
+class _InputCheck:
     """Checks the places of one pipeline that read its declared inputs, one after the other."""
 
     def __init__(self, pipeline: Pipeline, inner: Collection[str], any_store: bool, fields: Fields) -> None:
-        """`inner` and `any_store` are as for `StoreCheck`."""
+        """`inner` and `any_store` are as in `check_stores`."""
         self.declared = {one.name: one for one in pipeline.input or ()}
         self.names = {one.text: one.span for one in pipeline.input_names}
         self._inner = inner
         self._any_store = any_store
         self._fields = fields
 
-    def uses(self, uses: Iterable[Use]) -> None:
-        for use in uses:
-            self._use(use)
-
-    def _use(self, use: Use) -> None:
+    def use(self, use: Use) -> None:
         name, fields = use.store, self._fields
         if name is None or use.written(name):
             return
@@ -74,23 +77,6 @@ class InputCheck:
             help = fields.suggestion(name, known) or f"declare it under input, as in {name}: {{type: string}}"
             fields.report(codes.UNDECLARED, message, _place(use, fields), help)
 
-    def report_unread(self, unread: Iterable[str]) -> None:
-        for name in unread:
-            self._fields.report(codes.UNREAD, f"no step reads the input {name}", self.names[name])
-
-    def report_hidden(self) -> None:
-        for name, span in self.names.items():
-            if name in RESERVED:
-                message = f"{name} alone never means this input"
-                self._fields.report(lints.HIDDEN_STORE, message, span, f"it is read as ctx.{name}")
-            elif name == "errors":
-                self._fields.report(lints.HIDDEN_STORE, HIDES_ERRORS, span, "give it another name")
-
-    def may_be_missing(self, name: str) -> bool:
-        """Tell whether a place that reads a name may be wrong, if no step has written it before."""
-        field = self.declared.get(name)
-        return field is None or _is_optional(field)
-
 
 def _is_other(use: Use, name: str) -> bool:
     """Tell whether a place is plain text of a prompt, or reads a store that only a later step writes."""
@@ -98,12 +84,8 @@ def _is_other(use: Use, name: str) -> bool:
     return (use.in_prompt and use.path[0] != "ctx") or (later is not None and later.begins > use.index)
 
 
-def _is_optional(field: Field) -> bool:
-    return not field.required and field.default is UNSET
-
-
 def _check_optional(field: Field, use: Use, fields: Fields) -> None:
-    if not _is_optional(field) or use.optional:
+    if field.required or field.default is not UNSET or use.optional:
         return
     message = f"the input {field.name} may be missing: it says required: false"
     help = f"get(ctx, '{field.name}') gives null instead of failing; or give it a default"

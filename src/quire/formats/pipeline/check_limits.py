@@ -53,17 +53,12 @@ def check_limits(file: PipelineFile, resolver: DocumentResolver | None, fields: 
     """Report exceeded limits. Without a resolver only the lists in the file are checked."""
     for pipeline in file.pipelines:
         for _, step in walk(pipeline):
-            check_item_list(step, fields)
+            match step.body:
+                case ForEachBody(source=Literal(value=value, span=span), max_items=most):
+                    if problem := too_many_items(value, most):
+                        fields.report(warnings.TOO_MANY_ITEMS, problem, span)
     if resolver is not None:
         check_plans(file, resolver, fields)
-
-
-def check_item_list(step: Step, fields: Fields) -> None:
-    """Report a list in the document that is longer than its step allows."""
-    match step.body:
-        case ForEachBody(source=Literal(value=value, span=span), max_items=most):
-            if problem := too_many_items(value, most):
-                fields.report(warnings.TOO_MANY_ITEMS, problem, span)
 
 
 def check_plans(

@@ -27,7 +27,6 @@ from quire.formats.pipeline.syntax import (
     ForEachBody,
     Literal,
     MatchBody,
-    Name,
     ParallelBody,
     Pipeline,
     PipelineFile,
@@ -65,10 +64,10 @@ def check_texts(pipeline: Pipeline, fields: Fields) -> None:
     """Check the expressions, prompts, arguments and commands of a pipeline."""
     names = _mistakable(pipeline)
     for _, step in walk(pipeline):
-        check_step_texts(step, names, fields)
+        _check_step(step, names, fields)
 
 
-def check_step_texts(step: Step, names: Collection[str], fields: Fields) -> None:
+def _check_step(step: Step, names: Collection[str], fields: Fields) -> None:
     """Check the texts of one step. `names` are those that double braces in prompts may be meant for."""
     for expression in (*expressions(step), *inner_expressions(step)):
         for slip in slips(expression.expression):
@@ -198,27 +197,22 @@ def _texts(value: Value) -> Iterator[str]:
 
 def check_schema_names(file: PipelineFile, fields: Fields) -> None:
     defined = [schema.name for schema in file.schemas]
-    used: set[str] = set()
-    for pipeline in file.pipelines:
-        for _, step in walk(pipeline):
-            if name := schema_of(step):
-                used.add(name.text)
-                check_schema_name(name, defined, file.unread, fields)
+    names = [name for step in _steps(file) if (name := schema_of(step))]
+    for name in names:
+        if name.text not in defined and name.text not in file.unread:
+            message = f"the schema {fields.shown(name.text)} is not defined in this file"
+            help = fields.suggestion(name.text, defined)
+            fix = name_fix(name.text, defined, name.span) if help else None
+            fields.report(warnings.UNKNOWN_SCHEMA, message, name.span, help, fix)
     if not any(holes(pipeline) for pipeline in file.pipelines):
-        check_unused_schemas(file, used, fields)
+        _check_unused_schemas(file, {name.text for name in names}, fields)
 
 
-def check_schema_name(name: Name, defined: Collection[str], unread: Collection[str], fields: Fields) -> None:
-    """Check the name of a schema in a step. `unread` are those that are declared but could not be read."""
-    if name.text in defined or name.text in unread:
-        return
-    message = f"the schema {fields.shown(name.text)} is not defined in this file"
-    help = fields.suggestion(name.text, defined)
-    fix = name_fix(name.text, defined, name.span) if help else None
-    fields.report(warnings.UNKNOWN_SCHEMA, message, name.span, help, fix)
+def _steps(file: PipelineFile) -> Iterator[Step]:
+    return (step for pipeline in file.pipelines for _, step in walk(pipeline))
 
 
-def check_unused_schemas(file: PipelineFile, used: Collection[str], fields: Fields) -> None:
+def _check_unused_schemas(file: PipelineFile, used: Collection[str], fields: Fields) -> None:
     """Report schemas that neither steps, which use those in `used`, nor inputs nor other schemas refer to. All steps
     have been read."""
     if file.unread:
@@ -232,37 +226,22 @@ def check_unused_schemas(file: PipelineFile, used: Collection[str], fields: Fiel
 
 
 def check_tool_names(file: PipelineFile, known: Collection[str], fields: Fields) -> None:
-    there = tool_names(known)
-    for pipeline in file.pipelines:
-        for _, step in walk(pipeline):
-            check_step_tools(step, there, fields)
-
-
-def tool_names(known: Collection[str]) -> frozenset[str]:
-    """Return the tools that steps can name in a workspace with these tools."""
-    return frozenset({*known, *ALWAYS_THERE, "shell"})
-
-
-def check_step_tools(step: Step, there: Collection[str], fields: Fields) -> None:
-    body = step.body
-    named = (body.name,) if isinstance(body, ToolBody) else body.tools if isinstance(body, AgentBody) else None
-    for name in named or ():
-        if not _is_there(name.text, there, pattern=isinstance(body, AgentBody)):
-            message = f"there is no tool {fields.shown(name.text)} in this workspace"
-            help = did_you_mean(MEANT_TOOLS.get(name.text)) or fields.suggestion(name.text, there)
-            fields.report(warnings.UNKNOWN_TOOL, message, name.span, help)
+    there = frozenset({*known, *ALWAYS_THERE, "shell"})
+    for step in _steps(file):
+        body = step.body
+        named = (body.name,) if isinstance(body, ToolBody) else body.tools if isinstance(body, AgentBody) else None
+        for name in named or ():
+            if not _is_there(name.text, there, pattern=isinstance(body, AgentBody)):
+                message = f"there is no tool {fields.shown(name.text)} in this workspace"
+                help = did_you_mean(MEANT_TOOLS.get(name.text)) or fields.suggestion(name.text, there)
+                fields.report(warnings.UNKNOWN_TOOL, message, name.span, help)
 
 
 def check_python_tools(file: PipelineFile, resolver: DocumentResolver, fields: Fields) -> None:
-    for pipeline in file.pipelines:
-        for _, step in walk(pipeline):
-            check_python_tool(step, resolver, fields)
-
-
-def check_python_tool(step: Step, resolver: DocumentResolver, fields: Fields) -> None:
-    if isinstance(step.body, ToolBody) and (problem := resolver.python_problem(step.body.name.text)):
-        message = f"{fields.shown(step.body.name.text)} cannot be used: {problem}"
-        fields.report(warnings.PYTHON_TOOL, message, step.body.name.span)
+    for step in _steps(file):
+        if isinstance(step.body, ToolBody) and (problem := resolver.python_problem(step.body.name.text)):
+            message = f"{fields.shown(step.body.name.text)} cannot be used: {problem}"
+            fields.report(warnings.PYTHON_TOOL, message, step.body.name.span)
 
 
 def _is_there(name: str, known: Collection[str], *, pattern: bool) -> bool:
@@ -275,17 +254,12 @@ def _is_there(name: str, known: Collection[str], *, pattern: bool) -> bool:
 def check_identities(file: PipelineFile, known: Collection[str] | None, fields: Fields) -> None:
     if known is None:
         return
-    for pipeline in file.pipelines:
-        for _, step in walk(pipeline):
-            check_identity(step, known, fields)
-
-
-def check_identity(step: Step, known: Collection[str], fields: Fields) -> None:
-    identity = step.body.identity if isinstance(step.body, AgentBody) else None
-    if identity is not None and identity.text not in known:
-        message = f"there is no identity {fields.shown(identity.text)} in this workspace"
-        help = fields.suggestion(identity.text, known) or f"[agents.{identity.text}] in quire.toml declares it"
-        fields.report(warnings.UNKNOWN_IDENTITY, message, identity.span, help)
+    for step in _steps(file):
+        identity = step.body.identity if isinstance(step.body, AgentBody) else None
+        if identity is not None and identity.text not in known:
+            message = f"there is no identity {fields.shown(identity.text)} in this workspace"
+            help = fields.suggestion(identity.text, known) or f"[agents.{identity.text}] in quire.toml declares it"
+            fields.report(warnings.UNKNOWN_IDENTITY, message, identity.span, help)
 
 
 _COMMAND = ("shell", "command")
@@ -293,19 +267,14 @@ _COMMAND = ("shell", "command")
 
 
 def check_arguments(file: PipelineFile, resolver: DocumentResolver, fields: Fields) -> None:
-    for pipeline in file.pipelines:
-        for _, step in walk(pipeline):
-            check_step_arguments(step, resolver, fields)
+    for step in _steps(file):
+        if isinstance(step.body, ToolBody):
+            schema = resolver.parameters(step.body.name.text)
+            if schema is not None:
+                _check_arguments(step.body, schema, fields)
 
 
-def check_step_arguments(step: Step, resolver: DocumentResolver, fields: Fields) -> None:
-    if isinstance(step.body, ToolBody):
-        schema = resolver.parameters(step.body.name.text)
-        if schema is not None:
-            _check(step.body, schema, fields)
-
-
-def _check(body: ToolBody, schema: Mapping[str, Value], fields: Fields) -> None:
+def _check_arguments(body: ToolBody, schema: Mapping[str, Value], fields: Fields) -> None:
     tool = body.name.text
     properties = cast("Mapping[str, Mapping[str, Value]]", schema.get("properties", {}))
     given = {name.text for name, _ in body.args}

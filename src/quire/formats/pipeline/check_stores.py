@@ -4,7 +4,7 @@ nearly another."""
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from operator import itemgetter
 from typing import TYPE_CHECKING
 
@@ -37,25 +37,16 @@ def _place(use: Use, fields: Fields) -> Span:
 
 def check_stores(pipeline: Pipeline, fields: Fields) -> None:
     """Check where the stores of a pipeline are read and written."""
-    inner = {name for top in pipeline.steps for name in inner_outputs(top)}
-    check = StoreCheck(pipeline, inner, any(hole.output is None for hole in holes(pipeline)), fields)
-    check.uses(uses(pipeline))
+    inner = {step.output.text for top in pipeline.steps for step, _ in _inside(top) if step.output}
+    check = _StoreCheck(pipeline, inner, any(hole.output is None for hole in holes(pipeline)), fields)
+    for use in uses(pipeline):
+        check.use(use)
     for top in pipeline.steps:
-        check_outputs(top, fields)
+        for step, lost in ((top, False), *_inside(top)):
+            _check_output(step, lost, fields)
 
 
-def inner_outputs(top: Step) -> Iterator[str]:
-    """Yield the outputs of the steps inside of a step."""
-    return (step.output.text for step, _ in _inside(top) if step.output)
-
-
-def check_outputs(top: Step, fields: Fields) -> None:
-    """Check the outputs of a step and of those inside of it."""
-    for step, lost in ((top, False), *_inside(top)):
-        _check_output(step, lost, fields)
-
-
-class StoreCheck:
+class _StoreCheck:
     """Checks the places of one pipeline that read stores, one after the other."""
 
     def __init__(self, pipeline: Pipeline, inner: Collection[str], any_store: bool, fields: Fields) -> None:
@@ -67,13 +58,9 @@ class StoreCheck:
         self._fields = fields
         self._stores = _WrittenStores()
 
-    def uses(self, uses: Iterable[Use]) -> None:
-        for use in uses:
-            self.use(use)
-
     def use(self, use: Use) -> None:
-        if is_unbound(use):
-            root = use.path[0]
+        root = use.path[0]
+        if root in _WHERE and root not in use.bindings:
             message = f"there is no {root} in this place"
             self._fields.report(warnings.UNBOUND, message, _place(use, self._fields), _WHERE[root])
         name = use.store
@@ -104,11 +91,6 @@ class StoreCheck:
             elif help and self.declared is None:
                 message = f"no step writes {name}, so it is an input"
                 fields.report(lints.LIKELY_SLIP, message, _place(use, fields), help)
-
-
-def is_unbound(use: Use) -> bool:
-    """Tell whether a place reads `item` or `acc` where there is none."""
-    return use.path[0] in _WHERE and use.path[0] not in use.bindings
 
 
 class _WrittenStores:

@@ -44,7 +44,6 @@ if TYPE_CHECKING:
     from quire.source import Span
 
 _NONE: frozenset[str] = frozenset()
-_ERRORS = frozenset({"errors"})
 T = TypeVar("T")
 
 
@@ -100,23 +99,18 @@ class Use(Struct, frozen=True):
 
 def uses(pipeline: Pipeline) -> Iterator[Use]:
     """Yield every place that reads, in the order of the steps."""
-    walk = UseWalk(common_bindings(any(map(survives, pipeline.steps))))
+    walk = _UseWalk(frozenset({"errors"}) if any(map(_survives, pipeline.steps)) else _NONE)
     for number, step in enumerate(pipeline.steps, 1):
         walk.count(step, str(number))
     yield from walk.scope(pipeline.steps, walk.base, {}, {})
 
 
-def survives(step: Step) -> bool:
+def _survives(step: Step) -> bool:
     """Tell whether a step, or one in it, has an output and does not end the run when it fails: then all steps can read
     `errors`."""
     if step.guard is not None and step.guard.on_error and step.output:
         return True
-    return any(survives(part) for _, part in parts(step))
-
-
-def common_bindings(survives: bool) -> frozenset[str]:
-    """Return the names besides stores that every step of a pipeline can read."""
-    return _ERRORS if survives else _NONE
+    return any(_survives(part) for _, part in parts(step))
 
 
 def needed_inputs(pipeline: Pipeline) -> tuple[str, ...]:
@@ -170,14 +164,14 @@ def _unwritten(pipeline: Pipeline, *, optional: bool) -> tuple[str, ...]:
     return tuple(found)
 
 
-class UseWalk:
+class _UseWalk:
     """One walk through the steps of a pipeline. A scope is the stores that a sequence of steps shares, with the blocks
     in it. Steps are counted before they are walked through, each under the number at which it begins."""
 
-    def __init__(self, base: frozenset[str], number: int = 0) -> None:
+    def __init__(self, base: frozenset[str]) -> None:
         self.base = base
         """The names besides stores that every step can read."""
-        self.number = number
+        self._number = 0
         """The number of the next step to begin or end."""
         self._begins: dict[int, int] = {}
         self._ends: dict[int, int] = {}
@@ -185,12 +179,12 @@ class UseWalk:
 
     def count(self, step: Step, label: str) -> None:
         """Number a step and those in it."""
-        self._begins[id(step)], self._labels[id(step)] = self.number, label
-        self.number += 1
+        self._begins[id(step)], self._labels[id(step)] = self._number, label
+        self._number += 1
         for name, part in parts(step):
             self.count(part, f"{label}.{name}")
-        self._ends[id(step)] = self.number
-        self.number += 1
+        self._ends[id(step)] = self._number
+        self._number += 1
 
     def scope(
         self,
@@ -203,17 +197,17 @@ class UseWalk:
         steps = tuple(steps)
         own: dict[str, Written] = {}
         for step in steps:
-            for name, written in self.writes(step):
+            for name, written in self._writes(step):
                 known = own.get(name) or outer.get(name)
                 if known is None or known.ends > written.ends:
                     own[name] = written
         # Never a copy of what is around: a document may have thousands of scopes in thousands of stores.
         yield from self._sequence(steps, bindings, ChainMap(own, _writable(outer)) if own else outer, certain)
 
-    def writes(self, step: Step) -> Iterator[tuple[str, Written]]:
+    def _writes(self, step: Step) -> Iterator[tuple[str, Written]]:
         """Yield the stores that a step writes into its scope, those of the blocks in it included."""
         for part in shared_parts(step):
-            yield from self.writes(part)
+            yield from self._writes(part)
         if step.output:
             when = step.guard.when.text if step.guard and step.guard.when else ""
             here = id(step)
@@ -224,11 +218,11 @@ class UseWalk:
     ) -> Iterator[Use]:
         known = ChainMap({}, _writable(certain))
         for step in steps:
-            yield from self.step(step, bindings, first, known)
-            for name, at in self.certain(step):
+            yield from self._step(step, bindings, first, known)
+            for name, at in self._certain(step):
                 known.setdefault(name, at)
 
-    def certain(self, step: Step) -> Iterator[tuple[str, int]]:
+    def _certain(self, step: Step) -> Iterator[tuple[str, int]]:
         """Yield the stores that a step writes whenever the run goes on after it."""
         if step.guard is not None and step.guard.when is not None and step.guard.default is None:
             return
@@ -236,11 +230,11 @@ class UseWalk:
             step.guard and step.guard.on_error and step.guard.on_error.goes_on
         ):
             for part in step.body.steps:
-                yield from self.certain(part)
+                yield from self._certain(part)
         if step.output:
             yield step.output.text, self._ends[id(step)]
 
-    def step(
+    def _step(
         self, step: Step, bindings: frozenset[str], first: Mapping[str, Written], certain: Mapping[str, int]
     ) -> Iterator[Use]:
         """Yield the places of a step that read. `bindings` are for the step itself; nested steps have their own."""
@@ -278,8 +272,8 @@ class UseWalk:
         certain: Mapping[str, int],
     ) -> Iterator[Use]:
         """Yield the places that read in the test of a loop, which sees what its step has written."""
-        inner = {**dict(self.writes(body.do)), **first}
-        sure = {**dict(self.certain(body.do)), **certain}
+        inner = {**dict(self._writes(body.do)), **first}
+        sure = {**dict(self._certain(body.do)), **certain}
         for read in reads(body.until.expression):
             at = self._ends[id(step)]
             yield Use(read.path, step, body.until, read.span, at, names, inner, sure, read.optional)

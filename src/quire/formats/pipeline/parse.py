@@ -6,11 +6,7 @@ it.
 
 from __future__ import annotations
 
-import collections.abc as collections
-
-from msgspec import Struct
-
-from quire.diagnostics import Diagnostic, Severity
+from quire.diagnostics import Severity
 from quire.formats.near_names import word_fix
 from quire.formats.pipeline.codes import errors as codes
 from quire.formats.pipeline.declared_inputs import read_inputs
@@ -21,7 +17,7 @@ from quire.formats.pipeline.steps import StepReader
 from quire.formats.pipeline.syntax import Name, ParseResult, Pipeline, PipelineFile, Step, is_name
 from quire.formats.yaml import Entry, Mapping, Node, Sequence, YamlReading, describe, read_yaml, text_of
 from quire.formats.yaml import codes as yaml_codes
-from quire.source import MAX_DOCUMENT_BYTES, NOWHERE, Source, Span
+from quire.source import MAX_DOCUMENT_BYTES, NOWHERE, Source
 
 _KEYS = ("pipeline", "description", "dialect", "steps")
 _INPUT = "input"
@@ -35,26 +31,11 @@ def parse(source: Source, *, registered: bool = False, limit: int = MAX_DOCUMENT
 
     A registered file may contain several pipelines; a text that is run directly must contain exactly one.
     """
-    return read_documents(read_yaml(source, limit=limit), registered=registered)
-
-
-class KnownSteps(Struct, frozen=True):
-    """Steps that were read before, with all that reading them has found."""
-
-    steps: tuple[Step, ...]
-    diagnostics: tuple[Diagnostic, ...] = ()
-    lost: tuple[Step, ...] = ()
-
-
-def read_documents(
-    yaml: YamlReading, *, registered: bool = False, known: collections.Mapping[Span, KnownSteps] | None = None
-) -> ParseResult:
-    """Read the documents of a text. `known` has the steps of lists that need not be read, by the span of the list."""
-    source = yaml.source
+    yaml = read_yaml(source, limit=limit)
     mappings = [node for node in yaml.documents if isinstance(node, Mapping)]
     dialect = any(node.find("pipeline") and node.find("dialect") for node in mappings)
     schemas = read_schemas([node for node in mappings if node.find("schema")], dialect=dialect)
-    reader = _DocumentReader(source, schemas, known or {})
+    reader = _DocumentReader(source, schemas)
     read = [reader.document(node) for node in yaml.documents if not (isinstance(node, Mapping) and node.find("schema"))]
     reader.count(yaml, registered)
     diagnostics = yaml.with_findings([*schemas.diagnostics, *reader.fields.diagnostics])
@@ -70,10 +51,9 @@ def read_documents(
 
 
 class _DocumentReader:
-    def __init__(self, source: Source, schemas: SchemaReading, known: collections.Mapping[Span, KnownSteps]) -> None:
+    def __init__(self, source: Source, schemas: SchemaReading) -> None:
         self.fields = Fields(source)
         self._schemas = schemas
-        self._known = known
         self._steps = StepReader(self.fields)
         self._declared: list[Entry] = []
         self._strange = False
@@ -180,10 +160,6 @@ class _DocumentReader:
             self.fields.report(codes.MISSING, "the pipeline needs the key steps, a list of steps", declared.key.span)
             return None
         node = entry.value
-        if isinstance(node, Sequence) and (known := self._known.get(node.span)) is not None:
-            self.fields.diagnostics += known.diagnostics
-            self._steps.lost += known.lost
-            return known.steps
         if not isinstance(node, Sequence) or not node.items:
             what = "empty" if isinstance(node, Sequence) else describe(node)
             message = f"steps must be a list of at least one step, not {what}"

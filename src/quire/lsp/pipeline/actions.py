@@ -11,7 +11,7 @@ from quire.formats.pipeline.syntax import AgentBody, FoldBody, ForEachBody, Matc
 from quire.formats.pipeline.walks import expressions
 from quire.lsp.answers import Action, FileEdit
 from quire.lsp.pipeline.key_edits import key_edit, step_before
-from quire.lsp.pipeline.tree import item_at, labelled, part_at, steps_at, way_to
+from quire.lsp.pipeline.tree import item_at, labelled, part_at, pipeline_at, way_to
 from quire.patterns import late_pattern
 from quire.source import Source, Span
 
@@ -84,14 +84,14 @@ def _input_type(view: View, name: str) -> str:
 
 def _input_edit(view: View, offset: int, line: str) -> Edit | None:
     """Return the edit that adds a line to the inputs of the pipeline at an offset, before the others."""
-    steps, text = steps_at(view, offset), view.source.text
-    if steps is None or steps.pipeline.input is None:
+    pipeline, text = pipeline_at(view, offset), view.source.text
+    if pipeline is None or pipeline.input is None:
         return None
-    if not steps.pipeline.input_names:
+    if not pipeline.input_names:
         part = part_at(view, offset)
         found = _NO_INPUTS.search(text, part.start, part.end)
         return Edit(Span(found.end(), found.end()), "", line) if found else None
-    at = min(one.span.start for one in steps.pipeline.input_names)
+    at = min(one.span.start for one in pipeline.input_names)
     at -= text[at - 1] in "\"'"
     begin = text.rfind("\n", 0, at) + 1
     in_block = not text[begin:at].strip()

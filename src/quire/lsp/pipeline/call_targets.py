@@ -14,7 +14,7 @@ from quire.errors import QuireError
 from quire.formats.pipeline.syntax import is_name
 from quire.formats.pipeline.walks import targets, walk
 from quire.lsp.call_circles import MOST_READ, CallCircles
-from quire.lsp.pipeline.tree import outer_of, steps_at
+from quire.lsp.pipeline.tree import file_of, pipeline_at
 from quire.source import real_path
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 def target_names(view: View, offset: int) -> list[tuple[str, str, str]]:
     """Return the names that a call may have at an offset, each with its format and its description."""
     found: dict[str, tuple[str, str, str]] = {}
-    for one in outer_of(view).pipelines:
+    for one in file_of(view).pipelines:
         found[one.name.text] = (one.name.text, "pipeline", one.description)
     snapshot = view.folder.snapshot
     if snapshot is not None:
@@ -67,10 +67,10 @@ def _can_be_written(name: str) -> bool:
 
 def _circles(view: View, offset: int, *, reads: bool) -> CallCircles:
     """Return the calls that may lead back to the pipeline around an offset."""
-    around = steps_at(view, offset)
-    here = around.pipeline.name.text if around is not None else ""
+    around = pipeline_at(view, offset)
+    here = around.name.text if around is not None else ""
     own: dict[str, tuple[str, ...]] = {}
-    pipelines = outer_of(view).pipelines
+    pipelines = file_of(view).pipelines
     for one in pipelines:
         called = (target.pipeline.text for _, step in walk(one) for target in targets(step))
         own[one.name.text] = tuple(dict.fromkeys(called))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from quire.errors import QuireError
-from quire.lsp.pipeline.tree import outer_of
+from quire.lsp.pipeline.tree import file_of
 from quire.source import real_path
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ class CalledDocument(Struct, frozen=True):
 
 def callee_of(view: View, name: str) -> CalledDocument | None:
     """Return the document that a target means in a file; None if there is none."""
-    file = outer_of(view)
+    file = file_of(view)
     own = next((one for one in file.pipelines if one.name.text == name), None)
     if own is not None:
         return CalledDocument(name, "pipeline", view.path, name, len(file.pipelines) > 1, own)

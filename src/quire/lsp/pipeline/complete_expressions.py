@@ -155,7 +155,7 @@ def _members(
 
         types = names.scope.types
         inner = KnownTypes(types.stores, types.pipe, {**types.names, **lambdas})
-        fields = type(names)(names.steps, Scope(inner, names.scope.shapes), names.way).fields_at(path)
+        fields = type(names)(names.pipeline, Scope(inner, names.scope.shapes), names.way).fields_at(path)
     else:
         fields = names.fields_at(path)
     return [

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from quire.lsp.answers import Completion
-from quire.lsp.pipeline.tree import cursor_place, item_at, outer_of, part_at
+from quire.lsp.pipeline.tree import cursor_place, file_of, item_at, part_at
 from quire.schema import refs
 from quire.source import Span
 
@@ -81,7 +81,7 @@ def _tags(span: Span, tags: tuple[str, ...]) -> list[Completion]:
 
 def _schemas(view: View, span: Span, *, inside: bool) -> list[Completion]:
     """Return the schemas of the file; `inside` of one of them, only those that do not contain it."""
-    found = {one.name: ", ".join(field.name for field in one.fields) for one in outer_of(view).schemas}
+    found = {one.name: ", ".join(field.name for field in one.fields) for one in file_of(view).schemas}
     for name in re.findall(r"^schema:[ ]*([\w-]+)", view.source.text, re.MULTILINE):
         found.setdefault(name, "")
     here = _schema_around(view, span.start) if inside else ""
@@ -101,7 +101,7 @@ def _schema_around(view: View, offset: int) -> str:
 
 def _contains(view: View, name: str, wanted: str) -> bool:
     """Tell whether a schema is another one, or has a field of its type at any depth."""
-    schemas = {one.name: one for one in outer_of(view).schemas}
+    schemas = {one.name: one for one in file_of(view).schemas}
     seen, left = {name}, [name]
     while left:
         one = left.pop()

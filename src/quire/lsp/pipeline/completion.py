@@ -9,7 +9,7 @@ from quire.lsp.pipeline.complete_expressions import complete_expression, complet
 from quire.lsp.pipeline.complete_values import complete_item, complete_value
 from quire.lsp.pipeline.key_words import KINDS, meaning
 from quire.lsp.pipeline.snippets import body_snippet, step_snippet
-from quire.lsp.pipeline.tree import cursor_place, steps_at
+from quire.lsp.pipeline.tree import cursor_place, pipeline_at
 from quire.lsp.pipeline.yaml_places import FIELD_KEYS, YamlPlace, is_expression, keys_at, place_of
 from quire.source import Span
 
@@ -40,7 +40,7 @@ def complete(view: View, offset: int) -> list[Completion]:
 def resolve(view: View, what: str) -> str:
     """Return the documentation of a completion."""
     from quire.lsp.pipeline.hover_texts import function_text, schema_text, target_text, tool_text
-    from quire.lsp.pipeline.tree import outer_of
+    from quire.lsp.pipeline.tree import file_of
 
     kind, _, name = what.partition(":")
     match kind:
@@ -51,15 +51,15 @@ def resolve(view: View, what: str) -> str:
         case "target":
             return target_text(view, name)
         case "schema":
-            return schema_text(outer_of(view), name)
+            return schema_text(file_of(view), name)
     return ""
 
 
 def is_dialect(view: View, offset: int) -> bool:
     """Tell whether the pipeline around an offset is in the Quire dialect, also if it cannot be read."""
-    steps = steps_at(view, offset)
-    if steps is not None:
-        return steps.pipeline.dialect
+    pipeline = pipeline_at(view, offset)
+    if pipeline is not None:
+        return pipeline.dialect
     from quire.lsp.pipeline.tree import part_at
 
     part = part_at(view, offset)

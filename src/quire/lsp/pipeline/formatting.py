@@ -9,16 +9,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from quire.diagnostics import Edit
-from quire.formats.pipeline.incremental import node_of, piece_of
 from quire.formats.pipeline.kinds import ALL_KINDS
 from quire.formats.yaml import Entry, Mapping, Node, Sequence
-from quire.lsp.pipeline.tree import cut_of, file_of
+from quire.lsp.pipeline.step_texts import node_of
+from quire.lsp.pipeline.tree import cut_of
 from quire.lsp.pipeline.yaml_places import YamlPlace, place_below
 from quire.lsp.safe_edits import plain_value, safe_edits
 from quire.source import Source, Span
 
 if TYPE_CHECKING:
-    from quire.formats.pipeline.incremental import Part
     from quire.lsp.views import View
 
 _TARGET = ("pipeline", "pass", "steps")
@@ -29,20 +28,17 @@ def format(view: View, span: Span) -> list[Edit]:
     if view.reading is None or view.reading.file is None:
         return []
     text = view.source.text
+    reported = [finding.span.start for finding in view.reading.diagnostics]
     found = []
     for part in cut_of(view):
-        dialect = _is_dialect(view, part)
         for item in part.spans:
-            if item.start <= span.end and span.start < item.end:
+            touched = item.start <= span.end and span.start < item.end
+            if touched and not any(item.start <= start < item.end for start in reported):
                 old = text[item.start : item.end]
-                new = ordered(old, dialect, part.column)
+                new = ordered(old, part.column)
                 if new != old and plain_value(node_of(new, part.column)) == plain_value(node_of(old, part.column)):
                     found.append(Edit(item, old, new))
     return safe_edits(text, found, lambda after: _means_the_same(view, after))
-
-
-def _is_dialect(view: View, part: Part) -> bool:
-    return any(one.dialect for one in file_of(view).pipelines if part.start <= one.span.start < part.end)
 
 
 def _means_the_same(view: View, text: str) -> bool:
@@ -61,10 +57,10 @@ def _plain(value: object) -> object:
     return [_plain(one) for one in value] if isinstance(value, list) else value
 
 
-def ordered(text: str, dialect: bool, column: int) -> str:
+def ordered(text: str, column: int) -> str:
     """Return the text of an item of the list `steps` with the keys of all its steps in order."""
-    piece, node = piece_of(text, dialect, column), node_of(text, column)
-    if piece is None or node is None or piece.diagnostics:
+    node = node_of(text, column)
+    if node is None:
         return text
     return _Order(text).region(0, len(text), [(node, YamlPlace("step"))])
 

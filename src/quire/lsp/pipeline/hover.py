@@ -17,7 +17,7 @@ from quire.lsp.pipeline.hover_texts import (
     tool_text,
 )
 from quire.lsp.pipeline.scopes import in_lambdas, names_at
-from quire.lsp.pipeline.tree import cursor_place, outer_of
+from quire.lsp.pipeline.tree import cursor_place, file_of
 from quire.lsp.pipeline.yaml_places import YamlPlace, is_expression, place_of
 from quire.source import Span
 from quire.workspace.secrets import shown_model
@@ -124,7 +124,7 @@ def _of_store(view: View, span: Span, written: str, names: ReadableNames | None,
     """Return a hover that leads to the value of a store, or of a field in it."""
     if not store or names is None or names.pipeline is None:
         return Hover(span, written)
-    part = names.pipeline.name.text if len(outer_of(view).pipelines) > 1 else ""
+    part = names.pipeline.name.text if len(file_of(view).pipelines) > 1 else ""
     return Hover(span, written, ("stores", *store), part)
 
 
@@ -139,7 +139,7 @@ def _value(view: View, parent: YamlPlace, place: CursorPlace, key: str, word: Sp
     store: tuple[str, ...] = ()
     names = None
     if (parent.kind in ("body", "field") and key == "schema") or (parent.kind == "document" and key == "schema"):
-        written = schema_text(outer_of(view), text)
+        written = schema_text(file_of(view), text)
     elif (parent.kind in ("body", "target") and key == "pipeline") or (parent.kind == "document" and key == "pipeline"):
         written = target_text(view, text)
     elif (parent.kind == "body" and parent.step == "tool" and key == "name") or parent.kind == "tools":

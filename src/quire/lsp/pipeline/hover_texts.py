@@ -11,7 +11,7 @@ from quire.errors import QuireError
 from quire.lsp.markdown import code, fenced
 from quire.lsp.pipeline.key_words import BINDINGS, KINDS, SEED_FUNCTIONS, meaning
 from quire.lsp.pipeline.scopes import is_input, writers_of
-from quire.lsp.pipeline.tree import outer_of, step_lists, way_to
+from quire.lsp.pipeline.tree import file_of, way_to
 from quire.plan.type_words import fields_words, type_words
 from quire.values import encode
 
@@ -79,23 +79,23 @@ def _field_lines(names: ReadableNames, path: tuple[str, ...]) -> list[str]:
 
 
 def _store_lines(view: View, names: ReadableNames, store: str) -> list[str]:
-    steps = names.steps
-    if steps is None:
+    pipeline = names.pipeline
+    if pipeline is None:
         return []
     lines = []
-    if is_input(steps, store):
-        field = next((one for one in steps.pipeline.input or () if one.name == store), None)
+    if is_input(pipeline, store):
+        field = next((one for one in pipeline.input or () if one.name == store), None)
         said = "An input" + ("." if field is not None else ", because it is read and no step has written it.")
         lines.append(said)
         if field is not None and field.description:
             lines.append(field.description)
         if field is not None and field.default is not UNSET:
             lines.append(f"It may be left out: it is {code(encode(field.default))} then.")
-    writers = writers_of(steps, store)
-    for one in writers[:_MOST_WRITERS]:
-        line, guard = view.source.position(one.start).line, one.step.guard
+    writers = writers_of(pipeline, store)
+    for label, step in writers[:_MOST_WRITERS]:
+        line, guard = view.source.position(step.span.start).line, step.guard
         when = f" when {code(guard.when.text)}" if guard and guard.when else ""
-        lines.append(f"Written by step {one.label} ({one.step.kind}, line {line}){when}.")
+        lines.append(f"Written by step {label} ({step.kind}, line {line}){when}.")
     if len(writers) > _MOST_WRITERS:
         lines.append(f"And by {len(writers) - _MOST_WRITERS} more steps.")
     return lines
@@ -157,8 +157,8 @@ def _result_of(view: View, name: str) -> FieldType | None:
     home = view if callee is None or callee.path == view.path else view.folder.view(callee.path)
     if callee is None or callee.tree is None or home is None or home.format != "pipeline":
         return None
-    steps = next((one for one in step_lists(home) if one.pipeline.name.text == callee.declared), None)
-    return scope_before(home, steps, len(steps.pipeline.steps)).types.pipe if steps is not None else None
+    pipeline = next((one for one in file_of(home).pipelines if one.name.text == callee.declared), None)
+    return scope_before(home, pipeline, len(pipeline.steps)).types.pipe if pipeline is not None else None
 
 
 def _short_path(view: View, path: str) -> str:
@@ -246,7 +246,7 @@ def key_text(view: View, place: YamlPlace, key: str, word: Span) -> str:
 
 
 def _declared_text(view: View, place: YamlPlace, key: str, word: Span) -> str:
-    file = outer_of(view)
+    file = file_of(view)
     if place.name == "input":
         for pipeline in file.pipelines:
             found = next((one for one in pipeline.input or () if one.name == key), None)

@@ -13,8 +13,8 @@ from quire.source import Span
 from quire.wording import cut_line
 
 if TYPE_CHECKING:
-    from quire.formats.pipeline.incremental import Part
     from quire.formats.pipeline.syntax import Pipeline, Step
+    from quire.lsp.pipeline.step_texts import Part
     from quire.lsp.views import View
 
 _SHOWN = 60

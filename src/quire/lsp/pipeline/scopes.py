@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections import deque
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
@@ -11,9 +10,9 @@ from msgspec import Struct
 from quire.expr.syntax import Each, FunctionCall, children
 from quire.formats.pipeline.known_types import LOOP_NAMES, NUMBER, KnownTypes, Shapes, element, parts_of
 from quire.formats.pipeline.syntax import HOLE, RepeatBody
-from quire.formats.pipeline.walks import expressions, inner_expressions, parts
+from quire.formats.pipeline.walks import expressions, inner_expressions
 from quire.lsp.pipeline.flow import Scope, scope_at, scope_before
-from quire.lsp.pipeline.tree import StepList, Way, below, labelled, outer_of, steps_at, way_to
+from quire.lsp.pipeline.tree import Way, count_until, file_of, labelled, pipeline_at, way_to
 from quire.lsp.pipeline.yaml_places import place_of
 
 if TYPE_CHECKING:
@@ -33,18 +32,13 @@ _OVER = re.compile(r"\bover:[ ]*(?:\"([^\"\n]*)\"|'([^'\n]*)'|([^\n,}]*))")
 class ReadableNames(Struct, frozen=True):
     """The names that an expression at a place can read."""
 
-    steps: StepList | None
-    """The steps of the pipeline around the place."""
+    pipeline: Pipeline | None
+    """The pipeline around the place."""
     scope: Scope
     way: Way | None
     """The step around the place; None if it could not be read."""
     parameters: frozenset[str] = frozenset()
     """The names of `scope` that are parameters of lambdas around the place."""
-
-    @property
-    def pipeline(self) -> Pipeline | None:
-        """The pipeline around the place, whose steps may have the spans of their own texts."""
-        return self.steps.pipeline if self.steps is not None else None
 
     def type_at(self, path: tuple[str, ...]) -> FieldType | None:
         """Return the type of a path; None if it is not known."""
@@ -72,17 +66,17 @@ def names_at(view: View, offset: int, place: CursorPlace) -> ReadableNames:
         if isinstance(way.step.body, RepeatBody) and place.path[-1:] == ("until",):
             names = {**scope.types.names, "acc": scope.result, "round": NUMBER}
             scope = Scope(KnownTypes(scope.types.stores, scope.types.pipe, names), scope.shapes)
-        return ReadableNames(way.all, scope, way)
-    steps = steps_at(view, offset)
-    if steps is None:
-        empty = Scope(KnownTypes({}, None, {}), Shapes({one.name: one for one in outer_of(view).schemas}))
+        return ReadableNames(way.pipeline, scope, way)
+    pipeline = pipeline_at(view, offset)
+    if pipeline is None:
+        empty = Scope(KnownTypes({}, None, {}), Shapes({one.name: one for one in file_of(view).schemas}))
         return ReadableNames(None, empty, None)
-    number = steps.count_until(offset)
+    number = count_until(pipeline, offset)
     if way is not None:
         number = max(number - 1, 0)
-    before = scope_before(view, steps, number)
+    before = scope_before(view, pipeline, number)
     types = KnownTypes(before.types.stores, before.types.pipe, _bindings(view, offset, place, before))
-    return ReadableNames(steps, Scope(types, before.shapes), None)
+    return ReadableNames(pipeline, Scope(types, before.shapes), None)
 
 
 def in_lambdas(view: View, names: ReadableNames, offset: int) -> ReadableNames:
@@ -107,7 +101,7 @@ def in_lambdas(view: View, names: ReadableNames, offset: int) -> ReadableNames:
             types = names.scope.shapes.inside(node, types)
             parameters.add(node.parameter)
     scope = Scope(types, names.scope.shapes, names.scope.result)
-    return ReadableNames(names.steps, scope, names.way, frozenset(parameters))
+    return ReadableNames(names.pipeline, scope, names.way, frozenset(parameters))
 
 
 def _around(root: Node, offset: int) -> Iterator[Node]:
@@ -160,38 +154,15 @@ def _item(view: View, offset: int, scope: Scope) -> FieldType | None:
     return element(scope.shapes.infer(root, scope.types))
 
 
-class Writer(Struct, frozen=True):
-    """A step that writes a store."""
-
-    label: str
-    step: Step
-    """Its spans may be those of the text of the step in the list that it is in."""
-    start: int
-    """Where it begins in the file."""
-
-
-_WRITERS: deque[tuple[StepList, dict[str, list[Writer]]]] = deque(maxlen=1)
-"""The steps of the last pipeline by the stores that they write. A hover asks for them several times."""
-
-
-def writers_of(steps: StepList, name: str) -> list[Writer]:
+def writers_of(pipeline: Pipeline, name: str) -> list[tuple[str, Step]]:
     """Return the steps that write a store, with their labels."""
-    writers = next((found for one, found in _WRITERS if one is steps), None)
-    if writers is None:
-        writers = {}
-        for number, (top, by) in enumerate(zip(steps.pipeline.steps, steps.offsets, strict=True), 1):
-            label = str(number)
-            for at, step in below(label, top) if parts(top) else ((label, top),):
-                if step.output is not None:
-                    writers.setdefault(step.output.text, []).append(Writer(at, step, step.span.start + by))
-        _WRITERS.append((steps, writers))
-    return writers.get(name, [])
+    return [(label, step) for label, step in labelled(pipeline) if step.output is not None and step.output.text == name]
 
 
-def is_input(steps: StepList, name: str) -> bool:
+def is_input(pipeline: Pipeline, name: str) -> bool:
     """Tell whether a pipeline declares an input, or can only mean one because no step writes it."""
-    declared = any(one.text == name for one in steps.pipeline.input_names)
-    return declared or (steps.pipeline.input is None and not writers_of(steps, name))
+    declared = any(one.text == name for one in pipeline.input_names)
+    return declared or (pipeline.input is None and not writers_of(pipeline, name))
 
 
 def store_names(pipeline: Pipeline) -> list[str]:

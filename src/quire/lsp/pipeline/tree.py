@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from bisect import bisect_right
+from operator import attrgetter
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
 from msgspec import Struct
 
-from quire.formats.pipeline.incremental import Part, parts_of, readable
-from quire.formats.pipeline.shifted import shifted_step
 from quire.formats.pipeline.walks import parts
+from quire.lsp.pipeline.step_texts import Part, parts_of, readable
 from quire.lsp.yaml_scan import CursorPlace, Scanner, closing
 from quire.source import Span
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator
 
     from quire.formats.pipeline.syntax import Pipeline, PipelineFile, Step
     from quire.lsp.views import View
@@ -29,36 +29,7 @@ class Tree(Struct, frozen=True):
     """True if all of it could be read; else steps may be missing."""
 
 
-class StepList(Struct, frozen=True, eq=False):
-    """The steps of one pipeline, for what is asked about one place.
-
-    The steps of a text that could be cut have the spans of their own texts. Only the one that is asked for is moved to
-    its place: to move all of them after each key takes long, and as much memory as the text many times over.
-    """
-
-    pipeline: Pipeline
-    """All spans are those of the file, except for those of the steps."""
-    offsets: Sequence[int]
-    """How far each step has to be moved."""
-    texts: Sequence[object]
-    """An object for each step, which is another one as soon as the text of the step has changed."""
-
-    def start(self, at: int) -> int:
-        """Return where a step of the list begins in the file."""
-        return self.pipeline.steps[at].span.start + self.offsets[at]
-
-    def step(self, at: int) -> Step:
-        """Return a step of the list at its place."""
-        step, by = self.pipeline.steps[at], self.offsets[at]
-        return shifted_step(step, by) if by else step
-
-    def count_until(self, offset: int) -> int:
-        """Return the number of steps that begin before an offset, or at it."""
-        return bisect_right(range(len(self.pipeline.steps)), offset, key=self.start)
-
-
 _TREES: WeakKeyDictionary[View, Tree] = WeakKeyDictionary()
-_LISTS: WeakKeyDictionary[View, tuple[StepList, ...]] = WeakKeyDictionary()
 
 
 def tree_of(view: View) -> Tree:
@@ -75,25 +46,6 @@ def tree_of(view: View) -> Tree:
 
 def file_of(view: View) -> PipelineFile:
     return tree_of(view).file
-
-
-def outer_of(view: View) -> PipelineFile:
-    """Return a file for questions about all but its steps, which may have the spans of their own texts (`StepList`)."""
-    cut = view.cut
-    file = cut.result.file or cut.result.partial if cut is not None else None
-    return file if file is not None else file_of(view)
-
-
-def step_lists(view: View) -> tuple[StepList, ...]:
-    """Return the steps of each pipeline of a file."""
-    if view not in _LISTS:
-        cut, file = view.cut, outer_of(view)
-        if cut is not None and (file is cut.result.file or file is cut.result.partial):
-            both = zip(file.pipelines, cut.pipelines, strict=True)
-            _LISTS[view] = tuple(StepList(one, steps.part.items, steps.pieces) for one, steps in both)
-        else:
-            _LISTS[view] = tuple(StepList(one, (0,) * len(one.steps), one.steps) for one in file.pipelines)
-    return _LISTS[view]
 
 
 def cut_of(view: View) -> tuple[Part, ...]:
@@ -126,10 +78,16 @@ def cursor_place(view: View, offset: int) -> CursorPlace:
     return Scanner(text[:offset], start, path=root).place()
 
 
-def steps_at(view: View, offset: int) -> StepList | None:
-    """Return the steps of the pipeline whose document holds an offset."""
+def pipeline_at(view: View, offset: int) -> Pipeline | None:
+    """Return the pipeline whose document holds an offset."""
     part = part_at(view, offset)
-    return next((one for one in step_lists(view) if part.start <= one.pipeline.span.start < part.end), None)
+    pipelines = file_of(view).pipelines
+    return next((pipeline for pipeline in pipelines if part.start <= pipeline.span.start < part.end), None)
+
+
+def count_until(pipeline: Pipeline, offset: int) -> int:
+    """Return the number of steps of the list that begin before an offset, or at it."""
+    return bisect_right(pipeline.steps, offset, key=attrgetter("span.start"))
 
 
 def labelled(pipeline: Pipeline) -> Iterator[tuple[str, Step]]:
@@ -148,17 +106,11 @@ def below(label: str, step: Step) -> Iterator[tuple[str, Step]]:
 class Way(Struct, frozen=True):
     """The steps from the top of a pipeline down to a place."""
 
-    all: StepList
-    """All steps of the pipeline."""
+    pipeline: Pipeline
     steps: tuple[tuple[str, Step], ...]
-    """Labels and steps, the outermost first, at their places."""
+    """Labels and steps, the outermost first."""
     number: int
     """The number of the outermost one in the list, counted from 0."""
-
-    @property
-    def pipeline(self) -> Pipeline:
-        """The pipeline, whose steps may have the spans of their own texts."""
-        return self.all.pipeline
 
     @property
     def label(self) -> str:
@@ -171,14 +123,15 @@ class Way(Struct, frozen=True):
 
 def way_to(view: View, offset: int) -> Way | None:
     """Return the innermost step whose text holds an offset, with the steps around it."""
-    steps = steps_at(view, offset)
-    at = _last_before(steps, offset) if steps is not None else None
-    if steps is None or at is None:
+    pipeline = pipeline_at(view, offset)
+    at = _last_before(pipeline, offset) if pipeline is not None else None
+    if pipeline is None or at is None:
         return None
+    top = pipeline.steps[at]
     item = item_at(part_at(view, offset), offset)
-    if item is not None and not item.start <= steps.start(at) < item.end:
+    if item is not None and not item.start <= top.span.start < item.end:
         return None  # the step at the cursor could not be read
-    chain = [(str(at + 1), steps.step(at))]
+    chain = [(str(at + 1), top)]
     while True:
         label, step = chain[-1]
         inner = [
@@ -187,15 +140,15 @@ def way_to(view: View, offset: int) -> Way | None:
             if one.span.start <= offset and offset <= extent_of(view, one).end
         ]
         if not inner:
-            return Way(steps, tuple(chain), at)
+            return Way(pipeline, tuple(chain), at)
         chain.append(max(inner, key=lambda one: one[1].span.start))
 
 
-def _last_before(steps: StepList, offset: int) -> int | None:
-    at = steps.count_until(offset) - 1
+def _last_before(pipeline: Pipeline, offset: int) -> int | None:
+    at = count_until(pipeline, offset) - 1
     if at < 0:
         # The dash before the first step.
-        return 0 if steps.pipeline.steps and steps.start(0) - offset < 40 else None
+        return 0 if pipeline.steps and pipeline.steps[0].span.start - offset < 40 else None
     return at
 
 

@@ -1,24 +1,10 @@
-"""Checking a pipeline again after a change finds exactly what checking all of it finds, in the same order."""
+"""Pipelines that call, loop and fail in many ways, and random edits of them."""
 
 from __future__ import annotations
 
 import random
 import re
-from pathlib import Path
 
-import pytest
-from tests.depth import depth
-
-from quire.diagnostics import Diagnostic
-from quire.formats.pipeline.check import check_reading
-from quire.formats.pipeline.incremental_check import IncrementalCheck
-from quire.formats.pipeline.parse import parse
-from quire.library.snapshot import Snapshot
-from quire.source import Source
-from quire.workspace.configuration import load_settings
-from quire.workspace.locate import find_workspace
-
-EXAMPLES = Path(__file__).parents[3] / "examples"
 HELPER = """\
 pipeline: helper
 dialect: quire
@@ -103,10 +89,6 @@ steps:
       - match: {on: total, cases: {"1": {steps: [{transform: {value: 'lats'}}]}}, output: m}
   - call: {pipeline: helper, pass: [topic, totale], output: r}
 """
-SCARCE = "pipeline: scarce\nsteps:\n" + "".join(
-    f"  - transform: {{value: 'store{n} + stor{n - 1} + ctx.unknown', output: store{n}}}\n" for n in range(28)
-)
-"""Asks for more suggestions than a reading has."""
 PIECES = (
     "\n", " ", "  - ", "ctx.", "item", "acc", "a", "x", "{", "}", "{{x}}", "'", '"', "[", "]", ": ", ", ", "output: a",
     "output: b", ", when: 'a > 1'", "ctx.rows", "pipe", ", schema: Item", ", schema: Itm", "!expr a", "&z", "#", "1",
@@ -115,22 +97,6 @@ PIECES = (
     "schema: More\nfields: {a: {type: number}}\n---\n", "input:\n  a: {type: string, required: false}\n", "+", "\n\n",
     "dialect: quire\n",
 )  # fmt: skip
-
-
-@pytest.fixture
-def library(tmp_path: Path) -> Snapshot:
-    (tmp_path / "pipelines").mkdir()
-    (tmp_path / "pipelines" / "helper.yaml").write_text(HELPER)
-    (tmp_path / "quire.toml").write_text("[agents.writer]\ntools = []\n")
-    return Snapshot(load_settings(find_workspace(tmp_path)), imports=False)
-
-
-def documents() -> list[str]:
-    paths = [path for path in sorted(EXAMPLES.rglob("*.yaml")) if ".test." not in path.name]
-    texts = [path.read_text() for path in paths]
-    check = IncrementalCheck()
-    cut = [text for text in texts if "\nsteps:" in text and check.cut(Source("", text), registered=True) is not None]
-    return [*cut, *[RICH] * 8, *[LOOSE] * 4, *[SLIPS] * 4, *[SCARCE] * 4]
 
 
 def edited(text: str, drawn: random.Random) -> str:
@@ -177,63 +143,3 @@ def _renamed(text: str, drawn: random.Random) -> str:
         return re.sub(rf"\b{old}\b", new, text)
     found = drawn.choice([*re.finditer(rf"\b{old}\b", text)])
     return text[: found.start()] + new + text[found.end() :]
-
-
-def told(found: tuple[Diagnostic, ...]) -> list[tuple[object, ...]]:
-    return [(one.code.id, one.message, one.span.start, one.span.end, one.help, one.fix) for one in found]
-
-
-@pytest.mark.parametrize("seed", range(depth(10, 250)))
-def test_random_edits(seed: int, library: Snapshot) -> None:
-    drawn = random.Random(seed)
-    text = drawn.choice(documents())
-    check = IncrementalCheck()
-    compared = 0
-    for _ in range(40):
-        new = text
-        for _ in range(drawn.choice([1, 1, 2, 3])):
-            new = edited(new, drawn)
-        registered = drawn.random() < 0.5
-        for version in (new, text):
-            source = Source("here.yaml", version)
-            cut = check.cut(source, registered=registered)
-            found = check.findings(cut, library) if cut is not None else None
-            if found is None:
-                continue  # such a text is checked as a whole
-            compared += 1
-            whole = check_reading(parse(source, registered=registered), library, plans=False)
-            assert told(found) == told(whole), f"seed {seed}:\n{version}"
-            if version is new and drawn.random() < 0.7:
-                text = new  # the next edit goes on from here
-    assert compared > 30, "almost nothing was compared"
-
-
-def test_a_step_is_looked_at_again_only_if_something_that_it_reads_has_changed(
-    library: Snapshot, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    from quire.formats.pipeline import check_types
-
-    seen: list[str] = []
-    step = check_types.TypeWalker.step
-
-    def watched(self: check_types.TypeWalker, one: object, scope: object) -> object:
-        seen.append(one.kind)  # type: ignore[attr-defined]
-        return step(self, one, scope)  # type: ignore[arg-type]
-
-    monkeypatch.setattr(check_types.TypeWalker, "step", watched)
-    check = IncrementalCheck()
-    text = "pipeline: p\nsteps:\n" + "".join(
-        f"  - transform: {{value: 's{n} + 1', output: s{n + 1}}}\n" for n in range(40)
-    )
-
-    def looked_at(new: str) -> int:
-        seen.clear()
-        cut = check.cut(Source("p.yaml", new), registered=False)
-        assert cut is not None
-        check.findings(cut, library)
-        return len(seen)
-
-    assert looked_at(text) == 40
-    assert looked_at(f"# above\n{text}") == 0
-    assert looked_at(text.replace("s20 + 1", "s20 + 2")) == 1
-    assert looked_at(text.replace("s20 + 1", '"text"')) in range(2, 25), "the types of all steps after it are others"
