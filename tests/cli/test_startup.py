@@ -115,10 +115,14 @@ def _modules(folder: Path, arguments: list[str], absent: tuple[str, ...]) -> lis
 
 
 SETTINGS = "[runs]\nreply_tokens = 4096\n\n[trust]\nlocked = false\n"
+HOSTED = '[models]\ndefault = "anthropic:claude-sonnet-4-5"\n'
+PRICED = '[models.prices."anthropic:claude-sonnet-4-5"]\ninput = 3\noutput = 15\nwindow = 200000\n'
 INSTRUCTIONS = {
     "help": ("", 6),
     "check of a playbook": ("", 6.4),
     "show of a playbook": ("", 9.2),
+    "show of a playbook beside a model of the price list": (HOSTED, 27.2),
+    "show of a playbook beside a model with a price of the user's own": (HOSTED, 10),
     "runs": ("", 9),
     "runs beside settings": (SETTINGS, 9.3),
     "run of a playbook": ("", 14.7),
@@ -126,7 +130,7 @@ INSTRUCTIONS = {
     "run of a pipeline": ("", 20),
 }
 """The text of `quire.toml`, and how many times the instructions of a Python that does nothing a verb may take. The
-numbers only fall.
+numbers only fall. The library of the price list alone takes 20.
 
 Counting takes seconds: the short suite counts for two of them, which do most of what the others do."""
 
@@ -137,6 +141,7 @@ def test_a_verb_takes_few_instructions(verb: str, tmp_path: Path) -> None:
     settings, most = INSTRUCTIONS[verb]
     _documents(tmp_path)
     (tmp_path / "quire.toml").write_text(settings)
+    (tmp_path / "user" / "quire.toml").write_text(PRICED if verb.endswith("of the user's own") else "")
     command = ("-m", "quire", *VERBS[verb.partition(" beside ")[0]][0])
     environ = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
     subprocess.run([sys.executable, *command], check=True, cwd=tmp_path, env=environ, capture_output=True)  # compiles
