@@ -121,9 +121,9 @@ class Source(Struct, eq=False, repr_omit_defaults=True):
     @property
     def sha256(self) -> str:
         """Hash of the normalised text, which a run pins."""
-        from quire.digests import sha256
+        import hashlib  # as in `values.sha256`
 
-        return sha256(self.text.encode("utf-8", "replace"))
+        return hashlib.sha256(self.text.encode("utf-8", "replace")).hexdigest()
 
     def exceeds(self, limit: int) -> bool:
         """Tell whether there are more bytes than `limit`.

@@ -144,8 +144,11 @@ def test_a_sum_is_the_float_that_people_write() -> None:
 def test_the_price_list_is_loaded_only_for_a_model_that_it_may_have() -> None:
     script = (
         "import sys, datetime; from quire.models.prices import rate_of; from quire.models.choose import *\n"
-        "settings = ModelSettings(prices={'house:x': Price(1, 1)}, providers={'house': ProviderSettings('http://h')})\n"
-        "for spec in ('local:a', 'ollama:b', 'script:c', 'house:x', 'house:y', 'https://h/v1#x'):\n"
+        "own = {'house:x': Price(1, 1), 'openai:z': Price(1, 1)}\n"
+        "settings = ModelSettings(\n"
+        "    prices=own, providers={'house': ProviderSettings('http://h')}, windows={'openai:z': 8}\n"
+        ")\n"
+        "for spec in ('local:a', 'ollama:b', 'script:c', 'house:x', 'house:y', 'https://h/v1#x', 'openai:z'):\n"
         "    rate_of(spec, settings, datetime.date(2026, 1, 1), {})\n"
         "print('genai_prices' in sys.modules, 'pydantic' in sys.modules)"
     )

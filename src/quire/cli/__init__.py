@@ -64,9 +64,6 @@ def main(argv: list[str] | None = None) -> int:
         from quire.python_process import leave_current_folder
 
         leave_current_folder()
-        from quire.quick_imports import shorten_imports
-
-        shorten_imports()
         gc.set_threshold(NEW_OBJECTS)
     if argv is None and arguments in (["lsp"], ["lsp", "--stdio"]) and not sys.stdin.isatty():
         from quire.lsp.connection import serve_stdio

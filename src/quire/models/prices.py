@@ -4,8 +4,8 @@ Money is counted in picodollars, whole numbers, and every division rounds up: a 
 an upper bound of the price today: the dearest tier that a call can reach, the dearest hour of the day, and no discount
 for input that a service may have cached. A model without a price is `Unpriced`, never free.
 
-The price list takes a third of a second to load: only `rate_of` loads it, and only for a model that has no other
-price.
+The price list takes a third of a second to load: only `rate_of` loads it, and only for a model whose price or window
+is not known otherwise.
 """
 
 from __future__ import annotations
@@ -120,15 +120,17 @@ Rate: TypeAlias = ModelRate | Unpriced
 def rate_of(spec: str, settings: ModelSettings, today: datetime.date, environ: Mapping[str, str] = os.environ) -> Rate:
     """Return the price of a model or tier on a day. Nothing is opened, and no key is needed."""
     spec = price_key(spec, settings)
-    found = _rate_without_settings(spec, settings, today, environ)
-    if own := settings.prices.get(spec):
-        found = replace(own_rate(spec, own), context=found.context)
-    if spec in settings.windows:
-        found = replace(found, context=settings.windows[spec])
-    if isinstance(found, Unpriced):
-        said = f'{found.reason}; [models.prices."{spec}"] in the quire.toml of your space sets it'
-        return Unpriced(spec, said, found.context)
-    return found
+    own, window = settings.prices.get(spec), settings.windows.get(spec)
+    if own is not None and window is not None:
+        return replace(own_rate(spec, own), context=window)
+    rate = _rate_without_settings(spec, settings, today, environ)
+    context = rate.context if window is None else window
+    if own is not None:
+        return replace(own_rate(spec, own), context=context)
+    if isinstance(rate, Unpriced):
+        said = f'{rate.reason}; [models.prices."{spec}"] in the quire.toml of your space sets it'
+        return Unpriced(spec, said, context)
+    return replace(rate, context=context)
 
 
 def _rate_without_settings(

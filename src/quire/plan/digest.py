@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeGuard, cast
 
 from msgspec import NODEFAULT, Struct
 
-from quire.digests import sha256
 from quire.plan.nodes import Plan, Step, Think, remembered
 from quire.source import Span
+from quire.values import sha256
 
 if TYPE_CHECKING:
     from quire.expr import Compiled

@@ -16,10 +16,10 @@ import posixpath
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, TypeAlias
 
-from quire.digests import sha256
 from quire.patterns import late_pattern
 from quire.plan.built_in_tools import ALIASES, FETCH, SEND, SHELL
 from quire.plan.nodes import Reference, Template, ValueSlot
+from quire.values import sha256
 
 if TYPE_CHECKING:
     from quire.expr.syntax import Node

@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from msgspec import Struct
 
-from quire.digests import sha256 as _sha256
 from quire.engine.records import WAITING, Batch, EffectRecord, Event, NewRun, Question, RunRow, RunUpdate, Status
 from quire.errors import BrokenSeal, Fenced, NoSuchRun, RunBusy, RunState, StoreError
 from quire.stores.seals import OLD, OLD_RUN, seal_question
+from quire.values import sha256 as _sha256
 
 if TYPE_CHECKING:
     from quire.engine.ports import Store

@@ -13,10 +13,9 @@ from typing import TYPE_CHECKING, TypeAlias
 from msgspec import Struct
 from msgspec.structs import replace
 
-from quire.digests import sha256
 from quire.engine.records import Batch, EffectRecord, Event, Letter, Question, RunUpdate, Status, Usage
 from quire.stores.seals import LOOSE_ROWS, NO_ANCHOR, seal_letter, seal_question, seal_row, seal_state
-from quire.values import InvalidValue, clean, encode
+from quire.values import InvalidValue, clean, encode, sha256
 
 if TYPE_CHECKING:
     from quire.errors import StoreError

@@ -20,10 +20,9 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from msgspec import Struct
 
-from quire.digests import sha256
 from quire.errors import BrokenSeal
 from quire.trust.seal import Seal, same
-from quire.values import clean, encode
+from quire.values import clean, encode, sha256
 
 if TYPE_CHECKING:
     from quire.engine.records import Letter, Question

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, TypeAlias, TypeVar
 from msgspec import Struct
 from msgspec.structs import replace
 
-from quire.digests import sha256
 from quire.engine.records import Batch, Event, Lease, NewRun, Question, Status
 from quire.errors import StoreError
 from quire.stores import contract, row_decoder
@@ -23,7 +22,7 @@ from quire.stores.row_decoder import Row
 from quire.stores.rows import Blobs, Cells, Encoded, JournalEnd, OwnedRun, encode_batch
 from quire.stores.sealed_run import SealedRun
 from quire.stores.seals import StoredRun, check_pins, seal_answer, seal_pins, seal_question
-from quire.values import clean, encode
+from quire.values import clean, encode, sha256
 
 if TYPE_CHECKING:
     from quire.stores.contract import History, KeptReply

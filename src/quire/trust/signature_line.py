@@ -16,8 +16,8 @@ from typing import Literal
 
 from msgspec import Struct
 
-from quire.digests import sha256
 from quire.patterns import late_pattern
+from quire.values import sha256
 
 Syntax = Literal["markdown", "yaml"]
 

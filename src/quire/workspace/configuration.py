@@ -255,8 +255,10 @@ def _tables(file: _File, problems: list[str]) -> dict[str, object]:
         problems.append(file.problem)
     if not file.content:
         return {}
+    import tomllib  # most folders have no such file
+
     try:
-        data = _toml(file.content.decode("utf-8"))
+        data = tomllib.loads(file.content.decode("utf-8"))
     except (ValueError, RecursionError) as error:
         problems.append(f"{file.path}: is not TOML: {error}")
         return {}
@@ -267,17 +269,6 @@ def _tables(file: _File, problems: list[str]) -> dict[str, object]:
             problems.append(f"{file.path}: [tool.quire] must be a table")
             data = {}
     return data
-
-
-def _toml(text: str) -> dict[str, object]:
-    from quire.workspace.plain_toml import read_plain_toml  # most folders have no such file
-
-    plain = read_plain_toml(text)
-    if plain is not None:
-        return plain
-    import tomllib
-
-    return tomllib.loads(text)
 
 
 def _merge(under: Mapping[str, object], over: Mapping[str, object], depth: int = 2) -> dict[str, object]:

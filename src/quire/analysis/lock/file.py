@@ -11,9 +11,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from quire.digests import sha256
 from quire.patterns import late_pattern
 from quire.plan.vocabulary import LOCK_FILE
+from quire.values import sha256
 
 VERSION = 1
 FILE_NAME = LOCK_FILE

@@ -16,9 +16,9 @@ import sys
 import time
 from pathlib import Path
 
-from quire.digests import sha256
 from quire.patterns import late_pattern
 from quire.source import try_lock
+from quire.values import sha256
 
 _PLAIN = late_pattern(r"[a-z0-9][a-z0-9_-]{0,99}")
 _TRIES = 50
