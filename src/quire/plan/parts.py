@@ -157,3 +157,10 @@ def _with_inner(work: Work | None, path: str, change: ChangeStep) -> Work | None
 
 def _target(target: Call | Block, prefix: str, change: ChangeStep) -> Call | Block:
     return replace(target, body=with_steps(target.body, prefix, change)) if isinstance(target, Block) else target
+
+
+def binds(work: Work, part: str) -> frozenset[str]:
+    """Return the names that work binds for the steps at a part of it, such as `collect` or `parallel[left]`."""
+    word = part.partition("[")[0].partition("/")[0]
+    branches = work.branches if isinstance(work, Parallel) and word == "collect" else ()
+    return frozenset((*work.binds.get(word, ()), *(name for name, _ in branches)))
