@@ -11,13 +11,15 @@ from quire.engine.driver.drive import DriveResult
 from quire.engine.driver.walker import DriveLimits
 from quire.engine.interpreter.environment import Environment, Profile
 from quire.engine.interpreter.pipeline.interpret import interpret_pipeline
-from quire.engine.interpreter.pipeline.steps import RUNNERS
+from quire.engine.interpreter.pipeline.steps import RUNNERS, PipelineScope
+from quire.engine.progress import place_in_plan
 from quire.engine.records import Status
 from quire.engine.requests import ToolRequest, Walk
 from quire.errors import StepFailed
 from quire.library.document import read
-from quire.plan.nodes import Plan
-from quire.plan.pipeline_work import PipelineWork
+from quire.plan.nodes import Plan, Step
+from quire.plan.parts import binds
+from quire.plan.pipeline_work import PipelineWork, Transform
 from quire.source import Source
 from quire.values import MAX_DEPTH, Value
 
@@ -301,3 +303,37 @@ def test_every_kind_of_step_can_be_run() -> None:
     # The coverage of document tests adds kinds of its own, which watch those of the plan.
     plain = {kind for kind in RUNNERS if kind.__module__.startswith("quire.plan.")}
     assert plain == set(get_args(PipelineWork))
+
+
+@pytest.mark.parametrize(
+    "work",
+    [
+        'fold: {items: [1], init: "0", do: {transform: {value: acc}}, output: t}',
+        "for_each: {items: [1], on_error: abort, do: {transform: {value: item}}, collect: {transform: {value: pipe}}}",
+        'parallel: {branches: {a: {transform: {value: "1"}}, b: {transform: {value: "2"}}}, on_error: abort,'
+        " collect: {transform: {value: pipe}}}",
+        'repeat: {do: {transform: {value: round}}, until: "true", max: 1}',
+        'steps: [{transform: {value: "1"}}]',
+        'match: {on: "\'x\'", cases: {x: {steps: [{transform: {value: "1"}}]}}}',
+    ],
+    ids=lambda text: text.partition(":")[0],
+)
+async def test_a_kind_binds_the_names_that_its_steps_see(
+    house: House, work: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: dict[str, set[str]] = {}
+    run = RUNNERS[Transform]
+
+    def watch(step: Step, work: Transform, path: str, frame: PipelineScope) -> Walk:
+        seen[place_in_plan(path)] = {*frame.bound, *frame.near, *(["pipe"] if frame.pipe is not None else [])}
+        return run(step, work, path, frame)
+
+    monkeypatch.setitem(RUNNERS, Transform, watch)
+    text = f"pipeline: p\ndialect: quire\nsteps:\n- {work}\n"
+    assert (await house.drive(walk(text))).status is Status.COMPLETED
+    (step,) = plan(text).body.steps
+    assert step.work is not None
+    assert seen == {f"1/{part}": binds(step.work, part) for part, _ in step.work.parts()}
+    holds_items = not step.work.shares_stores
+    assert {part.partition("[")[0] for part, _ in step.work.parts()} == set(step.work.binds) or not holds_items
+    assert bool(step.work.binds) == holds_items

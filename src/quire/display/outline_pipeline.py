@@ -105,10 +105,8 @@ def tools_of(plan: Plan) -> dict[str, list[str]]:
     """Return the tools that steps call and that agents may use, each with the labels of those steps."""
     found: dict[str, list[str]] = {}
     for _, step in plan.steps():
-        names: Sequence[str] = (step.work.tool,) if isinstance(step.work, Invoke) else ()
-        if isinstance(step.work, Agent):
-            names = step.work.tools or ()
-        for name in names:
+        names = [name for _, name in step.work.tool_calls()] if step.work else []
+        for name in (step.work.tools or ()) if isinstance(step.work, Agent) else names:
             found.setdefault(name, []).append(step.label)
     return found
 

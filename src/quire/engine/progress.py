@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, cast
 
 from msgspec import Struct, field
@@ -23,16 +23,12 @@ from quire.engine.thread_progress import (
 )
 from quire.patterns import late_pattern
 from quire.plan.descriptions import step_title
-from quire.plan.pipeline_work import (
-    Block,
-    Select,
-)
 from quire.plan.ways import JOINT
 from quire.values import Value, encode
 
 if TYPE_CHECKING:
     from quire.engine.records import EffectRecord, Event, Status
-    from quire.plan.nodes import Plan, Sequence, Step
+    from quire.plan.nodes import Plan, Step
 
 KEPT_CALLS = 100
 """Agent calls of one step that are kept, the last ones; a fan may make thousands of them."""
@@ -71,7 +67,7 @@ class Progress(Struct):
         if plan.format == "directive":
             return progress
         if plan.format == "pipeline":
-            for path, step, depth in _told_steps(plan.body):
+            for path, step, depth in _told_steps((str(step.position), step) for step in plan.body.steps):
                 store = step.capture.name if step.capture else ""
                 view = StepView(path, step.label, step_title(step), depth, store=store)
                 progress.steps[path] = view
@@ -284,18 +280,13 @@ class Progress(Struct):
                 step.message = str(ended.get("error", ""))
 
 
-def _told_steps(body: Sequence, prefix: str = "", depth: int = 0) -> Iterator[tuple[str, Step, int]]:
+def _told_steps(steps: Iterable[tuple[str, Step]], depth: int = 0) -> Iterator[tuple[str, Step, int]]:
     """Yield the steps of a pipeline that emit events, with their paths and depths: those that are in no loop and no
     fan."""
-    for step in body.steps:
-        path = f"{prefix}{step.position}"
+    for path, step in steps:
         yield path, step, depth
-        if isinstance(step.work, Block):
-            yield from _told_steps(step.work.body, f"{path}/steps/", depth + 1)
-        elif isinstance(step.work, Select):
-            for number, target in enumerate(step.work.targets(), 1):
-                if isinstance(target, Block):
-                    yield from _told_steps(target.body, f"{path}/match[{number}]/", depth + 1)
+        if step.work is not None and step.work.shares_stores:
+            yield from _told_steps(((f"{path}/{part}", inner) for part, inner in step.work.parts()), depth + 1)
 
 
 _COLLECT = late_pattern(r"/(?:for_each|parallel)/collect\b")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import typing
+from collections.abc import Mapping
 
 from msgspec import Struct
 
@@ -97,6 +98,7 @@ class Block(StepWork, frozen=True):
     """Several steps in place of one, on the same stores. Its value is that of its last step."""
 
     body: Sequence
+    shares_stores: typing.ClassVar[bool] = True
 
     def parts(self) -> tuple[tuple[str, Step], ...]:
         return tuple((f"steps/{step.position}", step) for step in self.body.steps)
@@ -109,6 +111,7 @@ class Select(StepWork, frozen=True):
     cases: tuple[tuple[str, Call | Block], ...]
     default: Call | Block | Formula | None = None
     """The call, the block or the value for a label that no case has. None fails the step."""
+    shares_stores: typing.ClassVar[bool] = True
 
     def targets(self) -> tuple[Call | Block, ...]:
         """Return everything that may be run."""
@@ -171,6 +174,7 @@ class Fold(StepWork, frozen=True):
     init: Formula
     do: Step
     max_items: int | None = None
+    binds: typing.ClassVar[Mapping[str, tuple[str, ...]]] = {"fold": ("item", "acc")}
 
     def parts(self) -> tuple[tuple[str, Step], ...]:
         return (("fold", self.do),)
@@ -189,6 +193,7 @@ class ForEach(StepWork, frozen=True):
     """The value of an item that failed; without it such an item is left out."""
     sees_loops: bool = False
     """True in the Quire dialect: the steps in it see `acc` and `round` of a loop around it."""
+    binds: typing.ClassVar[Mapping[str, tuple[str, ...]]] = {"for_each": ("item",), "collect": ("pipe", "errors")}
 
     def parts(self) -> tuple[tuple[str, Step], ...]:
         return (("for_each", self.do), ("collect", self.collect))
@@ -203,6 +208,7 @@ class Parallel(StepWork, frozen=True):
     default: Formula | None = None
     """The value of a branch that failed; without it such a branch is left out."""
     sees_loops: bool = False
+    binds: typing.ClassVar[Mapping[str, tuple[str, ...]]] = {"parallel": (), "collect": ("pipe", "errors")}
 
     def parts(self) -> tuple[tuple[str, Step], ...]:
         return (*((f"parallel[{name}]", branch) for name, branch in self.branches), ("collect", self.collect))
@@ -218,6 +224,7 @@ class Repeat(StepWork, frozen=True):
     max: int
     keeps_last: bool = False
     """True to keep the last value if the expression never holds; false to fail the step."""
+    binds: typing.ClassVar[Mapping[str, tuple[str, ...]]] = {"repeat": ("acc", "round")}
 
     def parts(self) -> tuple[tuple[str, Step], ...]:
         return (("repeat", self.do),)

@@ -8,6 +8,7 @@ answers with the fields of each class. A question that only one module asks is a
 from __future__ import annotations
 
 import typing
+from collections.abc import Mapping
 
 from msgspec import Struct
 
@@ -25,6 +26,11 @@ class StepWork(Struct, frozen=True):
     is searched for ends in little time."""
     ends: typing.ClassVar[bool] = False
     """True for work that ends its pipeline."""
+    shares_stores: typing.ClassVar[bool] = False
+    """True for work whose steps write the stores around it, and emit events where it does."""
+    binds: typing.ClassVar[Mapping[str, tuple[str, ...]]] = {}
+    """The names that only the steps inside see, by the word of their part of the path. The first word is that of the
+    items or rounds. Names of branches are added by `plan/parts.py`."""
 
     def parts(self) -> tuple[tuple[str, Step], ...]:
         """Return the steps inside, each with its part of the path: `for_each`, `parallel[left]`, `collect`."""

@@ -69,18 +69,6 @@ class Item(Struct, gc=False):
     effects: int = 0
 
 
-def _role(work: Work) -> str:
-    """Return the name of the segment that numbers the items in paths."""
-    match work:
-        case ForEach():
-            return "for_each"
-        case Fold():
-            return "fold"
-        case Repeat():
-            return "repeat"
-    return "parallel"
-
-
 def fan_items(view: RunView, path: str) -> list[Item]:
     """Return the items of the fan at a step; of a loop, the rounds that it has begun. Raises `CannotStart` if the step
     does not go through items."""
@@ -88,7 +76,7 @@ def fan_items(view: RunView, path: str) -> list[Item]:
     if step is None or not isinstance(step.work, ForEach | Fold | Parallel | Repeat):
         raise CannotStart(f"step {path} of run {view.row.id} does not go through items")
     items = _items(view, step.work, path)
-    role = f"{path}/{_role(step.work)}["
+    role = f"{path}/{next(iter(step.work.binds))}["
     by_key = {one.path.removeprefix(role).removesuffix("]"): one for one in items}
     _add_effects(by_key, view.effects, role)
     progress = view.replay.progress
@@ -110,7 +98,7 @@ def _items(view: RunView, work: Work, path: str) -> list[Item]:
         return [Item(at, name, f"{path}/parallel[{name}]") for at, (name, _) in enumerate(work.branches)]
     if isinstance(work, Repeat):
         return _rounds(view, work, path)
-    role = _role(work)
+    role = next(iter(work.binds))
     fan = view.replay.progress.steps[path].fan if path in view.replay.progress.steps else None
     values = _values(view, work, path)
     total = fan.total if fan else len(values)

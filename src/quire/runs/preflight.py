@@ -185,12 +185,8 @@ def built_in_gate(settings: Settings, grants: Grants, environ: Mapping[str, str]
 
 
 def _is_built_in(at: Reached) -> bool:
-    match at.step.work:
-        case UseTool(connection=place):
-            return place == BUILT_IN
-        case Invoke(tool=tool):
-            return canonical(tool) in NAMES
-    return False
+    calls = at.step.work.tool_calls() if at.step.work else ()
+    return any(place == BUILT_IN or (not place and canonical(tool) in NAMES) for place, tool in calls)
 
 
 async def _look_at_tool(
@@ -323,9 +319,5 @@ async def _look_for_sandbox(settings: Settings, reached: Sequence[Reached], gran
 
 
 def _is_shell(at: Reached) -> bool:
-    match at.step.work:
-        case UseTool(connection=place, tool=tool):
-            return place == BUILT_IN and canonical(tool) == SHELL
-        case Invoke(tool=tool):
-            return canonical(tool) == SHELL
-    return False
+    calls = at.step.work.tool_calls() if at.step.work else ()
+    return any(place in ("", BUILT_IN) and canonical(tool) == SHELL for place, tool in calls)

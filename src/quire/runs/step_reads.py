@@ -6,31 +6,18 @@ steps after it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from typing import assert_never
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from quire.patterns import late_pattern
-from quire.plan.nodes import Plan, Step, Think, UseTool
-from quire.plan.pipeline_work import (
-    Agent,
-    Block,
-    Call,
-    Fail,
-    Fold,
-    ForEach,
-    Formula,
-    Invoke,
-    Literal,
-    Parallel,
-    Repeat,
-    Select,
-    Stop,
-    Transform,
-)
-from quire.plan.thread import Thread
+from quire.plan.parts import binds, formulas
+from quire.plan.pipeline_work import Agent, Fold, ForEach, Repeat, Stop
+
+if TYPE_CHECKING:
+    from quire.plan.nodes import Plan, Step, Work
 
 PIPE, ERRORS = "pipe", "errors"
-_EACH = frozenset({"item", "acc"})
+_EACH = ("item", "acc")
 _IN_BLOCK = late_pattern(r"(?:/steps/\d+|/match\[\d+\]/\d+)+$")
 _AFTER_FIRST = late_pattern(r"(.*/(?:steps|match\[\d+\])/)(\d+)")
 
@@ -43,9 +30,9 @@ def reads_at(plan: Plan, path: str) -> list[str]:
     bound: frozenset[str] = frozenset()
     for above, step in steps.items():
         if path.startswith(f"{above}/"):
-            bound |= _binds(step, path[len(above) :])
-    reads = (_name(one, surviving) for one in _reads(steps[path], bound))
-    return list(dict.fromkeys(name for name in reads if name))
+            bound |= _binds(step.work, path[len(above) :]) if step.work is not None else bound
+    names = (_name(one, surviving) for one in _reads(steps[path], bound))
+    return list(dict.fromkeys(name for name in names if name))
 
 
 def writer_inside(plan: Plan, name: str, path: str, around: str) -> tuple[str, Step] | None:
@@ -81,17 +68,11 @@ def _piped(steps: dict[str, Step], path: str, around: str) -> tuple[str, Step] |
     return None
 
 
-def _binds(step: Step, rest: str) -> frozenset[str]:
-    """Return the names that a step binds for the steps inside it, at the rest of their path."""
-    match step.work:
-        case Repeat():
-            return _EACH | {"round"}
-        case Fold():
-            return _EACH | ({PIPE} if rest == "/fold" else set())
-        case ForEach() | Parallel() if rest.startswith("/collect"):
-            names = {name for name, _ in step.work.branches} if isinstance(step.work, Parallel) else set()
-            return _EACH | names | {ERRORS} | ({PIPE} if rest == "/collect" else set())
-    return _EACH
+def _binds(work: Work, rest: str) -> frozenset[str]:
+    """Return the names that work binds for the step at the rest of a path. Only the step at a part itself is given the
+    pipe of the part; those further inside are given one by the steps before them."""
+    part = rest.removeprefix("/")
+    return binds(work, part) - ({PIPE} if part not in work.binds else set())
 
 
 def _name(read: tuple[str, ...], surviving: set[str]) -> str:
@@ -104,97 +85,41 @@ def _name(read: tuple[str, ...], surviving: set[str]) -> str:
 
 
 def _reads(step: Step, bound: frozenset[str]) -> Iterator[tuple[str, ...]]:
-    """Yield the paths that a step reads, including the steps inside it, without the names that are bound there."""
-    inside: list[tuple[Step, frozenset[str]]] = []
-    if step.guard is not None:
-        for around in (step.guard.when, step.guard.default):
-            yield from _formula(around, bound) if around is not None else ()
-    match step.work:
-        case Transform(value=value):
-            yield from _formula(value, bound)
-        case Invoke(arguments=arguments):
-            for _, one in arguments:
-                yield from _formula(one, bound)
+    """Yield the paths that a step and its inner steps read, without the names that are bound where they stand."""
+    work = step.work
+    for role, formula in formulas(step):
+        names = bound
+        if isinstance(work, Repeat) and role == "until":
+            names |= binds(work, "repeat") | _writes(work.do)
+        yield from (read.path for read in formula.compiled.reads() if _is_free(read.path, names))
+    match work:
         case Agent(prompt=prompt):
-            for reference in prompt.references():
-                if reference.default is None:
-                    yield from _free(tuple(reference.name.split(".")), bound)
-        case Call(passes=passes):
-            for _, formula in passes:
-                yield from _formula(formula, bound)
-        case Select(on=on, default=default):
-            yield from _formula(on, bound)
-            if isinstance(default, Formula):
-                yield from _formula(default, bound)
-            for target in step.work.targets():
-                if isinstance(target, Block):
-                    inside += _in_sequence(target.body.steps, bound)
-                else:
-                    for _, formula in target.passes:
-                        yield from _formula(formula, bound)
-        case Fold(source=source, init=init, do=do):
-            yield from _formula(init, bound)
-            yield from _formula(source, bound)
-            inside = [(do, bound | _EACH | {PIPE})]
-        case ForEach(source=source, do=do, collect=collect):
-            yield from _formula(source, bound)
-            inside = [(do, bound | _EACH), (collect, bound | _EACH | {PIPE, ERRORS})]
-        case Parallel(branches=branches, collect=collect):
-            names = frozenset(name for name, _ in branches)
-            inside = [*((branch, bound) for _, branch in branches), (collect, bound | names | _EACH | {PIPE, ERRORS})]
-        case Block(body=body):
-            inside = _in_sequence(body.steps, bound)
-        case Repeat(init=init, do=do, until=until):
-            if init is not None:
-                yield from _formula(init, bound)
-            names = bound | _EACH | {"round"}
-            yield from _formula(until, names | _writes(do))
-            inside = [(do, names)]
-        case Fail(message=message):
-            yield from _formula(message, bound)
-        case Stop(value=result):
-            yield from _formula(result, bound)
-        case None | Think() | UseTool() | Thread():
-            pass  # a pipeline has none of these
-        case _:
-            assert_never(step.work)
-    for part, seen in inside:
-        yield from _reads(part, seen)
-
-
-def _in_sequence(steps: Iterable[Step], bound: frozenset[str]) -> list[tuple[Step, frozenset[str]]]:
-    """Return the steps of a block, each with what the steps before it have bound."""
-    parts = []
-    for step in steps:
-        parts.append((step, bound))
-        bound |= _writes(step) | {PIPE}
-    return parts
+            paths = (tuple(one.name.split(".")) for one in prompt.references() if one.default is None)
+            yield from (path for path in paths if _is_free(path, bound))
+        case Fold(source=None) | ForEach(source=None) | Stop(value=None) if PIPE not in bound:
+            yield (PIPE,)
+    if work is None:
+        return
+    sequence, seen = "", bound
+    for part, inner in work.parts():
+        around = part.rpartition("/")[0]
+        if around != sequence or not around:
+            sequence, seen = around, bound | binds(work, part)
+        yield from _reads(inner, seen)
+        seen |= _writes(inner) | {PIPE}
 
 
 def _writes(step: Step) -> frozenset[str]:
     """Return the stores that a step writes into the stores around it, and the failures that it may survive."""
-    names: set[str] = set()
-    if step.capture:
-        names |= {step.capture.name, f"{ERRORS}.{step.capture.name}"}
-    if isinstance(step.work, Block | Select):
-        for _, part in step.work.parts():
-            names |= _writes(part)
-    return frozenset(names)
+    names = {step.capture.name, f"{ERRORS}.{step.capture.name}"} if step.capture else set[str]()
+    parts = step.work.parts() if step.work is not None and step.work.shares_stores else ()
+    return frozenset(names.union(*(_writes(part) for _, part in parts)))
 
 
-def _formula(what: Formula | Literal | None, bound: frozenset[str]) -> Iterator[tuple[str, ...]]:
-    if what is None:
-        yield from _free((PIPE,), bound)
-    elif isinstance(what, Formula):
-        for read in what.compiled.reads():
-            yield from _free(read.path, bound)
-
-
-def _free(path: tuple[str, ...], bound: frozenset[str]) -> Iterator[tuple[str, ...]]:
+def _is_free(path: tuple[str, ...], bound: frozenset[str]) -> bool:
     root = path[1] if path[0] == "ctx" and len(path) > 1 else path[0]
     if root in _EACH or ".".join(path[:2]) in bound:
-        return
+        return False
     # `round` and names of branches hide a store of the same name, but not behind `ctx`. A name that a step before has
     # written is bound together with its failure.
-    if root not in bound or (path[0] == "ctx" and f"{ERRORS}.{root}" not in bound):
-        yield path
+    return root not in bound or (path[0] == "ctx" and f"{ERRORS}.{root}" not in bound)

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from quire.plan.parts import formulas
 from quire.plan.pipeline_work import Select
-from quire.testing.tested_values import formulas_of, names_in
+from quire.testing.tested_values import names_in
 
 if TYPE_CHECKING:
     from quire.plan.nodes import Plan, Step
@@ -84,5 +85,5 @@ def _read(step: Step) -> Iterator[str]:
     for case in step.match.cases if step.match else ():
         if case.test is not None:
             yield case.test.variable
-    for formula in formulas_of(step):
+    for _, formula in formulas(step):
         yield from names_in(formula.compiled.expression.root)

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from msgspec import Struct, field
 
 from quire.expr.syntax import Arithmetic, Compare, Constant, Each, Get, Join, Node, Path, Total, children
+from quire.plan.parts import formulas
 from quire.plan.pipeline_work import Agent, Fold, ForEach, Formula
-from quire.testing.coverage.plan_parts import with_formulas
 
 if TYPE_CHECKING:
     from quire.plan.nodes import Plan, Step
@@ -79,11 +79,8 @@ class _Reader:
         self._scope = scope
 
     def step(self, step: Step) -> None:
-        def read(role: str, formula: Formula) -> Formula:
+        for _, formula in formulas(step):
             self._visit(formula.compiled.expression.root)
-            return formula
-
-        with_formulas(step, read)
         inner = self._scope
         match step.work:
             case Agent(prompt=prompt):

@@ -9,14 +9,13 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, TypeAlias
 
 from quire.expr.syntax import Compare, Constant, FunctionCall, Get, Path, Total, walk
+from quire.plan.parts import formulas
 from quire.plan.pipeline_work import Select
 from quire.testing.coverage.expression_parts import is_boolean
-from quire.testing.coverage.plan_parts import with_formulas
 
 if TYPE_CHECKING:
     from quire.expr.syntax import Node
-    from quire.plan.nodes import Plan, Step
-    from quire.plan.pipeline_work import Formula
+    from quire.plan.nodes import Plan
 
 Tested: TypeAlias = str | int | float | bool
 MOST_COUNT = 20
@@ -47,7 +46,7 @@ def _comparisons(plan: Plan) -> Iterator[tuple[str, Tested, bool]]:
             case Select(on=on, cases=cases) if not is_boolean(root := on.compiled.expression.root):
                 for label, _ in cases:
                     yield from ((name, value, False) for name in names_in(root) for value in _meanings(label))
-        for formula in formulas_of(step):
+        for _, formula in formulas(step):
             yield from _in_expression(formula.compiled.expression.root)
 
 
@@ -64,18 +63,6 @@ def _meanings(label: str) -> Iterator[Tested]:
         yield number
     elif label.lstrip("-").isdecimal():
         yield int(label)
-
-
-def formulas_of(step: Step) -> list[Formula]:
-    """Return the expressions of a step, without those of its inner steps."""
-    found: list[Formula] = []
-
-    def collect(role: str, formula: Formula) -> Formula:
-        found.append(formula)
-        return formula
-
-    with_formulas(step, collect)
-    return found
 
 
 def _in_expression(root: Node) -> Iterator[tuple[str, Tested, bool]]:

@@ -11,8 +11,8 @@ from collections.abc import Collection, Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from quire.analysis.playbook_walk import argument_names
-from quire.analysis.rules.unread_stores import formulas
 from quire.plan.nodes import Think, UseTool
+from quire.plan.parts import formulas
 from quire.plan.pipeline_work import Agent, Fold, ForEach, Formula, Invoke
 
 if TYPE_CHECKING:
@@ -133,7 +133,7 @@ def _gone_through(step: Step) -> Iterator[str]:
 
 def read_names(step: Step) -> Iterator[str]:
     """Yield the names that the work of a step reads. A model step of a playbook reads everything before it."""
-    for formula in formulas(step):
+    for _, formula in formulas(step):
         yield from map(_store, _of_formula(formula))
     match step.work:
         case Agent(file=file, prompt=prompt):

@@ -4,39 +4,24 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, assert_never
+from typing import TYPE_CHECKING
 
 from quire.analysis.rules.codes.dead_code import UNREAD_STORE
 from quire.diagnostics import Diagnostic
 from quire.expr.syntax import RESERVED
-from quire.plan.nodes import Think, UseTool
-from quire.plan.pipeline_work import (
-    Agent,
-    Block,
-    Call,
-    Fail,
-    Fold,
-    ForEach,
-    Formula,
-    Invoke,
-    Literal,
-    Parallel,
-    Repeat,
-    Select,
-    Stop,
-    Transform,
-)
-from quire.plan.thread import Thread
+from quire.plan.parts import formulas
+from quire.plan.pipeline_work import Agent, Block, Fold, Repeat, Select
 
 if TYPE_CHECKING:
-    from quire.plan.nodes import Plan, Step, Work
+    from quire.plan.nodes import Plan, Step
+    from quire.plan.pipeline_work import Formula
 
 
 def unread_stores(plan: Plan) -> Iterator[Diagnostic]:
     """Yield a finding for each `output` that no expression, prompt or call of the pipeline reads."""
     names: set[str] = set()
     for _, step in plan.steps():
-        for formula in formulas(step):
+        for _, formula in formulas(step):
             for read in formula.compiled.reads():
                 store = read.store
                 if store == "errors":
@@ -96,50 +81,3 @@ def _inside(step: Step) -> list[Step]:
 
 _SHARING = frozenset((Block, Select, Repeat))
 """Work whose steps write the stores around it."""
-
-
-def formulas(step: Step) -> list[Formula]:
-    """Return the expressions of a step itself, without those of the steps inside it."""
-    work, guard = step.work, step.guard
-    # Most work is of these kinds. A chain of tests takes long to say that a value is not of a class.
-    if guard is None:
-        if type(work) is Transform:
-            return [work.value]
-        if type(work) is Invoke:
-            return [value for _, value in work.arguments if type(value) is Formula]
-        if type(work) is Agent:
-            return []
-    found: list[Formula | Literal | None] = [guard.when, guard.default] if guard is not None else []
-    if type(work) is Transform:
-        found.append(work.value)
-    elif type(work) is Invoke:
-        found += [value for _, value in work.arguments]
-    elif type(work) is ForEach:
-        found += [work.source, work.default]
-    elif type(work) is not Agent:
-        found += _of_other_work(work)
-    return [one for one in found if type(one) is Formula]
-
-
-def _of_other_work(work: Work | None) -> list[Formula | Literal | None]:
-    found: list[Formula | Literal | None] = []
-    match work:
-        case Transform() | Invoke() | ForEach() | Agent() | Block() | None | Think() | UseTool() | Thread():
-            pass
-        case Stop():
-            found.append(work.value)
-        case Fail(message=message):
-            found.append(message)
-        case Call() | Select():
-            found += [value for call in work.calls() for _, value in call.passes]
-            if isinstance(work, Select):
-                found += [work.on, work.default if isinstance(work.default, Formula) else None]
-        case Fold(source=source, init=init):
-            found += [source, init]
-        case Parallel(default=default):
-            found.append(default)
-        case Repeat(init=init, until=until):
-            found += [init, until]
-        case _:
-            assert_never(work)
-    return found

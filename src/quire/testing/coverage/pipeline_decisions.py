@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Literal, assert_never, cast
 
 from quire.plan.built_in_tools import ASK
 from quire.plan.nodes import Think, UseTool
+from quire.plan.parts import formulas
 from quire.plan.pipeline_work import (
     Agent,
     Block,
@@ -29,7 +30,6 @@ from quire.schema_types import Enum
 from quire.source import Source, Span
 from quire.testing.coverage.decisions import Decision, Kind
 from quire.testing.coverage.expression_parts import boolean_parts, is_boolean
-from quire.testing.coverage.plan_parts import with_formulas
 from quire.testing.coverage.question_ways import answers
 from quire.testing.coverage.yaml_positions import YamlPositions
 from quire.testing.plan_facts import declared_type, is_never_empty
@@ -176,20 +176,14 @@ class _Step:
         yield from answers(self._path, self._way, known, listed, "default" in given, at)
 
     def _conditions(self) -> Iterator[Decision]:
-        found: list[Decision] = []
-
-        def collect(role: str, formula: Formula) -> Formula:
+        for role, formula in formulas(self._step):
             for number, node in enumerate(boolean_parts(formula.compiled.expression, role), 1):
                 text = formula.text[node.span.start : node.span.end]
                 words = f"`{cut(' '.join(text.split()), 60, 57)}`"
                 span = self._inside(formula.span, text)
                 for way in ("true", "false"):
                     label = f"{self._name}: {words} {way}"
-                    found.append(Decision("conditions", self._path, f"{role}[{number}]", way, label, span))
-            return formula
-
-        with_formulas(self._step, collect)
-        return iter(found)
+                    yield Decision("conditions", self._path, f"{role}[{number}]", way, label, span)
 
     def _inside(self, span: Span, text: str) -> Span:
         """Return the place of a part of an expression: exactly, if it stands in the file as it is."""

@@ -21,6 +21,7 @@ from quire.expr import compile, python_text
 from quire.patterns import late_pattern
 from quire.plan.nodes import Plan, Step
 from quire.plan.nodes import Sequence as Steps
+from quire.plan.parts import with_formulas, with_inner
 from quire.plan.pipeline_work import (
     Agent,
     Fold,
@@ -37,7 +38,6 @@ from quire.plan.pipeline_work import (
 from quire.testing.coverage.expression_parts import boolean_parts
 from quire.testing.coverage.file_pipelines import FilePipeline
 from quire.testing.coverage.pipeline_decisions import MANY
-from quire.testing.coverage.plan_parts import with_formulas, with_inner_steps
 from quire.testing.coverage.question_ways import way_of_answer
 from quire.testing.coverage.watched_document import WatchedDocument
 from quire.values import InvalidValue
@@ -123,7 +123,7 @@ class WatchedPipeline(WatchedDocument):
 
     def _step(self, path: str, step: Step) -> Step:
         watch = _Watch(path, step, self)
-        inner = replace(step, work=with_inner_steps(step.work, path, self._step))
+        inner = with_inner(step, path, self._step)
         own = with_formulas(inner, lambda role, formula: self._formula(watch, role, formula))
         kind = _WATCHED[type(own.work)]
         return replace(own, work=kind(**_fields(own.work), watch=watch))

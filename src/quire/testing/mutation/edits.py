@@ -4,31 +4,17 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, assert_never
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from quire.plan.nodes import Match, Plan, Sequence, Step, Think, UseTool, Work
-from quire.plan.pipeline_work import (
-    Agent,
-    Block,
-    Call,
-    Fail,
-    Fold,
-    ForEach,
-    Invoke,
-    Parallel,
-    Repeat,
-    Select,
-    Stop,
-    Transform,
-)
-from quire.plan.thread import Thread
+from quire.plan.parts import with_inner, with_steps
 from quire.source import Source, Span
 from quire.wording import cut
 
 if TYPE_CHECKING:
+    from quire.plan.nodes import Plan, Step
     from quire.testing.mutation.kills import Kill
     from quire.values import Value
 
@@ -110,76 +96,14 @@ def _start(placed: tuple[int, str]) -> int:
 
 def with_step(plan: Plan, old: Step, new: Step | None) -> Plan:
     """Return the plan with one of its own steps replaced, or dropped. All other steps keep their positions."""
-    return replace(plan, body=_in_sequence(plan.body, old, new))
+    place = next((path for path, step in plan.steps() if step is old), "")
 
+    def change(path: str, step: Step) -> Step | None:
+        if path == place:
+            return new
+        return with_inner(step, path, change) if place.startswith(f"{path}/") else step
 
-def _in_sequence(sequence: Sequence, old: Step, new: Step | None) -> Sequence:
-    if any(step is old for step in sequence.steps):
-        steps = (new if step is old else step for step in sequence.steps)
-        return Sequence(tuple(step for step in steps if step is not None))
-    steps_inside = tuple(_in_step(step, old, new) for step in sequence.steps)
-    changed = any(one is not step for one, step in zip(steps_inside, sequence.steps, strict=True))
-    return Sequence(steps_inside) if changed else sequence
-
-
-def _in_step(step: Step, old: Step, new: Step | None) -> Step:
-    if step is old:
-        if new is None:
-            raise ValueError(f"step {old.label} is the only one where it stands")
-        return new
-    if step.match is not None:
-        found = _in_match(step.match, old, new)
-        if found is not step.match:
-            return replace(step, match=found)
-    work = _in_work(step.work, old, new) if step.work is not None else None
-    return step if work is step.work else replace(step, work=work)
-
-
-def _in_match(match: Match, old: Step, new: Step | None) -> Match:
-    bodies = [_in_sequence(case.body, old, new) for case in match.cases]
-    if all(body is case.body for body, case in zip(bodies, match.cases, strict=True)):
-        return match
-    cases = tuple(replace(case, body=body) for case, body in zip(match.cases, bodies, strict=True))
-    return replace(match, cases=cases)
-
-
-def _in_work(work: Work, old: Step, new: Step | None) -> Work:
-    match work:
-        case Block(body=body):
-            found = _in_sequence(body, old, new)
-            return work if found is body else Block(found)
-        case Fold(do=do) | Repeat(do=do):
-            changed = _in_step(do, old, new)
-            return work if changed is do else replace(work, do=changed)
-        case ForEach(do=do, collect=collect):
-            changed, collected = _in_step(do, old, new), _in_step(collect, old, new)
-            same = changed is do and collected is collect
-            return work if same else replace(work, do=changed, collect=collected)
-        case Parallel(branches=branches, collect=collect):
-            inside = tuple((name, _in_step(branch, old, new)) for name, branch in branches)
-            collected = _in_step(collect, old, new)
-            same = collected is collect and _same(inside, branches)
-            return work if same else replace(work, branches=inside, collect=collected)
-        case Select(cases=cases, default=default):
-            targets = tuple((name, _in_target(target, old, new)) for name, target in cases)
-            last = _in_target(default, old, new) if isinstance(default, Call | Block) else default
-            same = last is default and _same(targets, cases)
-            return work if same else replace(work, cases=targets, default=last)
-        case Think() | UseTool() | Thread() | Transform() | Invoke() | Agent() | Call() | Fail() | Stop():
-            return work
-        case _:
-            assert_never(work)
-
-
-def _same(ones: tuple[tuple[str, object], ...], others: tuple[tuple[str, object], ...]) -> bool:
-    return all(one is other for (_, one), (_, other) in zip(ones, others, strict=True))
-
-
-def _in_target(target: Call | Block, old: Step, new: Step | None) -> Call | Block:
-    if isinstance(target, Call):
-        return target
-    body = _in_sequence(target.body, old, new)
-    return target if body is target.body else Block(body)
+    return replace(plan, body=with_steps(plan.body, "", change))
 
 
 def changed_literals(value: Value) -> Iterator[tuple[str, Value, Value, Value]]:

@@ -34,7 +34,7 @@ from quire.schema_types import ListOf
 from quire.testing.live.structure_hash import structure_hash
 from quire.testing.mutation.edits import Edit, changed_literals, shown
 from quire.testing.mutation.expressions import negated, span_in, variants
-from quire.testing.mutation.formulas import formulas_of, formulas_of_step
+from quire.testing.mutation.formulas import changed_formulas, with_formula
 from quire.testing.mutation.kills import Kill
 from quire.testing.plan_facts import declared_type
 
@@ -89,7 +89,7 @@ def result_kill(step: Step) -> Kill:
 def _expressions(site: Site) -> Iterator[Edit]:
     """Yield the edits of the expressions of a step: each node, and the negation of conditions."""
     step = site.step
-    for place, formula, put in formulas_of_step(step):
+    for place, role, formula in changed_formulas(step):
         condition = place in ("when", "until")
         kill = _formula_kill(step, place)
         slug = place.removeprefix("the ").replace(" ", ".")
@@ -100,7 +100,8 @@ def _expressions(site: Site) -> Iterator[Edit]:
             tail = f"{place} of {site.name}"
             sentence = f"negates {tail}" if variant.operator == "negate_condition" else f"{variant.change} in {tail}"
             span = span_in(site.source, formula, variant.span)
-            yield Edit(variant.operator, f"{slug}.{number}", sentence, put(variant.formula), kill, span)
+            changed = with_formula(step, role, variant.formula)
+            yield Edit(variant.operator, f"{slug}.{number}", sentence, changed, kill, span)
 
 
 def _formula_kill(step: Step, place: str) -> Kill:
@@ -328,7 +329,7 @@ def reads_of_pipeline(plan: Plan) -> frozenset[str]:
     """Return the names that some step reads. If a step reads all stores at once, all of them count."""
     names: set[str] = set()
     for _, step in plan.steps():
-        paths = [read.path for formula in formulas_of(step) for read in formula.compiled.reads()]
+        paths = [read.path for _, _, formula in changed_formulas(step) for read in formula.compiled.reads()]
         if isinstance(step.work, Agent):
             paths += [tuple(one.name.split(".")) for one in step.work.prompt.references() if one.default is None]
             if step.work.file:
