@@ -9,8 +9,8 @@ from pathlib import Path
 from tests.docs.pages import blocks, text_of
 
 from quire.display.test_live import pair_sentence
-from quire.formats.test.acts import LIVE_KEYS
 from quire.formats.test.parse import parse
+from quire.formats.test.schema import keys_of
 from quire.source import Source
 from quire.testing.live.calibration import LEAST_KAPPA, LEAST_LABELS, read_labels
 from quire.testing.live.graders import SUBJECTS
@@ -36,7 +36,7 @@ def test_its_files_can_be_read(tmp_path: Path) -> None:
 def test_its_tables_are_complete() -> None:
     text = text_of(PAGE)
     assert all(f"| `{status}` |" in text for status in Status)
-    assert all(f"`{key}" in text for key in LIVE_KEYS)
+    assert all(f"`{key}" in text for key in keys_of("cases.-.live"))
     assert all(f"`{subject}`" in text for subject in SUBJECTS - {"exit"})
 
 

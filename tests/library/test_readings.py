@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections import Counter
 from collections.abc import Callable
 from datetime import UTC, datetime
@@ -11,6 +12,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+from quire.cli.check import command as check
 from quire.cli.run import command
 from quire.formats.directive import parse as directives
 from quire.formats.pipeline import parse as pipelines
@@ -23,6 +25,7 @@ from quire.values import Value
 from quire.workspace.configuration import load_settings
 from quire.workspace.locate import Workspace
 
+EXAMPLES = Path(__file__).parents[2] / "examples"
 PLAYBOOK = """# Notes
 
 ## STEP 1: Plan
@@ -142,6 +145,27 @@ def test_a_pipeline_with_a_fan(folder: Path, readings: Readings) -> None:
     run(folder, folder / "pipelines" / "board.yaml", ["one", "two"], "-i", 'readers=["a", "b"]')
     assert set(readings.values()) == {1}
     assert len(readings) == 2
+
+
+def test_a_playbook_that_is_checked(folder: Path, readings: Readings) -> None:
+    (folder / "calls.playbook.md").write_text(f"{PLAYBOOK.replace('Finish it.', '@tool(end)')}\n{folder}\n")
+    for option in ("--strict", "--portable"):
+        CliRunner().invoke(check, [option, str(folder / "calls.playbook.md")], catch_exceptions=False)
+    assert [times for (format, _), times in readings.items() if format == "playbook"] == [1]
+
+
+def test_an_example(folder: Path, readings: Readings, monkeypatch: pytest.MonkeyPatch) -> None:
+    house = folder / "guest-house"
+    shutil.copytree(EXAMPLES / "guest-house", house)
+    monkeypatch.chdir(house)
+    for file in (house / ".ai").rglob("*.md"):
+        signed(file, house, file.read_text())
+    readings.clear()
+    script = json.loads((house / "scripts" / "greet_guest.json").read_text())
+    file = house / ".ai" / "directives" / "house" / "greet_guest.md"
+    run(house, file, script, "-i", "guest=Ada", "-i", "language=German")
+    assert set(readings.values()) == {1}
+    assert len(readings) <= 6
 
 
 def test_a_directive_of_four_turns(folder: Path, readings: Readings) -> None:

@@ -271,9 +271,9 @@ def _note_extensions(read: Document) -> None:
     if not may_be_quire_only(read.source.text):
         return
     from quire.formats.playbook.extensions import quire_only
-    from quire.formats.playbook.parse import parse
+    from quire.library.document import parse_playbook, unnamed
 
-    playbook = parse(read.source).playbook
+    playbook = parse_playbook(unnamed(read.source), True)[0].playbook
     messages = [note.message for note in quire_only(playbook)] if playbook else []
     uses = ", ".join(dict.fromkeys(message.partition(" is Quire")[0].lower() for message in messages))
     if uses:

@@ -158,18 +158,17 @@ class DocumentCheck:
         return formats.invisible.added(source, found)
 
     def playbook(self, source: Source) -> tuple[Diagnostic, ...]:
-        from quire.formats.playbook.check import check
+        from quire.formats.playbook.check import check_reading
+        from quire.library.document import parse_playbook, unnamed
 
         library = self._around(source) if _calls_out(source.text) else None
-        found = check(source, library, has_file_beside(source))
-        if not self._portable:
+        reading, lines = parse_playbook(unnamed(source), True)
+        found = check_reading(replace(reading, source=source), lines, library, has_file_beside(source))
+        if not self._portable or reading.playbook is None:
             return found
         from quire.formats.playbook.extensions import beyond_format
-        from quire.formats.playbook.parse import parse
 
-        playbook = parse(source).playbook
-        noted = beyond_format(playbook) if playbook else []
-        return tuple(sorted((*found, *noted), key=lambda one: one.span.start))
+        return tuple(sorted((*found, *beyond_format(reading.playbook)), key=lambda one: one.span.start))
 
     def pipeline(self, source: Source) -> tuple[Diagnostic, ...]:
         library = self._around(source)

@@ -84,7 +84,7 @@ class BundleBuilder:
         if self.unsigned and self._granted is not None:
             reasons = {one.risk: one.reason for one in acknowledged}
             require_granted(bundle.item_id, asked, self._granted, project, reasons)
-        return replace(bundle, warnings=(*bundle.warnings, *risks))
+        return bundle.with_warnings(risks)
 
     def _gathered(self, found: Item) -> tuple[Bundle, list[Thread]]:
         before = len(self._items.warnings)
@@ -100,6 +100,7 @@ class BundleBuilder:
             choice = thread_model(chain[0].model, self._settings.models, self._environ)
             require_model(self._settings, choice.spec)
             bundle = replace(bundle, model=choice.spec, settings=choice.settings.as_value())
+        bundle.threads.update(zip(directives, chain, strict=True))
         return bundle, chain
 
     def _chain(self, leaf: Item, directives: dict[str, str], places: dict[str, str]) -> list[Thread]:
@@ -252,7 +253,7 @@ class Directives:
         if gathering.unsigned:
             reasons = {one.risk: one.reason for one in composed.acknowledged}
             require_granted(setup.id, asked, granted, project, reasons)
-        bundle = replace(bundle, warnings=(*bundle.warnings, *risks))
+        bundle = bundle.with_warnings(risks)
         grants = Grants(frozenset(setup.grants) | reaching(granted))
         return Started(setup, bundle, Source.of(bundle.encoded(), "bundle"), grants, tuple(sorted(gathering.keys)))
 

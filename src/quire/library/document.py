@@ -104,7 +104,7 @@ def _near_misses(source: Source, format: str, declared: str) -> Iterable[Diagnos
         case _:
             from quire.formats.playbook.lint_text import lint_text
 
-            reading, lines = _parse_playbook(unnamed(source), True)
+            reading, lines = parse_playbook(unnamed(source), True)
             return (*reading.diagnostics, *lint_text(reading, lines))
 
 
@@ -195,13 +195,13 @@ def _directive(source: Source) -> tuple[Plan | None, tuple[Diagnostic, ...]]:
 def _playbook(source: Source, extended: bool) -> tuple[Plan | None, tuple[Diagnostic, ...]]:
     from quire.formats.playbook.lower import lower
 
-    reading, _ = _parse_playbook(source, extended)
+    reading, _ = parse_playbook(source, extended)
     return lower(reading.playbook) if reading.playbook else None, reading.diagnostics
 
 
 @lru_cache(maxsize=2)
-def _parse_playbook(source: Source, extended: bool) -> tuple[PlaybookParseResult, Scan | None]:
-    """Parse a playbook. Cached, because a start looks for near misses after it has read the plan."""
+def parse_playbook(source: Source, extended: bool) -> tuple[PlaybookParseResult, Scan | None]:
+    """Parse a playbook. `source` is `unnamed`: its text is parsed once for plan, near misses and findings."""
     from quire.formats.playbook.parse import parse_scanned
 
     return parse_scanned(source, extended=extended)

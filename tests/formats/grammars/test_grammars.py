@@ -10,11 +10,7 @@ from quire.expr.functions import FUNCTIONS
 from quire.formats.grammars import GRAMMARS, NAMES, PIPELINE, Grammar, find
 from quire.formats.pipeline.field_types import OF_DIALECT
 from quire.formats.pipeline.kinds import ALL_KINDS, KEYS, kinds
-from quire.formats.test.acts import ACT_KEYS
-from quire.formats.test.expected import SUBJECTS, TESTS
-from quire.formats.test.model_script import ENTRY_KEYS
-from quire.formats.test.parse import CASE_KEYS, FILE_KEYS
-from quire.formats.test.tool_scripts import TOOL_KEYS
+from quire.formats.test import schema
 from quire.plan.vocabulary import INTEGER_LIMITS, ITEM_TYPES, OPERATORS, PRIMARIES, SENT_EVENTS
 
 MOST_CHARACTERS = {"": 5_200, "quire": 7_000}
@@ -86,7 +82,9 @@ def test_the_directive_grammar_has_the_words_of_the_reader() -> None:
 def test_the_grammar_of_tests_names_every_key() -> None:
     found = find("test")
     assert found is not None
-    keys = (*FILE_KEYS, *CASE_KEYS, *ENTRY_KEYS, *TOOL_KEYS, *ACT_KEYS, *SUBJECTS, *TESTS)
+    parts = ("model.-", "tools.NAME", "then.-", "expect", "expect.output")
+    places = ("", "cases.-", *(f"cases.-.{part}" for part in parts))
+    keys = [key for place in places for key in schema.keys_of(place)]
     assert [key for key in keys if key not in ("real",) and not re.search(rf"\b{key}\b", found.text)] == []
 
 

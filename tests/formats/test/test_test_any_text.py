@@ -11,13 +11,11 @@ from tests.depth import depth
 from tests.formats.test.readings import SAMPLES, reading_of
 
 from quire.diagnostics import Severity
-from quire.formats.test.acts import ACT_KEYS
-from quire.formats.test.expected import SUBJECTS, TESTS
-from quire.formats.test.model_script import ENTRY_KEYS
-from quire.formats.test.parse import CASE_KEYS, FILE_KEYS
-from quire.formats.test.tool_scripts import TOOL_KEYS
+from quire.formats.test.schema import keys_of
 
-KEYS = (*FILE_KEYS, *CASE_KEYS, *ACT_KEYS, *SUBJECTS, *TESTS, *ENTRY_KEYS, *TOOL_KEYS)
+CASE = "cases.-"
+PLACES = ("", CASE, *(f"{CASE}.{one}" for one in ("then.-", "expect", "expect.output", "model.-", "tools.NAME")))
+KEYS = tuple(key for place in PLACES for key in keys_of(place))
 TEXTS = [path.read_text(encoding="utf-8") for path in SAMPLES]
 PIECES = (
     *(f"{key}: " for key in KEYS),

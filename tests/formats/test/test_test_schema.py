@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import jsonschema_rs
 import pytest
@@ -12,8 +12,8 @@ from tests.formats.test.readings import SAMPLES, case_of, file_of
 from tests.formats.test.test_test_findings import IN_CASE, IN_FILE
 from tests.formats.test.test_test_parse import DEFAULTS, EXPECTED, REPLIES
 
-from quire.formats.test import acts, expected, model_script, parse, script_parts, settings, syntax, tool_scripts
-from quire.formats.test.schema import schema_text
+from quire.formats.test import codes, expected, fields, model_script, parse, script_parts, tool_scripts
+from quire.formats.test.schema import keys_of, schema_text
 from quire.formats.yaml import EXPR, TEST_TAGS, Mapping, Node, Scalar, read_yaml
 from quire.source import Source
 
@@ -21,29 +21,30 @@ SCHEMA: dict[str, Any] = json.loads(schema_text())
 VALIDATOR = jsonschema_rs.Draft202012Validator(SCHEMA)
 
 KEYS = {
-    "": parse.FILE_KEYS,
-    "$defs/setting": settings.SETTING_KEYS,
-    "$defs/case": parse.CASE_KEYS,
-    "$defs/step_entry": model_script.STEP_KEYS,
-    "$defs/entry": model_script.ENTRY_KEYS,
-    "$defs/entry/properties/usage": model_script.USAGE_KEYS,
-    "$defs/entry/properties/tool_calls/items": model_script.TOOL_CALL_KEYS,
-    "$defs/error/oneOf/1": script_parts.ERROR_KEYS,
-    "$defs/tool": tool_scripts.TOOL_KEYS,
-    "$defs/when": tool_scripts.WHEN_KEYS,
-    "$defs/answer/oneOf/1": settings.ANSWER_KEYS,
-    "$defs/files/additionalProperties/oneOf/1": settings.FILE_KEYS,
-    "$defs/act": acts.ACT_KEYS,
-    "$defs/act/properties/resume/oneOf/2": acts.RESUME_KEYS,
-    "$defs/act/properties/fork": acts.FORK_KEYS,
-    "$defs/case/properties/live": acts.LIVE_KEYS,
-    "$defs/case/properties/live/properties/judge/oneOf/1": acts.JUDGE_KEYS,
-    "$defs/case/properties/live/properties/similar": acts.SIMILAR_KEYS,
-    "$defs/expect": expected.SUBJECTS,
-    "$defs/expect/properties/used": expected.USED,
-    "$defs/matcher": expected.TESTS,
-    "properties/coverage": syntax.COVERAGE_KINDS,
+    "": "KEY: 1",
+    "$defs/setting": "defaults: {KEY: 1}",
+    "$defs/case": "cases: [{name: a, KEY: 1}]",
+    "$defs/step_entry": "cases: [{name: a, model: {a: {reply: b, KEY: 1}}}]",
+    "$defs/entry": "cases: [{name: a, model: [{reply: b, KEY: 1}]}]",
+    "$defs/entry/properties/usage": "cases: [{name: a, model: [{reply: a, usage: {KEY: 1}}]}]",
+    "$defs/entry/properties/tool_calls/items": "cases: [{name: a, model: [{tool_calls: [{name: b, KEY: 1}]}]}]",
+    "$defs/error/oneOf/1": "cases: [{name: a, model: [{error: {KEY: 1}}]}]",
+    "$defs/tool": "cases: [{name: a, tools: {a: {returns: 1, KEY: 1}}}]",
+    "$defs/when": "cases: [{name: a, tools: {a: {when: [{args: {}, returns: 1, KEY: 1}]}}}]",
+    "$defs/answer/oneOf/1": "cases: [{name: a, answers: {a: {answer: b, KEY: 1}}}]",
+    "$defs/files/additionalProperties/oneOf/1": "cases: [{name: a, files: {a: {KEY: 1}}}]",
+    "$defs/act": "cases: [{name: a, then: [{cancel: true, KEY: 1}]}]",
+    "$defs/act/properties/resume/oneOf/2": "cases: [{name: a, then: [{resume: {KEY: 1}}]}]",
+    "$defs/act/properties/fork": "cases: [{name: a, then: [{fork: {KEY: 1}}]}]",
+    "$defs/case/properties/live": "cases: [{name: a, live: {KEY: 1}}]",
+    "$defs/case/properties/live/properties/judge/oneOf/1": "cases: [{name: a, live: {judge: {KEY: 1}}}]",
+    "$defs/case/properties/live/properties/similar": "cases: [{name: a, live: {similar: {to: b, KEY: 1}}}]",
+    "$defs/expect": "cases: [{name: a, expect: {KEY: 1}}]",
+    "$defs/expect/properties/used": "cases: [{name: a, expect: {used: {KEY: 1}}}]",
+    "$defs/matcher": "cases: [{name: a, expect: {output: {contains: a, KEY: 1}}}]",
+    "properties/coverage": "coverage: {KEY: 1}",
 }
+"""A file with a key at each place of the schema that has keys of its own, beside those that it needs."""
 
 WORDS = {
     "$defs/expect/properties/status/enum": expected.STATUSES,
@@ -103,8 +104,37 @@ def test_the_schema_is_a_schema() -> None:
 @pytest.mark.parametrize("path", KEYS)
 def test_the_same_keys(path: str) -> None:
     part = at(path)
-    assert set(part["properties"]) == set(KEYS[path])
+    assert not [key for key in part["properties"] if unknown_keys(KEYS[path].replace("KEY", key))]
+    assert unknown_keys(KEYS[path].replace("KEY", "xyzzy"))
     assert part["additionalProperties"] is False
+
+
+@pytest.mark.parametrize("path", KEYS)
+def test_every_key_is_read(path: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A key that no reader takes would have no effect, whatever its value is."""
+    unread = []
+    for key in at(path)["properties"]:
+        other = "z" * len(key)
+        monkeypatch.setattr(fields, "keys_of", lambda place, other=other: (*keys_of(place), other))
+        texts = [KEYS[path].replace("KEY: 1", f"KEY: {value}") for value in ("1", "text", "[]", "{}", "true")]
+        if all(effect(one.replace("KEY", key)) == effect(one.replace("KEY", other)) for one in texts):
+            unread.append(key)
+    assert unread == []
+
+
+def effect(text: str) -> tuple[object, list[str]]:
+    reading = parse.parse(Source.of(text if "cases" in text else f"{text}\ncases: [{{name: a}}]"))
+    return reading.file, [one.message for one in reading.diagnostics]
+
+
+def unknown_keys(text: str) -> list[str]:
+    found = parse.parse(Source.of(text)).diagnostics
+    return [one.message for one in found if one.code is codes.UNKNOWN_KEY or "stands beside the matcher" in one.message]
+
+
+def test_subjects_and_matchers_are_those_of_the_schema() -> None:
+    assert get_args(expected.Subject) == keys_of("cases.-.expect")
+    assert keys_of("cases.-.expect.output") == expected.TESTS
 
 
 @pytest.mark.parametrize("path", WORDS)

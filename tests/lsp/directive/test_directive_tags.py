@@ -7,7 +7,7 @@ from tests.lsp.directive.sample_workspace import GREET
 
 from quire.formats.directive.xml import Element, read_xml
 from quire.lsp.directive.calls import spelled_calls
-from quire.lsp.directive.elements import ELEMENTS, METADATA, ROOT, VALUES, children_of, meaning_of
+from quire.lsp.directive.elements import ELEMENTS, VALUES, children_of, meaning_of
 from quire.lsp.directive.tags import open_at, scan
 from quire.plan.vocabulary import CONTEXT, HOOK_EVENTS, ITEM_TYPES, LIMITS, PRIMARIES
 from quire.source import Source
@@ -112,8 +112,8 @@ def test_keys_of_nested_parameters() -> None:
 def test_the_table_knows_the_words_of_the_format() -> None:
     from quire.formats.directive import parse
 
-    assert set(METADATA) == set(parse._METADATA)
-    assert set(ROOT) | {"description"} == set(parse._ROOT)
+    assert set(children_of("metadata", "directive")) == set(parse.METADATA)
+    assert {*children_of("directive", ""), "description"} == set(parse.ROOT)
     assert set(children_of("context", "metadata")) == set(CONTEXT)
     assert set(children_of("permissions", "metadata")) == {*PRIMARIES, "acknowledge"}
     assert set(children_of("execute", "permissions")) == set(ITEM_TYPES)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from typing import TYPE_CHECKING
 
 from quire.diagnostics import Edit, Findings, Fix
@@ -21,6 +21,14 @@ class DirectiveFindings(Findings):
     def __init__(self, source: Source) -> None:
         super().__init__()
         self.source = source
+
+    def known_children(self, element: Element, known: Collection[str]) -> Iterator[Element]:
+        """Yield the children that have a meaning in an element; the others are reported."""
+        for child in element.children:
+            if child.tag in known:
+                yield child
+            else:
+                self.stray(child, element.tag, known)
 
     def stray(self, element: Element, parent: str, known: Collection[str]) -> None:
         """Report an element in a place where it has no meaning."""

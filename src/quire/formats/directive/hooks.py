@@ -39,17 +39,11 @@ if TYPE_CHECKING:
     from quire.source import Source
 
 _COMBINED = ("any", "all", "not")
-_TESTS = ("condition", *_COMBINED)
+TESTS = ("condition", *_COMBINED)
 
 
 def read_hooks(element: Element, found: DirectiveFindings) -> tuple[Hook, ...]:
-    hooks: list[Hook] = []
-    for child in element.children:
-        if child.tag == "hook":
-            hooks.append(_hook(child, found))
-        else:
-            found.stray(child, "hooks", ("hook",))
-    return tuple(hooks)
+    return tuple(_hook(child, found) for child in found.known_children(element, ("hook",)))
 
 
 def read_action(element: Element, primary: str) -> Action:
@@ -77,10 +71,10 @@ def _hook(element: Element, found: DirectiveFindings) -> Hook:
     tests: list[Test] = []
     actions: list[Action] = []
     nested = False
-    for child in element.children:
-        if child.tag in _TESTS:
+    for child in found.known_children(element, (*TESTS, "action")):
+        if child.tag in TESTS:
             tests += _test(child, found)
-        elif child.tag == "action":
+        else:
             inner = [one for one in child.children if one.tag in PRIMARIES]
             nested = nested or bool(inner)
             actions += [_checked(one, one.tag, found) for one in inner]
@@ -89,8 +83,6 @@ def _hook(element: Element, found: DirectiveFindings) -> Hook:
             for one in child.children:
                 if one.tag not in ("param", *PRIMARIES):
                     found.stray(one, "action", ("param", *PRIMARIES))
-        else:
-            found.stray(child, "hook", (*_TESTS, "action"))
     if not actions:
         found.report(warnings.HOOK, f'the hook "{shown(name)}" has no action', element.opening, _ACTION)
     return Hook(name, event, tuple(tests), tuple(actions), position, nested, element.opening)
@@ -139,12 +131,7 @@ def _control(element: Element, action: Action, found: DirectiveFindings) -> None
 
 def _test(element: Element, found: DirectiveFindings) -> list[Test]:
     """Read a condition. An empty list is a condition without content: it always holds."""
-    inner: list[Test] = []
-    for child in element.children:
-        if child.tag in _TESTS:
-            inner += _test(child, found)
-        else:
-            found.stray(child, element.tag, _TESTS)
+    inner = [test for child in found.known_children(element, TESTS) for test in _test(child, found)]
     if element.tag in _COMBINED:
         return [Combined(element.tag, tuple(inner), element.opening)]
     path, op = element.attributes.get("path", "").strip(), element.attributes.get("op", "").strip()

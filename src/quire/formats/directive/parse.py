@@ -7,7 +7,7 @@ their own.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
@@ -52,39 +52,26 @@ def read_attributes(element: Element, found: DirectiveFindings) -> Attributes:
 
 def read_cost(element: Element, found: DirectiveFindings) -> Cost:
     cost = Cost(span=element.opening)
-    for child in element.children:
+    for child in found.known_children(element, ("context", "duration", "spend")):
         text = Text(child.own_text, child.text_span(found.source)) if child.own_text else None
         if child.tag == "context":
             cost.context, cost.tokens = _attributes(child, found), text
         elif child.tag == "duration":
             cost.duration = text
-        elif child.tag == "spend":
+        else:
             cost.spend = text
             currency = child.attributes.get("currency", "").strip()
             cost.currency = Text(currency, child.attribute_span(found.source, "currency")) if currency else None
-        else:
-            found.stray(child, "cost", ("context", "duration", "spend"))
     return cost
 
 
 def read_context(element: Element, found: DirectiveFindings) -> Context:
-    items: list[tuple[str, Text]] = []
-    for child in element.children:
-        if child.tag not in CONTEXT:
-            found.stray(child, "context", CONTEXT)
-        elif child.all_text:
-            items.append((child.tag, read_text(child, found)))
-    return Context(tuple(items), element.opening)
+    children = found.known_children(element, CONTEXT)
+    return Context(tuple((one.tag, read_text(one, found)) for one in children if one.all_text), element.opening)
 
 
 def read_inputs(element: Element, found: DirectiveFindings) -> tuple[Parameter, ...]:
-    inputs: list[Parameter] = []
-    for child in element.children:
-        if child.tag == "input":
-            inputs.append(_parameter(child, found))
-        else:
-            found.stray(child, "inputs", ("input",))
-    return tuple(inputs)
+    return tuple(_parameter(child, found) for child in found.known_children(element, ("input",)))
 
 
 def read_outputs(element: Element, found: DirectiveFindings) -> tuple[tuple[Parameter, ...], Text, Text]:
@@ -130,9 +117,17 @@ def _attributes(element: Element, found: DirectiveFindings) -> Attributes:
     )
 
 
-_TEXTS = ("description", "category", "author")
-_METADATA = (*_TEXTS, "model", "limits", "cost", "permissions", "context", "hooks")
-_ROOT = ("metadata", "inputs", "outputs", "process", "success_criteria", "description")
+_READERS: Mapping[str, Callable[[Element, DirectiveFindings], object]] = {
+    **dict.fromkeys(("description", "category", "author"), read_text),
+    **dict.fromkeys(("model", "limits"), read_attributes),
+    "cost": read_cost,
+    "permissions": read_permissions,
+    "context": read_context,
+    "hooks": read_hooks,
+}
+"""Readers of the elements of `<metadata>`, by the names of their fields in the tree."""
+METADATA = tuple(_READERS)
+ROOT = ("metadata", "inputs", "outputs", "process", "success_criteria", "description")
 _ATTRIBUTES = ("name", "version", "extends")
 
 
@@ -223,7 +218,7 @@ class _RootReader:
                 self._unknown_attribute(name, value.span)
         directive.name, directive.version, directive.extends = (given.get(name) for name in _ATTRIBUTES)
         known = {child.tag: child for child in reversed(root.children)}
-        self._repeated(root.children, known, (*_ROOT[:3], "description"))
+        self._repeated(root.children, known, (*ROOT[:3], "description"))
         if metadata := known.get("metadata"):
             self._metadata(metadata)
         if inputs := known.get("inputs"):
@@ -244,34 +239,22 @@ class _RootReader:
     def _metadata(self, element: Element) -> None:
         directive, found = self._directive, self._found
         known = {child.tag: child for child in reversed(element.children)}
-        self._repeated(element.children, known, _METADATA)
-        directive.description, directive.category, directive.author = (
-            read_text(known[name], found) if name in known else None for name in _TEXTS
-        )
-        if model := known.get("model"):
-            directive.model = read_attributes(model, found)
-        if limits := known.get("limits"):
-            directive.limits = read_attributes(limits, found)
-        if cost := known.get("cost"):
-            directive.cost = read_cost(cost, found)
-        if permissions := known.get("permissions"):
-            directive.permissions = read_permissions(permissions, found)
-        if context := known.get("context"):
-            directive.context = read_context(context, found)
-        if hooks := known.get("hooks"):
-            directive.hooks = read_hooks(hooks, found)
-        directive.extras = tuple(self._extra(one) for one in element.children if one.tag not in _METADATA)
+        self._repeated(element.children, known, METADATA)
+        for name, read in _READERS.items():
+            if name in known:
+                setattr(directive, name, read(known[name], found))
+        directive.extras = tuple(self._extra(one) for one in element.children if one.tag not in METADATA)
 
     def _extra(self, element: Element) -> Extra:
         found = self._found
-        meant = found.suggestions.nearest(element.tag, (*_METADATA, "inputs", "outputs"))
+        meant = found.suggestions.nearest(element.tag, (*METADATA, "inputs", "outputs"))
         if meant in ("inputs", "outputs"):
             message = f"<{shown(element.tag)}> has no meaning in <metadata>"
             found.report(warnings.STRAY, message, element.opening, f"<{meant}> goes below </metadata>")
         elif meant:
             message = f"<{shown(element.tag)}> is not metadata that has an effect"
             # Only the author grants permissions; a fix must not guess them.
-            fix = None if meant == "permissions" else found.tag_fix(element, _METADATA)
+            fix = None if meant == "permissions" else found.tag_fix(element, METADATA)
             found.report(warnings.STRAY, message, element.opening, did_you_mean(meant, form="<{}>"), fix)
         else:
             message = f"<{shown(element.tag)}> has no effect: it is kept as text"
@@ -281,11 +264,11 @@ class _RootReader:
     def _section(self, element: Element) -> Section:
         found = self._found
         text = readable(element, found.source)
-        if element.tag in _METADATA:
+        if element.tag in METADATA:
             message = f"<{element.tag}> has no effect outside of <metadata>"
             found.report(warnings.STRAY, message, element.opening, "move it into <metadata>")
-        elif element.tag not in (*_ROOT, *OPAQUE):
-            found.stray(element, "directive", _ROOT)
+        elif element.tag not in (*ROOT, *OPAQUE):
+            found.stray(element, "directive", ROOT)
         return Section(element.tag, element.raw(found.source), text, element.opening)
 
     def _repeated(self, children: Iterable[Element], first: dict[str, Element], names: Iterable[str]) -> None:

@@ -12,6 +12,8 @@ from quire.formats.playbook.parse import parse_scanned
 if TYPE_CHECKING:
     from quire.diagnostics import Diagnostic
     from quire.formats.playbook.lint import HasFile
+    from quire.formats.playbook.scan import Scan
+    from quire.formats.playbook.syntax import ParseResult
     from quire.formats.resolver import DocumentResolver
     from quire.source import Source
 
@@ -22,7 +24,16 @@ def check(
     source: Source, resolver: DocumentResolver | None = None, has_file: HasFile | None = None
 ) -> tuple[Diagnostic, ...]:
     """Return all findings about a playbook. `has_file` tells whether a file exists beside the playbook."""
-    reading, scanned = parse_scanned(source)
+    return check_reading(*parse_scanned(source), resolver, has_file)
+
+
+def check_reading(
+    reading: ParseResult,
+    scanned: Scan | None,
+    resolver: DocumentResolver | None = None,
+    has_file: HasFile | None = None,
+) -> tuple[Diagnostic, ...]:
+    """Return all findings about a playbook that has been parsed."""
     found = [*reading.diagnostics, *lint(reading, resolver, scanned)]
     if has_file is not None and reading.playbook is not None:
         found += missing_prompt_files(reading.playbook, has_file)

@@ -16,12 +16,6 @@ if TYPE_CHECKING:
     from quire.values import Value
 
 KINDS = tuple(kind.value for kind in ActKind)
-ACT_KEYS = (*KINDS, "model", "tools", "expect")
-RESUME_KEYS = ("set", "limit", "budget", "model")
-FORK_KEYS = ("from", "set")
-LIVE_KEYS = ("pass", "repeat", "judge", "similar", "cost", "seconds", "tools")
-SIMILAR_KEYS = ("to", "least")
-JUDGE_KEYS = ("rubric",)
 ROW_FILES = (".csv", ".jsonl")
 
 
@@ -42,7 +36,7 @@ class ActReader:
         if not isinstance(node, Mapping):
             fields.wrong("an entry of then", f"a mapping with one of {', '.join(KINDS)}", node)
             return None
-        entries = fields.keys(node, ACT_KEYS, "an entry of then")
+        entries = fields.keys(node, "cases.-.then.-", "an entry of then")
         kinds = [kind for kind in KINDS if kind in entries]
         if len(kinds) != 1:
             if kinds:
@@ -75,7 +69,7 @@ class ActReader:
         mapping = fields.mapping(entry, kind.value)
         if mapping is None:
             return {}
-        entries = fields.keys(mapping, RESUME_KEYS if kind is ActKind.RESUME else FORK_KEYS, kind.value)
+        entries = fields.keys(mapping, f"cases.-.then.-.{kind.value}", kind.value)
         if kind is ActKind.FORK and "from" not in entries:
             fields.missing("fork needs the step that it goes on from", mapping, entries, "write {from: STEP}")
         return {key: self._option(key, one) for key, one in entries.items()}
@@ -142,7 +136,7 @@ def read_live(fields: TestFields, entry: Entry) -> Live | None:
     node = fields.mapping(entry, "live")
     if node is None:
         return None
-    get = fields.keys(node, LIVE_KEYS, "live").get
+    get = fields.keys(node, "cases.-.live", "live").get
     tools = fields.choice(one, ("scripted", "real"), "tools of live") if (one := get("tools")) else None
     return Live(
         fields.number(one, "pass", 1) if (one := get("pass")) else None,
@@ -160,7 +154,7 @@ def _similar(fields: TestFields, entry: Entry) -> dict[str, Value]:
     node = fields.mapping(entry, "similar")
     if node is None:
         return {}
-    entries = fields.keys(node, SIMILAR_KEYS, "similar")
+    entries = fields.keys(node, "cases.-.live.similar", "similar")
     if "to" not in entries:
         fields.missing("similar needs a text to compare with", node, entries, "write {to: TEXT, least: 0.7}")
         return {}
@@ -171,7 +165,7 @@ def _similar(fields: TestFields, entry: Entry) -> dict[str, Value]:
 def _judge(fields: TestFields, entry: Entry) -> Judge | None:
     entries: Entries = {"rubric": entry}
     if isinstance(entry.value, Mapping):
-        entries = fields.keys(entry.value, JUDGE_KEYS, "judge")
+        entries = fields.keys(entry.value, "cases.-.live.judge", "judge")
         if "rubric" not in entries:
             fields.missing("judge needs a rubric", entry.value, entries, "write {rubric: FILE}")
             return None

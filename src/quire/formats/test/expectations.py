@@ -8,9 +8,7 @@ from quire.formats.test import codes
 from quire.formats.test.expected import (
     STATUSES,
     STEP_STATUSES,
-    SUBJECTS,
     TESTS,
-    USED,
     Absent,
     AllOf,
     Check,
@@ -60,7 +58,7 @@ class ExpectReader:
         if node is None:
             return None
         checks: list[Check] = []
-        for key, one in self._fields.keys(node, SUBJECTS, "expect").items():
+        for key, one in self._fields.keys(node, "cases.-.expect", "expect").items():
             self._subject(key, one, checks)  # type: ignore[arg-type]
         return Expect(tuple(checks), entry.key.span)
 
@@ -101,7 +99,7 @@ class ExpectReader:
             return
         entries = self._fields.named(node, "a name")
         if subject == "used":
-            entries = list(self._fields.keys(node, USED, "used").items())
+            entries = list(self._fields.keys(node, "cases.-.expect.used", "used").items())
         for name, one in entries:
             matcher: Matcher | None
             if subject == "steps":

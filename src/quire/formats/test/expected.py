@@ -34,7 +34,6 @@ Subject = Literal[
     "used",
     "that",
 ]
-SUBJECTS: tuple[Subject, ...] = Subject.__args__  # type: ignore[attr-defined]
 
 TESTS = ("contains", "not_contains", "matches", "json", "schema", "most", "least", "any", "all", "absent")
 """The keys that make a mapping a matcher."""
@@ -44,18 +43,6 @@ EXPRESSION_NAMES = ("value", "row", "inputs", "named", "stores", "outputs", "out
 
 STATUSES = ("completed", "failed", "awaiting_input", "paused", "cancelled", "expired", "interrupted", "not_started")
 STEP_STATUSES = ("completed", "skipped", "failed", "waiting", "pending")
-USED = (
-    "model_calls",
-    "tool_calls",
-    "threads",
-    "turns",
-    "input_tokens",
-    "output_tokens",
-    "cost",
-    "seconds",
-    "parallel",
-)
-"""The parts of `used`."""
 
 
 class Equal(Struct, frozen=True):

@@ -17,6 +17,7 @@ from quire.expr.errors import EXPRESSION_SYNTAX
 from quire.formats.near_names import word_fix
 from quire.formats.test import codes
 from quire.formats.test.expected import EXPRESSION_NAMES
+from quire.formats.test.schema import keys_of
 from quire.formats.yaml import EXPR, Entry, Mapping, Node, Scalar, Sequence, describe, place
 from quire.formats.yaml.codes import MISPLACED_TAG
 from quire.patterns import late_pattern
@@ -58,9 +59,11 @@ class TestFields(Findings):
             help = f'write "{node.text}" if it is meant as text' if len(node.text) <= LONGEST_QUOTED else ""
         self.report(codes.SYNTAX, f"{what} must be {wanted}, not {describe(node)}", span or node.span, help)
 
-    def keys(self, node: Mapping, known: Collection[str], what: str, help: str = "") -> dict[str, Entry]:
-        """Return the entries by key; unknown keys are reported, with the nearest known one or `help`."""
+    def keys(self, node: Mapping, place: str, what: str, help: str = "") -> dict[str, Entry]:
+        """Return the entries by key. Keys that the schema does not have at a place are reported, with the nearest known
+        one or `help`."""
         found: dict[str, Entry] = {}
+        known = keys_of(place)
         for entry in node.entries:
             name = entry.key.value
             if isinstance(name, str) and name in known:

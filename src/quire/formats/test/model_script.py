@@ -20,11 +20,6 @@ if TYPE_CHECKING:
 
 CALL_KEYS = ("path", "contains", "turn", "thread", "item")
 """The keys that say which call an entry answers, beside its step."""
-SAID_KEYS = ("reply", "text", "tool_calls", "error", "crash", "delay_ms", "usage", "finish_reason", "times")
-STEP_KEYS = (*CALL_KEYS, *SAID_KEYS)
-ENTRY_KEYS = ("step", *CALL_KEYS, "default", *SAID_KEYS)
-USAGE_KEYS = ("input_tokens", "output_tokens", "cost")
-TOOL_CALL_KEYS = ("name", "input")
 FINISH_REASONS = ("stop", "length", "repetition", "content_filter", "tool_calls")
 DEFAULT = "default"
 _SAYS = ("reply", DEFAULT, "error", "tool_calls")
@@ -57,7 +52,7 @@ class ModelReader(ScriptParts):
             reply: Reply | None
             if isinstance(node, Mapping):
                 help = "a JSON object as a reply is written reply: {…}"
-                reply = self._reply(self.fields.keys(node, STEP_KEYS, "a reply", help), node)
+                reply = self._reply(self.fields.keys(node, "cases.-.model.STEP", "a reply", help), node)
             else:
                 reply = self._bare(node, visible(entry) if node is entry.value else node.span)
             if reply is None:
@@ -72,7 +67,7 @@ class ModelReader(ScriptParts):
     def _listed(self, node: Node) -> Reply | None:
         if not isinstance(node, Mapping):
             return self._bare(node, node.span)
-        return self._reply(self.fields.keys(node, ENTRY_KEYS, "a reply"), node)
+        return self._reply(self.fields.keys(node, "cases.-.model.-", "a reply"), node)
 
     def _bare(self, node: Node, span: Span) -> Reply | None:
         if isinstance(node, Scalar) and isinstance(node.value, str) and not node.tag:
@@ -146,7 +141,7 @@ class ModelReader(ScriptParts):
             if not isinstance(node, Mapping):
                 fields.wrong("a tool call", "a mapping with name and input", node)
                 continue
-            entries = fields.keys(node, TOOL_CALL_KEYS, "a tool call")
+            entries = fields.keys(node, "cases.-.model.-.tool_calls.-", "a tool call")
             if "name" not in entries:
                 fields.missing("a tool call needs a name", node, entries, "write {name: …, input: {…}}")
                 continue
@@ -162,7 +157,7 @@ class ModelReader(ScriptParts):
         node = self.fields.mapping(entry, "usage")
         if node is None:
             return {}
-        found = self.fields.keys(node, USAGE_KEYS, "usage")
+        found = self.fields.keys(node, "cases.-.model.-.usage", "usage")
         numbers = {key: self.fields.number(one, key) for key, one in found.items()}
         return {key: number for key, number in numbers.items() if number is not None}
 

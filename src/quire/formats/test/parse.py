@@ -13,8 +13,8 @@ from quire.formats.test import codes
 from quire.formats.test.acts import ActReader, read_live, read_rows
 from quire.formats.test.expectations import ExpectReader
 from quire.formats.test.fields import HIDDEN, TestFields, shown, visible
-from quire.formats.test.settings import SETTING_KEYS, Defaults, SettingReader
-from quire.formats.test.syntax import COVERAGE_KINDS, Case, Setting, TestFile, TestReading, Text
+from quire.formats.test.settings import Defaults, SettingReader
+from quire.formats.test.syntax import Case, Setting, TestFile, TestReading, Text
 from quire.formats.yaml import TEST_TAGS, Entry, Mapping, Node, Sequence, describe, read_yaml, text_of
 from quire.formats.yaml import codes as yaml_codes
 from quire.source import MAX_TEST_BYTES, NOWHERE, Source, Span
@@ -24,21 +24,6 @@ if TYPE_CHECKING:
     from quire.plan.pipeline_work import Formula
 
 LONGEST_NAME = 200
-FILE_KEYS = ("document", "about", "defaults", "always", "coverage", "cases")
-CASE_KEYS = (
-    "name",
-    "tags",
-    *SETTING_KEYS,
-    "each",
-    "matrix",
-    "crash",
-    "expect",
-    "then",
-    "live",
-    "todo",
-    "skip",
-    "flaky",
-)
 TODO = "todo"
 EVERYWHERE = "everywhere"
 _NOTHING_TO_READ = (yaml_codes.SYNTAX, yaml_codes.TOO_LARGE, yaml_codes.TOO_DEEP, yaml_codes.CHARACTER)
@@ -76,7 +61,7 @@ class _FileReader:
         if not isinstance(node, Mapping):
             self.fields.report(codes.SYNTAX, f"a test file is a mapping, not {describe(node)}", node.span, _SHAPE)
             return None
-        entries = self.fields.keys(node, FILE_KEYS, "a test file")
+        entries = self.fields.keys(node, "", "a test file")
         document = self._document(entries["document"]) if "document" in entries else None
         about = self.fields.text(entries["about"], "about", empty=True) if "about" in entries else ""
         always = self._always(entries["always"]) if "always" in entries else ()
@@ -105,7 +90,7 @@ class _FileReader:
         node = self.fields.mapping(entry, "coverage", "write {all: 100}, or kinds of decisions")
         if node is None:
             return {}
-        found = self.fields.keys(node, COVERAGE_KINDS, "coverage")
+        found = self.fields.keys(node, "coverage", "coverage")
         numbers = {kind: self.fields.number(one, kind, 100) for kind, one in found.items()}
         return {kind: number for kind, number in numbers.items() if number is not None}
 
@@ -113,7 +98,7 @@ class _FileReader:
         node = self.fields.mapping(entry, "defaults") if entry else None
         if node is None:
             return Defaults(self.fields, Setting())
-        entries = self.fields.keys(node, SETTING_KEYS, "defaults")
+        entries = self.fields.keys(node, "defaults", "defaults")
         return Defaults(self.fields, SettingReader(self.fields, shared=True).setting(entries))
 
     def _cases(self, entries: Entries, defaults: Defaults, file: Mapping) -> tuple[Case, ...]:
@@ -133,7 +118,7 @@ class _FileReader:
         if not isinstance(node, Mapping):
             fields.wrong("a case", "a mapping with a name", node)
             return None
-        entries = fields.keys(node, CASE_KEYS, "a case")
+        entries = fields.keys(node, "cases.-", "a case")
         named = entries.get("name")
         name = self._name(named) if named else None
         if named is None:

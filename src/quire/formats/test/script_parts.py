@@ -13,7 +13,6 @@ if TYPE_CHECKING:
 
 Entries: TypeAlias = dict[str, Entry]
 
-ERROR_KEYS = ("kind", "message", "transient")
 MOMENTS = ("before", "after")
 
 
@@ -29,7 +28,7 @@ class ScriptParts:
         if not isinstance(node, Mapping):
             text = self.fields.text_of(node, what, visible(entry))
             return ScriptedError(kind, text) if text is not None else None
-        entries = self.fields.keys(node, ERROR_KEYS, what)
+        entries = self.fields.keys(node, "cases.-.model.-.error", what)
         kind = (self.fields.text(entries["kind"], "kind") if "kind" in entries else None) or kind
         message = self.fields.text(entries["message"], "message") if "message" in entries else None
         transient = self.fields.flag(entries["transient"], "transient") if "transient" in entries else False

@@ -10,6 +10,7 @@ from msgspec.structs import replace
 from quire.formats.test import codes
 from quire.formats.test.fields import TestFields, shown, visible
 from quire.formats.test.model_script import ModelReader
+from quire.formats.test.schema import keys_of
 from quire.formats.test.syntax import FileContent, GivenAnswer, Script, Setting, ToolScript
 from quire.formats.test.tool_scripts import ToolReader
 from quire.formats.yaml import Entry, Mapping, Node, Scalar, Sequence
@@ -19,21 +20,6 @@ if TYPE_CHECKING:
     from quire.formats.test.script_parts import Entries
     from quire.source import Span
 
-SETTING_KEYS = (
-    "inputs",
-    "model",
-    "tools",
-    "answers",
-    "files",
-    "allow",
-    "limits",
-    "config",
-    "unattended",
-    "clock",
-    "cassette",
-)
-ANSWER_KEYS = ("answer", "after", "by")
-FILE_KEYS = ("file",)
 _PLACED = ("inputs", "model", "tools", "answers", "files", "limits", "config")
 """The keys whose entries have positions of their own."""
 _T = TypeVar("_T")
@@ -88,7 +74,7 @@ class SettingReader:
         if not isinstance(node, Mapping):
             text = self._spoken(node, entry)
             return None if text is None else GivenAnswer(text, span=node.span, shared=self.shared)
-        entries = fields.keys(node, ANSWER_KEYS, "an answer")
+        entries = fields.keys(node, "cases.-.answers.STEP", "an answer")
         if "answer" not in entries:
             fields.missing("the answer is missing", node, entries, "write {answer: …}")
             return None
@@ -118,7 +104,7 @@ class SettingReader:
         if not fields.path(path, "the path", entry.key.span):
             return None
         if isinstance(node, Mapping):
-            entries = fields.keys(node, FILE_KEYS, "a file")
+            entries = fields.keys(node, "cases.-.files.PATH", "a file")
             if "file" not in entries:
                 fields.missing("the file to copy is missing", node, entries, "write {file: PATH}")
                 return None
@@ -153,7 +139,7 @@ class SettingReader:
 
 def _spans(entries: Entries) -> dict[str, Span]:
     spans: dict[str, Span] = {}
-    for key in SETTING_KEYS:
+    for key in keys_of("defaults"):
         entry = entries.get(key)
         if entry is None:
             continue

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Literal
 from msgspec import UNSET, Struct, UnsetType, field
 
 from quire.formats import TEST_SUFFIX
+from quire.formats.test.schema import keys_of
 from quire.source import NOWHERE, Span
 
 if TYPE_CHECKING:
@@ -24,18 +25,7 @@ if TYPE_CHECKING:
 
 SUFFIX = TEST_SUFFIX
 
-COVERAGE_KINDS = (
-    "all",
-    "steps",
-    "arms",
-    "answers",
-    "fans",
-    "errors",
-    "conditions",
-    "hooks",
-    "grants",
-    "prompts",
-)
+COVERAGE_KINDS = keys_of("coverage")
 
 When = Literal["before", "after"]
 """A process dies before an effect is performed, or after it and before it is recorded."""

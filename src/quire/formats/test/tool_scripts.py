@@ -17,20 +17,6 @@ if TYPE_CHECKING:
 
 Effect: TypeAlias = Literal["read", "idempotent", "write"]
 
-TOOL_KEYS = (
-    "returns",
-    "echo",
-    "raises",
-    "sequence",
-    "when",
-    "else",
-    "real",
-    "delay_ms",
-    "crash",
-    "times",
-    "class",
-)
-WHEN_KEYS = ("args", *TOOL_KEYS)
 EFFECTS = ("read", "idempotent", "write")
 _BEHAVES = ("returns", "echo", "raises", "sequence", "when", "real")
 
@@ -56,7 +42,8 @@ class ToolReader(ScriptParts):
                 codes.SYNTAX, f"the tool {shown(name)} is real or a mapping, not {describe(node)}", node.span, help
             )
             return None
-        entries = fields.keys(node, WHEN_KEYS if when else TOOL_KEYS, f"the tool {shown(name)}")
+        place = "cases.-.tools.NAME.when.-" if when else "cases.-.tools.NAME"
+        entries = fields.keys(node, place, f"the tool {shown(name)}")
         does = [key for key in _BEHAVES if key in entries]
         if len(does) > 1:
             message = f"the tool {shown(name)} has both {does[0]} and {does[1]}"

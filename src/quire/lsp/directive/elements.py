@@ -10,6 +10,8 @@ from collections.abc import Mapping
 
 from msgspec import Struct
 
+from quire.formats.directive.hooks import TESTS
+from quire.formats.directive.parse import METADATA, ROOT
 from quire.plan.vocabulary import (
     CONTEXT,
     DECISIONS,
@@ -25,11 +27,6 @@ from quire.plan.vocabulary import (
 )
 
 TRUTH = ("true", "false")
-TESTS = ("condition", "any", "all", "not")
-ROOT = ("metadata", "inputs", "outputs", "process", "success_criteria")
-METADATA = (
-    "description", "category", "author", "model", "limits", "cost", "permissions", "context", "hooks",
-)  # fmt: skip
 OWN_CONTENT = (*ROOT[:3], *METADATA)
 """Elements that the engine reads. The others below the root are texts for the model."""
 
@@ -76,7 +73,7 @@ ELEMENTS: Mapping[str, ElementMeaning] = {
             "version": "three numbers: `1.0.0`",
             "extends": "the id of a parent, whose context and hooks come first; without `<permissions>` also those",
         },
-        ROOT,
+        ROOT[:5],
         ("name", "version"),
     ),
     "metadata": ElementMeaning("What the directive is, and what it may use.", {}, METADATA),

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING
 
 from quire.diagnostics import Edit
 from quire.formats.directive.codes import errors
-from quire.lsp.directive.elements import METADATA, OWN_CONTENT
+from quire.formats.directive.parse import METADATA
+from quire.lsp.directive.elements import OWN_CONTENT
 from quire.lsp.directive.tags import scan
 from quire.plan.vocabulary import OPAQUE
 from quire.source import Span

@@ -8,10 +8,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from quire.lsp.answers import Completion, CompletionKind
-from quire.lsp.test.cursor_places import Place, place_at
-from quire.lsp.test.name_roles import ITEM, Role, key_role, value_role
-from quire.lsp.test.schema_places import (
+from quire.formats.test.schema import (
     description_of,
     keys_at,
     takes_expression,
@@ -19,6 +16,9 @@ from quire.lsp.test.schema_places import (
     takes_matcher,
     words_at,
 )
+from quire.lsp.answers import Completion, CompletionKind
+from quire.lsp.test.cursor_places import Place, place_at
+from quire.lsp.test.name_roles import ITEM, Role, key_role, value_role
 from quire.lsp.test.tested import TestedDocument, tested
 from quire.source import Span
 

@@ -12,9 +12,11 @@ thread, whatever happens to the files.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
 from typing import Protocol, cast
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from quire.engine.inputs import resolve_inputs
 from quire.engine.interpreter.thread.hooks import (
@@ -264,7 +266,7 @@ class _Context:
         return self._loaded[item_id]
 
 
-class Bundle(Struct, frozen=True):
+class Bundle(Struct, frozen=True, dict=True):
     """Directives and the bodies of knowledge items, by the ids that refer to them.
 
     Items that were not found are not in it.
@@ -316,6 +318,17 @@ class Bundle(Struct, frozen=True):
             dict(cast("Mapping[str, Value]", stored.get("settings", {}))),
         )
 
+    @cached_property
+    def threads(self) -> dict[str, Thread]:
+        """The directives that have been read from these texts."""
+        return {}
+
+    def with_warnings(self, warnings: Iterable[str]) -> Bundle:
+        """Return the same texts with more warnings."""
+        bundle = replace(self, warnings=(*self.warnings, *warnings))
+        bundle.threads.update(self.threads)
+        return bundle
+
     def project_hooks(self) -> tuple[Hook, ...]:
         return read_hooks_yaml(self.hooks, "hooks.yaml")[0] if self.hooks else ()
 
@@ -327,17 +340,17 @@ class BundleResolver:
         self._bundle = bundle
 
     def directive(self, item_id: str) -> Thread | None:
-        text = self._bundle.directives.get(item_id)
-        if text is None:
-            return None
-        # lxml is imported only when a directive is read.
-        from quire.formats.directive.lower import thread
-        from quire.formats.directive.parse import parse
+        threads, text = self._bundle.threads, self._bundle.directives.get(item_id)
+        if text is not None and item_id not in threads:
+            # lxml is imported only when a directive is read.
+            from quire.formats.directive.lower import thread
+            from quire.formats.directive.parse import parse
 
-        read = parse(Source.of(text, f"{item_id}.md")).directive
-        if read is None:
-            raise BadDocument(f"the directive {item_id} has errors: quire check shows them")
-        return thread(read)
+            tree = parse(Source.of(text, f"{item_id}.md")).directive
+            if tree is None:
+                raise BadDocument(f"the directive {item_id} has errors: quire check shows them")
+            threads[item_id] = thread(tree)
+        return threads.get(item_id)
 
     def knowledge(self, item_id: str) -> str | None:
         return self._bundle.knowledge.get(item_id)
