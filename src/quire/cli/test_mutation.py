@@ -12,7 +12,7 @@ from quire.cli.options import Command, kept, kept_option, with_options
 
 if TYPE_CHECKING:
     from quire.display.test_report import FormatName
-    from quire.testing.mutation.report import DocumentMutation
+    from quire.testing.mutation.run import DocumentMutation
     from quire.testing.results import FileResult
 
 
@@ -55,16 +55,15 @@ def mutation_wish(context: click.Context) -> MutationWish:
 
 def try_mutants(paths: Sequence[str], processes: int | None) -> list[DocumentMutation]:
     """Try the mutants of the documents of all test files, in several processes where that pays."""
-    from quire.testing.mutation.report import merged, mutate_file
-    from quire.testing.worker_processes import in_order, usable_processes
+    from quire.testing.mutation.run import mutate_files
+    from quire.testing.worker_processes import usable_processes
 
-    parts = in_order(list(dict.fromkeys(paths)), mutate_file, usable_processes(processes))
-    return merged(part for part in parts if part is not None)
+    return mutate_files(list(dict.fromkeys(paths)), usable_processes(processes))
 
 
 def mutation_failures(documents: Sequence[DocumentMutation], least: float | None) -> list[FileResult]:
     """Return a result for each document whose score is too low."""
-    from quire.testing.mutation.report import below
+    from quire.testing.mutation.run import below
     from quire.testing.results import FileResult, Problem
 
     found = ((one, below(one, least)) for one in documents if least is not None)

@@ -17,7 +17,7 @@ from quire.wording import pluralize
 
 if TYPE_CHECKING:
     from quire.display.test_report import FormatName
-    from quire.testing.mutation.report import DocumentMutation
+    from quire.testing.mutation.run import DocumentMutation
     from quire.values import Value
 
 _LISTED = 40

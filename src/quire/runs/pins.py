@@ -297,9 +297,14 @@ class PinnedRun(Struct, frozen=True):
             case _:
                 assert_never(self.plan.format)
 
-    def thread(self) -> Setup | None:
+    def with_plan(self, plan: Plan) -> PinnedRun:
+        """Return the same run of another plan."""
+        return replace(self, document=replace(self.document, plan=plan))
+
+    def thread(self, work: PureWork | None = None) -> Setup | None:
         """Return the outermost thread as it starts; None if the document is not a directive."""
-        return self._thread(self.setting) if self.plan.format == "directive" else None
+        setting = self.setting if work is None else replace(self.setting, work=work)
+        return self._thread(setting) if self.plan.format == "directive" else None
 
     def _thread(self, setting: Environment) -> Setup:
         from quire.engine.interpreter.thread.setup import ParentContext, set_up

@@ -13,11 +13,13 @@ from typing import TYPE_CHECKING, assert_never
 from msgspec import Struct
 from msgspec.structs import replace
 
+from quire.engine.interpreter.call_document import opener
 from quire.engine.progress import Progress
-from quire.engine.records import Question, Status
+from quire.engine.records import NewRun, Question, Status
 from quire.errors import CannotStart, QuireError
 from quire.formats.test.syntax import Act, ActKind, Case
 from quire.runs.options import RunOptions
+from quire.runs.pins import PinnedRun, PinnedState
 from quire.runs.resume import Given
 from quire.runs.runtime import Runtime
 from quire.stores.memory.store import Memory
@@ -29,15 +31,21 @@ from quire.testing.world.replies import Replies
 from quire.testing.world.tool_scripts import ToolScripts
 from quire.testing.world.tools import CaseTools
 from quire.testing.world.workspace import CaseFolder
+from quire.workspace.grants import default_grants, reaching
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from quire.engine.driver.drive import Drive, DriveResult
+    from quire.engine.interpreter.environment import Environment
+    from quire.engine.interpreter.thread.compose import Bundle
+    from quire.engine.interpreter.thread.setup import Setup
     from quire.engine.ports import Tools
-    from quire.engine.records import Event
+    from quire.engine.records import Event, RunRow
     from quire.library.document import Document
     from quire.plan.nodes import Plan
+    from quire.plan.thread import Thread
+    from quire.runs.pins import Texts
     from quire.testing.cassettes.player import Cassettes
     from quire.testing.coverage.meter import CoverageMeter
     from quire.testing.observation import Observation
@@ -51,9 +59,9 @@ START = 1_767_225_600.0
 """The moment at which cases begin: the first of January 2026, in UTC."""
 
 MOST_ANSWERS = 1_000
+"""Answers that come later which one case may wait for."""
 _GOES_ON = (Status.PENDING, Status.INTERRUPTED, Status.AWAITING_INPUT)
 """How a run that a crash has stopped may be found. One that waits may have an answer that was not yet looked at."""
-"""Answers that come later which one case may wait for."""
 
 
 class Bench(Struct, frozen=True):
@@ -81,13 +89,81 @@ class Stage(Struct, frozen=True):
     """Why the act could not be done; then the error of the observation says it, too."""
 
 
-class CaseRuntime(Runtime):
-    """A runtime whose gate answers from the scripts of a case."""
+class ChangedRun(PinnedRun, frozen=True):
+    """A run of a plan that may differ from its text. Its directive has the permissions of that plan and no others.
 
-    def __init__(self, settings: Settings, world: CaseWorld, process: CaseProcess) -> None:
+    Only the ancestors and the knowledge of a directive come from the texts of its bundle.
+    """
+
+    def _thread(self, setting: Environment) -> Setup:
+        from quire.engine.interpreter.thread.setup import ParentContext, set_up
+        from quire.plan.thread import THREAD_PATH
+
+        bundle, thread = setting.bundles[""], self.plan.thread
+        if thread is None:
+            raise CannotStart("the directive has no thread")
+        above = ParentContext(None, open_document=opener(setting))
+        overrides, resolver = self.pins.limits, _PlanResolver(bundle, thread)
+        return set_up(bundle, self.pins.inputs, THREAD_PATH, overrides=overrides, above=above, resolver=resolver)
+
+
+class _PlanResolver:
+    """Resolve the items of a directive: itself from its plan, all others from the texts of its bundle."""
+
+    def __init__(self, bundle: Bundle, thread: Thread) -> None:
+        from quire.engine.interpreter.thread.compose import BundleResolver
+
+        self._item_id = bundle.item_id
+        self._thread = thread
+        self._others = BundleResolver(bundle)
+
+    def directive(self, item_id: str) -> Thread | None:
+        return self._thread if item_id == self._item_id else self._others.directive(item_id)
+
+    def knowledge(self, item_id: str) -> str | None:
+        return self._others.knowledge(item_id)
+
+
+class PreparedStart(Struct, frozen=True):
+    """The start of a case's run, made once. A run that begins with it is not checked again, and may have another plan
+    (`with_plan`)."""
+
+    new: NewRun
+    run: ChangedRun
+
+    @classmethod
+    def of(cls, new: NewRun, run: PinnedRun, settings: Settings) -> PreparedStart:
+        """Prepare runs of changed plans: nothing is proven of them, and each request of a directive has the grants of
+        its thread, which the gate narrows to what is granted here."""
+        pins = replace(run.pins, proven={})
+        if run.plan.format == "directive":
+            pins = replace(pins, grants=("*", *sorted(reaching(default_grants(settings, pins.allow)))))
+        return cls(replace(new, pins=pins.as_json()), ChangedRun(pins, run.document, run.setting))
+
+    def with_plan(self, plan: Plan) -> PreparedStart:
+        """Return the start with another plan, whose steps get the models that the settings choose for them."""
+        if steps := self.run.pins.steps.get(""):
+            from quire.library.step_models import read_step_models, with_step_models
+
+            plan = with_step_models(plan, read_step_models(steps))
+        return replace(self, run=self.run.with_plan(plan))
+
+
+class CaseRuntime(Runtime):
+    """A runtime whose gate answers from the scripts of a case. `run` is read in place of the stored texts if given."""
+
+    def __init__(
+        self, settings: Settings, world: CaseWorld, process: CaseProcess, run: PinnedRun | None = None
+    ) -> None:
         store = MortalStore(world.memory, world.now, process)
         super().__init__(settings, store, environ={}, model=world.model, clock=world)
         self._world = world
+        self._run = run
+
+    async def pinned(self, row: RunRow, text: Texts) -> PinnedRun:
+        if self._run is None:
+            return await super().pinned(row, text)
+        return replace(self._run, pins=PinnedState.of(row.pins))
 
     def gate(self, plans: Sequence[Plan], grants: Grants, run: str = "") -> Tools:
         others: Callable[[Grants], Mapping[str, Connection]] = lambda held: {}  # noqa: E731
@@ -154,11 +230,13 @@ class _Driven(Struct, frozen=True):
 class CaseRun:
     """One case, or one row of it, that is being run.
 
-    `dies_at` is the moment at which its first process dies; then a second one goes on. 0 for never.
+    `dies_at` is the moment at which its first process dies; then a second one goes on. 0 for never. With a `start`,
+    the run begins there.
     """
 
-    def __init__(self, bench: Bench, case: Case, dies_at: int = 0) -> None:
+    def __init__(self, bench: Bench, case: Case, dies_at: int = 0, start: PreparedStart | None = None) -> None:
         self.case = case
+        self._prepared = start
         self.world = CaseWorld(bench, case)
         self.process = CaseProcess(dies_at)
         self._bench = bench
@@ -176,6 +254,28 @@ class CaseRun:
             return self._bench.loop.run(self._play())
         finally:
             self.world.folder.remove()
+
+    def prepare(self) -> PreparedStart | None:
+        """Start the run without driving it; None if the document does not start so. Raises `QuireError`."""
+        self._bench.loop.set_time(moment(self.case.setting.clock))
+        try:
+            return self._bench.loop.run(self._prepare_start())
+        finally:
+            self.world.folder.remove()
+
+    async def _prepare_start(self) -> PreparedStart | None:
+        from quire.runs.fork import pinned_texts
+
+        self._prepare()
+        runtime = self._runtime()
+        try:
+            row = await runtime.row(await self._begin(runtime))
+        except QuireError:
+            return None
+        run = await runtime.stored(row)
+        texts = {digest: await runtime.store.text(digest) for digest in pinned_texts(run.pins)}
+        new = NewRun(row.id, row.title, row.format, row.document, row.created_at, row.pins, texts)
+        return PreparedStart.of(new, run, self._settings)
 
     async def _play(self) -> list[Stage]:
         self._prepare()
@@ -223,24 +323,30 @@ class CaseRun:
         self._document = replace(load(workspace.folder / inner), declared=self._document.declared)
 
     async def _start(self) -> Observation:
+        runtime = self._runtime()
+        try:
+            self._run = await self._begin(runtime)
+        except QuireError as error:
+            return not_started(error, self.case.setting.inputs)
+        await self._drive(runtime)
+        return await self._look()
+
+    async def _begin(self, runtime: CaseRuntime) -> str:
+        """Create the run and return its id."""
+        if self._prepared is not None:
+            await runtime.store.create(self._prepared.new)
+            return self._prepared.new.id
         setting = self.case.setting
         # The command prints what would stop a run; a case says what people answer.
         options = RunOptions(force=True, unattended=bool(setting.unattended), says_yes=True, limits=setting.limits)
-        options = replace(options, allow=setting.allow or ())
-        runtime = self._runtime()
-        try:
-            self._require_limits_fit(setting.limits)
-            if setting.allow:
-                from quire.runs.allowed_names import require_known
+        self._require_limits_fit(setting.limits)
+        if setting.allow:
+            from quire.runs.allowed_names import require_known
 
-                # The tools of servers that only the document or a script names are there, too.
-                plain = [one for one in setting.allow if "/" not in one and "__" not in one]
-                require_known(plain, self._settings, "allow")
-            self._run = await runtime.start(self._document, setting.inputs, options)
-        except QuireError as error:
-            return not_started(error, setting.inputs)
-        await self._drive(runtime)
-        return await self._look()
+            # The tools of servers that only the document or a script names are there, too.
+            plain = [one for one in setting.allow if "/" not in one and "__" not in one]
+            require_known(plain, self._settings, "allow")
+        return await runtime.start(self._document, setting.inputs, replace(options, allow=setting.allow or ()))
 
     def _require_limits_fit(self, limits: Mapping[str, Value]) -> None:
         if limits and self._document.format != "directive":
@@ -248,7 +354,8 @@ class CaseRun:
 
     def _runtime(self) -> CaseRuntime:
         self.world.enter(self.process)
-        runtime = CaseRuntime(self._settings, self.world, self.process)
+        run = None if self._prepared is None else self._prepared.run
+        runtime = CaseRuntime(self._settings, self.world, self.process, run)
         if not self._is_changed:
             runtime.proven_with = self._bench.settings
         return runtime

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from quire.formats.test.expected import Expect
     from quire.formats.test.syntax import Case, TestFile, TestReading
     from quire.source import Span
+    from quire.testing.case_run import PreparedStart
     from quire.testing.matchers import Snapshots
     from quire.testing.observation import Observation
     from quire.testing.results import SnapshotChange
@@ -235,11 +236,15 @@ def run_case(
 
 
 def verdict(
-    wanted: CaseRow, file: TestFile, bench: Bench, snapshots: Snapshots | None = None
+    wanted: CaseRow,
+    file: TestFile,
+    bench: Bench,
+    snapshots: Snapshots | None = None,
+    start: PreparedStart | None = None,
 ) -> tuple[list[Problem], Observation | None]:
-    """Play a case, and return its problems and its last observation."""
+    """Play a case, and return its problems and its last observation. With a `start`, its run begins there."""
     case, row = wanted.case, cast("Mapping[str, Value]", wanted.row)
-    run = CaseRun(bench, case)
+    run = CaseRun(bench, case, start=start)
     try:
         stages = run.play()
     except Stuck as stuck:

@@ -13,7 +13,7 @@ from tests.testing.test_pure_case import BOARD, FILES, TIDY
 from quire.errors import CannotStart
 from quire.formats.test.parse import parse
 from quire.source import Source, read_source
-from quire.testing.mutation.document_tests import mutate
+from quire.testing.mutation.run import mutate
 from quire.testing.mutation.run import MutationReport
 
 __all__ = ["known"]

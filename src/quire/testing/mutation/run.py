@@ -1,27 +1,49 @@
-"""Run the mutants of a document against its cases, and count those that no case notices.
+"""Try the cases of test files on mutants of their documents, and count the mutants that no case notices.
 
-A case is a function here: it gets a plan, and tells whether one of its expectations fails. Cases that fail on the
-unchanged document say nothing about mutants and are left out.
+A case is a function here: it gets a plan, and tells whether one of its expectations fails. It is run by the driver, in
+the world of the case; the start of its run is prepared once for all mutants. Cases that fail on the unchanged document
+say nothing about mutants and are left out. A mutant survives only if the cases of no test file notice it.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
 from msgspec import Struct
+from msgspec.structs import replace
 
+from quire.diagnostics import Diagnostic
+from quire.errors import CannotStart, QuireError
+from quire.formats.test.codes import measures
+from quire.source import MAX_TEST_BYTES, NOWHERE, Source, Span, read_source, relative_to_here
+from quire.testing.case_run import CaseRun
+from quire.testing.file_run import FileOptions, OpenTest, open_test, verdict
 from quire.testing.mutation.differences import telling_expectation
+from quire.testing.mutation.mutants import MOST_MUTANTS, mutants
 from quire.testing.mutation.operators import OPERATORS
+from quire.testing.snapshots import SnapshotMode
+from quire.testing.virtual_loop import Stuck
+from quire.testing.worker_processes import in_order
 
 if TYPE_CHECKING:
+    from quire.formats.test.syntax import TestReading
     from quire.plan.nodes import Plan
+    from quire.testing.case_rows import CaseRow
+    from quire.testing.case_run import PreparedStart
     from quire.testing.mutation.mutants import Mutant
     from quire.testing.observation import Observation
 
 MOST_SECONDS = 120.0
 """Time for the mutants of one document. A document that wants more is tested as far as this goes."""
+MOST_CASES = 200
+"""Cases and rows of one file that mutants are tried on."""
+PURE_WORK = 3_000_000
+"""Less than a run may use: a changed plan may be a loop without an end."""
+_READ_ONLY = SnapshotMode()
 
 Judge: TypeAlias = "Callable[[Plan], bool]"
 """Runs a case on a plan. True if some expectation fails."""
@@ -65,7 +87,7 @@ class MutationReport(Struct, frozen=True):
     cases: tuple[str, ...]
     """The names of the cases that mutants were tried on."""
     left_out: tuple[str, ...] = ()
-    """Cases that fail on the unchanged document, or cannot be walked by hand, with the reason."""
+    """Cases that fail on the unchanged document, or do not start it, with the reason."""
     seconds: float = 0.0
     untried: int = 0
     """Mutants that there was no time for."""
@@ -81,62 +103,280 @@ class MutationReport(Struct, frozen=True):
 
 
 def run_mutants(
-    plan: Plan, mutants: Sequence[Mutant], cases: Sequence[BaselineCase], *, most_seconds: float = MOST_SECONDS
+    plan: Plan,
+    mutants: Sequence[Mutant],
+    cases: Sequence[BaselineCase],
+    *,
+    most_seconds: float = MOST_SECONDS,
+    processes: int = 1,
 ) -> MutationReport:
     """Try every mutant on the cases, in their order, up to the first that notices it."""
     began = time.perf_counter()
-    usable: list[BaselineCase] = []
-    left_out: list[str] = []
-    for case in cases:
-        if case.notices(plan):
-            left_out.append(f"{case.name}: it fails on the unchanged document")
-        else:
-            usable.append(case)
+    usable = [case for case in cases if not case.notices(plan)]
+    left_out = [f"{case.name}: it fails on the unchanged document" for case in cases if case not in usable]
+    observations: dict[str, Observation] = {}
     killed: list[Killed] = []
     survivors: list[Survivor] = []
-    untried = 0
-    observed = _Observed(plan)
-    for number, mutant in enumerate(mutants):
+
+    def tried(mutant: Mutant) -> tuple[str, _Missing | None]:
+        """Return the case that notices a mutant, or the expectation that is missing. Plans stay in their process."""
+        noticing = next((case.name for case in usable if case.notices(mutant.plan)), None)
+        return (noticing, None) if noticing is not None else ("", _missing(mutant, usable, plan, observations))
+
+    results = in_order(mutants, tried, processes)
+    for mutant in mutants:
         if time.perf_counter() - began > most_seconds:
-            untried = len(mutants) - number
             break
-        found = next((case.name for case in usable if case.notices(mutant.plan)), None)
-        if found is None:
-            survivors.append(_survivor(mutant, usable, observed))
+        noticing, missing = next(results)
+        if missing is None:
+            killed.append(Killed(mutant, noticing))
         else:
-            killed.append(Killed(mutant, found))
+            survivors.append(Survivor(mutant, *missing))
     return MutationReport(
         tuple(killed),
         tuple(survivors),
         tuple(case.name for case in usable),
         tuple(left_out),
         time.perf_counter() - began,
-        untried,
+        len(mutants) - len(killed) - len(survivors),
     )
 
 
-class _Observed:
-    """The observations of the unchanged document, each made once."""
-
-    def __init__(self, plan: Plan) -> None:
-        self._plan = plan
-        self._found: dict[str, Observation] = {}
-
-    def by(self, case: BaselineCase) -> Observation | None:
-        if case.observe is None:
-            return None
-        if case.name not in self._found:
-            self._found[case.name] = case.observe(self._plan)
-        return self._found[case.name]
+_Missing: TypeAlias = tuple[str, str, str]
+"""The case, the expectation and the wanted case of a survivor."""
 
 
-def _survivor(mutant: Mutant, cases: Sequence[BaselineCase], observed: _Observed) -> Survivor:
-    """Return the expectation for a case in which the mutant changes something; else for a case of its own."""
+def _missing(
+    mutant: Mutant, cases: Sequence[BaselineCase], plan: Plan, observations: dict[str, Observation]
+) -> _Missing:
+    """Return the expectation for a case in which the mutant changes something; else for a case of its own.
+
+    `observations` are those of the unchanged plan, each made once.
+    """
     for case in cases:
-        before = observed.by(case)
-        if before is not None and case.observe is not None:
-            told = telling_expectation(before, case.observe(mutant.plan), mutant.kill.subject)
+        if case.observe is not None:
+            if case.name not in observations:
+                observations[case.name] = case.observe(plan)
+            seen = case.observe(mutant.plan)
+            told = telling_expectation(observations[case.name], seen, mutant.kill.subject)
             if told is not None:
-                return Survivor(mutant, case.name, told)
+                return case.name, told, ""
     place = {"": "the document", "thread": "the thread"}.get(mutant.step, f"step {mutant.step}")
-    return Survivor(mutant, "", mutant.expectation(), OPERATORS[mutant.operator].case.format(step=place))
+    return "", mutant.expectation(), OPERATORS[mutant.operator].case.format(step=place)
+
+
+class _DrivenCase(Struct, frozen=True):
+    """One case, or one row of it, whose run has been started, to be driven on the plan of each mutant."""
+
+    test: OpenTest
+    wanted: CaseRow
+    start: PreparedStart
+
+    def notices(self, plan: Plan) -> bool:
+        """Tell whether some expectation of the case fails on a plan."""
+        test, wanted = self.test, self.wanted
+        case = replace(wanted, case=replace(wanted.case, crash_everywhere=False))
+        snapshots = test.kept.of(wanted.name, _READ_ONLY)
+        return bool(verdict(case, test.file, test.bench, snapshots, self.start.with_plan(plan))[0])
+
+    def observe(self, plan: Plan) -> Observation:
+        """Return the observation of the first rest of the run."""
+        case = replace(self.wanted.case, then=())
+        return CaseRun(self.test.bench, case, start=self.start.with_plan(plan)).play()[0].observation
+
+
+def mutate(reading: TestReading, *, most: int = MOST_MUTANTS) -> MutationReport:
+    """Try the cases of a test file on the mutants of its document. Raises `CannotStart` for a file that cannot be
+    run."""
+    return mutate_opened(opened(reading), most=most)
+
+
+def opened(reading: TestReading) -> OpenTest:
+    """Return a test file with its document. Raises `CannotStart` for a file that cannot be run."""
+    test = open_test(reading, FileOptions())
+    if not isinstance(test, OpenTest):
+        raise CannotStart(f"{reading.source.name} cannot be run: quire test says why")
+    settings = test.bench.settings
+    settings = replace(settings, runs=replace(settings.runs, pure_work=PURE_WORK))
+    return replace(test, bench=replace(test.bench, settings=settings, coverage=None))
+
+
+def mutate_opened(test: OpenTest, *, most: int = MOST_MUTANTS, processes: int = 1) -> MutationReport:
+    """Try the cases of a test file that was opened."""
+    document = test.bench.document
+    plan = document.runnable()
+    cases, left_out = _cases(test)
+    report = run_mutants(plan, mutants(plan, document.source, most=most), cases, processes=processes)
+    return replace(report, left_out=(*left_out, *report.left_out))
+
+
+def _cases(test: OpenTest) -> tuple[list[BaselineCase], list[str]]:
+    """Return the cases that start their document, and the others with the reason."""
+    cases: list[BaselineCase] = []
+    left_out: list[str] = []
+    usable = [row for row in test.wanted if not (row.case.skip or row.case.todo or row.case.draft)]
+    for wanted in usable[:MOST_CASES]:
+        try:
+            start = CaseRun(test.bench, wanted.case).prepare()
+        except (QuireError, Stuck) as error:
+            left_out.append(f"{wanted.name}: {error}")
+            continue
+        if start is None:
+            left_out.append(f"{wanted.name}: the case {wanted.name!r} does not start its document")
+            continue
+        case = _DrivenCase(test, wanted, start)
+        cases.append(BaselineCase(wanted.name, case.notices, case.observe))
+    return cases, left_out
+
+
+class SurvivingMutant(Struct, frozen=True):
+    """A mutant that no case has noticed. It has no plan, so it can be sent from one process to another."""
+
+    id: str
+    operator: str
+    step: str
+    span: Span
+    """In the document."""
+    change: str
+    test: str
+    """The test file that the expectation belongs into."""
+    case: str
+    """The case; empty if it takes a new one."""
+    expectation: str
+    wanted: str = ""
+    """The kind of new case that it takes: `in which step 3 is skipped`."""
+
+    @property
+    def place(self) -> str:
+        """The case that the expectation belongs into, in words."""
+        return f"{self.test}::{self.case}" if self.case else f"a new case of {self.test} {self.wanted}".rstrip()
+
+
+class DocumentMutation(Struct, frozen=True):
+    """The mutants of one document."""
+
+    source: Source
+    """Its name is the path of the file, relative to the folder in which the tests run."""
+    killed: frozenset[str]
+    survivors: tuple[SurvivingMutant, ...]
+    left_out: tuple[str, ...] = ()
+    """Cases that were not used, with the reason."""
+    seconds: float = 0.0
+    pipeline: str = ""
+    """The name of the pipeline, in a file of several."""
+
+    @property
+    def title(self) -> str:
+        return f"{self.source.name} {self.pipeline}" if self.pipeline else self.source.name
+
+    @property
+    def total(self) -> int:
+        return len(self.killed) + len(self.survivors)
+
+    @property
+    def percent(self) -> int:
+        """The score, rounded down, so that 100 means all of them. A document without mutants has 100 too."""
+        return len(self.killed) * 100 // self.total if self.total else 100
+
+    def reaches(self, least: float) -> bool:
+        return len(self.killed) * 100 >= least * self.total
+
+    def line(self, survivor: SurvivingMutant) -> int:
+        return self.source.position(survivor.span.start).line
+
+    def findings(self) -> tuple[Diagnostic, ...]:
+        """Return the survivors as findings about the document."""
+        return tuple(
+            Diagnostic(
+                measures.MUTANT_SURVIVES, f"no case notices a document that {one.change}", one.span, "", advice(one)
+            )
+            for one in self.survivors
+        )
+
+
+def advice(survivor: SurvivingMutant) -> str:
+    """Say where an expectation goes."""
+    return f"add to {survivor.place}: `{survivor.expectation}`"
+
+
+def mutate_files(paths: Sequence[str], processes: int) -> list[DocumentMutation]:
+    """Try the mutants of the documents of all test files; those of a single file are shared among the processes."""
+    alone = len(paths) == 1
+    parts = in_order(paths, partial(mutate_file, processes=processes if alone else 1), 1 if alone else processes)
+    return merged(part for part in parts if part is not None)
+
+
+def mutate_file(path: str, processes: int = 1) -> DocumentMutation | None:
+    """Try the cases of a test file on the mutants of its document; None for a file that cannot be used.
+
+    Running the file reports why it cannot.
+    """
+    from quire.formats.test.parse import parse
+
+    try:
+        test = opened(parse(read_source(Path(path), limit=MAX_TEST_BYTES)))
+        report = mutate_opened(test, processes=processes)
+    except QuireError:
+        return None
+    document = test.bench.document
+    source = document.source
+    named = Source(_shown(source.name), source.text, source.stored)
+    return _summary(report, named, _shown(path), document.declared)
+
+
+def _shown(path: str) -> str:
+    return Path(relative_to_here(path) or path).as_posix()
+
+
+def _summary(report: MutationReport, source: Source, test: str, pipeline: str) -> DocumentMutation:
+    survivors = tuple(
+        SurvivingMutant(
+            one.mutant.id,
+            one.mutant.operator,
+            one.mutant.step,
+            one.mutant.span,
+            one.mutant.change,
+            test,
+            one.case,
+            one.expectation,
+            one.wanted,
+        )
+        for one in report.survivors
+    )
+    killed = frozenset(one.mutant.id for one in report.killed)
+    left_out = tuple(f"{test}: {one}" for one in report.left_out)
+    if report.untried:
+        left_out = (*left_out, f"{test}: there was no time for {report.untried:,} more mutants")
+    return DocumentMutation(source, killed, survivors, left_out, report.seconds, pipeline)
+
+
+def merged(parts: Iterable[DocumentMutation]) -> list[DocumentMutation]:
+    """Return one entry for each document, in the order in which the documents come first."""
+    groups: dict[str, list[DocumentMutation]] = {}
+    for part in parts:
+        groups.setdefault(part.title, []).append(part)
+    return [_joined(group) for group in groups.values()]
+
+
+def _joined(parts: list[DocumentMutation]) -> DocumentMutation:
+    """Return the mutants of one document. The expectation of the first file that has a case for it is offered."""
+    killed = frozenset().union(*(part.killed for part in parts))
+    survivors: dict[str, SurvivingMutant] = {}
+    for one in (one for part in parts for one in part.survivors):
+        if one.id not in killed and (one.id not in survivors or (one.case and not survivors[one.id].case)):
+            survivors[one.id] = one
+    left_out = tuple(one for part in parts for one in part.left_out)
+    seconds = sum(part.seconds for part in parts)
+    first = parts[0]
+    return DocumentMutation(first.source, killed, tuple(survivors.values()), left_out, seconds, first.pipeline)
+
+
+def below(document: DocumentMutation, least: float) -> Diagnostic | None:
+    """Return the finding about a score that is too low; None if it is high enough."""
+    if document.reaches(least):
+        return None
+    noticed = f"{len(document.killed)} of {document.total} mutants are noticed, {document.percent} %"
+    listed = "; ".join(one.change for one in document.survivors[:3])
+    return Diagnostic(
+        measures.MUTANT_SURVIVES, f"{noticed}, and {least:g} % is asked for", NOWHERE, "", f"not noticed: {listed}"
+    )
