@@ -115,8 +115,8 @@ def _complete_pipeline(prompt: View, offset: int, before: str, owner: View, use:
 
 
 def _of_playbook(prompt: View, owner: View) -> Iterator[Name]:
-    from quire.lsp.playbook.captures import ASKED
     from quire.lsp.playbook.index import KnownNames, tree_of
+    from quire.lsp.playbook.layout import ASKED
 
     tree = tree_of(owner)
     if tree is None:

@@ -47,6 +47,8 @@ class SpelledCall(Struct, frozen=True):
     arguments: tuple[Argument, ...]
     commas: tuple[int, ...]
     """The offsets of the commas between arguments."""
+    levels: int
+    """How many parentheses and braces are open at its end; 0 for a call that is closed."""
 
     def argument(self, name: str, within: str = "") -> Argument | None:
         return next((one for one in self.arguments if one.name == name and one.within == within), None)
@@ -79,7 +81,8 @@ def call_at(text: str, match: re.Match[str], end: int) -> SpelledCall:
     reader = _Reader(text)
     stop = reader.read(match.end(), end)
     name = Span(match.start(), match.end())
-    return SpelledCall(match[1], name, match.end() + 1, stop, tuple(reader.arguments), tuple(reader.commas))
+    found = tuple(reader.arguments), tuple(reader.commas)
+    return SpelledCall(match[1], name, match.end() + 1, stop, *found, reader.levels)
 
 
 class _Reader:
@@ -145,6 +148,10 @@ class _Reader:
             name, where = self._pending
             self.arguments.append(Argument(name, where, "", None, self._within))
         self._pending = self._word = None
+
+    @property
+    def levels(self) -> int:
+        return len(self._keys)
 
     @property
     def _within(self) -> str:

@@ -32,13 +32,8 @@ def call_around(text: str, offset: int, start: int) -> SpelledCall | None:
         last = match
     if last is None or last.end() >= offset:
         return None
-    found = call_at(text, last, offset)
-    closed = found.end < offset or (found.end == offset and text[offset - 1] in ")`" and _is_closed(text, found))
-    return None if closed else found
-
-
-def _is_closed(text: str, call: SpelledCall) -> bool:
-    return text[call.open - 1 : call.end].count("(") <= text[call.open - 1 : call.end].count(")")
+    call = call_at(text, last, offset)
+    return None if call.end < offset or not call.levels else call
 
 
 def in_call(view: View, offset: int, start: int) -> list[Completion] | None:
@@ -74,7 +69,7 @@ def _names(span: Span) -> list[Completion]:
 def _inside(view: View, offset: int, call: SpelledCall) -> list[Completion]:
     text = view.source.text
     typed = text[call.open - 1 : offset]
-    depth = open_levels(typed)
+    depth = call.levels
     if depth == 1 and (value := _VALUE.search(typed)) is not None:
         return _values(view, call, value[1], Span(offset - len(value[3]), offset))
     if depth == 1 and (name := _ARGUMENT.search(typed)) is not None:
@@ -85,21 +80,6 @@ def _inside(view: View, offset: int, call: SpelledCall) -> list[Completion]:
     if depth > 1 and (key := _KEY.search(typed)) is not None:
         return _keys(view, call, depth, Span(offset - len(key[2]), offset), key[1], text[offset : offset + 1])
     return []
-
-
-def open_levels(typed: str) -> int:
-    """Return how many parentheses and braces are open, without those in texts."""
-    depth, quote = 0, ""
-    for sign in typed:
-        if quote:
-            quote = "" if sign == quote or sign == "\n" else quote
-        elif sign in "\"'":
-            quote = sign
-        elif sign in "({[":
-            depth += 1
-        elif sign in ")}]":
-            depth -= 1
-    return depth
 
 
 def _arguments(call: SpelledCall, span: Span, text: str, offset: int) -> list[Completion]:

@@ -192,12 +192,7 @@ def parameters(view: View, action: Tagged, span: Span) -> list[Completion]:
     if action.value("item_id") == CONTROL:
         return [Completion(one, "property", span=span) for one in ("action", "message")]
     found = parameters_of(view, action.value("item_type"), action.value("item_id"))
-    taken = {one.value("name") for one in action.children}
-    return [
-        Completion(one, "property", documentation=meaning, span=span)
-        for one, meaning in found.items()
-        if one not in taken
-    ]
+    return [Completion(one, "property", documentation=meaning, span=span) for one, meaning in found.items()]
 
 
 def tiers(view: View, span: Span) -> list[Completion]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from quire.lsp.directive.completion_values import declared_inputs, declared_outputs
 from quire.lsp.directive.hook_values import EVENTS, paths_of
 from quire.lsp.directive.tags import scan
 from quire.lsp.markdown import code
@@ -11,7 +12,7 @@ from quire.lsp.markdown import code
 if TYPE_CHECKING:
     from quire.formats.directive.syntax import Hook
     from quire.lsp.answers import Name
-    from quire.lsp.directive.tags import Scan, Tagged
+    from quire.lsp.directive.tags import Tagged
     from quire.lsp.views import View
 
 _SHOWN = 20
@@ -22,7 +23,7 @@ def hook_markdown(view: View, tag: Tagged) -> str:
     around = tag if tag.tag == "hook" else next((one for one in tag.around() if one.tag == "hook"), None)
     if around is None:
         return ""
-    scanned = scan(view.source.text)
+    text = view.source.text
     event = around.value("event")
     lines = [f"\n\n**when**: {_event(event)}"]
     found = hook_of(view, around.start)
@@ -30,7 +31,7 @@ def hook_markdown(view: View, tag: Tagged) -> str:
         lines.append(f"**if**: {condition_of(found) or 'always'}")
         if actions := _actions(found):
             lines.append(f"**then**: {actions}")
-    paths = paths_of(event, declared(scanned, "input"), declared(scanned, "output"))
+    paths = paths_of(event, declared_inputs(text), declared_outputs(text))
     readable = ", ".join(code(one) for one in list(paths)[:_SHOWN])
     more = f" and {len(paths) - _SHOWN} more" if len(paths) > _SHOWN else ""
     lines.append(f"Conditions and `${{…}}` can read {readable}{more}.")
@@ -45,17 +46,6 @@ def hook_named(view: View, name: Name) -> str:
     if home is None or tag is None:
         return f"**hook** {code(name.text)}\n\nNo directive of the chain has it."
     return f"**hook** {code(name.text)}{hook_markdown(home, tag)}"
-
-
-def declared(scanned: Scan, kind: str) -> tuple[str, ...]:
-    """Return the names of the declared inputs or outputs."""
-    above = scanned.below(f"{kind}s")
-    if above is None:
-        return ()
-    names = [one.value("name") for one in above.children if one.tag == kind]
-    if kind == "output":
-        names += [one.tag for one in above.children if one.tag not in ("output", "success", "failure")]
-    return tuple(name for name in names if name)
 
 
 def hook_of(view: View, start: int) -> Hook | None:

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 from quire.lsp.answers import Hover
 from quire.lsp.directive.elements import is_limit, meaning_of
 from quire.lsp.directive.grants import permission_at
-from quire.lsp.directive.index import name_at
 from quire.lsp.directive.tags import scan
 from quire.lsp.markdown import code
 
@@ -145,13 +144,12 @@ def _tier(value: str, span: Span) -> Hover | None:
 
 def _in_body(view: View, scanned: Scan, offset: int) -> Hover | None:
     from quire.lsp.directive.call_words import call_markdown
-    from quire.lsp.directive.calls import LONGEST, spelled_calls
+    from quire.lsp.directive.calls import spelled_calls
 
     if (found := _named(view, offset)) is not None:
         return found
     text = view.source.text
-    first = max(scanned.body_start, text.rfind("\n", 0, max(0, offset - LONGEST)) + 1)
-    for call in spelled_calls(text, first, min(len(text), offset + LONGEST)):
+    for call in spelled_calls(text, scanned.body_start, len(text)):
         if _touches(call.name_span, offset):
             return Hover(call.name_span, call_markdown(call.primary))
         if call.name_span.start <= offset <= call.end:
@@ -167,7 +165,7 @@ def _in_body(view: View, scanned: Scan, offset: int) -> Hover | None:
 
 def _named(view: View, offset: int) -> Hover | None:
     """Return what is known about the name at an offset."""
-    name = name_at(view, offset)
+    name = view.index.at(offset)
     if name is None or not (text := _name_words(view, name)):
         return None
     own = name.kind in ("input", "output") and (not name.document or name.document == view.path)

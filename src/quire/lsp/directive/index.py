@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from quire.lsp.answers import Index, Link, Name
-from quire.lsp.directive.calls import LONGEST, SpelledCall, spelled_calls
+from quire.lsp.directive.calls import SpelledCall, spelled_calls
 from quire.lsp.directive.item_files import (
     KINDS,
     entry_of,
@@ -46,14 +46,6 @@ def index(view: View) -> Index:
     return Index(tuple(names), outline(view, scanned), tuple(links), tuple(pairs))
 
 
-def name_at(view: View, offset: int) -> Name | None:
-    """Return the name at an offset. Only the names around it are looked at, unless the whole index is there already."""
-    if "index" in vars(view):
-        return view.index.at(offset)
-    names = _Names(view, scan(view.source.text)).near(offset)
-    return Index(tuple(names)).at(offset)
-
-
 def _tooltip(name: Name) -> str:
     return f"{name.kind} {name.text}"
 
@@ -76,22 +68,6 @@ class _Names:
         for one in value_references(self._text, self._scan):
             yield Name(one.kind, one.name, one.span, "reads")
         for call in spelled_calls(self._text, self._scan.body_start, len(self._text)):
-            yield from self._call(call)
-
-    def near(self, offset: int) -> Iterator[Name]:
-        """Yield the names of the line and the elements around an offset, and of the calls near it."""
-        tag = self._scan.at(offset) or (self._scan.at(offset - 1) if offset else None)
-        for one in (tag, *tag.around()) if tag is not None else ():
-            if self._scan.holds(one.start):
-                yield from self._in_fence(one)
-            yield from self._anywhere(one)
-        start = self._text.rfind("\n", 0, offset) + 1
-        end = self._text.find("\n", offset)
-        line = Span(start, len(self._text) if end < 0 else end)
-        for reference in value_references(self._text, self._scan, line):
-            yield Name(reference.kind, reference.name, reference.span, "reads")
-        first = max(self._scan.body_start, self._text.rfind("\n", 0, max(0, offset - LONGEST)) + 1)
-        for call in spelled_calls(self._text, first, min(len(self._text), offset + LONGEST)):
             yield from self._call(call)
 
     def _anywhere(self, tag: Tagged) -> Iterator[Name]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from quire.lsp.answers import Signature
 from quire.lsp.directive.call_words import action_schema, parameters_of
 from quire.lsp.directive.completion import fence_around
-from quire.lsp.directive.completion_calls import call_around, open_levels
+from quire.lsp.directive.completion_calls import call_around
 from quire.lsp.markdown import code
 from quire.patterns import late_pattern
 
@@ -28,8 +28,7 @@ def signature(view: View, offset: int) -> Signature | None:
     if call is None:
         return None
     typed = text[call.open - 1 : offset]
-    levels = open_levels(typed)
-    if levels > 1 and call.arguments and any(one.name == "parameters" for one in call.arguments):
+    if call.levels > 1 and call.arguments and any(one.name == "parameters" for one in call.arguments):
         found = _parameters(view, call, typed)
         if found is not None:
             return found

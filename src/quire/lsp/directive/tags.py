@@ -20,12 +20,6 @@ from quire.source import Span
 
 _PIECE = re.compile(r"<!--|<!\[CDATA\[|<(/?)([A-Za-z_][\w.-]*+)(?:((?:[^<>\"'\n]|\"[^\"<\n]*+\"|'[^'<\n]*+')*)>)?")
 """A comment, or a tag; the third group is the rest of a tag that is whole and stands on one line."""
-_NAME = re.compile(
-    r"<!--(?:.*?-->|.*+)|<!\[CDATA\[(?:.*?\]\]>|.*+)"
-    r"|<(/?)([A-Za-z_][\w.-]*+)(?!(?:[^<>\"'\n/]|\"[^\"<\n]*+\"|'[^'<\n]*+')*/>)",
-    re.DOTALL,
-)
-"""A part to pass over, or the name of a tag; tags of empty elements do not match."""
 _ATTRIBUTE = re.compile(r"\s*+([^\s=/>\"'<]++)(?:\s*+=\s*+(?:\"([^\"<]*+)\"|'([^'<]*+)'|(\"|')?))?")
 _AFTER_VALUE = re.compile(r"[\s/>?]|$")
 _OPEN_VALUE = re.compile(r"[^\n<>]*+")
@@ -187,36 +181,10 @@ def scan(text: str) -> Scan:
 
 
 def open_at(text: str, start: int, offset: int) -> list[Tagged]:
-    """Return the elements that are open at an offset, the outermost first, whatever comes after it. Only their names
-    are looked at on the way, because this is asked after every key."""
-    open: list[tuple[str, int]] = []
-    unclosed: set[str] = set()
-    after = start
-    for match in _NAME.finditer(text, start, offset):
-        mark, name = match[1], match[2]
-        if not name or match.start() < after:
-            continue
-        if mark:
-            for at in range(len(open) - 1, -1, -1):
-                if open[at][0] == name:
-                    del open[at:]
-                    break
-        elif len(open) < DEEPEST:
-            open.append((name, match.start()))
-        if not mark and name in OPAQUE and name not in unclosed:
-            close = text.find(f"</{name}", match.end(), offset)
-            if close < 0:
-                unclosed.add(name)
-            after = max(after, close)
-    found: list[Tagged] = []
-    for name, at in open:
-        _, end = read_attributes(text, at + 1 + len(name), offset)
-        closed = _END.match(text, end, offset)
-        if closed is None or closed[1]:
-            continue
-        parent = found[-1] if found else None
-        found.append(Tagged(name, text, at, closed.end(), offset, offset, parent))
-    return found
+    """Return the elements that are open at an offset, the outermost first, whatever comes after it."""
+    scanner = _Scanner(text, Span(start, offset), [], [])
+    scanner.run()
+    return scanner.open
 
 
 class _Scanner:
@@ -225,7 +193,8 @@ class _Scanner:
         self._part = part
         self._tags = tags
         self._comments = comments
-        self._open: list[Tagged] = []
+        self.open: list[Tagged] = []
+        """The elements that are not closed yet, the outermost first."""
         self._unclosed: set[str] = set()
 
     def run(self) -> None:
@@ -240,7 +209,7 @@ class _Scanner:
                 at = self._close(match)
             else:
                 at = self._begin(match)
-        for one in self._open:
+        for one in self.open:
             one.inner_end = one.end = end
 
     def _begin(self, match: re.Match[str]) -> int:
@@ -252,7 +221,7 @@ class _Scanner:
             end = _END.match(self._text, at, self._part.end)
             finished, empty = end is not None, end is not None and bool(end[1])
             at = end.end() if end else at
-        parent = self._open[-1] if self._open else None
+        parent = self.open[-1] if self.open else None
         tag = Tagged(match[2], self._text, match.start(), at, at, at, parent, [], None, finished, empty, read)
         self._tags.append(tag)
         if parent is not None:
@@ -261,8 +230,8 @@ class _Scanner:
             return at
         if tag.tag in OPAQUE:
             return self._opaque(tag)
-        if len(self._open) < DEEPEST:
-            self._open.append(tag)
+        if len(self.open) < DEEPEST:
+            self.open.append(tag)
         return at
 
     def _opaque(self, tag: Tagged) -> int:
@@ -272,8 +241,8 @@ class _Scanner:
             close = self._text.find(f"</{tag.tag}", tag.inner_start, self._part.end)
         if close < 0:
             self._unclosed.add(tag.tag)
-            if len(self._open) < DEEPEST:
-                self._open.append(tag)
+            if len(self.open) < DEEPEST:
+                self.open.append(tag)
             return tag.inner_start
         tag.inner_end = close
         tag.closing = Span(close + 2, close + 2 + len(tag.tag))
@@ -284,16 +253,16 @@ class _Scanner:
     def _close(self, match: re.Match[str]) -> int:
         end = None if match[3] is not None else _END.match(self._text, match.end(2), self._part.end)
         at = end.end() if end else match.end()
-        depth, name = len(self._open) - 1, match[2]
-        while depth >= 0 and self._open[depth].tag != name:
+        depth, name = len(self.open) - 1, match[2]
+        while depth >= 0 and self.open[depth].tag != name:
             depth -= 1
         if depth < 0:
             return at
-        for one in self._open[depth + 1 :]:
+        for one in self.open[depth + 1 :]:
             one.inner_end = one.end = match.start()
-        tag = self._open[depth]
+        tag = self.open[depth]
         tag.inner_end, tag.end, tag.closing = match.start(), at, Span(match.start(2), match.end(2))
-        del self._open[depth:]
+        del self.open[depth:]
         return at
 
 

@@ -31,14 +31,13 @@ class ValueReference(Struct, frozen=True):
     """True if it has a default, or may stay empty."""
 
 
-def value_references(text: str, scanned: Scan, near: Span | None = None) -> Iterator[ValueReference]:
-    """Yield the references in the fence and in the instructions; with `near` only those of a part of the text."""
+def value_references(text: str, scanned: Scan) -> Iterator[ValueReference]:
+    """Yield the references in the fence and in the instructions."""
     parts = [Span(scanned.body_start, len(text))]
     if scanned.fence is not None:
         parts.insert(0, scanned.fence)
-    near = near or Span(0, len(text))
     for part in parts:
-        for match in _REFERENCE.finditer(text, max(part.start, near.start), min(part.end, near.end)):
+        for match in _REFERENCE.finditer(text, part.start, part.end):
             whole = Span(match.start(), match.end())
             if match[3]:
                 optional = match[2] is not None
@@ -47,11 +46,7 @@ def value_references(text: str, scanned: Scan, near: Span | None = None) -> Iter
                 in_fence = part is scanned.fence
                 yield from _in_path(text, Span(match.start(4), match.end(4)), whole, outputs=in_fence)
     for tag in scanned.tags:
-        if (
-            tag.tag == "condition"
-            and near.start <= tag.start < near.end
-            and (path := tag.attribute("path")) is not None
-        ):
+        if tag.tag == "condition" and (path := tag.attribute("path")) is not None:
             yield from _in_path(text, path.value_span, path.value_span, outputs=True)
 
 

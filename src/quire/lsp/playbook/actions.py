@@ -53,7 +53,7 @@ def _allow(view: View, findings: Sequence[Diagnostic]) -> Iterator[Action]:
 
 def _comment(view: View, found: Diagnostic) -> tuple[int, str]:
     """Return where the comment belongs, and its line: above a line of a list, else before the title."""
-    layout, source = layout_of(view.source), view.source
+    layout, source = layout_of(view), view.source
     at = found.span.start
     section = layout.section_at(at)
     where = ""
@@ -83,7 +83,7 @@ def _declare(view: View, tree: Playbook, span: Span) -> Iterator[Action]:
 
 def input_edit(view: View, tree: Playbook, line: str) -> Edit | None:
     """Return the edit that adds a line to the inputs, with the section if there is none."""
-    layout, text = layout_of(view.source), view.source.text
+    layout, text = layout_of(view), view.source.text
     section = next((one for one in layout.sections if one.kind == "inputs"), None)
     if section is None:
         starts = [part.start for part in layout.parts[:1]]
@@ -98,7 +98,7 @@ def input_edit(view: View, tree: Playbook, line: str) -> Edit | None:
 
 def _add_else(view: View, tree: Playbook, span: Span) -> Iterator[Action]:
     """Yield the arm that a step lacks, where the cursor is in its branches."""
-    layout = layout_of(view.source)
+    layout = layout_of(view)
     part = layout.part_at(span.start)
     top = part.top if part else None
     step = next((one for one in tree.steps if top is not None and one.start == top.heading.start), None)

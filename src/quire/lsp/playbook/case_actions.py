@@ -34,7 +34,7 @@ def case_actions(view: View, span: Span) -> Iterator[Action]:
 
 def _target(view: View, offset: int) -> tuple[str, int | None] | None:
     """Return the step at an offset and the number of its arm; None where there is neither a heading nor a marker."""
-    part = layout_of(view.source).part_at(offset)
+    part = layout_of(view).part_at(offset)
     tree = view.reading.playbook
     if part is None or tree is None:
         return None

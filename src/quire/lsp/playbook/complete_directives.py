@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 from quire.formats.playbook.names import family
 from quire.formats.playbook.syntax import ELICIT_KINDS, OUTPUT_TYPES
 from quire.lsp.answers import Completion
-from quire.lsp.playbook.captures import ASKED
 from quire.lsp.playbook.complete_references import complete_model, complete_prompt, complete_tool
 from quire.lsp.playbook.complete_values import result_names
 from quire.lsp.playbook.directive_forms import FORMS
 from quire.lsp.playbook.index import KnownNames
+from quire.lsp.playbook.layout import ASKED
 from quire.patterns import late_pattern
 from quire.source import Span
 

@@ -29,7 +29,7 @@ _LETTERS = "abcdefghijklmnopqrstuvwxyz"
 
 def headings(view: View, start: int, offset: int) -> list[Completion]:
     """Return the headings that the document can have here: the next step, a sub-step of an arm, missing sections."""
-    layout = layout_of(view.source)
+    layout = layout_of(view)
     span = Span(start, offset)
     number = _free_number(layout, start)
     found = [
@@ -103,7 +103,7 @@ def markers(view: View, start: int, offset: int) -> list[Completion]:
     before = view.source.text[start:offset]
     if condition := _CONDITION.match(before):
         return _condition(view, condition[1], offset)
-    layout = layout_of(view.source)
+    layout = layout_of(view)
     at = start + len(before) - len(before.lstrip())
     span = Span(at, offset)
     end = view.source.text.find("\n", offset)

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 
 from quire.formats.playbook.syntax import INPUT_TYPES
 from quire.lsp.answers import Completion
-from quire.lsp.playbook.captures import ASKED, HOW_WORDS
-from quire.lsp.playbook.layout import layout_of
+from quire.lsp.playbook.layout import ASKED, HOW_WORDS, layout_of
 from quire.lsp.playbook.outline import input_words
 from quire.patterns import late_pattern
 from quire.source import Span
@@ -26,7 +25,7 @@ _CAPTURED = late_pattern(r"@output\(([A-Za-z0-9_]++)")
 def readable_names(view: View, offset: int, *, own: bool = False) -> Iterator[tuple[str, str, str, int]]:
     """Yield the names that can be read at a place, with their type, who gives them, and their order. A text that is not
     well-formed gives at least the names of captures that it has."""
-    layout = layout_of(view.source)
+    layout = layout_of(view)
     seen: set[str] = set()
     for declared in layout.inputs.values():
         seen.add(declared.name)
@@ -71,7 +70,7 @@ def condition_names(view: View, start: int, offset: int) -> list[Completion]:
 
 def values_of(view: View, name: str, offset: int) -> tuple[str, ...]:
     """Return the only texts that a name can have in a condition; empty if they are not known."""
-    layout = layout_of(view.source)
+    layout = layout_of(view)
     if (declared := layout.inputs.get(name)) is not None:
         return declared.options or (("true", "false") if declared.type == "boolean" else ())
     found: dict[str, None] = {}
@@ -93,7 +92,7 @@ def condition_values(view: View, name: str, start: int, offset: int, closing: st
 
 def result_names(view: View, offset: int, span: Span) -> list[Completion]:
     """Return the names of earlier results, for `@context` and `from:`: outputs, and labels of steps."""
-    layout = layout_of(view.source)
+    layout = layout_of(view)
     found: dict[str, Completion] = {}
     for capture in islice(layout.readable(offset), MOST):
         about = f"step {capture.label} keeps {HOW_WORDS[capture.how]}"

@@ -28,7 +28,7 @@ def complete(view: View, offset: int) -> list[Completion]:
     """Return the texts that can stand at an offset."""
     before = view.line_before(offset)
     start = offset - len(before)
-    layout = layout_of(view.source)
+    layout = layout_of(view)
     section = layout.section_at(offset)
     in_step = layout.part_at(offset) is not None or not layout.parts
     if section is not None and section.kind == "system":
@@ -66,4 +66,4 @@ def _in_section(view: View, kind: str, start: int, offset: int) -> list[Completi
 
 def _is_fenced(view: View, start: int) -> bool:
     """Tell whether a line is inside of a code fence. A line that is being typed may have opened it itself."""
-    return any(first < start < last for first, last in layout_of(view.source).scan.blocks)
+    return any(first < start < last for first, last in layout_of(view).scan.blocks)

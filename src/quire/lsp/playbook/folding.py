@@ -16,5 +16,5 @@ def folds(view: View) -> list[Fold]:
     source = view.source
     return [
         Fold(source.position(start).line, source.position(max(start, end - 1)).line)
-        for start, end in layout_of(source).scan.blocks
+        for start, end in layout_of(view).scan.blocks
     ]

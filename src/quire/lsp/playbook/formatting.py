@@ -32,9 +32,10 @@ from quire.formats.playbook.scan import (
     TYPE,
     VALUE,
     VARIABLE,
+    line_span,
 )
 from quire.formats.playbook.syntax import ARTIFACT_TYPES, ELICIT_KINDS, OUTPUT_TYPES
-from quire.lsp.playbook.layout import heading_span, layout_of
+from quire.lsp.playbook.layout import layout_of
 from quire.lsp.playbook.tool_text import read_tool
 from quire.patterns import late_pattern
 from quire.source import Source, Span
@@ -56,7 +57,7 @@ def format(view: View, span: Span) -> list[Edit]:
     reading = view.reading
     if reading.playbook is None:
         return []
-    edits = list(_edits(view.source, reading.playbook))
+    edits = list(_edits(view, reading.playbook))
     if edits and not _means_same(view.source, edits):
         edits = [one for one in edits[:MOST_TRIED] if _means_same(view.source, [one])]
         if not _means_same(view.source, edits):
@@ -64,14 +65,15 @@ def format(view: View, span: Span) -> list[Edit]:
     return [one for one in edits if span.start <= one.span.start and one.span.end <= span.end]
 
 
-def _edits(source: Source, tree: Playbook) -> Iterator[Edit]:
+def _edits(view: View, tree: Playbook) -> Iterator[Edit]:
     """Yield an edit for each line that is written otherwise."""
-    text, layout = source.text, layout_of(source)
+    source, layout = view.source, layout_of(view)
+    text = source.text
     ours = _directives(tree)
     parts = {part.start: part for part in layout.parts}
     starts = {step.start for parent in tree.steps for step in family(parent)}
     for kind, line in zip(layout.scan.kinds, layout.scan.lines, strict=True):
-        place = heading_span(line)
+        place = line_span(line)
         part = parts.get(line.start())
         if kind in (STEP, SUBSTEP):
             new = _heading(part) if part is not None and place.start in starts else ""

@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING
 from quire.formats.playbook.names import family
 from quire.lsp.answers import Hint
 from quire.lsp.bounds import bound_words
-from quire.lsp.playbook.captures import HOW_WORDS, Capture
 from quire.lsp.playbook.index import tree_of
-from quire.lsp.playbook.layout import layout_of
+from quire.lsp.playbook.layout import HOW_WORDS, Capture, layout_of
 from quire.lsp.playbook.step_prompts import model_of_step
 from quire.wording import cut_line
 
@@ -28,7 +27,7 @@ def hints(view: View, span: Span) -> list[Hint]:
     if tree is None:
         return []
     found: list[Hint] = []
-    layout = layout_of(view.source)
+    layout = layout_of(view)
     title = layout.scan.title
     if title is not None and tree.title and span.start <= tree.title_end <= span.end and (bound := bound_words(view)):
         found.append(Hint(tree.title_end, bound, tooltip="The most that a run asks of models and people."))

@@ -53,7 +53,7 @@ def _name(view: View, name: Name, offset: int) -> Hover | None:
 
 def _line(view: View, offset: int) -> Hover | None:
     """Return what a heading, a directive or a marker of the line is."""
-    layout, text = layout_of(view.source), view.source.text
+    layout, text = layout_of(view), view.source.text
     start = text.rfind("\n", 0, offset) + 1
     part = layout.part_at(offset)
     if part is not None and part.heading.start <= offset <= part.heading.end:

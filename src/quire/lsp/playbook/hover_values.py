@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from quire.lsp.playbook.captures import HOW_WORDS, Capture
 from quire.lsp.playbook.hover_text import escaped, listed, paragraphs, quoted
 from quire.lsp.playbook.known_tools import arguments_of
-from quire.lsp.playbook.layout import layout_of
+from quire.lsp.playbook.layout import HOW_WORDS, Capture, layout_of
 from quire.lsp.playbook.tool_text import read_tool
 from quire.source import PLACEHOLDER
 
@@ -23,7 +22,7 @@ def value_hover(view: View, name: Name, offset: int) -> str:
     """Return the facts about an input or a kept result."""
     if name.document and name.document != view.path:
         return _passed(view, name)
-    layout = layout_of(view.source)
+    layout = layout_of(view)
     declared = layout.inputs.get(name.text)
     writers = [one for one in layout.captures if one.name == name.text]
     if declared is not None and name.kind == "input":
@@ -66,7 +65,7 @@ def _shadowed(writers: list[Capture]) -> str:
 
 def _readers(view: View, name: Name) -> str:
     """Return the steps that read a value."""
-    layout = layout_of(view.source)
+    layout = layout_of(view)
     reading = [one for one in view.index.same(name) if one.role == "reads"]
     labels = [part.label for one in reading if (part := layout.part_at(one.span.start))]
     return f"Read in {listed(labels)}." if labels else "No step reads it." if name.role != "reads" else ""

@@ -7,12 +7,11 @@ from typing import TYPE_CHECKING
 
 from quire.formats.playbook.names import family
 from quire.lsp.answers import Index, Link, Name, NameKind, Role
-from quire.lsp.playbook.captures import ASKED
-from quire.lsp.playbook.layout import layout_of
+from quire.lsp.playbook.layout import ASKED, layout_of
 from quire.lsp.playbook.outline import outline
 from quire.lsp.playbook.references import references
 from quire.patterns import late_pattern
-from quire.source import PLACEHOLDER, Source, Span
+from quire.source import PLACEHOLDER, Span
 
 if TYPE_CHECKING:
     from quire.formats.playbook.syntax import Arm, Playbook, Step
@@ -28,14 +27,14 @@ def index(view: View) -> Index:
     tree = tree_of(view)
     if tree is None:
         return Index()
-    names = [*own_names(view.source, tree)]
+    names = [*own_names(view, tree)]
     links: list[Link] = []
     for parent in tree.steps:
         for step in family(parent):
             if step.tool or step.prompt or step.model:
                 references(view, step, names, links)
     names.sort(key=lambda name: (name.span.start, name.span.end))
-    return Index(tuple(names), outline(view.source, tree), tuple(links))
+    return Index(tuple(names), outline(view, tree), tuple(links))
 
 
 def tree_of(view: View) -> Playbook | None:
@@ -65,13 +64,13 @@ class KnownNames:
         return name in self.inputs or name in self.outputs
 
 
-def own_names(source: Source, tree: Playbook) -> Iterator[Name]:
+def own_names(view: View, tree: Playbook) -> Iterator[Name]:
     """Yield the names of things of the document itself."""
-    known = KnownNames(tree)
+    known, source = KnownNames(tree), view.source
     for declared in tree.inputs:
         yield Name("input", declared.name, declared.name_span, "declares")
     starts = {step.start for parent in tree.steps for step in family(parent)}
-    for part in layout_of(source).parts:
+    for part in layout_of(view).parts:
         if part.heading.start in starts:
             yield Name("step", part.label, part.label_span, "declares")
     for parent in tree.steps:

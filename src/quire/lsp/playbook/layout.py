@@ -1,7 +1,7 @@
-"""The steps, sections and captures of a playbook with their places, found by a scan of its lines alone.
+"""The places of the steps, sections, markers and captures of a playbook.
 
-A document that is being typed is often not well-formed, and a large one takes too long to read after every letter. So
-completions look at this. What a document means is told by its tree (`view.reading`).
+Steps and sections are found by their headings alone, so that they are there while the text between them is typed. What
+a step does and keeps is told by the tree of the reader, which reads broken text as far as it can.
 """
 
 from __future__ import annotations
@@ -10,26 +10,94 @@ from bisect import bisect_right
 from collections.abc import Iterator
 from functools import cached_property, lru_cache
 from re import Match
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
-from quire.formats.playbook.scan import CONDITION, LABEL, MARKER, NUMBER, SECTION, STEP, SUBSTEP, VARIABLE, Scan, scan
-from quire.formats.playbook.sections import read_inputs, section_kind
-from quire.lsp.playbook.captures import ASKED, Capture, PartContent, read_content
-from quire.source import Source, Span
+from msgspec import Struct
+
+from quire.formats.playbook.names import family
+from quire.formats.playbook.scan import CONDITION, LABEL, MARKER, NUMBER, SECTION, STEP, SUBSTEP, Scan, line_span, scan
+from quire.formats.playbook.sections import section_kind
+from quire.source import Span
 
 if TYPE_CHECKING:
-    from quire.formats.playbook.syntax import InputDeclaration
+    from quire.formats.playbook.syntax import Elicitation, InputDeclaration, OutputCapture, Playbook, Step
+    from quire.lsp.views import View
+
+ASKED = "__elicit_step_"
+"""The names under which answers are kept begin with it; the label of a step follows."""
+
+How: TypeAlias = Literal["reply", "field", "answer", "result"]
+HOW_WORDS: dict[How, str] = {
+    "reply": "the reply of the model",
+    "field": "a field of the model's reply",
+    "answer": "the answer of a person",
+    "result": "the result of a tool",
+}
 
 
-class Section:
+class Capture(Struct, frozen=True):
+    """A place that gives a value to a name."""
+
+    name: str
+    label: str
+    """The label of its step."""
+    title: str
+    """The title of its step."""
+    how: How
+    type: str
+    """The type as the format names it; empty if none is written."""
+    options: tuple[str, ...]
+    """The only texts that it can be; empty if that is not known."""
+    span: Span
+    field: str = ""
+    """The field of a reply that is kept."""
+
+    @property
+    def type_words(self) -> str:
+        """The type for people: `number`, `"yes" | "no"`, or `text`."""
+        if self.options and self.type in ("", "enum", "string"):
+            return " | ".join(f'"{one}"' for one in self.options)
+        return self.type or "text"
+
+
+def captures_of(step: Step) -> Iterator[Capture]:
+    """Yield the captures of one step: its answer, and its result."""
+    question = None if step.tool else step.elicitation
+    if question is not None:
+        word = Span(question.start + 1, question.start + len("@elicit"))
+        for label in dict.fromkeys((step.label, str(step.number))):
+            yield Capture(ASKED + label, step.label, step.title, "answer", "", _answers(question), word)
+    if step.output is not None:
+        alone = None if step.has_text or step.prompt else question
+        yield _result(step, step.output, alone)
+
+
+def _result(step: Step, output: OutputCapture, alone: Elicitation | None) -> Capture:
+    """Return the result of a step; `alone` is its question if it does nothing else."""
+    how: How = "result" if step.tool else "field" if output.field else "reply"
+    options = output.options
+    if alone is not None:
+        how, options = "answer", _answers(alone)
+    type, field = output.type or "", output.field or ""
+    return Capture(output.name, step.label, step.title, how, type, options, output.name_span, field)
+
+
+def _answers(question: Elicitation) -> tuple[str, ...]:
+    """Return the only answers to a question; empty if they are not known."""
+    if question.kind == "confirm":
+        return ("yes", "no")
+    return question.options if question.kind == "select" and not any("{{" in one for one in question.options) else ()
+
+
+class Section(Struct):
     """A part of the document under a `##` heading that is not a step."""
 
-    __slots__ = ("end", "line", "start")
+    line: Match[str]
+    end: int
 
-    def __init__(self, line: Match[str], end: int) -> None:
-        self.line = line
-        self.start = line.start()
-        self.end = end
+    @property
+    def start(self) -> int:
+        return self.line.start()
 
     @property
     def name(self) -> str:
@@ -42,25 +110,24 @@ class Section:
 
     @property
     def heading(self) -> Span:
-        return heading_span(self.line)
+        return line_span(self.line)
 
 
-class Part:
-    """A step or a sub-step."""
+class Part(Struct, eq=False):
+    """The heading of a step or a sub-step, and the lines below it."""
 
-    def __init__(self, line: Match[str], end: int, first: int, parent: Part | None, arm: int) -> None:
-        self.line = line
-        self.start = line.start()
-        self.end = end
-        """Where the next part or section begins; of a sub-step also the next marker."""
-        self.first = first
-        """The number of the first line after its heading."""
-        self.parent = parent
-        self.arm = arm
-        """The number of the arm that a sub-step is in; -1 for a step."""
-        self.branches: Span | None = None
-        """From the first marker of a step to the end of its last one."""
-        self.content: PartContent | None = None
+    line: Match[str]
+    end: int
+    """Where the next part or section begins; of a sub-step also the next marker."""
+    parent: Part | None = None
+    arm: int = -1
+    """The number of the arm that a sub-step is in; -1 for a step."""
+    branches: Span | None = None
+    """From the first marker of a step to the end of its last one."""
+
+    @property
+    def start(self) -> int:
+        return self.line.start()
 
     @property
     def top(self) -> Part:
@@ -79,9 +146,9 @@ class Part:
     def title(self) -> str:
         return self.line[SUBSTEP if self.parent else STEP].rstrip()
 
-    @cached_property
+    @property
     def heading(self) -> Span:
-        return heading_span(self.line)
+        return line_span(self.line)
 
     @property
     def label_span(self) -> Span:
@@ -91,34 +158,28 @@ class Part:
         return Span(end - len(written) + len(written.rstrip("0123456789abcdefghijklmnopqrstuvwxyz")), end)
 
 
-class Marker:
+class Marker(Struct, frozen=True):
     """A branch marker in a step."""
 
-    __slots__ = ("line", "step")
-
-    def __init__(self, line: Match[str], step: Part) -> None:
-        self.line = line
-        self.step = step
+    line: Match[str]
+    step: Part
 
     @property
     def word(self) -> str:
         return self.line[MARKER]
 
     @property
-    def variable(self) -> str:
-        return self.line[VARIABLE] or ""
-
-    @property
     def span(self) -> Span:
-        return heading_span(self.line)
+        return line_span(self.line)
 
 
 class Layout:
     """The layout of one text."""
 
-    def __init__(self, source: Source) -> None:
-        self.source = source
-        self.scan: Scan = scan(source.text)
+    def __init__(self, text: str, tree: Playbook | None) -> None:
+        self._last = len(text)
+        self._tree = tree
+        self.scan: Scan = scan(text)
         self.sections: list[Section] = []
         self.parts: list[Part] = []
         self.markers: list[Marker] = []
@@ -128,56 +189,32 @@ class Layout:
     @cached_property
     def inputs(self) -> dict[str, InputDeclaration]:
         """The declared inputs. Of several declarations of a name, the first."""
-        declared: dict[str, InputDeclaration] = {}
-        for section in self.sections:
-            if section.kind == "inputs":
-                read_inputs(self.source, section.heading.end, section.end, declared, [])
-        return declared
+        return {one.name: one for one in self._tree.inputs} if self._tree else {}
 
     @cached_property
     def captures(self) -> list[Capture]:
         """All places that give a value to a name, in their order."""
-        return [capture for part in self.parts for capture in self.captures_of(part)]
+        return [capture for part in self.parts for capture in self._captures_of(part)]
 
-    def captures_of(self, part: Part) -> tuple[Capture, ...]:
-        """Return the captures of one step: its answer, and its result."""
-        return self.content_of(part).captures
+    @cached_property
+    def _steps(self) -> dict[int, Step]:
+        """The steps of the tree by the places of their headings."""
+        steps = self._tree.steps if self._tree else ()
+        return {step.start: step for parent in steps for step in family(parent)}
 
-    def content_of(self, part: Part) -> PartContent:
-        if part.content is None:
-            part.content = read_content(self, part)
-        return part.content
-
-    def lines_of(self, part: Part) -> Iterator[tuple[int, Match[str]]]:
-        """Yield the special lines of a step that belong to the step itself, with their kinds."""
-        lines, kinds = self.scan.lines, self.scan.kinds
-        in_arm = False
-        for at in range(part.first, len(lines)):
-            kind, line = kinds[at], lines[at]
-            if kind <= SECTION or line.start() >= part.end:
-                return
-            if part.parent is None:
-                if kind in (MARKER, CONDITION):
-                    in_arm = line[MARKER] != "endif"
-                elif not in_arm and kind != SUBSTEP:
-                    yield kind, line
-            else:
-                yield kind, line
+    def _captures_of(self, part: Part) -> Iterator[Capture]:
+        step = self._steps.get(part.heading.start)
+        return captures_of(step) if step is not None else iter(())
 
     def part_at(self, offset: int) -> Part | None:
         """Return the step or sub-step around an offset; None outside of steps."""
         at = bisect_right(self._starts, offset) - 1
-        if at < 0:
-            return None
-        part, last = self.parts[at], len(self.source.text)
-        if offset < part.end or part.end == last:
-            return part
-        return part.parent if part.parent and (offset < part.parent.end or part.parent.end == last) else None
+        around = (self.parts[at], self.parts[at].parent) if at >= 0 else ()
+        return next((one for one in around if one and (offset < one.end or one.end == self._last)), None)
 
     def section_at(self, offset: int) -> Section | None:
-        last = len(self.source.text)
         fitting = (one for one in reversed(self.sections) if one.start <= offset)
-        return next((one for one in fitting if offset < one.end or one.end == last), None)
+        return next((one for one in fitting if offset < one.end or one.end == self._last), None)
 
     def readable(self, offset: int, *, own: bool = False) -> Iterator[Capture]:
         """Yield the captures whose values can be there at an offset, the nearest first. With `own`, the result of the
@@ -187,37 +224,33 @@ class Layout:
         for at in range(bisect_right(self._starts, offset) - 1, -1, -1):
             part = self.parts[at]
             if part is here:
-                yield from (one for one in self.captures_of(part) if own or one.name.startswith(ASKED))
+                yield from (one for one in self._captures_of(part) if own or one.name.startswith(ASKED))
             elif here is None or part.top is not top or part.parent is None or part.arm == here.arm:
-                yield from self.captures_of(part)
+                yield from self._captures_of(part)
 
     def _read(self) -> None:
-        last = len(self.source.text)
         section: Section | None = None
         top: Part | None = None
         part: Part | None = None
         arm = -1
-        for number, kind in enumerate(self.scan.kinds):
+        for kind, line in zip(self.scan.kinds, self.scan.lines, strict=True):
             if kind <= SECTION:
-                line = self.scan.lines[number]
-                at = line.start()
                 for ended in (section, top, part):
                     if ended is not None:
-                        ended.end = min(ended.end, at)
+                        ended.end = min(ended.end, line.start())
                 section, top, part, arm = None, None, None, -1
                 if kind == STEP:
-                    top = Part(line, last, number + 1, None, -1)
+                    top = Part(line, self._last)
                     self.parts.append(top)
                 else:
-                    section = Section(line, last)
+                    section = Section(line, self._last)
                     self.sections.append(section)
             elif top is not None and kind in (MARKER, CONDITION, SUBSTEP):
-                line = self.scan.lines[number]
                 if part is not None:
                     part.end = line.start()
                     part = None
                 if kind == SUBSTEP:
-                    part = Part(line, last, number + 1, top, arm)
+                    part = Part(line, self._last, top, arm)
                     self.parts.append(part)
                 else:
                     arm += 1
@@ -226,14 +259,7 @@ class Layout:
                     self.markers.append(Marker(line, top))
 
 
-def heading_span(line: Match[str]) -> Span:
-    """Return the place of a line of the scan in the text, without the white space around it."""
-    text = line[0]
-    start = line.start() - 1 + len(text) - len(text.lstrip())
-    return Span(start, start + len(text.strip()))
-
-
 @lru_cache(maxsize=8)
-def layout_of(source: Source) -> Layout:
-    """Return the layout of a text. It is kept for some texts, because several requests ask for it."""
-    return Layout(source)
+def layout_of(view: View) -> Layout:
+    """Return the layout of a playbook. It is kept for some texts, because several requests ask for it."""
+    return Layout(view.source.text, view.reading.partial)

@@ -27,7 +27,7 @@ def lenses(view: View) -> list[Lens]:
     sign = "Sign again" if signature_line(view.source.text) else "Sign"
     title = Span(tree.title_start, tree.title_end)
     found = [*document_lenses(view, title, cases=count_cases(view), bound=bound_words(view), sign=sign)]
-    parts = {part.heading.start: part for part in layout_of(view.source).parts}
+    parts = {part.heading.start: part for part in layout_of(view).parts}
     for parent in tree.steps:
         for step in family(parent):
             part = parts.get(step.start)

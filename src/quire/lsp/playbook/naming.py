@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from quire.formats.playbook.names import family
-from quire.lsp.playbook.captures import ASKED
 from quire.lsp.playbook.index import KnownNames
+from quire.lsp.playbook.layout import ASKED
 from quire.patterns import late_pattern
 
 if TYPE_CHECKING:

@@ -8,15 +8,16 @@ from typing import TYPE_CHECKING
 
 from quire.lsp.answers import Symbol
 from quire.lsp.playbook.layout import Part, Section, layout_of
-from quire.source import Source, Span
+from quire.source import Span
 
 if TYPE_CHECKING:
     from quire.formats.playbook.syntax import Arm, InputDeclaration, Playbook, Step
+    from quire.lsp.views import View
 
 
-def outline(source: Source, tree: Playbook) -> tuple[Symbol, ...]:
+def outline(view: View, tree: Playbook) -> tuple[Symbol, ...]:
     """Return the parts of a playbook in the order of its text."""
-    layout = layout_of(source)
+    layout = layout_of(view)
     parts = {part.heading.start: part for part in layout.parts}
     found = [_section(section, tree) for section in layout.sections if section.kind]
     ends = [one.line.start() for one in layout.markers if one.word == "endif"]

@@ -21,7 +21,7 @@ def signature(view: View, offset: int) -> Signature | None:
     """Return the form that fits what is typed, with the parameter at the cursor; None outside of a directive."""
     before = view.line_before(offset)
     found = _OPEN.match(before)
-    layout = layout_of(view.source)
+    layout = layout_of(view)
     if not found or (layout.parts and layout.part_at(offset) is None):
         return None
     word, typed = found[1], found[2]

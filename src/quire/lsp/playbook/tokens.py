@@ -37,7 +37,7 @@ _TYPE = late_pattern(r"\(([A-Za-z]++)")
 def tokens(view: View) -> list[Token]:
     """Return the tokens of a document in order. None of them overlap."""
     tree = tree_of(view)
-    layout = layout_of(view.source)
+    layout = layout_of(view)
     found = [*_headings(layout)]
     if tree is not None:
         known = KnownNames(tree)
