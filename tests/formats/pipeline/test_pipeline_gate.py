@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 from tests.formats.pipeline.reading import file_of, steps
 
-from quire.formats.pipeline.inline import Refusal, gate
-from quire.formats.pipeline.syntax import Name, Pipeline, PipelineFile, Step
+from quire.formats.pipeline.inline import _HARMLESS, Refusal, _Checker, gate
+from quire.formats.pipeline.language import BODY_KEYS, ROLES, Key
+from quire.formats.pipeline.syntax import Name, Pipeline, PipelineFile, Step, TransformBody
 
 KNOWN = ("file__read", "web_search")
 COLLECT = "collect: {transform: {value: pipe}}"
@@ -102,3 +103,10 @@ def test_a_kind_that_the_gate_does_not_know_is_refused() -> None:
     assert refusal is not None
     assert [problem.path for problem in refusal.problems] == ["1", "2"]
     assert str(refusal.problems[1]) == 'step 2: an inline pipeline has no steps of the kind "wait"'
+
+
+def test_a_kind_with_a_key_in_a_role_that_the_gate_does_not_know_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(BODY_KEYS, TransformBody, (Key("value", "spell"),))  # type: ignore[arg-type]
+    refusal = refused("tool: {name: file__read}")
+    assert refusal is not None and [one.path for one in refusal.problems] == ["1"]
+    assert set(ROLES) == _HARMLESS | set(_Checker.CHECKS) and not _HARMLESS & set(_Checker.CHECKS)

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from tests.formats.pipeline.reading import shown
 
+from quire.formats.pipeline.language import KINDS
 from quire.formats.pipeline.parse import parse
 from quire.formats.pipeline.portable import beyond_format
 from quire.source import Source
@@ -106,3 +107,25 @@ def test_all_that_the_format_refuses_is_noted(path: Path) -> None:
     refused = [one for one in parse(Source.of(without), registered=True).diagnostics if "Quire dialect" in one.message]
     names = {without[one.span.start : one.span.end] for one in refused}
     assert [name for name in names if not any(place.startswith(name) for place in places)] == []
+
+
+def test_the_format_that_implementations_share_does_not_grow() -> None:
+    # A key that is not here is Quire's own, and its row in the table of the language says so.
+    assert {
+        kind.name: " ".join(key.name for key in kind.keys if not (key.dialect or key.own))
+        for kind in KINDS
+        if not kind.dialect
+    } == KEYS_OF_THE_FORMAT
+
+
+KEYS_OF_THE_FORMAT = {
+    "transform": "value output",
+    "tool": "name args schema output",
+    "shell": "command schema output",
+    "agent": "prompt identity capabilities schema output",
+    "call": "pipeline pass output",
+    "match": "on cases default output",
+    "fold": "over items init do output max_items",
+    "for_each": "over items max_parallel on_error do collect output",
+    "parallel": "on_error branches collect output",
+}

@@ -2,35 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, assert_never
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any, assert_never, cast
 
 from msgspec import UNSET
 
 from quire.diagnostics import Diagnostic, Severity
-from quire.formats.pipeline.syntax import (
-    AgentBody,
-    AgentSettings,
-    Argument,
-    Body,
-    CallBody,
-    ExpressionText,
-    FailBody,
-    FoldBody,
-    ForEachBody,
-    GuardKeys,
-    MatchBody,
-    Name,
-    ParallelBody,
-    Pipeline,
-    RepeatBody,
-    ShellBody,
-    Step,
-    StepsBody,
-    StopBody,
-    Target,
-    ToolBody,
-    TransformBody,
-)
+from quire.formats.pipeline.language import BODY_KEYS, GUARD_KEYS, Key, Role
+from quire.formats.pipeline.syntax import AgentBody, Body, ExpressionText, GuardKeys, Pipeline, Step, StepsBody, Target
 from quire.schema import Enum, Field, FieldType, ListOf, Object, Ref, Schema
 from quire.values import Value
 
@@ -69,152 +48,71 @@ def _pipeline(pipeline: Pipeline, source: Source) -> Tree:
 
 
 def _step(step: Step, source: Source) -> Tree:
-    tree: Tree = {"kind": step.kind, **_body(step.body, source)}
+    tree: Tree = {"kind": step.kind, **_entries(step.body, BODY_KEYS[type(step.body)], source)}
+    if isinstance(step.body, AgentBody) and step.body.is_file:
+        tree = {("prompt_file" if name == "prompt" else name): value for name, value in tree.items()}
     if step.guard:
-        tree |= _guard(step.guard)
+        tree |= _entries(step.guard, GUARD_KEYS, source)
     if step.output:
         tree["output"] = step.output.text
     return {**tree, "line": source.position(step.span.start).line}
 
 
-def _guard(guard: GuardKeys) -> Tree:
+def _entries(node: Body | GuardKeys, keys: Iterable[Key], source: Source) -> Tree:
+    """Return the keys that are written in a body or a guard. The tools of `capabilities` stand for themselves."""
+    values = ((key, key.of(node)) for key in keys)
     return {
-        **_optional("when", _text(guard.when)),
-        **_optional("on_error", str(guard.on_error) if guard.on_error else None),
-        **_optional("default", _text(guard.default)),
-        **_optional("timeout", guard.timeout),
+        "tools" if key.role == "tools" else key.name: _value(key.role, value, source)
+        for key, value in values
+        if value is not None
     }
 
 
-def _body(body: Body, source: Source) -> Tree:
-    match body:
-        case TransformBody(value=value):
-            return {"value": value.text}
-        case ToolBody(name=name, args=args, schema=schema):
-            tree: Tree = {"name": name.text, "args": {key.text: _argument(value) for key, value in args}}
-            return {**tree, **_optional("schema", _text(schema))}
-        case ShellBody():
-            return _command(body)
-        case AgentBody():
-            return _agent(body)
-        case CallBody(target=target):
-            return _target(target)
-        case MatchBody():
-            return _match(body, source)
-        case StepsBody(steps=steps):
-            return {"do": [_step(one, source) for one in steps]}
-        case FoldBody(init=init, do=do, max_items=max_items):
-            return {
-                **_source(body.source),
-                "init": init.text,
-                "do": _step(do, source),
-                **_optional("max_items", max_items),
-            }
-        case ForEachBody(do=do, collect=collect):
-            return {
-                **_source(body.source),
-                "on_error": str(body.on_error),
-                **_optional("max_parallel", body.max_parallel),
-                **_optional("max_items", body.max_items),
-                **_optional("default", _text(body.default)),
-                "do": _step(do, source),
-                "collect": _step(collect, source),
-            }
-        case RepeatBody(init=init, do=do, until=until, max=most, on_max=on_max):
-            return {
-                **_optional("init", _text(init)),
-                "do": _step(do, source),
-                "until": until.text,
-                "max": most,
-                **_optional("on_max", _text(on_max)),
-            }
-        case FailBody(message=message):
-            return {"message": _argument(message)}
-        case StopBody(value=value):
-            return _optional("value", _text(value))
-        case ParallelBody(branches=branches, collect=collect, on_error=on_error):
-            return {
-                **_optional("on_error", str(on_error) if on_error else None),
-                **_optional("default", _text(body.default)),
-                "branches": {name.text: _step(branch, source) for name, branch in branches},
-                "collect": _step(collect, source),
-            }
+def _value(role: Role, value: Any, source: Source) -> Value:
+    match role:
+        case "argument" | "command":
+            # An expression differs from a literal that looks like one.
+            return {"expr": value.text} if isinstance(value, ExpressionText) else {"literal": value.value}
+        case "arguments":
+            return {name.text: _value("argument", argument, source) for name, argument in value}
+        case "items":
+            return cast("Value", value.value)
+        case "tools" | "variables":
+            return [name.text for name in value]
+        case "target":
+            return cast("Value", value.pipeline.text)
+        case "passes":
+            names = [(one.name.text, one.value) for one in value]
+            is_list = not any(given for _, given in names)
+            return (
+                [name for name, _ in names]
+                if is_list
+                else {name: given.text if given else name for name, given in names}
+            )
+        case "step":
+            return _step(value, source)
+        case "steps":
+            return [_step(step, source) for step in value]
+        case "branches":
+            return {name.text: _step(branch, source) for name, branch in value}
+        case "cases":
+            return {label.text: _value("choice", target, source) for label, target in value}
+        case "choice" if isinstance(value, StepsBody):
+            return {"steps": _value("steps", value.steps, source)}
+        case "choice" if isinstance(value, Target):
+            return {"pipeline": value.pipeline.text, "pass": _value("passes", value.passes, source)}
+        case "number" | "flag" | "duration":
+            return cast("Value", value)
+        case "policy":
+            return str(value)
+        case "expression" | "prompt" | "tool" | "identity" | "model" | "schema" | "store" | "choice" | "word":
+            return cast("Value", value.text)
         case _:
-            assert_never(body)
-
-
-def _command(body: ShellBody) -> Tree:
-    return {
-        "command": _argument(body.command),
-        **_optional("stdin", _argument(body.stdin) if body.stdin else None),
-        **_optional("env", None if body.env is None else [name.text for name in body.env]),
-        **_optional("cwd", _argument(body.cwd) if body.cwd else None),
-        **_optional("check", None if body.check else False),
-        **_optional("text", True if body.text else None),
-        **_optional("schema", _text(body.schema)),
-    }
-
-
-def _agent(body: AgentBody) -> Tree:
-    return {
-        **({"prompt_file": body.prompt.text} if body.is_file else {"prompt": body.prompt.text}),
-        **(_settings(body.settings) if body.settings else {}),
-        **_optional("identity", _text(body.identity)),
-        **_optional("tools", None if body.tools is None else [tool.text for tool in body.tools]),
-        **_optional("schema", _text(body.schema)),
-    }
-
-
-def _match(body: MatchBody, source: Source) -> Tree:
-    chosen: Tree = {label.text: _chosen(target, source) for label, target in body.cases}
-    otherwise: Value = None
-    if isinstance(body.default, ExpressionText):
-        otherwise = body.default.text
-    elif body.default is not None:
-        otherwise = _chosen(body.default, source)
-    return {"on": body.on.text, "cases": chosen, **_optional("default", otherwise)}
-
-
-def _text(part: Name | ExpressionText | None) -> str | None:
-    return None if part is None else part.text
+            assert_never(role)
 
 
 def _optional(key: str, value: Value) -> Tree:
     return {} if value is None else {key: value}
-
-
-def _argument(value: Argument) -> Value:
-    """Distinguish an expression from a literal that looks like one."""
-    return {"expr": value.text} if isinstance(value, ExpressionText) else {"literal": value.value}
-
-
-def _source(source: Argument | None) -> Tree:
-    if source is None:
-        return {}
-    return {"over": source.text} if isinstance(source, ExpressionText) else {"items": source.value}
-
-
-def _settings(said: AgentSettings) -> Tree:
-    return {
-        **_optional("model", _text(said.model)),
-        **_optional("turns", said.turns),
-        **_optional("max_tokens", said.max_tokens),
-        **_optional("temperature", said.temperature),
-    }
-
-
-def _chosen(target: Target | StepsBody, source: Source) -> Tree:
-    if isinstance(target, Target):
-        return _target(target)
-    return {"steps": [_step(one, source) for one in target.steps]}
-
-
-def _target(target: Target) -> Tree:
-    if any(one.value for one in target.passes):
-        passed: Value = {one.name.text: one.value.text if one.value else one.name.text for one in target.passes}
-    else:
-        passed = [one.name.text for one in target.passes]
-    return {"pipeline": target.pipeline.text, "pass": passed}
 
 
 def _schema(schema: Schema, source: Source) -> Tree:

@@ -8,34 +8,15 @@ fails its step.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping
-from typing import TYPE_CHECKING, Never, TypeAlias
+from typing import TYPE_CHECKING, ClassVar, TypeAlias
 
 from msgspec import Struct
 
 from quire.diagnostics import Diagnostic
 from quire.formats.pipeline.codes import errors, inline, warnings
-from quire.formats.pipeline.syntax import (
-    AgentBody,
-    CallBody,
-    FailBody,
-    FoldBody,
-    ForEachBody,
-    MatchBody,
-    Name,
-    ParallelBody,
-    PipelineFile,
-    RepeatBody,
-    ShellBody,
-    Step,
-    StepsBody,
-    StopBody,
-    ToolBody,
-    TransformBody,
-)
-from quire.formats.pipeline.walks import (
-    schema_of,
-    walk_file,
-)
+from quire.formats.pipeline.language import BODY_KEYS, GUARD_KEYS, Role
+from quire.formats.pipeline.syntax import AgentBody, Argument, Name, PipelineFile, Step, Text
+from quire.formats.pipeline.walks import walk_file
 from quire.wording import LONGEST_QUOTED, Suggestions, cut, did_you_mean
 
 if TYPE_CHECKING:
@@ -106,33 +87,21 @@ def gate(
     return Refusal(tuple(problems)) if problems else None
 
 
+_HARMLESS: frozenset[Role] = frozenset({
+    "expression", "argument", "arguments", "items", "tools", "store", "target", "passes", "step", "steps", "branches",
+    "cases", "choice", "number", "flag", "word", "policy", "duration",
+})  # fmt: skip
+"""The roles of keys that reach nothing by themselves: `tools` only reduces those of the invoker. `_Checker` looks at
+the others."""
+
+
 def _kind(step: Step) -> Diagnostic | None:
-    """Refuse a kind of step that this gate does not look at. Before a kind is added here, `_Checker` must say what a
-    step of that kind reaches."""
-    match step.body:
-        case TransformBody() | ToolBody() | ShellBody() | AgentBody() | CallBody() | MatchBody():
-            return None
-        case FoldBody() | ForEachBody() | ParallelBody():
-            return None
-        case StepsBody() | RepeatBody() | FailBody() | StopBody():
-            return None
-        case _:
-            _unknown: Never = step.body  # not `assert_never`: mypy complains here too, and a run gets a refusal
-            message = f'an inline pipeline has no steps of the kind "{step.kind}"'
-            return Diagnostic(errors.KIND, message, step.span)
-
-
-def _about_agent(body: AgentBody) -> Iterator[Diagnostic]:
-    """Refuse what reaches beyond the invoker: another model than its own, and files that it may not read."""
-    if body.is_file:
-        message = (
-            f"the prompt is in the file {_quoted(body.prompt.text)}, and an inline pipeline has its prompts inside"
-        )
-        yield Diagnostic(inline.BEYOND, message, body.prompt.span, help="write the text of the prompt itself")
-    model = body.settings.model if body.settings is not None else None
-    if model is not None:
-        message = f"an inline pipeline runs on the invoker's model and cannot choose {_quoted(model.text)}"
-        yield Diagnostic(inline.BEYOND, message, model.span, help="leave model out")
+    """Refuse a kind of step that this gate does not look at: one that the table of the language lacks, or one with a
+    key in a role that is neither harmless nor checked."""
+    keys = BODY_KEYS.get(type(step.body))
+    if keys is not None and all(key.role in _HARMLESS or key.role in _Checker.CHECKS for key in (*keys, *GUARD_KEYS)):
+        return None
+    return Diagnostic(errors.KIND, f'an inline pipeline has no steps of the kind "{step.kind}"', step.span)
 
 
 class _Checker:
@@ -150,23 +119,35 @@ class _Checker:
         self._suggestions = Suggestions()
 
     def findings(self, step: Step) -> Iterator[Diagnostic]:
-        if (schema := schema_of(step)) is not None:
-            yield from self._about_schema(schema)
-        match step.body:
-            case ShellBody(env=env):
-                yield from self._about_tool(Name("shell", step.span))
-                for name in env or ():
-                    message = f"the command asks for the variable {_quoted(name.text)}, which an inline pipeline cannot"
-                    yield Diagnostic(inline.BEYOND, message, name.span, help="leave env out")
-            case ToolBody(name=name):
-                yield from self._about_tool(name)
-            case AgentBody(identity=Name() as name) if name.text != self._identity:
-                message = f'the identity {_quoted(name.text)} is not the invoker\'s own, which is "{self._identity}"'
-                yield Diagnostic(inline.IDENTITY, message, name.span, help="leave identity out")
-        if isinstance(step.body, AgentBody):
-            yield from _about_agent(step.body)
+        for role, check in self.CHECKS.items():
+            values = (key.of(step.body) for key in BODY_KEYS[type(step.body)] if key.role == role)
+            for value in values:
+                yield from check(self, value, step) if value is not None else ()
 
-    def _about_schema(self, name: Name) -> Iterator[Diagnostic]:
+    def _about_command(self, command: Argument, step: Step) -> Iterator[Diagnostic]:
+        return self._about_tool(Name("shell", step.span), step)
+
+    def _about_variables(self, names: tuple[Name, ...], step: Step) -> Iterator[Diagnostic]:
+        for name in names:
+            message = f"the command asks for the variable {_quoted(name.text)}, which an inline pipeline cannot"
+            yield Diagnostic(inline.BEYOND, message, name.span, help="leave env out")
+
+    def _about_identity(self, name: Name, step: Step) -> Iterator[Diagnostic]:
+        if name.text != self._identity:
+            message = f'the identity {_quoted(name.text)} is not the invoker\'s own, which is "{self._identity}"'
+            yield Diagnostic(inline.IDENTITY, message, name.span, help="leave identity out")
+
+    def _about_prompt(self, prompt: Text, step: Step) -> Iterator[Diagnostic]:
+        """Refuse a file, which the invoker may not be allowed to read."""
+        if isinstance(step.body, AgentBody) and step.body.is_file:
+            message = f"the prompt is in the file {_quoted(prompt.text)}, and an inline pipeline has its prompts inside"
+            yield Diagnostic(inline.BEYOND, message, prompt.span, help="write the text of the prompt itself")
+
+    def _about_model(self, model: Name, step: Step) -> Iterator[Diagnostic]:
+        message = f"an inline pipeline runs on the invoker's model and cannot choose {_quoted(model.text)}"
+        yield Diagnostic(inline.BEYOND, message, model.span, help="leave model out")
+
+    def _about_schema(self, name: Name, step: Step) -> Iterator[Diagnostic]:
         schema, missing = self._schemas.get(name.text), name.text
         if schema is None:
             message = f"the schema {_quoted(name.text)} is not defined in this definition"
@@ -181,7 +162,7 @@ class _Checker:
             help = near or f"leave schema out, or begin with the lines {', '.join(map(_quoted, lines))}"
             yield Diagnostic(warnings.UNKNOWN_SCHEMA, message, name.span, help=help)
 
-    def _about_tool(self, name: Name) -> Iterator[Diagnostic]:
+    def _about_tool(self, name: Name, step: Step) -> Iterator[Diagnostic]:
         text = name.text
         if text in self._denied or text.startswith(LAUNCH_PREFIX):
             message = f"the tool {_quoted(text)} launches or delegates: an inline pipeline reaches others by call only"
@@ -196,6 +177,17 @@ class _Checker:
             message = f"the tool {_quoted(text)} does not resolve to a registered tool"
             help = self._hint(text) or did_you_mean(self._suggestions.nearest(text, self._tools))
             yield Diagnostic(warnings.UNKNOWN_TOOL, message, name.span, help=help)
+
+    CHECKS: ClassVar[Mapping[Role, Callable[..., Iterator[Diagnostic]]]] = {
+        "schema": _about_schema,
+        "command": _about_command,
+        "variables": _about_variables,
+        "tool": _about_tool,
+        "identity": _about_identity,
+        "prompt": _about_prompt,
+        "model": _about_model,
+    }
+    """The functions that look at the keys in a role, in the order of their findings."""
 
 
 def _quoted(name: str) -> str:

@@ -1,56 +1,23 @@
-"""The kinds of step, with the keys that each may have, and must have."""
+"""The kinds of step, with the keys that each may have, and must have, as the reader and the editor look them up."""
 
 from __future__ import annotations
 
-KEYS: dict[str, tuple[str, ...]] = {
-    "transform": ("value", "output"),
-    "tool": ("name", "args", "schema", "output"),
-    "shell": ("command", "schema", "output"),
-    "agent": ("prompt", "identity", "capabilities", "schema", "output"),
-    "call": ("pipeline", "pass", "output"),
-    "match": ("on", "cases", "default", "output"),
-    "fold": ("over", "items", "init", "do", "output", "max_items"),
-    "for_each": ("over", "items", "max_parallel", "max_items", "on_error", "do", "collect", "output"),
-    "parallel": ("on_error", "branches", "collect", "output"),
-}
+from quire.formats.pipeline.language import KINDS
+
+KEYS = {kind.name: tuple(key.name for key in kind.keys if not key.dialect) for kind in KINDS if not kind.dialect}
 """Every kind of step of the seed with the keys of its body."""
 
-DIALECT_KINDS: dict[str, tuple[str, ...]] = {
-    "steps": ("do", "output"),
-    "repeat": ("init", "do", "until", "max", "on_max", "output"),
-    "fail": ("message",),
-    "stop": ("value",),
-}
+DIALECT_KINDS = {kind.name: tuple(key.name for key in kind.keys if not key.dialect) for kind in KINDS if kind.dialect}
 """The kinds that the Quire dialect adds."""
 
-_SURVIVING = ("on_error", "default")
-DIALECT_KEYS: dict[str, tuple[str, ...]] = {
-    "tool": (*_SURVIVING, "timeout"),
-    "shell": ("stdin", "env", "cwd", "check", "text", *_SURVIVING, "timeout"),
-    "agent": ("model", "turns", "max_tokens", "temperature", *_SURVIVING, "timeout"),
-    "call": (*_SURVIVING, "timeout"),
-    "match": ("on_error",),
-    "for_each": ("default",),
-    "parallel": ("default",),
-    "steps": _SURVIVING,
+DIALECT_KEYS = {
+    kind.name: tuple(key.name for key in kind.keys if key.dialect)
+    for kind in KINDS
+    if any(key.dialect for key in kind.keys)
 }
 """The keys that the Quire dialect adds to a kind, beside `when`, which every kind has there."""
 
-NEEDED: dict[str, tuple[str, ...]] = {
-    "transform": ("value",),
-    "tool": ("name",),
-    "shell": ("command",),
-    "agent": ("prompt",),
-    "call": ("pipeline",),
-    "match": ("on", "cases"),
-    "fold": ("init", "do", "output"),
-    "for_each": ("on_error", "do", "collect"),
-    "parallel": ("branches", "collect"),
-    "steps": ("do",),
-    "repeat": ("do", "until", "max"),
-    "fail": ("message",),
-    "stop": (),
-}
+NEEDED = {kind.name: tuple(key.name for key in kind.keys if key.needed) for kind in KINDS}
 
 WHY = {
     "on_error": "add on_error: continue, or abort, or retry(2): there is no default",
@@ -62,26 +29,10 @@ WHY = {
 }
 """The help for a key that is missing, by the key."""
 
-MEANT = {
-    **dict.fromkeys(("if", "switch", "case", "branch", "when"), "match"),
-    **dict.fromkeys(("loop", "foreach", "each", "map", "for"), "for_each"),
-    **dict.fromkeys(("reduce", "while"), "fold"),
-    **dict.fromkeys(("set", "assign", "expr", "let"), "transform"),
-    **dict.fromkeys(("run", "bash", "sh", "exec", "command"), "shell"),
-    **dict.fromkeys(("llm", "prompt", "ai", "model", "think"), "agent"),
-    **dict.fromkeys(("pipeline", "include", "use"), "call"),
-    **dict.fromkeys(("action", "function", "invoke"), "tool"),
-}
+MEANT = {word: kind.name for kind in KINDS if not kind.dialect for word in kind.meant}
 """Words that people write for a kind."""
 
-MEANT_IN_DIALECT = {
-    **MEANT,
-    **dict.fromkeys(("loop", "while", "until", "retry"), "repeat"),
-    **dict.fromkeys(("block", "group", "do", "sequence"), "steps"),
-    **dict.fromkeys(("error", "raise", "throw", "abort"), "fail"),
-    **dict.fromkeys(("return", "end", "exit", "finish", "done"), "stop"),
-}
-
+MEANT_IN_DIALECT = {word: kind.name for kind in KINDS for word in kind.meant}
 
 MORE_KEYS = {kind: (*DIALECT_KEYS.get(kind, ()), "when") for kind in (*KEYS, *DIALECT_KINDS)}
 """All keys that the Quire dialect adds to a kind."""

@@ -1,8 +1,7 @@
 """Find what a pipeline file uses beyond the format that all implementations share.
 
-The tables are the grammar of the format, which does not change. A key that is not in them is Quire's own, so a new
-feature of Quire is found without being listed here. What is not a key is looked at by itself: functions, tags, the
-forms of `pass` and `on_error`.
+The table of the language says which keys only Quire has, and a test holds the keys of the shared format, which does not
+change. What is not a key is looked at by itself: functions, tags, the forms of `pass` and `on_error`.
 """
 
 from __future__ import annotations
@@ -16,6 +15,7 @@ from quire.expr.syntax import FunctionCall
 from quire.expr.syntax import walk as nodes_of
 from quire.formats.pipeline.codes.notes import NOT_PORTABLE
 from quire.formats.pipeline.fields import Fields
+from quire.formats.pipeline.language import KINDS
 from quire.formats.pipeline.walks import expressions, inner_expressions, walk
 from quire.formats.yaml import EXPR, Entry, Mapping, Node, Scalar, Sequence, read_yaml, text_of
 
@@ -25,15 +25,9 @@ if TYPE_CHECKING:
 
 _DOCUMENT = {"pipeline": ("pipeline", "description", "steps"), "schema": ("schema", "fields")}
 _STEPS = {
-    "transform": ("value", "output"),
-    "tool": ("name", "args", "schema", "output"),
-    "shell": ("command", "schema", "output"),
-    "agent": ("prompt", "identity", "capabilities", "schema", "output"),
-    "call": ("pipeline", "pass", "output"),
-    "match": ("on", "cases", "default", "output"),
-    "fold": ("over", "items", "init", "do", "output", "max_items"),
-    "for_each": ("over", "items", "max_parallel", "on_error", "do", "collect", "output"),
-    "parallel": ("on_error", "branches", "collect", "output"),
+    kind.name: tuple(key.name for key in kind.keys if not (key.dialect or key.own))
+    for kind in KINDS
+    if not kind.dialect
 }
 _TARGET = ("pipeline", "pass")
 _FIELD = {"enum": ("type", "values"), "list": ("type", "of"), "object": ("type", "fields"), "ref": ("type", "schema")}

@@ -3,33 +3,36 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import assert_never
+from typing import Any
 
+from quire.formats.pipeline.language import BODY_KEYS, Key
 from quire.formats.pipeline.syntax import (
     HOLE,
-    AgentBody,
-    CallBody,
     ExpressionText,
-    FailBody,
-    FoldBody,
-    ForEachBody,
     MatchBody,
     Name,
-    ParallelBody,
     Pipeline,
     PipelineFile,
-    RepeatBody,
-    ShellBody,
     Step,
     StepsBody,
-    StopBody,
     Target,
-    ToolBody,
-    TransformBody,
 )
 
-_PLAIN = frozenset({TransformBody, ToolBody, ShellBody, AgentBody, CallBody, FailBody, StopBody})
-"""The bodies without steps in them."""
+
+def _with_roles(*roles: str, inner: bool | None = None) -> dict[type, tuple[Key, ...]]:
+    """Return the keys of each body that have a role, and if that matters, those that count for its inner steps."""
+    return {
+        body: tuple(key for key in keys if key.role in roles and inner in (None, key.inner))
+        for body, keys in BODY_KEYS.items()
+    }
+
+
+_VALUES = ("expression", "argument", "arguments", "command", "choice")
+_HOLDING = _with_roles("step", "steps", "branches", "cases", "choice")
+_CALLING = _with_roles("target", "cases", "choice")
+_SCHEMAS = _with_roles("schema")
+_OWN_VALUES = _with_roles(*_VALUES, inner=False)
+_INNER_VALUES = _with_roles(*_VALUES, inner=True)
 
 
 def walk(pipeline: Pipeline) -> Iterator[tuple[str, Step]]:
@@ -63,27 +66,23 @@ def holes(pipeline: Pipeline) -> tuple[Step, ...]:
 
 def parts(step: Step) -> tuple[tuple[str, Step], ...]:
     """Return the nested steps of a step by name. A branch may also be called `collect`."""
-    if type(step.body) in _PLAIN:
-        return ()  # most steps, and a pattern takes several times as long
-    match step.body:
-        case FoldBody(do=do):
-            return (("do", do),)
-        case ForEachBody(do=do, collect=collect):
-            return (("do", do), ("collect", collect))
-        case ParallelBody(branches=branches, collect=collect):
-            return (*((name.text, branch) for name, branch in branches), ("collect", collect))
-        case StepsBody(steps=steps):
-            return tuple((str(number), one) for number, one in enumerate(steps, 1))
-        case MatchBody(cases=cases, default=default):
-            blocks = [(name.text, one) for name, one in cases if isinstance(one, StepsBody)]
-            blocks += [("default", default)] if isinstance(default, StepsBody) else []
-            return tuple((f"{name}.{at}", one) for name, block in blocks for at, one in enumerate(block.steps, 1))
-        case RepeatBody(do=do):
-            return (("do", do),)
-        case TransformBody() | ToolBody() | ShellBody() | AgentBody() | CallBody() | FailBody() | StopBody():
-            return ()
+    keys = _HOLDING[type(step.body)]
+    return tuple(part for key in keys for part in _parts(key, key.of(step.body))) if keys else ()
+
+
+def _parts(key: Key, value: Any) -> Iterator[tuple[str, Step]]:
+    match key.role:
+        case "step":
+            yield key.name, value
+        case "branches":
+            yield from ((name.text, branch) for name, branch in value)
+        case "steps":
+            yield from ((str(number), step) for number, step in enumerate(value, 1))
         case _:
-            assert_never(step.body)
+            named = [(name.text, target) for name, target in value] if key.role == "cases" else [(key.name, value)]
+            for name, target in named:
+                if isinstance(target, StepsBody):
+                    yield from ((f"{name}.{number}", step) for number, step in enumerate(target.steps, 1))
 
 
 def blocks(step: Step) -> tuple[tuple[Step, ...], ...]:
@@ -105,98 +104,35 @@ def shared_parts(step: Step) -> Iterator[Step]:
 
 def targets(step: Step) -> tuple[Target, ...]:
     """Return the pipelines that a step may call."""
-    if type(step.body) in _PLAIN and type(step.body) is not CallBody:
-        return ()
-    match step.body:
-        case CallBody(target=target):
-            return (target,)
-        case MatchBody(cases=cases, default=default):
-            all_targets = (*(target for _, target in cases), default)
-            return tuple(target for target in all_targets if isinstance(target, Target))
-        case (
-            TransformBody()
-            | ToolBody()
-            | ShellBody()
-            | AgentBody()
-            | StepsBody()
-            | FoldBody()
-            | ForEachBody()
-            | ParallelBody()
-            | RepeatBody()
-            | FailBody()
-            | StopBody()
-        ):
-            return ()
-        case _:
-            assert_never(step.body)
+    listed: list[Any] = []
+    for key in _CALLING[type(step.body)]:
+        value: Any = key.of(step.body)
+        listed += [target for _, target in value] if key.role == "cases" else [value]
+    return tuple(target for target in listed if isinstance(target, Target))
 
 
 def schema_of(step: Step) -> Name | None:
     """Return the schema that the result of a step must match."""
-    match step.body:
-        case ToolBody(schema=schema) | ShellBody(schema=schema) | AgentBody(schema=schema):
-            return schema
-        case (
-            TransformBody()
-            | CallBody()
-            | MatchBody()
-            | StepsBody()
-            | FoldBody()
-            | ForEachBody()
-            | ParallelBody()
-            | RepeatBody()
-            | FailBody()
-            | StopBody()
-        ):
-            return None
-        case _:
-            assert_never(step.body)
+    schemas = [key.of(step.body) for key in _SCHEMAS[type(step.body)]]
+    return next((schema for schema in schemas if isinstance(schema, Name)), None)
 
 
 def expressions(step: Step) -> Iterator[ExpressionText]:
     """Yield the expressions that are evaluated in the context of the step itself, not of a nested step."""
     if step.guard is not None:
         yield from (one for one in (step.guard.when, step.guard.default) if one is not None)
-    match step.body:
-        case TransformBody(value=value):
-            yield value
-        case ToolBody(args=args):
-            yield from (value for _, value in args if isinstance(value, ExpressionText))
-        case ShellBody(command=command, stdin=stdin, cwd=cwd):
-            yield from (one for one in (command, stdin, cwd) if isinstance(one, ExpressionText))
-        case MatchBody(on=on, default=default):
-            yield on
-            if isinstance(default, ExpressionText):
-                yield default
-        case FoldBody(source=source, init=init):
-            if isinstance(source, ExpressionText):
-                yield source
-            yield init
-        case ForEachBody(source=source):
-            if isinstance(source, ExpressionText):
-                yield source
-        case RepeatBody(init=init):
-            if init is not None:
-                yield init
-        case FailBody(message=message):
-            if isinstance(message, ExpressionText):
-                yield message
-        case StopBody(value=value):
-            if value is not None:
-                yield value
-        case AgentBody() | CallBody() | StepsBody() | ParallelBody():
-            pass
-        case _:
-            assert_never(step.body)
+    yield from _values(step, _OWN_VALUES)
     for target in targets(step):
         yield from (one.value for one in target.passes if one.value)
 
 
 def inner_expressions(step: Step) -> Iterator[ExpressionText]:
     """Yield the expressions that are evaluated where the nested steps are: the test of a loop, the default of items."""
-    match step.body:
-        case RepeatBody(until=until):
-            yield until
-        case ForEachBody(default=default) | ParallelBody(default=default):
-            if default is not None:
-                yield default
+    return _values(step, _INNER_VALUES)
+
+
+def _values(step: Step, keys: dict[type, tuple[Key, ...]]) -> Iterator[ExpressionText]:
+    for key in keys[type(step.body)]:
+        value: Any = key.of(step.body)
+        values = [argument for _, argument in value] if key.role == "arguments" else [value]
+        yield from (one for one in values if isinstance(one, ExpressionText))

@@ -8,41 +8,27 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, TypeAlias, assert_never
+from typing import Any, TypeAlias, assert_never
 
 from msgspec import UNSET, Struct
 
+from quire.formats.pipeline.language import BODY_KEYS, GUARD_KEYS, Key, Role
 from quire.formats.pipeline.syntax import (
     AgentBody,
-    AgentSettings,
-    Argument,
     Body,
-    CallBody,
     ExpressionText,
-    FailBody,
-    FoldBody,
-    ForEachBody,
     GuardKeys,
-    MatchBody,
-    ParallelBody,
+    Name,
     Pipeline,
     PipelineFile,
-    RepeatBody,
-    ShellBody,
     Step,
     StepsBody,
-    StopBody,
     Target,
-    ToolBody,
-    TransformBody,
     is_name,
 )
 from quire.formats.yaml.scalars import WORDS
 from quire.schema import Enum, Field, FieldType, ListOf, Object, Ref, Schema
 from quire.values import Value, encode
-
-if TYPE_CHECKING:
-    from quire.plan.pipeline_work import OnError
 
 
 class Steps(Struct):
@@ -136,147 +122,84 @@ def _steps(steps: Iterable[Step]) -> Steps:
 def _body(step: Step) -> Block:
     if isinstance(step.body, StepsBody) and step.body.flat:
         return _steps(step.body.steps)
-    entries = [*_parts(step.body), *(_guard(step.guard) if step.guard else ())]
+    entries = [*_entries(step.body, BODY_KEYS[type(step.body)])]
+    if step.guard:
+        entries += _entries(step.guard, GUARD_KEYS)
     if step.output:
         entries.append(("output", _plain(step.output.text)))
     return entries
 
 
-def _guard(guard: GuardKeys) -> Iterable[tuple[str, Block]]:
-    if guard.when:
-        yield "when", _quoted(guard.when.text)
-    if guard.on_error:
-        yield "on_error", _policy(guard.on_error)
-    if guard.default:
-        yield "default", _quoted(guard.default.text)
-    if guard.timeout is not None:
-        yield "timeout", f"{guard.timeout!r}s"
+def _entries(node: Body | GuardKeys, keys: Iterable[Key]) -> Iterable[tuple[str, Block]]:
+    """Yield the keys that are written in a body or a guard. Arguments and passed values may be empty."""
+    for key in keys:
+        value = key.of(node)
+        if isinstance(node, AgentBody) and node.is_file and key.role == "prompt":
+            yield key.name, f"!file {_quoted(node.prompt.text)}"
+        elif value is not None and (value or key.role not in ("arguments", "passes")):
+            yield key.name, _written(key.role, value)
 
 
-def _policy(on_error: OnError) -> str:
-    return _quoted(str(on_error)) if on_error.survives else str(on_error)
-
-
-def _command(body: ShellBody) -> Iterable[tuple[str, Block]]:
-    yield "command", _argument(body.command)
-    if body.stdin is not None:
-        yield "stdin", _argument(body.stdin)
-    if body.env is not None:
-        yield "env", f"[{', '.join(_plain(name.text) for name in body.env)}]"
-    if body.cwd is not None:
-        yield "cwd", _argument(body.cwd)
-    if not body.check:
-        yield "check", "false"
-    if body.text:
-        yield "text", "true"
-
-
-def _settings(said: AgentSettings) -> Iterable[tuple[str, Block]]:
-    if said.model:
-        yield "model", _quoted(said.model.text)
-    yield from _limit("turns", said.turns)
-    yield from _limit("max_tokens", said.max_tokens)
-    if said.temperature is not None:
-        yield "temperature", repr(said.temperature)
-
-
-def _parts(body: Body) -> Iterable[tuple[str, Block]]:
-    match body:
-        case TransformBody(value=value):
-            yield "value", _quoted(value.text)
-        case ToolBody(name=name, args=args):
-            yield "name", _plain(name.text)
-            if args:
-                yield "args", [(_plain(key.text), _argument(value)) for key, value in args]
-        case ShellBody():
-            yield from _command(body)
-        case AgentBody(prompt=prompt, identity=identity, tools=tools):
-            yield "prompt", f"!file {_quoted(prompt.text)}" if body.is_file else _prompt(prompt.text)
-            if body.settings:
-                yield from _settings(body.settings)
-            if identity:
-                yield "identity", _plain(identity.text)
-            if tools is not None:
-                yield "capabilities", f"{{tools: [{', '.join(_plain(tool.text) for tool in tools)}]}}"
-        case CallBody(target=target):
-            yield from _target(target)
-        case MatchBody(on=on, cases=cases, default=default):
-            yield "on", _quoted(on.text)
-            yield "cases", [(_quoted(label.text), _chosen(target)) for label, target in cases]
-            if isinstance(default, ExpressionText):
-                yield "default", _quoted(default.text)
-            elif default:
-                yield "default", _chosen(default)
-        case StepsBody(steps=steps):
-            yield "do", _steps(steps)
-        case FoldBody(init=init, do=do, max_items=max_items):
-            yield from _source(body.source)
-            yield "init", _quoted(init.text)
-            yield "do", [(do.kind, _body(do))]
-            yield from _limit("max_items", max_items)
-        case ForEachBody(do=do, collect=collect):
-            yield from _source(body.source)
-            yield from _limit("max_parallel", body.max_parallel)
-            yield from _limit("max_items", body.max_items)
-            yield "on_error", _policy(body.on_error)
-            if body.default:
-                yield "default", _quoted(body.default.text)
-            yield "do", [(do.kind, _body(do))]
-            yield "collect", [(collect.kind, _body(collect))]
-        case RepeatBody(init=init, do=do, until=until):
-            if init:
-                yield "init", _quoted(init.text)
-            yield "do", [(do.kind, _body(do))]
-            yield "until", _quoted(until.text)
-            yield "max", str(body.max)
-            if body.on_max:
-                yield "on_max", body.on_max.text
-        case FailBody(message=message):
-            yield "message", _argument(message)
-        case StopBody(value=value):
-            if value:
-                yield "value", _quoted(value.text)
-        case ParallelBody(branches=branches, collect=collect):
-            if body.on_error:
-                yield "on_error", _policy(body.on_error)
-            if body.default:
-                yield "default", _quoted(body.default.text)
-            yield "branches", [(_plain(name.text), [(one.kind, _body(one))]) for name, one in branches]
-            yield "collect", [(collect.kind, _body(collect))]
+def _written(role: Role, value: Any) -> Block:
+    """Return a value as it is written after its key."""
+    match role:
+        case "expression" | "model":
+            return _quoted(value.text)
+        case "argument" | "command":
+            return f"!expr {_quoted(value.text)}" if isinstance(value, ExpressionText) else _value(value.value)
+        case "arguments":
+            return [(_plain(name.text), _written("argument", argument)) for name, argument in value]
+        case "items":
+            return _value(value.value)
+        case "prompt":
+            return _prompt(value.text)
+        case "tools":
+            return f"{{tools: {_names(value)}}}"
+        case "variables":
+            return _names(value)
+        case "target":
+            return _plain(value.pipeline.text)
+        case "passes":
+            named = [(_plain(one.name.text), one.value) for one in value]
+            if any(given for _, given in named):
+                return _flow((name, _quoted(given.text)) for name, given in named if given)
+            return f"[{', '.join(name for name, _ in named)}]"
+        case "step":
+            return [(value.kind, _body(value))]
+        case "steps":
+            return _steps(value)
+        case "branches":
+            return [(_plain(name.text), _written("step", branch)) for name, branch in value]
+        case "cases":
+            return [(_quoted(label.text), _written("choice", target)) for label, target in value]
+        case "choice":
+            return _chosen(value)
+        case "number" | "flag":
+            return repr(value).lower()
+        case "policy":
+            return _quoted(str(value)) if value.survives else str(value)
+        case "duration":
+            return f"{value!r}s"
+        case "tool" | "identity" | "schema" | "store" | "word":
+            return _plain(value.text)
         case _:
-            assert_never(body)
-    if isinstance(body, ToolBody | ShellBody | AgentBody) and body.schema:
-        yield "schema", _plain(body.schema.text)
+            assert_never(role)
 
 
-def _source(source: Argument | None) -> Iterable[tuple[str, Block]]:
-    if isinstance(source, ExpressionText):
-        yield "over", _quoted(source.text)
-    elif source is not None:
-        yield "items", _value(source.value)
-
-
-def _limit(key: str, value: int | None) -> Iterable[tuple[str, Block]]:
-    if value is not None:
-        yield key, str(value)
-
-
-def _chosen(target: Target | StepsBody) -> Block:
-    return _flow(_target(target)) if isinstance(target, Target) else [("steps", _steps(target.steps))]
-
-
-def _target(target: Target) -> list[tuple[str, str]]:
+def _chosen(target: Target | StepsBody | ExpressionText) -> Block:
+    match target:
+        case ExpressionText(text=text):
+            return _quoted(text)
+        case StepsBody(steps=steps):
+            return [("steps", _steps(steps))]
     entries = [("pipeline", _plain(target.pipeline.text))]
-    if not target.passes:
-        return entries
-    named = [(_plain(one.name.text), one.value) for one in target.passes]
-    if any(value for _, value in named):
-        return [*entries, ("pass", _flow((name, _quoted(value.text)) for name, value in named if value))]
-    return [*entries, ("pass", f"[{', '.join(name for name, _ in named)}]")]
+    if target.passes:
+        entries.append(("pass", str(_written("passes", target.passes))))
+    return _flow(entries)
 
 
-def _argument(value: Argument) -> str:
-    return f"!expr {_quoted(value.text)}" if isinstance(value, ExpressionText) else _value(value.value)
+def _names(names: Iterable[Name]) -> str:
+    return f"[{', '.join(_plain(name.text) for name in names)}]"
 
 
 def _flow(entries: Iterable[tuple[str, str]]) -> str:

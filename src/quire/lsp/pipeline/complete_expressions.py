@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from quire.expr.functions import FUNCTIONS
 from quire.expr.syntax import KEYWORDS
+from quire.formats.pipeline.language_words import BINDINGS, SEED_FUNCTIONS
 from quire.lsp.answers import MOST_COMPLETIONS, Completion, fits_typed
-from quire.lsp.pipeline.key_words import BINDINGS, SEED_FUNCTIONS
 from quire.lsp.pipeline.scopes import names_at
 from quire.plan.type_words import type_words
 from quire.schema import Enum, Kind, Simple

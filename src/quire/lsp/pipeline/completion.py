@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from quire.formats.pipeline.language_words import KINDS, meaning
 from quire.lsp.answers import Completion
 from quire.lsp.pipeline.complete_expressions import complete_expression, complete_reference
 from quire.lsp.pipeline.complete_values import complete_item, complete_value
-from quire.lsp.pipeline.key_words import KINDS, meaning
 from quire.lsp.pipeline.snippets import body_snippet, step_snippet
 from quire.lsp.pipeline.tree import cursor_place, pipeline_at
 from quire.lsp.pipeline.yaml_places import FIELD_KEYS, YamlPlace, is_expression, keys_at, place_of

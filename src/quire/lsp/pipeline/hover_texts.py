@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from msgspec import UNSET
 
 from quire.errors import QuireError
+from quire.formats.pipeline.language_words import BINDINGS, KINDS, SEED_FUNCTIONS, meaning
 from quire.lsp.markdown import code, fenced
-from quire.lsp.pipeline.key_words import BINDINGS, KINDS, SEED_FUNCTIONS, meaning
 from quire.lsp.pipeline.scopes import is_input, writers_of
 from quire.lsp.pipeline.tree import file_of, way_to
 from quire.plan.type_words import fields_words, type_words

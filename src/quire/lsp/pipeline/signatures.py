@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from quire.formats.pipeline.kinds import NEEDED
+from quire.formats.pipeline.language_words import KINDS, SEED_FUNCTIONS, meaning
 from quire.lsp.answers import Signature
-from quire.lsp.pipeline.key_words import KINDS, SEED_FUNCTIONS, meaning
 from quire.lsp.pipeline.tree import cursor_place
 from quire.lsp.pipeline.yaml_places import is_expression, keys_at, place_of
 

@@ -1,4 +1,7 @@
-"""Short meanings of the keys, the kinds of step and the bindings of pipelines, for hovers and completions."""
+"""Words for the table of the language: meanings of keys, kinds of step and bindings, and texts with places to fill in.
+
+Only the editor and the help load them.
+"""
 
 from __future__ import annotations
 
@@ -85,6 +88,59 @@ _OWN = {
     ("stop", "value"): "An expression: the result of the pipeline; without it, the incoming value.",
     ("steps", "do"): "The steps of the block.",
 }
+
+SNIPPETS = {
+    "value": '"${{{0}:expression}}"',
+    "on": '"${{{0}:expression}}"',
+    "over": '"${{{0}:ctx.list}}"',
+    "init": '"${{{0}:null}}"',
+    "until": '"${{{0}:acc}}"',
+    "when": '"${{{0}:expression}}"',
+    "default": '"${{{0}:null}}"',
+    "prompt": '"${{{0}:prompt}}"',
+    "name": "${{{0}:tool}}",
+    "command": "${{{0}:command}}",
+    "pipeline": "${{{0}:pipeline}}",
+    "on_error": "${{{0}|abort,continue,retry(2)|}}",
+    "max": "${{{0}:3}}",
+    "max_items": "${{{0}:20}}",
+    "max_parallel": "${{{0}:4}}",
+    "output": "${{{0}:name}}",
+    "message": "${{{0}:message}}",
+    "args": "{{${{{0}:name}}: ${{{1}:value}}}}",
+    "pass": "[${{{0}:name}}]",
+    "cases": "{{${{{0}:label}}: {{pipeline: ${{{1}:pipeline}}}}}}",
+    "do": '{{transform: {{value: "${{{0}:item}}"}}}}',
+    "collect": '{{transform: {{value: "${{{0}:pipe}}"}}}}',
+    "branches": '{{${{{0}:name}}: {{agent: {{prompt: "${{{1}:prompt}}"}}}}}}',
+    "capabilities": "{{tools: [${{{0}:tool}}]}}",
+    "timeout": "${{{0}:30s}}",
+    "on_max": "${{{0}|fail,keep|}}",
+    "dialect": "quire",
+    "type": "${{{0}|string,number,bool,enum,list,object,ref|}}",
+    "required": "false",
+    "check": "false",
+    "text": "true",
+    "values": "[${{{0}:value}}]",
+    "of": "{{type: ${{{0}:string}}}}",
+    "fields": "{{${{{0}:name}}: {{type: ${{{1}:string}}}}}}",
+    "schema": "${{{0}:Name}}",
+}
+"""The value of a key with places to fill in, numbered from `{0}` on."""
+
+IN_SNIPPETS: dict[str, tuple[str, ...]] = {
+    "transform": ("output",),
+    "tool": ("args", "output"),
+    "shell": ("output",),
+    "agent": ("output",),
+    "call": ("pass", "output"),
+    "fold": ("over",),
+    "for_each": ("over", "output"),
+    "parallel": ("output",),
+    "repeat": ("output",),
+    "stop": ("value",),
+}
+"""The keys that the snippet of a kind has beside those that it needs."""
 
 BINDINGS = {
     "ctx": "The named stores: the inputs, and the outputs of earlier steps.",
