@@ -10,7 +10,7 @@ from tests.simulator.generate import draw_scenario
 from tests.testing.coverage.measured import Case, decisions, taken
 from tests.testing.coverage.tracefile import read_tracefile
 from tests.testing.scripted import Scripted
-from tests.testing.test_pure_walk import INPUTS, REPLIES, TAGLINE
+from tests.walks.test_pure_walk import INPUTS, REPLIES, TAGLINE
 
 from quire.diagnostics import Severity
 from quire.errors import CannotStart

@@ -16,7 +16,6 @@ from quire.testing.coverage.decisions import document_decisions
 from quire.testing.coverage.file_pipelines import file_pipelines
 from quire.testing.coverage.report import CoverageCount, DocumentCoverage, prompts_looked_at
 from quire.testing.coverage.taken import decisions_taken, watched
-from quire.testing.pure_start import PureStart
 
 if TYPE_CHECKING:
     from quire.engine.records import EffectRecord, RunRow
@@ -51,7 +50,7 @@ class CoverageMeter:
         breakpoints = frozenset(map(typed_way, held.pins.breakpoints))
         taken = await decisions_taken(
             self._watched,
-            PureStart.of(held),
+            held,
             records,
             lambda boundary: boundary.path in stands or boundary.stops_at(breakpoints),
         )

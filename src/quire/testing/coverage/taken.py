@@ -22,9 +22,9 @@ if TYPE_CHECKING:
     from quire.engine.records import EffectRecord
     from quire.engine.requests import Request, Walk
     from quire.plan.nodes import Plan
+    from quire.runs.pins import PinnedRun
     from quire.testing.coverage.file_pipelines import FilePipeline
     from quire.testing.coverage.watched_document import WatchedDocument
-    from quire.testing.pure_start import PureStart
     from quire.values import Value
 
 
@@ -54,7 +54,7 @@ def watched(plan: Plan, parts: Sequence[FilePipeline] = ()) -> WatchedDocument:
 
 async def decisions_taken(
     document: WatchedDocument,
-    start: PureStart,
+    run: PinnedRun,
     records: Sequence[EffectRecord],
     rests: Rests = lambda boundary: False,
 ) -> frozenset[str]:
@@ -65,7 +65,7 @@ async def decisions_taken(
     """
     document.begin(records)
     with contextlib.suppress(JournalMismatch, LimitReached):
-        await replay(lambda work: watch(document, document.walk(start, work)), records, Progress({}), rests)
+        await replay(lambda work: watch(document, document.walk(run, work)), records, Progress({}), rests)
     return frozenset(document.taken)
 
 

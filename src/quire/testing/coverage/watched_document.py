@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from quire.engine.records import EffectRecord
     from quire.engine.requests import Emit, Fan, HumanRequest, Join, Load, ModelRequest, Recorded, ToolRequest, Walk
     from quire.errors import StepFailed
-    from quire.testing.pure_start import PureStart
+    from quire.runs.pins import PinnedRun
     from quire.values import Value
 
 
@@ -43,7 +43,7 @@ class WatchedDocument:
         record = self.records.get(path)
         return record.by if record is not None else ""
 
-    def walk(self, start: PureStart, work: PureWork) -> Walk:
+    def walk(self, run: PinnedRun, work: PureWork) -> Walk:
         """Return the walk of a run from its start, on the watched plan."""
         raise NotImplementedError
 

@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from quire.engine.requests import Fan, HumanRequest, Join, ModelRequest, ToolRequest, Walk
     from quire.expr.limits import Closure, Run
     from quire.expr.syntax import Node
-    from quire.testing.pure_start import PureStart
+    from quire.runs.pins import PinnedRun
     from quire.values import Value
 
 _TRY = late_pattern(r"/try\[(\d+)\]")
@@ -116,10 +116,9 @@ class WatchedPipeline(WatchedDocument):
         self._begun.clear()
         self._tries.clear()
 
-    def walk(self, start: PureStart, work: PureWork) -> Walk:
-        documents = {**start.environment.documents, **self._others}
-        environment = replace(start.environment, documents=documents) if self._others else start.environment
-        return replace(start, plan=self._plan, environment=environment).begin(work)
+    def walk(self, run: PinnedRun, work: PureWork) -> Walk:
+        documents = {**run.setting.documents, **self._others}
+        return replace(run.with_plan(self._plan), setting=replace(run.setting, documents=documents)).walk(work)
 
     def _step(self, path: str, step: Step) -> Step:
         watch = _Watch(path, step, self)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from quire.engine.pure_work import PureWork
     from quire.engine.requests import Emit, HumanRequest, Walk
-    from quire.testing.pure_start import PureStart
+    from quire.runs.pins import PinnedRun
 
 # No value has the empty name, so it reads as empty text and this condition never holds.
 _NEVER = Comparison("", "!=", "")
@@ -52,10 +52,9 @@ class WatchedPlaybook(WatchedDocument):
         super().__init__()
         self._steps = dict(walk(plan.body))
 
-    def walk(self, start: PureStart, work: PureWork) -> Walk:
+    def walk(self, run: PinnedRun, work: PureWork) -> Walk:
         # The run has pinned the models of the steps, so the plan is that of the run.
-        plan = replace(start.plan, body=self._sequence(start.plan.body, ""))
-        return replace(start, plan=plan).begin(work)
+        return run.with_plan(replace(run.plan, body=self._sequence(run.plan.body, ""))).walk(work)
 
     def emitted(self, event: Emit) -> None:
         if event.path in self._steps:

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from quire.engine.requests import Emit, HumanRequest, Load, Recorded, ToolRequest, Walk
     from quire.errors import StepFailed
     from quire.plan.thread import Thread
-    from quire.testing.pure_start import PureStart
+    from quire.runs.pins import PinnedRun
     from quire.values import Value
 
 _ACTION = late_pattern(r"/hook\[(\w+)\]\[(\d+)\](?:/action\[(\d+)\])?$")
@@ -55,8 +55,11 @@ class WatchedThread(WatchedDocument):
         super().begin(records)
         self._asking.clear()
 
-    def walk(self, start: PureStart, work: PureWork) -> Walk:
-        return interpret_directive(self._watched(start.thread(work), start.environment.bundles[""]))
+    def walk(self, run: PinnedRun, work: PureWork) -> Walk:
+        thread = run.thread(work)
+        if thread is None:
+            raise TypeError("the run is not that of a directive")
+        return interpret_directive(self._watched(thread, run.setting.bundles[""]))
 
     def _watched(self, setup: Setup, bundle: Bundle) -> Setup:
         hooks = setup.composed.hooks

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 from quire.testing.snapshots import as_text
 
 if TYPE_CHECKING:
-    from quire.testing.exploration.drawn_run import Broken, Given
-    from quire.testing.pure_answers import Performance
+    from quire.testing.exploration.drawn_run import Broken, DrawnAnswer, Given
     from quire.values import Value
 
 
@@ -46,7 +45,7 @@ def _parts(given: Given) -> tuple[list[Value], dict[str, Value], dict[str, Value
     return model, listed, answers
 
 
-def _said(performed: Performance) -> dict[str, Value]:
+def _said(performed: DrawnAnswer) -> dict[str, Value]:
     if performed.failure is not None:
         return {"error": {"kind": performed.failure.kind, "message": performed.failure.message}}
     value = performed.value if isinstance(performed.value, Mapping) else {}
@@ -57,7 +56,7 @@ def _said(performed: Performance) -> dict[str, Value]:
     return {"reply": str(value.get("text", ""))}
 
 
-def _result(performed: Performance) -> Value:
+def _result(performed: DrawnAnswer) -> Value:
     if performed.failure is not None:
         return {"raises": {"kind": performed.failure.kind, "message": performed.failure.message}}
     return {"returns": performed.value}

@@ -205,12 +205,12 @@ def mutate_opened(test: OpenTest, *, most: int = MOST_MUTANTS, processes: int = 
     """Try the cases of a test file that was opened."""
     document = test.bench.document
     plan = document.runnable()
-    cases, left_out = _cases(test)
+    cases, left_out = baseline_cases(test)
     report = run_mutants(plan, mutants(plan, document.source, most=most), cases, processes=processes)
     return replace(report, left_out=(*left_out, *report.left_out))
 
 
-def _cases(test: OpenTest) -> tuple[list[BaselineCase], list[str]]:
+def baseline_cases(test: OpenTest) -> tuple[list[BaselineCase], list[str]]:
     """Return the cases that start their document, and the others with the reason."""
     cases: list[BaselineCase] = []
     left_out: list[str] = []
@@ -224,7 +224,7 @@ def _cases(test: OpenTest) -> tuple[list[BaselineCase], list[str]]:
         if start is None:
             left_out.append(f"{wanted.name}: the case {wanted.name!r} does not start its document")
             continue
-        case = _DrivenCase(test, wanted, start)
+        case = _DrivenCase(test, wanted, start.for_changed_plans(test.bench.settings))
         cases.append(BaselineCase(wanted.name, case.notices, case.observe))
     return cases, left_out
 
