@@ -44,7 +44,7 @@ def directive_edits(site: Site, thread: Thread) -> Iterator[Edit]:
                 output.name,
                 f"does not require the output {output.name}",
                 _with(site, replace(thread, outputs=outputs)),
-                Kill("error", value=output.name, fresh=True),
+                Kill("error", value=output.name),
                 site.find(f'"{output.name}"'),
             )
     yield from _knowledge(site, thread)
@@ -76,7 +76,7 @@ def _permissions(site: Site, thread: Thread) -> Iterator[Edit]:
                 detail,
                 f"widens the permission {permission.capability} to {EVERYTHING}",
                 _with(site, replace(thread, permissions=(*wider, *thread.permissions[number + 1 :]))),
-                Kill("refused", value=_not_granted(granted), fresh=True),
+                Kill("refused", value=_not_granted(granted)),
                 span,
             )
 
@@ -98,7 +98,7 @@ def _limits(site: Site, thread: Thread) -> Iterator[Edit]:
             name,
             f"drops the limit {name}, which is {value}",
             _with(site, replace(thread, limits=limits)),
-            Kill("error", value=f"limit reached: {name}", fresh=True),
+            Kill("error", value=f"limit reached: {name}"),
             site.find(name),
         )
 

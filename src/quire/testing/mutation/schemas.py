@@ -50,7 +50,7 @@ def schema_edits(plan: Plan) -> Iterator[SchemaEdit]:
             schemas = {**plan.schemas, name: replace_schema(schema, fields=fields)}
             sentence = f"{change} of the schema {name}"
             fails = operator != "drop_enum_value"
-            kill = Kill("status", value="failed" if fails else "completed", fresh=True)
+            kill = Kill("status", value="failed" if fails else "completed")
             if asking:
                 # An agent reads its schema, so a prompt shows the change.
                 kill = Kill("prompts", asking, value=_written(schema, fields))
