@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from quire.plan.thread import Thread
     from quire.runs.pins import Texts
     from quire.testing.cassettes.player import Cassettes
-    from quire.testing.coverage.meter import CoverageMeter
+    from quire.testing.coverage.report import CoverageMeter
     from quire.testing.observation import Observation
     from quire.testing.virtual_loop import VirtualLoop
     from quire.tools.registry import Connection

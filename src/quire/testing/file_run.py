@@ -20,7 +20,6 @@ from quire.library.tested_document import compare
 from quire.testing.case_rows import CaseRow, expand
 from quire.testing.case_run import Bench, CaseRun, Stage
 from quire.testing.cassettes.player import CassettePlayer, Cassettes
-from quire.testing.coverage.gates import gate_problems
 from quire.testing.crashes import crash_everywhere
 from quire.testing.document_under_test import open_document
 from quire.testing.expectations import Judging, always, judge
@@ -86,6 +85,8 @@ class OpenTest(Struct, frozen=True):
         complete = self.options.selection.is_whole and len(cases) == len(self.wanted)
         coverage = bench.coverage.result() if bench.coverage is not None else None
         if coverage is not None and complete:
+            from quire.testing.coverage.report import gate_problems
+
             problems += gate_problems(coverage, file.coverage, file.coverage_span)
         changes, unsettled = self._settled(cases, complete)
         return FileResult(
@@ -180,7 +181,7 @@ def _cassette_problems(file: TestFile, bench: Bench, selection: Selection) -> li
 
 
 def _measured(bench: Bench) -> Bench:
-    from quire.testing.coverage.meter import CoverageMeter
+    from quire.testing.coverage.report import CoverageMeter
 
     return replace(bench, coverage=CoverageMeter(bench.document))
 

@@ -14,8 +14,7 @@ from tests.walks.answers import WalkEnd
 from quire.engine.requests import HumanRequest
 from quire.plan.nodes import Plan
 from quire.source import Source
-from quire.testing.mutation.mutants import Mutant, mutants
-from quire.testing.mutation.operators import OPERATORS
+from quire.testing.mutation.mutants import OPERATORS, Mutant, mutants
 from quire.values import Value
 
 

@@ -34,11 +34,10 @@ from quire.plan.pipeline_work import (
     Repeat,
     Select,
 )
-from quire.testing.coverage.expression_parts import boolean_parts
-from quire.testing.coverage.file_pipelines import FilePipeline
-from quire.testing.coverage.pipeline_decisions import MANY
+from quire.testing.coverage.decisions import way_of_answer
+from quire.testing.coverage.pipeline_decisions import MANY, boolean_parts
 from quire.testing.coverage.plan_parts import with_formulas, with_inner_steps
-from quire.testing.coverage.question_ways import way_of_answer
+from quire.testing.coverage.taken import FilePipeline
 from quire.testing.coverage.watched_document import WatchedDocument
 from quire.values import InvalidValue
 

@@ -1,20 +1,25 @@
-"""Explore a document: many drawn runs, the first broken promise of each kind made small, and written as a case."""
+"""Explore a document: many drawn runs, and the first broken promise of each kind made small, with a case to paste."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from msgspec import UNSET, Struct
 from msgspec.structs import replace
 
+from quire.diagnostics import Diagnostic
 from quire.engine.records import Status
 from quire.errors import QuireError
+from quire.formats.test import codes
+from quire.formats.test.parse import parse
 from quire.formats.test.syntax import Case
 from quire.library.foresight import Foresight
 from quire.library.input_schema import input_schema
-from quire.source import NOWHERE
+from quire.source import MAX_TEST_BYTES, NOWHERE, Source, read_source, relative_to_here
 from quire.testing.case_run import CaseRun
+from quire.testing.document_under_test import open_document
 from quire.testing.expectations import Judging, always
 from quire.testing.exploration.draw import Draw
 from quire.testing.exploration.drawn_run import (
@@ -29,17 +34,71 @@ from quire.testing.exploration.drawn_run import (
     simple_reply,
     walk,
 )
-from quire.testing.exploration.written_case import written_case
 from quire.testing.observation import Observation
+from quire.testing.results import FileResult, Problem
+from quire.testing.snapshots import as_text
 from quire.trust.capabilities import Grants, canonical
 
 if TYPE_CHECKING:
     from quire.analysis.proof import Proof
+    from quire.diagnostics import Code
     from quire.formats.test.syntax import Setting, TestFile
     from quire.plan.pipeline_work import Formula
+    from quire.source import Span
     from quire.testing.case_run import Bench, PreparedStart
     from quire.testing.exploration.drawn_run import DrawnRun
     from quire.values import Value
+
+
+def written_case(given: Given, broken: Broken, seed: int) -> str:
+    """Return a case with the inputs, replies, results and answers of a run. Its expectation is for the author."""
+    case: dict[str, Value] = {"name": f"explored {seed}: {broken.promise}"}
+    if given.inputs:
+        case["inputs"] = dict(given.inputs)
+    model, tools, answers = _parts(given)
+    if model:
+        case["model"] = model
+    if tools:
+        case["tools"] = tools
+    if answers:
+        case["answers"] = answers
+    case["expect"] = "todo"
+    return as_text([case])
+
+
+def _parts(given: Given) -> tuple[list[Value], dict[str, Value], dict[str, Value]]:
+    model: list[Value] = []
+    tools: dict[str, list[Value]] = {}
+    answers: dict[str, Value] = {}
+    for path, performed in given.answers.items():
+        kind, name = given.ways.get(path, ("", ""))
+        match kind:
+            case "model":
+                model.append({"path": path, **_said(performed)})
+            case "tool":
+                tools.setdefault(name, []).append(_result(performed))
+            case "ask":
+                answers[path] = performed.value
+    listed: dict[str, Value] = {name: {"sequence": calls} for name, calls in tools.items()}
+    return model, listed, answers
+
+
+def _said(performed: DrawnAnswer) -> dict[str, Value]:
+    if performed.failure is not None:
+        return {"error": {"kind": performed.failure.kind, "message": performed.failure.message}}
+    value = performed.value if isinstance(performed.value, Mapping) else {}
+    uses = value.get("uses")
+    if isinstance(uses, list):
+        calls: list[Value] = [{"name": use[1], "input": use[2]} for use in uses if isinstance(use, list)]
+        return {"tool_calls": calls}
+    return {"reply": str(value.get("text", ""))}
+
+
+def _result(performed: DrawnAnswer) -> Value:
+    if performed.failure is not None:
+        return {"raises": {"kind": performed.failure.kind, "message": performed.failure.message}}
+    return {"returns": performed.value}
+
 
 MOST_TRIES_TO_START = 50
 MOST_SHRINKS = 400
@@ -218,3 +277,51 @@ def _simpler_answer(given: Given, path: str) -> DrawnAnswer:
     if kind == "model":
         return simple_reply()
     return given.answers[path] if kind == "ask" else DrawnAnswer(SIMPLE)
+
+
+_CODES: dict[str, Code] = {"bounds": codes.BOUND_BROKEN, "envelope": codes.OUTSIDE_ENVELOPE, "always": codes.ALWAYS}
+_MEANINGS = {
+    "traceback": "it raised an exception: this is a mistake of Quire, please report it",
+    "ends": "it did not come to an end",
+    "replay": "it does not replay: this is a mistake of Quire, please report it",
+}
+
+
+class DocumentExploration(Struct, frozen=True):
+    """The exploration of the document of one test file."""
+
+    source: Source
+    """Of the test file."""
+    document: str
+    seed: int
+    exploration: Exploration
+    where: Span
+
+    def failure(self) -> FileResult | None:
+        """Return the broken promises as the result of a file; None if there are none."""
+        if not self.exploration.found:
+            return None
+        problems = tuple(self._problem(one) for one in self.exploration.found)
+        return FileResult(self.source.name, self.source, self.document, problems=problems)
+
+    def _problem(self, found: Counterexample) -> Problem:
+        broken = found.broken
+        meaning = _MEANINGS.get(broken.promise, "")
+        message = f"exploring {self.document}: {meaning}{': ' if meaning else ''}{broken.message}"
+        help = f"the same again: quire test --explore 1 --seed {found.seed}; or paste this case"
+        code = _CODES.get(broken.promise, codes.COUNTEREXAMPLE)
+        return Problem(Diagnostic(code, message, self.where, "", help), found.case)
+
+
+def explore_file(path: str, count: int, seed: int) -> DocumentExploration | None:
+    """Explore the document of a test file; None for a file that cannot be used. Running it reports why."""
+    try:
+        reading = parse(read_source(Path(path), limit=MAX_TEST_BYTES))
+        if reading.file is None:
+            return None
+        bench = open_document(reading.source, reading.file)
+        found = explore(bench, reading.file, count, seed)
+    except QuireError:
+        return None
+    name = relative_to_here(bench.document.name) or bench.document.name
+    return DocumentExploration(reading.source, name, seed, found, reading.file.cases[0].span)

@@ -22,9 +22,8 @@ from quire.formats.test.codes import measures
 from quire.source import MAX_TEST_BYTES, NOWHERE, Source, Span, read_source, relative_to_here
 from quire.testing.case_run import CaseRun
 from quire.testing.file_run import FileOptions, OpenTest, open_test, verdict
-from quire.testing.mutation.differences import telling_expectation
-from quire.testing.mutation.mutants import MOST_MUTANTS, mutants
-from quire.testing.mutation.operators import OPERATORS
+from quire.testing.mutation.kills import telling_expectation
+from quire.testing.mutation.mutants import MOST_MUTANTS, OPERATORS, mutants
 from quire.testing.snapshots import SnapshotMode
 from quire.testing.virtual_loop import Stuck
 from quire.testing.worker_processes import in_order
