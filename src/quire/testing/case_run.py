@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from quire.engine.interpreter.thread.setup import Setup
     from quire.engine.ports import People, Tools
     from quire.engine.records import Event, RunRow
+    from quire.formats.test.expected import Expect
     from quire.library.document import Document
     from quire.plan.nodes import Plan
     from quire.plan.thread import Thread
@@ -87,6 +88,10 @@ class Stage(Struct, frozen=True):
     observation: Observation
     refusal: str = ""
     """Why the act could not be done; then the error of the observation says it, too."""
+
+    def expect(self, case: Case) -> Expect | None:
+        """Return the expectations about this state; None if there are none."""
+        return case.expect if self.act is None else self.act.expect
 
 
 class ChangedRun(PinnedRun, frozen=True):

@@ -31,7 +31,6 @@ from quire.testing.snapshots import SnapshotFile, SnapshotMode, unused_finding
 from quire.testing.virtual_loop import Stuck
 
 if TYPE_CHECKING:
-    from quire.formats.test.expected import Expect
     from quire.formats.test.syntax import Case, TestFile, TestReading
     from quire.source import Span
     from quire.testing.case_run import PreparedStart
@@ -256,7 +255,7 @@ def verdict(
     for stage in stages:
         problems += _judged(stage, case, row, snapshots)
         if bench.coverage is not None:
-            bench.coverage.look(_expected(stage, case), stage.observation)
+            bench.coverage.look(stage.expect(case), stage.observation)
     last = stages[-1].observation
     problems += _broken_bounds(run, case)
     if file.always:
@@ -275,12 +274,8 @@ def _broken_bounds(run: CaseRun, case: Case) -> list[Problem]:
     return [Problem(Diagnostic(codes.BOUND_BROKEN, message, case.span)) for message in told]
 
 
-def _expected(stage: Stage, case: Case) -> Expect | None:
-    return case.expect if stage.act is None else stage.act.expect
-
-
 def _judged(stage: Stage, case: Case, row: Mapping[str, Value], snapshots: Snapshots | None) -> list[Problem]:
-    expect = _expected(stage, case)
+    expect = stage.expect(case)
     if stage.act is not None and expect is None and not stage.refusal:
         return []
     where: Span = case.span if stage.act is None else stage.act.span
