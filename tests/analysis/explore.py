@@ -17,12 +17,14 @@ from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from msgspec.structs import replace
 from tests.analysis.hard_worlds import STYLES, HardWorld, thread_paths
 from tests.analysis.sized_documents import DOCUMENTS, draw_inputs
 from tests.analysis.workspaces import OpenedDocument, sizes_of
 from tests.simulator.draw import Draw
 from tests.simulator.scenario import Scenario
+from tests.walks.answers import WalkEnd, WalkLimits
+from tests.walks.pure_walk import run_pure
+from tests.walks.runs import with_inputs
 
 from quire.analysis.amounts import total
 from quire.analysis.costs import COUNTED, OUTPUT_OF, SURE_INPUT_OF, TOOLS_OF, WINDOW_OF
@@ -33,8 +35,6 @@ from quire.engine.requests import HumanRequest, ModelRequest, ToolRequest
 from quire.errors import QuireError
 from quire.library.capability_words import Words
 from quire.models.tokens import call_tokens_at_most
-from quire.testing.pure_answers import WalkEnd, WalkLimits
-from quire.testing.pure_walk import run_pure
 from quire.trust.capabilities import Grants, canonical, capability
 from quire.values import Value
 
@@ -147,12 +147,12 @@ def explore_seed(seed: int, format: str, walks: int = WALKS) -> Tally:
 
 
 def _walk(opened: OpenedDocument, scenario: Scenario, seed: int, number: int, tally: Tally) -> None:
-    inputs = dict(opened.start.inputs)
+    inputs = dict(opened.start.pins.inputs)
     if scenario.name == "sized":
         drawn = draw_inputs(Draw.seeded(f"inputs {seed} {number}"), long=number > 2)
         inputs = {name: value for name, value in drawn.items() if name in inputs or opened.plan.declared is None}
         if not _fits(opened, inputs):
-            inputs = dict(opened.start.inputs)
+            inputs = dict(opened.start.pins.inputs)
     style = STYLES[number % len(STYLES)]
     starts = tuple(sorted(name.removeprefix(".ai/directives/").removesuffix(".md") for name in scenario.files))
     directives = starts if scenario.name == "directive" else ()
@@ -165,7 +165,7 @@ def _walk(opened: OpenedDocument, scenario: Scenario, seed: int, number: int, ta
     world = HardWorld(seed * 100 + number, style, opened.load, directives, documents)
     limits = WalkLimits(max_effects=MOST_EFFECTS if scenario.name != "directive" else MOST_EFFECTS_OF_A_TREE)
     try:
-        end = run_pure(replace(opened.start, inputs=inputs).begin, world, limits=limits, listen=lambda said: None)
+        end = run_pure(with_inputs(opened.start, inputs).walk, world, limits=limits, listen=lambda said: None)
     except QuireError:
         tally.counts["refused"] += 1
         return

@@ -10,13 +10,14 @@ import random
 from collections.abc import Callable, Mapping
 from typing import Any, assert_never
 
+from tests.walks.answers import Performance, Performed
+
 from quire.engine.interpreter.thread.setup import ORCHESTRATE
 from quire.engine.premises import MOST_CALLS, REPAIRS
 from quire.engine.requests import Boundary, Failure, HumanRequest, Load, Meter, ModelRequest, Offer, ToolRequest
 from quire.errors import Denied, StepFailed
 from quire.plan.built_in_tools import FORK, RETURN
 from quire.testing.exploration.draw import Draw
-from quire.testing.pure_answers import Performance, Performed
 from quire.trust.capabilities import Grants, canonical, flat_name
 from quire.values import Value, clean, copy
 

@@ -12,6 +12,8 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 
 from tests.analysis.gated_documents import GatedPipelines, GatedPlaybooks
+from tests.walks.answers import Performance, Performed, WalkLimits
+from tests.walks.pure_walk import run_pure
 
 from quire.analysis.gates import REFUSALS, Gate, GateSearch, gates_of
 from quire.analysis.proof import prove
@@ -27,8 +29,6 @@ from quire.library.foresight import Foresight
 from quire.library.proof_world import WorkspaceWorld
 from quire.plan.nodes import Plan
 from quire.source import Source
-from quire.testing.pure_answers import Performance, Performed, WalkLimits
-from quire.testing.pure_walk import run_pure
 from quire.values import Value
 
 WORDS = ("yes", "no", "send", "", "x")

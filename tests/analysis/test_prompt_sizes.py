@@ -21,8 +21,8 @@ from quire.plan.ways import last_label
 from quire.runs.options import RunOptions
 from quire.runs.runtime import Runtime
 from quire.source import Source, read_source
+from quire.testing.case_run import CaseRun
 from quire.testing.file_run import OpenTest, open_test
-from quire.testing.pure_case import PinningRun
 from quire.testing.world.model import CaseModel
 from quire.values import Value
 from quire.workspace.settings import Settings
@@ -68,11 +68,12 @@ def test_the_prompts_of_the_examples_are_not_larger_than_proven(monkeypatch: pyt
         assert isinstance(opened, OpenTest)
         for wanted in opened.wanted:
             calls.clear()
-            run = PinningRun(opened.bench, replace(wanted.case, then=(), crash_everywhere=False))
+            run = CaseRun(opened.bench, replace(wanted.case, then=(), crash_everywhere=False))
             run.play()
-            pinned = run.pinned
-            if pinned is None or pinned.plan.format == "directive":
+            start = CaseRun(opened.bench, wanted.case).prepare()
+            if start is None or start.run.plan.format == "directive":
                 continue
+            pinned = start.run
             foresight = Foresight(run._settings, pinned.setting.documents)
             found = Compared(foresight, pinned.plan, pinned.document.name, dict(pinned.pins.inputs))
             assert list(found.larger(calls)) == [], f"{path}: {wanted.name}"

@@ -17,9 +17,9 @@ from quire.engine.requests import Load, ToolRequest
 from quire.library.document import load
 from quire.library.foresight import Foresight
 from quire.runs.options import RunOptions
+from quire.runs.pins import PinnedRun
 from quire.runs.runtime import Runtime
 from quire.stores.memory.store import MemoryStore
-from quire.testing.pure_start import PureStart
 from quire.values import Value
 
 
@@ -65,7 +65,7 @@ class OpenedDocument:
             return await runtime.stored(await runtime.row(run))
 
         pinned = self.loop.run_until_complete(started())
-        self.start = PureStart.of(pinned)
+        self.start: PinnedRun = pinned
         self._loader = runtime.loader("run", pinned.pins, tools)
         foresight = Foresight(settings)
         self.plan = document.runnable()

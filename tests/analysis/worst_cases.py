@@ -9,34 +9,37 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Iterator, Mapping
+from functools import cached_property
 from pathlib import Path
 from typing import cast
 
 from msgspec import UNSET, Struct
 from msgspec.structs import replace
 from tests.analysis.explore import seen_in
+from tests.walks.answers import Performance, Performed, WalkLimits
+from tests.walks.pure_walk import run_pure
+from tests.walks.runs import with_inputs
 
 from quire.analysis.amounts import Amount
+from quire.engine.ports import Tools
 from quire.engine.premises import MOST_CALLS, REPAIRS
 from quire.engine.requests import Boundary, Failure, HumanRequest, Load, Meter, ModelRequest, Offer, ToolRequest
-from quire.errors import QuireError
+from quire.errors import QuireError, Refused, StepFailed
 from quire.formats.test.parse import parse
 from quire.formats.test.syntax import Case, TestFile
 from quire.library.foresight import Foresight
 from quire.library.input_schema import input_schema
 from quire.plan.pipeline_work import Fold, ForEach
+from quire.runs.pins import PinnedRun
 from quire.schema_types import ListOf
 from quire.source import NOWHERE, read_source
-from quire.testing.case_run import Bench
+from quire.testing.case_run import Bench, CaseRun
 from quire.testing.document_under_test import open_document
 from quire.testing.exploration.draw import Draw
-from quire.testing.pure_answers import Performance, Performed, WalkLimits
-from quire.testing.pure_case import PinningRun, _WalkedRun
-from quire.testing.pure_start import PureStart
-from quire.testing.pure_walk import run_pure
-from quire.testing.pure_world import WorldAnswers
-from quire.trust.capabilities import canonical, flat_name
+from quire.testing.virtual_loop import VirtualLoop
+from quire.trust.capabilities import Grants, canonical, flat_name
 from quire.values import Value, clean, copy, encode
+from quire.workspace.grants import default_grants, reaching
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 MOST_EFFECTS = 5_000
@@ -75,12 +78,48 @@ class Found(Struct, frozen=True):
         return None if most is None else most / self.seen if self.seen else (1.0 if most == 0 else float("inf"))
 
 
+class GateAnswers:
+    """Results of tools and texts, as the gate and the files of a case give them. The same path gets the same answer."""
+
+    def __init__(self, loop: VirtualLoop, run: CaseRun, pinned: PinnedRun) -> None:
+        self._loop = loop
+        self._run = run
+        self._pinned = pinned
+        self._done: dict[str, Performance] = {}
+
+    @cached_property
+    def _gate(self) -> Tools:
+        pins, settings = self._pinned.pins, self._run._settings
+        granted = default_grants(settings, pins.allow)
+        if self._pinned.plan.format == "directive":
+            # Each request carries the grants of its thread, which the gate narrows to these.
+            granted = Grants(frozenset({"*"}) | reaching(granted))
+        else:
+            granted = granted.narrow(Grants.of(pins.grants))
+        return self._run._runtime().gate(self._pinned.plans, granted, "run")
+
+    def __call__(self, request: ToolRequest | Load) -> Performance:
+        if request.path not in self._done:
+            try:
+                value = self._loop.run(self._answered(request))
+                self._done[request.path] = Performance(copy(value))
+            except (StepFailed, Refused) as error:
+                self._done[request.path] = Performance(failure=Failure.of(error))
+        return self._done[request.path]
+
+    async def _answered(self, request: ToolRequest | Load) -> Value:
+        if isinstance(request, ToolRequest):
+            return await self._gate.call(request, "")
+        text = await self._run._runtime().loader("run", self._pinned.pins, self._gate).load(request)
+        return clean(text) if text is not None else None
+
+
 class Stage(Struct):
     """A case that has been started: its files, its tools and its texts answer what the worst world does not."""
 
-    start: PureStart
-    run: _WalkedRun
-    answers: WorldAnswers
+    start: PinnedRun
+    run: CaseRun
+    answers: GateAnswers
     results: dict[str, list[Value]]
     children: list[dict[str, Value]]
     """Calls that start a thread, with all that it needs."""
@@ -88,21 +127,20 @@ class Stage(Struct):
     @classmethod
     def of(cls, bench: Bench, case: Case) -> Stage | None:
         plain = Case("worst", NOWHERE, replace(case.setting, model=None, cassette=None), None)
-        first = PinningRun(bench, plain)
         try:
-            first.play()
+            prepared = CaseRun(bench, plain).prepare()
         except QuireError:
             return None
-        if first.pinned is None:
+        if prepared is None:
             return None
-        start = PureStart.of(first.pinned)
-        run = _WalkedRun(bench, plain, first.pinned, start)
+        run = CaseRun(bench, plain, start=prepared)
+        run._prepare()
         results: dict[str, list[Value]] = {}
         for tool, script in case.setting.tools.items():
             for part in (script, *script.sequence, *(one for _, one in script.when)):
                 if part.returns is not UNSET:
                     results.setdefault(canonical(tool), []).append(part.returns)
-        return cls(start, run, run._prepared(), results, _starting(bench))
+        return cls(prepared.run, run, GateAnswers(bench.loop, run, prepared.run), results, _starting(bench))
 
 
 def _starting(bench: Bench) -> list[dict[str, Value]]:
@@ -290,10 +328,10 @@ def worst_run(bench: Bench, file: TestFile, seeds: int, enough: float = 1.0) -> 
         for strategy in strategies(bench):
             for seed in range(seeds if stages else 0):
                 stage = stages[seed % len(stages)]
-                drawn = stage.start.inputs if seed < len(stages) else Draw(seed).inputs(schema, examples)
+                drawn = stage.start.pins.inputs if seed < len(stages) else Draw(seed).inputs(schema, examples)
                 inputs = _inputs(stage.start, drawn, strategy.items)
                 limits = WalkLimits(max_effects=MOST_EFFECTS)
-                begin = replace(stage.start, inputs=inputs).begin
+                begin = with_inputs(stage.start, inputs).walk
                 try:
                     end = run_pure(begin, _World(strategy, seed, stage), limits=limits, listen=lambda said: None)
                 except QuireError:
@@ -307,7 +345,7 @@ def worst_run(bench: Bench, file: TestFile, seeds: int, enough: float = 1.0) -> 
     return Found(name, proven, most)
 
 
-def _inputs(start: PureStart, drawn: Mapping[str, Value], items: int) -> Mapping[str, Value]:
+def _inputs(start: PinnedRun, drawn: Mapping[str, Value], items: int) -> Mapping[str, Value]:
     from quire.engine.declared_inputs import complete_declared
     from quire.engine.inputs import complete_inputs
 
@@ -316,10 +354,10 @@ def _inputs(start: PureStart, drawn: Mapping[str, Value], items: int) -> Mapping
         try:
             if plan.format == "playbook":
                 return complete_inputs(plan, given)
-            return complete_declared(plan, given) if plan.format == "pipeline" else {**start.inputs, **given}
+            return complete_declared(plan, given) if plan.format == "pipeline" else {**start.pins.inputs, **given}
         except QuireError:
             continue
-    return start.inputs
+    return start.pins.inputs
 
 
 def opened(path: Path) -> tuple[Bench, TestFile] | None:

@@ -9,7 +9,7 @@ import pytest
 from tests.cli.conftest import Invoke
 from tests.testing.coverage.test_measured_files import TEST
 from tests.testing.coverage.tracefile import read_tracefile
-from tests.testing.test_pure_walk import TAGLINE
+from tests.walks.test_pure_walk import TAGLINE
 
 from quire.cli.test import command
 

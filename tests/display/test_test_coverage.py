@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tests.testing.coverage.measured import decisions
 from tests.testing.coverage.test_report import NO, YES, measured
-from tests.testing.test_pure_walk import TAGLINE
+from tests.walks.test_pure_walk import TAGLINE
 
 from quire.display.test_coverage import coverage_annotations, coverage_data, coverage_page
 from quire.source import Source

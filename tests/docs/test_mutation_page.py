@@ -10,7 +10,7 @@ from click.testing import CliRunner
 from tests.docs.pages import text_of
 
 from quire.cli.test import command
-from quire.testing.mutation.operators import OPERATORS
+from quire.testing.mutation.mutants import OPERATORS
 
 PAGE = "docs/test-mutation.md"
 DOCUMENT = """# Tea

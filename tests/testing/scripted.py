@@ -6,6 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, cast
 
+from tests.walks.answers import Performance, Performed, WalkEnd, WalkLimits
+from tests.walks.pure_walk import run_pure
+from tests.walks.runs import run_of
+
 from quire.engine.interpreter.environment import Environment
 from quire.engine.interpreter.thread.compose import Bundle
 from quire.engine.requests import (
@@ -22,10 +26,8 @@ from quire.library.callees import read_directive
 from quire.library.document import read
 from quire.plan.nodes import Plan
 from quire.plan.ways import last_label
+from quire.runs.pins import PinnedRun
 from quire.source import Source
-from quire.testing.pure_answers import Performance, Performed, WalkEnd, WalkLimits
-from quire.testing.pure_start import PureStart
-from quire.testing.pure_walk import run_pure
 from quire.trust.capabilities import Grants, flat_name
 from quire.values import Value
 
@@ -41,12 +43,12 @@ def plan_of(text: str) -> Plan:
     return document.plan
 
 
-def start_of(text: str, inputs: Mapping[str, Value] | None = None, *, plan: Plan | None = None) -> PureStart:
+def start_of(text: str, inputs: Mapping[str, Value] | None = None, *, plan: Plan | None = None) -> PinnedRun:
     """Where a walk of a document begins."""
     found = plan if plan is not None else plan_of(text)
     if found.format != "directive":
-        return PureStart(found, inputs or {})
-    return PureStart(found, inputs or {}, Environment(bundles={"": Bundle("main", {"main": text})}))
+        return run_of(found, inputs)
+    return run_of(found, inputs, Environment(bundles={"": Bundle("main", {"main": text})}))
 
 
 @dataclass
@@ -114,8 +116,8 @@ class Scripted:
         return Performance(result, Meter(elapsed=self.seconds))
 
 
-def walked(start: PureStart, answers: Scripted, limits: WalkLimits | None = None) -> WalkEnd:
-    return run_pure(start.begin, answers, limits=limits or WalkLimits())
+def walked(start: PinnedRun, answers: Scripted, limits: WalkLimits | None = None) -> WalkEnd:
+    return run_pure(start.walk, answers, limits=limits or WalkLimits())
 
 
 def down(message: str = "no route") -> StepFailed:

@@ -62,7 +62,7 @@ def read_wish(gates: Sequence[str], under: float | None, lcov: str | None) -> Co
     """Read the values of the options. Raises `CannotStart` for a gate that cannot be meant."""
     if not gates and under is None:
         return CoverageWish(False, {}, lcov)
-    from quire.testing.coverage.gates import read_gates
+    from quire.testing.coverage.report import read_gates
 
     written = [one for one in gates if "=" in one]
     paths = tuple(one for one in gates if one != _ASKED and "=" not in one)
@@ -89,7 +89,7 @@ class CoverageReport:
     def failures(self) -> list[FileResult]:
         """Return a result for each document that does not reach the gates of the command line."""
         from quire.source import NOWHERE
-        from quire.testing.coverage.gates import gate_problems
+        from quire.testing.coverage.report import gate_problems
         from quire.testing.results import FileResult
 
         found = ((one, gate_problems(one, self._wish.gates, NOWHERE)) for one in self.documents)
@@ -97,6 +97,6 @@ class CoverageReport:
 
     def write(self) -> None:
         if self._wish.lcov is not None:
-            from quire.testing.coverage.lcov import lcov
+            from quire.testing.coverage.report import lcov
 
             write_report(self._wish.lcov, lcov(self.documents))

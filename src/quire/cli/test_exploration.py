@@ -12,7 +12,7 @@ from msgspec import Struct
 from quire.cli.options import Command, kept, kept_option, with_options
 
 if TYPE_CHECKING:
-    from quire.testing.exploration.report import DocumentExploration
+    from quire.testing.exploration.explore import DocumentExploration
 
 
 class ExplorationWish(Struct):
@@ -55,7 +55,7 @@ def explore_documents(wish: ExplorationWish, paths: Sequence[str], processes: in
     """Explore the documents of all test files, in several processes where that pays."""
     import secrets
 
-    from quire.testing.exploration.report import explore_file
+    from quire.testing.exploration.explore import explore_file
     from quire.testing.worker_processes import in_order, usable_processes
 
     seed = secrets.randbelow(1_000_000_000) if wish.seed is None else wish.seed

@@ -10,8 +10,7 @@ from quire.display.tables import table
 from quire.display.test_json import json_line
 from quire.display.text import one_line
 from quire.testing.coverage.decisions import KINDS
-from quire.testing.coverage.gates import ALL
-from quire.testing.coverage.report import uncovered_findings
+from quire.testing.coverage.report import ALL, uncovered_findings
 from quire.wording import pluralize
 
 if TYPE_CHECKING:

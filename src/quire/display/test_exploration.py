@@ -10,7 +10,7 @@ from quire.values import encode
 
 if TYPE_CHECKING:
     from quire.display.test_report import FormatName
-    from quire.testing.exploration.report import DocumentExploration
+    from quire.testing.exploration.explore import DocumentExploration
 
 
 def exploration_text(documents: Sequence[DocumentExploration], form: FormatName) -> str:

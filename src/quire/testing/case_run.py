@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, assert_never
+from typing import TYPE_CHECKING, TypeVar, assert_never
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -40,14 +40,15 @@ if TYPE_CHECKING:
     from quire.engine.interpreter.environment import Environment
     from quire.engine.interpreter.thread.compose import Bundle
     from quire.engine.interpreter.thread.setup import Setup
-    from quire.engine.ports import Tools
+    from quire.engine.ports import People, Tools
     from quire.engine.records import Event, RunRow
+    from quire.formats.test.expected import Expect
     from quire.library.document import Document
     from quire.plan.nodes import Plan
     from quire.plan.thread import Thread
     from quire.runs.pins import Texts
     from quire.testing.cassettes.player import Cassettes
-    from quire.testing.coverage.meter import CoverageMeter
+    from quire.testing.coverage.report import CoverageMeter
     from quire.testing.observation import Observation
     from quire.testing.virtual_loop import VirtualLoop
     from quire.tools.registry import Connection
@@ -87,6 +88,10 @@ class Stage(Struct, frozen=True):
     observation: Observation
     refusal: str = ""
     """Why the act could not be done; then the error of the observation says it, too."""
+
+    def expect(self, case: Case) -> Expect | None:
+        """Return the expectations about this state; None if there are none."""
+        return case.expect if self.act is None else self.act.expect
 
 
 class ChangedRun(PinnedRun, frozen=True):
@@ -129,16 +134,16 @@ class PreparedStart(Struct, frozen=True):
     (`with_plan`)."""
 
     new: NewRun
-    run: ChangedRun
+    run: PinnedRun
 
-    @classmethod
-    def of(cls, new: NewRun, run: PinnedRun, settings: Settings) -> PreparedStart:
-        """Prepare runs of changed plans: nothing is proven of them, and each request of a directive has the grants of
-        its thread, which the gate narrows to what is granted here."""
-        pins = replace(run.pins, proven={})
-        if run.plan.format == "directive":
+    def for_changed_plans(self, settings: Settings) -> PreparedStart:
+        """Return the start for runs of changed plans: nothing is proven of them, and each request of a directive has
+        the grants of its thread, which the gate narrows to what is granted here."""
+        pins = replace(self.run.pins, proven={})
+        if self.run.plan.format == "directive":
             pins = replace(pins, grants=("*", *sorted(reaching(default_grants(settings, pins.allow)))))
-        return cls(replace(new, pins=pins.as_json()), ChangedRun(pins, run.document, run.setting))
+        run = ChangedRun(pins, self.run.document, self.run.setting)
+        return PreparedStart(replace(self.new, pins=pins.as_json()), run)
 
     def with_plan(self, plan: Plan) -> PreparedStart:
         """Return the start with another plan, whose steps get the models that the settings choose for them."""
@@ -150,7 +155,10 @@ class PreparedStart(Struct, frozen=True):
 
 
 class CaseRuntime(Runtime):
-    """A runtime whose gate answers from the scripts of a case. `run` is read in place of the stored texts if given."""
+    """A runtime whose gate answers from the scripts of a case."""
+
+    _run: PinnedRun | None = None
+    """Taken in place of the stored texts; None to read these."""
 
     def __init__(
         self, settings: Settings, world: CaseWorld, process: CaseProcess, run: PinnedRun | None = None
@@ -173,6 +181,9 @@ class CaseRuntime(Runtime):
 
     def _reaches_out(self, plans: Sequence[Plan]) -> bool:
         return True
+
+
+R = TypeVar("R", bound=CaseRuntime)
 
 
 class CaseWorld:
@@ -247,6 +258,11 @@ class CaseRun:
         """True if the case has settings or documents of its own, so that the proof of another case does not hold."""
         self._document = bench.document
 
+    @property
+    def people(self) -> People:
+        """The people that the run asks."""
+        return self.world.people
+
     def play(self) -> list[Stage]:
         """Run the case to its end on the loop of the bench, and return its stages."""
         self._bench.loop.set_time(moment(self.case.setting.clock))
@@ -275,7 +291,7 @@ class CaseRun:
         run = await runtime.stored(row)
         texts = {digest: await runtime.store.text(digest) for digest in pinned_texts(run.pins)}
         new = NewRun(row.id, row.title, row.format, row.document, row.created_at, row.pins, texts)
-        return PreparedStart.of(new, run, self._settings)
+        return PreparedStart(new, run)
 
     async def _play(self) -> list[Stage]:
         self._prepare()
@@ -334,8 +350,12 @@ class CaseRun:
     async def _begin(self, runtime: CaseRuntime) -> str:
         """Create the run and return its id."""
         if self._prepared is not None:
-            await runtime.store.create(self._prepared.new)
-            return self._prepared.new.id
+            new = self._prepared.new
+            if self._document is not self._bench.document:  # it is in a workspace of its own
+                folder = {"folder": self._document.folder}
+                new = replace(new, document=self._document.name, pins={**new.pins, **folder})
+            await runtime.store.create(new)
+            return new.id
         setting = self.case.setting
         # The command prints what would stop a run; a case says what people answer.
         options = RunOptions(force=True, unattended=bool(setting.unattended), says_yes=True, limits=setting.limits)
@@ -353,9 +373,12 @@ class CaseRun:
             raise CannotStart(f"limits are for directives, and this is a {self._document.format}")
 
     def _runtime(self) -> CaseRuntime:
+        return self._runtime_of(CaseRuntime)
+
+    def _runtime_of(self, kind: type[R]) -> R:
         self.world.enter(self.process)
         run = None if self._prepared is None else self._prepared.run
-        runtime = CaseRuntime(self._settings, self.world, self.process, run)
+        runtime = kind(self._settings, self.world, self.process, run)
         if not self._is_changed:
             runtime.proven_with = self._bench.settings
         return runtime
@@ -376,7 +399,7 @@ class CaseRun:
             try:
                 ended = await runtime.drive(
                     self._run,
-                    people=self.world.people,
+                    people=self.people,
                     listen=self.world.hear,
                     overrides=overrides,
                     began=began,

@@ -20,7 +20,6 @@ from quire.library.tested_document import compare
 from quire.testing.case_rows import CaseRow, expand
 from quire.testing.case_run import Bench, CaseRun, Stage
 from quire.testing.cassettes.player import CassettePlayer, Cassettes
-from quire.testing.coverage.gates import gate_problems
 from quire.testing.crashes import crash_everywhere
 from quire.testing.document_under_test import open_document
 from quire.testing.expectations import Judging, always, judge
@@ -32,7 +31,6 @@ from quire.testing.snapshots import SnapshotFile, SnapshotMode, unused_finding
 from quire.testing.virtual_loop import Stuck
 
 if TYPE_CHECKING:
-    from quire.formats.test.expected import Expect
     from quire.formats.test.syntax import Case, TestFile, TestReading
     from quire.source import Span
     from quire.testing.case_run import PreparedStart
@@ -86,6 +84,8 @@ class OpenTest(Struct, frozen=True):
         complete = self.options.selection.is_whole and len(cases) == len(self.wanted)
         coverage = bench.coverage.result() if bench.coverage is not None else None
         if coverage is not None and complete:
+            from quire.testing.coverage.report import gate_problems
+
             problems += gate_problems(coverage, file.coverage, file.coverage_span)
         changes, unsettled = self._settled(cases, complete)
         return FileResult(
@@ -180,7 +180,7 @@ def _cassette_problems(file: TestFile, bench: Bench, selection: Selection) -> li
 
 
 def _measured(bench: Bench) -> Bench:
-    from quire.testing.coverage.meter import CoverageMeter
+    from quire.testing.coverage.report import CoverageMeter
 
     return replace(bench, coverage=CoverageMeter(bench.document))
 
@@ -255,7 +255,7 @@ def verdict(
     for stage in stages:
         problems += _judged(stage, case, row, snapshots)
         if bench.coverage is not None:
-            bench.coverage.look(_expected(stage, case), stage.observation)
+            bench.coverage.look(stage.expect(case), stage.observation)
     last = stages[-1].observation
     problems += _broken_bounds(run, case)
     if file.always:
@@ -274,12 +274,8 @@ def _broken_bounds(run: CaseRun, case: Case) -> list[Problem]:
     return [Problem(Diagnostic(codes.BOUND_BROKEN, message, case.span)) for message in told]
 
 
-def _expected(stage: Stage, case: Case) -> Expect | None:
-    return case.expect if stage.act is None else stage.act.expect
-
-
 def _judged(stage: Stage, case: Case, row: Mapping[str, Value], snapshots: Snapshots | None) -> list[Problem]:
-    expect = _expected(stage, case)
+    expect = stage.expect(case)
     if stage.act is not None and expect is None and not stage.refusal:
         return []
     where: Span = case.span if stage.act is None else stage.act.span

@@ -22,7 +22,7 @@ from quire.library.tested_document import callee_plans
 from quire.patterns import late_pattern
 from quire.plan.built_in_tools import ALIASES, RETURN
 from quire.testing.case_run import CaseRun
-from quire.testing.coverage.meter import CoverageMeter
+from quire.testing.coverage.report import CoverageMeter
 from quire.testing.draft_expectations import expectations, names_before
 from quire.testing.drafts import Draft, DraftReply
 from quire.testing.observe import NOT_STARTED

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from quire.errors import CannotStart
 from quire.patterns import late_pattern
@@ -13,6 +14,7 @@ from quire.patterns import late_pattern
 if TYPE_CHECKING:
     from quire.formats.test.syntax import Case, TestFile
     from quire.source import Source
+    from quire.testing.discovery import TestTarget
 
 LONGEST_EXPRESSION = 1000
 DEEPEST_EXPRESSION = 50
@@ -119,6 +121,11 @@ class Selection(Struct, frozen=True):
     """Exact names: of cases, `rows`, or of one row, `rows[row 3]`. None for all."""
     share: tuple[int, int] = (0, 1)
     """The number of a process and the number of processes: each takes every so many-th of the wanted cases."""
+
+    def of(self, target: TestTarget, source: Source, file: TestFile) -> Selection:
+        """Return the selection of the cases that a target means, of a file that was read."""
+        names = None if target.is_whole else target.names | names_at(source, file, target.lines)
+        return self if names is None else replace(self, names=names)
 
     def wants(self, case: Case, name: str, file: str = "") -> bool:
         """Tell whether a case is wanted; `name` is its name with the row. A keyword may also mean the file."""

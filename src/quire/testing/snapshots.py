@@ -142,11 +142,7 @@ class SnapshotFile(Struct, frozen=True):
         if not cases:
             self.path.unlink(missing_ok=True)
             return
-        try:
-            with written_beside(self.path, (_HEAD + as_text(cases)).encode(), 0o644) as new:
-                new.replace(self.path)
-        except OSError as error:
-            raise CannotStart(f"{self.path} cannot be written: {error.strerror or error}") from None
+        write_beside(self.path, _HEAD + as_text(cases))
 
 
 def snapshot_path(test: str) -> Path:
@@ -192,17 +188,31 @@ def _is_ambiguous(value: str) -> bool:
     return not value or not value[0].isalpha() or value[-1] in " :" or value.lower() in _WORDS
 
 
-def _read(source: Source) -> dict[str, dict[str, Value]]:
+def write_beside(path: Path, text: str) -> None:
+    """Replace a file that belongs to a test. Raises `CannotStart`."""
+    try:
+        with written_beside(path, text.encode(), 0o644) as new:
+            new.replace(path)
+    except OSError as error:
+        raise CannotStart(f"{path} cannot be written: {error.strerror or error}") from None
+
+
+def read_value(source: Source) -> Value:
+    """Return the value of a file that belongs to a test. Raises `CannotStart`."""
     from quire.formats.yaml import literal, read_yaml
 
     reading = read_yaml(source)
-    found = [one for one in reading.diagnostics if one.severity is Severity.ERROR]
-    documents = reading.documents
-    value = literal(documents[0], found) if documents and not found else {}
-    if found or not isinstance(value, Mapping):
-        line = source.position(found[0].span.start).line if found else 1
-        message = found[0].message if found else "a snapshot file is a mapping of cases"
-        raise CannotStart(f"{source.name}:{line}: {message}")
+    errors = [finding for finding in reading.diagnostics if finding.severity is Severity.ERROR]
+    value = literal(reading.documents[0], errors) if reading.documents and not errors else {}
+    if errors:
+        raise CannotStart(f"{source.name}:{source.position(errors[0].span.start).line}: {errors[0].message}")
+    return value
+
+
+def _read(source: Source) -> dict[str, dict[str, Value]]:
+    value = read_value(source)
+    if not isinstance(value, Mapping):
+        raise CannotStart(f"{source.name}:1: a snapshot file is a mapping of cases")
     return {str(name): dict(places) for name, places in value.items() if isinstance(places, Mapping)}
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from quire.expr.syntax import Compare, Constant, FunctionCall, Get, Path, Total, walk
 from quire.plan.parts import formulas
 from quire.plan.pipeline_work import Select
-from quire.testing.coverage.expression_parts import is_boolean
+from quire.testing.coverage.pipeline_decisions import is_boolean
 
 if TYPE_CHECKING:
     from quire.expr.syntax import Node

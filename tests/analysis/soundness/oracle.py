@@ -10,6 +10,10 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
+from tests.walks.answers import Performance, Performed
+from tests.walks.pure_walk import run_pure
+from tests.walks.runs import run_of
+
 from quire.analysis.facts import EffectFact, ModelFact
 from quire.analysis.labels import Integrity, Label, Privacy
 from quire.analysis.proof import Proof, prove
@@ -19,9 +23,6 @@ from quire.engine.requests import Failure, HumanRequest, Load, ModelRequest, Off
 from quire.plan.nodes import Plan, StepModel
 from quire.plan.pipeline_work import Agent
 from quire.plan.thread import HookAction, Thread
-from quire.testing.pure_answers import Performance, Performed
-from quire.testing.pure_start import PureStart
-from quire.testing.pure_walk import run_pure
 from quire.values import Value, encode
 
 OUTSIDE, PRIVATE = "outsidemark", "privatemark"
@@ -155,7 +156,7 @@ def unsound(plan: Plan, documents: Mapping[str, Plan], inputs: Mapping[str, Valu
     marked = Marked(seed)
     profiles = {"default": Profile(), "hand": Profile(tools=HANDS)}
     environment = Environment(documents=documents, profiles=profiles)
-    end = run_pure(PureStart(plan, inputs, environment).begin, marked)
+    end = run_pure(run_of(plan, inputs, environment).walk, marked)
     yield from _unsound_calls(proof, marked)
     yield from _unsound_prompts(proof, marked)
     if isinstance(end.result, Mapping):

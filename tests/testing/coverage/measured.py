@@ -7,16 +7,17 @@ from functools import partial
 
 from msgspec.structs import replace
 from tests.testing.scripted import Scripted, start_of
+from tests.walks.pure_walk import run_pure
+from tests.walks.runs import with_inputs
 
 from quire.engine.interpreter.environment import Environment
 from quire.engine.pure_work import PureWork
 from quire.engine.requests import Walk
+from quire.runs.pins import PinnedRun
 from quire.source import Source
 from quire.testing.coverage.decisions import Decision, decisions_of
 from quire.testing.coverage.taken import watch, watched
 from quire.testing.coverage.watched_document import WatchedDocument
-from quire.testing.pure_start import PureStart
-from quire.testing.pure_walk import run_pure
 from quire.values import Value
 
 Case = tuple[Mapping[str, Value], Scripted]
@@ -37,7 +38,7 @@ def taken(text: str, *cases: Case, environment: Environment | None = None) -> se
     document = watched(start.plan)
     found: set[str] = set()
     for inputs, script in cases:
-        given = replace(start, inputs=inputs, environment=environment or start.environment)
+        given = replace(with_inputs(start, inputs), setting=environment or start.setting)
         document.begin()
         run_pure(partial(walk_of, document, given), script)
         found |= document.taken
@@ -46,7 +47,7 @@ def taken(text: str, *cases: Case, environment: Environment | None = None) -> se
     return found
 
 
-def walk_of(document: WatchedDocument, start: PureStart, work: PureWork) -> Walk:
+def walk_of(document: WatchedDocument, start: PinnedRun, work: PureWork) -> Walk:
     return watch(document, document.walk(start, work))
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from quire.expr import parse
-from quire.testing.coverage.expression_parts import boolean_parts
+from quire.testing.coverage.pipeline_decisions import boolean_parts
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from tests.engine.thread.crew import directive
-from tests.testing.test_pure_walk import TAGLINE
+from tests.walks.test_pure_walk import TAGLINE
 
 from quire.formats.test.parse import parse
 from quire.source import Source

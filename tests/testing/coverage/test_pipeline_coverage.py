@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from tests.testing.coverage.measured import Case, decisions, labels, missing
 from tests.testing.scripted import Scripted, down
-from tests.testing.test_pure_walk import dialect
+from tests.walks.test_pure_walk import dialect
 
 from quire.engine.interpreter.environment import Environment, Profile
 from quire.source import Source

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from tests.testing.coverage.measured import decisions, labels, missing
 from tests.testing.scripted import Scripted
-from tests.testing.test_pure_walk import INPUTS, REPLIES, TAGLINE
+from tests.walks.test_pure_walk import INPUTS, REPLIES, TAGLINE
 
 from quire.source import Source
 

@@ -10,7 +10,7 @@ from tests.simulator.generate import draw_scenario
 from tests.testing.coverage.measured import Case, decisions, taken
 from tests.testing.coverage.tracefile import read_tracefile
 from tests.testing.scripted import Scripted
-from tests.testing.test_pure_walk import INPUTS, REPLIES, TAGLINE
+from tests.walks.test_pure_walk import INPUTS, REPLIES, TAGLINE
 
 from quire.diagnostics import Severity
 from quire.errors import CannotStart
@@ -19,14 +19,15 @@ from quire.formats.test.expected import Check, Equal, Expect
 from quire.library.document import load, read
 from quire.source import NOWHERE, Source, Span
 from quire.testing.coverage.decisions import decisions_of
-from quire.testing.coverage.gates import gate_problems, read_gates
-from quire.testing.coverage.lcov import lcov
 from quire.testing.coverage.report import (
     CoverageCount,
     DocumentCoverage,
     Share,
+    gate_problems,
+    lcov,
     merged,
     prompts_looked_at,
+    read_gates,
     uncovered_findings,
 )
 from quire.testing.observation import Observation, SeenPrompt

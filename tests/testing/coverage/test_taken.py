@@ -12,7 +12,10 @@ from tests.simulator.generate import draw_scenario
 from tests.simulator.scenario import Scenario
 from tests.testing.coverage.measured import taken, walk_of
 from tests.testing.scripted import Scripted, down
-from tests.testing.test_pure_walk import INPUTS, REPLIES, TAGLINE
+from tests.walks.answers import WalkEnd
+from tests.walks.pure_walk import run_pure
+from tests.walks.runs import run_of
+from tests.walks.test_pure_walk import INPUTS, REPLIES, TAGLINE
 
 from quire.engine.interpreter.environment import Environment
 from quire.engine.interpreter.thread.compose import Bundle
@@ -25,9 +28,6 @@ from quire.source import Source
 from quire.stores.memory.store import MemoryStore
 from quire.testing.coverage.decisions import decisions_of
 from quire.testing.coverage.taken import decisions_taken, watched
-from quire.testing.pure_answers import WalkEnd
-from quire.testing.pure_start import PureStart
-from quire.testing.pure_walk import run_pure
 from quire.values import Value
 from quire.workspace.configuration import load_settings
 from quire.workspace.locate import Workspace
@@ -61,11 +61,11 @@ def test_a_watched_walk_is_the_same_walk(format: str, seed: int) -> None:
     document = read(source)
     if document.plan is None:
         pytest.skip("a registered file of several pipelines")
-    start = PureStart(document.plan, scenario.inputs, environment_of(scenario))
+    start = run_of(document.plan, scenario.inputs, environment_of(scenario))
     labels = [step.label for _, step in document.plan.steps()]
     people = dict.fromkeys(labels, "yes")
     replies = {label: down() for number, label in enumerate(labels, seed) if number % 4 == 0}
-    plain = run_pure(start.begin, Scripted(replies, people=people))
+    plain = run_pure(start.walk, Scripted(replies, people=people))
     watching = watched(document.plan)
     watching.begin()
     same = run_pure(partial(walk_of, watching, start), Scripted(replies, people=people))
@@ -91,7 +91,7 @@ async def run(
     ended = await runtime.drive(made)
     held = await runtime.stored(await runtime.row(made))
     records = await runtime.store.effects(made)
-    return ended.status, await decisions_taken(watched(document.runnable()), PureStart.of(held), records)
+    return ended.status, await decisions_taken(watched(document.runnable()), held, records)
 
 
 @pytest.mark.parametrize("answer", ["yes", "no"])

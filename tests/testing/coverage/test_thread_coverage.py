@@ -7,12 +7,12 @@ from msgspec.structs import replace
 from tests.engine.thread.crew import directive, give, ls
 from tests.testing.coverage.measured import Case, decisions, labels, missing, taken
 from tests.testing.scripted import Scripted, start_of
+from tests.walks.pure_walk import run_pure
 
 from quire.engine.interpreter.environment import Environment
 from quire.engine.interpreter.thread.compose import Bundle
 from quire.source import Source
 from quire.testing.coverage.taken import watch, watched
-from quire.testing.pure_walk import run_pure
 
 CONTROL = (
     '<action primary="execute" item_type="tool" item_id="rye/agent/threads/internal/control">'
@@ -154,7 +154,7 @@ def test_hooks_of_an_ancestor_belong_to_its_own_file() -> None:
     base = directive("base", meta=HOOKS.replace("dear", "base_dear").replace("gt", "lt"))
     child = TEXT.replace('tier="low" />', 'tier="low" /><extends>base</extends>')
     start = start_of(child)
-    start = replace(start, environment=Environment(bundles={"": Bundle("main", {"main": child, "base": base})}))
+    start = replace(start, setting=Environment(bundles={"": Bundle("main", {"main": child, "base": base})}))
     document = watched(start.plan)
     document.begin()
     run_pure(lambda work: watch(document, document.walk(start, work)), Scripted({"turn 1": CHEAP}))

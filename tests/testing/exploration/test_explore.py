@@ -19,7 +19,6 @@ from quire.testing.document_under_test import open_document
 from quire.testing.exploration.draw import Draw
 from quire.testing.exploration.drawn_run import Given, Promises, broken_promise, walk
 from quire.testing.exploration.explore import Counterexample, explore
-from quire.testing.pure_answers import Performance
 from quire.trust.capabilities import Grants
 from quire.values import Value
 
@@ -115,7 +114,7 @@ def test_an_exception_is_a_broken_promise(tmp_path: Path, monkeypatch: pytest.Mo
     def wrong(*_: object, **__: object) -> None:
         raise ZeroDivisionError("by hand")
 
-    monkeypatch.setattr("quire.testing.exploration.drawn_run.run_pure", wrong)
+    monkeypatch.setattr("quire.testing.exploration.drawn_run.DrawnRun.explore", wrong)
     found = only(explore(bench, file, 3, 7).found)
     assert found.broken.promise == "traceback"
     assert found.broken.message.startswith("ZeroDivisionError: by hand (test_explore.py:")
@@ -127,13 +126,13 @@ def test_another_end_with_the_same_answers_is_found(tmp_path: Path) -> None:
 
     explorer = _Explorer.of(bench, 7, file)
     assert explorer is not None
-    given = Given(explorer.start.inputs)
-    end, _ = walk(explorer.start, given, Draw(3))
-    assert end is not None
-    last = list(given.answers)[-1]
-    given.answers[last] = Performance({"text": "another", "model": "drawn", "finish_reason": "stop"})
+    inputs = explorer.start.run.pins.inputs
+    run, _ = walk(bench, explorer.start, inputs, Given(inputs), Draw(3))
+    assert run is not None and run.replayed is not None
     promises = Promises(explorer.proof, None)
-    found = broken_promise(explorer.start, given, end, promises)
+    assert broken_promise(run, promises) is None
+    run.replayed.result = {"output": "another"}
+    found = broken_promise(run, promises)
     assert found is not None and found.promise == "replay"
 
 

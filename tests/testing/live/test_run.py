@@ -519,6 +519,6 @@ def test_a_judge_whose_service_is_away_loses_tries(place: Place, stub: Stub, mon
 
 
 def test_a_try_that_takes_too_long_fails(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("quire.testing.live.trial.LONGEST_TRY", 0.05)
+    monkeypatch.setattr("quire.testing.live.try_run.LONGEST_TRY", 0.05)
     (score,) = place.run(place.script("slow.json", {"default": "Paris", "delay_ms": 60_000})).scores
     assert (score.passed, score.problems) == (0, ("it took longer than 0.05 s (2 times)",))

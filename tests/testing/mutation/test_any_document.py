@@ -7,12 +7,12 @@ from tests.depth import depth
 from tests.simulator.draw import Draw
 from tests.simulator.generate import FORMATS, draw_scenario
 from tests.testing.scripted import Scripted, plan_of, start_of, walked
+from tests.walks.answers import WalkLimits
 
 from quire.engine.records import Status
 from quire.errors import BadDocument
 from quire.source import Source
 from quire.testing.mutation.mutants import mutants
-from quire.testing.pure_answers import WalkLimits
 
 SEEDS = depth(8, 200)
 LIMITS = WalkLimits(pure_work=500_000, max_effects=200)

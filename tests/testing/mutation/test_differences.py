@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from quire.testing.mutation.differences import telling_expectation
+from quire.testing.mutation.kills import telling_expectation
 from quire.testing.observation import Observation, SeenCall
 
 

@@ -8,13 +8,12 @@ import pytest
 from tests.testing.bench import DOCUMENTS, run
 from tests.testing.cassettes.test_player import TEST as CASSETTE
 from tests.testing.cassettes.test_player import known, record, taped
-from tests.testing.test_pure_case import BOARD, FILES, TIDY
+from tests.testing.test_prepared_start import BOARD, FILES, TIDY
 
 from quire.errors import CannotStart
 from quire.formats.test.parse import parse
 from quire.source import Source, read_source
-from quire.testing.mutation.run import mutate
-from quire.testing.mutation.run import MutationReport
+from quire.testing.mutation.run import MutationReport, mutate
 
 __all__ = ["known"]
 

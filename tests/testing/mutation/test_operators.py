@@ -9,13 +9,12 @@ import msgspec
 import pytest
 from tests.engine.thread.crew import directive, give, ls
 from tests.testing.scripted import Scripted, down, plan_of, start_of, walked
+from tests.walks.answers import WalkEnd
 
 from quire.engine.requests import HumanRequest
 from quire.plan.nodes import Plan
 from quire.source import Source
-from quire.testing.mutation.mutants import Mutant, mutants
-from quire.testing.mutation.operators import OPERATORS
-from quire.testing.pure_answers import WalkEnd
+from quire.testing.mutation.mutants import OPERATORS, Mutant, mutants
 from quire.values import Value
 
 

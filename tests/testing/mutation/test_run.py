@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 from tests.testing.scripted import Scripted, start_of, walked
-from tests.testing.test_pure_walk import INPUTS, REPLIES, TAGLINE
+from tests.walks.test_pure_walk import INPUTS, REPLIES, TAGLINE
 
 from quire.engine.requests import HumanRequest
 from quire.library.document import read

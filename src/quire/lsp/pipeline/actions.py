@@ -253,7 +253,7 @@ def _tests(view: View, way: Way, span: Span) -> Iterator[Action]:
 
 def _arms(view: View, step: Step) -> Iterator[tuple[str, str, int]]:
     """Yield the arms of a `match` with their numbers and the places of their keys. The default is the last one."""
-    from quire.testing.coverage.yaml_positions import YamlPositions
+    from quire.testing.coverage.pipeline_decisions import YamlPositions
 
     body = step.body
     item = item_at(part_at(view, step.span.start), step.span.start)

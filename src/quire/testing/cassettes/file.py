@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct, field
 
-from quire.diagnostics import Severity
 from quire.errors import CannotStart
 from quire.formats.test.syntax import SUFFIX
-from quire.source import Source, read_source, real_path, written_beside
-from quire.testing.snapshots import as_text
+from quire.source import Source, read_source, real_path
+from quire.testing.snapshots import as_text, read_value, write_beside
 from quire.values import Value, encode
 
 if TYPE_CHECKING:
@@ -92,11 +91,7 @@ class CassetteFile(Struct, frozen=True):
         if self.max_age is not None:
             days = self.max_age % _DAY == 0
             whole = {"max_age": f"{self.max_age / _DAY:.0f}d" if days else f"{self.max_age:.0f}s", **whole}
-        try:
-            with written_beside(self.path, (_HEAD + as_text(whole)).encode(), 0o644) as new:
-                new.replace(self.path)
-        except OSError as error:
-            raise CannotStart(f"{self.path} cannot be written: {error.strerror or error}") from None
+        write_beside(self.path, _HEAD + as_text(whole))
 
 
 def request_text(seen: SeenPrompt) -> str:
@@ -121,13 +116,7 @@ def call_hash(call: ModelCall) -> str:
 
 
 def _read(path: Path, source: Source) -> CassetteFile:
-    from quire.formats.yaml import literal, read_yaml
-
-    reading = read_yaml(source)
-    found = [one for one in reading.diagnostics if one.severity is Severity.ERROR]
-    value = literal(reading.documents[0], found) if reading.documents and not found else {}
-    if found:
-        raise CannotStart(f"{path}:{source.position(found[0].span.start).line}: {found[0].message}")
+    value = read_value(source)
     if value in (None, {}):
         return CassetteFile(path)
     cases = value.get("cases") if isinstance(value, Mapping) else None

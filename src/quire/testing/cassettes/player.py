@@ -9,19 +9,18 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from quire.diagnostics import Diagnostic
-from quire.engine.conversation import ToolUse
-from quire.engine.ports import ModelReply
 from quire.engine.records import Usage
 from quire.errors import ModelFailed
 from quire.formats.test import codes
 from quire.testing.cassettes.file import CassetteFile, RecordedCall, call_hash, request_text
 from quire.testing.results import Problem
-from quire.testing.world.model import NO_REPLY, CaseModel, Meter, seen_prompt
+from quire.testing.world.model import NO_REPLY, CaseModel, Meter, reply_of
 from quire.testing.world.replies import ModelAsked, Replies
 
 if TYPE_CHECKING:
-    from quire.engine.ports import ModelCall
+    from quire.engine.ports import ModelCall, ModelReply
     from quire.source import Span
+    from quire.testing.observation import SeenPrompt
 
 DRIFT = "cassette_drift"
 """The kind of a failure of which the case is told: the prompt is not the recorded one."""
@@ -47,15 +46,10 @@ class CassettePlayer(CaseModel):
         self._calls = {one.path: one for one in calls}
         self._keep = keep
 
-    async def _complete(self, call: ModelCall, on_delta: Callable[[str], None]) -> ModelReply:
+    async def _reply(self, call: ModelCall, seen: SeenPrompt, on_delta: Callable[[str], None]) -> ModelReply:
         recorded = self._calls.get(call.path)
-        seen = seen_prompt(call)
-        asked = ModelAsked(call.path, call.label, seen.text)
-        if recorded is None or self.replies.answers(asked):
-            return await super()._complete(call, on_delta)
-        if self.process is not None:
-            self.process.must_live()
-        self.seen.append(seen)
+        if recorded is None or self.replies.answers(ModelAsked(call.path, call.label, seen.text)):
+            return await super()._reply(call, seen, on_delta)
         self.used.add(call.path)
         if recorded.hash != call_hash(call):
             self.drifts.append(Drift(recorded, request_text(seen)))
@@ -63,11 +57,8 @@ class CassettePlayer(CaseModel):
                 raise ModelFailed(f"the prompt of step {seen.label} is not the recorded one", kind=DRIFT)
         if recorded.reply:
             on_delta(recorded.reply)
-        earlier = sum(len(message.uses) for message in call.messages)
-        uses = tuple(ToolUse(f"call_{earlier + n}", *one) for n, one in enumerate(recorded.calls, 1))
-        finish = recorded.finish_reason or ("tool_call" if uses else "stop")
-        usage = Usage(recorded.input_tokens, recorded.output_tokens, recorded.cost)
-        return ModelReply(recorded.reply, recorded.model or NO_REPLY, usage, finish, uses=uses)
+        usage, name = Usage(recorded.input_tokens, recorded.output_tokens, recorded.cost), recorded.model or NO_REPLY
+        return reply_of(call, name, recorded.reply, recorded.calls, recorded.finish_reason, usage)
 
     def unused(self) -> list[RecordedCall]:
         """Return the recorded calls that the case did not make."""

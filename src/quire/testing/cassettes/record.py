@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Literal, cast
 from msgspec import Struct
 from msgspec.structs import replace
 
-from quire.engine.ports import Model, ModelCall, ModelReply, Priced
-from quire.errors import CannotStart, QuireError
+from quire.errors import CannotStart
 from quire.testing.case_rows import CaseRow, expand
 from quire.testing.case_run import START
 from quire.testing.cassettes.file import CassetteFile, RecordedCall, call_hash, request_text
@@ -20,21 +19,21 @@ from quire.testing.document_under_test import open_document
 from quire.testing.expectations import Judging, judge
 from quire.testing.live.plan import open_models, read_test, user_models
 from quire.testing.live.purse import Meter, Metered, Purse, require_price
-from quire.testing.live.try_run import LiveRun
-from quire.testing.selection import EVERYTHING, Selection, names_at
-from quire.testing.world.model import CaseModel, seen_prompt
+from quire.testing.live.try_run import LiveModel, LiveRun
+from quire.testing.selection import EVERYTHING, Selection
+from quire.testing.world.model import CaseModel
 from quire.testing.world.model import Meter as EffectMeter
-from quire.testing.world.replies import ModelAsked, Replies
+from quire.testing.world.replies import ModelAsked
 
 if TYPE_CHECKING:
+    from quire.engine.ports import Model, ModelCall, ModelReply
     from quire.formats.test.syntax import Case
     from quire.testing.case_run import Bench
     from quire.testing.discovery import TestTarget
+    from quire.testing.observation import SeenPrompt
     from quire.values import Value
 
 Which = Literal["missing", "all"]
-LONGEST_CASE = 600.0
-"""Seconds that one case may take."""
 
 
 class RecordOptions(Struct, frozen=True):
@@ -96,10 +95,7 @@ def plan_recording(options: RecordOptions, environ: Mapping[str, str] = os.envir
 
 def _wanted(target: TestTarget, options: RecordOptions) -> list[WantedCase]:
     source, file = read_test(target.path)
-    selection = options.selection
-    if not target.is_whole:
-        names = target.names | names_at(source, file, target.lines)
-        selection = Selection(selection.keyword, selection.tags, names)
+    selection = options.selection.of(target, source, file)
     wanted: list[WantedCase] = []
     bench: Bench | None = None
     for case in file.cases:
@@ -139,17 +135,13 @@ async def _record_case(wanted: WantedCase, recording: Recording, purse: Purse) -
     run = LiveRun(wanted.bench, case, recording.model, recording.spec)
     model = RecordingModel(case, Metered(recording.model, purse, meter), recording.spec, recording.redact)
     run.world.model = model
-    try:
-        async with asyncio.timeout(LONGEST_CASE):
-            stages = await run.go()
-    except TimeoutError:
-        return RecordedCase(wanted.path, wanted.row.name, 0, (f"it took longer than {LONGEST_CASE:g} s",))
-    except QuireError as error:
-        return RecordedCase(wanted.path, wanted.row.name, 0, (str(error),))
+    stages, problems = await run.go()
+    if problems:
+        return RecordedCase(wanted.path, wanted.row.name, 0, tuple(problems))
     problems = [meter.message] if meter.trouble else []
     row = cast("Mapping[str, Value]", wanted.row.row)
     for stage in stages:
-        expect = case.expect if stage.act is None else stage.act.expect
+        expect = stage.expect(case)
         if stage.act is None or expect is not None:
             found = judge(expect, Judging(stage.observation, case.span, row))
             problems += [one.finding.message for one in found if one.finding.code.id not in _LEFT]
@@ -175,27 +167,18 @@ def _write(wanted: WantedCase, calls: list[RecordedCall]) -> None:
     file.write({**file.cases, wanted.row.name: calls})
 
 
-class RecordingModel(CaseModel):
+class RecordingModel(LiveModel):
     """A real model that keeps its calls. Replies that the case writes itself come first, and are not recorded."""
 
     def __init__(self, case: Case, model: Model, spec: str, redact: Callable[[str], str]) -> None:
-        super().__init__(Replies(case.setting.model, {}), EffectMeter())
-        self.name = spec
+        super().__init__(model, spec, EffectMeter(), case.setting.model)
         self.recorded: list[RecordedCall] = []
-        self._model = model
         self._redact = redact
 
-    def estimate(self, call: ModelCall) -> float | None:
-        return self._model.estimate(call) if isinstance(self._model, Priced) else None
-
-    async def _complete(self, call: ModelCall, on_delta: Callable[[str], None]) -> ModelReply:
-        seen = seen_prompt(call)
+    async def _reply(self, call: ModelCall, seen: SeenPrompt, on_delta: Callable[[str], None]) -> ModelReply:
         if self.replies.answers(ModelAsked(call.path, call.label, seen.text)):
-            return await super()._complete(call, on_delta)
-        if self.process is not None:
-            self.process.must_live()
-        self.seen.append(seen)
-        reply = await self._model.complete(call, on_delta)
+            return await CaseModel._reply(self, call, seen, on_delta)
+        reply = await super()._reply(call, seen, on_delta)
         uses = tuple((use.name, cast("Mapping[str, Value]", self._clean(dict(use.arguments)))) for use in reply.uses)
         self.recorded.append(
             RecordedCall(

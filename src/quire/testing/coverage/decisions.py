@@ -8,15 +8,27 @@ file of the callee, so they are not listed for its callers.
 from __future__ import annotations
 
 import typing
-from typing import assert_never
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Literal, assert_never
 
 from msgspec import Struct
 
+from quire.formats.directive.parse import parse as parse_directive
+from quire.formats.directive.syntax import Combined, Condition
+from quire.formats.playbook.parse import parse as parse_playbook
+from quire.plan.thread import THREAD_PATH, Hook, HookAction
+from quire.plan.vocabulary import CONTROL, HOOK_EVENTS, LIMIT_ALIASES
 from quire.source import NOWHERE, Source, Span
+from quire.trust.capabilities import canonical
+from quire.values import Value, encode
+from quire.wording import cut
 
-if typing.TYPE_CHECKING:
+if TYPE_CHECKING:
+    from quire.formats.directive.syntax import Directive, Test
+    from quire.formats.playbook import syntax
     from quire.library.document import Document
-    from quire.plan.nodes import Plan
+    from quire.plan.nodes import Comparison, Match, Plan, Step, Template
+    from quire.plan.thread import Thread
 
 Kind = typing.Literal["steps", "arms", "answers", "fans", "errors", "conditions", "hooks", "grants", "prompts"]
 KINDS: tuple[Kind, ...] = typing.get_args(Kind)
@@ -54,7 +66,7 @@ def decision_id(kind: Kind, place: str, choice: str = "", way: str = "") -> str:
 
 def document_decisions(document: Document) -> tuple[Decision, ...]:
     """Return the decisions of a document, with those of the pipelines of its file that it calls."""
-    from quire.testing.coverage.file_pipelines import file_pipelines
+    from quire.testing.coverage.taken import file_pipelines
 
     parts = file_pipelines(document)
     if not parts[0].declared:
@@ -68,16 +80,218 @@ def decisions_of(plan: Plan, source: Source) -> tuple[Decision, ...]:
     """Return the decisions of a plan, in the order of its steps. `source` is the text of its whole file."""
     match plan.format:
         case "playbook":
-            from quire.testing.coverage.playbook_decisions import playbook_decisions
-
             return tuple(playbook_decisions(plan, source))
         case "pipeline":
             from quire.testing.coverage.pipeline_decisions import pipeline_decisions
 
             return tuple(pipeline_decisions(plan, source))
         case "directive":
-            from quire.testing.coverage.thread_decisions import thread_decisions
-
             return tuple(thread_decisions(plan, source))
         case _:
             assert_never(plan.format)
+
+
+UNATTENDED = "unattended"
+"""The author of an answer that a run gave itself."""
+
+
+def answers(
+    place: str,
+    label: str,
+    kind: Literal["input", "confirm", "select"],
+    options: Sequence[tuple[str, Span]],
+    default: bool,
+    span: Span,
+) -> Iterator[Decision]:
+    """Yield the answers to a question. `options` are those that the document lists, with their places."""
+
+    def decision(way: str, words: str, at: Span = span) -> Decision:
+        return Decision("answers", place, "ask", way, f"step {label} {words}", at)
+
+    if kind == "confirm":
+        yield decision("yes", "answered yes")
+        yield decision("no", "answered no")
+    elif kind == "select" and options:
+        for number, (option, at) in enumerate(options, 1):
+            yield decision(str(number), f"answered {cut(option, 40, 37)}", at)
+    else:
+        yield decision("text", "answered")
+    if default:
+        yield decision(UNATTENDED, "without a person: its default")
+
+
+def way_of_answer(place: str, answer: str, by: str, kind: str, options: Sequence[str], listed: bool) -> list[str]:
+    """Return the ids of the decisions that an answer takes. `listed` says that the document lists the options."""
+    if kind == "confirm":
+        way = answer
+    elif kind == "select" and listed and answer in options:
+        way = str(options.index(answer) + 1)
+    else:
+        way = "text"
+    taken = [way] + ([UNATTENDED] if by == UNATTENDED else [])
+    return [decision_id("answers", place, "ask", one) for one in taken]
+
+
+def playbook_decisions(plan: Plan, source: Source) -> Iterator[Decision]:
+    written = _written_steps(source)
+    for path, step in plan.steps():
+        tree = written.get(step.span.start)
+        name = f"step {step.label}"
+        yield Decision("steps", path, "", "", f"{name}: {step.title}" if step.title else name, step.span)
+        if step.work is not None and step.work.asks_model:
+            yield Decision("prompts", path, "", "", f"{name}: its prompt is looked at", step.span)
+        if step.ask is not None:
+            place = tree.elicitation.span if tree and tree.elicitation else step.span
+            options = [(template_text(option), place) for option in step.ask.options]
+            yield from answers(path, step.label, step.ask.kind, options, step.ask.default is not None, place)
+        if step.match is not None:
+            yield from _branches(path, step, step.match, [arm.span for arm in tree.arms] if tree else [])
+
+
+def _written_steps(source: Source) -> dict[int, syntax.Step]:
+    """Return the steps of the syntax tree by the offset of their heading."""
+    playbook = parse_playbook(source).playbook
+    top = playbook.steps if playbook else ()
+    inner = (step for one in top for arm in one.arms for step in arm.steps)
+    return {step.start: step for step in (*top, *inner)}
+
+
+def _branches(path: str, step: Step, match: Match, spans: list[Span]) -> Iterator[Decision]:
+    name = f"step {step.label}"
+    for number, case in enumerate(match.cases, 1):
+        span = spans[number - 1] if len(spans) >= number else step.span
+        if case.test is None:
+            yield Decision("arms", path, "arm", str(number), f"{name}: else", span)
+            return  # an arm after `else` never runs
+        test = test_text(case.test)
+        word = "if" if number == 1 else "elif"
+        yield Decision("arms", path, "arm", str(number), f"{name}: {word} {test}", span)
+        for way in ("true", "false"):
+            yield Decision("conditions", path, f"if[{number}]", way, f"{name}: `{test}` {way}", span)
+    last = spans[-1] if spans else step.span
+    yield Decision("arms", path, "arm", "none", f"{name}: no arm (there is no else)", last)
+
+
+def test_text(test: Comparison) -> str:
+    return f'{test.variable} {test.operator} "{test.value}"'
+
+
+def template_text(template: Template) -> str:
+    """Return a template as it is written in the document."""
+    return "".join(part if isinstance(part, str) else part.raw for part in template.parts)
+
+
+def thread_decisions(plan: Plan, source: Source) -> Iterator[Decision]:
+    thread = plan.thread
+    if thread is None:
+        return
+    tree = parse_directive(source).partial
+    at = tree.name.span if tree.name else tree.root
+    yield Decision("steps", THREAD_PATH, "", "", f"thread {thread.name}", at)
+    yield Decision("prompts", THREAD_PATH, "", "", "a prompt of the thread is looked at", at)
+    place = tree.permissions.span if tree.permissions else at
+    yield Decision("errors", THREAD_PATH, "call", "refused", "a call is refused", place)
+    for number, granted in enumerate(thread.permissions, 1):
+        label = f"{granted.capability} is used"
+        yield Decision("grants", THREAD_PATH, f"grant[{number}]", "used", label, granted.span)
+    yield from _limits(thread, tree, at)
+    for number, hook in enumerate(thread.hooks, 1):
+        yield from _hook(number, hook, tree)
+
+
+def counted_limits(thread: Thread) -> list[str]:
+    """Return the names of the limits that a thread of this directive can reach. The limit of depth is reached by its
+    children, unless it allows none."""
+    return [
+        name
+        for name, value in thread.limits.items()
+        if name != "spend_currency" and value is not None and (name != "depth" or value == 0)
+    ]
+
+
+def _limits(thread: Thread, tree: Directive, otherwise: Span) -> Iterator[Decision]:
+    written = {LIMIT_ALIASES.get(name, name): text.span for name, text in tree.limits or ()}
+    cost = tree.cost.span if tree.cost else otherwise
+    for name in counted_limits(thread):
+        label = f"the limit {name} is reached"
+        yield Decision("hooks", THREAD_PATH, f"limit[{name}]", "reached", label, written.get(name, cost))
+
+
+def _hook(number: int, hook: Hook, tree: Directive) -> Iterator[Decision]:
+    event = HOOK_EVENTS.get(hook.event)
+    if event is None or not event.sent:
+        return  # it never happens here
+    name = f"hook {hook.id or number} at {hook.event}"
+    own = tree.hooks[number - 1] if len(tree.hooks) >= number else None
+    written = own.actions if own else ()
+    for index, action in enumerate(hook.actions, 1):
+        span = written[index - 1].span if len(written) >= index else hook.span
+        label = f"{name}: {_words(action)}"
+        yield Decision("hooks", THREAD_PATH, f"hook[{number}]/action[{index}]", "done", label, span)
+    if any(asks(action) for action in hook.actions):
+        for way in ("yes", "no") if hook.event != "limit" else ("more", "no"):
+            label = f"hook {hook.id or number} answered {'with a higher limit' if way == 'more' else way}"
+            yield Decision("answers", THREAD_PATH, f"hook[{number}]/ask", way, label, hook.span)
+    places = list(_places(own.tests, own.span)) if own else []
+    for index, test in enumerate(condition_parts(hook.condition), 1):
+        span = places[index - 1] if len(places) >= index else hook.span
+        for way in ("true", "false"):
+            label = f"{name}: `{_condition_text(test)}` {way}"
+            yield Decision("conditions", THREAD_PATH, f"hook[{number}]/if[{index}]", way, label, span)
+
+
+def asks(action: HookAction) -> bool:
+    """Tell whether an action of a hook asks a person how the thread goes on."""
+    return canonical(action.item_id) == CONTROL and dict(action.parameters).get("action") in ("escalate", "suspend")
+
+
+def _words(action: HookAction) -> str:
+    """Describe an action: the decision of a hook that decides, else the item that it asks for."""
+    decision = dict(action.parameters).get("action")
+    if canonical(action.item_id) == CONTROL and isinstance(decision, str):
+        return decision
+    return " ".join(part for part in (action.primary, action.item_type, action.item_id) if part)
+
+
+def condition_parts(condition: Mapping[str, Value]) -> list[Mapping[str, Value]]:
+    """Return the parts of a condition that are true or false by themselves: tests, and `any` and `all` as a whole."""
+    found: list[Mapping[str, Value]] = []
+    stack: list[Value] = [condition]
+    while stack:
+        part = stack.pop()
+        if not isinstance(part, Mapping):
+            continue
+        combined = [inner for name in ("any", "all") for inner in _listed(part.get(name))]
+        if combined or "path" in part or "op" in part:
+            found.append(part)
+        stack.extend(reversed([*combined, *([part["not"]] if "not" in part else [])]))
+    return found
+
+
+def _places(tests: Sequence[Test], around: Span) -> Iterator[Span]:
+    """Yield the places of the tests of a hook, in the order of `condition_parts`. Several tests are an `all`."""
+    if len(tests) > 1:
+        yield around
+    for test in tests:
+        yield from _places_of(test)
+
+
+def _places_of(test: Test) -> Iterator[Span]:
+    if isinstance(test, Combined) and test.kind == "not":
+        yield from _places(test.parts, test.span)
+        return
+    if isinstance(test, Condition) or test.parts:
+        yield test.span
+    for part in test.parts if isinstance(test, Combined) else ():
+        yield from _places_of(part)
+
+
+def _listed(value: Value) -> list[Value]:
+    return list(value) if isinstance(value, list | tuple) else []
+
+
+def _condition_text(test: Mapping[str, Value]) -> str:
+    if "path" in test or "op" in test:
+        value = f" {encode(test['value'])}" if "value" in test else ""
+        return cut(f"{test.get('path', '')} {test.get('op', 'eq')}{value}", 60, 57)
+    return "any" if "any" in test else "all"

@@ -1,9 +1,10 @@
-"""Coverage of documents over many runs: shares by kind, and missing decisions with their places."""
+"""Coverage of documents over many runs: measure it while cases run, sum it up, hold it to gates, write it as LCOV."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
@@ -11,14 +12,71 @@ from msgspec.structs import replace
 
 from quire.diagnostics import Diagnostic, Severity
 from quire.engine.progress import place_in_plan
+from quire.engine.records import Status
+from quire.errors import CannotStart
 from quire.formats.test.codes import measures
-from quire.testing.coverage.decisions import KINDS, Decision, Kind, decision_id
-from quire.testing.coverage.gates import ALL
+from quire.formats.test.syntax import COVERAGE_KINDS
+from quire.plan.ways import typed_way
+from quire.runs.resume import apply_amendments
+from quire.source import Source, relative_to_here
+from quire.testing.coverage.decisions import KINDS, Decision, Kind, decision_id, document_decisions
+from quire.testing.coverage.taken import decisions_taken, file_pipelines, watched
+from quire.testing.results import Problem
+from quire.values import clean
+from quire.wording import did_you_mean, nearest
 
 if TYPE_CHECKING:
+    from quire.engine.records import EffectRecord, RunRow
     from quire.formats.test.expected import Expect
-    from quire.source import Source
+    from quire.library.document import Document
+    from quire.runs.pins import PinnedRun
+    from quire.source import Span
     from quire.testing.observation import Observation
+
+ALL = "all"
+_LISTED = 5
+"""Missing decisions that a finding names."""
+
+
+def read_gates(texts: Iterable[str], under: float | None = None) -> dict[str, float]:
+    """Read gates of the command line, `arms=100`; `under` is the least share of all. Raises `CannotStart`."""
+    gates: dict[str, float] = {} if under is None else {ALL: _percentage(str(under))}
+    for text in texts:
+        kind, _, least = (part.strip() for part in text.partition("="))
+        if kind not in COVERAGE_KINDS:
+            hint = did_you_mean(nearest(kind, COVERAGE_KINDS), f"the kinds are {', '.join(COVERAGE_KINDS)}")
+            raise CannotStart(f"{kind!r} is not a kind of coverage: {hint}")
+        gates[kind] = _percentage(least)
+    return gates
+
+
+def _percentage(text: str) -> float:
+    try:
+        least = float(text)
+    except ValueError:
+        least = -1.0
+    if not 0 <= least <= 100:
+        raise CannotStart(f"{text!r} is not a percentage: write a number from 0 to 100, such as arms=100")
+    return least
+
+
+def gate_problems(coverage: DocumentCoverage, gates: Mapping[str, float], span: Span) -> tuple[Problem, ...]:
+    """Return a problem for each gate that the coverage of a document does not reach. `span` is in the test file."""
+    return tuple(
+        Problem(_below(coverage, kind, share, least, span))
+        for kind, least in gates.items()
+        if not (share := coverage.share(kind)).reaches(least)
+    )
+
+
+def _below(coverage: DocumentCoverage, kind: str, share: Share, least: float, span: Span) -> Diagnostic:
+    missing = coverage.missing(*(() if kind == ALL else (kind,)))
+    places = [f"{coverage.path}:{coverage.line(one)} {one.label}" for one in missing[:_LISTED]]
+    more = len(missing) - len(places)
+    what = "decisions" if kind == ALL else kind
+    message = f"{share.taken} of {share.total} {what} are covered, {share.percent} %, and {least:g} % is asked for"
+    listed = "; ".join([*places, *([f"and {more} more"] if more > 0 else [])])
+    return Diagnostic(measures.COVERAGE_BELOW, message, span, "", f"not covered: {listed}")
 
 
 class Share(Struct, frozen=True):
@@ -130,3 +188,90 @@ def uncovered_findings(coverage: DocumentCoverage, kinds: tuple[Kind, ...] = ("a
     return tuple(
         Diagnostic(code, f"not covered by any case: {one.label}", one.span) for one in coverage.missing(*kinds)
     )
+
+
+def lcov(coverages: Iterable[DocumentCoverage], name: str = "quire") -> str:
+    """Return the tracefile of some documents. `name` has only letters, digits and `_`, as the format asks."""
+    return "".join(f"{line}\n" for coverage in coverages for line in _record(coverage, name))
+
+
+def _record(coverage: DocumentCoverage, name: str) -> Iterator[str]:
+    lines: dict[int, list[Decision]] = {}
+    for decision in coverage.decisions:
+        lines.setdefault(coverage.line(decision), []).append(decision)
+    reached = {one.block for one in coverage.decisions if coverage.count(one)}
+    yield f"TN:{name}"
+    yield f"SF:{_path(coverage.path)}"
+    found = hit = 0
+    for line in sorted(lines):
+        for block, branches in enumerate(_blocks(lines[line])):
+            counts = [coverage.count(one) for one in branches]
+            asked = not reached.isdisjoint((branches[0].block, decision_id("steps", branches[0].place)))
+            for branch, count in enumerate(counts):
+                yield f"BRDA:{line},{block},{branch},{count if asked else '-'}"
+            found += len(counts)
+            hit += sum(1 for count in counts if count)
+    yield f"BRF:{found}"
+    yield f"BRH:{hit}"
+    most = {line: max(map(coverage.count, decisions)) for line, decisions in sorted(lines.items())}
+    for line, count in most.items():
+        yield f"DA:{line},{count}"
+    yield f"LF:{len(most)}"
+    yield f"LH:{sum(1 for count in most.values() if count)}"
+    yield "end_of_record"
+
+
+def _blocks(decisions: list[Decision]) -> list[list[Decision]]:
+    """Return the branches of a line, grouped by the question that they decide, in the order of the document."""
+    blocks: dict[str, list[Decision]] = {}
+    for decision in decisions:
+        if decision.kind != "steps":
+            blocks.setdefault(decision.block, []).append(decision)
+    return list(blocks.values())
+
+
+def _path(path: str) -> str:
+    """Return a path on one line: a line end in a name would begin another record."""
+    return clean(path).replace("\r", " ").replace("\n", " ")
+
+
+class CoverageMeter:
+    """Counts the decisions of a document that the runs of cases take.
+
+    A case is looked at after its run and after each act, because a resume removes failures from the journal; decisions
+    that it took more than once count once for each look.
+    """
+
+    def __init__(self, document: Document) -> None:
+        plan, source = document.runnable(), document.source
+        path = Path(relative_to_here(source.name) or source.name).as_posix()
+        named = Source(path, source.text, source.stored)
+        self._sha256 = document.sha256
+        self._watched = watched(plan, file_pipelines(document))
+        self._places: dict[str, str] = {}
+        self._count = CoverageCount(named, document_decisions(document))
+
+    async def see(self, held: PinnedRun, row: RunRow, records: Sequence[EffectRecord]) -> None:
+        """Count the decisions that a run has taken. A run of another text, such as an edited one, is left out."""
+        if held.document.sha256 != self._sha256:
+            return
+        held = replace(held, pins=apply_amendments(held.pins, records))
+        stands = row.ended_by if row.status is Status.PAUSED else ()
+        breakpoints = frozenset(map(typed_way, held.pins.breakpoints))
+        taken = await decisions_taken(
+            self._watched,
+            held,
+            records,
+            lambda boundary: boundary.path in stands or boundary.stops_at(breakpoints),
+        )
+        self._places.update(self._watched.prompts)
+        self._count.add_run(taken)
+
+    def look(self, expect: Expect | None, observation: Observation) -> None:
+        """Count the prompts that the expectations of a case or an act look at."""
+        if expect is not None:
+            looks = prompts_looked_at(expect, observation)
+            self._count.add_looks(self._places.get(path, path) for path in looks)
+
+    def result(self) -> DocumentCoverage:
+        return self._count.result()

@@ -2,6 +2,10 @@
 
 Pure steps are computed again and again and never recorded, so a replay decides everything once more: it shows each
 condition without touching the run. A run that is not measured does none of this work.
+
+In a file with several pipelines one is the document, and calls of the others belong to it. The others have no file of
+their own, so their decisions are counted together with those of the document, each under the name of its pipeline. In
+all other files there is one document, and its decisions are not prefixed.
 """
 
 from __future__ import annotations
@@ -17,15 +21,53 @@ from quire.engine.driver.replay import Rests, replay
 from quire.engine.progress import Progress
 from quire.engine.requests import Emit, Fan, HumanRequest, Join, Load, Metering, ModelRequest, Spawn, ToolRequest
 from quire.errors import JournalMismatch, LimitReached, StepFailed
+from quire.library.registered import read_pipelines
 
 if TYPE_CHECKING:
     from quire.engine.records import EffectRecord
     from quire.engine.requests import Request, Walk
+    from quire.library.document import Document
     from quire.plan.nodes import Plan
-    from quire.testing.coverage.file_pipelines import FilePipeline
+    from quire.runs.pins import PinnedRun
     from quire.testing.coverage.watched_document import WatchedDocument
-    from quire.testing.pure_start import PureStart
     from quire.values import Value
+
+JOINT = ">"
+
+
+class FilePipeline(Struct, frozen=True):
+    """One pipeline of a file."""
+
+    name: str
+    """The name by which it is called."""
+    declared: str
+    """The name in its file; empty if it is alone there."""
+    plan: Plan
+
+    @property
+    def prefix(self) -> str:
+        """The beginning of the places of its decisions."""
+        return f"{self.declared}{JOINT}" if self.declared else ""
+
+
+def file_pipelines(document: Document) -> tuple[FilePipeline, ...]:
+    """Return the pipeline that a document is, and those of its file that it calls, directly or through others."""
+    plan = document.runnable()
+    alone = (FilePipeline(document.id, "", plan),)
+    if plan.format != "pipeline" or not document.key:
+        return alone
+    found = {one.name: one for one in read_pipelines(document.key, document.source)[0]}
+    own = next((one.name for one in found.values() if one.declared == document.declared), "")
+    if len(found) < 2 or not own:
+        return alone
+    wanted: dict[str, None] = {own: None}
+    stack = [own]
+    while stack:
+        for call in (call for _, step in found[stack.pop()].plan.steps() for call in step.calls()):
+            if call.document in found and call.document not in wanted:
+                wanted[call.document] = None
+                stack.append(call.document)
+    return tuple(FilePipeline(name, found[name].declared, found[name].plan) for name in wanted)
 
 
 def watched(plan: Plan, parts: Sequence[FilePipeline] = ()) -> WatchedDocument:
@@ -35,7 +77,7 @@ def watched(plan: Plan, parts: Sequence[FilePipeline] = ()) -> WatchedDocument:
     """
     match plan.format:
         case "playbook":
-            from quire.testing.coverage.watched_playbook import WatchedPlaybook
+            from quire.testing.coverage.watched_document import WatchedPlaybook
 
             return WatchedPlaybook(plan)
         case "pipeline":
@@ -43,7 +85,7 @@ def watched(plan: Plan, parts: Sequence[FilePipeline] = ()) -> WatchedDocument:
 
             return WatchedPipeline(plan, parts)
         case "directive":
-            from quire.testing.coverage.watched_thread import WatchedThread
+            from quire.testing.coverage.watched_document import WatchedThread
 
             if plan.thread is None:
                 raise TypeError("the directive has no thread")
@@ -54,7 +96,7 @@ def watched(plan: Plan, parts: Sequence[FilePipeline] = ()) -> WatchedDocument:
 
 async def decisions_taken(
     document: WatchedDocument,
-    start: PureStart,
+    run: PinnedRun,
     records: Sequence[EffectRecord],
     rests: Rests = lambda boundary: False,
 ) -> frozenset[str]:
@@ -65,7 +107,7 @@ async def decisions_taken(
     """
     document.begin(records)
     with contextlib.suppress(JournalMismatch, LimitReached):
-        await replay(lambda work: watch(document, document.walk(start, work)), records, Progress({}), rests)
+        await replay(lambda work: watch(document, document.walk(run, work)), records, Progress({}), rests)
     return frozenset(document.taken)
 
 

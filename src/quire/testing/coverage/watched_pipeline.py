@@ -35,10 +35,9 @@ from quire.plan.pipeline_work import (
     Repeat,
     Select,
 )
-from quire.testing.coverage.expression_parts import boolean_parts
-from quire.testing.coverage.file_pipelines import FilePipeline
-from quire.testing.coverage.pipeline_decisions import MANY
-from quire.testing.coverage.question_ways import way_of_answer
+from quire.testing.coverage.decisions import way_of_answer
+from quire.testing.coverage.pipeline_decisions import MANY, boolean_parts
+from quire.testing.coverage.taken import FilePipeline
 from quire.testing.coverage.watched_document import WatchedDocument
 from quire.values import InvalidValue
 
@@ -49,7 +48,7 @@ if TYPE_CHECKING:
     from quire.engine.requests import Fan, HumanRequest, Join, ModelRequest, ToolRequest, Walk
     from quire.expr.limits import Closure, Run
     from quire.expr.syntax import Node
-    from quire.testing.pure_start import PureStart
+    from quire.runs.pins import PinnedRun
     from quire.values import Value
 
 _TRY = late_pattern(r"/try\[(\d+)\]")
@@ -116,10 +115,9 @@ class WatchedPipeline(WatchedDocument):
         self._begun.clear()
         self._tries.clear()
 
-    def walk(self, start: PureStart, work: PureWork) -> Walk:
-        documents = {**start.environment.documents, **self._others}
-        environment = replace(start.environment, documents=documents) if self._others else start.environment
-        return replace(start, plan=self._plan, environment=environment).begin(work)
+    def walk(self, run: PinnedRun, work: PureWork) -> Walk:
+        documents = {**run.setting.documents, **self._others}
+        return replace(run.with_plan(self._plan), setting=replace(run.setting, documents=documents)).walk(work)
 
     def _step(self, path: str, step: Step) -> Step:
         watch = _Watch(path, step, self)

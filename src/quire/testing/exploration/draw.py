@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING
 from quire.values import encode
 
 if TYPE_CHECKING:
+    from quire.engine.ports import ModelCall
+    from quire.engine.records import Question
     from quire.engine.requests import HumanRequest, ModelRequest
     from quire.values import Value
 
@@ -149,7 +151,7 @@ class Draw:
     def text(self) -> str:
         return self._chance.choice(STRANGE if self._one_in(5) else _WORDS)
 
-    def reply(self, request: ModelRequest) -> tuple[str, list[tuple[str, dict[str, Value]]]]:
+    def reply(self, request: ModelCall | ModelRequest) -> tuple[str, list[tuple[str, dict[str, Value]]]]:
         """Return the text and the tool calls of a reply."""
         if request.tools and not self._one_in(4):
             tool = self._chance.choice(request.tools)
@@ -172,7 +174,7 @@ class Draw:
     def seldom(self) -> bool:
         return self._one_in(4)
 
-    def answer(self, request: HumanRequest) -> str:
+    def answer(self, request: Question | HumanRequest) -> str:
         match request.kind:
             case "confirm":
                 return self._chance.choice(("yes", "no"))

@@ -1,36 +1,104 @@
-"""Explore a document: many drawn runs, the first broken promise of each kind made small, and written as a case."""
+"""Explore a document: many drawn runs, and the first broken promise of each kind made small, with a case to paste."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from msgspec import UNSET, Struct
 from msgspec.structs import replace
 
+from quire.diagnostics import Diagnostic
+from quire.engine.records import Status
 from quire.errors import QuireError
+from quire.formats.test import codes
+from quire.formats.test.parse import parse
 from quire.formats.test.syntax import Case
 from quire.library.foresight import Foresight
 from quire.library.input_schema import input_schema
-from quire.source import NOWHERE
+from quire.source import MAX_TEST_BYTES, NOWHERE, Source, read_source, relative_to_here
+from quire.testing.case_run import CaseRun
+from quire.testing.document_under_test import open_document
 from quire.testing.expectations import Judging, always
 from quire.testing.exploration.draw import Draw
-from quire.testing.exploration.drawn_run import SIMPLE, Broken, Given, Promises, Results, broken_promise, walk
-from quire.testing.exploration.written_case import written_case
+from quire.testing.exploration.drawn_run import (
+    PURE_WORK,
+    SIMPLE,
+    Broken,
+    DrawnAnswer,
+    Given,
+    Promises,
+    Results,
+    broken_promise,
+    simple_reply,
+    walk,
+)
 from quire.testing.observation import Observation
-from quire.testing.pure_answers import Performance
-from quire.testing.pure_case import PinningRun
-from quire.testing.pure_start import PureStart
+from quire.testing.results import FileResult, Problem
+from quire.testing.snapshots import as_text
 from quire.trust.capabilities import Grants, canonical
 
 if TYPE_CHECKING:
     from quire.analysis.proof import Proof
+    from quire.diagnostics import Code
     from quire.formats.test.syntax import Setting, TestFile
-    from quire.library.document import Document
     from quire.plan.pipeline_work import Formula
-    from quire.testing.case_run import Bench
-    from quire.testing.pure_answers import WalkEnd
+    from quire.source import Span
+    from quire.testing.case_run import Bench, PreparedStart
+    from quire.testing.exploration.drawn_run import DrawnRun
     from quire.values import Value
+
+
+def written_case(given: Given, broken: Broken, seed: int) -> str:
+    """Return a case with the inputs, replies, results and answers of a run. Its expectation is for the author."""
+    case: dict[str, Value] = {"name": f"explored {seed}: {broken.promise}"}
+    if given.inputs:
+        case["inputs"] = dict(given.inputs)
+    model, tools, answers = _parts(given)
+    if model:
+        case["model"] = model
+    if tools:
+        case["tools"] = tools
+    if answers:
+        case["answers"] = answers
+    case["expect"] = "todo"
+    return as_text([case])
+
+
+def _parts(given: Given) -> tuple[list[Value], dict[str, Value], dict[str, Value]]:
+    model: list[Value] = []
+    tools: dict[str, list[Value]] = {}
+    answers: dict[str, Value] = {}
+    for path, performed in given.answers.items():
+        kind, name = given.ways.get(path, ("", ""))
+        match kind:
+            case "model":
+                model.append({"path": path, **_said(performed)})
+            case "tool":
+                tools.setdefault(name, []).append(_result(performed))
+            case "ask":
+                answers[path] = performed.value
+    listed: dict[str, Value] = {name: {"sequence": calls} for name, calls in tools.items()}
+    return model, listed, answers
+
+
+def _said(performed: DrawnAnswer) -> dict[str, Value]:
+    if performed.failure is not None:
+        return {"error": {"kind": performed.failure.kind, "message": performed.failure.message}}
+    value = performed.value if isinstance(performed.value, Mapping) else {}
+    uses = value.get("uses")
+    if isinstance(uses, list):
+        calls: list[Value] = [{"name": use[1], "input": use[2]} for use in uses if isinstance(use, list)]
+        return {"tool_calls": calls}
+    return {"reply": str(value.get("text", ""))}
+
+
+def _result(performed: DrawnAnswer) -> Value:
+    if performed.failure is not None:
+        return {"raises": {"kind": performed.failure.kind, "message": performed.failure.message}}
+    return {"returns": performed.value}
+
 
 MOST_TRIES_TO_START = 50
 MOST_SHRINKS = 400
@@ -64,9 +132,9 @@ def explore(bench: Bench, file: TestFile, count: int, seed: int) -> Exploration:
     ends: dict[str, int] = {}
     found: dict[str, Counterexample] = {}
     for number in range(seed, seed + count):
-        given, end, broken = explorer.try_once(number)
-        if end is not None:
-            ends[str(end.status)] = ends.get(str(end.status), 0) + 1
+        given, run, broken = explorer.try_once(number)
+        if run is not None:
+            ends[str(run.ended.status)] = ends.get(str(run.ended.status), 0) + 1
         if broken is not None and broken.promise not in found:
             found[broken.promise] = explorer.counterexample(given, broken, number)
     return Exploration(count, ends, tuple(found.values()))
@@ -75,8 +143,8 @@ def explore(bench: Bench, file: TestFile, count: int, seed: int) -> Exploration:
 class _Explorer(Struct):
     """A document that can be started, with everything that is known about it."""
 
-    document: Document
-    start: PureStart
+    bench: Bench
+    start: PreparedStart
     schema: Mapping[str, Value]
     proof: Proof
     envelope: Grants | None
@@ -92,44 +160,41 @@ class _Explorer(Struct):
             base = settings[number % len(settings)]
             inputs = base.inputs if number < len(settings) else Draw(seed + number).inputs(schema, examples)
             setting = replace(base, inputs=inputs, model=None, cassette=None)
-            run = PinningRun(bench, Case("explored", NOWHERE, setting, None))
             try:
-                run.play()
+                start = CaseRun(bench, Case("explored", NOWHERE, setting, None)).prepare()
             except QuireError:
                 continue
-            if run.pinned is not None:
+            if start is not None:
                 foresight = Foresight(bench.settings)
                 plan = bench.document.runnable()
                 envelope = foresight.envelope(plan, bench.document.name)
                 proof = foresight.proof(plan, bench.document.name)
                 known = None if envelope.unknown else Grants.of(envelope.capabilities)
-                start = PureStart.of(run.pinned)
-                results = _results(settings)
-                return cls(bench.document, start, schema, proof, known, file.always, examples, results)
+                runs = replace(bench.settings.runs, pure_work=PURE_WORK)
+                bench = replace(bench, settings=replace(bench.settings, runs=runs))
+                return cls(bench, start, schema, proof, known, file.always, examples, _results(settings))
         return None
 
-    def try_once(self, seed: int) -> tuple[Given, WalkEnd | None, Broken | None]:
+    def try_once(self, seed: int) -> tuple[Given, DrawnRun | None, Broken | None]:
         draw = Draw(seed)
         given = Given(draw.inputs(self.schema, self.examples))
-        end, broken = self._walk(given, draw)
-        return given, end, broken
+        return given, *self._walk(given, draw)
 
-    def _walk(self, given: Given, draw: Draw | None) -> tuple[WalkEnd | None, Broken | None]:
+    def _walk(self, given: Given, draw: Draw | None) -> tuple[DrawnRun | None, Broken | None]:
         inputs = self._complete(given.inputs)
         if inputs is None:
             return None, None
-        start = replace(self.start, inputs=inputs)
-        end, broken = walk(start, given, draw, self.results)
-        if end is None or broken is not None:
-            return end, broken
-        broken = broken_promise(start, given, end, Promises(self.proof, self.envelope)) or self._property(inputs, end)
-        return end, broken
+        run, broken = walk(self.bench, self.start, inputs, given, draw, self.results)
+        if run is None or broken is not None:
+            return run, broken
+        promises = Promises(self.proof, self.envelope)
+        return run, broken_promise(run, promises) or self._property(inputs, run)
 
-    def _property(self, inputs: Mapping[str, Value], end: WalkEnd) -> Broken | None:
+    def _property(self, inputs: Mapping[str, Value], run: DrawnRun) -> Broken | None:
         """Return the property of the test file that does not hold at the end of a completed run."""
-        if not self.formulas or str(end.status) != "completed" or not isinstance(end.result, Mapping):
+        result = run.ended.result
+        if not self.formulas or run.ended.status is not Status.COMPLETED or not isinstance(result, Mapping):
             return None
-        result = end.result
         named, stores, outputs = (result.get(name) for name in ("named", "stores", "outputs"))
         seen = Observation(
             "completed",
@@ -148,11 +213,11 @@ class _Explorer(Struct):
         from quire.engine.declared_inputs import complete_declared
         from quire.engine.inputs import complete_inputs
 
-        plan = self.start.plan
+        plan, pinned = self.start.run.plan, self.start.run.pins.inputs
         try:
             if plan.format == "playbook":
                 return complete_inputs(plan, inputs)
-            return complete_declared(plan, inputs) if plan.format == "pipeline" else {**self.start.inputs, **inputs}
+            return complete_declared(plan, inputs) if plan.format == "pipeline" else {**pinned, **inputs}
         except QuireError:
             return None
 
@@ -207,8 +272,56 @@ def _simple(value: Value) -> Value:
     return value
 
 
-def _simpler_answer(given: Given, path: str) -> Performance:
+def _simpler_answer(given: Given, path: str) -> DrawnAnswer:
     kind = given.ways.get(path, ("tool", ""))[0]
     if kind == "model":
-        return Performance({"text": SIMPLE, "model": "drawn", "finish_reason": "stop"})
-    return given.answers[path] if kind == "ask" else Performance(SIMPLE)
+        return simple_reply()
+    return given.answers[path] if kind == "ask" else DrawnAnswer(SIMPLE)
+
+
+_CODES: dict[str, Code] = {"bounds": codes.BOUND_BROKEN, "envelope": codes.OUTSIDE_ENVELOPE, "always": codes.ALWAYS}
+_MEANINGS = {
+    "traceback": "it raised an exception: this is a mistake of Quire, please report it",
+    "ends": "it did not come to an end",
+    "replay": "it does not replay: this is a mistake of Quire, please report it",
+}
+
+
+class DocumentExploration(Struct, frozen=True):
+    """The exploration of the document of one test file."""
+
+    source: Source
+    """Of the test file."""
+    document: str
+    seed: int
+    exploration: Exploration
+    where: Span
+
+    def failure(self) -> FileResult | None:
+        """Return the broken promises as the result of a file; None if there are none."""
+        if not self.exploration.found:
+            return None
+        problems = tuple(self._problem(one) for one in self.exploration.found)
+        return FileResult(self.source.name, self.source, self.document, problems=problems)
+
+    def _problem(self, found: Counterexample) -> Problem:
+        broken = found.broken
+        meaning = _MEANINGS.get(broken.promise, "")
+        message = f"exploring {self.document}: {meaning}{': ' if meaning else ''}{broken.message}"
+        help = f"the same again: quire test --explore 1 --seed {found.seed}; or paste this case"
+        code = _CODES.get(broken.promise, codes.COUNTEREXAMPLE)
+        return Problem(Diagnostic(code, message, self.where, "", help), found.case)
+
+
+def explore_file(path: str, count: int, seed: int) -> DocumentExploration | None:
+    """Explore the document of a test file; None for a file that cannot be used. Running it reports why."""
+    try:
+        reading = parse(read_source(Path(path), limit=MAX_TEST_BYTES))
+        if reading.file is None:
+            return None
+        bench = open_document(reading.source, reading.file)
+        found = explore(bench, reading.file, count, seed)
+    except QuireError:
+        return None
+    name = relative_to_here(bench.document.name) or bench.document.name
+    return DocumentExploration(reading.source, name, seed, found, reading.file.cases[0].span)

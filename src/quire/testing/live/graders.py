@@ -63,7 +63,7 @@ def grade(stages: Sequence[Stage], case: Case, row: Mapping[str, Value], formula
     """Return what is wrong with a try, one line each."""
     problems = []
     for stage in stages:
-        expect = case.expect if stage.act is None else stage.act.expect
+        expect = stage.expect(case)
         if stage.act is not None and expect is None:
             continue
         # A case that expects warnings knows that the document may give them.

@@ -26,7 +26,7 @@ from quire.testing.live.schedule import AT_ONCE, Terms
 from quire.testing.live.structure_hash import structure_hash
 from quire.testing.live.try_run import RealTools
 from quire.testing.rows import file_within, read_rows
-from quire.testing.selection import EVERYTHING, Selection, names_at
+from quire.testing.selection import EVERYTHING, Selection
 from quire.values import fingerprint
 
 if TYPE_CHECKING:
@@ -133,9 +133,7 @@ def live_cases(options: LiveOptions) -> tuple[list[LiveCase], list[Skipped]]:
     skipped: list[Skipped] = []
     for target in options.targets:
         source, file = read_test(target.path)
-        selection = options.selection
-        if not target.is_whole:
-            selection = replace(selection, names=target.names | names_at(source, file, target.lines))
+        selection = options.selection.of(target, source, file)
         wanted = [
             case for case in file.cases if case.live is not None and selection.wants(case, case.name, target.path)
         ]

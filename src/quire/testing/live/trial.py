@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import asyncio
 import time
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, cast
 
-from quire.errors import QuireError
 from quire.testing.live.graders import grade, parts_of, terms
 from quire.testing.live.judges import Judgement, ask_judge
 from quire.testing.live.purse import BUDGET, Meter, Metered, Purse
@@ -24,8 +22,6 @@ if TYPE_CHECKING:
     from quire.testing.observation import Observation
     from quire.values import Value
 
-LONGEST_TRY = 600.0
-"""Seconds that one try may take."""
 _MOST_PROBLEMS = 5
 _LONGEST = 300
 
@@ -37,7 +33,7 @@ async def make_try(case: LiveCase, attempt: Attempt, model: Model, purse: Purse,
     meter, judge_meter = Meter(), Meter()
     run = LiveRun(case.bench, row.case, Metered(model, purse, meter), attempt.model, real)
     began = time.monotonic()
-    stages, problems = await _run(run)
+    stages, problems = await run.go()
     seconds = time.monotonic() - began
     judgement: Judgement | None = None
     lost = _is_lost(meter, stages)
@@ -72,17 +68,6 @@ async def make_try(case: LiveCase, attempt: Attempt, model: Model, purse: Purse,
         (judgement.reason or "no reason") if judgement and not gates else "",
     )
     return Made(made, trouble)
-
-
-async def _run(run: LiveRun) -> tuple[list[Stage], list[str]]:
-    """Return the stages of a run; or none, and the reason."""
-    try:
-        async with asyncio.timeout(LONGEST_TRY):
-            return await run.go(), []
-    except TimeoutError:
-        return [], [f"it took longer than {LONGEST_TRY:g} s"]
-    except QuireError as error:
-        return [], [str(error)]
 
 
 async def _judged(seat: JudgeSeat, seen: Observation, purse: Purse, meter: Meter) -> Judgement:

@@ -19,19 +19,23 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from quire.engine.ports import Model, ModelCall, ModelReply, Priced
+from quire.errors import QuireError
 from quire.runs.runtime import Runtime
 from quire.testing.case_run import Bench, CaseRun, CaseRuntime, CaseWorld, Stage, moment
-from quire.testing.world.model import CaseModel, Meter, seen_prompt
+from quire.testing.world.model import CaseModel, Meter
 from quire.testing.world.process import CaseProcess, MortalStore
 from quire.testing.world.replies import Replies
 
 if TYPE_CHECKING:
     from quire.engine.ports import Tools
-    from quire.formats.test.syntax import Case
+    from quire.formats.test.syntax import Case, Script
     from quire.plan.nodes import Plan
+    from quire.testing.observation import SeenPrompt
     from quire.trust.capabilities import Grants
     from quire.workspace.settings import Settings
 
+LONGEST_TRY = 600.0
+"""Seconds that one run may take."""
 LONGEST_WAIT = 60.0
 """Seconds that a document may really wait."""
 
@@ -39,18 +43,15 @@ LONGEST_WAIT = 60.0
 class LiveModel(CaseModel):
     """A real model under its own name, which keeps every prompt. It replaces all models of the document."""
 
-    def __init__(self, model: Model, spec: str, meter: Meter) -> None:
-        super().__init__(Replies(None, {}), meter)
+    def __init__(self, model: Model, spec: str, meter: Meter, script: Script | None = None) -> None:
+        super().__init__(Replies(script, {}), meter)
         self.name = spec
         self._model = model
 
     def estimate(self, call: ModelCall) -> float | None:
         return self._model.estimate(call) if isinstance(self._model, Priced) else None
 
-    async def _complete(self, call: ModelCall, on_delta: Callable[[str], None]) -> ModelReply:
-        if self.process is not None:
-            self.process.must_live()
-        self.seen.append(seen_prompt(call))
+    async def _reply(self, call: ModelCall, seen: SeenPrompt, on_delta: Callable[[str], None]) -> ModelReply:
         return await self._model.complete(call, on_delta)
 
 
@@ -116,9 +117,14 @@ class LiveRun(CaseRun):
         self.world.enter(self.process)
         return RealToolsRuntime(self._real, self.world, self.process)
 
-    async def go(self) -> list[Stage]:
-        """Run the case to its end on the running event loop, and return its stages."""
+    async def go(self) -> tuple[list[Stage], list[str]]:
+        """Run the case on the running event loop, and return its stages; or none, and the reason."""
         try:
-            return await self._play()
+            async with asyncio.timeout(LONGEST_TRY):
+                return await self._play(), []
+        except TimeoutError:
+            return [], [f"it took longer than {LONGEST_TRY:g} s"]
+        except QuireError as error:
+            return [], [str(error)]
         finally:
             self.world.folder.remove()

@@ -7,7 +7,7 @@ between texts, since every other operator fails there.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Literal
 
 from msgspec import Struct
@@ -21,17 +21,10 @@ from quire.expr.syntax import (
     CompareOperator,
     Constant,
     Each,
-    FunctionCall,
     Get,
-    Join,
-    ListOf,
     Logic,
-    MapOf,
-    Negate,
     Node,
     Not,
-    Path,
-    Total,
 )
 from quire.source import Source, Span
 from quire.testing.mutation.edits import other_literal, shown
@@ -101,50 +94,28 @@ _Found = Iterator[tuple[str, str, Span, Node]]
 
 
 def _changed(node: Node) -> _Found:
+    """Yield the changes of a node itself, then those of its parts, in the order of its fields."""
     yield from _own(node)
-    match node:
-        case Constant() | Path():
-            return
-        case ListOf(items=items):
-            yield from _among(items, lambda parts: replace(node, items=parts))
-        case MapOf(entries=entries):
-            names = [name for name, _ in entries]
-            values = tuple(value for _, value in entries)
-            yield from _among(values, lambda parts: replace(node, entries=tuple(zip(names, parts, strict=True))))
-        case Not(operand=operand) | Negate(operand=operand):
-            yield from _among((operand,), lambda parts: replace(node, operand=parts[0]))
-        case Logic(operands=operands):
-            yield from _among(operands, lambda parts: replace(node, operands=parts))
-        case Compare(left=left, right=right):
-            yield from _among((left, right), lambda parts: replace(node, left=parts[0], right=parts[1]))
-        case Arithmetic(first=first, rest=rest):
-            signs = [sign for sign, _ in rest]
-            terms = (first, *(part for _, part in rest))
-            yield from _among(
-                terms,
-                lambda parts: replace(node, first=parts[0], rest=tuple(zip(signs, parts[1:], strict=True))),
-            )
-        case Each(source=source, body=body):
-            yield from _among((source, body), lambda parts: replace(node, source=parts[0], body=parts[1]))
-        case Total(source=source):
-            yield from _among((source,), lambda parts: replace(node, source=parts[0]))
-        case Join(source=source, separator=separator):
-            yield from _among((source, separator), lambda parts: replace(node, source=parts[0], separator=parts[1]))
-        case Get(base=base, default=None):
-            yield from _among((base,), lambda parts: replace(node, base=parts[0]))
-        case Get(base=base, default=default) if default is not None:
-            yield from _among((base, default), lambda parts: replace(node, base=parts[0], default=parts[1]))
-        case FunctionCall(arguments=arguments, key=None):
-            yield from _among(arguments, lambda parts: replace(node, arguments=parts))
-        case FunctionCall(arguments=arguments, key=key) if key is not None:
-            both = (*arguments, key)
-            yield from _among(both, lambda parts: replace(node, arguments=parts[:-1], key=parts[-1]))
+    for field in node.__struct_fields__:
+        value = getattr(node, field)
+        if isinstance(value, tuple):
+            for number, part in enumerate(value):
+                for operator, change, span, changed in _changed_part(part):
+                    edited = (*value[:number], changed, *value[number + 1 :])
+                    yield operator, change, span, replace(node, **{field: edited})
+        else:
+            for operator, change, span, changed in _changed_part(value):
+                yield operator, change, span, replace(node, **{field: changed})
 
 
-def _among(parts: tuple[Node, ...], build: Callable[[tuple[Node, ...]], Node]) -> _Found:
-    for number, part in enumerate(parts):
-        for operator, change, span, changed in _changed(part):
-            yield operator, change, span, build((*parts[:number], changed, *parts[number + 1 :]))
+def _changed_part(part: object) -> Iterator[tuple[str, str, Span, object]]:
+    """Yield the changes of a node in a field, also of one that stands beside its name or its operator."""
+    match part:
+        case (str() as beside, Struct() as inner) if isinstance(inner, Node):
+            for operator, change, span, changed in _changed(inner):
+                yield operator, change, span, (beside, changed)
+        case Struct() if isinstance(part, Node):
+            yield from _changed(part)
 
 
 def _own(node: Node) -> _Found:

@@ -1,13 +1,14 @@
 """Expectations that would notice a mutant, written as YAML to paste into a case.
 
-The values come from an observation of the unchanged document, if there is one. Without it a placeholder in angle
-brackets says what to write.
+A mutant that survives often does change something; the tests only do not look there. Then the expectation comes from
+the difference of two observations, so it is known to notice the mutant. Else it is a `Kill` of its operator: where the
+document does not say the value, a placeholder in angle brackets says what to write.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from msgspec import UNSET, Struct, UnsetType
@@ -17,13 +18,11 @@ from quire.values import Value, encode
 
 if TYPE_CHECKING:
     from quire.formats.test.expected import Subject
-    from quire.testing.observation import Observation, SeenPrompt
+    from quire.testing.observation import Observation
 
 _PLAIN = late_pattern(r"[A-Za-z_][A-Za-z0-9_-]*")
 _NOT_TEXT = frozenset({"true", "false", "null", "yes", "no", "on", "off", "y", "n"})
 _PLAIN_TEXTS = frozenset({"completed", "skipped", "failed"})
-LONGEST = 60
-"""Characters of a value that is looked for in a prompt."""
 
 
 class Kill(Struct, frozen=True):
@@ -37,100 +36,36 @@ class Kill(Struct, frozen=True):
     """The expected value, or the text to look for, if the document says it."""
     absent: bool = False
     """True if the text must not be there."""
-    fresh: bool = False
-    """True if it takes a case of its own: one in which the step fails, is skipped, or reaches a limit. Then `value` is
-    what that case expects."""
 
-    def expectation(self, seen: Observation | None = None) -> str:
+    def expectation(self) -> str:
         """Return one line of YAML below `expect:`."""
-        seen = None if self.fresh else seen
-        return f"{self.subject}: {flow(self._expected(seen))}"
+        return f"{self.subject}: {flow(self._expected())}"
 
-    def _expected(self, seen: Observation | None) -> Value:
+    def _expected(self) -> Value:
         match self.subject:
-            case "prompts":
-                if self.absent:
-                    return {self.name: {"not_contains": self._or("<a result that it must not see>")}}
-                return {self.name: {"contains": self._text(seen, [_last(one) for one in _prompts(seen, self.name)])}}
-            case "asked":
-                prompts = [one.prompt for one in seen.asked if one.is_of(self.name)] if seen else []
-                if prompts and self.value is UNSET and not self.reference:
-                    return {self.name: prompts[0]}
-                return {self.name: {"contains": self._text(seen, prompts)}}
+            case "prompts" if self.absent:
+                return {self.name: {"not_contains": self._or("<a result that it must not see>")}}
+            case "prompts" | "asked":
+                part = f"<the value of {self.reference}>" if self.reference else "<a part of the prompt>"
+                return {self.name: {"contains": self._or(part)}}
             case "steps":
-                found = seen.steps.get(self.name) if seen else None
-                return {self.name: found or self._or("completed")}
+                return {self.name: self._or("completed")}
             case "refused":
-                refused: list[Value] = [*seen.refused] if seen else []
-                return refused if self.value is UNSET else [*refused, self.value]
+                return [] if self.value is UNSET else [self.value]
             case "named" | "stores" | "outputs":
-                values: Mapping[str, Value] = getattr(seen, self.subject) if seen else {}
-                return {self.name: values.get(self.name, self._or(f"<the value of {self.name}>"))}
+                return {self.name: self._or(f"<the value of {self.name}>")}
             case "calls":
-                return {self.name: self._calls(seen)}
+                return {self.name: [self._or({"<argument>": "<value>"})]}
             case "hooks":
-                return {self.name: seen.hooks.get(self.name, 0) if seen else self._or(1)}
-            case "used":
-                return {self.name: seen.used.as_value().get(self.name) if seen else self._or(f"<{self.name}>")}
+                return {self.name: self._or(1)}
             case "output":
-                return seen.output if seen is not None and seen.output is not None else self._or("<the output>")
+                return self._or("<the output>")
             case "status":
-                return seen.status if seen is not None else self._or("completed")
-            case "error":
-                message = seen.error.get("message") if seen is not None and seen.error is not None else None
-                return {"contains": message if isinstance(message, str) else self._or("<the text>")}
-            case "warnings":
-                return [self._or("<the text>")]
-            case _:
-                return {"contains": self._or("<the text>")}
+                return self._or("completed")
+        return {"contains": self._or("<the text>")}
 
     def _or(self, placeholder: Value) -> Value:
         return placeholder if self.value is UNSET else self.value
-
-    def _text(self, seen: Observation | None, texts: list[str]) -> Value:
-        """Return a text that stands in one of the texts: the value that was inserted there."""
-        if self.value is not UNSET:
-            return self.value
-        found = _value_of(self.reference, seen) if seen is not None else None
-        line = next((line for line in _as_text(found).splitlines() if line.strip()), "")[:LONGEST]
-        if line and (not texts or any(line in text for text in texts)):
-            return line
-        written = [line.strip() for text in texts for line in text.splitlines() if line.strip()]
-        if written:
-            return written[-1][:LONGEST]
-        return f"<the value of {self.reference}>" if self.reference else "<a part of the prompt>"
-
-    def _calls(self, seen: Observation | None) -> Value:
-        if seen is None:
-            return [self._or({"<argument>": "<value>"})]
-        return [dict(call.arguments) for call in seen.calls if self.name in (call.tool, call.name)]
-
-
-def _prompts(seen: Observation | None, step: str) -> list[SeenPrompt]:
-    return [one for one in seen.prompts if one.is_of(step)] if seen is not None else []
-
-
-def _last(prompt: SeenPrompt) -> str:
-    """Return the last message of a prompt, in which the text of the step stands."""
-    return prompt.messages[-1][1] if prompt.messages else prompt.system
-
-
-def _value_of(name: str, seen: Observation) -> Value:
-    root, *rest = name.removeprefix("ctx.").split(".")
-    value: Value = None
-    for values in (seen.stores, seen.inputs, seen.named):
-        if root in values:
-            value = values[root]
-            break
-    for part in rest:
-        value = value.get(part) if isinstance(value, Mapping) else None
-    return value
-
-
-def _as_text(value: Value) -> str:
-    if value is None:
-        return ""
-    return value if isinstance(value, str) else encode(value)
 
 
 def flow(value: Value) -> str:
@@ -149,3 +84,140 @@ def flow(value: Value) -> str:
 def _key(name: str) -> str:
     plain = _PLAIN.fullmatch(name) and name.lower() not in _NOT_TEXT
     return name if plain else json.dumps(name, ensure_ascii=False)
+
+
+_LONGEST_TEXT = 80
+_LARGEST = 400
+"""Characters of a value that is offered whole."""
+_TABLES = ("stores", "named", "outputs", "hooks", "files")
+
+
+def telling_expectation(before: Observation, after: Observation, subject: str = "") -> str | None:
+    """Return one line of YAML that holds before and not after; None if nothing that can be expected differs.
+
+    An expectation about `subject` is preferred.
+    """
+    found = [(about, flow(expected)) for about, expected in _differences(before, after)]
+    found = [(about, text) for about, text in found if len(text) <= _LARGEST]
+    found.sort(key=lambda one: one[0] != subject)
+    return ": ".join(found[0]) if found else None
+
+
+def _differences(before: Observation, after: Observation) -> Iterator[tuple[str, Value]]:
+    yield from _of_prompts(before, after)
+    yield from _of_questions(before, after)
+    yield from _of_calls(before, after)
+    for label, status in before.steps.items():
+        if after.steps.get(label) != status:
+            yield "steps", {label: status}
+    if after.refused != before.refused:
+        yield "refused", list(before.refused)
+    for subject in _TABLES:
+        yield from _of_table(subject, getattr(before, subject), getattr(after, subject))
+    if after.output != before.output and before.output is not None:
+        yield "output", _shortened(before.output, after.output)
+    yield from _of_error(before.error, after.error)
+    if after.status != before.status:
+        yield "status", before.status
+    if after.warnings != before.warnings and before.warnings:
+        yield "warnings", [{"contains": message[:_LONGEST_TEXT]} for _, message in before.warnings]
+    spent, spends = before.used.as_value(), after.used.as_value()
+    for name in ("model_calls", "tool_calls", "turns", "threads", "seconds"):
+        if spends[name] != spent[name]:
+            yield "used", {name: spent[name]}
+
+
+def _of_prompts(before: Observation, after: Observation) -> Iterator[tuple[str, Value]]:
+    """Yield lines of prompts that are missing afterwards, or must not be there."""
+    for way in dict.fromkeys(one.way for one in before.prompts):
+        old = [one.text for one in before.prompts if one.way == way]
+        new = [one.text for one in after.prompts if one.way == way]
+        if old == new:
+            continue
+        if (line := _line_only_in(old, new)) is not None:
+            yield "prompts", {way: {"contains": line}}
+        elif new and (line := _line_only_in(new, old)) is not None:
+            yield "prompts", {way: {"not_contains": line}}
+        elif new:
+            yield "prompts", {way: list(old)}
+
+
+def _of_questions(before: Observation, after: Observation) -> Iterator[tuple[str, Value]]:
+    for way in dict.fromkeys(one.way for one in before.asked):
+        old = [one.prompt for one in before.asked if one.way == way]
+        new = [one.prompt for one in after.asked if one.way == way]
+        if old != new:
+            yield "asked", {way: old[0] if len(old) == 1 else list(old)}
+
+
+def _of_calls(before: Observation, after: Observation) -> Iterator[tuple[str, Value]]:
+    for tool, name in _tools(before).items():
+        old: list[Value] = [dict(one.arguments) for one in before.calls if one.tool == tool]
+        new: list[Value] = [dict(one.arguments) for one in after.calls if one.tool == tool]
+        if old != new:
+            yield "calls", {name: len(old) if len(old) != len(new) else old}
+    others = _tools(after)
+    for tool in sorted(others.keys() - _tools(before).keys()):
+        yield "calls", {others[tool]: 0}
+
+
+def _tools(seen: Observation) -> dict[str, str]:
+    """Return the tools that were called, each with the name by which the document calls it."""
+    return {one.tool: one.name for one in reversed(seen.calls)}
+
+
+def _of_error(old: Mapping[str, Value] | None, new: Mapping[str, Value] | None) -> Iterator[tuple[str, Value]]:
+    if old is None or old == new:
+        return
+    message, other = (str(one.get("message", "")) if one is not None else "" for one in (old, new))
+    if message != other:
+        short = message[:_LONGEST_TEXT]
+        yield "error", message if short in other else {"contains": short}
+        return
+    for name in ("kind", "step"):
+        if new is not None and old.get(name) != new.get(name):
+            yield "error", {name: old.get(name)}
+
+
+def _of_table(subject: str, old: Mapping[str, Value], new: Mapping[str, Value]) -> Iterator[tuple[str, Value]]:
+    for name, value in old.items():
+        if value is not None and new.get(name) != value:
+            yield subject, {name: _shortened(value, new.get(name))}
+
+
+def _shortened(old: Value, new: Value) -> Value:
+    """Return a value as it is expected: of a long text, a line that the other one does not have."""
+    if not isinstance(old, str) or len(encode(old)) <= _LONGEST_TEXT:
+        return old
+    line = _line_only_in([old], [new if isinstance(new, str) else ""])
+    return {"contains": line} if line is not None else old
+
+
+def _line_only_in(old: list[str], new: list[str]) -> str | None:
+    """Return the first line of the old texts that no new one contains; of a long line, the part that differs."""
+    for text in old:
+        for line in text.splitlines():
+            written = line.strip()
+            if written and not any(written in other for other in new):
+                return written if len(written) <= _LONGEST_TEXT else _window(written, new)
+    return None
+
+
+def _window(line: str, new: list[str]) -> str:
+    """Return the part of a line around the first character that is different in the most similar new line."""
+    at = max((_shared(line, other.strip()) for text in new for other in text.splitlines()), default=0)
+    for before, after in ((20, 40), (60, 80), (200, 200)):
+        start = max(0, at - before)
+        start += next((number + 1 for number, one in enumerate(line[start:at]) if one in " ,{["), 0) if start else 0
+        piece = line[start : at + after].strip()
+        if not any(piece in text for text in new):
+            return piece
+    return line
+
+
+def _shared(one: str, other: str) -> int:
+    """Return the number of characters with which two lines begin alike."""
+    for number, (left, right) in enumerate(zip(one, other, strict=False)):
+        if left != right:
+            return number
+    return min(len(one), len(other))

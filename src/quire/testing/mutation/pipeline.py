@@ -131,7 +131,7 @@ def _guard(site: Site, guard: Guard) -> Iterator[Edit]:
             "when",
             f"drops when of {site.name}",
             changed(when=None),
-            Kill("steps", step.label, value="skipped", fresh=True),
+            Kill("steps", step.label, value="skipped"),
             site.key("when"),
         )
     if guard.on_error is not None:
@@ -144,7 +144,7 @@ def _guard(site: Site, guard: Guard) -> Iterator[Edit]:
     if guard.default is not None and guard.goes_on and not _is_null(guard.default):
         sentence = f"drops the default of {site.name}"
         span = site.key("default")
-        kill = replace(result_kill(step), fresh=True)
+        kill = result_kill(step)
         yield Edit("drop_default", "guard", sentence, changed(default=None), kill, span)
     if guard.timeout is not None:
         sentence = f"drops the timeout of {site.name}"
@@ -158,13 +158,13 @@ def _is_null(formula: Formula) -> bool:
 
 def _policy_kill(on_error: OnError) -> Kill:
     """Return the expectation for a case in which the step fails as often as it is tried."""
-    return Kill("status", value="completed" if on_error.goes_on else "failed", fresh=True)
+    return Kill("status", value="completed" if on_error.goes_on else "failed")
 
 
 def _timeout_kill(guard: Guard) -> Kill:
     if guard.goes_on:
-        return Kill("status", value="completed", fresh=True)
-    return Kill("error", value="(timeout)", fresh=True)
+        return Kill("status", value="completed")
+    return Kill("error", value="(timeout)")
 
 
 def _other_policies(on_error: OnError) -> Iterator[tuple[str, OnError]]:
@@ -224,7 +224,7 @@ def _invoke(site: Site, work: Invoke) -> Iterator[Edit]:
     if work.schema is not None:
         sentence = f"drops the schema {work.schema} of {site.name}"
         without = replace(step, work=replace(work, schema=None))
-        yield Edit("drop_schema", "", sentence, without, Kill("status", value="failed", fresh=True), site.key("schema"))
+        yield Edit("drop_schema", "", sentence, without, Kill("status", value="failed"), site.key("schema"))
 
 
 def _call(site: Site, work: Call) -> Iterator[Edit]:
@@ -271,7 +271,7 @@ def _max_items(site: Site, work: Fold | ForEach) -> Iterator[Edit]:
         return
     step, span = site.step, site.key("max_items")
     fails = isinstance(work, ForEach)
-    kill = Kill("error", value="max_items", fresh=True) if fails else result_kill(step)
+    kill = Kill("error", value="max_items") if fails else result_kill(step)
 
     def changed(most: int | None) -> Step:
         return replace(step, work=replace(work, max_items=most))
@@ -283,7 +283,7 @@ def _max_items(site: Site, work: Fold | ForEach) -> Iterator[Edit]:
     fewer = work.max_items - 1
     if fewer and (longest is None or longest > fewer):
         sentence = f"has max_items {fewer} instead of {work.max_items} in {site.name}"
-        enough = Kill("status", value="completed", fresh=True) if fails else kill
+        enough = Kill("status", value="completed") if fails else kill
         yield Edit("change_max_items", "", sentence, changed(fewer), enough, span)
 
 
@@ -316,12 +316,12 @@ def _repeat(site: Site, work: Repeat) -> Iterator[Edit]:
         changed = replace(step, work=replace(work, max=work.max - 1))
         # A run that needs the last round fails without it, or goes on with another value.
         ends = result_kill(step) if work.keeps_last else Kill("status", value="completed")
-        kill = replace(ends, fresh=True)
+        kill = replace(ends)
         yield Edit("change_max", "", sentence, changed, kill, site.key("max"))
     last = "fails" if work.keeps_last else "keeps the last value"
     flipped = replace(step, work=replace(work, keeps_last=not work.keeps_last))
     sentence = f"{last} after the last round of {site.name}"
-    kill = Kill("status", value="completed" if work.keeps_last else "failed", fresh=True)
+    kill = Kill("status", value="completed" if work.keeps_last else "failed")
     yield Edit("change_on_max", "", sentence, flipped, kill, site.key("on_max"))
 
 

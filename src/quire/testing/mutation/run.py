@@ -22,9 +22,8 @@ from quire.formats.test.codes import measures
 from quire.source import MAX_TEST_BYTES, NOWHERE, Source, Span, read_source, relative_to_here
 from quire.testing.case_run import CaseRun
 from quire.testing.file_run import FileOptions, OpenTest, open_test, verdict
-from quire.testing.mutation.differences import telling_expectation
-from quire.testing.mutation.mutants import MOST_MUTANTS, mutants
-from quire.testing.mutation.operators import OPERATORS
+from quire.testing.mutation.kills import telling_expectation
+from quire.testing.mutation.mutants import MOST_MUTANTS, OPERATORS, mutants
 from quire.testing.snapshots import SnapshotMode
 from quire.testing.virtual_loop import Stuck
 from quire.testing.worker_processes import in_order
@@ -205,12 +204,12 @@ def mutate_opened(test: OpenTest, *, most: int = MOST_MUTANTS, processes: int = 
     """Try the cases of a test file that was opened."""
     document = test.bench.document
     plan = document.runnable()
-    cases, left_out = _cases(test)
+    cases, left_out = baseline_cases(test)
     report = run_mutants(plan, mutants(plan, document.source, most=most), cases, processes=processes)
     return replace(report, left_out=(*left_out, *report.left_out))
 
 
-def _cases(test: OpenTest) -> tuple[list[BaselineCase], list[str]]:
+def baseline_cases(test: OpenTest) -> tuple[list[BaselineCase], list[str]]:
     """Return the cases that start their document, and the others with the reason."""
     cases: list[BaselineCase] = []
     left_out: list[str] = []
@@ -224,7 +223,7 @@ def _cases(test: OpenTest) -> tuple[list[BaselineCase], list[str]]:
         if start is None:
             left_out.append(f"{wanted.name}: the case {wanted.name!r} does not start its document")
             continue
-        case = _DrivenCase(test, wanted, start)
+        case = _DrivenCase(test, wanted, start.for_changed_plans(test.bench.settings))
         cases.append(BaselineCase(wanted.name, case.notices, case.observe))
     return cases, left_out
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from quire.engine.conversation import ToolUse
@@ -16,6 +16,7 @@ from quire.testing.world.replies import ModelAsked, Replies
 if TYPE_CHECKING:
     from quire.formats.test.syntax import Entry
     from quire.testing.world.process import CaseProcess
+    from quire.values import Value
 
 NAME = "script"
 NO_REPLY = "no_reply"
@@ -51,13 +52,13 @@ class CaseModel:
 
     async def complete(self, call: ModelCall, on_delta: Callable[[str], None]) -> ModelReply:
         with self._meter:
-            return await self._complete(call, on_delta)
+            if self.process is not None:
+                self.process.must_live()
+            seen = seen_prompt(call)
+            self.seen.append(seen)
+            return await self._reply(call, seen, on_delta)
 
-    async def _complete(self, call: ModelCall, on_delta: Callable[[str], None]) -> ModelReply:
-        if self.process is not None:
-            self.process.must_live()
-        seen = seen_prompt(call)
-        self.seen.append(seen)
+    async def _reply(self, call: ModelCall, seen: SeenPrompt, on_delta: Callable[[str], None]) -> ModelReply:
         asked = ModelAsked(call.path, call.label, seen.text)
         entry = self.replies.take(asked)
         if entry is None:
@@ -76,7 +77,7 @@ class CaseModel:
             raise ModelFailed(entry.error.message, kind=entry.error.kind, transient=entry.error.transient)
         if entry.reply:
             on_delta(entry.reply)
-        return reply_of(entry, call)
+        return reply_of(call, NAME, entry.reply, entry.calls, entry.finish_reason, usage_of(entry))
 
 
 def seen_prompt(call: ModelCall) -> SeenPrompt:
@@ -84,12 +85,18 @@ def seen_prompt(call: ModelCall) -> SeenPrompt:
     return SeenPrompt(call.path, call.label, call.system, messages, tuple(tool.name for tool in call.tools))
 
 
-def reply_of(entry: Entry, call: ModelCall) -> ModelReply:
-    """Return the reply that an entry stands for."""
+def reply_of(
+    call: ModelCall,
+    model: str,
+    text: str,
+    calls: Sequence[tuple[str, Mapping[str, Value]]],
+    finish_reason: str,
+    usage: Usage,
+) -> ModelReply:
+    """Return a reply that was written or recorded. `calls` are the tools that it wants called."""
     earlier = sum(len(message.uses) for message in call.messages)
-    uses = tuple(ToolUse(f"call_{earlier + n}", *one) for n, one in enumerate(entry.calls, 1))
-    finish = entry.finish_reason or ("tool_call" if uses else "stop")
-    return ModelReply(entry.reply, NAME, usage_of(entry), finish, uses=uses)
+    uses = tuple(ToolUse(f"call_{earlier + n}", *one) for n, one in enumerate(calls, 1))
+    return ModelReply(text, model, usage, finish_reason or ("tool_call" if uses else "stop"), uses=uses)
 
 
 def usage_of(entry: Entry) -> Usage:

@@ -1,12 +1,13 @@
 """Drive the walk of an interpreter by hand: without an event loop, a store or a journal.
 
-`run_pure` takes each answer from a function (`pure_answers.py`); `pure_start.py` begins the walk of a document.
+The explorers of soundness walk a document some ten thousand times, in worlds that answer at will. `run_pure` takes each
+answer from a function (`answers.py`).
 
 Requests are answered as a driver answers them: limits of threads refuse a call, an answer has to fit its question,
 spawned children are joined with a limit in time, children of a fan have slots. Time is a number that grows by the
 `elapsed` of each answer, for each branch by itself. Children of a fan run one after the other, in their order.
 
-Nothing is written and nothing is recorded, so a small case takes some tens of microseconds.
+Nothing is written and nothing is recorded, so a small walk takes some tens of microseconds.
 """
 
 from __future__ import annotations
@@ -15,6 +16,8 @@ import math
 from collections.abc import Generator, Mapping
 from heapq import heappop, heappush
 from typing import TYPE_CHECKING, Any, assert_never
+
+from tests.walks.answers import NO_LIMITS, NO_METER, Failed, Performed, WalkEnd
 
 from quire.engine.interpreter.playbook.steps import WrongAnswer, checked_answer
 from quire.engine.pure_work import PureWork, exhausted
@@ -39,12 +42,12 @@ from quire.engine.requests import (
     WorkCheck,
 )
 from quire.errors import CannotStart, LimitReached, Refused, StepFailed
-from quire.testing.pure_answers import NO_LIMITS, NO_METER, Failed, Performed, WalkEnd
 from quire.values import clean
 
 if TYPE_CHECKING:
+    from tests.walks.answers import Answers, Begin, Listen, WalkLimits
+
     from quire.engine.requests import Request, Walk
-    from quire.testing.pure_answers import Answers, Begin, Listen, WalkLimits
     from quire.values import Value
 
 _NOTHING_SET: Mapping[str, Value] = {}
@@ -72,7 +75,7 @@ def run_pure(
         # A walk fails its steps with `StepFailed`: these come from setting up a thread.
         kind = "denied" if isinstance(error, Refused) else "cannot_start"
         end.status, end.failure, end.started = Status.FAILED, Failed(kind, str(error)), False
-    end.seconds, end.work, end.parallel = branch.now, work.used, branch.peak
+    end.seconds = branch.now
     return end
 
 
@@ -96,15 +99,13 @@ class _TimeUp(Exception):
 class _Branch:
     """One branch: its time, and the moment at which it is cut off."""
 
-    __slots__ = ("deadline", "now", "pauses", "peak")
+    __slots__ = ("deadline", "now", "pauses")
 
     def __init__(self, now: float, deadline: float = math.inf, *, pauses: bool = False) -> None:
         self.now = now
         self.deadline = deadline
         self.pauses = pauses
         """True for a spawned child, which may wait until its parent has come as far."""
-        self.peak = 0
-        """The most calls of models and tools that it has had under way at once."""
 
     def move_to(self, moment: float) -> None:
         if moment > self.deadline and not self.pauses:
@@ -213,12 +214,8 @@ class _Walking:
         if self._children:
             self._run_children(branch.now)
         self._claim(request)
-        if not isinstance(request, Boundary):
-            self._end.position = request.label
         if (refusal := self._refused(request)) is not None:
             raise refusal.raised(request.path)
-        if not branch.peak and isinstance(request, ModelRequest | ToolRequest):
-            branch.peak = 1
         try:
             done = self._answers(request)
         except (StepFailed, Refused) as error:
@@ -265,7 +262,6 @@ class _Walking:
         outcomes: list[Outcome] = []
         failures: list[tuple[float, int, StepFailed]] = []
         slots: list[float] = []
-        peaks: list[int] = []
         limit, most, last = max(1, fan.limit), math.inf, branch.now
         rests = time_up = False
         open_before = len(self._end.open)
@@ -284,11 +280,9 @@ class _Walking:
             except _TimeUp:
                 time_up = True
             heappush(slots, child.now)
-            peaks.append(child.peak)
             last = max(last, child.now)
             if number + 1 >= most:
                 break
-        branch.peak = max(branch.peak, sum(sorted(peaks, reverse=True)[:limit]))
         if failures:
             moment, number, first = min(failures, key=lambda one: one[:2])
             first.also += tuple(error.path for _, other, error in failures if other != number)

@@ -66,12 +66,6 @@ class WalkEnd(Struct):
     """The usage of each effect that used something."""
     seconds: float = 0.0
     """Time that passed, by the answers."""
-    work: int = 0
-    """Units of pure work."""
-    position: str = ""
-    """The way to the step of the last effect."""
-    parallel: int = 0
-    """The most calls of models and tools that may be under way at once."""
     started: bool = True
     """False if the document could not be started; then nothing was asked."""
 

@@ -1,4 +1,4 @@
-"""A case that is walked by hand sees the same as one that is driven."""
+"""A case whose start was prepared sees the same as one that starts its document itself."""
 
 from __future__ import annotations
 
@@ -9,12 +9,13 @@ from tests.testing.bench import run
 from tests.testing.test_file_run import PASSING, case
 
 from quire.formats.test.parse import parse
-from quire.plan.nodes import Think
+from quire.plan.nodes import Plan, Think
 from quire.source import read_source
 from quire.testing.case_rows import expand
+from quire.testing.case_run import CaseRun
 from quire.testing.document_under_test import open_document
+from quire.testing.file_run import verdict
 from quire.testing.observation import Observation
-from quire.testing.pure_case import CannotWalk, PureCase
 
 BOARD = """
 cases:
@@ -54,16 +55,35 @@ cases:
     model: [{default: Well., times: any}]
     expect: {warnings: [{contains: without lines}]}
 """
-NOT_SEEN = {"a person who answers the next day"}
-"""Cases that expect events of the driver, which a walk by hand does not have."""
 
 
-def pure(folder: Path, name: str, test: str) -> PureCase:
-    run(folder, name, test)
-    reading = parse(read_source(folder / f"{name}.test.yaml"))
-    assert reading.file is not None
-    bench = open_document(reading.source, reading.file)
-    return PureCase(bench, expand(reading.file.cases[0], bench.folder, [])[0], reading.file)
+class Prepared:
+    """The first case of a test file, with its prepared start."""
+
+    def __init__(self, folder: Path, name: str, test: str) -> None:
+        run(folder, name, test)
+        reading = parse(read_source(folder / f"{name}.test.yaml"))
+        assert reading.file is not None
+        self.file = reading.file
+        self.bench = open_document(reading.source, reading.file)
+        self.row = expand(reading.file.cases[0], self.bench.folder, [])[0]
+        start = CaseRun(self.bench, self.row.case).prepare()
+        self.start = start.for_changed_plans(self.bench.settings) if start is not None else None
+
+    @property
+    def plan(self) -> Plan:
+        return self.bench.document.runnable()
+
+    def observe(self, plan: Plan | None = None) -> Observation:
+        """The run of the case, from its start on a plan; without one, as every case is run."""
+        assert self.start is not None
+        start = self.start.with_plan(plan) if plan is not None else None
+        return CaseRun(self.bench, self.row.case, start=start).play()[-1].observation
+
+    def problems(self, plan: Plan) -> list[str]:
+        assert self.start is not None
+        found, _ = verdict(self.row, self.file, self.bench, start=self.start.with_plan(plan))
+        return [one.finding.message for one in found]
 
 
 def differences(one: Observation, other: Observation) -> dict[str, object]:
@@ -77,20 +97,20 @@ def differences(one: Observation, other: Observation) -> dict[str, object]:
 
 @pytest.mark.parametrize("name", [name for name, text in PASSING.items() if "not_started" not in text])
 def test_playbooks(name: str, tmp_path: Path) -> None:
-    found = pure(tmp_path, "tagline", case(PASSING[name]))
-    assert differences(found.baseline, found.observe(found.plan)) == {}
-    assert found.notices(found.plan) is (name in NOT_SEEN)
+    found = Prepared(tmp_path, "tagline", case(PASSING[name]))
+    assert differences(found.observe(), found.observe(found.plan)) == {}
+    assert found.problems(found.plan) == []
 
 
 @pytest.mark.parametrize(("document", "test"), [("board", BOARD), ("files", FILES), ("tidy", TIDY), ("tidy", FAILING)])
 def test_other_formats(document: str, test: str, tmp_path: Path) -> None:
-    found = pure(tmp_path, document, test)
-    assert differences(found.baseline, found.observe(found.plan)) == {}
-    assert [one.finding.message for one in found.problems(found.plan)] == []
+    found = Prepared(tmp_path, document, test)
+    assert differences(found.observe(), found.observe(found.plan)) == {}
+    assert found.problems(found.plan) == []
 
 
-def test_nothing_of_a_walk_is_left_for_the_next(tmp_path: Path) -> None:
-    found = pure(tmp_path, "files", FILES)
+def test_nothing_of_a_run_is_left_for_the_next(tmp_path: Path) -> None:
+    found = Prepared(tmp_path, "files", FILES)
     first, second = found.observe(found.plan), found.observe(found.plan)
     assert (differences(first, second), first.files) == ({}, {"a.txt": "a\nb"})
 
@@ -98,11 +118,10 @@ def test_nothing_of_a_walk_is_left_for_the_next(tmp_path: Path) -> None:
 def test_a_changed_plan_is_noticed(tmp_path: Path) -> None:
     from quire.testing.mutation.edits import with_step
 
-    found = pure(tmp_path, "files", FILES)
+    found = Prepared(tmp_path, "files", FILES)
     (step,) = [step for _, step in found.plan.steps() if isinstance(step.work, Think)]
-    assert found.notices(with_step(found.plan, step, None))
+    assert found.problems(with_step(found.plan, step, None)) != []
 
 
-def test_a_document_that_does_not_start_cannot_be_walked(tmp_path: Path) -> None:
-    with pytest.raises(CannotWalk, match="does not start"):
-        pure(tmp_path, "tagline", case(PASSING["inputs that do not fit"]))
+def test_a_document_that_does_not_start_has_no_prepared_start(tmp_path: Path) -> None:
+    assert Prepared(tmp_path, "tagline", case(PASSING["inputs that do not fit"])).start is None

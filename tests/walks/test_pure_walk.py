@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 from tests.engine.house import Clock, House
 from tests.engine.test_pipeline_dialect import never
 from tests.engine.thread.crew import directive, fork, give, ls, orchestrate
 from tests.testing.scripted import Scripted, down, plan_of, start_of, walked
+from tests.walks.answers import Performance, WalkLimits
+from tests.walks.pure_walk import run_pure
 
 from quire.engine.interpreter.environment import Environment
 from quire.engine.interpreter.thread.compose import Bundle
 from quire.engine.records import Status
 from quire.engine.requests import HumanRequest, Meter, ModelRequest, ToolRequest
+from quire.runs.pins import PinnedRun
 from quire.stores import open_store
-from quire.testing.pure_answers import Performance, WalkLimits
-from quire.testing.pure_start import PureStart
-from quire.testing.pure_walk import run_pure
 from quire.values import Value
 
 TAGLINE = """# Tagline
@@ -135,7 +135,7 @@ def test_children_of_a_fan(policy: str, items: list[Value], status: Status, aske
             raise down()
         return Performance({"text": "fine"})
 
-    end = run_pure(start_of(FAN % policy, {"l": items}).begin, answers)
+    end = run_pure(start_of(FAN % policy, {"l": items}).walk, answers)
     assert (end.status, len(end.asked)) == (status, asked)
 
 
@@ -204,7 +204,8 @@ def test_a_directive_has_its_grants_and_its_limits() -> None:
 
 def test_a_directive_that_may_do_nothing_does_not_start() -> None:
     start = start_of(MAIN)
-    end = walked(PureStart(start.plan, {}, start.environment, grants=("rye.execute.tool.rye.bash",)), Scripted())
+    pins = replace(start.pins, grants=("rye.execute.tool.rye.bash",))
+    end = walked(PinnedRun(pins, start.document, start.setting), Scripted())
     assert end.failure is not None
     assert (end.started, end.failure.kind) == (False, "denied")
 
@@ -281,7 +282,7 @@ async def test_the_records_of_a_drive_lead_to_the_same_end(house: House, text: s
     house.people.given = {"2": ["yes"]}
     house.model.replies = {"Read bad.": down()}
     house.clock.sleep = never  # type: ignore[method-assign]
-    driven = await house.drive(start.begin(Environment().work))
+    driven = await house.drive(start.walk(Environment().work))
     records = {record.path: record for record in await house.store.effects(house.run)}
 
     def answers(request: object) -> Performance:
@@ -289,21 +290,7 @@ async def test_the_records_of_a_drive_lead_to_the_same_end(house: House, text: s
         record = records[request.path]
         return Performance(record.value, failure=record.failure)
 
-    end = run_pure(start.begin, answers)
+    end = run_pure(start.walk, answers)
     assert (end.status, end.result) == (driven.status, driven.result)
     performed = {path for path, record in records.items() if record.kind not in ("join", "halt", "abort")}
     assert {path for path in end.asked if not path.endswith(("/join", "/halt"))} == performed
-
-
-def test_a_small_case_takes_microseconds() -> None:
-    """Two calls and a question: 41 µs were measured on a quiet machine. The limit leaves room for a busy one."""
-    start, script = start_of(TAGLINE, INPUTS), Scripted(REPLIES, people={"2": "yes"})
-    best = min(_seconds(start, script) for _ in range(5))
-    assert best < 500e-6
-
-
-def _seconds(start: PureStart, script: Scripted) -> float:
-    begun = time.process_time()
-    for _ in range(100):
-        walked(start, script)
-    return (time.process_time() - begun) / 100
