@@ -170,6 +170,11 @@ class Completion(Struct, frozen=True):
     """The argument for the `resolve` function of the format, which returns the documentation."""
 
 
+def snippet(label: str, insert: str, detail: str, order: int, span: Span) -> Completion:
+    """Return a completion with places to fill in."""
+    return Completion(label, "snippet", insert, True, detail, order=order, span=span)
+
+
 class Signature(Struct, frozen=True):
     label: str
     parameters: tuple[tuple[str, str], ...] = ()
@@ -186,7 +191,7 @@ TokenMark: TypeAlias = Literal["declaration", "readonly", "deprecated", "modific
 
 
 class Token(Struct, frozen=True):
-    """A piece of text with a meaning. It may not go over a line end; pieces of one document must not overlap."""
+    """A piece of text with a meaning. Of pieces that lie in each other, the inner one counts."""
 
     span: Span
     kind: TokenKind

@@ -139,6 +139,10 @@ class View:
         text = self.source.text
         return text[text.rfind("\n", 0, offset) + 1 : offset]
 
+    def line_after(self, offset: int) -> str:
+        """Return the text of the line behind an offset."""
+        return self.source.text[offset:].partition("\n")[0]
+
     def word(self, offset: int) -> Span:
         """Return the word that ends or stands at an offset."""
         text = self.source.text

@@ -10,7 +10,7 @@ from quire.formats.markdown import signature_line
 from quire.formats.playbook.codes import lints, warnings
 from quire.lsp.answers import Action, FileEdit
 from quire.lsp.playbook.case_actions import case_actions
-from quire.lsp.playbook.complete_lines import free_label
+from quire.lsp.playbook.completion import free_label
 from quire.lsp.playbook.index import KnownNames, tree_of
 from quire.lsp.playbook.layout import Layout, Part, layout_of
 from quire.source import NOWHERE, Span

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from quire.formats.playbook.names import family
 from quire.formats.playbook.syntax import ELICIT_KINDS, OUTPUT_TYPES
-from quire.lsp.answers import Completion
+from quire.lsp.answers import Completion, snippet
 from quire.lsp.playbook.complete_references import complete_model, complete_prompt, complete_tool
 from quire.lsp.playbook.complete_values import result_names
 from quire.lsp.playbook.directive_forms import FORMS
@@ -29,7 +29,7 @@ def directive_names(view: View, start: int, offset: int) -> list[Completion]:
     """Return all forms of all directives. The plainest form of each stands first."""
     span = Span(start, offset)
     return [
-        Completion(form.label, "snippet", form.snippet, True, form.meaning, order=1 if not at else 3, span=span)
+        snippet(form.label, form.snippet, form.meaning, 3 if at else 1, span)
         for forms in FORMS.values()
         for at, form in enumerate(forms)
     ]
@@ -56,47 +56,24 @@ def complete_directive(view: View, word: str, start: int, offset: int) -> list[C
     return []
 
 
-def _closing(view: View, offset: int) -> str:
-    return "" if ")" in view.source.text[offset : view.source.text.find("\n", offset)] else ")"
-
-
 def _output(view: View, typed: str, begin: int, offset: int) -> list[Completion]:
     if typed.count('"') % 2:
         return []
     if found := _OUTPUT_TYPE.match(typed):
         span = Span(offset - len(found[1]), offset)
         kinds = [Completion(one, "keyword", span=span, order=2) for one in dict.fromkeys(OUTPUT_TYPES.values())]
-        options = Completion(
-            'enum, "a", "b"', "snippet", 'enum, "${1:a}", "${2:b}"', True, "one of a few texts", order=1, span=span
-        )
-        return [options, *kinds]
+        return [snippet('enum, "a", "b"', 'enum, "${1:a}", "${2:b}"', "one of a few texts", 1, span), *kinds]
     if found := _AFTER_COMMA.search(typed):
         span = Span(offset - len(found[1]), offset)
-        return [
-            Completion('extract:"field"', "snippet", 'extract:"${1:field}"', True, "one field of the reply", span=span)
-        ]
+        return [snippet('extract:"field"', 'extract:"${1:field}"', "one field of the reply", 5, span)]
     if ":" in typed or "," in typed:
         return []
-    span = Span(begin, offset)
-    close = _closing(view, offset)
-    forms = [
-        Completion(
-            form.label[len("@output(") : -1],
-            "snippet",
-            form.snippet[len("@output(") : -1] + close,
-            True,
-            form.meaning,
-            order=3,
-            span=span,
-        )
-        for form in FORMS["output"]
-    ]
+    span, about = Span(begin, offset), "read, but set by nothing"
+    close = "" if ")" in view.line_after(offset) else ")"
+    inside = slice(len("@output("), -1)
     return [
-        *(
-            Completion(name, "variable", name + close, detail="read, but set by nothing", order=1, span=span)
-            for name in _missing(view)
-        ),
-        *forms,
+        *(Completion(name, "variable", name + close, detail=about, order=1, span=span) for name in _missing(view)),
+        *(snippet(form.label[inside], form.snippet[inside] + close, form.meaning, 3, span) for form in FORMS["output"]),
     ]
 
 
@@ -134,7 +111,7 @@ def _elicit(typed: str, begin: int, offset: int) -> list[Completion]:
     found = _AFTER_COMMA.search(typed)
     if found and typed.count('"') % 2 == 0 and '"' in typed:
         span = Span(offset - len(found[1]), offset)
-        return [Completion('default:"…"', "snippet", 'default:"$1"', True, "the answer without people", span=span)]
+        return [snippet('default:"…"', 'default:"$1"', "the answer without people", 5, span)]
     return []
 
 

@@ -68,7 +68,7 @@ def condition_names(view: View, start: int, offset: int) -> list[Completion]:
     ]
 
 
-def values_of(view: View, name: str, offset: int) -> tuple[str, ...]:
+def values_of(view: View, name: str) -> tuple[str, ...]:
     """Return the only texts that a name can have in a condition; empty if they are not known."""
     layout = layout_of(view)
     if (declared := layout.inputs.get(name)) is not None:
@@ -82,11 +82,11 @@ def values_of(view: View, name: str, offset: int) -> tuple[str, ...]:
     return tuple(found)
 
 
-def condition_values(view: View, name: str, start: int, offset: int, closing: str) -> list[Completion]:
+def condition_values(view: View, name: str, span: Span, opening: str, closing: str) -> list[Completion]:
     """Return the texts that a name can be compared with."""
     return [
-        Completion(one, "enum", one + closing, detail=f"value of {name}", order=1, span=Span(start, offset))
-        for one in values_of(view, name, offset)
+        Completion(one, "enum", opening + one + closing, detail=f"value of {name}", order=1, span=span)
+        for one in values_of(view, name)
     ]
 
 

@@ -1,18 +1,30 @@
-"""Complete what is being typed in a playbook. The line before the cursor decides, so that broken text is no problem."""
+"""Complete what is being typed in a playbook. The line before the cursor decides, so that broken text is no problem.
+
+Lines are completed here: headings, branch markers, inputs, the artifact, and comments that hide findings.
+"""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from quire.diagnostics import Severity
+from quire.formats.playbook.syntax import ARTIFACT_TYPES, INPUT_TYPES
+from quire.lsp.answers import Completion, snippet
 from quire.lsp.playbook.complete_directives import complete_directive, directive_names
-from quire.lsp.playbook.complete_lines import artifact_lines, comments, headings, input_lines, markers
 from quire.lsp.playbook.complete_references import tool_page
-from quire.lsp.playbook.complete_values import placeholder_names, placeholder_types
-from quire.lsp.playbook.layout import layout_of
+from quire.lsp.playbook.complete_values import (
+    condition_names,
+    condition_values,
+    placeholder_names,
+    placeholder_types,
+    result_names,
+)
+from quire.lsp.playbook.directive_forms import MARKER_MEANINGS
+from quire.lsp.playbook.layout import Layout, Part, layout_of
 from quire.patterns import late_pattern
+from quire.source import Span
 
 if TYPE_CHECKING:
-    from quire.lsp.answers import Completion
     from quire.lsp.views import View
 
 _PLACEHOLDER = late_pattern(r"\{\{([A-Za-z0-9_]*+)$")
@@ -22,6 +34,30 @@ _DIRECTIVE = late_pattern(r"[^\S\n]*+@(output|elicit|prompt|tool|context|model)\
 _TICKS = late_pattern(r"[^\S\n]*+`{1,3}+")
 _HASH = late_pattern(r"[^\S\n]*+#{1,3}+")
 _COMMENT = late_pattern(r"[^\S\n]*+<")
+_CONDITION = late_pattern(r"[^\S\n]*+```(?:if|elif)[^\S\n]++(.*+)$")
+_NAME = late_pattern(r"[A-Za-z0-9_]*+$")
+_OPERATOR = late_pattern(r"([A-Za-z0-9_]++)[^\S\n]++([=!]*+)$")
+_VALUE = late_pattern(r'([A-Za-z0-9_]++)[^\S\n]*+(?:==|!=)[^\S\n]*+("?+)([^"\n]*+)$')
+_INPUT_TYPE = late_pattern(r"[^\S\n]*+-[^\S\n]++`[A-Za-z0-9_]++`[^\S\n]++\(([A-Za-z]*+)$")
+_ARTIFACT = late_pattern(r"[^\S\n]*+(type|from):[^\S\n]*+([A-Za-z0-9_]*+)$")
+_LETTERS = "abcdefghijklmnopqrstuvwxyz"
+_SECTIONS = {
+    "system": ("## SYSTEM", "## SYSTEM\n\n$0", "instructions that every step gets"),
+    "inputs": ("## INPUTS", "## INPUTS\n\n- `${1:name}` (${2:string}): $0", "what a run is given"),
+    "artifacts": ("## ARTIFACTS", "## ARTIFACTS\n\ntype: ${1:markdown}", "what kind of thing comes out"),
+}
+_MARKERS = {
+    "if": '```if ${1:name} == "${2:value}"```',
+    "elif": '```elif ${1:name} == "${2:value}"```',
+    "else": "```else```",
+    "endif": "```endif```",
+}
+_BRANCHES = '```if ${1:name} == "${2:value}"```\n\n### STEP ${3:%s}: ${4:Title}\n\n$0\n\n```else```\n\n```endif```'
+_INPUTS = (
+    ("- `name` (string)", "- `${1:name}` (${2:string}): ${3:description}", "an input"),
+    ("- `name` (string: default)", "- `${1:name}` (${2:string}: ${3:default}): ${4:description}", "an optional input"),
+    ("- `name` (enum: a, b)", "- `${1:name}` (enum: ${2:a}, ${3:b}): ${4:description}", "a choice"),
+)
 
 
 def complete(view: View, offset: int) -> list[Completion]:
@@ -32,24 +68,24 @@ def complete(view: View, offset: int) -> list[Completion]:
     section = layout.section_at(offset)
     in_step = layout.part_at(offset) is not None or not layout.parts
     if section is not None and section.kind == "system":
-        return headings(view, start, offset) if _HASH.match(before) else []
+        return _headings(view, start, offset) if _HASH.match(before) else []
     if found := _PLACEHOLDER.search(before):
         return placeholder_names(view, offset - len(found[1]), offset) if in_step or section else []
     if found := _PLACEHOLDER_TYPE.search(before):
         return placeholder_types(offset - len(found[1]), offset)
     if _HASH.match(before):
-        return [] if _is_fenced(view, start) else headings(view, start, offset)
+        return [] if _is_fenced(view, start) else _headings(view, start, offset)
     if section is not None:
         return _in_section(view, section.kind, start, offset)
     if layout.scan.title is None or start < layout.scan.title.start():
-        return comments(view, start, offset) if _COMMENT.match(before) else []
+        return _comments(view, start, offset) if _COMMENT.match(before) else []
     if not in_step or _is_fenced(view, start):
         return []
     if found := _AT.match(before):
         return directive_names(view, start + found.start(1), offset)
     if found := _DIRECTIVE.match(before):
         return complete_directive(view, found[1], start, offset)
-    return markers(view, start, offset) if _TICKS.match(before) else []
+    return _markers(view, start, offset) if _TICKS.match(before) else []
 
 
 def resolve(view: View, what: str) -> str:
@@ -60,10 +96,130 @@ def resolve(view: View, what: str) -> str:
 
 def _in_section(view: View, kind: str, start: int, offset: int) -> list[Completion]:
     if kind == "inputs":
-        return input_lines(view, start, offset)
-    return artifact_lines(view, start, offset) if kind == "artifacts" else []
+        return _input_lines(view, start, offset)
+    return _artifact_lines(view, start, offset) if kind == "artifacts" else []
 
 
 def _is_fenced(view: View, start: int) -> bool:
     """Tell whether a line is inside of a code fence. A line that is being typed may have opened it itself."""
     return any(first < start < last for first, last in layout_of(view).scan.blocks)
+
+
+def _headings(view: View, start: int, offset: int) -> list[Completion]:
+    """Return the headings that the document can have here: the next step, a sub-step of an arm, missing sections."""
+    layout, span = layout_of(view), Span(start, offset)
+
+    def step(heading: str, about: str, order: int) -> Completion:
+        return snippet(heading, heading + "${1:Title}\n\n$0", about, order, span)
+
+    found = [step(f"## STEP {_free_number(layout, start)}: ", "the next step", 2)]
+    if (parent := _in_arm(layout, start)) is not None:
+        found.append(step(f"### STEP {free_label(layout, parent)}: ", "a sub-step of this arm", 1))
+    kinds = {section.kind for section in layout.sections if section.start != start}
+    found += [snippet(*form, 3, span) for kind, form in _SECTIONS.items() if kind not in kinds]
+    return [*found, step("# ", "the title", 0)] if layout.scan.title is None and not layout.parts else found
+
+
+def _free_number(layout: Layout, start: int) -> int:
+    """Return the number for a step at an offset: the one after the step before, or one after all if that is taken."""
+    before = [part.number for part in layout.parts if part.start < start]
+    taken = {part.number for part in layout.parts if part.start != start}
+    number = before[-1] + 1 if before else 1
+    return number if number not in taken else max(taken) + 1
+
+
+def _in_arm(layout: Layout, offset: int) -> Part | None:
+    """Return the step whose branches are open at an offset."""
+    open_in: Part | None = None
+    for marker in layout.markers:
+        if marker.line.start() >= offset:
+            break
+        open_in = None if marker.word == "endif" else marker.step
+    return open_in if open_in is not None and open_in.start <= offset <= open_in.end else None
+
+
+def free_label(layout: Layout, parent: Part) -> str:
+    """Return the first label that no sub-step of a step has."""
+    taken = {part.label for part in layout.parts if part.parent is parent}
+    return next(
+        (f"{parent.number}{one}" for one in _LETTERS if f"{parent.number}{one}" not in taken), f"{parent.number}a"
+    )
+
+
+def _markers(view: View, start: int, offset: int) -> list[Completion]:
+    """Return branch markers, or the parts of the condition that is being typed."""
+    before, rest = view.source.text[start:offset], view.line_after(offset)
+    if condition := _CONDITION.match(before):
+        return _condition(view, condition[1], offset)
+    layout = layout_of(view)
+    # Editors close backticks by themselves, so the line may have some behind the cursor.
+    span = Span(offset - len(before.lstrip()), offset if rest.strip("`") else offset + len(rest))
+    is_open = _in_arm(layout, start) is not None
+    fitting = ("elif", "else", "endif") if is_open else ("if",)
+    found = [
+        Completion(f"```{word}", "keyword", text, True, MARKER_MEANINGS[word], "", 1 if word in fitting else 4, span)
+        for word, text in _MARKERS.items()
+    ]
+    if is_open:
+        return found
+    part = layout.part_at(start)
+    label = free_label(layout, part.top) if part is not None else "1a"
+    return [snippet("```if … else", _BRANCHES % label, "arms with sub-steps", 2, span), *found]
+
+
+def _condition(view: View, typed: str, offset: int) -> list[Completion]:
+    if found := _VALUE.match(typed):
+        rest = view.line_after(offset)
+        closing = "" if rest.startswith('"') else '"' if rest.lstrip().startswith("```") else '"```'
+        opening = "" if found[2] else '"'
+        return condition_values(view, found[1], Span(offset - len(found[3]), offset), opening, closing)
+    if found := _OPERATOR.match(typed):
+        span = Span(offset - len(found[2]), offset)
+        return [
+            Completion("==", "operator", '== "', detail="is exactly", order=1, span=span),
+            Completion("!=", "operator", '!= "', detail="is not", order=2, span=span),
+        ]
+    if name := _NAME.fullmatch(typed):
+        return condition_names(view, offset - len(name[0]), offset)
+    return []
+
+
+def _input_lines(view: View, start: int, offset: int) -> list[Completion]:
+    """Return a line of `## INPUTS`, or the types for one."""
+    before = view.source.text[start:offset]
+    if found := _INPUT_TYPE.match(before):
+        span = Span(offset - len(found[1]), offset)
+        types = [Completion(one, "keyword", order=2, span=span) for one in dict.fromkeys(INPUT_TYPES.values())]
+        return [*types, snippet("enum: a, b", "enum: ${1:a}, ${2:b}", "one of a few", 3, span)]
+    if before.strip() not in ("", "-", "- `"):
+        return []
+    span = Span(offset - len(before.lstrip()), offset)
+    return [snippet(*form, order, span) for order, form in enumerate(_INPUTS, 1)]
+
+
+def _artifact_lines(view: View, start: int, offset: int) -> list[Completion]:
+    """Return the keys of `## ARTIFACTS`, or their values."""
+    before = view.source.text[start:offset]
+    found = _ARTIFACT.match(before)
+    if found is None:
+        word = before.strip()
+        if word and not word.isalpha():
+            return []
+        span = Span(offset - len(word), offset)
+        texts = {"type: ": "the kind of thing", "from: ": "the output or the step that it is taken from"}
+        return [Completion(one, "property", detail=about, span=span) for one, about in texts.items()]
+    span = Span(offset - len(found[2]), offset)
+    if found[1] == "type":
+        return [Completion(one, "enum", span=span) for one in ARTIFACT_TYPES]
+    return result_names(view, len(view.source.text), span)
+
+
+def _comments(view: View, start: int, offset: int) -> list[Completion]:
+    """Return comments before the title that hide the findings of the last check."""
+    span = Span(offset - len(view.source.text[start:offset].lstrip()), offset)
+    codes = {one.code.id: one.message for one in view.findings if one.severity is not Severity.ERROR}
+    head = "<!-- quire: allow"
+    return [
+        *(snippet(f"{head} {id}", f'{head} {id} because "${{1:reason}}" -->', codes[id], 1, span) for id in codes),
+        snippet(f"{head} CODE", head + ' ${1:CODE} because "${2:reason}" -->', "hide a finding", 2, span),
+    ]
