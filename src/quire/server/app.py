@@ -16,12 +16,12 @@ from starlette.routing import Match, Route
 
 from quire.display.visible import visible
 from quire.errors import QuireError
+from quire.operations.problems import KINDS, Problem, problem_of
 from quire.server.assets import Assets
 from quire.server.compression import compressed
-from quire.server.endpoints import Endpoint, Reply, json_response
+from quire.server.endpoints import Endpoint, Reply, json_response, problem_response
 from quire.server.guard import Guard
 from quire.server.idempotency import once
-from quire.server.problems import KINDS, Problem, problem_of
 from quire.server.routes import ENDPOINTS
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ def application(
     endpoints = [_route(site, path, group, report) for path, group in _by_path(ENDPOINTS).items()]
 
     async def unknown(request: Request) -> Response:
-        return _unknown(endpoints, request).response(site.options.base, request.url.path)
+        return problem_response(_unknown(endpoints, request), site.options.base, request.url.path)
 
     routes = [
         *endpoints,
@@ -79,7 +79,7 @@ def application(
         assert isinstance(error, HTTPException)  # noqa: S101  # registered for it
         code = "wrong-method" if error.status_code == 405 else "unknown-path"
         problem = Problem(error.status_code, code, str(error.detail), headers=error.headers)
-        return problem.response(site.options.base, request.url.path)
+        return problem_response(problem, site.options.base, request.url.path)
 
     app = Starlette(routes=routes, lifespan=lifespan, exception_handlers={HTTPException: http_problem})
     guarded = Guard(
@@ -105,15 +105,15 @@ def _route(site: Site, path: str, group: list[Endpoint], report: Callable[[str],
             call = await endpoint.call_of(request)
             answer = await once(site, endpoint, request, lambda: endpoint.handler(site, call))
         except Problem as problem:
-            return problem.response(site.options.base, request.url.path)
+            return problem_response(problem, site.options.base, request.url.path)
         except QuireError as error:
-            return problem_of(error).response(site.options.base, request.url.path)
+            return problem_response(problem_of(error), site.options.base, request.url.path)
         except ClientDisconnect:
             return Response(status_code=499)
         except Exception as error:
             site.note(f"{request.method} {request.url.path}: {type(error).__name__}, see the terminal of the server")
             report(f"{request.method} {request.url.path}: {error!r}\n{traceback.format_exc()}")
-            return _bug(site, error).response(site.options.base, request.url.path)
+            return problem_response(_bug(site, error), site.options.base, request.url.path)
         return await compressed(json_response(answer) if isinstance(answer, Reply) else answer, request)
 
     return Route(f"{API}{path}", serve, methods=list(by_method))
@@ -140,7 +140,7 @@ class Crowd:
             return
         if self._under_way >= self._most:
             problem = Problem.of("too-many", f"{self._under_way} requests are under way")
-            await problem.response(self._base, scope["path"])(scope, receive, send)
+            await problem_response(problem, self._base, scope["path"])(scope, receive, send)
             return
         self._under_way += 1
         try:

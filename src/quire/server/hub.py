@@ -19,7 +19,7 @@ from msgspec.structs import replace
 
 from quire.engine.records import FINAL, Event, Status
 from quire.errors import QuireError
-from quire.server.problems import Problem
+from quire.operations.problems import Problem
 from quire.server.sse import Frame
 
 if TYPE_CHECKING:

@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, cast
 from starlette.responses import Response
 
 from quire.errors import QuireError, StoreError
-from quire.server.endpoints import Endpoint, Reply, json_response
-from quire.server.problems import Problem, problem_of
+from quire.operations.problems import Problem, problem_of
+from quire.server.endpoints import Endpoint, Reply, json_response, problem_response
 from quire.stores.contract import KeptReply, ReplyKeeper
 from quire.values import decode, encode
 
@@ -57,7 +57,7 @@ async def once(site: Site, endpoint: Endpoint, request: Request, work: Work) -> 
     except (Problem, QuireError) as error:
         problem = error if isinstance(error, Problem) else problem_of(error)
         if problem.status not in NOTHING_DONE or getattr(request.state, "begun", False):
-            reply = _written(problem.response(site.options.base, request.url.path))
+            reply = _written(problem_response(problem, site.options.base, request.url.path))
         raise
     finally:
         # The work is done: a reply that cannot be kept must not hide it.

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING
 
 from quire.engine.records import Status
 from quire.errors import Fenced, QuireError, RunBusy, StoreError
+from quire.operations.problems import Problem
 from quire.runs.resume import Given
 from quire.runs.scripts import reopened
-from quire.server.problems import Problem
 
 if TYPE_CHECKING:
     from quire.engine.driver.drive import Drive, DriveResult

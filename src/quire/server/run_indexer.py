@@ -18,7 +18,7 @@ from quire.display.transcript import prompt_text
 from quire.engine.records import Status
 from quire.engine.requests import HumanRequest, ModelRequest
 from quire.errors import QuireError
-from quire.server.pinned_file import pinned_file
+from quire.operations.shelf import pinned_file
 from quire.server.run_index import HEAD, LONGEST_TEXT, Artifact, RunIndex, RunText
 from quire.stores.contract import Watchable
 from quire.stores.run_list import Lister, RunFilters
