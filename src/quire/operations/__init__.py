@@ -52,6 +52,7 @@ _PICTURES = "server.handlers.pictures"
 _SEARCH = "server.handlers.search"
 _STREAMS = "server.handlers.streams"
 _WORKSPACE = "server.handlers.workspace"
+_LAUNCHED = "mcp_server.launched_runs"
 
 OPERATIONS: tuple[Operation, ...] = (
     Operation("root", "FREE", _WORKSPACE, "GET /"),
@@ -116,6 +117,10 @@ OPERATIONS: tuple[Operation, ...] = (
     Operation("list_webhooks", "FREE", _WORKSPACE, "GET /webhooks"),
     Operation("test_webhook", "WRITES", _WORKSPACE, "POST /webhooks/{name}/test", status=202),
     Operation("drop_messages", "WRITES", _WORKSPACE, "DELETE /webhooks/{name}/messages"),
+    Operation("pipeline_result", "FREE", _LAUNCHED, mcp="pipeline_result"),
+    Operation("pipeline_resume", "PAID", _LAUNCHED, mcp="pipeline_resume"),
+    Operation("pipeline_answer", "PAID", _LAUNCHED, mcp="pipeline_answer"),
+    Operation("pipeline_inbox", "FREE", _LAUNCHED, mcp="pipeline_inbox"),
     Operation("run_events", "FREE", _STREAMS, "GET /runs/{run}/events"),
     Operation("page_events", "FREE", _STREAMS, "GET /events", media="text/event-stream"),
 )
