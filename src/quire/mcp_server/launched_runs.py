@@ -10,7 +10,7 @@ import json
 from typing import TYPE_CHECKING, Annotated
 
 import mcp_types as types
-from msgspec import UNSET, Meta, Struct, UnsetType
+from msgspec import UNSET, Meta, UnsetType
 from msgspec.structs import replace
 
 from quire.engine.driver.drive import DriveResult
@@ -18,7 +18,7 @@ from quire.engine.records import RunRow, Status
 from quire.errors import NoSuchRun, QuireError
 from quire.mcp_server.clients import RECIPIENT
 from quire.mcp_server.launch_tools import ENVELOPE, result_of, waiting
-from quire.operations.fields import Input, Object, operation
+from quire.operations.fields import Input, Object, operation, shape
 from quire.operations.host import Caller, Host
 from quire.plan.ways import last_label
 from quire.runs.launch import LaunchResult, envelope_of
@@ -175,16 +175,11 @@ class ReadInbox(Input, frozen=True, kw_only=True):
     ) = UNSET
 
 
-class Letters(Struct):
-    letters: list[Object]
-    earlier: int
-
-
 @operation(
     "The letters to this client: one for each run that has ended without it, the oldest first. Without arguments the "
     "newest of them; `earlier` says how many come before.",
     ReadInbox,
-    Letters,
+    shape(letters=list[Object], earlier=int),
 )
 async def pipeline_inbox(host: ToolHost, given: ReadInbox) -> Result:
     letters = await host.runtime.store.letters(host.client.recipient)

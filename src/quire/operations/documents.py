@@ -37,10 +37,10 @@ from quire.library.codes import all_codes
 from quire.library.document import read
 from quire.library.foresight import Foresight
 from quire.library.lock_state import lock_state
-from quire.operations.fields import Input, Limit, Name, Page, Text, operation, words
+from quire.operations.fields import Input, Limit, Name, Object, Page, Text, operation, shape, words
 from quire.operations.problems import Problem
-from quire.operations.results import Code, Findings, ShownDocument
 from quire.operations.results import Document as DocumentRow
+from quire.operations.results import ShownDocument
 from quire.runs.proven import assumed_sizes, prove_document
 from quire.runs.usage_seen import UsageSeen, usage_seen
 from quire.values import encode
@@ -277,7 +277,7 @@ class CheckText(Input, frozen=True, kw_only=True):
     path: Name = "unsaved.playbook.md"
 
 
-@operation("Check a text that need not be saved.", CheckText, Findings)
+@operation("Check a text that need not be saved.", CheckText, shape(diagnostics=list[Object]))
 async def check_text(host: Host, given: CheckText) -> Value:
     return await asyncio.to_thread(_checked, host, given.text, given.path)
 
@@ -299,7 +299,7 @@ class ExplainCode(Input, frozen=True, kw_only=True):
     code: str
 
 
-@operation("What a code of a finding means.", ExplainCode, Code)
+@operation("What a code of a finding means.", ExplainCode, shape(id=Name, explanation=Text))
 async def explain_code(host: Host, given: ExplainCode) -> Value:
     id = given.code.upper()
     codes = {code.id: code for code in all_codes()}

@@ -94,6 +94,16 @@ class Page(Struct, Generic[Item]):
     next: str | None | UnsetType = UNSET
 
 
+def page_of(item: Any) -> Any:
+    """Return the type of one page of a `shape`."""
+    return Page[item]
+
+
+def shape(**members: Any) -> Any:
+    """Return the type of an object with these members, and others, for a result that is described once."""
+    return msgspec.defstruct("Shape", list(members.items()))
+
+
 def needs(*names: str) -> Schema:
     """Return the schema of an object that has these members, and others."""
     return {"type": "object", "required": list(names)}

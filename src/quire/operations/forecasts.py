@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from msgspec import field
 
@@ -20,8 +20,8 @@ from quire.errors import BadInputs
 from quire.library.foresight import Foresight
 from quire.library.lock_state import lock_state
 from quire.operations.documents import OfDocument
-from quire.operations.fields import Object, RunOptions, Text, operation
-from quire.operations.results import Forecast, Preview
+from quire.operations.fields import Object, RunOptions, Text, operation, shape
+from quire.operations.results import Forecast
 from quire.operations.shelf import to_run
 from quire.runs.forecast import forecast
 from quire.runs.prompts import prompt_of_directive, prompt_of_document
@@ -38,7 +38,11 @@ class PreviewPrompt(OfDocument, frozen=True, kw_only=True):
     step: Text = ""
 
 
-@operation("The messages that a model would get at a step, with these inputs.", PreviewPrompt, Preview)
+@operation(
+    "The messages that a model would get at a step, with these inputs.",
+    PreviewPrompt,
+    shape(prompt=Object, notes=list[Any], inputs=Object),
+)
 async def preview_prompt(host: Host, given: PreviewPrompt) -> Value:
     state = await asyncio.to_thread(host.shelf.one, given.id)
     return await asyncio.to_thread(_preview, host, to_run(state), given.step, given.inputs)

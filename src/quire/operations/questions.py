@@ -6,12 +6,12 @@ import contextlib
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Annotated
 
-from msgspec import Meta, Struct
+from msgspec import Meta
 
 from quire.display.inbox_json import given_answer, led_here, open_question
 from quire.engine.records import Status
 from quire.errors import BadInputs, QuireError, RunBusy, RunState
-from quire.operations.fields import After, Input, Limit, Name, OfStep, Page, Text, needs, operation
+from quire.operations.fields import After, Input, Limit, Name, OfStep, Page, Text, needs, operation, shape
 from quire.operations.problems import Problem, problem_of
 from quire.operations.results import OpenQuestion, ShownQuestion
 from quire.runs.adapters import one_name
@@ -92,13 +92,7 @@ class AnswerQuestion(OfStep, frozen=True, kw_only=True):
     drive: bool = True
 
 
-class Answered(Struct):
-    run: Name
-    path: Name
-    driven_here: bool
-
-
-@operation("Answer a question, and go on with its run.", AnswerQuestion, Answered)
+@operation("Answer a question, and go on with its run.", AnswerQuestion, shape(run=Name, path=Name, driven_here=bool))
 async def answer_question(host: Host, given: AnswerQuestion) -> Value:
     run = await host.runtime.find(given.run)
     await _store_answer(host, run, given.path, given.hash, given.value)

@@ -9,7 +9,7 @@ from typing import Annotated, Any, TypeAlias
 
 from msgspec import UNSET, Meta, Struct, UnsetType, field
 
-from quire.operations.fields import Format, Name, Names, Object, Seq, State, Text, words
+from quire.operations.fields import Format, Name, Object, Seq, State, Text, words
 
 Texts: TypeAlias = list[Text]
 Counts: TypeAlias = dict[str, int]
@@ -168,10 +168,6 @@ class ShownDocument(Document):
     lock: Lock | None | UnsetType = UNSET
 
 
-class Findings(Struct):
-    diagnostics: list[Object]
-
-
 class Cases(Struct):
     """The cases of a document's test file."""
 
@@ -184,12 +180,6 @@ class Cases(Struct):
     make: str | None | UnsetType = UNSET
 
 
-class Preview(Struct):
-    prompt: Object
-    notes: list[Any]
-    inputs: Object
-
-
 class Forecast(Struct):
     ready: bool
     bounds: Object
@@ -199,11 +189,6 @@ class Forecast(Struct):
     gates: list[Gate] | None | UnsetType = UNSET
     flows: list[Flow] | None | UnsetType = UNSET
     lock: Lock | None | UnsetType = UNSET
-
-
-class Code(Struct):
-    id: Name
-    explanation: Text
 
 
 class Chart(Struct):
@@ -251,46 +236,3 @@ class Fan(Struct):
     fitting: Seq
     items: list[Object]
     next: str | None
-
-
-class Finding(Struct):
-    """A line of `quire doctor`."""
-
-    what: Name
-    state: Annotated[str, words("ok", "missing", "problem")]
-    detail: Text
-
-
-class Artifact(Struct):
-    run: Name
-    title: Any
-    document: Any
-    type: Text
-    size: Seq
-    head: Text
-    at: float
-
-
-class Webhook(Struct):
-    name: Name
-    host: Any
-    events: Any
-    waiting: Seq
-    arrived: Seq
-    lost: Seq
-
-
-class Workspace(Struct):
-    version: Name
-    workspace: Name
-    folder: Name
-    formats: Names
-    features: Object
-    links: Object
-
-
-class OpenApi(Struct):
-    openapi: Name
-    info: Object
-    paths: Object
-    components: Object

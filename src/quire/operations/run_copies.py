@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, cast
 
-from msgspec import UNSET, Meta, Struct, field
+from msgspec import UNSET, Meta, field
 
 from quire.display.commands import compare_command, import_command
 from quire.display.fork_json import fork_form_data, receipt_data
@@ -27,6 +27,7 @@ from quire.operations.fields import (
     Seq,
     needs,
     operation,
+    shape,
 )
 from quire.operations.problems import Problem
 from quire.operations.results import Run
@@ -109,15 +110,7 @@ class DiffRuns(Input, frozen=True, kw_only=True):
     limit: Limit = 100
 
 
-class Difference(Struct):
-    same: bool
-    a: Any
-    b: Any
-    about: list[Any]
-    steps: list[Any]
-
-
-@operation("Two runs, step by step.", DiffRuns, Difference)
+@operation("Two runs, step by step.", DiffRuns, shape(same=bool, a=Any, b=Any, about=list[Any], steps=list[Any]))
 async def diff_runs(host: Host, given: DiffRuns) -> Value:
     """Compare two runs. `brief` leaves the values of steps out, and large inputs, and counts the changes of each step;
     `step` selects one step, of whose changes `after` are skipped."""
@@ -158,11 +151,10 @@ async def export_run(host: Host, given: OfRun) -> File:
     return File("".join(f"{line}\n" for line in lines).encode(), JSON_LINES, headers)
 
 
-class Verdict(Struct):
-    ok: bool
+VERDICT = shape(ok=bool)
 
 
-@operation("Whether a stored run is as its user wrote it.", OfRun, Verdict)
+@operation("Whether a stored run is as its user wrote it.", OfRun, VERDICT)
 async def verify_run(host: Host, given: OfRun) -> Value:
     return verdict_data(await verify.verify_run(host.runtime, await host.runtime.find(given.run)))
 
@@ -178,7 +170,7 @@ class Export(Input, frozen=True, kw_only=True):
         return self.text.encode(errors="replace")
 
 
-@operation("Whether an exported run is as it was written. Nothing is kept.", Export, Verdict)
+@operation("Whether an exported run is as it was written. Nothing is kept.", Export, VERDICT)
 async def verify_export(host: Host, given: Export) -> Value:
     """Verify an exported run without keeping it, and tell whether the store has a run of this id already."""
     verdict = await verify.verify_export(
@@ -192,13 +184,11 @@ async def verify_export(host: Host, given: Export) -> Value:
     return {**verdict_data(verdict, given.name), **more}
 
 
-class Imported(Struct):
-    run: Name
-    head: Name
-    effects: int
-
-
-@operation("Take in an exported run, to look at and to fork. It is verified first.", Export, Imported)
+@operation(
+    "Take in an exported run, to look at and to fork. It is verified first.",
+    Export,
+    shape(run=Name, head=Name, effects=int),
+)
 async def import_run(host: Host, given: Export) -> Value:
     exported = imports.parse_export(given.data, Path(given.name))
     if await host.runtime.store.get(exported.row.id) is not None:

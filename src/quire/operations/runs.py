@@ -7,7 +7,7 @@ import hashlib
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Annotated, TypeAlias
 
-from msgspec import UNSET, Meta, Struct, UnsetType, field
+from msgspec import UNSET, Meta, UnsetType, field
 from msgspec.structs import replace
 
 from quire.display.commands import cancel_command, export_command, prune_command, resume_command
@@ -31,6 +31,7 @@ from quire.operations.fields import (
     State,
     Unattended,
     operation,
+    shape,
     words,
 )
 from quire.operations.problems import Problem
@@ -106,14 +107,11 @@ def _filters(given: CountRuns | ListRuns) -> RunFilters:
 Count: TypeAlias = Annotated[int, Meta(ge=0)]
 
 
-class RunCounts(Struct):
-    statuses: dict[str, Count]
-    total: Count
-    most: int
-    more: list[str]
-
-
-@operation("How many runs there are of each status, up to 10,000 each.", CountRuns, RunCounts)
+@operation(
+    "How many runs there are of each status, up to 10,000 each.",
+    CountRuns,
+    shape(statuses=dict[str, Count], total=Count, most=int, more=list[str]),
+)
 async def count_runs(host: Host, given: CountRuns) -> Value:
     """Count the runs of each status. The filters hold, but for the status."""
     runs, filters = lister(host.runtime.store), _filters(given)
@@ -135,14 +133,11 @@ class ListActions(Input, frozen=True, kw_only=True):
     runs: Ids
 
 
-class Actions(Struct):
-    runs: Names
-    cancel: Object
-    resume: Object
-    prune: Object
-
-
-@operation("What can be done with several runs now, and the commands that do it.", ListActions, Actions)
+@operation(
+    "What can be done with several runs now, and the commands that do it.",
+    ListActions,
+    shape(runs=Names, cancel=Object, resume=Object, prune=Object),
+)
 async def list_actions(host: Host, given: ListActions) -> Value:
     """Tell what can be done with the named runs now, to how many of them, and by which commands."""
     rows = [row for run in dict.fromkeys(given.runs) if (row := await host.runtime.store.get(run)) is not None]

@@ -5,29 +5,28 @@ from __future__ import annotations
 import asyncio
 import re
 import sqlite3
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 from msgspec import Meta, field
 
 from quire.display.document_json import document_row
 from quire.display.run_json import row_data
 from quire.library.codes import all_codes
-from quire.operations.fields import After, Input, Limit, Name, Page, needs, operation, words
+from quire.operations.fields import After, Input, Limit, Name, Seq, Text, needs, operation, page_of, shape, words
 from quire.operations.problems import Problem
-from quire.operations.results import Artifact
 from quire.stores.run_list import Lister, RunFilters, words_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from quire.library.document_state import DocumentState
-    from quire.server import run_index
     from quire.server.routes import RequestHost
-    from quire.server.run_index import Hit
+    from quire.server.run_index import Artifact, Hit
     from quire.server.site import Site
     from quire.values import Value
 
 PLACES = ("documents", "steps", "runs", "codes", "texts")
+ARTIFACT = shape(run=Name, title=Any, document=Any, type=Text, size=Seq, head=Text, at=float)
 MOST_ALIKE = 5
 """So many texts are looked at for each that is returned, because runs of one document often hold the same."""
 _CURSOR = re.compile(r"(\d[\d.e+-]{0,30})_(\S{1,100})", re.ASCII)
@@ -141,7 +140,7 @@ class ListArtifacts(Input, frozen=True, kw_only=True):
 @operation(
     "Artifacts of completed runs, the newest first, from the index of the newest 5,000 runs.",
     ListArtifacts,
-    Page[Artifact],
+    page_of(ARTIFACT),
 )
 async def list_artifacts(host: RequestHost, given: ListArtifacts) -> Value:
     site, after, limit = host.site, given.after, given.limit
@@ -162,7 +161,7 @@ async def list_artifacts(host: RequestHost, given: ListArtifacts) -> Value:
         types, documents = await asyncio.to_thread(index.artifact_counts)
     except sqlite3.Error:
         rows, types, documents = [], {}, {}
-    kept: list[run_index.Artifact] = []
+    kept: list[Artifact] = []
     for one in rows[:limit]:
         if await site.runtime.store.get(one.run) is None:
             await site.indexer.forget(one.run)
@@ -183,7 +182,7 @@ async def list_artifacts(host: RequestHost, given: ListArtifacts) -> Value:
     }
 
 
-def _artifact(one: run_index.Artifact, documents: dict[str, int], html: str | None) -> Value:
+def _artifact(one: Artifact, documents: dict[str, int], html: str | None) -> Value:
     return {
         "run": one.run,
         "title": one.title,

@@ -7,10 +7,9 @@ import asyncio
 import os
 import platform
 import time
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 from urllib.parse import urlsplit
 
-from msgspec import Struct
 from starlette.responses import HTMLResponse
 
 from quire import __version__
@@ -23,10 +22,22 @@ from quire.display.trust_json import trust_data
 from quire.engine.progress import Progress
 from quire.engine.records import Status
 from quire.errors import CannotStart, QuireError
-from quire.operations.fields import Input, Limit, Page, needs, operation
+from quire.operations.fields import (
+    Input,
+    Limit,
+    Name,
+    Names,
+    Object,
+    Seq,
+    Text,
+    needs,
+    operation,
+    page_of,
+    shape,
+    words,
+)
 from quire.operations.problems import Problem
 from quire.operations.questions import rendered_prompts
-from quire.operations.results import Finding, OpenApi, Webhook, Workspace
 from quire.runs.doctor import examine
 from quire.stores.contract import Ledger, Watchable, oldest_questions
 from quire.workspace.configuration import load_settings
@@ -44,6 +55,10 @@ if TYPE_CHECKING:
     from quire.values import Value
 
 SECONDS_FOR_CLUSTER = 2.0
+WORKSPACE = shape(version=Name, workspace=Name, folder=Name, formats=Names, features=Object, links=Object)
+LETTER = shape(run=Any, recipient=Any, text=Any, at=Any)
+FINDING = shape(what=Name, state=Annotated[str, words("ok", "missing", "problem")], detail=Text)
+WEBHOOK = shape(name=Name, host=Any, events=Any, waiting=Seq, arrived=Seq, lost=Seq)
 DAY = 86_400.0
 MOST_QUESTIONS = 2000
 """The oldest open questions that are read and put into groups."""
@@ -56,7 +71,7 @@ LETTERS = 5
 SUGGESTED = 3
 
 
-@operation("Version, workspace, features and links.", Input, Workspace)
+@operation("Version, workspace, features and links.", Input, WORKSPACE)
 async def root(host: RequestHost, given: Input) -> Value:
     site = host.site
     base = f"{site.options.base}/api/v1"
@@ -74,7 +89,7 @@ async def root(host: RequestHost, given: Input) -> Value:
     }
 
 
-@operation("This description of the API.", Input, OpenApi)
+@operation("This description of the API.", Input, shape(openapi=Name, info=Object, paths=Object, components=Object))
 async def openapi(host: RequestHost, given: Input) -> Value:
     from quire.server.openapi import describe
     from quire.server.routes import ENDPOINTS
@@ -153,14 +168,11 @@ class ListLetters(Input, frozen=True, kw_only=True):
     limit: Limit = 100
 
 
-class LetterRow(Struct):
-    run: Any
-    recipient: Any
-    text: Any
-    at: Any
-
-
-@operation("Letters about launched runs that have ended, the newest first.", ListLetters, Page[LetterRow])
+@operation(
+    "Letters about launched runs that have ended, the newest first.",
+    ListLetters,
+    page_of(LETTER),
+)
 async def list_letters(host: RequestHost, given: ListLetters) -> Value:
     return {"items": await _letters(host.site, given.limit), "next": None}
 
@@ -184,7 +196,11 @@ async def _spent(site: Site, at: float) -> Value:
     return found
 
 
-@operation("What Quire finds here, as `quire doctor --json` prints it.", Input, Page[Finding])
+@operation(
+    "What Quire finds here, as `quire doctor --json` prints it.",
+    Input,
+    page_of(FINDING),
+)
 async def doctor(host: Host, given: Input) -> Value:
     workspace, environ = host.runtime.settings.workspace, host.runtime.environ
     findings = await asyncio.to_thread(lambda: list(examine(workspace, environ)))
@@ -282,13 +298,13 @@ class OfWebhook(Input, frozen=True, kw_only=True):
     name: str
 
 
-@operation("The webhooks of the user's settings, with what waits and what has arrived.", Input, Page[Webhook])
+@operation("The webhooks of the user's settings, with what waits and what has arrived.", Input, page_of(WEBHOOK))
 async def list_webhooks(host: RequestHost, given: Input) -> Value:
     hooks = _on(host.site)
     return {"items": [await _webhook(hooks, name) for name in hooks.hooks], "next": None}
 
 
-@operation("Send a message of the type `test` to one webhook.", OfWebhook, Webhook)
+@operation("Send a message of the type `test` to one webhook.", OfWebhook, WEBHOOK)
 async def test_webhook(host: RequestHost, given: OfWebhook) -> Value:
     hooks, name = _named(host.site, given.name)
     await asyncio.to_thread(hooks.test, name)
@@ -296,7 +312,7 @@ async def test_webhook(host: RequestHost, given: OfWebhook) -> Value:
     return await _webhook(hooks, name)
 
 
-@operation("Drop the messages to one webhook that have not arrived yet.", OfWebhook, Webhook)
+@operation("Drop the messages to one webhook that have not arrived yet.", OfWebhook, WEBHOOK)
 async def drop_messages(host: RequestHost, given: OfWebhook) -> Value:
     hooks, name = _named(host.site, given.name)
     dropped = await asyncio.to_thread(hooks.outbox.drop, name)
