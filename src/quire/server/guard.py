@@ -16,8 +16,8 @@ from starlette.datastructures import Headers, MutableHeaders
 
 from quire.operations import JSON
 from quire.operations.problems import Problem
+from quire.server.assets import COMMON_HEADERS
 from quire.server.endpoints import MAX_BODY, problem_response
-from quire.server.security_headers import COMMON_HEADERS
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send

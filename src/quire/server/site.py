@@ -18,12 +18,10 @@ from quire.operations.host import Caller
 from quire.operations.shelf import Shelf
 from quire.runs.live_views import LiveViews
 from quire.runs.pins import PinnedState
-from quire.server.changes import Changes
-from quire.server.hub import Hub
-from quire.server.left_runs import note_resting, take_resting
+from quire.server.hub import Changes, Hub
 from quire.server.markup import Renderer
-from quire.server.own_runs import OwnRuns
-from quire.server.run_indexer import RunIndexer
+from quire.server.own_runs import OwnRuns, note_resting, take_resting
+from quire.server.run_index import RunIndexer
 from quire.server.webhooks import Webhooks
 
 if TYPE_CHECKING:

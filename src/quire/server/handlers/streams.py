@@ -11,7 +11,7 @@ from msgspec import UNSET, Meta, UnsetType
 from quire.engine.records import FINAL
 from quire.operations.fields import Input, Limit, Name, Object, OfRun, Page, Seq, operation
 from quire.operations.problems import Problem
-from quire.server.sse import MEDIA_TYPE, EventStream, Frame
+from quire.server.hub import MEDIA_TYPE, EventStream, Frame
 from quire.stores.journal_pages import Paged
 
 if TYPE_CHECKING:
