@@ -5,10 +5,12 @@ from __future__ import annotations
 import re
 from typing import Annotated
 
+import click
 import msgspec
 import pytest
 from msgspec import UNSET, Meta, UnsetType
 
+from quire.cli import run
 from quire.errors import BadInputs
 from quire.operations import OPERATIONS, Operation
 from quire.operations.fields import Budget, Input, Name, RunOptions, Work, errors_of, schema_of
@@ -68,6 +70,18 @@ def test_a_schema_says_what_is_wrong_with_a_value_that_may_be_null() -> None:
 def test_a_value_that_is_not_given_differs_from_null() -> None:
     for values, budget in (({}, UNSET), ({"budget": None}, None), ({"budget": 2}, 2)):
         assert msgspec.convert({"document": "a", **values}, Asked).budget is budget
+
+
+OPTIONS = {"answers": "answers", "breakpoints": "breaks"}
+"""Fields whose option has another name."""
+
+
+def test_a_field_is_described_as_the_option_of_the_command_line() -> None:
+    options = {one.name: one for one in run.command.params if isinstance(one, click.Option)}
+    members = schema_of(RunOptions)["properties"].items()
+    described = {name: one["description"] for name, one in members if "description" in one}
+    assert len(described) == 7
+    assert described == {name: options[OPTIONS.get(name, name)].help for name in described}
 
 
 def test_a_caller_grants_what_its_door_was_opened_with_and_no_more() -> None:

@@ -56,23 +56,25 @@ class OfStep(OfRun, frozen=True, kw_only=True):
 
 
 class RunChanges(Input, frozen=True, kw_only=True):
-    """The options of a run that a fork can change."""
+    """The options of a run that a fork can change. Descriptions are the help of `quire run`."""
 
-    model: Name | None = None
-    budget: Budget = UNSET
+    model: Annotated[Name, Meta(description="The model, as PROVIDER:NAME.")] | None = None
+    budget: Annotated[Budget, Meta(description="Never spend more than this.")] = UNSET
     limits: Object = field(default_factory=dict)
-    answers: dict[str, str] = field(default_factory=dict)
+    answers: Annotated[dict[str, str], Meta(description="Answer a step's question beforehand.")] = field(
+        default_factory=dict
+    )
     unattended: Unattended = False
-    force: bool = False
+    force: Annotated[bool, Meta(description="Start although `quire check` finds near misses.")] = False
 
 
 class RunOptions(RunChanges, frozen=True, kw_only=True):
     """The options of a new run, in the request that starts it and in the one that forecasts it."""
 
     inputs: Object = field(default_factory=dict)
-    breakpoints: Names = ()
-    allow: Names | UnsetType = UNSET
-    reuse: Name = ""
+    breakpoints: Annotated[Names, Meta(description="Pause after a step.")] = ()
+    allow: Annotated[Names, Meta(description="Grant a tool to this run.")] | UnsetType = UNSET
+    reuse: Annotated[Name, Meta(description="Take the model's replies of an earlier run where the same is asked.")] = ""
     detach: bool = False
 
 
