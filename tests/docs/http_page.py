@@ -9,8 +9,8 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
+from quire.operations.problems import KINDS
 from quire.server.endpoints import Endpoint
-from quire.server.problems import KINDS
 from quire.server.routes import ENDPOINTS
 
 PAGE = Path(__file__).parents[2] / "docs" / "http.md"

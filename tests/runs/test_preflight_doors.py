@@ -11,7 +11,7 @@ from quire.api.launches import launch
 from quire.engine.records import Event, Status
 from quire.errors import BadInputs, Denied, LimitReached, QuireError
 from quire.library.document import load
-from quire.mcp_server.results import result_of
+from quire.mcp_server.launch_tools import result_of
 from quire.models.scripted import ScriptedModel
 from quire.runs.fork import Changes
 from quire.runs.launch import LaunchResult

@@ -18,8 +18,7 @@ from starlette.responses import HTMLResponse, Response
 from starlette.routing import Route
 from tests.vendor.manifest import PAGE
 
-from quire.server.frames import FRAME_KINDS, FrameKind, frame_headers, frame_page
-from quire.server.security_headers import asset_headers, page_headers
+from quire.server.assets import FRAME_KINDS, FrameKind, asset_headers, frame_headers, frame_page, page_headers
 
 STATIC = "/static/t"
 TYPES = {".js": "text/javascript", ".mjs": "text/javascript", ".css": "text/css"}

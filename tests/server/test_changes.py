@@ -10,8 +10,8 @@ from tests.server.served import Served, served
 from quire.engine.records import Batch, RunUpdate, Status
 from quire.library.document import load
 from quire.runs.options import RunOptions
-from quire.server import changes
-from quire.server.changes import Changed
+from quire.server import hub
+from quire.server.hub import Changed
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
@@ -20,8 +20,8 @@ ASKS = '# Ask\n\n## STEP 1: Decide\n\n@elicit(confirm, "Go on?")\n'
 
 @pytest.fixture(autouse=True)
 def always_look(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(changes, "SECONDS_BETWEEN_ROWS", 0.0)
-    monkeypatch.setattr(changes, "SECONDS_BETWEEN_DOCUMENTS", 0.0)
+    monkeypatch.setattr(hub, "SECONDS_BETWEEN_ROWS", 0.0)
+    monkeypatch.setattr(hub, "SECONDS_BETWEEN_DOCUMENTS", 0.0)
 
 
 async def look(server: Served) -> Changed:

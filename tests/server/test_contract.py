@@ -27,11 +27,12 @@ from tests.server.served import TOKEN
 from tests.server.team_workspace import ordinary_day, write_documents
 from tests.warm import run_quire
 
+from quire.operations import JSON
+from quire.operations.problems import KINDS
 from quire.runs.runtime import Runtime
 from quire.server.app import application
-from quire.server.endpoints import JSON, Endpoint
+from quire.server.endpoints import Endpoint
 from quire.server.openapi import describe
-from quire.server.problems import KINDS
 from quire.server.routes import ENDPOINTS
 from quire.server.site import Site, SiteOptions
 

@@ -14,7 +14,7 @@ from tests.server.served import Served, served
 
 from quire.cli.check import command as check_verb
 from quire.cli.show import command as show_verb
-from quire.server.handlers.documents import FIELDS
+from quire.operations.documents import FIELDS
 from quire.server.site import SiteOptions
 
 RELEASE = """# Release notes

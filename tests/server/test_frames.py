@@ -9,7 +9,7 @@ from playwright.async_api import FrameLocator, Page, expect
 from tests.browser import Pages, axe, picture
 from tests.depth import depth
 
-from quire.server.frames import FRAME_KINDS
+from quire.server.assets import FRAME_KINDS
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 

@@ -22,9 +22,9 @@ from quire.runs.pins import PinnedState
 from quire.server import app as app_module
 from quire.server import guard, serving
 from quire.server.app import application
+from quire.server.assets import page_headers
 from quire.server.endpoints import MAX_BODY, Endpoint
 from quire.server.routes import ENDPOINTS
-from quire.server.security_headers import page_headers
 from quire.server.site import SiteOptions
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")

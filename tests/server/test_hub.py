@@ -11,11 +11,10 @@ import pytest
 
 from quire.engine.records import Event, RunRow, Status
 from quire.errors import StoreError
-from quire.server.changes import Changed
-from quire.server.hub import Hub, Subscription
+from quire.server.hub import Changed, Hub, Subscription
 
 if TYPE_CHECKING:
-    from quire.server.changes import Changes
+    from quire.server.hub import Changes
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 

@@ -68,7 +68,7 @@ async def test_everything_is_found_by_plain_words(tmp_path: Path, settings: str)
 
 
 async def test_a_removed_run_and_a_changed_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("quire.server.run_indexer.SECONDS_BETWEEN", -1.0)
+    monkeypatch.setattr("quire.server.run_index.SECONDS_BETWEEN", -1.0)
     async with served(tmp_path / "team", {}) as server:
         write_documents(server.folder)
         runs = await ordinary_day(server.site.runtime)

@@ -7,8 +7,7 @@ import hashlib
 
 import pytest
 
-from quire.server.frames import FRAME_KINDS, FrameKind, frame_headers, frame_page
-from quire.server.security_headers import asset_headers, page_headers
+from quire.server.assets import FRAME_KINDS, FrameKind, asset_headers, frame_headers, frame_page, page_headers
 
 MAP = '{"imports": {}}'
 INDEX = f'<html><script type="importmap">{MAP}</script></html>'

@@ -17,7 +17,7 @@ from tests.browser import Pages
 from tests.processes import wait_until
 from tests.server.serve_process import server
 
-from quire.server.names import names_of
+from quire.server.address import names_of
 from quire.server.serving import open_listeners
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")

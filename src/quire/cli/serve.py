@@ -63,7 +63,7 @@ def command(**given: Any) -> None:
     if find_spec("starlette") is None or find_spec("uvicorn") is None:
         raise CannotStart("quire serve needs starlette and uvicorn: pip install 'quire[web]'")
     from quire.runs.runtime import Runtime
-    from quire.server.token import running_address
+    from quire.server.address import running_address
     from quire.workspace.consent import require_trusted
 
     prints = given.pop("prints")
@@ -101,7 +101,7 @@ class _Door(Struct, frozen=True):
 
     def check(self) -> None:
         """Raise `UsageError` or `CannotStart` for options that do not go together, before anything is opened."""
-        from quire.server.names import names_of
+        from quire.server.address import names_of
 
         if self.uds is not None and self.port is not None:
             raise click.UsageError("--uds and --port exclude each other")
@@ -113,11 +113,10 @@ class _Door(Struct, frozen=True):
         from quire.cli.session import start_alone
         from quire.loopback import place_of
         from quire.runs.scripts import pinned_spec
+        from quire.server.address import forget_address, names_of, remember_address, token_of
         from quire.server.app import application
-        from quire.server.names import names_of
         from quire.server.serving import open_listeners, open_unix_listener, serve
         from quire.server.site import Site, SiteOptions
-        from quire.server.token import forget_address, remember_address, token_of
 
         settings = runtime.settings
         runtime.notice = say
@@ -159,7 +158,7 @@ class _Door(Struct, frozen=True):
 
     def _announce(self, url: str, token: str, settings: Settings) -> None:
         """Print the address. The token is printed on a terminal only: elsewhere it would end up in a log."""
-        from quire.server.token import opener_of
+        from quire.server.address import opener_of
 
         say(f"serving {settings.workspace.folder}" + (f" at {self.uds}" if self.uds else ""))
         if sys.stdout.isatty():

@@ -19,10 +19,9 @@ from quire.engine.ports import People
 from quire.engine.records import FINAL, Status
 from quire.errors import QuireError, RunBusy
 from quire.formats.pipeline.inline import LAUNCHING
-from quire.mcp_server.elicitation import Asked, Elicited, input_required, read_answers
+from quire.mcp_server.clients import Asked, Elicited, input_required, read_answers, reporting
+from quire.mcp_server.launch_tools import result_of, waiting
 from quire.mcp_server.launched_runs import LaunchedRuns
-from quire.mcp_server.notifications import reporting
-from quire.mcp_server.results import result_of, waiting
 from quire.runs.launch import ASYNC, INLINE, KnownTools, Launcher, Launching, LaunchResult, envelope_of
 from quire.runs.runtime import Runtime
 from quire.trust.capabilities import Grants
@@ -31,7 +30,7 @@ from quire.workspace.grants import default_grants
 
 if TYPE_CHECKING:
     from quire.mcp_server.catalogue import Offered
-    from quire.mcp_server.clients import Caller
+    from quire.mcp_server.clients import Client
     from quire.runs.options import RunOptions
 
 Result: TypeAlias = types.CallToolResult | types.InputRequiredResult
@@ -103,7 +102,7 @@ class Calls:
         """Return the launch tools that a client may use."""
         return sorted(tool for tool in LAUNCHING if self._inline or INLINE not in tool)
 
-    async def launch(self, caller: Caller, tool: str, arguments: Mapping[str, Value]) -> Result:
+    async def launch(self, caller: Client, tool: str, arguments: Mapping[str, Value]) -> Result:
         """Call one of the four launch tools."""
         if problem := self._too_many() or _no_values(arguments):
             return result_of(LaunchResult("error", {"error": problem}))
@@ -126,7 +125,7 @@ class Calls:
 
         return await self._answered(caller, await self._attend(caller, work))
 
-    async def run(self, caller: Caller, offered: Offered, arguments: Mapping[str, Value]) -> Result:
+    async def run(self, caller: Client, offered: Offered, arguments: Mapping[str, Value]) -> Result:
         """Call the tool of one document."""
         missing = [name for name in offered.required if arguments.get(name) is None]
         # Declared inputs of a pipeline are checked at the start, with all that is wrong at once.
@@ -142,7 +141,7 @@ class Calls:
 
         return await self._answered(caller, await self._attend(caller, work))
 
-    async def go_on(self, caller: Caller, state: str, responses: types.InputResponses | None) -> Result:
+    async def go_on(self, caller: Client, state: str, responses: types.InputResponses | None) -> Result:
         """Continue a call that was made again, with answers to the questions of its run."""
         asked = Asked.of(state)
         if problem := self._too_many():
@@ -165,7 +164,7 @@ class Calls:
 
         return await self._drive(caller, asked.run, answers.declined)
 
-    async def resume(self, caller: Caller, run: str) -> Result:
+    async def resume(self, caller: Client, run: str) -> Result:
         """Continue a run that stopped, failed or was answered elsewhere; for a run that has ended, return its
         result."""
         try:
@@ -177,17 +176,7 @@ class Calls:
             return result_of(LaunchResult("error", {"error": str(error)}))
         return await self._drive(caller, run)
 
-    async def answer(self, caller: Caller, run: str, step: str | None, value: str) -> Result:
-        """Store an answer that a tool call brings and continue the run; a yes or no is refused, because a model calls
-        tools. If the run is already being driven, its driver takes the answer."""
-        try:
-            await self._late.row(run)
-            await self._runtime.answer(run, step, value, by=f"{caller.recipient} (tool)", person=False)
-        except QuireError as error:
-            return result_of(LaunchResult("error", {"run_id": run, "error": str(error)}))
-        return await self.resume(caller, run)
-
-    async def _drive(self, caller: Caller, run: str, declined: tuple[str, ...] = ()) -> Result:
+    async def _drive(self, caller: Client, run: str, declined: tuple[str, ...] = ()) -> Result:
         if problem := self._too_many():
             return result_of(LaunchResult("error", {"run_id": run, "error": problem}))
 
@@ -256,10 +245,10 @@ class Calls:
             if row is not None and row.status in (Status.PENDING, Status.PAUSED, Status.INTERRUPTED):
                 self._hand_over(run)
 
-    def _launcher(self, caller: Caller) -> Launcher:
+    def _launcher(self, caller: Client) -> Launcher:
         return Launcher(caller.recipient, self._runtime.identity, GRANTS)
 
-    async def _attend(self, caller: Caller, work: Work, run: str = "") -> LaunchResult:
+    async def _attend(self, caller: Client, work: Work, run: str = "") -> LaunchResult:
         """Drive a run in its own task while the client waits; if the client stops waiting, the run is stopped."""
         attached = AttachedDrive()
         asks = caller.elicits and not caller.modern
@@ -286,7 +275,7 @@ class Calls:
         if attached.left.is_set() and not task.cancelled() and (error := task.exception()):
             self._report(f"a run that its client left has failed: {error}")
 
-    async def _answered(self, caller: Caller, envelope: LaunchResult, declined: tuple[str, ...] = ()) -> Result:
+    async def _answered(self, caller: Client, envelope: LaunchResult, declined: tuple[str, ...] = ()) -> Result:
         """Return the result of a call; for a run that rests because it asks, its questions in the form of the client's
         protocol generation."""
         if envelope.status != "started":

@@ -1,116 +1,76 @@
-"""The tools that are offered besides the documents: launch a pipeline by name or by definition, and look at or resume a
-run later. Answering its questions is for people; a tool for it is offered only if the user says so."""
+"""Tools besides those of documents: launch a pipeline by name or by definition, and the operations that have a tool.
+Results of tools are envelopes: the envelope itself for programs, and its output or error as text."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 import mcp_types as types
 
-from quire.mcp_server.results import ENVELOPE
-from quire.runs.launch import ASYNC, INLINE, definition_help, unknown_argument
+from quire.errors import QuireError
+from quire.formats.pipeline.definition import as_list
+from quire.operations import OPERATIONS, Operation
+from quire.operations.fields import schema_of
+from quire.operations.problems import Problem
+from quire.runs.launch import ASYNC, INLINE, LaunchResult, definition_help, unknown_argument
+from quire.values import Value, copy, pretty
 
 if TYPE_CHECKING:
-    from quire.values import Value
+    from quire.engine.records import Question
+    from quire.operations.host import Host
 
-RESULT = "pipeline_result"
-RESUME = "pipeline_resume"
-ANSWER = "pipeline_answer"
-INBOX = "pipeline_inbox"
-MOST_LETTERS = 100
-
+TOOLS: Mapping[str, Operation] = {operation.mcp: operation for operation in OPERATIONS if operation.mcp}
 _INPUT: dict[str, Value] = {
     "type": "object",
     "description": "The inputs that the pipeline declares, or reads as ctx.NAME.",
 }
 _LATER = "Returns at once with the id of the run; the result comes later (pipeline_result, pipeline_inbox)."
 _NOW = "Waits for the result."
-_RUN: dict[str, Value] = {"type": "string", "description": "The run_id of a run that was launched from here."}
+_TYPES = {"string": (str, "a text"), "integer": (int, "a whole number")}
 
 
-def _schema(properties: Mapping[str, Value], required: Iterable[str] = ()) -> dict[str, Value]:
-    return {
-        "type": "object",
-        "properties": dict(properties),
-        "required": list(required),
-        "additionalProperties": False,
-    }
+def operation_tool(name: str) -> types.Tool:
+    """Return the tool of an operation."""
+    work = TOOLS[name].work
+    return types.Tool(
+        name=name,
+        description=work.summary,
+        input_schema=schema_of(work.input),
+        output_schema=schema_of(work.result),
+        annotations=types.ToolAnnotations(read_only_hint=True) if TOOLS[name].cost == "FREE" else None,
+    )
 
 
-_LETTERS = _schema(
-    {
-        "limit": {"type": "integer", "minimum": 1, "maximum": MOST_LETTERS, "description": "How many letters at most."},
-        "before": {
-            "type": "integer",
-            "minimum": 0,
-            "description": "The number that `earlier` had in the page before: gives the page before that one.",
-        },
-    }
-)
-OTHERS = (
-    types.Tool(
-        name=RESULT,
-        description="How a run stands that was launched from here: its output, what went wrong, or what it waits for.",
-        input_schema=_schema({"run_id": _RUN}, ["run_id"]),
-        output_schema=dict(ENVELOPE),
-        annotations=types.ToolAnnotations(read_only_hint=True),
-    ),
-    types.Tool(
-        name=RESUME,
-        description="Goes on with a run that was launched from here and was stopped or has failed, and waits for its "
-        "result. What it has done already is not done again.",
-        input_schema=_schema({"run_id": _RUN}, ["run_id"]),
-        output_schema=dict(ENVELOPE),
-    ),
-    types.Tool(
-        name=ANSWER,
-        description="Answers a question for a text or a choice that a run waits with, goes on with the run and waits "
-        "for its result. The question is for a person: ask the person. Yes or no is not answered here.",
-        input_schema=_schema(
-            {
-                "run_id": _RUN,
-                "answer": {"type": "string", "description": "One of the options, or a text."},
-                "step": {"type": "string", "description": "The step or the path of the question, where several wait."},
-            },
-            ["run_id", "answer"],
-        ),
-        output_schema=dict(ENVELOPE),
-    ),
-    types.Tool(
-        name=INBOX,
-        description="The letters to this client: one for each run that has ended without it, the oldest first. Without "
-        "arguments the newest of them; `earlier` says how many come before.",
-        input_schema=_LETTERS,
-        output_schema={
-            "type": "object",
-            "properties": {
-                "letters": {"type": "array", "items": {"type": "object"}},
-                "earlier": {"type": "integer"},
-            },
-            "required": ["letters", "earlier"],
-        },
-        annotations=types.ToolAnnotations(read_only_hint=True),
-    ),
-)
-NAMES = frozenset(tool.name for tool in OTHERS)
-_TAKEN = {tool.name: list(tool.input_schema["properties"]) for tool in OTHERS}
+async def call_operation(
+    name: str, arguments: Mapping[str, Value], host: Host
+) -> types.CallToolResult | types.InputRequiredResult:
+    """Call the tool of an operation. What is wrong is returned, because a client shows no error of the protocol."""
+    work = TOOLS[name].work
+    if problem := _wrong_argument(name, schema_of(work.input), arguments):
+        return result_of(LaunchResult("error", {"error": problem}))
+    try:
+        answer = await work.run(host, work.read(arguments))
+    except (Problem, QuireError) as error:
+        return result_of(LaunchResult("error", {"error": str(error)}))
+    if isinstance(answer, types.CallToolResult | types.InputRequiredResult):
+        return answer
+    return types.CallToolResult(content=[types.TextContent(text=pretty(answer))], structured_content=answer)
 
 
-def wrong_arguments(tool: str, arguments: Mapping[str, Value]) -> str:
-    """Return what is wrong with the arguments of one of these tools; empty if nothing is."""
-    if unknown := unknown_argument(tool, arguments, _TAKEN[tool]):
+def _wrong_argument(tool: str, schema: Mapping[str, Any], arguments: Mapping[str, Value]) -> str:
+    """Return the first thing that is wrong with the arguments of a tool, in words for a model; empty if nothing is."""
+    if unknown := unknown_argument(tool, arguments, list(schema["properties"])):
         return unknown
-    for name in ("run_id", "answer", "step"):
-        needed = name in _TAKEN[tool] and name != "step"
-        if needed and not arguments.get(name):
+    for name, member in schema["properties"].items():
+        if name in schema["required"] and not arguments.get(name):
             return f"{tool} needs {name}"
-        if name in arguments and not isinstance(arguments[name], str):
-            return f"{name} must be a text"
-    for name, least in (("limit", 1), ("before", 0)):
-        given = arguments.get(name, least)
-        if not isinstance(given, int) or isinstance(given, bool) or given < least:
-            return f"{name} must be a whole number, {least} or more"
+        if name not in arguments or member.get("type") not in _TYPES:
+            continue
+        kind, words = _TYPES[member["type"]]
+        least, value = member.get("minimum"), arguments[name]
+        if not isinstance(value, kind) or isinstance(value, bool) or (least is not None and value < least):
+            return f"{name} must be {words}" + (f", {least} or more" if least is not None else "")
     return ""
 
 
@@ -120,9 +80,79 @@ def launch_tool(name: str) -> types.Tool:
     explained = "A pipeline as YAML text." if inline else "The name under which the pipeline is registered."
     what = "Launches a pipeline that is given as text." if inline else "Launches a registered pipeline."
     how = f" {definition_help(name)}" if inline else ""
+    schema = {
+        "type": "object",
+        "properties": {subject: {"type": "string", "description": explained}, "input": _INPUT},
+        "required": [subject],
+        "additionalProperties": False,
+    }
     return types.Tool(
         name=name,
         description=f"{what} {_LATER if later else _NOW}{how}",
-        input_schema=_schema({subject: {"type": "string", "description": explained}, "input": _INPUT}, [subject]),
+        input_schema=schema,
         output_schema=dict(ENVELOPE),
     )
+
+
+ENVELOPE: dict[str, Value] = {
+    "type": "object",
+    "properties": {
+        "status": {"type": "string", "enum": ["ok", "error", "cancelled", "started"]},
+        "data": {
+            "type": "object",
+            "description": "run_id; output and named_stores when it is ok; error; questions while people are asked; "
+            "warnings, what was found before the start that may not work.",
+        },
+    },
+    "required": ["status", "data"],
+}
+
+
+def result_of(envelope: LaunchResult) -> types.CallToolResult:
+    return types.CallToolResult(
+        content=[types.TextContent(text=text) for text in (_text(envelope), *_warnings(envelope))],
+        structured_content={"status": envelope.status, "data": copy(dict(envelope.data))},
+        is_error=envelope.status == "error",
+    )
+
+
+def waiting(run: str, questions: Sequence[Question]) -> LaunchResult:
+    """Return the envelope of a run that continues later: after an answer, or by itself."""
+    data: dict[str, Value] = {"run_id": run}
+    if questions:
+        several = len(questions) > 1
+        data["questions"] = [
+            {
+                "step": question.label,
+                "way": question.way,
+                "path": question.path,
+                "kind": question.kind,
+                "prompt": question.prompt,
+                "options": list(question.options),
+            }
+            for question in questions
+        ]
+        data["answer"] = f"quire answer {run} {'STEP ' if several else ''}VALUE"
+    return LaunchResult("started", data)
+
+
+def _warnings(envelope: LaunchResult) -> list[str]:
+    """Return the warnings as a separate block, because the first block contains only the output."""
+    warnings = envelope.data.get("warnings")
+    return ["\n".join(f"warning: {one}" for one in warnings)] if isinstance(warnings, list) and warnings else []
+
+
+def _text(envelope: LaunchResult) -> str:
+    data = envelope.data
+    if envelope.status == "ok":
+        return pretty(data.get("output"))
+    if envelope.status == "started":
+        text = f"Run {data.get('run_id')} has started; its result comes later: pipeline_result, pipeline_inbox."
+        if "answer" in data:
+            text = f"Run {data.get('run_id')} waits for a person, who answers in the page or with: {data['answer']}"
+        return text
+    errors = data.get("errors")
+    if isinstance(errors, list) and errors:
+        return as_list(str(data.get("error", "")), errors)
+    run = f" (run {data['run_id']})" if "run_id" in data else ""
+    return f"{data.get('error', '')}{run}"

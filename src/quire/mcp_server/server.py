@@ -23,16 +23,13 @@ from mcp.shared.exceptions import MCPError
 from msgspec import Struct, field
 
 from quire import __version__
-from quire.errors import NoSuchRun, QuireError
+from quire.errors import NoSuchRun
 from quire.mcp_server.calls import Calls, Reopen, Result
-from quire.mcp_server.catalogue import Catalogue, Offered
-from quire.mcp_server.clients import Caller, Context, connection_of
-from quire.mcp_server.grammars import PROMPTS, RESOURCES, grammar_resource, written_prompt
-from quire.mcp_server.launch_tools import ANSWER, INBOX, NAMES, OTHERS, RESUME, launch_tool, wrong_arguments
-from quire.mcp_server.launched_runs import SCHEME, LaunchedRuns
-from quire.mcp_server.results import ENVELOPE, result_of
+from quire.mcp_server.catalogue import PROMPTS, RESOURCES, Catalogue, Offered, grammar_resource, written_prompt
+from quire.mcp_server.clients import Client, Context, connection_of
+from quire.mcp_server.launch_tools import ENVELOPE, TOOLS, call_operation, launch_tool, operation_tool
+from quire.mcp_server.launched_runs import ANSWER, SCHEME, LaunchedRuns, ToolHost
 from quire.python_process import ending_signals
-from quire.runs.launch import LaunchResult
 from quire.runs.options import RunOptions
 
 if TYPE_CHECKING:
@@ -159,58 +156,31 @@ class Host:
                     self._sessions.pop(connection, None)
 
     async def _tools(self, context: Context, params: types.PaginatedRequestParams | None) -> types.ListToolsResult:
-        if not Caller.of(context).modern:
+        if not Client.of(context).modern:
             _remember(self._sessions, connection_of(context), context.session)
         listing = await asyncio.to_thread(self._catalogue.load)
         tools = [_tool(offered) for offered in listing.tools.values()]
         launchers = [launch_tool(name) for name in self.calls.launchers()]
-        others = [tool for tool in OTHERS if self._offers(tool.name)]
+        others = [operation_tool(name) for name in TOOLS if self._offers(name)]
         return types.ListToolsResult(tools=[*tools, *launchers, *others])
 
     def _offers(self, tool: str) -> bool:
-        return tool in NAMES and (tool != ANSWER or self._offer.answers)
+        return tool in TOOLS and (tool != ANSWER or self._offer.answers)
 
     async def _call(self, context: Context, params: types.CallToolRequestParams) -> Result:
-        caller, arguments = Caller.of(context), params.arguments or {}
+        caller, arguments = Client.of(context), params.arguments or {}
         caller = caller.with_log(self._wants_log.get(connection_of(context), caller.logs))
         if params.request_state is not None:
             return await self.calls.go_on(caller, params.request_state, params.input_responses)
         if params.name in self.calls.launchers():
             return await self.calls.launch(caller, params.name, arguments)
         if self._offers(params.name):
-            return await self._other(caller, params.name, arguments)
+            return await call_operation(params.name, arguments, ToolHost(caller, self.calls, self._late))
         listing = await asyncio.to_thread(self._catalogue.load)
         offered = listing.tools.get(params.name)
         if offered is None:
             raise MCPError(types.INVALID_PARAMS, f"there is no tool {params.name}")
         return await self.calls.run(caller, offered, arguments)
-
-    async def _other(self, caller: Caller, tool: str, arguments: dict[str, Any]) -> Result:
-        if problem := wrong_arguments(tool, arguments):
-            return result_of(LaunchResult("error", {"error": problem}))
-        if tool == INBOX:
-            return await self._inbox(caller, arguments)
-        run = arguments["run_id"]
-        if tool == RESUME:
-            return await self.calls.resume(caller, run)
-        if tool == ANSWER:
-            return await self.calls.answer(caller, run, arguments.get("step"), arguments["answer"])
-        return await self._result(run)
-
-    async def _inbox(self, caller: Caller, arguments: dict[str, Any]) -> types.CallToolResult:
-        letters, earlier = await self._late.letters(caller.recipient, arguments)
-        text = "\n\n".join(str(letter["text"]) for letter in letters) or "nothing has come in"
-        if earlier:
-            text += f"\n\n{earlier} earlier: call again with before={earlier}"
-        return types.CallToolResult(
-            content=[types.TextContent(text=text)], structured_content={"letters": list(letters), "earlier": earlier}
-        )
-
-    async def _result(self, run: object) -> types.CallToolResult:
-        try:
-            return result_of(await self._late.envelope(str(run)))
-        except QuireError as error:
-            return result_of(LaunchResult("error", {"error": str(error)}))
 
     async def _resources(
         self, context: Context, params: types.PaginatedRequestParams | None

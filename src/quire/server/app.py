@@ -1,34 +1,140 @@
-"""The ASGI application: the API from the route table, the page, and the guard around both."""
+"""The ASGI application: the API from the route table, the page, and the guard around both. Answers of the API are
+compressed for clients that accept it, but for streams and small ones.
+
+A request that starts or changes something is done once, however often it is sent: a client sends `Idempotency-Key` with
+a POST. The key, a hash of the request and the reply are kept in the store for a day: the same request gets the same
+reply, another request with the same key is refused. A reply that says "try again" (429, 5xx) is not kept, nor is one
+that says that nothing could be started (404, 422): its cause may be mended. The store is shared, so this holds for
+several servers and after a restart.
+"""
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
+import gzip
+import hashlib
+import re
 import time
 import traceback
-from collections.abc import AsyncIterator, Callable, Collection, Iterable
-from typing import TYPE_CHECKING
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterable, Mapping
+from typing import TYPE_CHECKING, cast
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
-from starlette.responses import PlainTextResponse, Response
+from starlette.responses import PlainTextResponse, Response, StreamingResponse
 from starlette.routing import Match, Route
 
 from quire.display.visible import visible
-from quire.errors import QuireError
+from quire.errors import QuireError, StoreError
+from quire.operations.problems import KINDS, Problem, problem_of
 from quire.server.assets import Assets
-from quire.server.compression import compressed
-from quire.server.endpoints import Endpoint, Reply, json_response
+from quire.server.endpoints import Endpoint, Reply, json_response, problem_response
 from quire.server.guard import Guard
-from quire.server.idempotency import once
-from quire.server.problems import KINDS, Problem, problem_of
 from quire.server.routes import ENDPOINTS
+from quire.stores.contract import KeptReply, ReplyKeeper
+from quire.values import decode, encode
 
 if TYPE_CHECKING:
+    from starlette.requests import Request
+    from starlette.responses import Response
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
     from quire.server.site import Site
     from quire.values import Value
+
+SMALLEST = 4_000
+IN_THREAD = 200_000
+"""Bytes from which on a body is compressed in a thread."""
+LEVEL = 5
+"""Level 9 takes four times as long for a tenth less."""
+
+
+async def compressed(response: Response, request: Request) -> Response:
+    """Return the response, compressed if that is worth it."""
+    body = b"" if isinstance(response, StreamingResponse) else bytes(response.body)
+    if len(body) < SMALLEST or "content-encoding" in response.headers:
+        return response
+    response.headers["Vary"] = "Accept-Encoding"
+    if "gzip" not in request.headers.get("accept-encoding", "").lower():
+        return response
+    if len(body) < IN_THREAD:
+        packed = gzip.compress(body, LEVEL, mtime=0)
+    else:
+        packed = await asyncio.to_thread(gzip.compress, body, LEVEL, mtime=0)
+    response.body = packed
+    response.headers["Content-Encoding"] = "gzip"
+    response.headers["Content-Length"] = str(len(packed))
+    return response
+
+
+HEADER = "idempotency-key"
+REPLAYED = {"Idempotency-Replayed": "true"}
+NOTHING_DONE = (404, 422)
+"""Statuses of requests that did nothing, unless their handler has noted that it has `begun`."""
+_KEY = re.compile(r"[\x21-\x7e]{1,200}")
+
+Work = Callable[[], Awaitable["Reply | Response"]]
+
+
+async def once(site: Site, endpoint: Endpoint, request: Request, work: Work) -> Reply | Response:
+    """Do the work of a request, or return the reply that its key has had before. Raises whatever the work raises, and
+    `Problem` for a key that belongs to another request or to one that is under way."""
+    key = request.headers.get(HEADER)
+    store = site.runtime.store
+    if key is None or endpoint.method != "POST" or endpoint.cost == "FREE" or not isinstance(store, ReplyKeeper):
+        return await work()
+    if not _KEY.fullmatch(key):
+        raise Problem.of("unfit-parameters", "an Idempotency-Key has 1 to 200 characters of ASCII without spaces")
+    claim = await store.claim_key(key, await _hash(request))
+    if isinstance(claim, KeptReply):
+        return await _earlier(claim, request, key)
+    reply: str | None = None
+    try:
+        answer = await work()
+        reply = _written(answer)
+        return answer
+    except (Problem, QuireError) as error:
+        problem = error if isinstance(error, Problem) else problem_of(error)
+        if problem.status not in NOTHING_DONE or getattr(request.state, "begun", False):
+            reply = _written(problem_response(problem, site.options.base, request.url.path))
+        raise
+    finally:
+        # The work is done: a reply that cannot be kept must not hide it.
+        with contextlib.suppress(StoreError):
+            await store.keep_reply(key, claim, reply)
+
+
+async def _hash(request: Request) -> str:
+    """Return the hash of method, address and body."""
+    digest = hashlib.sha256(f"{request.method} {request.url.path}?{request.url.query}\n".encode())
+    digest.update(await request.body())
+    return digest.hexdigest()
+
+
+async def _earlier(kept: KeptReply, request: Request, key: str) -> Response:
+    if kept.request != await _hash(request):
+        raise Problem.of("key-reused", f"the idempotency key {key} was sent with another request")
+    if kept.reply is None:
+        raise Problem.of("in-progress", f"the request with the idempotency key {key} is under way")
+    found = cast("Mapping[str, Value]", decode(kept.reply))
+    headers = {**cast("Mapping[str, str]", found["headers"]), **REPLAYED}
+    return Response(str(found["body"]), int(cast("int", found["status"])), headers, str(found["media"]))
+
+
+def _written(answer: Reply | Response) -> str | None:
+    """Return a reply as it is kept; None for one that is not: a stream, or the advice to try again."""
+    response = json_response(answer) if isinstance(answer, Reply) else answer
+    status = response.status_code
+    if type(response) is not Response or status >= 500 or status == 429:
+        return None
+    headers: dict[str, Value] = {
+        name: value for name, value in response.headers.items() if name not in ("content-length", "content-type")
+    }
+    body = bytes(response.body).decode()
+    return encode({"status": status, "headers": headers, "media": response.media_type, "body": body})
+
 
 API = "/api/v1"
 MOST_REQUESTS = 200
@@ -64,7 +170,7 @@ def application(
     endpoints = [_route(site, path, group, report) for path, group in _by_path(ENDPOINTS).items()]
 
     async def unknown(request: Request) -> Response:
-        return _unknown(endpoints, request).response(site.options.base, request.url.path)
+        return problem_response(_unknown(endpoints, request), site.options.base, request.url.path)
 
     routes = [
         *endpoints,
@@ -79,7 +185,7 @@ def application(
         assert isinstance(error, HTTPException)  # noqa: S101  # registered for it
         code = "wrong-method" if error.status_code == 405 else "unknown-path"
         problem = Problem(error.status_code, code, str(error.detail), headers=error.headers)
-        return problem.response(site.options.base, request.url.path)
+        return problem_response(problem, site.options.base, request.url.path)
 
     app = Starlette(routes=routes, lifespan=lifespan, exception_handlers={HTTPException: http_problem})
     guarded = Guard(
@@ -105,15 +211,15 @@ def _route(site: Site, path: str, group: list[Endpoint], report: Callable[[str],
             call = await endpoint.call_of(request)
             answer = await once(site, endpoint, request, lambda: endpoint.handler(site, call))
         except Problem as problem:
-            return problem.response(site.options.base, request.url.path)
+            return problem_response(problem, site.options.base, request.url.path)
         except QuireError as error:
-            return problem_of(error).response(site.options.base, request.url.path)
+            return problem_response(problem_of(error), site.options.base, request.url.path)
         except ClientDisconnect:
             return Response(status_code=499)
         except Exception as error:
             site.note(f"{request.method} {request.url.path}: {type(error).__name__}, see the terminal of the server")
             report(f"{request.method} {request.url.path}: {error!r}\n{traceback.format_exc()}")
-            return _bug(site, error).response(site.options.base, request.url.path)
+            return problem_response(_bug(site, error), site.options.base, request.url.path)
         return await compressed(json_response(answer) if isinstance(answer, Reply) else answer, request)
 
     return Route(f"{API}{path}", serve, methods=list(by_method))
@@ -140,7 +246,7 @@ class Crowd:
             return
         if self._under_way >= self._most:
             problem = Problem.of("too-many", f"{self._under_way} requests are under way")
-            await problem.response(self._base, scope["path"])(scope, receive, send)
+            await problem_response(problem, self._base, scope["path"])(scope, receive, send)
             return
         self._under_way += 1
         try:

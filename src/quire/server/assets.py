@@ -3,10 +3,17 @@
 The shell names all modules that the screen of its address needs, so that the browser asks for them at once and not one
 after the other as it finds their imports. All files lie below `/static/HASH`, where HASH covers every file: a browser
 may keep them for ever, and a new version has new addresses. The shell itself is never kept.
+
+The sandboxed frames draw what models wrote: HTML, Mermaid diagrams and Chart.js charts. A frame is the same for every
+text: the page sends the text with `postMessage`, so no URL and no state of the server carries it. The `sandbox`
+directive is in the header, so that opening a frame's address directly is harmless as well. The page loads only from its
+own origin, and `frame-src 'self'` is what stops a sandboxed frame from navigating away with the data that it was given.
+Never loosen it.
 """
 
 from __future__ import annotations
 
+import base64
 import gzip
 import hashlib
 import html
@@ -15,17 +22,140 @@ import posixpath
 import re
 from collections.abc import Mapping
 from functools import cached_property
+from html import escape
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal, get_args
 
 from msgspec import Struct
 from starlette.responses import HTMLResponse, Response
 
-from quire.server.frames import FRAME_KINDS, frame_headers, frame_page
-from quire.server.security_headers import asset_headers, page_headers
-
 if TYPE_CHECKING:
     from starlette.requests import Request
+
+FrameKind = Literal["html", "mermaid", "chart"]
+FRAME_KINDS: tuple[FrameKind, ...] = get_args(FrameKind)
+
+_SCRIPTS: dict[FrameKind, tuple[str, ...]] = {
+    "html": ("frames/html.js",),
+    "mermaid": ("frames/mermaid.js",),
+    "chart": ("vendor-lazy/chart.umd.min.js", "frames/chart.js"),
+}
+
+_HOST = re.compile(r"[A-Za-z0-9.-]+(?::[0-9]+)?")
+
+
+def frame_page(kind: FrameKind, static: str) -> str:
+    """The HTML of a frame. `static` is the address of the static files, absolute or relative to the frame's own."""
+    base = escape(static.rstrip("/"))
+    scripts = "".join(_script(f"{base}/{path}") for path in _SCRIPTS[kind])
+    return (
+        '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+        f'<title>{kind}</title>\n<link rel="stylesheet" href="{base}/frames/frame.css">\n{scripts}</head>\n'
+        f'<body data-kind="{kind}"><div id="place"></div></body>\n</html>\n'
+    )
+
+
+def frame_headers(kind: FrameKind, host: str, static_path: str) -> dict[str, str]:
+    """Headers of a frame. Scripts come from two folders of `static_path` on `host`, which is the checked `Host` header.
+
+    A policy cannot name an IPv6 address; there the frame may load scripts from our whole origin.
+    """
+    ours = f"{host}{static_path.rstrip('/')}" if _HOST.fullmatch(host) else ""
+    own = f"{ours}/frames/" if ours else "'self'"
+    scripts = f"{ours}/frames/ {ours}/vendor-lazy/" if ours else "'self'"
+    # Texts of models may style what they draw. A chart is a canvas, and needs no style.
+    styles = own if kind == "chart" else f"{own} 'unsafe-inline'"
+    policy = {
+        "sandbox": "allow-scripts",
+        "default-src": "'none'",
+        "script-src": own if kind == "html" else scripts,
+        "style-src": styles,
+        "img-src": "data:",
+        "font-src": "data:" if kind == "html" else "'none'",
+        "frame-src": "'none'",
+        "worker-src": "'none'",
+        "base-uri": "'none'",
+        "form-action": "'none'",
+        "frame-ancestors": "'self'",
+    }
+    if kind == "chart":
+        policy |= {"require-trusted-types-for": "'script'", "trusted-types": "'none'"}
+    return {
+        **COMMON_HEADERS,
+        "Content-Security-Policy": policy_text(policy),
+        "Cross-Origin-Resource-Policy": "same-origin",
+        "Cache-Control": "no-cache",
+    }
+
+
+def _script(address: str) -> str:
+    kind = "" if "vendor-lazy/" in address else ' type="module"'
+    return f'<script{kind} src="{address}"></script>\n'
+
+
+_NO_FEATURES = (
+    "accelerometer autoplay camera display-capture encrypted-media fullscreen geolocation gyroscope hid "
+    "idle-detection local-fonts magnetometer microphone midi payment picture-in-picture publickey-credentials-get "
+    "screen-wake-lock serial usb xr-spatial-tracking"
+)
+
+COMMON_HEADERS: Mapping[str, str] = {
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    # Without it a browser looks up the host of every link of a rendered text, and a host name can carry data.
+    "X-DNS-Prefetch-Control": "off",
+    "Permissions-Policy": ", ".join(f"{feature}=()" for feature in _NO_FEATURES.split()),
+}
+"""Headers of every response: page, files, frames and API."""
+
+_IMPORT_MAP = re.compile(r'<script type="importmap">(.*?)</script>', re.DOTALL)
+
+
+def page_headers(index: str) -> dict[str, str]:
+    """Headers of the page itself, with the hash of the import map that `index` contains."""
+    hashes = "".join(f" 'sha256-{_sha256(text)}'" for text in _IMPORT_MAP.findall(index))
+    policy = {
+        "default-src": "'none'",
+        "script-src": f"'self'{hashes}",
+        "style-src": "'self'",
+        "img-src": "'self' data: blob:",
+        "connect-src": "'self'",
+        "frame-src": "'self'",
+        "base-uri": "'self'",
+        "form-action": "'none'",
+        "frame-ancestors": "'none'",
+        "object-src": "'none'",
+        "require-trusted-types-for": "'script'",
+        "trusted-types": "quire",
+    }
+    return {
+        **COMMON_HEADERS,
+        "Content-Security-Policy": policy_text(policy),
+        "Cross-Origin-Opener-Policy": "same-origin",
+        "Cross-Origin-Resource-Policy": "same-origin",
+        "Cache-Control": "no-store",
+    }
+
+
+def asset_headers(path: str) -> dict[str, str]:
+    """Headers of a static file by its path below `page/`.
+
+    Frames have an opaque origin, so what they load must allow every origin. These files hold nothing secret.
+    """
+    if path.startswith(("vendor-lazy/", "frames/")):
+        shared = {"Access-Control-Allow-Origin": "*", "Cross-Origin-Resource-Policy": "cross-origin"}
+    else:
+        shared = {"Cross-Origin-Resource-Policy": "same-origin"}
+    return {**COMMON_HEADERS, **shared}
+
+
+def policy_text(policy: Mapping[str, str]) -> str:
+    return "; ".join(f"{name} {sources}".strip() for name, sources in policy.items())
+
+
+def _sha256(text: str) -> str:
+    return base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+
 
 PAGE = Path(__file__).parent / "page"
 TYPES: Mapping[str, str] = {

@@ -1,21 +1,21 @@
-"""Endpoints of the API: the shape of one entry of the route table, and the checks that every request passes.
+"""Endpoints of the API: the shape of one of them, and the checks that every request passes.
 
-The table in `quire.server.routes` is the only list of endpoints. Routing, validation, the OpenAPI document and the
-tests are made from it.
+They are made from the table of operations. Routing, validation, the OpenAPI document and the tests are made from them.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from functools import cached_property, lru_cache
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from functools import cached_property
+from typing import TYPE_CHECKING, TypeAlias
 
-import jsonschema_rs
 from msgspec import Struct
 from starlette.responses import Response
 
-from quire.server.problems import Problem
+from quire.operations import JSON, Cost
+from quire.operations.fields import Schema, errors_of
+from quire.operations.problems import Problem
 from quire.values import InvalidValue, Value, decode, encode
 from quire.wording import did_you_mean, nearest
 
@@ -24,11 +24,9 @@ if TYPE_CHECKING:
 
     from quire.server.site import Site
 
-Schema: TypeAlias = Mapping[str, Value]
-Cost: TypeAlias = Literal["FREE", "PAID", "WRITES"]
 
 MAX_BODY = 10_000_000
-JSON = "application/json"
+PROBLEM = "application/problem+json"
 _WITHOUT_BODY = (204, 304)
 
 _TEMPLATE = re.compile(r"\{(\w+)(:path)?\}")
@@ -42,6 +40,13 @@ class Parameter(Struct, frozen=True):
     description: str
     many: bool = False
 
+    @classmethod
+    def of(cls, name: str, schema: Mapping[str, Value]) -> Parameter:
+        """Return a parameter from the schema of its field."""
+        plain = {key: value for key, value in schema.items() if key != "description"}
+        many = plain.get("type") == "array"
+        return cls(name, plain["items"] if many else plain, str(schema.get("description", "")), many)  # type: ignore[arg-type]
+
 
 class Call(Struct, frozen=True):
     """A request that has passed all checks of its endpoint."""
@@ -50,24 +55,6 @@ class Call(Struct, frozen=True):
     query: Mapping[str, Value]
     body: Mapping[str, Value]
     request: Request
-
-    def text(self, name: str, default: str = "") -> str:
-        """Return a text of the query."""
-        value = self.query.get(name, default)
-        return value if isinstance(value, str) else default
-
-    def number(self, name: str, default: int) -> int:
-        """Return a whole number of the query."""
-        value = self.query.get(name, default)
-        return value if isinstance(value, int) else default
-
-    def flag(self, name: str) -> bool:
-        return self.query.get(name) is True
-
-    def texts(self, name: str) -> tuple[str, ...]:
-        """Return all values of a parameter that may be given several times."""
-        value = self.query.get(name, ())
-        return tuple(str(one) for one in value) if isinstance(value, list | tuple) else ()
 
 
 class Reply(Struct, frozen=True):
@@ -106,7 +93,7 @@ class Endpoint(Struct, frozen=True, dict=True):
 
     @property
     def path_names(self) -> tuple[str, ...]:
-        return tuple(found[1] for found in _TEMPLATE.finditer(self.path))
+        return names_in(self.path)
 
     @cached_property
     def query_schema(self) -> Schema:
@@ -151,6 +138,11 @@ class Endpoint(Struct, frozen=True, dict=True):
         return value if isinstance(value, Mapping) else {}
 
 
+def names_in(path: str) -> tuple[str, ...]:
+    """Return the names of the parts of a path that vary."""
+    return tuple(found[1] for found in _TEMPLATE.finditer(path))
+
+
 def _read(text: str, schema: Schema) -> Value:
     """Return a text of the query as the value that its schema wants; unchanged if it is not one."""
     match schema.get("type"):
@@ -167,22 +159,18 @@ def _read(text: str, schema: Schema) -> Value:
 
 
 def _validate(code: str, schema: Schema, value: Value, what: str) -> None:
-    problems = [
-        {"pointer": "".join(f"/{part}" for part in error.instance_path), "message": error.message}
-        for error in _validator(encode(schema)).iter_errors(value)
-    ]
+    problems = [{"pointer": pointer, "message": message} for pointer, message in errors_of(schema, value)]
     if problems:
         first = problems[0]
         place = f" at {first['pointer']}" if first["pointer"] else ""
         raise Problem(422, code, f"{what} does not fit{place}: {first['message']}", more={"fields": problems})
 
 
-@lru_cache(maxsize=200)
-def _validator(schema: str) -> jsonschema_rs.Draft202012Validator:
-    return jsonschema_rs.Draft202012Validator(schema)
-
-
 def json_response(reply: Reply) -> Response:
     if reply.status in _WITHOUT_BODY:
         return Response(None, reply.status, dict(reply.headers))
     return Response(encode(reply.data), reply.status, dict(reply.headers), JSON)
+
+
+def problem_response(problem: Problem, base: str = "", instance: str = "") -> Response:
+    return Response(encode(problem.data(base, instance)), problem.status, dict(problem.headers), PROBLEM)

@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING
 
 from starlette.datastructures import Headers, MutableHeaders
 
-from quire.server.endpoints import JSON, MAX_BODY
-from quire.server.problems import Problem
-from quire.server.security_headers import COMMON_HEADERS
+from quire.operations import JSON
+from quire.operations.problems import Problem
+from quire.server.assets import COMMON_HEADERS
+from quire.server.endpoints import MAX_BODY, problem_response
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -78,7 +79,7 @@ class Guard:
             await self._check(scope)
             receive = _limited(receive, Headers(scope=scope))
         except Problem as problem:
-            await problem.response(self._base, path)(scope, receive, send)
+            await problem_response(problem, self._base, path)(scope, receive, send)
             return
         await self._app(scope, receive, send)
 

@@ -1,21 +1,26 @@
 """The runs that this server drives: started, resumed and answered in the page, each in a task of its own.
 
 A run belongs to the server and not to the request. When the server stops, each run rests at its next boundary, with
-everything that it did recorded; a run that was to go on continues in a process of its own.
+everything that it did recorded; a run that was to go on continues in a process of its own. The others are noted for
+the next server, which continues them. A run that a user paused is not among them; a run that another process has
+continued meanwhile has a higher epoch.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+import json
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from quire.engine.records import Status
-from quire.errors import Fenced, QuireError, RunBusy, StoreError
+from quire.errors import CannotStart, Fenced, QuireError, Refused, RunBusy, StoreError
+from quire.operations.problems import Problem
 from quire.runs.resume import Given
 from quire.runs.scripts import reopened
-from quire.server.problems import Problem
+from quire.server.address import file_of
+from quire.trust.private_files import write_new
 
 if TYPE_CHECKING:
     from quire.engine.driver.drive import Drive, DriveResult
@@ -24,6 +29,31 @@ if TYPE_CHECKING:
     from quire.runs.live_views import LiveViews
     from quire.runs.runtime import Runtime
     from quire.values import Value
+    from quire.workspace.settings import Settings
+
+SUFFIX = ".resting.json"
+
+
+def note_resting(settings: Settings, runs: Mapping[str, int]) -> None:
+    """Add runs with their epochs to the note. A note that cannot be written leaves the runs paused."""
+    if not runs:
+        return
+    whole = {**take_resting(settings), **runs}
+    with contextlib.suppress(OSError, CannotStart, Refused):
+        write_new(file_of(settings, SUFFIX), json.dumps(whole))
+
+
+def take_resting(settings: Settings) -> dict[str, int]:
+    """Return the noted runs, and remove the note, so that one server continues them."""
+    path = file_of(settings, SUFFIX)
+    try:
+        noted = json.loads(path.read_bytes()) if path.exists() else {}
+        path.unlink(missing_ok=True)
+    except (OSError, ValueError):
+        return {}
+    runs = noted.items() if isinstance(noted, dict) else ()
+    return {run: epoch for run, epoch in runs if isinstance(epoch, int)}
+
 
 MOST_RUNS = 2000
 MOST_TAKEN_OVER = 8

@@ -14,21 +14,21 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from quire.engine.records import RunRow, Status
+from quire.operations.host import Caller
+from quire.operations.shelf import Shelf
 from quire.runs.live_views import LiveViews
 from quire.runs.pins import PinnedState
-from quire.server.changes import Changes
-from quire.server.hub import Hub
-from quire.server.left_runs import note_resting, take_resting
+from quire.server.hub import Changes, Hub
 from quire.server.markup import Renderer
-from quire.server.own_runs import OwnRuns
-from quire.server.run_indexer import RunIndexer
-from quire.server.shelf import Shelf
+from quire.server.own_runs import OwnRuns, note_resting, take_resting
+from quire.server.run_index import RunIndexer
 from quire.server.webhooks import Webhooks
 
 if TYPE_CHECKING:
     from quire.runs.runtime import Runtime
     from quire.server.document_tests import DocumentTests
 
+ANSWERED_BY = "web"
 DOOR = "serve"
 """The mark of runs that a server has started, in their pins."""
 MOST_LEFT = 1000
@@ -69,6 +69,15 @@ class Site:
         self.log: deque[tuple[float, str]] = deque(maxlen=LOG_LINES)
         """The last lines for the user, each with its time."""
         self._report = report
+        self.caller = Caller(
+            DOOR,
+            ANSWERED_BY,
+            person=True,
+            allow=options.allow,
+            edits=options.edit,
+            model=options.model,
+            budget=options.budget,
+        )
         self.shelf = Shelf(runtime)
         self.hub = Hub(Changes(runtime, self.shelf.stamp), self.report, runtime.settings.listeners)
         self.views = LiveViews(runtime)

@@ -21,8 +21,7 @@ from msgspec.structs import replace
 
 from quire.engine.records import Status
 from quire.errors import CannotStart, Denied, QuireError, ToolFailed
-from quire.server.webhook_outbox import Outbox, OutMessage
-from quire.server.webhook_signature import secret_of, signed_headers
+from quire.server.webhook_outbox import Outbox, OutMessage, secret_of, signed_headers
 from quire.stores.contract import Watchable
 from quire.tools.builtin.hosts import Hosts
 from quire.tools.builtin.http import HttpFetch

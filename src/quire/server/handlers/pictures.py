@@ -1,11 +1,12 @@
-"""Handlers for pictures: flowcharts of documents and runs, timelines, the items of fan-outs, and past runs."""
+"""Pictures: flowcharts of documents and runs, timelines, the items of fan-outs, and past runs."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated, TypeAlias
 
+from msgspec import Meta
 from starlette.responses import Response
 
 from quire.display.commands import show_command
@@ -17,21 +18,22 @@ from quire.display.run_json import past_run_data
 from quire.display.timeline_json import timeline_data
 from quire.engine.records import WAITING
 from quire.errors import CannotStart
+from quire.operations.documents import OfDocument, overlay_for
+from quire.operations.fields import After, Limit, Name, Object, OfRun, OfStep, Page, Text, operation, words
+from quire.operations.problems import Problem
+from quire.operations.results import Chart, Fan, Timeline
+from quire.operations.shelf import pinned_file
 from quire.plan.flowchart import MOST_NODES
 from quire.runs.fan_items import fan_items
-from quire.server.document_proof import overlay_for
-from quire.server.endpoints import Call, Reply
-from quire.server.pinned_file import pinned_file
-from quire.server.problems import Problem
 from quire.stores.run_list import RunFilters, lister
 
 if TYPE_CHECKING:
     from quire.display.flowchart_marks import Overlay
     from quire.library.document import Document
+    from quire.operations.host import Host
     from quire.plan.nodes import Plan
     from quire.runs.fan_items import Item
     from quire.runs.view import RunView
-    from quire.server.site import Site
     from quire.values import Value
 
 MOST_PAGES = 10
@@ -43,59 +45,70 @@ SVG_HEADERS = {
 }
 
 
-async def run_graph(site: Site, call: Call) -> Reply:
+Opened: TypeAlias = Annotated[
+    tuple[Name, ...], Meta(description="A fold to draw with all it holds: the `fold` of a node.")
+]
+
+
+class RunGraph(OfRun, frozen=True, kw_only=True):
+    open: Opened = ()
+
+
+class DocumentGraph(OfDocument, frozen=True, kw_only=True):
+    open: Opened = ()
+
+
+@operation("The flowchart of a run's document, placed and ready to draw.", RunGraph, Chart)
+async def run_graph(host: Host, given: RunGraph) -> Value:
     """Return the chart of the document as the run has pinned it: an edit of the file does not change it."""
-    run = await site.runtime.find(call.path["run"])
-    row = await site.runtime.row(run)
-    held = await site.runtime.stored(row)
-    return await _chart(held.plan, row.document, call)
+    row = await host.runtime.row(await host.runtime.find(given.run))
+    held = await host.runtime.stored(row)
+    return await _chart(held.plan, row.document, given.open)
 
 
-async def document_graph(site: Site, call: Call) -> Reply:
-    id = call.path["id"]
-    document = _document(site, id)
-    overlay = await asyncio.to_thread(overlay_for, site.runtime, document)
-    return await _chart(document.runnable(), id, call, overlay)
+@operation("The flowchart of a document, placed and ready to draw.", DocumentGraph, Chart)
+async def document_graph(host: Host, given: DocumentGraph) -> Value:
+    document = _document(host, given.id)
+    overlay = await asyncio.to_thread(overlay_for, host.runtime, document)
+    return await _chart(document.runnable(), given.id, given.open, overlay)
 
 
-async def document_svg(site: Site, call: Call) -> Response:
-    document = _document(site, call.path["id"])
-    overlay = await asyncio.to_thread(overlay_for, site.runtime, document)
-    text = await asyncio.to_thread(
-        svg, document.runnable(), most=MOST_NODES, opened=call.texts("open"), overlay=overlay
-    )
+@operation("The flowchart of a document as a picture.", DocumentGraph, None)
+async def document_svg(host: Host, given: DocumentGraph) -> Response:
+    document = _document(host, given.id)
+    overlay = await asyncio.to_thread(overlay_for, host.runtime, document)
+    text = await asyncio.to_thread(svg, document.runnable(), most=MOST_NODES, opened=given.open, overlay=overlay)
     return Response(text, media_type=SVG, headers=SVG_HEADERS)
 
 
-async def _chart(plan: Plan, document: str, call: Call, overlay: Overlay = NO_OVERLAY) -> Reply:
-    chart = await asyncio.to_thread(chart_data, plan, opened=call.texts("open"), overlay=overlay)
-    return Reply(
-        {"title": plan.title, "format": plan.format, "command": show_command(document, "--graph", "svg"), **chart}
-    )
+async def _chart(plan: Plan, document: str, opened: Sequence[str], overlay: Overlay = NO_OVERLAY) -> Value:
+    chart = await asyncio.to_thread(chart_data, plan, opened=opened, overlay=overlay)
+    return {"title": plan.title, "format": plan.format, "command": show_command(document, "--graph", "svg"), **chart}
 
 
-def _document(site: Site, id: str) -> Document:
+def _document(host: Host, id: str) -> Document:
     """Return a document that can be drawn. Raises `CannotStart` for one that cannot be read."""
-    shelved = site.shelf.one(id)
+    shelved = host.shelf.one(id)
     if shelved.document is None:
         raise CannotStart(shelved.error or f"{id} has no steps to draw")
     shelved.document.runnable()
     return shelved.document
 
 
-async def run_timeline(site: Site, call: Call) -> Reply:
-    run = await site.runtime.find(call.path["run"])
-    seen = await site.views.head(run)
-    if call.request.headers.get("if-none-match") == (tag := f'"{seen.version.tag}"'):
-        return Reply(None, 304, {"ETag": tag})
+@operation("All effects of a run as columns, by step, and the times in which it waited.", OfRun, Timeline)
+async def run_timeline(host: Host, given: OfRun) -> Value:
+    run = await host.runtime.find(given.run)
+    seen = await host.views.head(run)
+    if host.has(f'"{seen.version.tag}"'):
+        return None
     if _may_have_waited(seen.view):
-        events = await site.runtime.store.events(run, 0)
+        events = await host.runtime.store.events(run, 0)
         # The head of a run that is driven here has changed meanwhile.
-        seen = await site.views.head(run)
+        seen = await host.views.head(run)
     else:
         events = ()
     data = timeline_data(seen.view, events)
-    return Reply({"seq": seen.version.seq, **data}, 200, {"ETag": tag})
+    return {"seq": seen.version.seq, **data}
 
 
 def _may_have_waited(view: RunView) -> bool:
@@ -104,28 +117,38 @@ def _may_have_waited(view: RunView) -> bool:
     return stopped or bool(view.questions) or any(record.kind == "ask" for record in view.effects)
 
 
-async def run_fan(site: Site, call: Call) -> Reply:
+class RunFan(OfStep, frozen=True, kw_only=True):
+    q: Annotated[Text, Meta(description="Words that the text of an item or its failure contain.")] = ""
+    state: Annotated[
+        str, words("pending", "running", "waiting", "done", "failed"), Meta(description="Only items in this state.")
+    ] = ""
+    order: Annotated[
+        str,
+        words("failed", "document"),
+        Meta(description="The order of the page: the failed first, or all as in the document."),
+    ] = "failed"
+    after: After = ""
+    limit: Limit = 100
+
+
+@operation("The items of a fan-out: the state of each, and a page of them, the failed ones first.", RunFan, Fan)
+async def run_fan(host: Host, given: RunFan) -> Value:
     """Return the states of all items of a fan, and one page of the items that fit, the failed ones first."""
-    run = await site.runtime.find(call.path["run"])
+    run, path, limit = await host.runtime.find(given.run), given.path, given.limit
     # The head of a run that is driven here needs no replay, and must be read before anything else happens.
-    return Reply(_fan((await site.views.head(run)).view, call))
-
-
-def _fan(view: RunView, call: Call) -> dict[str, Value]:
-    path = call.path["path"]
+    view = (await host.views.head(run)).view
     try:
         items = fan_items(view, path)
     except CannotStart as error:
         raise Problem.of("no-such-step", str(error)) from None
     step = view.replay.progress.steps.get(path)
-    words, state = call.text("q").lower().split(), call.text("state")
-    in_order = call.text("order") == "document"
+    in_order = given.order == "document"
     place: Callable[[Item], tuple[int, int]] = (lambda item: (0, item.index)) if in_order else rank
-    fitting = [item for item in items if (not state or item.state == state) and (not words or _has(item, words))]
+    looked_for = given.q.lower().split()
+    fitting = [item for item in items if given.state in ("", item.state) and _has(item, looked_for)]
     fitting.sort(key=place)
-    after = _after(call.text("after"))
+    after = _after(given.after)
     page = [item for item in fitting if place(item) > after]
-    limit = call.number("limit", 100)
     following = ".".join(map(str, place(page[limit - 1]))) if len(page) > limit else None
     return {
         "path": path,
@@ -151,17 +174,24 @@ def _after(text: str) -> tuple[int, int]:
     return (int(first), int(second)) if first.isdecimal() and second.isdecimal() else (-1, -1)
 
 
-async def document_history(site: Site, call: Call) -> Reply:
+class DocumentHistory(OfDocument, frozen=True, kw_only=True):
+    limit: Limit = 60
+
+
+@operation(
+    "The last runs of a document: how each ended, how long it took and what it cost.", DocumentHistory, Page[Object]
+)
+async def document_history(host: Host, given: DocumentHistory) -> Value:
     """Return the last runs of a document, the newest first. Documents of the same name in other folders are others."""
-    id, limit = site.shelf.one(call.path["id"]).id, call.number("limit", 60)
-    runs, found, after = lister(site.runtime.store), [], None
+    id, limit = host.shelf.one(given.id).id, given.limit
+    runs, found, after = lister(host.runtime.store), [], None
     for _ in range(MOST_PAGES):
         page = await runs.page(RunFilters(document=id.rpartition("/")[2]), after, 200)
         for row in page.rows:
-            file = pinned_file(site.folder, row)
+            file = pinned_file(host.folder, row)
             if file is not None and file.id == id:
                 found.append(past_run_data(row))
         after = page.next
         if after is None or len(found) >= limit:
             break
-    return Reply({"items": found[:limit]})
+    return {"items": found[:limit]}

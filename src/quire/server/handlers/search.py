@@ -1,50 +1,65 @@
-"""Handlers for search and for the gallery of artifacts: both read the index of runs."""
+"""Search, and the gallery of artifacts: both read the index of runs."""
 
 from __future__ import annotations
 
 import asyncio
 import re
 import sqlite3
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated, Any
+
+from msgspec import Meta, field
 
 from quire.display.document_json import document_row
 from quire.display.run_json import row_data
 from quire.library.codes import all_codes
-from quire.server.endpoints import Call, Reply
-from quire.server.problems import Problem
+from quire.operations.fields import After, Input, Limit, Name, Seq, Text, needs, operation, page_of, shape, words
+from quire.operations.problems import Problem
 from quire.stores.run_list import Lister, RunFilters, words_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from quire.library.document_state import DocumentState
+    from quire.server.routes import RequestHost
     from quire.server.run_index import Artifact, Hit
     from quire.server.site import Site
     from quire.values import Value
 
 PLACES = ("documents", "steps", "runs", "codes", "texts")
+ARTIFACT = shape(run=Name, title=Any, document=Any, type=Text, size=Seq, head=Text, at=float)
 MOST_ALIKE = 5
 """So many texts are looked at for each that is returned, because runs of one document often hold the same."""
 _CURSOR = re.compile(r"(\d[\d.e+-]{0,30})_(\S{1,100})", re.ASCII)
 
 
-async def search(site: Site, call: Call) -> Reply:
-    words = tuple(word.lower() for word in words_of(call.text("q")))
-    wanted = call.texts("in") or PLACES
-    limit = call.number("limit", 10)
+class Search(Input, frozen=True, kw_only=True):
+    q: Annotated[str, Meta(max_length=400, description="Plain words; the last one may be unfinished.")] = ""
+    places: Annotated[tuple[Annotated[str, words(*PLACES)], ...], Meta(description="Only look there.")] = field(
+        name="in", default=()
+    )
+    limit: Limit = 10
+
+
+@operation(
+    "Documents, steps, runs, codes, and texts of runs that hold all words.", Search, needs("q", "found", "indexed")
+)
+async def search(host: RequestHost, given: Search) -> Value:
+    site, limit = host.site, given.limit
+    looked_for = tuple(word.lower() for word in words_of(given.q))
+    wanted = given.places or PLACES
     found: dict[str, Value] = {}
-    if not words:
-        return Reply({"q": call.text("q"), "found": found, "indexed": _indexed(site)})
+    if not looked_for:
+        return {"q": given.q, "found": found, "indexed": _indexed(site)}
     shelved = await asyncio.to_thread(site.shelf.all) if {"documents", "steps"} & set(wanted) else []
     if "documents" in wanted:
-        found["documents"] = [document_row(one, None) for one in shelved if _holds(_title(one), words)][:limit]
+        found["documents"] = [document_row(one, None) for one in shelved if _holds(_title(one), looked_for)][:limit]
     if "steps" in wanted:
-        found["steps"] = _steps(shelved, words, limit)
+        found["steps"] = _steps(shelved, looked_for, limit)
     if "runs" in wanted and isinstance(site.runtime.store, Lister):
-        page = await site.runtime.store.page(RunFilters(words=words), limit=limit)
+        page = await site.runtime.store.page(RunFilters(words=looked_for), limit=limit)
         found["runs"] = [row_data(row) for row in page.rows]
     if "codes" in wanted:
-        codes = [one for one in all_codes() if _holds(f"{one.id} {one.name}", words)]
+        codes = [one for one in all_codes() if _holds(f"{one.id} {one.name}", looked_for)]
         found["codes"] = [
             {
                 "id": one.id,
@@ -56,8 +71,8 @@ async def search(site: Site, call: Call) -> Reply:
             for one in codes[:limit]
         ]
     if "texts" in wanted:
-        found["texts"] = await _texts(site, call.text("q"), limit)
-    return Reply({"q": call.text("q"), "found": found, "indexed": _indexed(site)})
+        found["texts"] = await _texts(site, given.q, limit)
+    return {"q": given.q, "found": found, "indexed": _indexed(site)}
 
 
 def _title(one: DocumentState) -> str:
@@ -115,9 +130,21 @@ def _indexed(site: Site) -> Value:
     return {"runs": site.indexer.runs, "whole": site.indexer.whole, "problem": site.indexer.problem or None}
 
 
-async def list_artifacts(site: Site, call: Call) -> Reply:
+class ListArtifacts(Input, frozen=True, kw_only=True):
+    type: Annotated[str, Meta(max_length=100, description="Only artifacts of this type.")] = ""
+    document: Annotated[Name, Meta(description="Only artifacts of this document.")] = ""
+    after: After = ""
+    limit: Limit = 24
+
+
+@operation(
+    "Artifacts of completed runs, the newest first, from the index of the newest 5,000 runs.",
+    ListArtifacts,
+    page_of(ARTIFACT),
+)
+async def list_artifacts(host: RequestHost, given: ListArtifacts) -> Value:
+    site, after, limit = host.site, given.after, given.limit
     await site.indexer.ready()
-    after, limit = call.text("after"), call.number("limit", 24)
     place = _CURSOR.fullmatch(after) if after else None
     if after and place is None:
         raise Problem.of("unfit-parameters", f"{after!r} is not a place in the list")
@@ -125,8 +152,8 @@ async def list_artifacts(site: Site, call: Call) -> Reply:
     try:
         rows = await asyncio.to_thread(
             lambda: index.artifacts(
-                type=call.text("type"),
-                document=call.text("document"),
+                type=given.type,
+                document=given.document,
                 before=(float(place[1]), place[2]) if place else None,
                 limit=limit + 1,
             )
@@ -146,15 +173,13 @@ async def list_artifacts(site: Site, call: Call) -> Reply:
         _artifact(artifact, documents, rendered.get(("markdown", artifact.head))) for artifact in kept
     ]
     last = rows[limit - 1] if len(rows) > limit else None
-    return Reply(
-        {
-            "items": items,
-            "next": f"{last.at!r}_{last.run}" if last else None,
-            "types": types,
-            "documents": documents,
-            "indexed": _indexed(site),
-        }
-    )
+    return {
+        "items": items,
+        "next": f"{last.at!r}_{last.run}" if last else None,
+        "types": types,
+        "documents": documents,
+        "indexed": _indexed(site),
+    }
 
 
 def _artifact(one: Artifact, documents: dict[str, int], html: str | None) -> Value:

@@ -1,54 +1,67 @@
-"""Handlers for events: the stream of one run, and the one stream of the page."""
+"""Events: the stream of one run, and the one stream of the page."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import AsyncIterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
+
+from msgspec import UNSET, Meta, UnsetType
 
 from quire.engine.records import FINAL
-from quire.server.endpoints import Call, Reply
-from quire.server.problems import Problem
-from quire.server.sse import MEDIA_TYPE, EventStream, Frame
+from quire.operations.fields import Input, Limit, Name, Object, OfRun, Page, Seq, operation
+from quire.operations.problems import Problem
+from quire.server.hub import MEDIA_TYPE, EventStream, Frame
 from quire.stores.journal_pages import Paged
 
 if TYPE_CHECKING:
     from starlette.responses import Response
 
     from quire.server.hub import Subscription
+    from quire.server.routes import RequestHost
     from quire.server.site import Site
+    from quire.values import Value
 
 MOST_FOLLOWED = 50
 _PLACE = re.compile(r"([^:,\s]{1,64}):([0-9]{1,15})")
 
 
-async def run_events(site: Site, call: Call) -> Reply | Response:
-    run = await site.runtime.find(call.path["run"])
-    after = call.number("after", 0)
-    if MEDIA_TYPE not in call.request.headers.get("accept", ""):
-        return await _event_page(site, call, run, after)
-    last = call.request.headers.get("last-event-id", "")
+class RunEvents(OfRun, frozen=True, kw_only=True):
+    after: Annotated[Seq, Meta(description="The number of the last event that is known.")] = 0
+    before: (
+        Annotated[Seq, Meta(description="Return the last events before this number, in pages of JSON.")] | UnsetType
+    ) = UNSET
+    limit: Limit = 500
+
+
+@operation("The events of a run: a stream, or pages of JSON.", RunEvents, Page[Object])
+async def run_events(host: RequestHost, given: RunEvents) -> Value | Response:
+    site, after = host.site, given.after
+    run = await site.runtime.find(given.run)
+    if MEDIA_TYPE not in host.request.headers.get("accept", ""):
+        return await _event_page(site, given, run)
+    last = host.request.headers.get("last-event-id", "")
     if last.isascii() and last.isdecimal() and len(last) < 16:
         after = int(last)
     listener = site.hub.join({run: after}, whole=False)
     return EventStream(_run_frames(site, run, listener), lambda: site.hub.leave(listener))
 
 
-async def _event_page(site: Site, call: Call, run: str, after: int) -> Reply:
+async def _event_page(site: Site, given: RunEvents, run: str) -> Value:
     """Return events in their order: after a number, or with `before` the last ones before it. `next` continues in the
     same direction."""
-    store, limit = site.runtime.store, call.number("limit", 500)
+    store, limit = site.runtime.store, given.limit
     if not isinstance(store, Paged):
         raise Problem.of("store", "this store cannot read parts of a journal")
-    if "before" in call.query:
-        events = await store.journal().event_page(run, before=call.number("before", 0), limit=limit + 1)
+    if not isinstance(given.before, UnsetType):
+        events = await store.journal().event_page(run, before=given.before, limit=limit + 1)
         kept = events[-limit:]
         more = str(kept[0].seq) if len(events) > limit else None
     else:
-        events = await store.journal().event_page(run, after=after, limit=limit + 1)
+        events = await store.journal().event_page(run, after=given.after, limit=limit + 1)
         kept = events[:limit]
         more = str(kept[-1].seq) if len(events) > limit else None
-    return Reply({"items": [event.as_json() for event in kept], "next": more})
+    return {"items": [event.as_json() for event in kept], "next": more}
 
 
 async def _run_frames(site: Site, run: str, listener: Subscription) -> AsyncIterator[Frame]:
@@ -61,9 +74,14 @@ async def _run_frames(site: Site, run: str, listener: Subscription) -> AsyncIter
         yield frame
 
 
-async def page_events(site: Site, call: Call) -> Response:
-    runs = dict(_places(call.texts("run")))
-    last = call.request.headers.get("last-event-id", "")
+class PageEvents(Input, frozen=True, kw_only=True):
+    run: Annotated[tuple[Name, ...], Meta(description="A run to follow, as RUN:SEQ.")] = ()
+
+
+@operation("The stream of the page: changes of the workspace, and the events of the named runs.", PageEvents, None)
+async def page_events(host: RequestHost, given: PageEvents) -> Response:
+    site, runs = host.site, dict(_places(given.run))
+    last = host.request.headers.get("last-event-id", "")
     runs.update({run: seq for run, seq in _places(last.split(",")) if run in runs} if last else {})
     if len(runs) > MOST_FOLLOWED:
         raise Problem.of("too-many", f"{len(runs)} runs cannot be followed at once: {MOST_FOLLOWED} can")

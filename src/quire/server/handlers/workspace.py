@@ -1,47 +1,349 @@
-"""Handlers for the workspace itself: version and links, the API's own description."""
+"""The workspace itself: version and links, the API's own description, what needs the user now, health and trust,
+webhooks of the user's settings. Addresses of webhooks are in the settings."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import asyncio
+import os
+import platform
+import time
+from typing import TYPE_CHECKING, Annotated, Any
+from urllib.parse import urlsplit
 
 from starlette.responses import HTMLResponse
 
 from quire import __version__
-from quire.server.endpoints import Call, Reply
+from quire.display.document_json import document_row
+from quire.display.inbox_json import letter_data, open_question, question_groups
+from quire.display.models_json import models_data
+from quire.display.now_json import running_data, stopped_data
+from quire.display.run_json import row_data
+from quire.display.trust_json import trust_data
+from quire.engine.progress import Progress
+from quire.engine.records import Status
+from quire.errors import CannotStart, QuireError
+from quire.operations.fields import (
+    Input,
+    Limit,
+    Name,
+    Names,
+    Object,
+    Seq,
+    Text,
+    needs,
+    operation,
+    page_of,
+    shape,
+    words,
+)
+from quire.operations.problems import Problem
+from quire.operations.questions import rendered_prompts
+from quire.runs.doctor import examine
+from quire.stores.contract import Ledger, Watchable, oldest_questions
+from quire.workspace.configuration import load_settings
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from starlette.responses import Response
 
+    from quire.engine.records import Question, RunRow
+    from quire.operations.host import Host
+    from quire.server.routes import RequestHost
     from quire.server.site import Site
+    from quire.server.webhooks import Webhooks
+    from quire.values import Value
+
+SECONDS_FOR_CLUSTER = 2.0
+WORKSPACE = shape(version=Name, workspace=Name, folder=Name, formats=Names, features=Object, links=Object)
+LETTER = shape(run=Any, recipient=Any, text=Any, at=Any)
+FINDING = shape(what=Name, state=Annotated[str, words("ok", "missing", "problem")], detail=Text)
+WEBHOOK = shape(name=Name, host=Any, events=Any, waiting=Seq, arrived=Seq, lost=Seq)
+DAY = 86_400.0
+MOST_QUESTIONS = 2000
+"""The oldest open questions that are read and put into groups."""
+MOST_GROUPS = 20
+MOST_OF_GROUP = 20
+MOST_STOPPED = 20
+MOST_RUNNING = 50
+FINISHED = 8
+LETTERS = 5
+SUGGESTED = 3
 
 
-async def root(site: Site, call: Call) -> Reply:
+@operation("Version, workspace, features and links.", Input, WORKSPACE)
+async def root(host: RequestHost, given: Input) -> Value:
+    site = host.site
     base = f"{site.options.base}/api/v1"
-    return Reply(
-        {
-            "version": __version__,
-            "workspace": site.folder.name,
-            "folder": str(site.folder),
-            "formats": ["playbook", "directive", "pipeline"],
-            "features": {
-                "edit": site.options.edit,
-                "allow": list(site.options.allow),
-                "webhooks": site.webhooks is not None,
-            },
-            "links": {name: f"{base}/{name}" for name in ("documents", "runs", "questions", "openapi.json")},
-        }
-    )
+    return {
+        "version": __version__,
+        "workspace": site.folder.name,
+        "folder": str(site.folder),
+        "formats": ["playbook", "directive", "pipeline"],
+        "features": {
+            "edit": site.options.edit,
+            "allow": list(site.options.allow),
+            "webhooks": site.webhooks is not None,
+        },
+        "links": {name: f"{base}/{name}" for name in ("documents", "runs", "questions", "openapi.json")},
+    }
 
 
-async def openapi(site: Site, call: Call) -> Reply:
+@operation("This description of the API.", Input, shape(openapi=Name, info=Object, paths=Object, components=Object))
+async def openapi(host: RequestHost, given: Input) -> Value:
     from quire.server.openapi import describe
     from quire.server.routes import ENDPOINTS
 
-    return Reply(describe(ENDPOINTS, site.options.base))
+    return describe(ENDPOINTS, host.site.options.base)
 
 
-async def docs(site: Site, call: Call) -> Response:
-    from quire.server.api_page import api_page
+@operation("The page of the API, for people.", Input, None)
+async def docs(host: RequestHost, given: Input) -> Response:
+    from quire.server.openapi import api_page
     from quire.server.routes import ENDPOINTS
 
-    return HTMLResponse(api_page(ENDPOINTS, site.options.base))
+    return HTMLResponse(api_page(ENDPOINTS, host.site.options.base))
+
+
+@operation(
+    "What waits for the user, has stopped, is running or has just ended, and what it has cost.",
+    Input,
+    needs("questions", "stopped", "running", "finished", "letters", "spent"),
+)
+async def now(host: RequestHost, given: Input) -> Value:
+    site, at = host.site, time.time()
+    store = site.runtime.store
+    questions, total = await oldest_questions(store, MOST_QUESTIONS)
+    stopped = [row for status in (Status.PAUSED, Status.INTERRUPTED) for row in await store.list(status=status)]
+    failed = [row for row in await store.list(status=Status.FAILED) if row.updated_at > at - DAY]
+    stopped = sorted([*stopped, *failed], key=lambda row: -row.updated_at)
+    running = await store.list(status=Status.RUNNING, limit=MOST_RUNNING)
+    finished = await store.list(status=Status.COMPLETED, limit=FINISHED)
+    quiet = not questions and not running
+    documents = await asyncio.to_thread(site.shelf.all) if quiet else []
+    return {
+        "questions": {"groups": await _groups(host, questions), "total": total},
+        "stopped": [stopped_data(row) for row in stopped[:MOST_STOPPED]],
+        "stopped_more": max(0, len(stopped) - MOST_STOPPED),
+        "running": [await _running(site, row) for row in running],
+        "finished": [row_data(row) for row in finished],
+        "letters": await _letters(site, LETTERS),
+        "spent": await _spent(site, at),
+        "suggested": [document_row(one, None) for one in documents if one.document and not one.errors][:SUGGESTED],
+        "documents": len(documents) if quiet else None,
+    }
+
+
+async def _groups(host: Host, questions: Sequence[Question]) -> list[Value]:
+    """Return the questions, those of one fan-out together."""
+    of_run: dict[str, list[Question]] = {}
+    for question in questions:
+        of_run.setdefault(question.run, []).append(question)
+    found: list[Value] = []
+    groups = list(question_groups(questions))[:MOST_GROUPS]
+    shown = await rendered_prompts(host, (question for group in groups for question in group[:MOST_OF_GROUP]))
+    for group in groups:
+        first = group[0]
+        row = await host.runtime.store.get(first.run)
+        title = row.title if row else ""
+        items: list[Value] = [
+            {**open_question(question, title, of_run[first.run]), "html": shown[question.prompt]}
+            for question in group[:MOST_OF_GROUP]
+        ]
+        found.append({"run": first.run, "title": title, "way": first.way, "count": len(group), "items": items})
+    return found
+
+
+async def _running(site: Site, row: RunRow) -> Value:
+    """Return a run under way. Only a run that is driven here has its progress at hand; none is replayed for a list."""
+    try:
+        progress = (await site.views.head(row.id)).view.progress if row.id in site.runs else None
+        shown = progress or Progress.of((await site.runtime.stored(row)).plan)
+    except QuireError:
+        return running_data(row, None, [])  # A run of another version: what its row says is shown.
+    return running_data(row, progress, [step.label for step in shown.steps.values() if not step.depth])
+
+
+class ListLetters(Input, frozen=True, kw_only=True):
+    limit: Limit = 100
+
+
+@operation(
+    "Letters about launched runs that have ended, the newest first.",
+    ListLetters,
+    page_of(LETTER),
+)
+async def list_letters(host: RequestHost, given: ListLetters) -> Value:
+    return {"items": await _letters(host.site, given.limit), "next": None}
+
+
+async def _letters(site: Site, most: int) -> list[Value]:
+    letters = await site.runtime.store.letters()
+    return [letter_data(one) for one in reversed(letters[-most:])]
+
+
+async def _spent(site: Site, at: float) -> Value:
+    """Return the cost of the runs that were started today (by the clock of this machine) and in the last seven days."""
+    store = site.runtime.store
+    if not isinstance(store, Ledger):
+        return None
+    local = time.localtime(at)
+    midnight = time.mktime((local.tm_year, local.tm_mon, local.tm_mday, 0, 0, 0, 0, 0, -1))
+    found: dict[str, Value] = {}
+    for name, since in (("today", midnight), ("week", at - 7 * DAY)):
+        spent = await store.spent(since)
+        found[name] = {"runs": spent.runs, "cost": spent.cost, "unknown": spent.unknown}
+    return found
+
+
+@operation(
+    "What Quire finds here, as `quire doctor --json` prints it.",
+    Input,
+    page_of(FINDING),
+)
+async def doctor(host: Host, given: Input) -> Value:
+    workspace, environ = host.runtime.settings.workspace, host.runtime.environ
+    findings = await asyncio.to_thread(lambda: list(examine(workspace, environ)))
+    return {"items": [one.data() for one in findings], "next": None, "command": "quire doctor"}
+
+
+@operation(
+    "The server, its store, its cluster, and the last lines that it has printed.",
+    Input,
+    needs("version", "store", "driving", "log"),
+)
+async def health(host: RequestHost, given: Input) -> Value:
+    site, settings = host.site, host.runtime.settings
+    return {
+        "version": __version__,
+        "python": platform.python_version(),
+        "process": os.getpid(),
+        "folder": str(site.folder),
+        "started_at": site.started_at,
+        "listeners": site.hub.listeners,
+        "driving": len(site.runs),
+        "store": await _store(site),
+        "cluster": await _cluster(site) if settings.cluster.temporal else None,
+        "log": [{"at": at, "text": text} for at, text in site.log],
+    }
+
+
+async def _store(site: Site) -> dict[str, Value]:
+    """Return the state of the store, and the time that a small question to it takes."""
+    store, settings = site.runtime.store, site.runtime.settings
+    place = getattr(store, "place", "")
+    found: dict[str, Value] = {
+        "kind": (settings.store_url or "").partition("://")[0] if "://" in (settings.store_url or "") else "sqlite",
+        "place": str(place),
+        "durability": settings.runs.durability,
+    }
+    began = time.monotonic()
+    try:
+        if isinstance(store, Watchable):
+            marks = await store.marks()
+            found |= {"runs": marks.runs, "questions": marks.questions}
+        found["seconds"] = round(time.monotonic() - began, 4)
+    except QuireError as error:
+        found["problem"] = str(error)
+    return found
+
+
+async def _cluster(site: Site) -> dict[str, Value]:
+    from quire.cluster.client import workers_of
+
+    where = site.runtime.settings.cluster
+    found: dict[str, Value] = {
+        "temporal": where.temporal,
+        "namespace": where.namespace,
+        "task_queue": where.task_queue,
+    }
+    try:
+        workers = await workers_of(where, SECONDS_FOR_CLUSTER)
+        found["workers"] = [
+            {
+                "identity": worker.identity,
+                "seen_at": worker.seen_at,
+                "state": "unfit" if worker.unfit else "fit",
+                "reason": worker.unfit or None,
+            }
+            for worker in workers
+        ]
+    except CannotStart as error:
+        found["problem"] = str(error)
+    return found
+
+
+@operation(
+    "The model that a run would use, the models of the settings, and those on this machine.",
+    Input,
+    needs("default", "tiers", "providers", "local"),
+)
+async def list_models(host: Host, given: Input) -> Value:
+    return await asyncio.to_thread(models_data, host.runtime)
+
+
+@operation(
+    "Keys, signatures, and what the workspace asks for, with the commands that change it.",
+    Input,
+    needs("trusted", "requests", "keys", "own", "signatures"),
+)
+async def show_trust(host: Host, given: Input) -> Value:
+    """Answer with the trust as it is now: the settings are read again, because the user may have agreed meanwhile."""
+    settings = load_settings(host.runtime.settings.workspace, host.runtime.environ)
+    documents = await asyncio.to_thread(host.shelf.all)
+    return await asyncio.to_thread(trust_data, settings, documents)
+
+
+class OfWebhook(Input, frozen=True, kw_only=True):
+    name: str
+
+
+@operation("The webhooks of the user's settings, with what waits and what has arrived.", Input, page_of(WEBHOOK))
+async def list_webhooks(host: RequestHost, given: Input) -> Value:
+    hooks = _on(host.site)
+    return {"items": [await _webhook(hooks, name) for name in hooks.hooks], "next": None}
+
+
+@operation("Send a message of the type `test` to one webhook.", OfWebhook, WEBHOOK)
+async def test_webhook(host: RequestHost, given: OfWebhook) -> Value:
+    hooks, name = _named(host.site, given.name)
+    await asyncio.to_thread(hooks.test, name)
+    await hooks.send_due()
+    return await _webhook(hooks, name)
+
+
+@operation("Drop the messages to one webhook that have not arrived yet.", OfWebhook, WEBHOOK)
+async def drop_messages(host: RequestHost, given: OfWebhook) -> Value:
+    hooks, name = _named(host.site, given.name)
+    dropped = await asyncio.to_thread(hooks.outbox.drop, name)
+    return {**await _webhook(hooks, name), "dropped": dropped}
+
+
+def _on(site: Site) -> Webhooks:
+    if site.webhooks is None:
+        raise Problem.of("webhooks-off", "this server sends no webhooks")
+    return site.webhooks
+
+
+def _named(site: Site, name: str) -> tuple[Webhooks, str]:
+    hooks = _on(site)
+    if name not in hooks.hooks:
+        raise Problem.of("no-such-webhook", f"there is no webhook {name}")
+    return hooks, name
+
+
+async def _webhook(hooks: Webhooks, name: str) -> dict[str, Value]:
+    """Return one webhook. Of its address only the host is told: some receivers put a secret into the path."""
+    hook = hooks.hooks[name]
+    waiting, arrived, lost, at, error = await asyncio.to_thread(hooks.outbox.state, name)
+    return {
+        "name": name,
+        "host": urlsplit(hook.url).hostname,
+        "events": list(hook.events),
+        "include": list(hook.include),
+        "waiting": waiting,
+        "arrived": arrived,
+        "lost": lost,
+        "last_try_at": at,
+        "last_error": error or None,
+    }

@@ -1,22 +1,27 @@
-"""The documents of the workspace as the server lists them: read anew when their files change, broken ones included."""
+"""The documents of the workspace: read anew when their files change, broken ones included; and the file that the
+document of a run was read from."""
 
 from __future__ import annotations
 
+import functools
+import hashlib
 import os
 import threading
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from msgspec import Struct
+
 from quire.display.diagnostics import finding_data
-from quire.errors import BadDocument
+from quire.errors import BadDocument, QuireError
 from quire.library.check import DocumentCheck
 from quire.library.collect import collect, document_at
 from quire.library.document import Document, load
 from quire.library.document_state import DocumentState, DocumentStates, trusted_keys
 from quire.library.lookup import document_of, file_of, is_name
-from quire.server.problems import Problem
-from quire.source import Source, real_path, relative_to_here
+from quire.operations.problems import Problem
+from quire.source import Source, read_source, real_path, relative_to_here
 from quire.wording import did_you_mean, nearest
 
 if TYPE_CHECKING:
@@ -121,3 +126,49 @@ def to_run(state: DocumentState) -> Document:
         found = [finding_data(state.source, one, state.id) for one in state.findings]
         raise Problem.of("bad-document", f"{state.id} cannot run: it has errors", more={"diagnostics": found})
     return load(relative_to_here(state.path) or state.path)
+
+
+class PinnedFile(Struct, frozen=True):
+    """A document of the workspace. `id` is its path in the workspace."""
+
+    id: str
+    path: Path
+    sha256: str
+    """The hash of the text that the run has."""
+
+    def text(self) -> str | None:
+        """Return the text as it is now; None if the file is gone or not a document."""
+        wanted, _ = collect([str(self.path)]) if self.path.is_file() else ((), ())
+        try:
+            return read_source(self.path).text if wanted else None
+        except (QuireError, OSError):
+            return None
+
+    def changed(self) -> bool:
+        """Return True if the file is there and has another text."""
+        try:
+            found = self.path.stat()
+        except OSError:
+            return False
+        now = _hash_of(self.path, found.st_mtime_ns, found.st_size)
+        return bool(now) and now != self.sha256
+
+
+@functools.lru_cache(maxsize=500)
+def _hash_of(path: Path, written: int, size: int) -> str:
+    """Return the hash of a text. The time and the size make the cache forget a file that was written."""
+    try:
+        return hashlib.sha256(read_source(path).text.encode()).hexdigest()
+    except (QuireError, OSError):
+        return ""
+
+
+def pinned_file(folder: Path, row: RunRow) -> PinnedFile | None:
+    """Return the file of a run's document; None if it was not one of this workspace."""
+    beside = row.pins.get("folder")
+    place = Path(str(beside)) / Path(row.document).name if beside else Path(row.document)
+    path = (folder / place).resolve()
+    root = folder.resolve()
+    if not path.is_relative_to(root):
+        return None
+    return PinnedFile(path.relative_to(root).as_posix(), path, str(row.pins.get("document", "")))

@@ -1,10 +1,12 @@
-"""Handlers for a run that is not started yet: what a model would be told, and what the run would do at most."""
+"""Operations on a run that is not started yet: what a model would be told, and what the run would do at most."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any
+
+from msgspec import field
 
 from quire.analysis.flow_paths import flows_of
 from quire.analysis.gates import gates_of
@@ -17,27 +19,37 @@ from quire.engine.inputs import complete_inputs, missing_inputs
 from quire.errors import BadInputs
 from quire.library.foresight import Foresight
 from quire.library.lock_state import lock_state
+from quire.operations.documents import OfDocument
+from quire.operations.fields import Object, RunOptions, Text, operation, shape
+from quire.operations.results import Forecast
+from quire.operations.shelf import to_run
 from quire.runs.forecast import forecast
 from quire.runs.prompts import prompt_of_directive, prompt_of_document
-from quire.server.endpoints import Call, Reply
-from quire.server.run_options import options_of
-from quire.server.shelf import to_run
 
 if TYPE_CHECKING:
     from quire.library.document import Document
+    from quire.operations.host import Host
     from quire.plan.nodes import Plan
-    from quire.server.site import Site
     from quire.values import Value
 
 
-async def preview_prompt(site: Site, call: Call) -> Reply:
-    state = await asyncio.to_thread(site.shelf.one, call.path["id"])
-    given = cast("Mapping[str, Value]", call.body.get("inputs") or {})
-    return Reply(await asyncio.to_thread(_preview, site, to_run(state), str(call.body.get("step") or ""), given))
+class PreviewPrompt(OfDocument, frozen=True, kw_only=True):
+    inputs: Object = field(default_factory=dict)
+    step: Text = ""
 
 
-def _preview(site: Site, document: Document, step: str, given: Mapping[str, Value]) -> dict[str, Value]:
-    runtime = site.runtime
+@operation(
+    "The messages that a model would get at a step, with these inputs.",
+    PreviewPrompt,
+    shape(prompt=Object, notes=list[Any], inputs=Object),
+)
+async def preview_prompt(host: Host, given: PreviewPrompt) -> Value:
+    state = await asyncio.to_thread(host.shelf.one, given.id)
+    return await asyncio.to_thread(_preview, host, to_run(state), given.step, given.inputs)
+
+
+def _preview(host: Host, document: Document, step: str, given: Mapping[str, Value]) -> dict[str, Value]:
+    runtime = host.runtime
     wrong = _wrong_inputs(document.runnable(), given)
     fitting = {name: value for name, value in given.items() if name not in wrong}
     if document.format == "directive":
@@ -64,18 +76,25 @@ def _wrong_inputs(plan: Plan, given: Mapping[str, Value]) -> dict[str, str]:
     return {}
 
 
-async def preflight(site: Site, call: Call) -> Reply:
-    state = await asyncio.to_thread(site.shelf.one, call.path["id"])
-    document = to_run(state)
-    inputs = cast("Mapping[str, Value]", call.body.get("inputs") or {})
-    options = options_of(site, call.body)
-    found = await forecast(site.runtime, document, inputs, options)
-    settings, plan = site.runtime.settings, document.runnable()
+class Preflight(RunOptions, frozen=True, kw_only=True):
+    id: str
+
+
+@operation(
+    "What a run would do at most, with which model and for how much, and what still stops it. Starts nothing.",
+    Preflight,
+    Forecast,
+)
+async def preflight(host: Host, given: Preflight) -> Value:
+    state = await asyncio.to_thread(host.shelf.one, given.id)
+    document, options = to_run(state), host.caller.options(given)
+    found = await forecast(host.runtime, document, given.inputs, options)
+    settings, plan = host.runtime.settings, document.runnable()
     verdict = state.signature.verdict
     by = state.signature.by if document.format == "directive" and verdict and verdict.ok else ""
     command = run_command(
         state.id,
-        inputs,
+        given.inputs,
         model=options.model or "",
         budget="" if options.budget is None else f"{options.budget:g}",
         breakpoints=options.breakpoints,
@@ -84,21 +103,19 @@ async def preflight(site: Site, call: Call) -> Reply:
         allow=options.allow,
         unattended=options.unattended,
         force=options.force,
-        detach=call.body.get("detach") is True,
+        detach=given.detach,
         reuse=options.reuse,
         as_json=document.format == "pipeline" and document.runnable().declared is None,
     )
     envelope = await asyncio.to_thread(lambda: Foresight(settings).envelope(plan, document.name))
     lock = await asyncio.to_thread(lock_state, settings.workspace, state.path)
     proof = found.proof.proof if found.proof else None
-    return Reply(
-        {
-            **forecast_data(found, envelope),
-            "gates": gates_data(gates_of(proof)) if proof else None,
-            "flows": flows_data(flows_of(proof)) if proof else None,
-            "lock": lock_data(lock),
-            "envelope": envelope_data(envelope, settings, options.allow, by),
-            "budget": options.budget,
-            "command": command,
-        }
-    )
+    return {
+        **forecast_data(found, envelope),
+        "gates": gates_data(gates_of(proof)) if proof else None,
+        "flows": flows_data(flows_of(proof)) if proof else None,
+        "lock": lock_data(lock),
+        "envelope": envelope_data(envelope, settings, options.allow, by),
+        "budget": options.budget,
+        "command": command,
+    }

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
-from starlette.responses import Response
 
 from quire.display.diagnostics import finding_data
 from quire.errors import (
@@ -33,12 +32,10 @@ from quire.errors import (
     Unreadable,
     Untrusted,
 )
-from quire.values import encode
 
 if TYPE_CHECKING:
     from quire.values import Value
 
-MEDIA_TYPE = "application/problem+json"
 RETRY_SECONDS = 2
 
 
@@ -156,8 +153,8 @@ class Problem(Exception):
         """Return a problem with the status of its kind."""
         return cls(KINDS[code].status, code, detail, **rest)  # type: ignore[arg-type]
 
-    def response(self, base: str = "", instance: str = "") -> Response:
-        data: dict[str, Value] = {
+    def data(self, base: str = "", instance: str = "") -> dict[str, Value]:
+        return {
             "type": f"{base}/problems/{self.code}",
             "title": KINDS[self.code].title,
             "status": self.status,
@@ -168,7 +165,6 @@ class Problem(Exception):
             "exit_code": self.exit_code,
             **self.more,
         }
-        return Response(encode(data), self.status, dict(self.headers), MEDIA_TYPE)
 
 
 def problem_of(error: QuireError) -> Problem:

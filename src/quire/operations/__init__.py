@@ -1,0 +1,126 @@
+"""Operations: one entry for each thing that a user can do.
+
+HTTP endpoints, the OpenAPI document and MCP tools are made from this table. The module that an entry names as its room
+has a coroutine of the entry's name, with a summary and the types of what it takes and returns. It is imported when it
+is first used. The doors decide who may call.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+
+from msgspec import Struct
+
+if TYPE_CHECKING:
+    from quire.operations.fields import Work
+
+Cost: TypeAlias = Literal["FREE", "PAID", "WRITES"]
+JSON = "application/json"
+
+
+class Operation(Struct, frozen=True):
+    """One entry of the table."""
+
+    name: str
+    """The `operationId` of its endpoint, and the name of its coroutine."""
+    cost: Cost
+    room: str
+    """The module below `quire` with its coroutine. Rooms of the server need the site that serves the page."""
+    http: str = ""
+    """The method and the path below `/api/v1`; `{name:path}` may contain slashes. Empty without an endpoint."""
+    status: int = 200
+    media: str = JSON
+    """The media type of the response."""
+    mcp: str = ""
+    """The name of its tool; empty without one."""
+
+    @property
+    def work(self) -> Work[Any]:
+        work: Work[Any] = getattr(import_module(f"quire.{self.room}"), self.name)
+        return work
+
+
+_RUNS = "operations.runs"
+_PARTS = "operations.run_parts"
+_COPIES = "operations.run_copies"
+_QUESTIONS = "operations.questions"
+_DOCUMENTS = "operations.documents"
+_FORECASTS = "operations.forecasts"
+_PAGE_DOCUMENTS = "server.handlers.documents"
+_PICTURES = "server.handlers.pictures"
+_SEARCH = "server.handlers.search"
+_STREAMS = "server.handlers.streams"
+_WORKSPACE = "server.handlers.workspace"
+_LAUNCHED = "mcp_server.launched_runs"
+
+OPERATIONS: tuple[Operation, ...] = (
+    Operation("root", "FREE", _WORKSPACE, "GET /"),
+    Operation("openapi", "FREE", _WORKSPACE, "GET /openapi.json"),
+    Operation("docs", "FREE", _WORKSPACE, "GET /docs", media="text/html"),
+    Operation("now", "FREE", _WORKSPACE, "GET /now"),
+    Operation("list_letters", "FREE", _WORKSPACE, "GET /letters"),
+    Operation("list_documents", "FREE", _DOCUMENTS, "GET /documents"),
+    Operation("check_text", "FREE", _DOCUMENTS, "POST /documents/check"),
+    Operation("show_document", "FREE", _DOCUMENTS, "GET /documents/{id:path}"),
+    Operation("save_document", "WRITES", _PAGE_DOCUMENTS, "PUT /documents/{id:path}"),
+    Operation("preview_prompt", "FREE", _FORECASTS, "POST /documents/{id:path}/preview"),
+    Operation("preflight", "FREE", _FORECASTS, "POST /documents/{id:path}/preflight"),
+    Operation("list_cases", "FREE", _PAGE_DOCUMENTS, "GET /documents/{id:path}/tests"),
+    Operation("run_cases", "FREE", _PAGE_DOCUMENTS, "POST /documents/{id:path}/tests"),
+    Operation("explain_code", "FREE", _DOCUMENTS, "GET /codes/{code}"),
+    Operation("list_runs", "FREE", _RUNS, "GET /runs"),
+    Operation("count_runs", "FREE", _RUNS, "GET /runs/counts"),
+    Operation("list_actions", "FREE", _RUNS, "POST /runs/actions"),
+    Operation("prune_runs", "WRITES", _RUNS, "POST /runs/prune"),
+    Operation("delete_run", "WRITES", _RUNS, "DELETE /runs/{run}"),
+    Operation("import_run", "WRITES", _COPIES, "POST /runs/import", status=201),
+    Operation("verify_export", "FREE", _COPIES, "POST /runs/verify"),
+    Operation("verify_run", "FREE", _COPIES, "GET /runs/{run}/verify"),
+    Operation("export_run", "FREE", _COPIES, "GET /runs/{run}/export", media="application/jsonl"),
+    Operation("diff_runs", "FREE", _COPIES, "GET /runs/{a}/diff/{b}"),
+    Operation("show_fork", "FREE", _COPIES, "GET /runs/{run}/fork"),
+    Operation("preview_fork", "FREE", _COPIES, "POST /runs/{run}/fork/preview"),
+    Operation("fork_run", "PAID", _COPIES, "POST /runs/{run}/fork", status=201),
+    Operation("start_run", "PAID", _RUNS, "POST /runs", status=201),
+    Operation("show_run", "FREE", _RUNS, "GET /runs/{run}"),
+    Operation("resume_run", "PAID", _RUNS, "POST /runs/{run}/resume", status=202),
+    Operation("pause_run", "WRITES", _RUNS, "POST /runs/{run}/pause", status=202),
+    Operation("cancel_run", "WRITES", _RUNS, "POST /runs/{run}/cancel", status=202),
+    Operation("run_graph", "FREE", _PICTURES, "GET /runs/{run}/graph"),
+    Operation("run_timeline", "FREE", _PICTURES, "GET /runs/{run}/timeline"),
+    Operation("run_fan", "FREE", _PICTURES, "GET /runs/{run}/fans/{path:path}"),
+    Operation("document_graph", "FREE", _PICTURES, "GET /documents/{id:path}/graph"),
+    Operation("document_svg", "FREE", _PICTURES, "GET /documents/{id:path}/graph.svg", media="image/svg+xml"),
+    Operation("document_history", "FREE", _PICTURES, "GET /documents/{id:path}/history"),
+    Operation("list_steps", "FREE", _PARTS, "GET /runs/{run}/steps"),
+    Operation("show_step", "FREE", _PARTS, "GET /runs/{run}/steps/{path:path}"),
+    Operation("list_effects", "FREE", _PARTS, "GET /runs/{run}/effects"),
+    Operation("show_effect", "FREE", _PARTS, "GET /runs/{run}/effects/{path:path}"),
+    Operation("show_why", "FREE", _PARTS, "GET /runs/{run}/why/{path:path}"),
+    Operation("show_prompt", "FREE", _PARTS, "GET /runs/{run}/prompt/{path:path}"),
+    Operation("show_transcript", "FREE", _PARTS, "GET /runs/{run}/transcript"),
+    Operation("show_values", "FREE", _PARTS, "GET /runs/{run}/values"),
+    Operation("show_state", "FREE", _PARTS, "GET /runs/{run}/state"),
+    Operation("show_pinned", "FREE", _PARTS, "GET /runs/{run}/document"),
+    Operation("show_artifact", "FREE", _PARTS, "GET /runs/{run}/artifact"),
+    Operation("list_questions", "FREE", _QUESTIONS, "GET /questions"),
+    Operation("show_question", "FREE", _QUESTIONS, "GET /questions/{run}/{path:path}"),
+    Operation("answer_questions", "PAID", _QUESTIONS, "POST /questions/answers"),
+    Operation("answer_question", "PAID", _QUESTIONS, "POST /questions/{run}/{path:path}/answer"),
+    Operation("search", "FREE", _SEARCH, "GET /search"),
+    Operation("list_artifacts", "FREE", _SEARCH, "GET /artifacts"),
+    Operation("health", "FREE", _WORKSPACE, "GET /health"),
+    Operation("doctor", "FREE", _WORKSPACE, "GET /doctor"),
+    Operation("list_models", "FREE", _WORKSPACE, "GET /models"),
+    Operation("show_trust", "FREE", _WORKSPACE, "GET /trust"),
+    Operation("list_webhooks", "FREE", _WORKSPACE, "GET /webhooks"),
+    Operation("test_webhook", "WRITES", _WORKSPACE, "POST /webhooks/{name}/test", status=202),
+    Operation("drop_messages", "WRITES", _WORKSPACE, "DELETE /webhooks/{name}/messages"),
+    Operation("pipeline_result", "FREE", _LAUNCHED, mcp="pipeline_result"),
+    Operation("pipeline_resume", "PAID", _LAUNCHED, mcp="pipeline_resume"),
+    Operation("pipeline_answer", "PAID", _LAUNCHED, mcp="pipeline_answer"),
+    Operation("pipeline_inbox", "FREE", _LAUNCHED, mcp="pipeline_inbox"),
+    Operation("run_events", "FREE", _STREAMS, "GET /runs/{run}/events"),
+    Operation("page_events", "FREE", _STREAMS, "GET /events", media="text/event-stream"),
+)

@@ -1,0 +1,315 @@
+"""Operations on documents: list, show with what is proven before a run, check; and codes of findings."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import datetime
+import hashlib
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, Annotated
+
+from msgspec import Meta
+
+from quire import formats
+from quire.analysis.flow_paths import flows_of
+from quire.analysis.gates import gates_of
+from quire.display.commands import check_command, shell_line, show_command
+from quire.display.diagnostics import finding_data
+from quire.display.document_json import (
+    bounds_data,
+    document_row,
+    envelope_data,
+    inputs_data,
+    outlined,
+    signature_data,
+    steps_data,
+)
+from quire.display.flowchart_json import chart_data
+from quire.display.flowchart_proof import overlay_of
+from quire.display.outline import outline_data
+from quire.display.proof_json import flows_data, gates_data, lock_data, proof_data
+from quire.display.source_lines import source_lines
+from quire.errors import QuireError, StoreError
+from quire.library.codes import all_codes
+from quire.library.document import read
+from quire.library.foresight import Foresight
+from quire.library.lock_state import lock_state
+from quire.operations.fields import Input, Limit, Name, Object, Page, Text, operation, shape, words
+from quire.operations.problems import Problem
+from quire.operations.results import Document as DocumentRow
+from quire.operations.results import ShownDocument
+from quire.runs.proven import assumed_sizes, prove_document
+from quire.runs.usage_seen import UsageSeen, usage_seen
+from quire.values import encode
+from quire.wording import did_you_mean, nearest
+
+if TYPE_CHECKING:
+    from quire.diagnostics import Diagnostic
+    from quire.display.flowchart_marks import Overlay
+    from quire.engine.records import RunRow
+    from quire.library.document import Document
+    from quire.library.document_state import DocumentState
+    from quire.operations.host import Host
+    from quire.runs.proven import ProvenDocument
+    from quire.runs.runtime import Runtime
+    from quire.source import Source
+    from quire.values import Value
+
+PAGE = 500
+LATEST_RUNS = 1000
+"""The last run of a document is looked for among so many runs."""
+MOST_FOLDERS = 200
+NOT_SEEN = UsageSeen()
+
+FIELDS = (
+    *("source", "outline", "inputs", "steps", "bounds", "envelope", "diagnostics", "chart", "signature"),
+    *("proof", "gates", "flows", "lock"),
+)
+
+
+class ListDocuments(Input, frozen=True, kw_only=True):
+    format: Annotated[
+        str, words("playbook", "directive", "pipeline", "knowledge"), Meta(description="Only documents of this format.")
+    ] = ""
+    q: Annotated[Text, Meta(description="Words that title or path contain.")] = ""
+    folder: Annotated[Text, Meta(description="Only documents below this folder.")] = ""
+    finding: Annotated[
+        str, words("error", "warning", "none"), Meta(description="Only documents whose worst finding is this.")
+    ] = ""
+    after: Annotated[Text, Meta(description="The `next` of the page before.")] = ""
+    limit: Limit = PAGE
+
+
+@operation(
+    "The documents of the workspace with their findings, bounds, signatures and last runs, by path.",
+    ListDocuments,
+    Page[DocumentRow],
+)
+async def list_documents(host: Host, given: ListDocuments) -> Value:
+    states = await asyncio.to_thread(host.shelf.all)
+    last = await _last_runs(host)
+    fitting = [one for one in states if _fits(one, given)]
+    rest = [one for one in fitting if one.id > given.after] if given.after else fitting
+    page = rest[: given.limit]
+    return {
+        "items": [document_row(one, last.get(one.id)) for one in page],
+        "next": page[-1].id if len(rest) > given.limit else None,
+        "total": len(fitting),
+        "counts": _counts(states),
+    }
+
+
+def _fits(one: DocumentState, given: ListDocuments) -> bool:
+    folder = given.folder.strip("/")
+    if given.format and one.format != given.format:
+        return False
+    if folder and not one.id.startswith(folder + "/"):
+        return False
+    if given.finding and given.finding != _finding(one):
+        return False
+    text = f"{one.id} {one.title}".lower()
+    return all(word in text for word in given.q.lower().split())
+
+
+def _finding(one: DocumentState) -> str:
+    return "error" if one.errors else "warning" if one.warnings else "none"
+
+
+def _counts(states: Sequence[DocumentState]) -> dict[str, Value]:
+    """Return how many documents there are of each kind, for filters."""
+    folders = Counter(one.id.rpartition("/")[0] for one in states if "/" in one.id)
+    return {
+        "all": len(states),
+        "formats": dict(Counter(one.format for one in states if one.format)),
+        "findings": dict(Counter(map(_finding, states))),
+        "folders": dict(sorted(folders.items())[:MOST_FOLDERS]),
+    }
+
+
+async def _last_runs(host: Host) -> dict[str, RunRow]:
+    """Return the newest run of each document; none while the store cannot be read, because documents are files."""
+    found: dict[str, RunRow] = {}
+    with contextlib.suppress(StoreError):
+        for row in await host.runtime.store.list(limit=LATEST_RUNS):
+            found.setdefault(host.shelf.id_of(row), row)
+    return found
+
+
+class OfDocument(Input, frozen=True, kw_only=True):
+    id: str
+
+
+class ShowDocument(OfDocument, frozen=True, kw_only=True):
+    fields: Annotated[Text, Meta(description=f"Parts with commas between them: {', '.join(FIELDS)}.")] = ""
+
+
+@operation("One document. `fields` says which parts are wanted.", ShowDocument, ShownDocument)
+async def show_document(host: Host, given: ShowDocument) -> Value:
+    wanted = [name for name in given.fields.split(",") if name]
+    for name in wanted:
+        if name not in FIELDS:
+            known = did_you_mean(nearest(name, FIELDS)) or f"there are {', '.join(FIELDS)}"
+            raise Problem.of("unfit-parameters", f"fields: a document has no {name}", help=known)
+    state = await asyncio.to_thread(host.shelf.one, given.id)
+    seen = await _seen(host, state) if "proof" in wanted else UsageSeen()
+    data = await asyncio.to_thread(shown, host, state, wanted, seen)
+    return None if host.has(etag(state, data)) else data
+
+
+async def _seen(host: Host, state: DocumentState) -> UsageSeen:
+    """Return the usage of earlier runs; none while the store cannot be read, because documents are files."""
+    if state.document is None or state.document.plan is None:
+        return UsageSeen()
+    try:
+        return await usage_seen(host.runtime.store, state.document, state.document.folder)
+    except StoreError:
+        return UsageSeen()
+
+
+def etag(state: DocumentState, data: Mapping[str, Value]) -> str:
+    """Return the tag of an answer. The part before the dot stands for the text alone, and is what saving compares."""
+    text = state.source.sha256[:32] if state.source else "unread"
+    return f'"{text}.{hashlib.sha256(encode(data).encode()).hexdigest()[:16]}"'
+
+
+def shown(host: Host, state: DocumentState, wanted: Sequence[str], seen: UsageSeen = NOT_SEEN) -> dict[str, Value]:
+    """Return a document with the parts that are wanted."""
+    document = state.document if state.document and state.document.plan else None
+    id = state.id
+    data: dict[str, Value] = {
+        **document_row(state, None),
+        "editable": host.caller.edits and state.source is not None,
+        "commands": {
+            "check": check_command(id),
+            "show": show_command(id),
+            "sign": shell_line("sign", id),
+        },
+    }
+    del data["last_run"]
+    parts: Mapping[str, Callable[[], Value]] = {
+        "source": lambda: _source(state),
+        "diagnostics": lambda: [_finding_data(state.source, one, id) for one in state.findings] if state.source else [],
+        "signature": lambda: signature_data(state.signature),
+    }
+    if document is not None:
+        parts = {**parts, **_plan_parts(host, state, document), **_proof_parts(host.runtime, state, document, seen)}
+    problems: dict[str, Value] = {}
+    for name in wanted:
+        try:
+            data[name] = parts[name]() if name in parts else None
+        except QuireError as error:
+            data[name], problems[name] = None, str(error)
+    return {**data, "problems": problems} if problems else data
+
+
+def _plan_parts(host: Host, state: DocumentState, document: Document) -> dict[str, Callable[[], Value]]:
+    runtime = host.runtime
+    plan, settings = document.runnable(), runtime.settings
+    verdict = state.signature.verdict
+    by = state.signature.by if plan.format == "directive" and verdict and verdict.ok else ""
+    return {
+        "outline": lambda: outlined(document, runtime.library, runtime.environ),
+        "inputs": lambda: inputs_data(document),
+        "steps": lambda: steps_data(plan),
+        "bounds": lambda: bounds_data(state.bounds) if state.bounds else None,
+        "envelope": lambda: envelope_data(
+            Foresight(settings).envelope(plan, document.name), settings, host.caller.allow, by
+        ),
+        "chart": lambda: chart_data(plan),
+    }
+
+
+def _source(state: DocumentState) -> Value:
+    source = state.source
+    if source is None:
+        return None
+    lines: list[Value] = [
+        line if isinstance(line, str) else [list(piece) for piece in line]
+        for line in source_lines(source, state.format)
+    ]
+    return {"text": source.text, "sha256": source.sha256, "lines": lines}
+
+
+def _finding_data(source: Source, found: Diagnostic, id: str) -> dict[str, Value]:
+    # People know a document by its path in the workspace; the library needs the path on disk.
+    return finding_data(source, found, id)
+
+
+def _proof_parts(
+    runtime: Runtime, state: DocumentState, document: Document, seen: UsageSeen
+) -> Mapping[str, Callable[[], Value]]:
+    """Return the functions that make each part, all from one proof, which is made when the first is asked for."""
+    proven = _Proven(runtime, document)
+    return {
+        "proof": lambda: _numbers(runtime, proven.whole, seen),
+        "gates": lambda: gates_data(gates_of(proven.whole.proof)),
+        "flows": lambda: flows_data(flows_of(proven.whole.proof)),
+        "lock": lambda: lock_data(lock_state(runtime.settings.workspace, state.path)),
+    }
+
+
+class _Proven:
+    def __init__(self, runtime: Runtime, document: Document) -> None:
+        self._runtime = runtime
+        self._document = document
+
+    @cached_property
+    def whole(self) -> ProvenDocument:
+        today = datetime.datetime.now(datetime.UTC).date()
+        return prove_document(self._document, self._runtime.settings, today=today, environ=self._runtime.environ)
+
+
+def _numbers(runtime: Runtime, found: ProvenDocument, seen: UsageSeen) -> Value:
+    assumed = assumed_sizes(runtime.settings, (), None)
+    return proof_data(found.quantities, found.model, assumed, seen, found.proof.unknown)
+
+
+def overlay_for(runtime: Runtime, document: Document) -> Overlay:
+    """Return the marks and ways of a document's chart."""
+    return overlay_of(Foresight(runtime.settings).proof(document.runnable(), document.name))
+
+
+class CheckText(Input, frozen=True, kw_only=True):
+    text: Text
+    path: Name = "unsaved.playbook.md"
+
+
+@operation("Check a text that need not be saved.", CheckText, shape(diagnostics=list[Object]))
+async def check_text(host: Host, given: CheckText) -> Value:
+    return await asyncio.to_thread(_checked, host, given.text, given.path)
+
+
+def _checked(host: Host, text: str, path: str) -> dict[str, Value]:
+    source, findings = host.shelf.checked(text, path)
+    format = formats.format_of(source)
+    plan = None if format in ("knowledge", "test") else read(source).plan
+    return {
+        "format": format,
+        "title": plan.title if plan else None,
+        "diagnostics": [_finding_data(source, one, path) for one in findings],
+        "outline": (outline_data(plan) if plan.format == "directive" else outlined(read(source))) if plan else None,
+        "bounds": bounds_data(Foresight(host.runtime.settings).bounds(plan, path)) if plan else None,
+    }
+
+
+class ExplainCode(Input, frozen=True, kw_only=True):
+    code: str
+
+
+@operation("What a code of a finding means.", ExplainCode, shape(id=Name, explanation=Text))
+async def explain_code(host: Host, given: ExplainCode) -> Value:
+    id = given.code.upper()
+    codes = {code.id: code for code in all_codes()}
+    if id not in codes:
+        raise Problem.of("no-such-code", f"there is no code {id}", help=did_you_mean(nearest(id, codes)))
+    code = codes[id]
+    return {
+        "id": code.id,
+        "name": code.name,
+        "severity": code.severity.value,
+        "explanation": code.explanation,
+        "command": shell_line("check", "--explain", code.id),
+    }

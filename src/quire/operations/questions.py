@@ -1,0 +1,185 @@
+"""Operations on questions: list the open ones, show one with what led to it, and answer."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Annotated
+
+from msgspec import Meta
+
+from quire.display.inbox_json import given_answer, led_here, open_question
+from quire.engine.records import Status
+from quire.errors import BadInputs, QuireError, RunBusy, RunState
+from quire.operations.fields import After, Input, Limit, Name, OfStep, Page, Text, needs, operation, shape
+from quire.operations.problems import Problem, problem_of
+from quire.operations.results import OpenQuestion, ShownQuestion
+from quire.runs.adapters import one_name
+from quire.stores.contract import oldest_questions
+
+if TYPE_CHECKING:
+    from quire.engine.records import Answer, EffectRecord, Question
+    from quire.operations.host import Host
+    from quire.values import Value
+
+
+class ListQuestions(Input, frozen=True, kw_only=True):
+    run: Annotated[Name, Meta(description="Only questions of this run.")] = ""
+    after: After = ""
+    limit: Limit = 100
+
+
+@operation("The open questions, the oldest first.", ListQuestions, Page[OpenQuestion])
+async def list_questions(host: Host, given: ListQuestions) -> Value:
+    store, limit = host.runtime.store, given.limit
+    if given.run or given.after:
+        questions = await store.questions(await host.runtime.find(given.run) if given.run else None)
+        total = len(questions)
+    else:
+        questions, total = await oldest_questions(store, limit)
+    start = _after(questions, given.after)
+    page = questions[start : start + limit]
+    titles: dict[str, str] = {}
+    items: list[Value] = []
+    shown = await rendered_prompts(host, page)
+    for question in page:
+        if question.run not in titles:
+            row = await store.get(question.run)
+            titles[question.run] = row.title if row else ""
+        others = [one for one in questions if one.run == question.run]
+        items.append({**open_question(question, titles[question.run], others), "html": shown[question.prompt]})
+    more = f"{page[-1].run}/{page[-1].path}" if page and start + limit < total else None
+    return {"items": items, "next": more, "total": total}
+
+
+def _after(questions: Sequence[Question], place: str) -> int:
+    """Return the number of questions before a place, as `next` names it; 0 if that question is gone."""
+    names = [f"{one.run}/{one.path}" for one in questions] if place else []
+    return names.index(place) + 1 if place in names else 0
+
+
+@operation("One question: if it is open with the outputs that led to it, else with its answer.", OfStep, ShownQuestion)
+async def show_question(host: Host, given: OfStep) -> Value:
+    run, path = await host.runtime.find(given.run), given.path
+    asked = await host.runtime.store.questions(run)
+    question = next((one for one in asked if one.path == path), None)
+    row = await host.runtime.row(run)
+    if question is None:
+        answer = await _answer_of(host, run, path)
+        if answer is None:
+            raise await _not_open(host, run, path)
+        return {"run": run, "path": path, "title": row.title, "open": False, "answer": given_answer(answer)}
+    led: list[dict[str, Value]] = []
+    with contextlib.suppress(QuireError):  # A run that cannot be replayed can still be answered.
+        led = led_here((await host.views.of(run)).view, path)
+    outputs = [("markdown", str(step["output"])) for step in led]
+    rendered = await host.render([prompt := ("question", question.prompt), *outputs])
+    for step, output in zip(led, outputs, strict=True):
+        step["html"] = rendered[output]
+    shown = {**open_question(question, row.title, asked), "html": rendered[prompt]}
+    return {**shown, "open": True, "led": [*led], "document": row.document}
+
+
+async def rendered_prompts(host: Host, questions: Iterable[Question]) -> dict[str, str | None]:
+    """Return the HTML of each prompt; None for one that is plain, or would not be whole."""
+    rendered = await host.render([("question", question.prompt) for question in questions])
+    return {prompt: html for (_, prompt), html in rendered.items()}
+
+
+class AnswerQuestion(OfStep, frozen=True, kw_only=True):
+    value: Text
+    hash: Name
+    drive: bool = True
+
+
+@operation("Answer a question, and go on with its run.", AnswerQuestion, shape(run=Name, path=Name, driven_here=bool))
+async def answer_question(host: Host, given: AnswerQuestion) -> Value:
+    run = await host.runtime.find(given.run)
+    await _store_answer(host, run, given.path, given.hash, given.value)
+    await _go_on(host, run, drive=given.drive)
+    return {"run": run, "path": given.path, "driven_here": host.drives(run)}
+
+
+class OneAnswer(Input, frozen=True, kw_only=True):
+    run: Name
+    path: Name
+    hash: Name
+    value: Text
+
+
+class AnswerQuestions(Input, frozen=True, kw_only=True):
+    answers: Annotated[tuple[OneAnswer, ...], Meta(max_length=500)]
+    drive: bool = True
+
+
+@operation(
+    "Answer several questions, and go on with their runs. Each is answered or not by itself.",
+    AnswerQuestions,
+    needs("items", "answered"),
+)
+async def answer_questions(host: Host, given: AnswerQuestions) -> Value:
+    """Answer several questions. Each is answered or not by itself; their runs go on afterwards."""
+    results: list[Value] = []
+    answered = 0
+    runs: dict[str, None] = {}
+    for one in given.answers:
+        result: dict[str, Value] = {"run": one.run, "path": one.path}
+        try:
+            run = await host.runtime.find(one.run)
+            await _store_answer(host, run, one.path, one.hash, one.value)
+            runs[run] = None
+            answered += 1
+            results.append({**result, "answered": True})
+        except (Problem, QuireError) as error:
+            problem = error if isinstance(error, Problem) else problem_of(error)
+            data: dict[str, Value] = {"code": problem.code, "detail": problem.detail, **problem.more}
+            results.append({**result, "answered": False, "problem": data})
+    for run in runs:
+        await _go_on(host, run, drive=given.drive)
+    return {"items": results, "answered": answered}
+
+
+async def _store_answer(host: Host, run: str, path: str, hash: str, value: str) -> None:
+    """Store an answer. Raises `Problem` if the question is answered, worded differently, or does not take it."""
+    asked = next((one for one in await host.runtime.store.questions(run) if one.path == path), None)
+    if asked is None:
+        raise await _not_open(host, run, path)
+    if hash != asked.hash:
+        raise Problem.of("question-changed", f"the question at {path} is worded differently now")
+    try:
+        await host.runtime.answer(run, path, value, by=one_name(host.caller.by), person=host.caller.person)
+    except BadInputs as error:
+        raise Problem.of("unfit-answer", "; ".join(error.problems)) from None
+    except RunState:
+        raise await _not_open(host, run, path) from None
+
+
+async def _go_on(host: Host, run: str, *, drive: bool) -> None:
+    """Drive the run of an answered question, unless the client does not want that or another process drives it."""
+    host.touch(run)
+    row = await host.runtime.row(run)
+    if drive and row.status is Status.AWAITING_INPUT and not host.drives(run):
+        with contextlib.suppress(RunBusy):  # then its driver takes the answer
+            await host.go_on(run)
+
+
+async def _not_open(host: Host, run: str, path: str) -> Problem:
+    """Return the problem about a question that is not open: its answer and author if it has one."""
+    answer = await _answer_of(host, run, path)
+    if answer is None:
+        row = await host.runtime.row(run)
+        return Problem.of("no-such-question", f"run {run} asks nothing at {path} (it is {row.status.words})")
+    given = given_answer(answer)
+    return Problem.of(
+        "already-answered", f"answered {given['value']} {given['words']}", exit_code=4, more={"answer": given}
+    )
+
+
+async def _answer_of(host: Host, run: str, path: str) -> EffectRecord | Answer | None:
+    for waiting in await host.runtime.store.answers(run):
+        if waiting.path == path:
+            return waiting
+    for record in await host.runtime.store.effects(run):
+        if record.path == path and record.kind == "ask" and record.state == "ok":
+            return record
+    return None

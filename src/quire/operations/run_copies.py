@@ -1,0 +1,197 @@
+"""Operations on copies of runs: fork with its receipt, compare, export, import and verify."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, cast
+
+from msgspec import UNSET, Meta, field
+
+from quire.display.commands import compare_command, import_command
+from quire.display.fork_json import fork_form_data, receipt_data
+from quire.display.run_json import row_data
+from quire.display.transfer_json import imported_data, verdict_data
+from quire.display.why import diff_data
+from quire.errors import RunState
+from quire.operations.fields import (
+    File,
+    Input,
+    Limit,
+    Name,
+    Names,
+    Object,
+    OfRun,
+    RunChanges,
+    Seq,
+    needs,
+    operation,
+    shape,
+)
+from quire.operations.problems import Problem
+from quire.operations.results import Run
+from quire.runs import imports, verify
+from quire.runs.diff import diff
+from quire.runs.export import export_lines
+from quire.runs.fork import Changes, fork
+from quire.runs.fork_receipt import fork_steps, receipt
+from quire.values import Value, encode
+
+if TYPE_CHECKING:
+    from quire.operations.host import Host
+
+JSON_LINES = "application/jsonl"
+MOST_CHARACTERS = 40_000
+"""Characters of both values of a difference in a brief comparison."""
+
+
+@operation("The steps at which a run can be forked, and the values that can be set.", OfRun, Run)
+async def show_fork(host: Host, given: OfRun) -> Value:
+    view = (await host.views.of(await host.runtime.find(given.run))).view
+    return fork_form_data(view, fork_steps(view))
+
+
+class PreviewFork(RunChanges, frozen=True, kw_only=True):
+    run: str
+    start: Name = field(name="from")
+    set: Object = field(default_factory=dict)
+    allow: Names = ()
+
+    def changes(self, host: Host) -> Changes:
+        return Changes(
+            sets=self.set,
+            model=self.model,
+            allow=host.caller.granted(self.allow),
+            budget=None if self.budget is UNSET else self.budget,
+            unlimited=self.budget is None,
+            limits=self.limits,
+            answers=self.answers,
+            unattended=bool(self.unattended),
+            says_yes=self.unattended == "yes",
+            force=self.force,
+            door=host.caller.door,
+        )
+
+
+@operation(
+    "The receipt of a fork: what it keeps, what it does again, and how much at most.",
+    PreviewFork,
+    needs("summary", "kept", "again", "bounds", "command"),
+)
+async def preview_fork(host: Host, given: PreviewFork) -> Value:
+    run, changes = await host.runtime.find(given.run), given.changes(host)
+    return receipt_data(await receipt(host.runtime, run, given.start, changes), changes)
+
+
+class ForkRun(PreviewFork, frozen=True, kw_only=True):
+    goes_on: bool = False
+    detach: bool = False
+
+
+@operation("Start a new run in the middle of this one; this server drives it.", ForkRun, Run)
+async def fork_run(host: Host, given: ForkRun) -> Value:
+    run = await host.runtime.find(given.run)
+    made = await fork(host.runtime, run, given.start, given.changes(host))
+    host.created(made.run)
+    if given.detach:
+        host.detach(made.run)
+    else:
+        await host.go_on(made.run, goes_on=given.goes_on)
+    return await host.shown(made.run)
+
+
+class DiffRuns(Input, frozen=True, kw_only=True):
+    a: str
+    b: str
+    brief: Annotated[bool, Meta(description="Leave the values out; count the changes of each step.")] = False
+    step: Annotated[Name, Meta(description="Only the step at this path.")] = ""
+    after: Annotated[Seq, Meta(description="Changes of each step to skip.")] = 0
+    limit: Limit = 100
+
+
+@operation("Two runs, step by step.", DiffRuns, shape(same=bool, a=Any, b=Any, about=list[Any], steps=list[Any]))
+async def diff_runs(host: Host, given: DiffRuns) -> Value:
+    """Compare two runs. `brief` leaves the values of steps out, and large inputs, and counts the changes of each step;
+    `step` selects one step, of whose changes `after` are skipped."""
+    names = [await host.runtime.find(name) for name in (given.a, given.b)]
+    a, b = [(await host.views.of(name)).view for name in names]
+    found = await asyncio.to_thread(diff, a, b)
+    data = diff_data(a, b, found)
+    steps = cast("list[dict[str, Value]]", data["steps"])
+    step, after = given.step, given.after
+    if step:
+        data["about"] = []
+        steps = [one for one in steps if one["path"] == step]
+        if not steps:
+            raise Problem.of("no-such-step", f"neither run has a step at {step}")
+    for one in steps:
+        changes = cast("list[dict[str, Value]]", one["changes"])
+        one["changes_total"] = len(changes)
+        one["kinds"] = list(dict.fromkeys(str(change["what"]) for change in changes))
+        one["changes"] = [] if given.brief else list(changes[after : after + given.limit])
+    if given.brief:
+        data["about"] = [_without_bulk(change) for change in cast("list[dict[str, Value]]", data["about"])]
+    rows: dict[str, Value] = {"a": row_data(a.row), "b": row_data(b.row)}
+    return {**data, "steps": list(steps), "rows": rows, "command": compare_command(a.row.id, b.row.id)}
+
+
+def _without_bulk(change: dict[str, Value]) -> Value:
+    """Return a difference; in place of values that are too long to look at, their sizes."""
+    a, b = (len(encode(change[side])) for side in ("a", "b"))
+    return change if a + b < MOST_CHARACTERS else {**change, "a": None, "b": None, "sizes": [a, b]}
+
+
+@operation("A run as a file of JSON Lines, each with the hash of the line before.", OfRun, None)
+async def export_run(host: Host, given: OfRun) -> File:
+    run = await host.runtime.find(given.run)
+    lines = await export_lines(host.runtime, run)
+    name = re.sub(r"[^\w.-]", "_", run, flags=re.ASCII)
+    headers = {"Content-Disposition": f'attachment; filename="{name}.jsonl"'}
+    return File("".join(f"{line}\n" for line in lines).encode(), JSON_LINES, headers)
+
+
+VERDICT = shape(ok=bool)
+
+
+@operation("Whether a stored run is as its user wrote it.", OfRun, VERDICT)
+async def verify_run(host: Host, given: OfRun) -> Value:
+    return verdict_data(await verify.verify_run(host.runtime, await host.runtime.find(given.run)))
+
+
+class Export(Input, frozen=True, kw_only=True):
+    """An exported run. The name of its file is for messages."""
+
+    text: Annotated[str, Meta(max_length=10_000_000)]
+    name: Name = "the file"
+
+    @property
+    def data(self) -> bytes:
+        return self.text.encode(errors="replace")
+
+
+@operation("Whether an exported run is as it was written. Nothing is kept.", Export, VERDICT)
+async def verify_export(host: Host, given: Export) -> Value:
+    """Verify an exported run without keeping it, and tell whether the store has a run of this id already."""
+    verdict = await verify.verify_export(
+        lambda: imports.parse_export(given.data, Path(given.name)), given.name, host.runtime.settings
+    )
+    exported = verdict.exported
+    more: dict[str, Value] = {"command": import_command(given.name)}
+    if exported is not None:
+        known = await host.runtime.store.get(verdict.run) is not None
+        more |= {"row": row_data(exported.row), "effects": len(exported.effects), "known": known}
+    return {**verdict_data(verdict, given.name), **more}
+
+
+@operation(
+    "Take in an exported run, to look at and to fork. It is verified first.",
+    Export,
+    shape(run=Name, head=Name, effects=int),
+)
+async def import_run(host: Host, given: Export) -> Value:
+    exported = imports.parse_export(given.data, Path(given.name))
+    if await host.runtime.store.get(exported.row.id) is not None:
+        raise RunState(f"run {exported.row.id} is in this store already")
+    host.created(await imports.import_run(host.runtime, exported))
+    return imported_data(exported)

@@ -1,0 +1,244 @@
+"""Operations on the parts of one run: steps, effects, values, prompts, the transcript, its document and artifact."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Collection
+from typing import TYPE_CHECKING, Annotated
+from urllib.parse import quote
+
+from msgspec import UNSET, Meta, UnsetType, field
+
+from quire.display.run_json import step_data
+from quire.display.step_json import brief_data, columns_data, effect_data, step_detail, values_data
+from quire.display.transcript import prompt_data, transcript_data
+from quire.display.why import why_data
+from quire.errors import RunState
+from quire.operations.fields import File, Limit, Name, Object, OfRun, OfStep, Page, Seq, Text, operation, words
+from quire.operations.problems import Problem
+from quire.operations.shelf import pinned_file
+from quire.plan.vocabulary import EXTENSIONS
+from quire.runs.transcript import transcripts
+from quire.runs.why import Why, why_at
+from quire.stores.journal_pages import EffectBrief, JournalPages, Paged
+
+if TYPE_CHECKING:
+    from quire.operations.host import Host
+    from quire.runs.live_views import SeenView
+    from quire.runs.view import RunView
+    from quire.values import Value
+
+LARGE, SHOWN_OF_LARGE = 2_000_000, 200_000
+"""An artifact with more characters is shown only in part."""
+LONGEST_RENDERED = 100_000
+"""Replies up to so many characters come with their HTML."""
+
+
+class ListSteps(OfRun, frozen=True, kw_only=True):
+    parent: Annotated[Text, Meta(description="The path of the step above; without it the top level.")] = ""
+    after: Annotated[Name, Meta(description="The path of the last step that is known.")] = ""
+    limit: Limit = 100
+
+
+class ShowStep(OfStep, frozen=True, kw_only=True):
+    after: Annotated[Seq, Meta(description="The number of effects that are known already.")] = 0
+
+
+class ListEffects(OfRun, frozen=True, kw_only=True):
+    after: Annotated[Seq, Meta(description="The number of the first effect to return.")] = 0
+    before: Annotated[Seq, Meta(description="Return the last effects before this number.")] | UnsetType = UNSET
+    columns: Annotated[bool, Meta(description="Return one list for each column.")] = False
+    kind: Annotated[tuple[Name, ...], Meta(description="Only effects of this kind.")] = ()
+    state: Annotated[
+        tuple[Annotated[str, words("intent", "ok", "failed")], ...], Meta(description="Only effects in this state.")
+    ] = ()
+    under: Annotated[Name, Meta(description="Only effects at this path and below.")] = ""
+    limit: Annotated[int, Meta(ge=1, le=20_000, description="The most effects to return.")] = 500
+
+
+class ShowArtifact(OfRun, frozen=True, kw_only=True):
+    form: Annotated[str, words("text", "html", "download"), Meta(description="How to return it.")] = field(
+        name="as", default="text"
+    )
+
+
+async def _seen(host: Host, given: OfRun) -> SeenView:
+    return await host.views.of(await host.runtime.find(given.run))
+
+
+@operation("One level of the tree of steps.", ListSteps, Page[Object])
+async def list_steps(host: Host, given: ListSteps) -> Value:
+    seen = await host.views.head(await host.runtime.find(given.run))
+    parent, after, limit = given.parent, given.after, given.limit
+    steps = seen.view.progress.steps
+    above = {path: _parent(path, steps) for path in steps}
+    below = [path for path, one in above.items() if one == parent]
+    if after:
+        below = below[below.index(after) + 1 :] if after in below else []
+    counts: dict[str, int] = {}
+    for one in above.values():
+        counts[one] = counts.get(one, 0) + 1
+    items: list[Value] = [
+        {**step_data(steps[path], output=False), "children": counts.get(path, 0)} for path in below[:limit]
+    ]
+    return {"items": items, "next": below[limit - 1] if len(below) > limit else None}
+
+
+def _parent(path: str, steps: Collection[str]) -> str:
+    while path := path.rpartition("/")[0]:
+        if path in steps:
+            return path
+    return ""
+
+
+@operation("One step, item or effect: prompts as sent, replies, calls, values and who wrote them.", ShowStep, Object)
+async def show_step(host: Host, given: ShowStep) -> Value:
+    seen = await _seen(host, given)
+    detail = step_detail(seen.view, _explained(seen.view, given.path), after=given.after)
+    await _render_replies(host, detail)
+    return detail
+
+
+def _explained(view: RunView, path: str) -> Why:
+    try:
+        return why_at(view, path)
+    except RunState as error:
+        planned = {at for at, _ in view.document.runnable().steps()}
+        problem = Problem.of("no-such-step", str(error))
+        raise (error if path in planned else problem) from None
+
+
+async def _render_replies(host: Host, detail: dict[str, Value]) -> None:
+    """Add the HTML of the output and of each reply of a model."""
+    texts: list[tuple[dict[str, Value], str, str]] = []
+    output = detail.get("output")
+    if isinstance(output, str) and not detail.get("output_cut"):
+        texts.append((detail, "output_html", output))
+    for effect in detail["effects"]:  # type: ignore[union-attr]
+        reply = effect.get("answer_value") if isinstance(effect, dict) and effect["kind"] == "model" else None
+        text = reply.get("text") if isinstance(reply, dict) else None
+        if isinstance(text, str):
+            texts.append((effect, "html", text))  # type: ignore[arg-type]
+    texts = [row for row in texts if len(row[2]) <= LONGEST_RENDERED]
+    rendered = await host.render(("markdown", text) for _, _, text in texts)
+    for place, name, text in texts:
+        place[name] = rendered["markdown", text]
+
+
+def _journal(host: Host) -> JournalPages:
+    store = host.runtime.store
+    if not isinstance(store, Paged):
+        raise Problem.of("store", "this store cannot read parts of a journal")
+    return store.journal()
+
+
+@operation("The journal without values, as objects or as columns.", ListEffects, Object)
+async def list_effects(host: Host, given: ListEffects) -> Value:
+    run = await host.runtime.find(given.run)
+    found = await _journal(host).effects(run)
+    fitting = [(at, one) for at, one in enumerate(found) if _fits(one, given)]
+    limit = given.limit
+    if not isinstance(given.before, UnsetType):
+        earlier = [one for one in fitting if one[0] < given.before]
+        page, more = earlier[-limit:], len(earlier) > limit
+        following = str(page[0][0]) if more else None
+    else:
+        later = [one for one in fitting if one[0] >= given.after]
+        page, more = later[:limit], len(later) > limit
+        following = str(page[-1][0] + 1) if more else None
+    first = page[0][0] if page else 0
+    data: dict[str, Value] = {"next": following, "total": len(found), "first": first}
+    if given.columns:
+        columns: dict[str, Value] = {**columns_data(one for _, one in page)}
+        return {**data, "columns": columns}
+    return {**data, "items": [brief_data(one) for _, one in page]}
+
+
+def _fits(brief: EffectBrief, given: ListEffects) -> bool:
+    record, under = brief.record, given.under
+    return (
+        (not given.kind or record.kind in given.kind)
+        and (not given.state or record.state in given.state)
+        and (not under or record.path == under or record.path.startswith(f"{under}/"))
+    )
+
+
+@operation("One effect with its value.", OfStep, Object)
+async def show_effect(host: Host, given: OfStep) -> Value:
+    run = await host.runtime.find(given.run)
+    record = await _journal(host).effect(run, given.path)
+    if record is None:
+        raise Problem.of("no-such-step", f"run {run} has recorded nothing at {given.path}")
+    return effect_data(record)
+
+
+@operation("The values that a step read, and who wrote them.", OfStep, Object)
+async def show_why(host: Host, given: OfStep) -> Value:
+    seen = await _seen(host, given)
+    return why_data(_explained(seen.view, given.path))
+
+
+@operation("The messages that the model of a step was sent, or would be sent.", OfStep, Object)
+async def show_prompt(host: Host, given: OfStep) -> Value:
+    from quire.runs.prompts import prompt_of_run
+
+    seen = await _seen(host, given)
+    found = prompt_of_run(seen.view, given.path, host.runtime.settings)
+    return {**prompt_data(found.request), "notes": list(found.notes)}
+
+
+@operation("The conversations of the threads of a run.", OfRun, Object)
+async def show_transcript(host: Host, given: OfRun) -> Value:
+    seen = await _seen(host, given)
+    found = transcripts(seen.view)
+    if not found:
+        raise RunState(f"run {seen.view.row.id} has no thread: a transcript is of directives")
+    return transcript_data(seen.view, found)
+
+
+@operation("Inputs, named results and stores as they are now, and who wrote them.", OfRun, Object)
+async def show_values(host: Host, given: OfRun) -> Value:
+    return values_data((await _seen(host, given)).view)
+
+
+@operation("The state of a playbook's execution, as its specification has it.", OfRun, Object)
+async def show_state(host: Host, given: OfRun) -> Value:
+    view = (await _seen(host, given)).view
+    if view.row.format != "playbook":
+        raise RunState(f"run {view.row.id} is of a {view.row.format}: a state is of playbooks")
+    return view.state()
+
+
+@operation("The document as the run has it, and as its file is now.", OfRun, Object)
+async def show_pinned(host: Host, given: OfRun) -> Value:
+    view = (await _seen(host, given)).view
+    file = pinned_file(host.folder, view.row)
+    now = await asyncio.to_thread(file.text) if file else None
+    pinned = view.document.source.text
+    data: dict[str, Value] = {"id": file.id if file else None, "pinned": pinned, "now": now, "changed": now != pinned}
+    return data
+
+
+RENDERED = {"markdown": "markdown", "text": "markdown", "javascript": "javascript", "typescript": "typescript"}
+"""Types of artifacts that become HTML here, with the way that they are rendered."""
+
+
+@operation("The result of a completed run.", ShowArtifact, Object)
+async def show_artifact(host: Host, given: ShowArtifact) -> Value | File:
+    view = (await _seen(host, given)).view
+    if not view.replay.finished:
+        raise Problem.of("no-artifact", f"run {view.row.id} is {view.row.status.words}: it has no artifact yet")
+    text, kind, form = view.artifact, view.file_type or "text", given.form
+    name = f"{view.row.id}{EXTENSIONS.get(kind, '.txt')}"
+    if form == "download":
+        disposition = f"attachment; filename=\"{name}\"; filename*=UTF-8''{quote(name)}"
+        headers = {"Content-Disposition": disposition, "X-Content-Type-Options": "nosniff"}
+        return File(text.encode(), "application/octet-stream", headers)
+    cut = len(text) > LARGE
+    data: dict[str, Value] = {"type": kind, "size": len(text), "file": name, "cut": cut}
+    if form == "html":
+        if cut or kind not in RENDERED:  # the page draws other types itself, or in a frame
+            return {**data, "html": None}
+        job = (RENDERED[kind], text)
+        return {**data, "html": (await host.render([job]))[job]}
+    return {**data, "text": text[:SHOWN_OF_LARGE] if cut else text}

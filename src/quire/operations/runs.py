@@ -1,0 +1,297 @@
+"""Operations on runs: list, count, start, look at, resume, pause, cancel, delete and prune."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Annotated, TypeAlias
+
+from msgspec import UNSET, Meta, UnsetType, field
+from msgspec.structs import replace
+
+from quire.display.commands import cancel_command, export_command, prune_command, resume_command
+from quire.display.run_head_json import head_data, unreadable_head
+from quire.display.run_json import row_data
+from quire.display.transfer_json import pruned_data
+from quire.engine.records import RunRow, Status
+from quire.errors import JournalMismatch, LimitReached, RunState
+from quire.operations.fields import (
+    After,
+    Budget,
+    Format,
+    Input,
+    Limit,
+    Name,
+    Names,
+    Object,
+    OfRun,
+    Page,
+    RunOptions,
+    State,
+    Unattended,
+    operation,
+    shape,
+    words,
+)
+from quire.operations.problems import Problem
+from quire.operations.results import Removed, Run
+from quire.operations.shelf import pinned_file
+from quire.runs.live_views import last_event
+from quire.runs.resume import Given, checked_overrides
+from quire.stores import contract
+from quire.stores.contract import CANCELLABLE, ENDED, RESUMABLE, keeper
+from quire.stores.run_list import MOST_COUNTED, RunFilters, lister, words_of
+
+if TYPE_CHECKING:
+    from quire.operations.host import Host
+    from quire.stores.contract import Pruned
+    from quire.values import Value
+
+Ids: TypeAlias = Annotated[tuple[Name, ...], Meta(max_length=500)]
+
+
+OfDocument: TypeAlias = Annotated[
+    Name, Meta(description="Only runs of this document: its name, or the end of its path.")
+]
+InFormat: TypeAlias = Annotated[Format, Meta(description="Only runs of documents in this format.")]
+Since: TypeAlias = Annotated[float, Meta(description="Only runs that were started since then, in seconds since 1970.")]
+Words: TypeAlias = Annotated[
+    str, Meta(max_length=1000, description="Words in the id, title, document, error or inputs.")
+]
+ForkOf: TypeAlias = Annotated[Name, Meta(description="Only forks of this run.")]
+
+
+class CountRuns(Input, frozen=True, kw_only=True):
+    document: OfDocument = ""
+    format: InFormat = ""
+    since: Since | UnsetType = UNSET
+    q: Words = ""
+    origin: ForkOf = ""
+
+
+class ListRuns(Input, frozen=True, kw_only=True):
+    status: Annotated[tuple[State, ...], Meta(description="Only runs of this status; may be given several times.")] = ()
+    document: OfDocument = ""
+    format: InFormat = ""
+    since: Since | UnsetType = UNSET
+    q: Words = ""
+    origin: ForkOf = ""
+    asks: Annotated[bool, Meta(description="Only runs with an open question.")] = False
+    after: After = ""
+    limit: Limit = 100
+
+
+@operation("Runs, the newest first, in pages.", ListRuns, Page[Run])
+async def list_runs(host: Host, given: ListRuns) -> Value:
+    statuses = tuple(Status(text) for text in given.status)
+    filters = replace(_filters(given), statuses=statuses, asks=given.asks)
+    try:
+        page = await lister(host.runtime.store).page(filters, given.after or None, given.limit)
+    except ValueError as error:
+        raise Problem.of("unfit-parameters", f"after: {error}", help="use `next` of the page before") from None
+    host.list_goes_on(page.next)
+    return {"items": [row_data(row) for row in page.rows], "next": page.next}
+
+
+def _filters(given: CountRuns | ListRuns) -> RunFilters:
+    return RunFilters(
+        document=given.document,
+        format=given.format,
+        since=None if isinstance(given.since, UnsetType) else given.since,
+        words=words_of(given.q),
+        origin=given.origin,
+    )
+
+
+Count: TypeAlias = Annotated[int, Meta(ge=0)]
+
+
+@operation(
+    "How many runs there are of each status, up to 10,000 each.",
+    CountRuns,
+    shape(statuses=dict[str, Count], total=Count, most=int, more=list[str]),
+)
+async def count_runs(host: Host, given: CountRuns) -> Value:
+    """Count the runs of each status. The filters hold, but for the status."""
+    runs, filters = lister(host.runtime.store), _filters(given)
+    found = await runs.counts(filters)
+    asks = await runs.count(replace(filters, asks=True))
+    capped: dict[str, Value] = {str(status): min(count, MOST_COUNTED) for status, count in found.items()}
+    more: list[Value] = [str(status) for status, count in found.items() if count > MOST_COUNTED]
+    total = sum(found.values())
+    return {
+        "statuses": capped,
+        "asks": min(asks, MOST_COUNTED),
+        "total": min(total, MOST_COUNTED),
+        "most": MOST_COUNTED,
+        "more": [*more, *(["total"] if total > MOST_COUNTED else [])],
+    }
+
+
+class ListActions(Input, frozen=True, kw_only=True):
+    runs: Ids
+
+
+@operation(
+    "What can be done with several runs now, and the commands that do it.",
+    ListActions,
+    shape(runs=Names, cancel=Object, resume=Object, prune=Object),
+)
+async def list_actions(host: Host, given: ListActions) -> Value:
+    """Tell what can be done with the named runs now, to how many of them, and by which commands."""
+    rows = [row for run in dict.fromkeys(given.runs) if (row := await host.runtime.store.get(run)) is not None]
+    own = [row for row in rows if not row.pins.get("imported")]
+    cancel = [row.id for row in own if row.status in (*CANCELLABLE, Status.INTERRUPTED)]
+    resume = [row.id for row in own if row.status in RESUMABLE and not host.drives(row.id)]
+    removed = await keeper(host.runtime.store).remove([row.id for row in rows], dry_run=True)
+    return {
+        "runs": [row.id for row in rows],
+        "cancel": {"runs": cancel, "command": _lines(cancel_command(run) for run in cancel)},
+        "resume": {"runs": resume, "command": _lines(resume_command(run) for run in resume)},
+        "prune": {**pruned_data(removed, dry_run=True), "command": _prune_words(rows)},
+        "export": {"runs": [row.id for row in rows], "command": _lines(export_command(row.id) for row in rows)},
+    }
+
+
+def _lines(commands: Iterable[str]) -> str:
+    return "\n".join(commands)
+
+
+def _prune_words(rows: list[RunRow]) -> str:
+    """Return the command that removes ended runs; the command line removes them by age and status."""
+    return prune_command("30d", dict.fromkeys(str(row.status) for row in rows if row.status in ENDED))
+
+
+@operation("Remove a run that has ended.", OfRun, Removed)
+async def delete_run(host: Host, given: OfRun) -> Value:
+    run = await host.runtime.find(given.run)
+    row = await host.runtime.row(run)
+    if row.status not in ENDED:
+        raise RunState(f"run {run} is {row.status.words}: only a run that has ended is removed; cancel it first")
+    removed = await keeper(host.runtime.store).remove([run], dry_run=False)
+    if run not in removed.runs:
+        raise contract.busy(run)
+    _forget(host, removed)
+    return pruned_data(removed, dry_run=False)
+
+
+class PruneRuns(Input, frozen=True, kw_only=True):
+    older_than: Annotated[float, Meta(ge=0, le=10**10)] | UnsetType = UNSET
+    statuses: Annotated[tuple[Annotated[str, words(*map(str, ENDED))], ...], Meta(max_length=4)] = ()
+    runs: Ids | UnsetType = UNSET
+    dry_run: bool = False
+
+
+@operation("Remove runs that have ended: those older than an age, or the named ones.", PruneRuns, Removed)
+async def prune_runs(host: Host, given: PruneRuns) -> Value:
+    store, runs, age = keeper(host.runtime.store), given.runs, given.older_than
+    if not isinstance(runs, UnsetType) and age is UNSET:
+        removed = await store.remove(list(dict.fromkeys(runs)), dry_run=given.dry_run)
+    elif not isinstance(age, UnsetType) and runs is UNSET:
+        wanted = tuple(Status(text) for text in given.statuses) or ENDED
+        removed = await store.prune(host.runtime.clock.now() - age, wanted, dry_run=given.dry_run, vacuum=False)
+    else:
+        raise Problem.of("unfit-body", "say which runs: either `older_than` in seconds, or `runs` by their ids")
+    if not given.dry_run:
+        _forget(host, removed)
+    return pruned_data(removed, dry_run=given.dry_run)
+
+
+def _forget(host: Host, removed: Pruned) -> None:
+    for run in removed.runs:
+        host.views.forget(run)
+        host.touch(run)
+
+
+@operation("One run with its steps.", OfRun, Run)
+async def show_run(host: Host, given: OfRun) -> Value:
+    run = await host.runtime.find(given.run)
+    driven = host.drives(run)
+    try:
+        seen = await host.views.head(run)
+    except (JournalMismatch, LimitReached, RunState) as error:
+        # What its row says can be shown, and the journal can be read.
+        row = await host.runtime.row(run)
+        seq = await last_event(host.runtime.store, run)
+        return {**unreadable_head(row, str(error)), "seq": seq, **_document(host, row)}
+    asked = ",".join(f"{one.path}:{one.hash}" for one in seen.view.questions)
+    about = _document(host, seen.view.row)
+    broken = None if driven else await host.runtime.broken_seal(run)
+    state = hashlib.sha256(f"{driven} {asked} {about} {broken}".encode()).hexdigest()[:12]
+    if host.has(f'"{seen.version.tag}.{state}"'):
+        return None
+    head = head_data(seen.view, driven_here=driven, broken_seal=str(broken or ""))
+    return {**head, "seq": seen.version.seq, **about}
+
+
+def _document(host: Host, row: RunRow) -> dict[str, Value]:
+    """Return the id of the document of a run, and whether its file has changed since."""
+    file = pinned_file(host.folder, row)
+    return {"document_id": file.id if file else None, "document_changed": file.changed() if file else False}
+
+
+class StartRun(RunOptions, frozen=True, kw_only=True):
+    document: Name
+    goes_on: bool = False
+
+
+@operation("Start a run; this server drives it.", StartRun, Run)
+async def start_run(host: Host, given: StartRun) -> Value:
+    document = await asyncio.to_thread(host.shelf.meant, given.document)
+    run = await host.runtime.start(document, given.inputs, host.caller.options(given))
+    host.created(run)
+    if given.detach:
+        host.detach(run)
+    else:
+        await host.go_on(run, goes_on=given.goes_on)
+    return await host.shown(run)
+
+
+class ResumeRun(OfRun, frozen=True, kw_only=True):
+    set: Object = field(default_factory=dict)
+    model: Name = ""
+    budget: Budget = UNSET
+    limits: Object = field(default_factory=dict)
+    answers: dict[str, str] = field(default_factory=dict)
+    breakpoints: Names = ()
+    unattended: Unattended = False
+
+
+@operation("Go on with a run; this server drives it.", ResumeRun, Run)
+async def resume_run(host: Host, given: ResumeRun) -> Value:
+    run, overrides = await host.runtime.find(given.run), given.set
+    row = await host.runtime.row(run)
+    if row.status is Status.COMPLETED:
+        raise RunState(f"run {run} is completed: there is nothing to resume")
+    if overrides:
+        overrides = checked_overrides((await host.runtime.view(run)).document, overrides, way=row.position)
+    changes = Given(
+        limits=given.limits,
+        budget=None if given.budget is UNSET else given.budget,
+        unlimited=given.budget is None,
+        model=given.model,
+        answers=given.answers,
+        unattended=bool(given.unattended),
+        says_yes=given.unattended == "yes",
+        breakpoints=given.breakpoints,
+    )
+    await host.go_on(run, given=changes, overrides=overrides)
+    return await host.shown(run)
+
+
+@operation("Pause a run after its current step.", OfRun, Run)
+async def pause_run(host: Host, given: OfRun) -> Value:
+    run = await host.runtime.find(given.run)
+    if not host.pause(run):
+        row = await host.runtime.row(run)
+        raise RunState(f"run {run} is {row.status.words} and is not driven by this server: it cannot be paused here")
+    return await host.shown(run)
+
+
+@operation("Cancel a run.", OfRun, Run)
+async def cancel_run(host: Host, given: OfRun) -> Value:
+    run = await host.runtime.find(given.run)
+    await host.runtime.store.request_cancel(run)
+    host.touch(run)
+    return await host.shown(run)
