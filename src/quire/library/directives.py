@@ -67,14 +67,15 @@ class BundleBuilder:
         `BadDocument` for one that cannot be read. `leaf` is a directive that was already read; it is verified like all
         others."""
         found = leaf or self._find("directive", item_id)
-        return self._gathered(found)[0] if found else None
+        return self._gathered(found) if found else None
 
     def called(self, item_id: str) -> Bundle | None:
         """Gather a directive that another document runs. Its risks are not checked later, so they are checked here."""
         found = self._find("directive", item_id)
         if found is None:
             return None
-        bundle, chain = self._gathered(found)
+        bundle = self._gathered(found)
+        chain = list(bundle.threads.values())
         granting = next((one for one in chain if one.grants_itself()), chain[0])
         acknowledged = (*granting.acknowledged, *chain[0].acknowledged)
         place = list(bundle.places.values())[chain.index(granting)]
@@ -86,7 +87,7 @@ class BundleBuilder:
             require_granted(bundle.item_id, asked, self._granted, project, reasons)
         return bundle.with_warnings(risks)
 
-    def _gathered(self, found: Item) -> tuple[Bundle, list[Thread]]:
+    def _gathered(self, found: Item) -> Bundle:
         before = len(self._items.warnings)
         directives: dict[str, str] = {}
         places: dict[str, str] = {}
@@ -101,7 +102,7 @@ class BundleBuilder:
             require_model(self._settings, choice.spec)
             bundle = replace(bundle, model=choice.spec, settings=choice.settings.as_value())
         bundle.threads.update(zip(directives, chain, strict=True))
-        return bundle, chain
+        return bundle
 
     def _chain(self, leaf: Item, directives: dict[str, str], places: dict[str, str]) -> list[Thread]:
         """Read the directive and its ancestors. A circular or broken chain is reported when it is composed."""

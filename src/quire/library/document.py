@@ -137,11 +137,25 @@ def unnamed(source: Source) -> Source:
 def _read_contents(name: str, source: Source, extended: bool) -> tuple[Plan | None, tuple[Diagnostic, ...]]:
     match name:
         case "pipeline":
-            plan, diagnostics = _pipeline(source)
+            from quire.formats.pipeline.lower import lower as lower_pipeline
+
+            pipelines = parse_pipelines(source, False)
+            file, diagnostics = pipelines.file, pipelines.diagnostics
+            plan = lower_pipeline(file, file.pipelines[0]) if file else None
         case "directive":
-            plan, diagnostics = _directive(source)
+            from quire.formats.directive.check import errors_of
+            from quire.formats.directive.lower import lower as lower_directive
+            from quire.formats.directive.parse import parse
+
+            directive = parse(source)
+            diagnostics = errors_of(directive)
+            fatal = any(finding.severity is Severity.ERROR for finding in diagnostics)
+            plan = None if fatal else lower_directive(directive.partial)
         case "playbook":
-            plan, diagnostics = _playbook(source, extended)
+            from quire.formats.playbook.lower import lower
+
+            reading, _ = parse_playbook(source, extended)
+            plan, diagnostics = lower(reading.playbook) if reading.playbook else None, reading.diagnostics
         case _:
             raise CannotStart(f"nothing here runs a {name}")
     return plan, invisible.added(source, diagnostics)
@@ -150,14 +164,6 @@ def _read_contents(name: str, source: Source, extended: bool) -> tuple[Plan | No
 _contents = lru_cache(maxsize=64)(_read_contents)
 """Reads a text. Cached, because a run reads its document when it is checked, started and driven, under two names."""
 _open_contents = lru_cache(maxsize=2)(_read_contents)
-
-
-def _pipeline(source: Source) -> tuple[Plan | None, tuple[Diagnostic, ...]]:
-    from quire.formats.pipeline.lower import lower
-
-    reading = parse_pipelines(source, False)
-    file = reading.file
-    return lower(file, file.pipelines[0]) if file else None, reading.diagnostics
 
 
 def parse_pipelines(source: Source, registered: bool) -> PipelineParseResult:
@@ -179,24 +185,6 @@ _parse_pipelines = lru_cache(maxsize=2_000)(_parse_text)
 """Parses a text. Cached like `_contents`, for a whole folder of registered files."""
 _parse_open = lru_cache(maxsize=2)(_parse_text)
 """Parses a text that an editor has open: it soon has another one."""
-
-
-def _directive(source: Source) -> tuple[Plan | None, tuple[Diagnostic, ...]]:
-    from quire.formats.directive.check import errors_of
-    from quire.formats.directive.lower import lower
-    from quire.formats.directive.parse import parse
-
-    found = parse(source)
-    diagnostics = errors_of(found)
-    fatal = any(one.severity is Severity.ERROR for one in diagnostics)
-    return None if fatal else lower(found.partial), diagnostics
-
-
-def _playbook(source: Source, extended: bool) -> tuple[Plan | None, tuple[Diagnostic, ...]]:
-    from quire.formats.playbook.lower import lower
-
-    reading, _ = parse_playbook(source, extended)
-    return lower(reading.playbook) if reading.playbook else None, reading.diagnostics
 
 
 @lru_cache(maxsize=2)

@@ -20,11 +20,9 @@ if TYPE_CHECKING:
 __all__ = ["check", "codes"]
 
 
-def check(
-    source: Source, resolver: DocumentResolver | None = None, has_file: HasFile | None = None
-) -> tuple[Diagnostic, ...]:
-    """Return all findings about a playbook. `has_file` tells whether a file exists beside the playbook."""
-    return check_reading(*parse_scanned(source), resolver, has_file)
+def check(source: Source, resolver: DocumentResolver | None = None) -> tuple[Diagnostic, ...]:
+    """Return all findings about a playbook, but for prompt files that are missing."""
+    return check_reading(*parse_scanned(source), resolver)
 
 
 def check_reading(
@@ -33,7 +31,7 @@ def check_reading(
     resolver: DocumentResolver | None = None,
     has_file: HasFile | None = None,
 ) -> tuple[Diagnostic, ...]:
-    """Return all findings about a playbook that has been parsed."""
+    """Return all findings about a playbook. `has_file` tells whether a file exists beside the playbook."""
     found = [*reading.diagnostics, *lint(reading, resolver, scanned)]
     if has_file is not None and reading.playbook is not None:
         found += missing_prompt_files(reading.playbook, has_file)
