@@ -24,8 +24,7 @@ from quire.formats.pipeline.definition import definition_source, listed, mistake
 from quire.formats.pipeline.inline import LAUNCHING, gate
 from quire.formats.pipeline.lower import lower
 from quire.formats.pipeline.parse import parse
-from quire.formats.pipeline.syntax import ToolBody
-from quire.formats.pipeline.walks import walk_file
+from quire.formats.pipeline.walks import in_role, walk_file
 from quire.library.document import Document
 from quire.runs.gate import open_gate
 from quire.runs.options import RunOptions
@@ -356,7 +355,6 @@ def _tools(definition: str) -> set[str]:
     file = reading.file or reading.partial
     if file is None:
         return set()
-    bodies = (step.body for _, step in walk_file(file))
-    names = {body.name.text for body in bodies if isinstance(body, ToolBody)}
+    names = {name.text for _, step in walk_file(file) for name in in_role(step, "tool")}
     # A `*` would match all tools that fit; as the name of one tool it does not resolve.
     return {name for name in names if "*" not in name}

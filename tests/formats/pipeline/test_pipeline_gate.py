@@ -106,7 +106,9 @@ def test_a_kind_that_the_gate_does_not_know_is_refused() -> None:
 
 
 def test_a_kind_with_a_key_in_a_role_that_the_gate_does_not_know_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    file = file_of(steps("transform: {value: '1'}"))
+    assert gate(file, "me", KNOWN, shell=True) is None
     monkeypatch.setitem(BODY_KEYS, TransformBody, (Key("value", "spell"),))  # type: ignore[arg-type]
-    refusal = refused("tool: {name: file__read}")
+    refusal = gate(file, "me", KNOWN, shell=True)
     assert refusal is not None and [one.path for one in refusal.problems] == ["1"]
     assert set(ROLES) == _HARMLESS | set(_Checker.CHECKS) and not _HARMLESS & set(_Checker.CHECKS)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Set
 from fnmatch import fnmatchcase
-from typing import TYPE_CHECKING, assert_never, cast
+from typing import TYPE_CHECKING, cast
 
 from quire.diagnostics import replacing
 from quire.expr.slips import slips
@@ -19,33 +19,18 @@ from quire.formats.pipeline.inline import ALWAYS_THERE
 from quire.formats.pipeline.inputs import further_inputs, needed_inputs
 from quire.formats.pipeline.prompts import attempts, foreign, references
 from quire.formats.pipeline.syntax import (
-    AgentBody,
     Argument,
-    CallBody,
-    FailBody,
     FoldBody,
     ForEachBody,
     Literal,
-    MatchBody,
-    ParallelBody,
+    Name,
     Pipeline,
     PipelineFile,
     RepeatBody,
-    ShellBody,
     Step,
-    StepsBody,
-    StopBody,
     Text,
-    ToolBody,
-    TransformBody,
 )
-from quire.formats.pipeline.walks import (
-    expressions,
-    holes,
-    inner_expressions,
-    schema_of,
-    walk,
-)
+from quire.formats.pipeline.walks import expressions, holes, in_role, inner_expressions, own_prompts, schema_of, walk
 from quire.plain_schema import plainly_fits
 from quire.plan.built_in_tools import MEANT_TOOLS
 from quire.schema import Schema, refs
@@ -72,34 +57,23 @@ def _check_step(step: Step, names: Collection[str], fields: Fields) -> None:
     for expression in (*expressions(step), *inner_expressions(step)):
         for slip in slips(expression.expression):
             fields.report(slip.code, slip.message, fields.at(expression, slip.span), slip.help)
-    match step.body:
-        case AgentBody(prompt=prompt, is_file=is_file):
-            if not is_file:
-                _check_prompt(prompt, names, fields)
-        case ToolBody(args=args, name=name):
-            for key, value in args:
-                _check_argument(value, fields)
-                if name.text == "shell" and key.text == "command":
-                    _check_command(value, fields)
-        case ShellBody(command=command, stdin=stdin, cwd=cwd):
-            for one in (command, stdin, cwd):
-                _check_argument(one, fields)
-            _check_command(command, fields)
-        case FailBody(message=message):
-            _check_argument(message, fields)
-        case TransformBody() | CallBody() | MatchBody() | FoldBody() | ForEachBody() | ParallelBody():
-            pass
-        case StepsBody() | RepeatBody() | StopBody():
-            pass
-        case _:
-            assert_never(step.body)
+    for prompt in own_prompts(step):
+        _check_prompt(prompt, names, fields)
+    tools = [name.text for name in in_role(step, "tool")]
+    given = [argument for arguments in in_role(step, "arguments") for argument in arguments]
+    commands = [value for name, value in given if "shell" in tools and name.text == "command"]
+    commands += in_role(step, "command")
+    for value in (*(value for _, value in given), *in_role(step, "command"), *in_role(step, "argument")):
+        _check_argument(value, fields)
+    for command in commands:
+        _check_command(command, fields)
 
 
 def _mistakable(pipeline: Pipeline) -> Collection[str]:
     """Return the names that foreign references may be meant for. `ctx` is among them if no prompt has a reference in
     single braces: then its author may not know that double braces are an escape."""
     steps = [step for _, step in walk(pipeline)]
-    prompts = [step.body.prompt.text for step in steps if isinstance(step.body, AgentBody)]
+    prompts = [prompt.text for step in steps for prompt in in_role(step, "prompt")]
     if not any(True for prompt in prompts for _ in foreign(prompt)):
         return ()
     names = {*needed_inputs(pipeline), *further_inputs(pipeline), "pipe"}
@@ -228,10 +202,9 @@ def _check_unused_schemas(file: PipelineFile, used: Collection[str], fields: Fie
 def check_tool_names(file: PipelineFile, known: Collection[str], fields: Fields) -> None:
     there = frozenset({*known, *ALWAYS_THERE, "shell"})
     for step in _steps(file):
-        body = step.body
-        named = (body.name,) if isinstance(body, ToolBody) else body.tools if isinstance(body, AgentBody) else None
-        for name in named or ():
-            if not _is_there(name.text, there, pattern=isinstance(body, AgentBody)):
+        offered = [name for names in in_role(step, "tools") for name in names]
+        for name in (*in_role(step, "tool"), *offered):
+            if not _is_there(name.text, there, pattern=name in offered):
                 message = f"there is no tool {fields.shown(name.text)} in this workspace"
                 help = did_you_mean(MEANT_TOOLS.get(name.text)) or fields.suggestion(name.text, there)
                 fields.report(warnings.UNKNOWN_TOOL, message, name.span, help)
@@ -239,9 +212,10 @@ def check_tool_names(file: PipelineFile, known: Collection[str], fields: Fields)
 
 def check_python_tools(file: PipelineFile, resolver: DocumentResolver, fields: Fields) -> None:
     for step in _steps(file):
-        if isinstance(step.body, ToolBody) and (problem := resolver.python_problem(step.body.name.text)):
-            message = f"{fields.shown(step.body.name.text)} cannot be used: {problem}"
-            fields.report(warnings.PYTHON_TOOL, message, step.body.name.span)
+        for name in in_role(step, "tool"):
+            if problem := resolver.python_problem(name.text):
+                message = f"{fields.shown(name.text)} cannot be used: {problem}"
+                fields.report(warnings.PYTHON_TOOL, message, name.span)
 
 
 def _is_there(name: str, known: Collection[str], *, pattern: bool) -> bool:
@@ -254,9 +228,8 @@ def _is_there(name: str, known: Collection[str], *, pattern: bool) -> bool:
 def check_identities(file: PipelineFile, known: Collection[str] | None, fields: Fields) -> None:
     if known is None:
         return
-    for step in _steps(file):
-        identity = step.body.identity if isinstance(step.body, AgentBody) else None
-        if identity is not None and identity.text not in known:
+    for identity in (identity for step in _steps(file) for identity in in_role(step, "identity")):
+        if identity.text not in known:
             message = f"there is no identity {fields.shown(identity.text)} in this workspace"
             help = fields.suggestion(identity.text, known) or f"[agents.{identity.text}] in quire.toml declares it"
             fields.report(warnings.UNKNOWN_IDENTITY, message, identity.span, help)
@@ -268,21 +241,22 @@ _COMMAND = ("shell", "command")
 
 def check_arguments(file: PipelineFile, resolver: DocumentResolver, fields: Fields) -> None:
     for step in _steps(file):
-        if isinstance(step.body, ToolBody):
-            schema = resolver.parameters(step.body.name.text)
+        arguments = [argument for arguments in in_role(step, "arguments") for argument in arguments]
+        for name in in_role(step, "tool"):
+            schema = resolver.parameters(name.text)
             if schema is not None:
-                _check_arguments(step.body, schema, fields)
+                _check(name, arguments, schema, fields)
 
 
-def _check_arguments(body: ToolBody, schema: Mapping[str, Value], fields: Fields) -> None:
-    tool = body.name.text
+def _check(called: Name, arguments: list[tuple[Name, Argument]], schema: Mapping[str, Value], fields: Fields) -> None:
+    tool = called.text
     properties = cast("Mapping[str, Mapping[str, Value]]", schema.get("properties", {}))
-    given = {name.text for name, _ in body.args}
+    given = {name.text for name, _ in arguments}
     missing = [name for name in cast("list[str]", schema.get("required", [])) if name not in given]
     if missing:
         message = f"{tool} needs {', '.join(missing)}"
-        fields.report(warnings.ARGUMENTS, message, body.name.span, f"it takes {', '.join(properties)}")
-    for name, value in body.args:
+        fields.report(warnings.ARGUMENTS, message, called.span, f"it takes {', '.join(properties)}")
+    for name, value in arguments:
         known = properties.get(name.text)
         if known is None:
             if schema.get("additionalProperties") is False:

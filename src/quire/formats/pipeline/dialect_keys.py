@@ -15,8 +15,6 @@ from quire.formats.pipeline.syntax import (
     GuardKeys,
     Literal,
     Name,
-    ShellBody,
-    StopBody,
     Text,
 )
 from quire.formats.yaml import Entry, Scalar, Sequence, describe, text_of
@@ -24,7 +22,6 @@ from quire.formats.yaml.codes import MISPLACED_TAG
 from quire.plan.pipeline_work import OnError
 
 MOST_TURNS = 100
-MOST_ROUNDS = 10_000
 LONGEST_TIMEOUT = 24 * 3600.0
 LONGEST_COMMAND = 600.0
 """Seconds that a command may take."""
@@ -98,32 +95,18 @@ class DialectKeys:
         self._fields.report(codes.ON_ERROR, message, place, help, fix)
         return None
 
-    def command(self, command: Argument, schema: Name | None, entries: Entries) -> ShellBody:
-        """Read the keys of a `shell` step beside its command and its schema."""
-        return ShellBody(
-            command,
-            schema,
-            self.argument(entries, "stdin"),
-            self._variables(entries.get("env")),
-            self.argument(entries, "cwd"),
-            self._flag(entries.get("check"), "check", True),
-            self._flag(entries.get("text"), "text", False),
-        )
-
     def agent(self, entries: Entries) -> AgentSettings | None:
         """Read what an `agent` step says about its model call; None if it says nothing."""
         if not any(key in entries for key in ("model", "turns", "max_tokens", "temperature")):
             return None
         model = self._fields.text(entries["model"], "model") if "model" in entries else None
         turns = self.count(entries.get("turns"), "turns", MOST_TURNS)
-        _, max_tokens = self._fields.count(entries.get("max_tokens"), "max_tokens")
+        max_tokens = self.count(entries.get("max_tokens"), "max_tokens", None)
         temperature = self._temperature(entries.get("temperature"))
         name = Name(model, entries["model"].value.span) if model else None
         return AgentSettings(name, turns, max_tokens, temperature)
 
-    def on_max(self, entry: Entry | None) -> Name | None:
-        if entry is None:
-            return None
+    def on_max(self, entry: Entry) -> Name | None:
         text = text_of(entry.value)
         if text in ("fail", "keep"):
             return Name(text, entry.value.span)
@@ -140,9 +123,6 @@ class DialectKeys:
             self._fields.report(codes.VALUE, said, self._fields.visible(entries["message"]))
             return None
         return FailBody(message) if message else None
-
-    def stop(self, entries: Entries) -> StopBody:
-        return StopBody(self._expression(entries, "value"))
 
     def prompt_file(self, entry: Entry, node: Scalar) -> Text | None:
         """Read the name of a prompt file, relative to the document."""
@@ -164,9 +144,9 @@ class DialectKeys:
     def argument(self, entries: Entries, key: str) -> Argument | None:
         return self._fields.argument(entries[key].value) if key in entries else None
 
-    def count(self, entry: Entry | None, what: str, most: int) -> int | None:
-        good, number = self._fields.count(entry, what)
-        if entry is not None and good and number is not None and number > most:
+    def count(self, entry: Entry | None, what: str, most: int | None) -> int | None:
+        _, number = self._fields.count(entry, what)
+        if entry is not None and number is not None and most is not None and number > most:
             self._fields.report(codes.LIMIT, f"{what} is at most {most:,}, not {number:,}", self._fields.visible(entry))
             return None
         return number
@@ -189,18 +169,14 @@ class DialectKeys:
         self._fields.report(codes.TIMEOUT, message, self._fields.visible(entry))
         return None
 
-    def _flag(self, entry: Entry | None, what: str, default: bool) -> bool:
-        if entry is None:
-            return default
+    def flag(self, entry: Entry, what: str) -> bool | None:
         if isinstance(entry.value, Scalar) and isinstance(entry.value.value, bool):
             return entry.value.value
         message = f"{what} must be true or false, not {describe(entry.value)}"
         self._fields.report(codes.VALUE, message, self._fields.visible(entry))
-        return default
+        return None
 
-    def _variables(self, entry: Entry | None) -> tuple[Name, ...] | None:
-        if entry is None:
-            return None
+    def variables(self, entry: Entry) -> tuple[Name, ...] | None:
         if not isinstance(entry.value, Sequence):
             message = f"env must be a list of names of variables, not {describe(entry.value)}"
             text = text_of(entry.value)

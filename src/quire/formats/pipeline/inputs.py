@@ -34,6 +34,7 @@ from quire.formats.pipeline.syntax import (
 from quire.formats.pipeline.walks import (
     blocks,
     expressions,
+    own_prompts,
     parts,
     shared_parts,
     targets,
@@ -247,8 +248,8 @@ class _UseWalk:
 
         for expression in expressions(step):
             yield from (use(read, expression) for read in reads(expression.expression))
-        if isinstance(step.body, AgentBody) and not step.body.is_file:
-            yield from (use(reference, step.body.prompt) for reference in references(step.body.prompt.text))
+        for prompt in own_prompts(step):
+            yield from (use(reference, prompt) for reference in references(prompt.text))
         for name in passed(step):
             yield Use(("ctx", name.text), step, None, name.span, index, bindings, first, certain)
         if isinstance(step.body, StepsBody | MatchBody):

@@ -62,6 +62,8 @@ class Key(Struct, frozen=True):
     """Where the value is in the body, if not under the name of the key."""
     usual: bool | None = None
     """The value that need not be written."""
+    most: int | None = None
+    """The largest number that it may be, if there is one."""
 
     def of(self, node: object) -> object:
         """Return the value of the key in a body or a guard; None if it is not written."""
@@ -76,7 +78,7 @@ class Kind(Struct, frozen=True):
     """A kind of step."""
 
     name: str
-    body: type
+    body: type[syntax.Body]
     node: type[plan.PipelineWork]
     keys: tuple[Key, ...]
     dialect: bool = False
@@ -148,7 +150,7 @@ KINDS = (
     )),
     Kind("repeat", syntax.RepeatBody, plan.Repeat, dialect=True, meant=("loop", "while", "until", "retry"), keys=(
         Key("init", "expression"), _DO, Key("until", "expression", needed=True, inner=True),
-        Key("max", "number", needed=True), Key("on_max", "word"), _OUTPUT,
+        Key("max", "number", needed=True, most=10_000), Key("on_max", "word"), _OUTPUT,
     )),
     Kind("fail", syntax.FailBody, plan.Fail, dialect=True, meant=("error", "raise", "throw", "abort"), keys=(
         Key("message", "argument", needed=True),

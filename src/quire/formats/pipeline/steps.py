@@ -1,12 +1,13 @@
-"""Read steps: one function for the body of each kind, and the structure that all kinds share."""
+"""Read steps: the structure that all kinds share, and the keys of each kind by their roles."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any, assert_never
 
 from quire.formats.near_names import word_fix
 from quire.formats.pipeline.codes import errors as codes
-from quire.formats.pipeline.dialect_keys import MOST_ROUNDS, DialectKeys
+from quire.formats.pipeline.dialect_keys import DialectKeys
 from quire.formats.pipeline.fields import ADD_DIALECT, Fields, TargetReader
 from quire.formats.pipeline.kinds import (
     ALL_KINDS,
@@ -18,6 +19,7 @@ from quire.formats.pipeline.kinds import (
     WHY,
     kinds,
 )
+from quire.formats.pipeline.language import BODY_KEYS, KINDS, Key, Kind
 from quire.formats.pipeline.syntax import (
     HOLE,
     AgentBody,
@@ -25,26 +27,20 @@ from quire.formats.pipeline.syntax import (
     Body,
     CallBody,
     ExpressionText,
-    FoldBody,
-    ForEachBody,
     Literal,
-    MatchBody,
     Name,
-    ParallelBody,
-    RepeatBody,
-    ShellBody,
     Step,
     StepsBody,
     Target,
     Text,
-    ToolBody,
-    TransformBody,
     is_name,
 )
 from quire.formats.yaml import FILE, Entry, Mapping, Node, Scalar, Sequence, describe, label_of, named, text_of
+from quire.plan.pipeline_work import ForEach, Parallel
 from quire.wording import did_you_mean
 
 Entries = dict[str, Entry]
+_ROWS = {row.name: row for row in KINDS}
 
 
 class StepReader:
@@ -57,21 +53,13 @@ class StepReader:
         self._fans = 0
         self._dialect = DialectKeys(fields)
         self._targets = TargetReader(fields)
-        self._bodies: dict[str, Callable[[Entries], Body | None]] = {
-            "transform": self._transform,
-            "tool": self._tool,
-            "shell": self._shell,
+        self._special: dict[str, Callable[[Entries], Body | None]] = {
             "agent": self._agent,
             "call": self._call,
-            "match": self._match,
-            "fold": self._fold,
-            "for_each": self._for_each,
-            "parallel": self._parallel,
             "steps": self._steps,
-            "repeat": self._repeat,
             "fail": self._dialect.fail,
-            "stop": self._dialect.stop,
         }
+        """Bodies that are not read key by key."""
 
     def step(self, node: Node, where: str) -> Step:
         """Read a step; `where` says which step it is, for messages.
@@ -116,7 +104,8 @@ class StepReader:
             message = "stop would end the whole pipeline while its other items or branches are under way"
             help = "stop after the fan; inside of one, the value of an item is what its last step gives"
             self._fields.report(codes.STOP_IN_FAN, message, entry.key.span, help)
-        made = self._bodies[kind](entries)
+        special = self._special.get(kind)
+        made = special(entries) if special else self._by_roles(_ROWS[kind], entries)
         guard = self._dialect.guard(kind, entries)
         output = self._name(entries, "output", "the name of a store (output)")
         return Step(kind, made, output, entry.key.span, guard) if made else None
@@ -172,21 +161,74 @@ class StepReader:
     def _name(self, entries: Entries, key: str, what: str) -> Name | None:
         return self._fields.name(entries[key], what) if key in entries else None
 
-    def _schema(self, entries: Entries) -> Name | None:
-        return self._name(entries, "schema", "the name of a schema")
+    def _by_roles(self, row: Kind, entries: Entries) -> Body | None:
+        """Read each key of a body by its role; None if one that is needed could not be read."""
+        values: dict[str, Any] = {}
+        for key in BODY_KEYS[row.body]:
+            in_fan = key.name in ("do", "branches") and row.node in (ForEach, Parallel)
+            self._fans += in_fan
+            if key.name in entries:
+                values[key.field or key.name] = self._value(key, entries, values)
+            self._fans -= in_fan
+        if any(key.needed and not values.get(key.field or key.name) for key in BODY_KEYS[row.body]):
+            return None
+        if "sees_loops" in row.body.__struct_fields__:
+            values["sees_loops"] = self._fields.dialect
+        required = row.body.__struct_fields__[: -len(row.body.__struct_defaults__) or None]
+        written = {name: value for name, value in values.items() if value is not None}
+        fields: dict[str, Any] = {**dict.fromkeys(required), **written}
+        return row.body(**fields)
 
-    def _transform(self, entries: Entries) -> TransformBody | None:
-        value = self._fields.expression(entries["value"], "value") if "value" in entries else None
-        return TransformBody(value) if value else None
+    def _value(self, key: Key, entries: Entries, values: dict[str, Any]) -> object:
+        """Read the value of a key. `values` are those of the keys before it."""
+        entry, fields = entries[key.name], self._fields
+        match key.role:
+            case "expression" if key.inner and key.name == "default":
+                return self._dialect.fan_default(entries, values.get("on_error"))
+            case "expression":
+                return fields.expression(entry, key.name)
+            case "argument" | "command":
+                return fields.argument(entry.value)
+            case "arguments":
+                return self._arguments(entry)
+            case "items":
+                return self._items(entry, entries)
+            case "tool":
+                name = fields.text(entry, "the name of a tool")
+                return Name(name, entry.value.span) if name else None
+            case "variables":
+                return self._dialect.variables(entry)
+            case "schema":
+                return fields.name(entry, "the name of a schema")
+            case "step":
+                return self.step(entry.value, key.name)
+            case "branches":
+                return self._branches(entry)
+            case "cases":
+                return self._cases(entry)
+            case "choice":
+                return self._otherwise(entry)
+            case "number":
+                return self._dialect.count(entry, key.name, key.most)
+            case "flag":
+                return self._dialect.flag(entry, key.name)
+            case "word":
+                return self._dialect.on_max(entry)
+            case "policy":
+                return self._dialect.on_error(entry)
+            case "identity":
+                return fields.name(entry, "an identity")
+            case "tools":
+                return self._capabilities(entry)
+            case "steps":
+                return self._block(entry)
+            case "prompt" | "model" | "store" | "target" | "passes" | "duration":
+                raise TypeError(f"{key.name} is read together with other keys, by a function for its kind of step")
+            case _:
+                assert_never(key.role)
 
-    def _tool(self, entries: Entries) -> ToolBody | None:
-        name = self._fields.text(entries["name"], "the name of a tool") if "name" in entries else None
-        args = self._arguments(entries.get("args"))
-        schema = self._schema(entries)
-        return ToolBody(Name(name, entries["name"].value.span), args, schema) if name else None
-
-    def _arguments(self, entry: Entry | None) -> tuple[tuple[Name, Argument], ...]:
-        if entry is None or (isinstance(entry.value, Scalar) and entry.value.value is None):
+    def _arguments(self, entry: Entry) -> tuple[tuple[Name, Argument], ...]:
+        if isinstance(entry.value, Scalar) and entry.value.value is None:
             return ()
         if not isinstance(entry.value, Mapping):
             message = f"args must be a mapping of names to values, not {describe(entry.value)}"
@@ -199,16 +241,11 @@ class StepReader:
                 found.append((Name(name, one.key.span), value))
         return tuple(found)
 
-    def _shell(self, entries: Entries) -> ShellBody | None:
-        command = self._fields.argument(entries["command"].value) if "command" in entries else None
-        schema = self._schema(entries)
-        return self._dialect.command(command, schema, entries) if command else None
-
     def _agent(self, entries: Entries) -> AgentBody | None:
         prompt, is_file = self._prompt(entries["prompt"]) if "prompt" in entries else (None, False)
         identity = self._name(entries, "identity", "an identity")
         tools = self._capabilities(entries["capabilities"]) if "capabilities" in entries else None
-        schema = self._schema(entries)
+        schema = self._name(entries, "schema", "the name of a schema")
         settings = self._dialect.agent(entries)
         return AgentBody(prompt, identity, tools, schema, is_file, settings) if prompt else None
 
@@ -246,10 +283,9 @@ class StepReader:
         target = self._targets.of(entries)
         return CallBody(target) if target else None
 
-    def _match(self, entries: Entries) -> MatchBody | None:
-        on = self._fields.expression(entries["on"], "on") if "on" in entries else None
+    def _cases(self, entry: Entry) -> tuple[tuple[Name, Target | StepsBody], ...]:
+        node = entry.value
         cases = []
-        node = entries["cases"].value if "cases" in entries else None
         if isinstance(node, Mapping) and node.entries:
             labels: dict[str, Entry] = {}
             for one in node.entries:
@@ -260,12 +296,11 @@ class StepReader:
                 target = self._target(one, f"the case {self._fields.shown(label)}")
                 if target:
                     cases.append((Name(label, one.key.span), target))
-        elif node is not None:
+        else:
             what = "empty" if isinstance(node, Mapping) else describe(node)
             message = f"cases must be a mapping of labels to targets with at least one entry, not {what}"
-            self._fields.report(codes.VALUE, message, self._fields.visible(entries["cases"]))
-        default = self._otherwise(entries["default"]) if "default" in entries else None
-        return MatchBody(on, tuple(cases), default) if on and cases else None
+            self._fields.report(codes.VALUE, message, self._fields.visible(entry))
+        return tuple(cases)
 
     def _target(self, entry: Entry, what: str) -> Target | StepsBody | None:
         """Read a target: a pipeline, or in the Quire dialect a block of steps."""
@@ -301,75 +336,33 @@ class StepReader:
         steps = self._block(entries["do"]) if "do" in entries else ()
         return StepsBody(steps, flat=False) if steps else None
 
-    def _repeat(self, entries: Entries) -> RepeatBody | None:
-        init = self._fields.expression(entries["init"], "init") if "init" in entries else None
-        until = self._fields.expression(entries["until"], "until") if "until" in entries else None
-        do = self._part(entries, "do")
-        most = self._dialect.count(entries.get("max"), "max", MOST_ROUNDS)
-        on_max = self._dialect.on_max(entries.get("on_max"))
-        return RepeatBody(init, do, until, most, on_max) if do and until and most else None
-
-    def _source(self, entries: Entries) -> Argument | None:
-        if "over" in entries and "items" in entries:
+    def _items(self, entry: Entry, entries: Entries) -> Literal | None:
+        if "over" in entries:
             message = "over and items exclude each other: the list comes from one of them"
-            self._fields.report(codes.SOURCE, message, entries["items"].key.span, "leave one of the two out")
-        over = self._fields.expression(entries["over"], "over") if "over" in entries else None
-        if "items" not in entries:
-            return over
-        node = entries["items"].value
+            self._fields.report(codes.SOURCE, message, entry.key.span, "leave one of the two out")
+        node = entry.value
         if not isinstance(node, Sequence):
             message = f"items must be a list of literals, not {describe(node)}"
             help = "over takes an expression" if isinstance(node, Scalar) and node.text else ""
-            self._fields.report(codes.VALUE, message, self._fields.visible(entries["items"]), help)
+            self._fields.report(codes.VALUE, message, self._fields.visible(entry), help)
             return None
-        found = self._fields.argument(node)
-        return found if isinstance(found, Literal) else None
+        listed = self._fields.argument(node)
+        return listed if isinstance(listed, Literal) else None
 
-    def _part(self, entries: Entries, key: str) -> Step | None:
-        return self.step(entries[key].value, key) if key in entries else None
-
-    def _fold(self, entries: Entries) -> FoldBody | None:
-        source = self._source(entries)
-        init = self._fields.expression(entries["init"], "init") if "init" in entries else None
-        do = self._part(entries, "do")
-        _, max_items = self._fields.count(entries.get("max_items"), "max_items")
-        return FoldBody(source, init, do, max_items) if init and do else None
-
-    def _for_each(self, entries: Entries) -> ForEachBody | None:
-        source = self._source(entries)
-        _, max_parallel = self._fields.count(entries.get("max_parallel"), "max_parallel")
-        _, max_items = self._fields.count(entries.get("max_items"), "max_items")
-        on_error = self._dialect.on_error(entries.get("on_error"))
-        default = self._dialect.fan_default(entries, on_error)
-        self._fans += 1
-        do = self._part(entries, "do")
-        self._fans -= 1
-        collect = self._part(entries, "collect")
-        if not (on_error and do and collect):
-            return None
-        return ForEachBody(source, on_error, do, collect, max_parallel, max_items, default, self._fields.dialect)
-
-    def _parallel(self, entries: Entries) -> ParallelBody | None:
-        on_error = self._dialect.on_error(entries.get("on_error"))
-        default = self._dialect.fan_default(entries, on_error)
+    def _branches(self, entry: Entry) -> tuple[tuple[Name, Step], ...]:
         branches = []
-        self._fans += 1
-        node = entries["branches"].value if "branches" in entries else None
+        node = entry.value
         if isinstance(node, Mapping) and node.entries:
             for _, one in named(node, self._fields.diagnostics):
                 name = self._fields.name_of(one.key, "the name of a branch")
                 step = self.step(one.value, f"the branch {self._fields.shown(one.key.text)}")
                 if name:
                     branches.append((name, step))
-        elif node is not None:
+        else:
             what = "empty" if isinstance(node, Mapping) else describe(node)
             message = f"branches must be a mapping of names to steps with at least one entry, not {what}"
-            self._fields.report(codes.VALUE, message, self._fields.visible(entries["branches"]))
-        self._fans -= 1
-        collect = self._part(entries, "collect")
-        if not branches or not collect:
-            return None
-        return ParallelBody(tuple(branches), collect, on_error, default, self._fields.dialect)
+            self._fields.report(codes.VALUE, message, self._fields.visible(entry))
+        return tuple(branches)
 
 
 def _written(kind: str) -> str:

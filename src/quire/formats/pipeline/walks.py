@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from quire.formats.pipeline.language import BODY_KEYS, Key
+from quire.formats.pipeline.language import BODY_KEYS, Key, Role
 from quire.formats.pipeline.syntax import (
     HOLE,
+    AgentBody,
     ExpressionText,
     MatchBody,
     Name,
@@ -16,6 +17,7 @@ from quire.formats.pipeline.syntax import (
     Step,
     StepsBody,
     Target,
+    Text,
 )
 
 
@@ -30,7 +32,6 @@ def _with_roles(*roles: str, inner: bool | None = None) -> dict[type, tuple[Key,
 _VALUES = ("expression", "argument", "arguments", "command", "choice")
 _HOLDING = _with_roles("step", "steps", "branches", "cases", "choice")
 _CALLING = _with_roles("target", "cases", "choice")
-_SCHEMAS = _with_roles("schema")
 _OWN_VALUES = _with_roles(*_VALUES, inner=False)
 _INNER_VALUES = _with_roles(*_VALUES, inner=True)
 
@@ -111,10 +112,21 @@ def targets(step: Step) -> tuple[Target, ...]:
     return tuple(target for target in listed if isinstance(target, Target))
 
 
+def in_role(step: Step, role: Role) -> list[Any]:
+    """Return the values of the keys of a step that have a role, if they are written."""
+    values = (key.of(step.body) for key in BODY_KEYS[type(step.body)] if key.role == role)
+    return [value for value in values if value is not None]
+
+
+def own_prompts(step: Step) -> list[Text]:
+    """Return the prompts that are written in a step, not in a file."""
+    is_file = isinstance(step.body, AgentBody) and step.body.is_file
+    return [] if is_file else in_role(step, "prompt")
+
+
 def schema_of(step: Step) -> Name | None:
     """Return the schema that the result of a step must match."""
-    schemas = [key.of(step.body) for key in _SCHEMAS[type(step.body)]]
-    return next((schema for schema in schemas if isinstance(schema, Name)), None)
+    return next(iter(in_role(step, "schema")), None)
 
 
 def expressions(step: Step) -> Iterator[ExpressionText]:
