@@ -18,7 +18,7 @@ from quire.library.document import load
 from quire.library.foresight import Foresight
 from quire.runs.options import RunOptions
 from quire.runs.runtime import Runtime
-from quire.stores.memory.store import MemoryStore
+from quire.stores.sqlite.in_memory import MemoryStore
 from quire.testing.pure_start import PureStart
 from quire.values import Value
 
