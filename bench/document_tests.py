@@ -9,6 +9,7 @@ from __future__ import annotations
 import tempfile
 import time
 from collections.abc import Callable, Coroutine
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -21,12 +22,12 @@ from quire.runs.options import RunOptions
 from quire.runs.runtime import Runtime
 from quire.runs.stored import settings_of
 from quire.runs.view import RunView
-from quire.stores.memory.store import MemoryStore
+from quire.stores.sqlite.in_memory import Memory, MemoryStore
 from quire.testing.virtual_loop import VirtualClock, VirtualLoop
 from quire.workspace.settings import Settings
 
 BATCHES, CASES = 100, 10
-MOST = {"viewed": 1.2, "followed": 1.0}
+MOST = {"viewed": 2.1, "followed": 1.8}
 NOW = 1_790_000_000.0
 
 TEXT = """\
@@ -84,25 +85,27 @@ class Cases:
 
     async def viewed(self) -> RunView:
         """Look at the run as `quire show` would: from its journal."""
-        runtime, run = await self._started()
-        await runtime.drive(run)
-        return await runtime.view(run)
+        with closing(Memory()) as memory:
+            runtime, run = await self._started(memory)
+            await runtime.drive(run)
+            return await runtime.view(run)
 
     async def followed(self) -> RunView:
         """Look at the run as the drive has seen it."""
-        runtime, run = await self._started()
         drives: list[Drive] = []
 
         def began(drive: Drive) -> None:
             drives.append(drive)
             drive.follow(Progress.of(self.document.runnable()))
 
-        ended = await runtime.drive(run, began=began)
-        return await runtime.view_after(drives[0], run, ended)
+        with closing(Memory()) as memory:
+            runtime, run = await self._started(memory)
+            ended = await runtime.drive(run, began=began)
+            return await runtime.view_after(drives[0], run, ended)
 
-    async def _started(self) -> tuple[Runtime, str]:
+    async def _started(self, memory: Memory) -> tuple[Runtime, str]:
         clock = VirtualClock(self.loop)
-        store = MemoryStore(now=clock.now)
+        store = MemoryStore(memory, now=clock.now)
         runtime = Runtime(self.settings, store, environ={}, model=ScriptedModel(self.replies), clock=clock)
         options = RunOptions(answers={"2": "yes"})
         return runtime, await runtime.start(self.document, {"shop": "a bakery", "tone": "dry"}, options, run_id="case")

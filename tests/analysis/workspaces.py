@@ -19,7 +19,7 @@ from quire.library.foresight import Foresight
 from quire.runs.options import RunOptions
 from quire.runs.pins import PinnedRun
 from quire.runs.runtime import Runtime
-from quire.stores.memory.store import MemoryStore
+from quire.stores.sqlite.in_memory import MemoryStore
 from quire.values import Value
 
 

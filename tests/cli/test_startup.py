@@ -46,7 +46,7 @@ VERBS = {
         (*HEAVY, "quire.formats.playbook", "quire.formats.directive", "quire.engine.interpreter.thread", "secrets"),
     ),
     "help of test": (["test", "--help"], (*ENGINE, *HEAVY, "yaml", "quire.library")),
-    "test of a playbook": (["test", "one.test.yaml"], (*HEAVY, *INTERPRETERS, "sqlite3", "multiprocessing")),
+    "test of a playbook": (["test", "one.test.yaml"], (*HEAVY, *INTERPRETERS, "multiprocessing")),
 }
 """The arguments, and modules that are not loaded."""
 

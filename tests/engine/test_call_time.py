@@ -17,7 +17,7 @@ from quire.engine.records import Status, Usage
 from quire.engine.requests import ModelRequest, Walk
 from quire.models.choose import CallSettings, ModelSettings, ProviderLimits, ProviderSettings
 from quire.models.limits import limited
-from quire.stores.memory.store import MemoryStore
+from quire.stores.sqlite.in_memory import MemoryStore
 from quire.testing.virtual_loop import VirtualLoop
 
 

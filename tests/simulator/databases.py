@@ -16,7 +16,7 @@ from urllib.parse import quote
 
 from quire.engine.ports import Store
 from quire.stores import open_store
-from quire.stores.memory.store import Memory, MemoryStore
+from quire.stores.sqlite.in_memory import Memory, MemoryStore
 
 Now: TypeAlias = Callable[[], float]
 
@@ -65,7 +65,7 @@ class MemoryShelf:
         self._memory.lose_owners()
 
     def close(self) -> None:
-        """Nothing is left behind."""
+        self._memory.close()
 
 
 class SchemaShelf:

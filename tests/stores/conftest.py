@@ -11,7 +11,7 @@ from tests.stores.postgres_server import PostgresServer, shared_server
 
 from quire.engine.ports import Store
 from quire.stores import open_store
-from quire.stores.memory.store import Memory, MemoryStore
+from quire.stores.sqlite.in_memory import Memory, MemoryStore
 
 
 class Clock:
@@ -88,7 +88,7 @@ class MemoryShelf:
         self._memory.lose_owners()
 
     async def close(self) -> None:
-        """Nothing is left open."""
+        self._memory.close()
 
 
 def open_shelf(name: str, folder: Path) -> Shelf:

@@ -1,4 +1,4 @@
-"""The store in memory, beyond the contract: values that neither writer nor reader can change, lost owners."""
+"""The SQLite store in memory, beyond the contract: values that neither writer nor reader can change, lost owners."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from quire.engine.ports import Store
 from quire.engine.records import Batch, RunUpdate, Status
 from quire.errors import StoreError
 from quire.stores.contract import Marks, Restorer, SharedStore, Watchable
-from quire.stores.memory.store import Memory, MemoryStore
+from quire.stores.sqlite import in_memory
+from quire.stores.sqlite.in_memory import Memory, MemoryStore
 
 
 def test_it_has_the_abilities_that_it_says() -> None:
@@ -54,6 +55,29 @@ async def test_data_outlive_the_owners_that_are_lost() -> None:
 async def test_memories_share_nothing() -> None:
     await owned(MemoryStore())
     assert await MemoryStore().get("r1") is None
+
+
+async def test_a_memory_that_is_closed_leaves_nothing_to_the_next_one() -> None:
+    memory = Memory()
+    store = MemoryStore(memory)
+    lease = await owned(store)
+    await store.write(lease, Batch(effects=(effect(),), events=(event(1),), questions=(question("3/ask"),)))
+    used = memory.connection
+    assert used is not None
+    tables = [name for (name,) in used.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
+    memory.close()
+    with pytest.raises(StoreError, match="closed"):
+        await store.get("r1")
+    assert [name for name in tables if used.execute(f"SELECT 1 FROM {name}").fetchone()] == []
+    assert await MemoryStore().get("r1") is None
+    assert (await owned(MemoryStore())).epoch == 1
+
+
+def test_all_tables_are_emptied() -> None:
+    connection = Memory().connection
+    assert connection is not None
+    tables = {name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+    assert tables == set(in_memory._TABLES)
 
 
 async def test_a_closed_store_refuses_to_read_and_to_write() -> None:

@@ -76,12 +76,16 @@ RUN_COLUMNS = """
 """
 
 
+_pins = functools.lru_cache(maxsize=8)(decode)
+"""Decodes the pins of a run, which never change and are read again with each of its rows."""
+
+
 @_checked
 def run_row(row: Row) -> RunRow:
     """Decode a run as stored. The store derives the current status from time and locks."""
     _check_texts(*row[:6])
     _check_numbers(*row[6:12], row[15])
-    pins = decode(row[16])
+    pins = _pins(row[16])
     if not isinstance(pins, dict):
         raise TypeError(pins)
     return RunRow(

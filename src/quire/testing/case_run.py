@@ -22,7 +22,7 @@ from quire.runs.options import RunOptions
 from quire.runs.pins import PinnedRun, PinnedState
 from quire.runs.resume import Given
 from quire.runs.runtime import Runtime
-from quire.stores.memory.store import Memory
+from quire.stores.sqlite.in_memory import Memory
 from quire.testing.observe import not_started, observe
 from quire.testing.world.model import CaseModel, Meter
 from quire.testing.world.people import Answers, CasePeople
@@ -270,6 +270,7 @@ class CaseRun:
             return self._bench.loop.run(self._play())
         finally:
             self.world.folder.remove()
+            self.world.memory.close()
 
     def prepare(self) -> PreparedStart | None:
         """Start the run without driving it; None if the document does not start so. Raises `QuireError`."""
@@ -278,6 +279,7 @@ class CaseRun:
             return self._bench.loop.run(self._prepare_start())
         finally:
             self.world.folder.remove()
+            self.world.memory.close()
 
     async def _prepare_start(self) -> PreparedStart | None:
         from quire.runs.fork import pinned_texts
@@ -383,11 +385,20 @@ class CaseRun:
             runtime.proven_with = self._bench.settings
         return runtime
 
-    async def _drive(
+    async def _drive_again(
         self, runtime: CaseRuntime, overrides: Mapping[str, Value] | None = None, given: Given | None = None
     ) -> None:
-        """Drive the run until it rests or its process dies, and give the answers that come later."""
         plan = (await runtime.stored(await runtime.row(self._run))).plan
+        await self._drive(runtime, plan, overrides, given)
+
+    async def _drive(
+        self,
+        runtime: CaseRuntime,
+        plan: Plan,
+        overrides: Mapping[str, Value] | None = None,
+        given: Given | None = None,
+    ) -> None:
+        """Drive the run until it rests or its process dies, and give the answers that come later."""
         process, begun = self.process, self.process.moments
         for _ in range(MOST_ANSWERS):
             drives: list[Drive] = []
@@ -409,11 +420,11 @@ class CaseRun:
             except Died:
                 await self._bury()
                 if process.died_in_turn and await self._goes_on(process.moments - begun):
-                    await self._drive(self._runtime(), overrides, given)
+                    await self._drive(self._runtime(), plan, overrides, given)
                 return
             self._driven = _Driven(runtime, drives[0], ended)
             overrides, given = None, None
-            if not await self._answer_later(runtime):
+            if ended.status is not Status.AWAITING_INPUT or not await self._answer_later(runtime):
                 return
         raise CannotStart(f"the case waits for more than {MOST_ANSWERS:,} answers")
 
@@ -434,9 +445,6 @@ class CaseRun:
 
     async def _answer_later(self, runtime: CaseRuntime) -> bool:
         """Give the first of the answers that come later; return False if there is none."""
-        row = await runtime.row(self._run)
-        if row.status is not Status.AWAITING_INPUT:
-            return False
         people, waits = self.world.people, list[tuple[float, Question, str, str]]()
         for question in await runtime.store.questions(self._run):
             people.see(question)
@@ -462,7 +470,7 @@ class CaseRun:
             case ActKind.RESUME:
                 overrides, given = _resumption(act.options)
                 self._require_limits_fit(given.limits)
-                await self._drive(runtime, overrides, given)
+                await self._drive_again(runtime, overrides, given)
             case ActKind.FORK:
                 await self._fork(runtime, act)
             case ActKind.CANCEL:
@@ -481,7 +489,7 @@ class CaseRun:
             if given.after is not None:
                 self.world.advance(given.after)
             await runtime.answer(self._run, name, given.value, by=given.by or "test")
-        await self._drive(runtime)
+        await self._drive_again(runtime)
 
     async def _fork(self, runtime: CaseRuntime, act: Act) -> None:
         from quire.runs.fork import Changes, fork
@@ -490,7 +498,7 @@ class CaseRun:
         sets = options.get("set")
         changes = Changes(sets if isinstance(sets, Mapping) else {}, force=True)
         self._run = (await fork(runtime, self._run, str(options["from"]), changes)).run
-        await self._drive(runtime)
+        await self._drive_again(runtime)
 
     async def _look(self) -> Observation:
         if (driven := self._driven) is not None:

@@ -25,7 +25,7 @@ from quire.models.scripted import ScriptedModel
 from quire.runs.options import RunOptions
 from quire.runs.runtime import Runtime
 from quire.source import Source
-from quire.stores.memory.store import MemoryStore
+from quire.stores.sqlite.in_memory import MemoryStore
 from quire.testing.coverage.decisions import decisions_of
 from quire.testing.coverage.taken import decisions_taken, watched
 from quire.values import Value

@@ -16,7 +16,7 @@ from quire.library.texts import read_prompt_files
 from quire.runs.forecast import document_folder, forecast
 from quire.runs.options import RunOptions
 from quire.runs.runtime import Runtime
-from quire.stores.memory.store import Memory, MemoryStore
+from quire.stores.sqlite.in_memory import Memory, MemoryStore
 from quire.testing.live.announcement import Announcement, CaseForecast, announce
 from quire.testing.live.judges import LONGEST_JUDGED, judge_call
 from quire.testing.live.plan import LiveCase, LiveOptions, LivePlan, live_cases

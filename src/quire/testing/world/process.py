@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from quire.stores.memory.store import Memory, MemoryStore
+from quire.stores.sqlite.in_memory import Memory, MemoryStore
 
 if TYPE_CHECKING:
     from quire.engine.records import Batch, Lease, WriteResult
