@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from msgspec import UNSET, Struct, UnsetType
 
 from quire.patterns import late_pattern
-from quire.values import Value, encode
+from quire.values import Value, text_or_json
 
 if TYPE_CHECKING:
     from quire.formats.test.expected import Subject
@@ -92,7 +92,8 @@ class Kill(Struct, frozen=True):
         if self.value is not UNSET:
             return self.value
         found = _value_of(self.reference, seen) if seen is not None else None
-        line = next((line for line in _as_text(found).splitlines() if line.strip()), "")[:LONGEST]
+        text = "" if found is None else text_or_json(found)
+        line = next((line for line in text.splitlines() if line.strip()), "")[:LONGEST]
         if line and (not texts or any(line in text for text in texts)):
             return line
         written = [line.strip() for text in texts for line in text.splitlines() if line.strip()]
@@ -125,12 +126,6 @@ def _value_of(name: str, seen: Observation) -> Value:
     for part in rest:
         value = value.get(part) if isinstance(value, Mapping) else None
     return value
-
-
-def _as_text(value: Value) -> str:
-    if value is None:
-        return ""
-    return value if isinstance(value, str) else encode(value)
 
 
 def flow(value: Value) -> str:
