@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Coroutine
 from typing import TYPE_CHECKING, Any, TypeVar, assert_never
 
-from quire.engine.ports import ModelCall, smallest
-from quire.engine.premises import MOST_CALLS, REPLY_TOKENS, longest_reply, usual_reply
+from quire.engine.ports import ModelCall
+from quire.engine.premises import MOST_CALLS, REPLY_TOKENS, longest_reply, smallest, usual_reply
 from quire.engine.requests import Boundary, Failure, HumanRequest, Load, Meter, ModelRequest, Offer, ToolRequest
 from quire.errors import ModelFailed, Refused, StepFailed
 from quire.plan.ways import last_label
