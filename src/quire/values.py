@@ -138,7 +138,12 @@ def value_of(text: str) -> Value:
 
 def as_texts(values: Mapping[str, Value]) -> dict[str, str]:
     """Keep texts and write all other values as JSON: for people, and for documents whose values are text."""
-    return {name: value if isinstance(value, str) else encode(value) for name, value in values.items()}
+    return {name: text_or_json(value) for name, value in values.items()}
+
+
+def text_or_json(value: Value) -> str:
+    """Return a text unchanged, and any other value as JSON on one line."""
+    return value if isinstance(value, str) else encode(value)
 
 
 def pretty(value: Value) -> str:

@@ -17,8 +17,8 @@ from quire.engine.interpreter.playbook.interpret import interpret
 from quire.engine.interpreter.thread.compose import Bundle
 from quire.engine.interpreter.thread.interpret import interpret_directive
 from quire.engine.interpreter.thread.setup import ParentContext, set_up
-from quire.engine.ports import ModelCall, smallest
-from quire.engine.premises import REPLY_TOKENS, SHORT_REPLY_TOKENS
+from quire.engine.ports import ModelCall
+from quire.engine.premises import REPLY_TOKENS, SHORT_REPLY_TOKENS, smallest
 from quire.engine.request_hashes import request_hash
 from quire.engine.requests import Bounds, ModelRequest, Walk
 from quire.models.choose import CallSettings

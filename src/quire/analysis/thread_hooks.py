@@ -15,8 +15,9 @@ from quire.analysis.amounts import Amount, number, total
 from quire.analysis.facts import Condition, EffectFact, Place
 from quire.analysis.labels import AUTHORED, Label, joined
 from quire.engine.interpreter.thread.budget import RAISABLE
-from quire.engine.interpreter.thread.hooks import OPERATORS, is_composed, names_statically
+from quire.engine.interpreter.thread.hooks import OPERATORS, is_composed
 from quire.engine.premises import MOST_CALLS
+from quire.plan.templates import is_static
 from quire.plan.vocabulary import CONTROL, DECISIONS
 from quire.trust.capabilities import canonical
 
@@ -60,12 +61,12 @@ def decisions(hooks: Iterable[Hook], event: str) -> frozenset[str]:
     """Return everything that the hooks of an event can decide."""
     found: set[str] = set()
     for _, action in acting(one for one in hooks if one.event == event):
-        static = names_statically(action.item_id)
+        static = is_static(action.item_id)
         if not static or (action.item_type == "directive" and action.primary == "execute"):
             return frozenset(DECISIONS)
         if canonical(action.item_id) == CONTROL:
             said = dict(action.parameters).get("action")
-            if isinstance(said, str) and names_statically(said):
+            if isinstance(said, str) and is_static(said):
                 found.add(said)
             else:
                 return frozenset(DECISIONS)
@@ -135,7 +136,7 @@ def note_hooks(
         if tool is None:
             continue
         arguments = {name: _filled(value, scope, output) for name, value in action.parameters}
-        if not names_statically(action.item_id):
+        if not is_static(action.item_id):
             arguments["item_id"] = _filled(action.item_id, scope, output)
         walk.note_effect(
             EffectFact(

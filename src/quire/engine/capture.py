@@ -25,7 +25,7 @@ from quire.engine.inputs import is_number
 from quire.formats import markdown
 from quire.patterns import late_pattern
 from quire.plan.nodes import SEMANTICS_VERSION, Capture
-from quire.values import InvalidValue, Value, decode, decode_object, encode
+from quire.values import InvalidValue, Value, decode, decode_object, text_or_json
 from quire.wording import cut
 
 _TOKEN = late_pattern(
@@ -200,7 +200,7 @@ def capture_text(capture: Capture, text: str, rules: int = SEMANTICS_VERSION, *,
             warning = f'the reply {why} "{capture.field}": all of it is kept as {capture.name}'
         else:
             place, field_value = found
-            value = field_value if isinstance(field_value, str) else encode(field_value)
+            value = text_or_json(field_value)
             if isinstance(field_value, float) and rules > 1:
                 value = _as_written(text, place, capture.field)
             displayed = _without(text, place)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from quire.errors import BadInputs
 from quire.patterns import late_pattern
-from quire.values import InvalidValue, Value, clean, decode, encode
+from quire.values import InvalidValue, Value, clean, decode, text_or_json
 from quire.wording import cut, did_you_mean, nearest
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ def input_value(wanted: Input, given: Value, *, one_line: bool = True) -> str:
 
     Raises ValueError that says what would be right.
     """
-    text = _as_text(given)
+    text = text_of_input(given)
     if text.strip():
         return checked_input(wanted, text, one_line=one_line)
     if wanted.default is None and wanted.required:
@@ -72,7 +72,7 @@ def missing_inputs(plan: Plan, given: Mapping[str, Value]) -> list[Input]:
 
 
 def _is_missing(wanted: Input, given: Mapping[str, Value]) -> bool:
-    return wanted.required and wanted.default is None and not _as_text(given.get(wanted.name)).strip()
+    return wanted.required and wanted.default is None and not text_of_input(given.get(wanted.name)).strip()
 
 
 def checked_input(wanted: Input, text: str, *, one_line: bool = True) -> str:
@@ -113,10 +113,9 @@ def unknown_name(what: str, name: str, names: Iterable[str], listed: str) -> str
     return f"unknown {what} {name}" + did_you_mean(nearest(name, names), listed, lead=" (")
 
 
-def _as_text(value: Value) -> str:
-    if value is None:
-        return ""
-    return value if isinstance(value, str) else encode(value)
+def text_of_input(value: Value) -> str:
+    """Return the value of an input as a playbook inserts it; empty for none."""
+    return "" if value is None else text_or_json(value)
 
 
 def _quoted(text: str) -> str:
@@ -262,7 +261,7 @@ _KINDS = {kind: kind for kind in _CONVERSIONS} | {
 
 def shown(value: Value) -> str:
     """Format a value for a message: short, on one line, text in quotes."""
-    text = " ".join((value if isinstance(value, str) else encode(value)).split())
+    text = " ".join(text_or_json(value).split())
     short = cut(text, _MOST_SHOWN)
     return f'"{short}"' if isinstance(value, str) else short
 

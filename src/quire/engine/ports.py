@@ -38,11 +38,6 @@ LONGEST_ERROR = 8_000
 """Characters of an error message that are recorded and sent to a model. It may quote texts of any length."""
 
 
-def smallest(*limits: int | None) -> int | None:
-    """Return the limit that counts: the smallest of those that are set, or None."""
-    return min((limit for limit in limits if limit is not None), default=None)
-
-
 @dataclass(frozen=True, slots=True)
 class ModelCall:
     """One call of a model.

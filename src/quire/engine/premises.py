@@ -153,6 +153,11 @@ class Premises(Struct, frozen=True):
     that reaches it fails."""
 
 
+def smallest(*limits: int | None) -> int | None:
+    """Return the limit that counts: the smallest of those that are set, or None."""
+    return min((limit for limit in limits if limit is not None), default=None)
+
+
 def longest_reply(usual: int | None, asked: int | None, reasoning: str) -> int | None:
     """Return the tokens of one reply at most: those that the agent asks for, else the usual ones and its thoughts.
 

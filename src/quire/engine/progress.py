@@ -24,7 +24,7 @@ from quire.engine.thread_progress import (
 from quire.patterns import late_pattern
 from quire.plan.descriptions import step_title
 from quire.plan.ways import JOINT
-from quire.values import Value, encode
+from quire.values import Value, text_or_json
 
 if TYPE_CHECKING:
     from quire.engine.records import EffectRecord, Event, Status
@@ -100,8 +100,8 @@ class Progress(Struct):
                     step.title = str(event.data.get("title", ""))
             case "step_completed" if own and step:
                 step.status = "completed"
-                step.output = _as_text(event.live.get("output", step.output or ""))
-                step.displayed = _as_text(event.live.get("displayed", step.output))
+                step.output = text_or_json(event.live.get("output", step.output or ""))
+                step.displayed = text_or_json(event.live.get("displayed", step.output))
                 step.survive(_survived(event))
                 self.streaming = ""
                 if step.fan:
@@ -303,7 +303,3 @@ def place_in_plan(path: str) -> str:
 def _survived(event: Event) -> str:
     told = event.data.get("survived")
     return str(told.get("message", "")) if isinstance(told, Mapping) else ""
-
-
-def _as_text(value: Value) -> str:
-    return value if isinstance(value, str) else encode(value)

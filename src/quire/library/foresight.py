@@ -136,9 +136,9 @@ class Foresight:
     def is_own_knowledge(self, item_id: str) -> bool:
         """Tell whether knowledge is that of the project or of the user, and not one that comes with Quire. An id that
         only a run knows, and an item that cannot be read, may be any."""
-        from quire.engine.interpreter.thread.hooks import names_statically
+        from quire.plan.templates import is_static
 
-        if self._settings is None or not names_statically(item_id):
+        if self._settings is None or not is_static(item_id):
             return True
         try:
             item = self._knowledge.find(item_id)

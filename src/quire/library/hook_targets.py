@@ -10,10 +10,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
-from quire.engine.interpreter.thread.hooks import is_composed, names_statically
+from quire.engine.interpreter.thread.hooks import is_composed
 from quire.errors import BadConfiguration, CannotStart, QuireError, Refused
 from quire.library.items import Item, ItemType
 from quire.library.verify import VerifiedItems, read_body, read_thread
+from quire.plan.templates import is_static
 from quire.plan.vocabulary import judges
 
 if TYPE_CHECKING:
@@ -31,7 +32,7 @@ def hook_targets(hooks: Iterable[Hook], items: VerifiedItems, find: Find) -> lis
     warnings: dict[str, None] = {}
     for hook in hooks:
         for action in hook.actions:
-            if is_composed(hook, action) or not names_statically(action.item_id):
+            if is_composed(hook, action) or not is_static(action.item_id):
                 continue
             name = f"hook {hook.id or hook.event}"
             try:

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 from quire.errors import QuireError
 from quire.formats.resolver import DocumentInterface
 from quire.schema import Field, FieldType, Kind, Object, Ref, Simple
-from quire.values import Value, encode
 
 if TYPE_CHECKING:
     from quire.library.library import Library
     from quire.plan.nodes import Plan
     from quire.plan.thread import Parameter, Thread
+    from quire.values import Value
 
 
 _ANY = Ref("")
@@ -69,12 +69,12 @@ def _pipeline(name: str, plan: Plan, inputs: tuple[Field, ...]) -> DocumentInter
 
 def _playbook(name: str, plan: Plan) -> DocumentInterface:
     """Describe a playbook for its callers. Its captures are texts; without a capture its result is a text."""
-    from quire.engine.inputs import checked_input
+    from quire.engine.inputs import checked_input, text_of_input
 
     inputs = {one.name: one for one in plan.inputs}
 
     def wrong(given: str, value: Value) -> str:
-        text = "" if value is None else value if isinstance(value, str) else encode(value)
+        text = text_of_input(value)
         if given not in inputs or not text.strip():
             return ""  # a blank means the default
         return _said(lambda: checked_input(inputs[given], text, one_line=False))

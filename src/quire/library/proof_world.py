@@ -21,6 +21,7 @@ from quire.engine.premises import (
     ToolKind,
     longest_call,
     longest_reply,
+    smallest,
 )
 from quire.models.choose import NO_SETTINGS
 from quire.plan.vocabulary import ITEM_TYPES
@@ -172,7 +173,7 @@ class WorkspaceWorld:
             self._model_of(profile, said.model if said else ""),
             names,
             turns,
-            _least(said.max_tokens if said else None, profile.call.max_tokens),
+            smallest(said.max_tokens if said else None, profile.call.max_tokens),
         )
 
     def thinker(self, cast: StepModel | None) -> AgentFact:
@@ -228,7 +229,7 @@ class WorkspaceWorld:
             tuple(found),
             asks,
             turns,
-            longest_reply(self.premises.reply_tokens, _least(tokens, tier.max_tokens), reasoning),
+            longest_reply(self.premises.reply_tokens, smallest(tokens, tier.max_tokens), reasoning),
             longest_call(profile.call.timeout or self.premises.timeout),
             len(profile.system.encode()),
         )
@@ -288,7 +289,3 @@ def _may_ask(pattern: str) -> bool:
     from quire.trust.capabilities import Grants, capability, grant_for
 
     return fnmatchcase(ASK, pattern) or Grants.of([grant_for(pattern)]).covers(capability("execute", "tool", ASK))
-
-
-def _least(*limits: int | None) -> int | None:
-    return min((one for one in limits if one is not None), default=None)

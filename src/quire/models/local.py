@@ -22,7 +22,7 @@ from quire.errors import ModelFailed, QuireError
 from quire.models.grammar import choice, forcible, shaped
 from quire.models.llama import LlamaRuntime, runtime_for
 from quire.models.prompted_tools import Turn, answer_so_far, decided, turns
-from quire.values import InvalidValue, Value, clean, encode
+from quire.values import InvalidValue, Value, clean, text_or_json
 
 PROSE_TOKENS = 1024
 OBJECT_TOKENS = 256
@@ -112,7 +112,7 @@ class LocalModel:
             ) from None
         if isinstance(decision, ToolUse):
             return self._reply(said, "", decision)
-        text = clean(decision if isinstance(decision, str) else encode(decision))
+        text = clean(text_or_json(decision))
         if not text.strip():
             raise ModelFailed(f"{self._name} answered nothing", kind="empty")
         if len(text) > len(shown):

@@ -31,8 +31,15 @@ from pydantic_ai.models import Model as ProviderModel
 from pydantic_ai.models import create_async_httpx2_client
 from pydantic_ai.settings import ModelSettings as RequestSettings
 
-from quire.engine.ports import ModelCall, ModelReply, smallest
-from quire.engine.premises import MAX_REPLY_CHARACTERS, REPLY_TOKENS, SHORT_REPLY_TOKENS, TIMEOUT, longest_reply
+from quire.engine.ports import ModelCall, ModelReply
+from quire.engine.premises import (
+    MAX_REPLY_CHARACTERS,
+    REPLY_TOKENS,
+    SHORT_REPLY_TOKENS,
+    TIMEOUT,
+    longest_reply,
+    smallest,
+)
 from quire.engine.records import Usage
 from quire.errors import ModelFailed
 from quire.models.failures import Service, failure_of, refuses_request

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from quire.engine.ports import Model, ModelCall, ModelReply, Priced, smallest
-from quire.engine.premises import REPLY_TOKENS, longest_reply
+from quire.engine.ports import Model, ModelCall, ModelReply, Priced
+from quire.engine.premises import REPLY_TOKENS, longest_reply, smallest
 from quire.models.prices import dollars
 from quire.models.tokens import call_tokens_at_most
 

@@ -93,6 +93,11 @@ def can_be_inserted(name: str) -> bool:
     return _REFERENCE.fullmatch(f"{{input:{name}}}") is not None
 
 
+def is_static(item_id: str) -> bool:
+    """Tell whether an id is known before the thread starts: it contains no reference."""
+    return bool(item_id) and "${" not in item_id and "{input:" not in item_id
+
+
 def as_text(value: Value, rules: int = THREAD_RULES) -> str:
     """Return a value as it appears in a prompt: text unchanged, lists, maps and booleans as JSON.
 

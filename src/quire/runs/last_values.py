@@ -23,7 +23,7 @@ from quire.stores import is_server, open_store
 from quire.stores.run_list import RunFilters, lister
 from quire.trust.seal import is_in_keyring, user_seal
 from quire.trust.secrets import looks_secret
-from quire.values import encode
+from quire.values import encode, text_or_json
 from quire.wording import cut
 from quire.workspace.consent import is_trusted
 from quire.workspace.secrets import masked
@@ -141,7 +141,7 @@ def _without_secrets(name: str, value: Value) -> Value:
 
 def _cut(value: Value) -> Value:
     """Return a long value as the beginning of its text."""
-    text = value if isinstance(value, str) else encode(value)
+    text = text_or_json(value)
     return value if len(text) <= LONGEST_VALUE else cut(text, LONGEST_VALUE)
 
 

@@ -237,9 +237,6 @@ def _items(value: Value) -> int:
 
 
 def _bytes(value: Value) -> int:
-    if isinstance(value, str):
-        from quire.analysis.written_sizes import written_length
+    from quire.analysis.written_sizes import text_length, written_length
 
-        return written_length(value)
-    text = written_widely(value)
-    return len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
+    return written_length(value) if isinstance(value, str) else text_length(written_widely(value))

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Literal
 
 from msgspec import Struct, field
 
+from quire.analysis.written_sizes import text_length
 from quire.engine.records import REFUSED, EffectRecord, Status
 from quire.stores.journal_pages import Paged
 from quire.stores.run_list import Lister, RunFilters
@@ -204,9 +205,9 @@ def input_sizes(inputs: Value) -> dict[str, int]:
 
 def _sizes(name: str, value: Value, depth: int) -> Iterator[tuple[str, int]]:
     if isinstance(value, str):
-        yield f"‖{name}‖", _bytes(value)
+        yield f"‖{name}‖", text_length(value)
         return
-    yield f"‖{name}‖", _bytes(encode(value))
+    yield f"‖{name}‖", text_length(encode(value))
     if isinstance(value, Mapping):
         yield f"|{name}|", len(value)
         parts = [(f"{name}.{key}", part) for key, part in value.items()]
@@ -218,7 +219,3 @@ def _sizes(name: str, value: Value, depth: int) -> Iterator[tuple[str, int]]:
     if depth < _DEEPEST:
         for below, part in parts:
             yield from _sizes(below, part, depth + 1)
-
-
-def _bytes(text: str) -> int:
-    return len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))

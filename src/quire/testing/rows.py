@@ -18,7 +18,7 @@ from msgspec import Struct
 from quire.errors import CannotStart, Unreadable
 from quire.patterns import late_pattern
 from quire.source import read_source, real_path
-from quire.values import InvalidValue, Value, decode, encode
+from quire.values import InvalidValue, Value, decode, text_or_json
 from quire.wording import cut, did_you_mean, first_of, nearest, pluralize
 
 MAX_FILE_BYTES = 10_000_000
@@ -237,7 +237,7 @@ def _jsonl(text: str, problems: list[RowProblem]) -> Iterator[tuple[int, Mapping
 
 def _combination(names: tuple[str, ...], values: tuple[Value, ...]) -> Row:
     pairs = dict(zip(names, values, strict=True))
-    return Row(", ".join(f"{name}={cut(_text(value), _LABEL)}" for name, value in pairs.items()), pairs)
+    return Row(", ".join(f"{name}={cut(text_or_json(value), _LABEL)}" for name, value in pairs.items()), pairs)
 
 
 def _filled(text: str, row: Row) -> Value:
@@ -248,7 +248,7 @@ def _filled(text: str, row: Row) -> Value:
 
     def replaced(path: str) -> str:
         nonlocal size
-        value = _text(column(row, path))
+        value = text_or_json(column(row, path))
         size += len(value)
         if size > MAX_FILLED:
             _refuse(f"{row.label} makes a text of more than {MAX_FILLED:,} characters", row.line)
@@ -258,11 +258,7 @@ def _filled(text: str, row: Row) -> Value:
 
 
 def _key(key: str, row: Row) -> str:
-    return _text(_filled(key, row)) if "{row." in key else key
-
-
-def _text(value: Value) -> str:
-    return value if isinstance(value, str) else encode(value)
+    return text_or_json(_filled(key, row)) if "{row." in key else key
 
 
 def _missing(path: str, row: Row) -> RowProblem:

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from quire.engine.ports import smallest
-from quire.engine.premises import TIMEOUT
+from quire.engine.premises import TIMEOUT, smallest
 from quire.models.choose import (
     NO_SETTINGS,
     CallSettings,

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from quire.analysis.costs import ASKED, MODEL_CALLS, OUTPUT_OF
+from quire.analysis.quantities import may_pass
 from quire.analysis.rules.codes import bounds as codes
 from quire.analysis.rules.item_limits import add_max_items
 from quire.diagnostics import Diagnostic
@@ -55,7 +56,7 @@ def _stops(proof: Proof, context: RuleContext) -> Iterator[Diagnostic]:
             yield Diagnostic(codes.CANNOT_COMPLETE, message, context.span(proof.model_calls[0].place))
         return
     asked, most = proof.cost.amount(ASKED), proof.bound(MODEL_CALLS).most
-    if most.is_endless or not _may_pass(asked, cap):
+    if most.is_endless or not may_pass(asked, cap):
         return
     fan = _first_fan(proof)
     place = fan.place if fan else proof.model_calls[0].place if proof.model_calls else None
@@ -73,11 +74,6 @@ def _stops(proof: Proof, context: RuleContext) -> Iterator[Diagnostic]:
         more = f"confirm max_pipeline_spawns = {context.asked_calls} of quire.toml: quire trust workspace"
     help = f"{fits if fan and items else 'limit the list with max_items'}; or run it with --limit calls=N, or {more}"
     yield Diagnostic(codes.MAY_STOP, message, context.span(place), help=help, fix=_fix(fan, items, context))
-
-
-def _may_pass(amount: Amount, cap: int) -> bool:
-    number = amount.as_number
-    return number is None or number > cap
 
 
 def _by_directives(proof: Proof, least: int) -> int:

@@ -18,7 +18,6 @@ from quire.engine.ports import (
     Present,
     Priced,
     Rehearsed,
-    smallest,
 )
 from quire.engine.premises import (
     MAX_PROMPT_CHARACTERS,
@@ -28,6 +27,7 @@ from quire.engine.premises import (
     TIMEOUTS_OF_A_CALL,
     longest_call,
     longest_reply,
+    smallest,
     usual_reply,
 )
 from quire.engine.records import REFUSED, Answer, EffectRecord, Question, Usage

@@ -17,6 +17,7 @@ from quire.formats.directive.findings import shown
 from quire.formats.directive.item_references import documents_called
 from quire.formats.directive.syntax import Directive, Text
 from quire.formats.directive.validate import identity_problems, parallel_problem
+from quire.plan.templates import is_static
 from quire.plan.vocabulary import adds_context, judges
 from quire.wording import Suggestions, did_you_mean
 
@@ -109,11 +110,7 @@ class _Items:
             code = errors.CHECKER if _when(hook.event) == "return" else warnings.HOOK_TARGET
             for action in hook.actions:
                 wanted = action.attribute("item_id")
-                if (
-                    action.primary != "execute"
-                    or action.attribute("item_type") != "directive"
-                    or not _is_static(wanted)
-                ):
+                if action.primary != "execute" or action.attribute("item_type") != "directive" or not is_static(wanted):
                     continue
                 if wanted not in told and len(told) < _LOOKED:
                     told[wanted] = self._hook_directive(wanted)
@@ -178,7 +175,7 @@ class _Items:
                     if one.attribute("item_type") == "knowledge" and one.primary in ("execute", "fetch")
                 ]
         for item, when in named:
-            if _is_static(item.text) and item.text not in self._suppressed:
+            if is_static(item.text) and item.text not in self._suppressed:
                 yield item, when
 
     def _knowledge(self, item_id: str, when: When) -> tuple[Code, str, str] | None:
@@ -217,11 +214,6 @@ def _when(event: str) -> When:
     if adds_context(event):
         return "start"
     return "return" if judges(event) else "event"
-
-
-def _is_static(item_id: str) -> bool:
-    """Tell whether an id is known before the thread starts: it contains no reference."""
-    return bool(item_id) and "${" not in item_id and "{input:" not in item_id
 
 
 _MEND = "correct the id, or the file that it means"

@@ -24,7 +24,7 @@ from quire.formats.directive.syntax import (
     Text,
 )
 from quire.plan.vocabulary import OPAQUE, PRIMARIES
-from quire.values import Value, encode
+from quire.values import text_or_json
 
 _TAG = re.compile(r"[A-Za-z_][\w.-]*", re.ASCII)
 _BACKTICKS = re.compile(r"^```", re.MULTILINE)
@@ -138,7 +138,7 @@ def _condition(test: Condition) -> Iterable[tuple[str, str]]:
     yield "path", test.path
     yield "op", test.op
     if test.value is not None:
-        yield "value", _value(test.value)
+        yield "value", text_or_json(test.value)
 
 
 def _action(action: Action, *, nested: bool) -> Iterable[str]:
@@ -179,10 +179,6 @@ def _element(tag: str, text: str, given: Iterable[tuple[str, str]] = ()) -> str:
 
 def _attributes(given: Iterable[tuple[str, str]]) -> str:
     return "".join(f' {name}="{_escape_value(value)}"' for name, value in given)
-
-
-def _value(value: Value) -> str:
-    return value if isinstance(value, str) else encode(value)
 
 
 def _escape(text: str) -> str:

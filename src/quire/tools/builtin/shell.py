@@ -19,7 +19,7 @@ from quire.tools.builtin.protected import Protection, printable_path
 from quire.tools.builtin.protected_survey import ProtectedPlaces, put_aside
 from quire.tools.sandbox import ALWAYS_PASSED, MAX_PLACES, sandboxed, scrubbed
 from quire.tools.sandbox_watch import Watch
-from quire.values import Value, encode
+from quire.values import Value, text_or_json
 from quire.wording import first_of
 from quire.workspace.settings import SandboxSettings
 
@@ -203,7 +203,7 @@ def _line(command: Value) -> list[str]:
 
 def _stdin(given: Value) -> bytes:
     """Return a text as it is, and any other value as JSON."""
-    return b"" if given is None else (given if isinstance(given, str) else encode(given)).encode()
+    return b"" if given is None else text_or_json(given).encode()
 
 
 async def _talk(process: asyncio.subprocess.Process, given: bytes) -> tuple[bytes, bytes]:

@@ -12,8 +12,7 @@ from quire.engine.capture import json_objects
 from quire.engine.conversation import Message, Offered, early_end
 from quire.engine.interpreter.pipeline.simple import question
 from quire.engine.interpreter.tool_turns import ToolTurns
-from quire.engine.ports import smallest
-from quire.engine.premises import DIALECT_TURNS
+from quire.engine.premises import DIALECT_TURNS, smallest
 from quire.engine.requests import Emit, Load, ModelRequest, Offer, Request, Walk
 from quire.errors import StepFailed
 from quire.plan.built_in_tools import ALIASES

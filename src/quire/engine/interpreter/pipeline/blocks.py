@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from quire.engine.interpreter.pipeline.steps import PipelineScope, PipelineStopped, run_block_steps, run_step
 from quire.engine.requests import Emit, Walk
 from quire.errors import StepFailed
-from quire.values import encode
+from quire.values import text_or_json
 
 if TYPE_CHECKING:
     from quire.plan.nodes import Step
@@ -47,7 +47,7 @@ def run_repeat(step: Step, work: Repeat, path: str, frame: PipelineScope) -> Wal
 
 def run_fail(step: Step, work: Fail, path: str, frame: PipelineScope) -> Walk:
     message = frame.value(work.message, path)
-    raise StepFailed(message if isinstance(message, str) else encode(message), kind="fail", path=path)
+    raise StepFailed(text_or_json(message), kind="fail", path=path)
     yield  # makes this a generator, like all runners
 
 

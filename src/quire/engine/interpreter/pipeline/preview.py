@@ -25,7 +25,7 @@ from quire.plan.nodes import (
     Template,
 )
 from quire.plan.pipeline_work import Agent
-from quire.values import Value, encode
+from quire.values import Value, text_or_json
 
 if TYPE_CHECKING:
     from quire.engine.interpreter.environment import Environment
@@ -80,4 +80,4 @@ def _value(reference: Reference, stores: Mapping[str, Value], names: set[str]) -
         if root in RESERVED - {"ctx"} or not isinstance(value, Mapping) or segment not in value:
             return f"[{reference.name}]"
         value = value[segment]
-    return value if isinstance(value, str) else encode(value)
+    return text_or_json(value)

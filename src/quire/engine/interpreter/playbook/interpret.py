@@ -18,7 +18,7 @@ from quire.engine.requests import Boundary, Emit, Request, Walk, WorkCheck
 from quire.errors import StepFailed
 from quire.formats.playbook.syntax import ARTIFACT_TYPES
 from quire.plan.nodes import SEMANTICS_VERSION, Case, Match, Plan, Sequence, Step, Think, UseTool
-from quire.values import Value, encode
+from quire.values import Value, text_or_json
 
 if TYPE_CHECKING:
     from quire.engine.interpreter.environment import Environment
@@ -96,7 +96,7 @@ def _step(step: Step, path: str, scope: PlaybookScope) -> Generator[Request, Any
     overrides: Mapping[str, Value] = yield Boundary.after(path, step.label)
     for name, value in overrides.items():
         # If set in the run of a pipeline that calls this playbook, it may be any value.
-        told = scope.override(path, step.label, name, value if isinstance(value, str) else encode(value))
+        told = scope.override(path, step.label, name, text_or_json(value))
         if told:
             yield told
     return output

@@ -31,7 +31,7 @@ from quire.plan.nodes import (
 from quire.plan.templates import template
 from quire.plan.uses import OWN, tool_call_problem
 from quire.trust.capabilities import canonical
-from quire.values import InvalidValue, Value, decode, encode
+from quire.values import InvalidValue, Value, decode, encode, text_or_json
 
 if TYPE_CHECKING:
     from quire.engine.earlier_results import SystemText
@@ -248,7 +248,7 @@ def use_tool(
         result = yield from below(step.label, called)
     else:
         result = yield ToolRequest(f"{path}/tool", step.label, work.connection, work.tool, arguments, form="text")
-    return result if isinstance(result, str) else encode(result), _written(work, arguments)
+    return text_or_json(result), _written(work, arguments)
 
 
 def _written(work: UseTool, arguments: Mapping[str, Value]) -> str | None:

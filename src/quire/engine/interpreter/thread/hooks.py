@@ -161,11 +161,6 @@ def resolve_action(action: HookAction, context: Mapping[str, Value], rules: int 
     return HookAction(action.primary, action.item_type, item_id, parameters)
 
 
-def names_statically(item_id: str) -> bool:
-    """Return True if an id contains no reference, so that it is known before the event."""
-    return bool(item_id) and "${" not in item_id and "{input:" not in item_id
-
-
 def is_composed(hook: Hook, action: HookAction) -> bool:
     """Tell whether the action brings a text into the first message or the system text.
 
