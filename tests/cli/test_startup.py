@@ -23,7 +23,10 @@ with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.St
 print(code, *sorted(sys.modules))
 """
 ENGINE = ("quire.engine", "quire.runs", "quire.stores", "quire.models", "quire.tools", "asyncio", "sqlite3")
-HEAVY = ("rich", "lxml", "pydantic", "pydantic_ai", "mcp", "cryptography", "jsonschema_rs", "httpx", "prompt_toolkit")
+HEAVY = (
+    *("rich", "lxml", "pydantic", "pydantic_ai", "mcp", "cryptography", "jsonschema_rs", "httpx", "prompt_toolkit"),
+    "quire.operations",
+)
 OTHER_FORMATS = ("quire.expr", "quire.formats.pipeline", "quire.formats.directive", "yaml")
 DRIVING = ("asyncio", "quire.engine.interpreter", "quire.engine.driver")
 INTERPRETERS = ("quire.engine.interpreter.pipeline", "quire.engine.interpreter.thread")

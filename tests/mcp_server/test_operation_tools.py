@@ -50,7 +50,9 @@ async def test_a_question_is_answered_through_the_entry_of_the_api(serve: Serve,
         done = await answer("a")
         assert (done.is_error, done.structured_content["run"]) == (False, run)
         assert (await serving.runtime.row(run)).status is Status.COMPLETED
-        listed = (await client.call_tool("list_runs", {"limit": 5})).structured_content
+        odd = await client.call_tool("list_runs", {"status": ["finished"]})
+        assert odd.is_error and text(odd).startswith('status/0: "finished" is not one of')
+        listed = (await client.call_tool("list_runs", {"limit": 50_000})).structured_content
         assert [(row["id"], row["status"]) for row in listed["items"]] == [(run, "completed")]
         hints = {
             tool.name: tool.annotations and tool.annotations.read_only_hint

@@ -13,7 +13,7 @@ from msgspec import UNSET, Meta, UnsetType
 from quire.cli import run
 from quire.errors import BadInputs
 from quire.operations import OPERATIONS, Operation
-from quire.operations.fields import Budget, Input, Name, RunOptions, Work, errors_of, schema_of
+from quire.operations.fields import Budget, Format, Input, Name, RunOptions, Work, errors_of, schema_of
 from quire.operations.host import Caller
 
 NAMES = [operation.name for operation in OPERATIONS]
@@ -51,6 +51,7 @@ class Asked(Input, frozen=True, kw_only=True):
     name: Name | None = None
     budget: Budget = UNSET
     limit: Annotated[int, Meta(ge=1)] | UnsetType = UNSET
+    format: Format | None = None
     document: Name
 
 
@@ -58,7 +59,7 @@ def test_a_schema_says_what_is_wrong_with_a_value_that_may_be_null() -> None:
     schema = schema_of(Asked)
     assert schema["properties"]["name"] == {"type": ["string", "null"], "minLength": 1, "maxLength": 1000}
     assert next(iter(schema["properties"])) == "document" and schema["required"] == ["document"]
-    assert errors_of(schema, {"document": "a", "name": None, "budget": None}) == []
+    assert errors_of(schema, {"document": "a", "name": None, "budget": None, "format": None}) == []
     assert sorted(errors_of(schema, {"document": "a", "budget": -1, "name": "", "limit": 0, "odd": 1})) == [
         ("", "Additional properties are not allowed ('odd' was unexpected)"),
         ("/budget", "-1 is less than the minimum of 0"),

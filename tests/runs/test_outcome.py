@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from tests.runs.travel import Travel
 
-from quire.api.results import result_of
+from quire.api.runs import result_of
 from quire.cli.report import RunReport, result_line
 from quire.engine.driver.drive import DriveResult
 from quire.engine.records import Status

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from quire.api.documents import check
 from quire.api.launches import Launch, launch
-from quire.api.results import Result
-from quire.api.runs import Running, run
+from quire.api.runs import Result, Running, check, run
 from quire.api.runs import open_workspace as open
 
 __all__ = ["Launch", "Result", "Running", "check", "launch", "open", "run"]

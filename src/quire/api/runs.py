@@ -1,30 +1,156 @@
-"""Runs from Python: a run is started by awaiting it or iterating over it."""
+"""Documents and runs from Python: find the document that a caller means, check it, and run it.
+
+A document is a `Document`, a `Source`, a text, a file, or a name in the workspace. A run is started by awaiting it or
+iterating over it.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
 import os
+import re
 from collections.abc import AsyncIterator, Collection, Generator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from quire.api.documents import find
-from quire.api.results import Result, result_of
+from msgspec import Struct, field
+
+from quire import formats
 from quire.engine.progress import Progress
-from quire.errors import BadInputs, CannotStart, RunState
+from quire.errors import BadDocument, BadInputs, CannotStart, RunState
+from quire.library.document import Document, load, read
+from quire.library.lookup import document_of
 from quire.runs.options import RunOptions, name_list
 from quire.runs.runtime import Runtime
 from quire.runs.stored import settings_of_turn
+from quire.source import Source
 
 if TYPE_CHECKING:
-    from quire.engine.driver.drive import Drive
+    from quire.diagnostics import Diagnostic
+    from quire.engine.driver.drive import Drive, DriveResult
     from quire.engine.events import Listener
     from quire.engine.ports import Model, People
-    from quire.engine.records import Event
-    from quire.library.document import Document
-    from quire.source import Source
+    from quire.engine.records import Event, Status
+    from quire.runs.view import RunView
     from quire.values import Value
+
+_STEP = re.compile(r"^## STEP", re.MULTILINE)
+_YAML_KEY = re.compile(r"(?:pipeline|schema|description|steps)[ \t]*:")
+
+
+def check(document: str | Path | Source | Document) -> tuple[Diagnostic, ...]:
+    """Return every finding about a document, lints included, in the order of the text. Nothing is run.
+
+    Takes what `run` takes, except names: a `str` without a line break is a file. Raises `Unreadable` if there is no
+    document to read.
+    """
+    if isinstance(document, str | Path) and not _is_text(document):
+        source = load(document).source
+    else:
+        source = find(document, None).source
+    found = formats.check(source)
+    if "quire:" not in source.text:
+        return found
+    from quire.formats.suppressions.allows import applied
+
+    # Findings that need the workspace are not among these, so a comment may hide nothing here.
+    return applied(source, found, formats.all_codes, lambda _: False).diagnostics
+
+
+def find(document: str | Path | Source | Document, workspace: Path | None) -> Document:
+    """Read the document that the caller gave. A `str` with a line break is a text; otherwise it is a file, or else a
+    name.
+
+    Raises `Unreadable`, or `CannotStart` if a name is unknown or ambiguous.
+    """
+    match document:
+        case Document():
+            return document
+        case Source():
+            return read(document)
+        case Path():
+            return load(document)
+        case str() if _is_text(document):
+            if not document.strip("\ufeff \t\r\n"):
+                raise BadDocument("the text of the document is empty")
+            return read(_source(document))
+        case str():
+            return document_of(document, workspace)
+    raise CannotStart(f"{document!r} is not a document: give a path, a text, a name, a Source or a Document")
+
+
+def _is_text(document: object) -> bool:
+    return isinstance(document, str) and ("\n" in document or "\r" in document)
+
+
+def _source(text: str) -> Source:
+    """Return the text under a name that shows its format."""
+    source = Source.of(text, "<text>.md")
+    return Source.of(text, "<text>.yaml") if _is_pipeline(source.text) else source
+
+
+def _is_pipeline(text: str) -> bool:
+    """Return True if the text is a pipeline: its first line is a key of one, and no line is a `## STEP` heading.
+
+    Empty lines, `---`, and lines with `#` (comments of YAML, titles of Markdown) are skipped.
+    """
+    lines = (line.strip() for line in text.splitlines())
+    first = next((line for line in lines if line and line != "---" and not line.startswith("#")), "")
+    return _YAML_KEY.match(first) is not None and _STEP.search(text) is None
+
+
+class Result(Struct, frozen=True):
+    """How a run ended or where it waits."""
+
+    run: str
+    """The id of the run, as `quire resume` and `quire answer` take it."""
+    status: Status
+    output: str
+    """The output of the last executed step, as text."""
+    artifact: str
+    """The output as it is written to a file."""
+    artifact_type: str
+    named: Mapping[str, str]
+    steps: Mapping[str, str]
+    """The status of each step, by label."""
+    questions: Mapping[str, str]
+    """The prompts that wait for a person, by label."""
+    error: str
+    """Empty unless the run failed."""
+    input_tokens: int
+    output_tokens: int
+    cost: float | None
+    value: Value = None
+    """The output itself: for a pipeline any JSON value, for a directive its outputs, for a playbook the text."""
+    stores: Mapping[str, Value] = field(default_factory=dict)
+    """The named stores of a pipeline so far, its inputs included; empty for other formats."""
+    outputs: Mapping[str, Value] = field(default_factory=dict)
+    """The declared outputs of a directive that has ended; empty for other formats."""
+    warnings: tuple[str, ...] = ()
+    """Problems found before the start that may affect the run, and warnings of the run itself."""
+
+
+def result_of(view: RunView, ended: DriveResult) -> Result:
+    value = view.value
+    return Result(
+        run=view.row.id,
+        status=ended.status,
+        output=view.output,
+        artifact=view.artifact,
+        artifact_type=view.artifact_type,
+        named=dict(view.named),
+        steps={step.label: step.status for step in view.replay.progress.steps.values()},
+        questions={question.label: question.prompt for question in view.questions},
+        error=ended.failure.message if ended.failure else "",
+        input_tokens=view.row.input_tokens,
+        output_tokens=view.row.output_tokens,
+        cost=view.row.cost,
+        value=value,
+        stores=dict(view.stores),
+        outputs=dict(value) if view.thread and isinstance(value, Mapping) else {},
+        warnings=tuple(f"step {label}: {text}" if label else text for label, text in view.warnings),
+    )
 
 
 def run(

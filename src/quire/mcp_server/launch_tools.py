@@ -11,7 +11,7 @@ import mcp_types as types
 from quire.errors import QuireError
 from quire.formats.pipeline.definition import as_list
 from quire.operations import OPERATIONS, Operation
-from quire.operations.fields import schema_of
+from quire.operations.fields import errors_of, schema_of
 from quire.operations.problems import Problem
 from quire.runs.launch import ASYNC, INLINE, LaunchResult, definition_help, unknown_argument
 from quire.values import Value, copy, pretty
@@ -45,12 +45,15 @@ def operation_tool(name: str) -> types.Tool:
 async def call_operation(
     name: str, arguments: Mapping[str, Value], host: Host
 ) -> types.CallToolResult | types.InputRequiredResult:
-    """Call the tool of an operation. What is wrong is returned, because a client shows no error of the protocol."""
+    """Call the tool of an operation. What is wrong is returned, because a client shows no error of the protocol. A
+    number above the most that a tool takes counts as the most."""
     work = TOOLS[name].work
-    if problem := _wrong_argument(name, schema_of(work.input), arguments):
+    schema = schema_of(work.input)
+    given = {one: _at_most(schema["properties"].get(one, {}), value) for one, value in arguments.items()}
+    if problem := _wrong_argument(name, schema, given):
         return result_of(LaunchResult("error", {"error": problem}))
     try:
-        answer = await work.run(host, work.read(arguments))
+        answer = await work.run(host, work.read(given))
     except (Problem, QuireError) as error:
         return result_of(LaunchResult("error", {"error": str(error)}))
     if isinstance(answer, types.CallToolResult | types.InputRequiredResult):
@@ -65,13 +68,18 @@ def _wrong_argument(tool: str, schema: Mapping[str, Any], arguments: Mapping[str
     for name, member in schema["properties"].items():
         if name in schema["required"] and not arguments.get(name):
             return f"{tool} needs {name}"
-        if name not in arguments or member.get("type") not in _TYPES:
+        if name not in arguments or str(member.get("type")) not in _TYPES:
             continue
         kind, words = _TYPES[member["type"]]
         least, value = member.get("minimum"), arguments[name]
         if not isinstance(value, kind) or isinstance(value, bool) or (least is not None and value < least):
             return f"{name} must be {words}" + (f", {least} or more" if least is not None else "")
-    return ""
+    return "; ".join(f"{place.lstrip('/')}: {message}" for place, message in errors_of(schema, dict(arguments)))
+
+
+def _at_most(member: Mapping[str, Any], value: Value) -> Value:
+    is_number = isinstance(value, int) and not isinstance(value, bool)
+    return min(value, member["maximum"]) if is_number and "maximum" in member else value
 
 
 def launch_tool(name: str) -> types.Tool:

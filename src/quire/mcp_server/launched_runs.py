@@ -163,9 +163,7 @@ async def pipeline_answer(host: ToolHost, given: AnswerLaunched) -> Result:
 
 
 class ReadInbox(Input, frozen=True, kw_only=True):
-    limit: Annotated[
-        int, Meta(ge=1, description="How many letters at most.", extra_json_schema={"maximum": MOST_LETTERS})
-    ] = MOST_LETTERS
+    limit: Annotated[int, Meta(ge=1, le=MOST_LETTERS, description="How many letters at most.")] = MOST_LETTERS
     before: (
         Annotated[
             int,
@@ -184,7 +182,7 @@ class ReadInbox(Input, frozen=True, kw_only=True):
 async def pipeline_inbox(host: ToolHost, given: ReadInbox) -> Result:
     letters = await host.runtime.store.letters(host.client.recipient)
     end = len(letters) if isinstance(given.before, UnsetType) else min(given.before, len(letters))
-    start = max(end - min(given.limit, MOST_LETTERS), 0)
+    start = max(end - given.limit, 0)
     text = "\n\n".join(letter.text for letter in letters[start:end]) or "nothing has come in"
     if start:
         text += f"\n\n{start} earlier: call again with before={start}"

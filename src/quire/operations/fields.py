@@ -155,6 +155,7 @@ def _plain(schema: Mapping[str, Any], parts: Mapping[str, Any]) -> dict[str, Any
         schema |= _plain(value, parts)
         if len(branches) == 2 and "type" in schema:
             schema["type"] = [schema["type"], "null"]
+            schema |= {"enum": [*schema["enum"], None]} if "enum" in schema else {}
     elif branches:
         schema["anyOf"] = [_plain(one, parts) for one in branches]
     for name in ("items", "additionalProperties"):

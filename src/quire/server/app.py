@@ -37,8 +37,6 @@ from quire.stores.contract import KeptReply, ReplyKeeper
 from quire.values import decode, encode
 
 if TYPE_CHECKING:
-    from starlette.requests import Request
-    from starlette.responses import Response
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
     from quire.server.site import Site

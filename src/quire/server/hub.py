@@ -34,7 +34,7 @@ from quire.values import encode
 if TYPE_CHECKING:
     from starlette.types import Receive, Scope, Send
 
-    from quire.engine.records import Event, RunRow
+    from quire.engine.records import RunRow
     from quire.runs.runtime import Runtime
     from quire.values import Value
 

@@ -37,9 +37,6 @@ from quire.trust.private_files import make_folder
 from quire.values import clean, encode
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-    from pathlib import Path
-
     from quire.engine.records import EffectRecord, RunRow
     from quire.runs.runtime import Runtime
     from quire.runs.view import RunView
