@@ -14,7 +14,7 @@ from quire.diagnostics import Diagnostic
 from quire.lsp.desk import Desk
 from quire.lsp.pipeline.actions import actions
 from quire.lsp.pipeline.completion import complete
-from quire.lsp.pipeline.hints import hints
+from quire.lsp.pipeline.decorations import hints
 from quire.lsp.pipeline.hover import hover
 from quire.lsp.pipeline.signatures import signature
 from quire.lsp.pipeline.tree import way_to

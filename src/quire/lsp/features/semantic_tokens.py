@@ -1,4 +1,4 @@
-"""Colour the parts of a document that only its own language knows."""
+"""Colour the parts of a document that only its own language knows, and show types, bounds and names inside of lines."""
 
 from __future__ import annotations
 
@@ -12,8 +12,32 @@ from quire.lsp.texts import units
 from quire.source import Span
 
 if TYPE_CHECKING:
+    from quire.lsp.answers import Hint
     from quire.lsp.session import Session
     from quire.lsp.views import View
+
+_KINDS = {"type": 1, "parameter": 2}
+
+
+def inlay_hints(session: Session, params: Mapping[str, Any]) -> list[dict[str, Any]] | None:
+    view = view_in(session, params)
+    if view is None:
+        return None
+    span = view.text.span(params.get("range"))
+    found: list[Hint] = ask(view, "decorations", "hints", span) or []
+    return [
+        {
+            "position": view.text.position(one.offset),
+            "label": one.label,
+            "kind": _KINDS[one.kind],
+            "paddingLeft": not one.before,
+            "paddingRight": one.before,
+            **({"tooltip": {"kind": "markdown", "value": one.tooltip}} if one.tooltip else {}),
+        }
+        for one in found
+        if span.start <= one.offset <= span.end
+    ]
+
 
 _TYPES = {name: number for number, name in enumerate(TOKEN_TYPES)}
 _MARKS = {name: 1 << number for number, name in enumerate(TOKEN_MARKS)}
@@ -63,7 +87,7 @@ def _data(view: View) -> list[int]:
     data: list[int] = []
     line = column = 0
     text = view.source.text
-    for one in flat_tokens(text, ask(view, "tokens", "tokens") or []):
+    for one in flat_tokens(text, ask(view, "decorations", "tokens") or []):
         at = view.text.position(one.span.start)
         length = units(text[one.span.start : one.span.end], view.text.encoding)
         ahead = at["character"] - (column if at["line"] == line else 0)

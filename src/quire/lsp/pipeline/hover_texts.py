@@ -196,7 +196,7 @@ def tool_text(view: View, name: str) -> str:
 
 def _server_tool_text(view: View, server: str, tool: str) -> str:
     """Return the hover of a tool of a server, which is not asked about it."""
-    from quire.lsp.playbook.known_tools import authority_of
+    from quire.lsp.playbook.tools import authority_of
 
     lines = [f"**tool** {code(tool)} of the server {code(server)}"]
     authority = authority_of(view, server, tool)
@@ -266,7 +266,7 @@ def step_text(view: View, kind: str, word: Span) -> str:
     if way is None or way.step.span.start != word.start:
         return lines[0]
     lines[0] = f"**step {way.label}: {kind}**\n\n{KINDS[kind]}"
-    from quire.lsp.pipeline.bounds import step_bound
+    from quire.lsp.pipeline.decorations import step_bound
 
     if bound := step_bound(view, way.label):
         lines.append(f"At most {bound}.")

@@ -18,7 +18,7 @@ from quire.formats.test.schema import (
 )
 from quire.lsp.answers import Completion, CompletionKind
 from quire.lsp.test.cursor_places import Place, place_at
-from quire.lsp.test.name_roles import ITEM, Role, key_role, value_role
+from quire.lsp.test.index import ITEM, Role, key_role, value_role
 from quire.lsp.test.tested import TestedDocument, tested
 from quire.source import Span
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from msgspec import UNSET, Struct, UnsetType
 
 from quire.patterns import late_pattern
-from quire.values import Value
+from quire.values import Value, encode
 
 if TYPE_CHECKING:
     from quire.formats.test.expected import Subject
