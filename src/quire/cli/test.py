@@ -37,11 +37,9 @@ if TYPE_CHECKING:
 
     from quire.cli.test_coverage import CoverageWish
     from quire.cli.test_output import Report
-    from quire.testing.discovery import TestTarget
+    from quire.testing.discovery import Selection, TestTarget
     from quire.testing.file_run import FileOptions
-    from quire.testing.last_results import FailedCases
-    from quire.testing.results import FileResult
-    from quire.testing.selection import Selection
+    from quire.testing.results import FailedCases, FileResult
     from quire.testing.suite import Job
 
 
@@ -135,8 +133,7 @@ def command(
         click.echo(schema_text(), nl=False)
         return
     from quire.cli.test_output import Report
-    from quire.testing.discovery import find_tests
-    from quire.testing.selection import Selection, keyword
+    from quire.testing.discovery import Selection, find_tests, keyword
 
     if as_json:
         form = "json"
@@ -230,7 +227,7 @@ def _is_given(context: click.Context, name: str) -> bool:
 
 def _jobs(targets: list[TestTarget], selection: Selection, failed: bool) -> tuple[list[Job], FailedCases | None]:
     """Return the jobs, and the memory of the workspace around the current folder, if that is the user's."""
-    from quire.testing.last_results import FailedCases
+    from quire.testing.results import FailedCases
     from quire.testing.suite import jobs_of
     from quire.workspace.locate import current_folder, find_workspace
 
