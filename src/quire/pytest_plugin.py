@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, ClassVar, assert_never
 import pytest
 
 if TYPE_CHECKING:
-    from quire.testing.case_rows import CaseRow
     from quire.testing.file_run import OpenTest
     from quire.testing.results import CaseResult, FileResult
+    from quire.testing.rows import CaseRow
 
 _SUFFIX = ".test.yaml"
 _CASES = re.compile(r"^(['\"]?)cases\1[ \t]*:", re.MULTILINE)

@@ -143,7 +143,7 @@ def test_a_failing_service_is_no_reply(run: str, stub: Stub, said: Said) -> None
 def test_replies_of_interrupted_work_are_shown(
     run: str, stub: Stub, said: Said, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from quire.testing.live.purse import Metered
+    from quire.testing.live.schedule import Metered
 
     asks = 0
     complete = Metered.complete

@@ -25,14 +25,27 @@ from quire.display.test_live import (
 from quire.display.test_live_svg import live_svg
 from quire.display.text import visible
 from quire.errors import CannotStart
-from quire.testing.live.announcement import Announcement, CaseForecast, announce
 from quire.testing.live.calibration import Calibration, standing_of
-from quire.testing.live.judge_file import Judge
+from quire.testing.live.judges import Judge
+from quire.testing.live.plan import Announcement, CaseForecast, announce
 from quire.testing.live.receipts import Receipt, Standing
-from quire.testing.live.report import JudgeNote, LiveReport, Skipped, read_report, with_baseline
 from quire.testing.live.schedule import Terms
 from quire.testing.live.statistics import Agreement, Comparison
-from quire.testing.live.tries import Attempt, Ending, Pair, Score, Status, Try, pairs, score
+from quire.testing.live.tries import (
+    Attempt,
+    Ending,
+    JudgeNote,
+    LiveReport,
+    Pair,
+    Score,
+    Skipped,
+    Status,
+    Try,
+    pairs,
+    read_report,
+    score,
+    with_baseline,
+)
 
 CASE = "board.test.yaml: rows"
 

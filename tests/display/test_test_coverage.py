@@ -6,7 +6,7 @@ from tests.testing.coverage.measured import decisions
 from tests.testing.coverage.test_report import NO, YES, measured
 from tests.walks.test_pure_walk import TAGLINE
 
-from quire.display.test_coverage import coverage_annotations, coverage_data, coverage_page
+from quire.display.test_measures import coverage_data, coverage_measure, coverage_page
 from quire.source import Source
 from quire.testing.coverage.report import DocumentCoverage
 
@@ -45,7 +45,7 @@ def test_as_json() -> None:
 
 
 def test_annotations_beside_arms() -> None:
-    assert coverage_annotations([measured(YES)]) == (
+    assert coverage_measure([measured(YES)]).text("github") == (
         "::warning file=tagline.playbook.md,line=26,col=1,endColumn=11,title=TS140 coverage-below::"
         "not covered by any case: step 3: else\n"
     )

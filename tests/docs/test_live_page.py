@@ -13,10 +13,10 @@ from quire.formats.test.parse import parse
 from quire.formats.test.schema import keys_of
 from quire.source import Source
 from quire.testing.live.calibration import LEAST_KAPPA, LEAST_LABELS, read_labels
-from quire.testing.live.graders import SUBJECTS
-from quire.testing.live.judge_file import read_judge
+from quire.testing.live.judges import read_judge
 from quire.testing.live.schedule import LOST_IN_A_ROW
 from quire.testing.live.statistics import Comparison
+from quire.testing.live.trial import SUBJECTS
 from quire.testing.live.tries import Pair, Status
 
 PAGE = "docs/test-live.md"

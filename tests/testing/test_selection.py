@@ -9,7 +9,7 @@ import pytest
 from quire.errors import CannotStart
 from quire.formats.test.syntax import Case, Setting, TestFile
 from quire.source import Source, Span
-from quire.testing.selection import LONGEST_EXPRESSION, Selection, keyword, names_at
+from quire.testing.discovery import LONGEST_EXPRESSION, Selection, keyword, names_at
 
 
 def case(name: str, *tags: str, at: int = 0) -> Case:

@@ -16,9 +16,8 @@ from quire.cli.stdio import wants_colour, with_runtime, write_json, write_lines
 if TYPE_CHECKING:
     from quire.engine.ports import Model
     from quire.runs.runtime import Runtime
-    from quire.testing.live.followed_runs import FollowedRun
-    from quire.testing.live.purse import Purse
-    from quire.testing.live.recorded_prompts import AskedCall, RecordedRun
+    from quire.testing.live.recorded_prompts import AskedCall, FollowedRun, RecordedRun
+    from quire.testing.live.schedule import Purse
 
 DIFFERENT = 1
 BUDGET_REACHED = 5
@@ -134,8 +133,8 @@ async def _with_model(
     from quire.errors import CannotStart
     from quire.runs.scripts import pinned_spec
     from quire.runs.static_failures import check_prices
-    from quire.testing.live.purse import Purse
     from quire.testing.live.recorded_prompts import most_cost, recorded_run
+    from quire.testing.live.schedule import Purse
 
     choice = runtime.choose_model(pinned_spec(asked))
     model = runtime.models.open(choice.spec, choice.settings)
@@ -165,8 +164,7 @@ async def _asked(
     as_json: bool,
 ) -> int:
     from quire.display.replay_models import asked_data, asked_page, followed_data, followed_page
-    from quire.testing.live.followed_runs import follow_run
-    from quire.testing.live.recorded_prompts import ask_again
+    from quire.testing.live.recorded_prompts import ask_again, follow_run
 
     colour = wants_colour(sys.stdout)
     calls: list[AskedCall] = []

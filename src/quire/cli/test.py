@@ -10,22 +10,8 @@ import click
 
 from quire.cli.options import require_text
 from quire.cli.report_file import require_writable, write_report
-from quire.cli.test_coverage import CoverageReport, coverage_options, read_wish
-from quire.cli.test_exploration import (
-    ExplorationWish,
-    exploration_options,
-    exploration_wish,
-    explore_documents,
-)
 from quire.cli.test_live import LIVE_OPTIONS, live, live_options, mark_recording, wishes
-from quire.cli.test_mutation import (
-    MutationWish,
-    mutation_failures,
-    mutation_options,
-    mutation_report,
-    mutation_wish,
-    try_mutants,
-)
+from quire.cli.test_measures import add_measures, measure_options, measure_wish
 from quire.cli.test_record import WHICH, record_cassettes
 from quire.display.test_report import FORMATS, FormatName
 from quire.display.visible import visible
@@ -35,13 +21,9 @@ from quire.wording import pluralize
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
 
-    from quire.cli.test_coverage import CoverageWish
-    from quire.cli.test_output import Report
-    from quire.testing.discovery import TestTarget
+    from quire.testing.discovery import Selection, TestTarget
     from quire.testing.file_run import FileOptions
-    from quire.testing.last_results import FailedCases
-    from quire.testing.results import FileResult
-    from quire.testing.selection import Selection
+    from quire.testing.results import FailedCases, FileResult
     from quire.testing.suite import Job
 
 
@@ -76,9 +58,7 @@ WATCHED = ("watch", "words", "tags", "processes", "keep", "allow")
 )
 @click.option("--junit", metavar="FILE", callback=require_writable, help="Write a JUnit file too.")
 @click.option("--schema", is_flag=True, help="Print the JSON Schema of test files and exit.")
-@coverage_options
-@mutation_options
-@exploration_options
+@measure_options
 @click.option(
     "--allow",
     type=click.Choice(["shell", "tools"]),
@@ -103,9 +83,6 @@ def command(
     record: str | None,
     junit: str | None,
     schema: bool,
-    gates: tuple[str, ...],
-    under: float | None,
-    lcov: str | None,
     allow: tuple[str, ...],
 ) -> None:
     """Run the tests of documents: files that end in .test.yaml. No model is asked, no key is read, and nothing reaches
@@ -135,16 +112,14 @@ def command(
         click.echo(schema_text(), nl=False)
         return
     from quire.cli.test_output import Report
-    from quire.testing.discovery import find_tests
-    from quire.testing.selection import Selection, keyword
+    from quire.testing.discovery import Selection, find_tests, keyword
 
     if as_json:
         form = "json"
     if watch:
         _require_no_others(context, "--watch", WATCHED)
     selection = Selection(keyword(words) if words else None, tags)
-    wish = read_wish(gates, under, lcov)
-    exploration_wish(context)  # refuses a seed without --explore before anything runs
+    wish = measure_wish(context)
     paths = (*wish.paths, *paths)
     if record is not None:
         mark_recording(context)
@@ -174,7 +149,7 @@ def command(
         shell="shell" in allow,
         snapshots=SnapshotMode.of(os.environ, update=update),
         keep_replies=keep,
-        coverage=wish.measured,
+        coverage=wish.covers,
     )
     if watch:
         from quire.cli.test_watch import watch_tests
@@ -188,7 +163,7 @@ def command(
         whole = all(target.is_whole for target in targets)
         memory.update(report.results, whole=whole and not (words or tags or failed or stop))
         memory.write()
-    _measure(context, report, wish, [target.path for target in targets], processes, form)
+    add_measures(wish, report, [target.path for target in targets], processes, form)
     report.end()
     if junit is not None:
         write_report(junit, report.junit())
@@ -197,23 +172,6 @@ def command(
         click.echo(f"quire: none of the cases in {files} is selected", err=True)
         context.exit(2)
     context.exit(2 if problems else int(report.totals.failed))
-
-
-def _measure(
-    context: click.Context,
-    report: Report,
-    wish: CoverageWish,
-    paths: list[str],
-    processes: int | None,
-    form: FormatName,
-) -> None:
-    """Add what the options ask for besides the cases: coverage, mutants, exploration."""
-    if wish.measured:
-        _add_coverage(report, wish, form)
-    if mutation_wish(context).wanted:
-        _add_mutants(report, mutation_wish(context), paths, processes, form)
-    if exploration_wish(context).explore is not None:
-        _add_exploration(report, exploration_wish(context), paths, processes, form)
 
 
 def _require_no_others(context: click.Context, flag: str, allowed: Collection[str]) -> None:
@@ -230,7 +188,7 @@ def _is_given(context: click.Context, name: str) -> bool:
 
 def _jobs(targets: list[TestTarget], selection: Selection, failed: bool) -> tuple[list[Job], FailedCases | None]:
     """Return the jobs, and the memory of the workspace around the current folder, if that is the user's."""
-    from quire.testing.last_results import FailedCases
+    from quire.testing.results import FailedCases
     from quire.testing.suite import jobs_of
     from quire.workspace.locate import current_folder, find_workspace
 
@@ -252,29 +210,3 @@ def _results(jobs: list[Job], processes: int | None, options: FileOptions) -> It
 
     work = partial(run_job, options=options)
     return run_suite(jobs, work, processes=processes, stop_at_failure=options.stop_at_failure)
-
-
-def _add_coverage(report: Report, wish: CoverageWish, form: FormatName) -> None:
-    coverage = CoverageReport(wish, report.results)
-    for below in coverage.failures():
-        report.add(below)
-    report.print(coverage.text(form))
-    coverage.write()
-
-
-def _add_mutants(report: Report, wish: MutationWish, paths: list[str], processes: int | None, form: FormatName) -> None:
-    documents = try_mutants(paths, processes)
-    for low in mutation_failures(documents, wish.least):
-        report.add(low)
-    report.print(mutation_report(documents, form))
-
-
-def _add_exploration(
-    report: Report, wish: ExplorationWish, paths: list[str], processes: int | None, form: FormatName
-) -> None:
-    from quire.display.test_exploration import exploration_text
-
-    documents = explore_documents(wish, paths, processes)
-    for failure in filter(None, (one.failure() for one in documents)):
-        report.add(failure)
-    report.print(exploration_text(documents, form))

@@ -16,11 +16,9 @@ from quire.cli.stdio import as_utf8, wants_colour
 from quire.errors import CannotStart
 
 if TYPE_CHECKING:
-    from quire.testing.discovery import TestTarget
-    from quire.testing.live.announcement import Announcement
-    from quire.testing.live.plan import LiveOptions
+    from quire.testing.discovery import Selection, TestTarget
+    from quire.testing.live.plan import Announcement, LiveOptions
     from quire.testing.live.tries import Try
-    from quire.testing.selection import Selection
 
 INTERRUPTED = 130
 _SHARED = ("paths", "words", "tags", "processes", "form", "as_json", "allow")

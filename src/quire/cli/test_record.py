@@ -14,8 +14,7 @@ from quire.wording import pluralize
 
 if TYPE_CHECKING:
     from quire.testing.cassettes.record import RecordedCase, Recording, Which
-    from quire.testing.discovery import TestTarget
-    from quire.testing.selection import Selection
+    from quire.testing.discovery import Selection, TestTarget
 
 WHICH = ("missing", "all")
 EXIT_BUDGET = 5

@@ -28,8 +28,8 @@ from quire.testing.worker_processes import one_each, usable_processes
 from quire.wording import pluralize
 
 if TYPE_CHECKING:
+    from quire.testing.discovery import Selection
     from quire.testing.file_run import FileOptions
-    from quire.testing.selection import Selection
 
 EVERY = 0.05
 """Seconds between two looks at the files."""

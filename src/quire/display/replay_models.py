@@ -13,8 +13,7 @@ from quire.testing.live.recorded_prompts import reply_text, tool_uses
 from quire.wording import pluralize
 
 if TYPE_CHECKING:
-    from quire.testing.live.followed_runs import FollowedRun
-    from quire.testing.live.recorded_prompts import AskedCall, RecordedRun
+    from quire.testing.live.recorded_prompts import AskedCall, FollowedRun, RecordedRun
     from quire.values import Value
 
 _SHOWN_CALLS = 12

@@ -22,13 +22,12 @@ from quire.values import encode
 from quire.wording import pluralize
 
 if TYPE_CHECKING:
-    from quire.testing.live.announcement import Announcement
     from quire.testing.live.calibration import Calibration
     from quire.testing.live.calibration import Standing as JudgeStanding
+    from quire.testing.live.plan import Announcement
     from quire.testing.live.receipts import Standing
-    from quire.testing.live.report import LiveReport
     from quire.testing.live.statistics import Interval
-    from quire.testing.live.tries import Pair, Score
+    from quire.testing.live.tries import LiveReport, Pair, Score
 
 _COLOURS = {
     Status.VERIFIED: "green",

@@ -15,8 +15,7 @@ from quire.testing.live.tries import Status
 from quire.wording import cut
 
 if TYPE_CHECKING:
-    from quire.testing.live.report import LiveReport
-    from quire.testing.live.tries import Score
+    from quire.testing.live.tries import LiveReport, Score
 
 _LABELS = 300
 _PLOT = 420

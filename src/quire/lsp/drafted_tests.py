@@ -57,7 +57,7 @@ def added_case(view: View, draft: Draft) -> FileEdit:
     """Return the edit that makes the test of a document, or adds a case to it. Raises `QuireError` for a test that is
     written in another way."""
     from quire.testing.discovery import own_test
-    from quire.testing.scaffold_text import case_text, file_text
+    from quire.testing.drafts import case_text, file_text
 
     path = own_test(view.path)
     existing = view.folder.view(path)

@@ -20,12 +20,12 @@ from quire.formats.test.expected import Equal
 from quire.formats.test.parse import parse
 from quire.lsp.test_results import CaseRecord, CheckMark, DraftedCase, TestRecord
 from quire.source import MAX_TEST_BYTES, read_source
+from quire.testing.discovery import Selection
+from quire.testing.drafts import flow
 from quire.testing.expectations import seen_value
 from quire.testing.file_run import FileOptions, run_file
 from quire.testing.matchers import MISSING, Missing, shown
 from quire.testing.results import Outcome, Totals
-from quire.testing.scaffold_text import flow
-from quire.testing.selection import Selection
 from quire.testing.snapshots import SnapshotMode
 from quire.wording import cut
 
@@ -98,8 +98,8 @@ def _drafts(result: FileResult) -> Iterator[DraftedCase]:
         return
     from quire.library.document import load
     from quire.testing.document_under_test import bench_for
+    from quire.testing.drafts import case_text
     from quire.testing.scaffold import draft_cases
-    from quire.testing.scaffold_text import case_text
 
     taken = {case.name for case in result.cases}
     found = 0

@@ -23,12 +23,10 @@ from quire.runs.pins import PinnedRun, PinnedState
 from quire.runs.resume import Given
 from quire.runs.runtime import Runtime
 from quire.stores.sqlite.in_memory import Memory
-from quire.testing.observe import not_started, observe
-from quire.testing.world.model import CaseModel, Meter
-from quire.testing.world.people import Answers, CasePeople
+from quire.testing.observation import not_started, observe
+from quire.testing.world.model import CaseModel, Meter, Replies
 from quire.testing.world.process import CaseProcess, Died, MortalStore
-from quire.testing.world.replies import Replies
-from quire.testing.world.tool_scripts import ToolScripts
+from quire.testing.world.scripts import Answers, CasePeople, ToolScripts
 from quire.testing.world.tools import CaseTools
 from quire.testing.world.workspace import CaseFolder
 from quire.workspace.grants import default_grants, reaching
@@ -47,7 +45,7 @@ if TYPE_CHECKING:
     from quire.plan.nodes import Plan
     from quire.plan.thread import Thread
     from quire.runs.pins import Texts
-    from quire.testing.cassettes.player import Cassettes
+    from quire.testing.cassettes.cassette import Cassettes
     from quire.testing.coverage.report import CoverageMeter
     from quire.testing.observation import Observation
     from quire.testing.virtual_loop import VirtualLoop

@@ -1,14 +1,25 @@
-"""Drafts of cases: what a scaffolded test gives to a document, as placeholders."""
+"""Drafts of cases: what a scaffolded test gives to a document, as placeholders, what it expects, and its text."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from msgspec import Struct, field
 
 from quire.formats.test.syntax import Case, Entry, FileContent, GivenAnswer, Script, Setting, ToolScript
+from quire.patterns import late_pattern
+from quire.plan.parts import formulas
+from quire.plan.pipeline_work import Select
+from quire.plan.ways import JOINT
 from quire.source import NOWHERE
+from quire.testing.tested_values import names_in
 from quire.values import Value, encode
+
+if TYPE_CHECKING:
+    from quire.plan.nodes import Plan, Step
+    from quire.testing.coverage.decisions import Decision
+    from quire.testing.observation import Observation
 
 
 class DraftReply(Struct, frozen=True):
@@ -62,3 +73,206 @@ class Draft(Struct):
             unattended=self.unattended or None,
         )
         return Case(self.name, NOWHERE, setting, None)
+
+
+_SHOWN = ("completed", "skipped", "failed")
+MOST_STEPS = 12
+_PLAIN_KINDS = (str, int, float, bool)
+
+
+def expectations(plan: Plan, seen: Observation, decisions: Sequence[Decision]) -> dict[str, Value]:
+    """Return expectations that hold in a run, and that fail if it decides otherwise. Without a decision, or where no
+    step shows it, they are about the result."""
+    found: dict[str, Value] = {}
+    if seen.status != "completed":
+        found["status"] = seen.status
+    labels = dict.fromkeys(label for one in decisions for label in _labels(plan, one))
+    steps: dict[str, Value] = {label: seen.steps[label] for label in labels if seen.steps.get(label) in _SHOWN}
+    if steps:
+        found["steps"] = dict(list(steps.items())[:MOST_STEPS])
+    else:
+        found |= _result(seen)
+    if seen.warnings:
+        found["warnings"] = [message for _, message in seen.warnings]
+    return found
+
+
+def _result(seen: Observation) -> dict[str, Value]:
+    """Return expectations about the result of a run. A mapping may look like a matcher: then the calls are counted."""
+    outputs = {name: value for name, value in seen.outputs.items() if isinstance(value, _PLAIN_KINDS)}
+    if outputs:
+        return {"outputs": outputs}
+    if seen.status == "completed" and isinstance(seen.output, _PLAIN_KINDS):
+        return {"output": seen.output}
+    return {"used": {"model_calls": seen.used.model_calls, "tool_calls": seen.used.tool_calls}}
+
+
+def _labels(plan: Plan, decision: Decision) -> Iterator[str]:
+    """Yield the labels of the steps that tell which way was taken: the first ones of each arm."""
+    step = dict(plan.steps()).get(decision.place)
+    if step is None:
+        return
+    if decision.kind == "steps":
+        yield step.label
+        return
+    for case in step.match.cases if step.match else ():
+        yield from (one.label for one in case.body.steps[:1])
+    if isinstance(step.work, Select):
+        yield from (part.label for _, part in step.work.parts())
+
+
+def names_before(plan: Plan, wanted: str) -> frozenset[str]:
+    """Return the words of the choices that may decide whether a decision is reached: the names that the conditions on
+    the way to it read, those from which they are computed, and the labels of the steps that write them."""
+    place = wanted.split(":")[1].partition("=")[0] if wanted.count(":") else ""
+    steps = list(plan.steps())
+    names: set[str] = set()
+    for path, step in steps:
+        if place == path or place.startswith(f"{path}/") or step.match is not None:
+            names.update(_read(step))
+    before = -1
+    while before != len(names):
+        before = len(names)
+        for _, step in steps:
+            if step.capture is not None and step.capture.name in names:
+                names.update((step.label, *_read(step)))
+            if names & {f"__elicit_step_{step.label}", f"__elicit_step_{step.number}"}:
+                names.add(step.label)
+    return frozenset(names)
+
+
+def _read(step: Step) -> Iterator[str]:
+    for case in step.match.cases if step.match else ():
+        if case.test is not None:
+            yield case.test.variable
+    for _, formula in formulas(step):
+        yield from names_in(formula.compiled.expression.root)
+
+
+_HEAD = """\
+# The replies, answers and inputs are placeholders: put in what a model and a person would really say.
+# {next} Keys: docs/test-files.md, or quire test --schema.
+document: {document}
+"""
+_WRITE = "Then write the expectations in place of each `todo`."
+_ADD = "Then expect what the document should do: its output, its prompts, its calls."
+_PLAIN = late_pattern(r"[A-Za-z_][A-Za-z0-9_/-]*")
+_WORDS = frozenset(("true", "false", "null", "yes", "no", "on", "off", "y", "n"))
+
+
+def file_text(document: str, drafts: Sequence[Draft]) -> str:
+    """Return the text of a test file. Inputs that all cases share become defaults."""
+    further = _WRITE if any(draft.expect is None for draft in drafts) else _ADD
+    lines = [_HEAD.format(document=_scalar(document), next=further).rstrip("\n")]
+    shared = _shared([draft.inputs for draft in drafts])
+    if shared:
+        lines += ["defaults:", f"  inputs: {flow(shared)}"]
+    lines.append("cases:")
+    for draft in drafts:
+        lines += _case(draft, shared)
+    return "\n".join(lines) + "\n"
+
+
+def case_text(draft: Draft) -> str:
+    """Return the text of one case, to be added to the cases of a file."""
+    return "\n".join(_case(draft, {})) + "\n"
+
+
+def _shared(inputs: Sequence[Mapping[str, Value]]) -> dict[str, Value]:
+    first = inputs[0] if inputs else {}
+    return {name: value for name, value in first.items() if all(one.get(name) == value for one in inputs)}
+
+
+def _case(draft: Draft, shared: Mapping[str, Value]) -> list[str]:
+    lines = [f"  - name: {_scalar(draft.name)}"]
+    own = {name: value for name, value in draft.inputs.items() if name not in shared}
+    if own:
+        lines.append(f"    inputs: {flow(own)}")
+    if draft.files:
+        lines.append(f"    files: {flow(draft.files)}")
+    if draft.allow:
+        lines.append(f"    allow: {flow(draft.allow)}")
+    if draft.unattended:
+        lines.append("    unattended: true")
+    if draft.answers:
+        answers: dict[str, Value] = {_typed(way): answer for way, answer in draft.answers.items()}
+        lines.append(f"    answers: {flow(answers)}")
+    if draft.tools:
+        lines.append("    tools:")
+        lines += [f"      {_key(name)}: {{returns: {flow(value)}}}" for name, value in draft.tools.items()]
+    if draft.replies:
+        lines.append("    model:")
+        lines += _model(list(draft.replies.values()))
+    return [*lines, f"    expect: {'todo' if draft.expect is None else flow(draft.expect)}"]
+
+
+def _model(replies: Sequence[DraftReply]) -> list[str]:
+    by_step: dict[str, list[DraftReply]] = {}
+    for reply in replies:
+        by_step.setdefault(reply.step, []).append(reply)
+    lines = []
+    for step, several in by_step.items():
+        key = _key(_typed(step))
+        if len(several) == 1:
+            lines.append(f"      {key}: {_reply(several[0])}")
+        else:
+            lines.append(f"      {key}:")
+            lines += [f"        - {_reply(one)}" for one in several]
+    return lines
+
+
+def _reply(reply: DraftReply) -> str:
+    if reply.item is None and isinstance(reply.value, str) and not reply.calls and not reply.any_times:
+        return _scalar(reply.value)
+    parts: list[str] = []
+    if reply.item is not None:
+        parts.append(f"item: {reply.item}")
+    if reply.calls:
+        calls = ", ".join(f"{{name: {_scalar(name)}, input: {flow(given)}}}" for name, given in reply.calls)
+        parts.append(f"tool_calls: [{calls}]")
+    else:
+        parts.append(f"reply: {flow(reply.value)}")
+    if reply.any_times:
+        parts.append("times: any")
+    return "{" + ", ".join(parts) + "}"
+
+
+def _typed(way: str) -> str:
+    return way.replace(JOINT, ">")
+
+
+def flow(value: Value) -> str:
+    """Return a value as YAML on one line."""
+    match value:
+        case None:
+            return "null"
+        case bool():
+            return "true" if value else "false"
+        case str():
+            return _scalar(value)
+        case int() | float():
+            return repr(value)
+        case Mapping():
+            return "{" + ", ".join(f"{_key(name)}: {flow(one)}" for name, one in value.items()) + "}"
+    return "[" + ", ".join(flow(one) for one in value) + "]"
+
+
+def _key(name: str) -> str:
+    return name if _PLAIN.fullmatch(name) and name.lower() not in _WORDS else _scalar(name)
+
+
+def _scalar(text: str) -> str:
+    """Return a text in double quotes; characters that cannot be seen are escaped."""
+    return '"' + "".join(_sign(one) for one in text) + '"'
+
+
+_ESCAPES = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\t": "\\t"}
+
+
+def _sign(sign: str) -> str:
+    if sign in _ESCAPES:
+        return _ESCAPES[sign]
+    code = ord(sign)
+    if sign.isprintable() and not 0xD800 <= code <= 0xDFFF:
+        return sign
+    return f"\\u{code:04X}" if code < 0x10000 else f"\\U{code:08X}"

@@ -16,7 +16,7 @@ from quire.wording import cut
 if TYPE_CHECKING:
     from quire.formats.test.syntax import Case, Entry
     from quire.testing.case_run import CaseWorld
-    from quire.testing.world.replies import ModelAsked
+    from quire.testing.world.model import ModelAsked
 
 
 def leftovers(world: CaseWorld, case: Case, problems: list[Problem], *, complete: bool) -> list[Problem]:

@@ -23,9 +23,8 @@ from quire.patterns import late_pattern
 from quire.plan.built_in_tools import ALIASES, RETURN
 from quire.testing.case_run import CaseRun
 from quire.testing.coverage.report import CoverageMeter
-from quire.testing.draft_expectations import expectations, names_before
-from quire.testing.drafts import Draft, DraftReply
-from quire.testing.observe import NOT_STARTED
+from quire.testing.drafts import Draft, DraftReply, expectations, names_before
+from quire.testing.observation import NOT_STARTED
 from quire.testing.placeholders import TODO, Choices, Placeholders
 from quire.values import Value, encode
 
@@ -34,7 +33,7 @@ if TYPE_CHECKING:
     from quire.testing.case_run import Bench
     from quire.testing.coverage.decisions import Decision
     from quire.testing.observation import Observation, SeenQuestion
-    from quire.testing.world.replies import ModelAsked
+    from quire.testing.world.model import ModelAsked
 
 MOST_ROUNDS = 60
 MOST_DRAFTS = 120
@@ -47,7 +46,7 @@ _PROMPT = late_pattern(r'under tools as "([^"]+)"')
 def scaffold(document: Document) -> str:
     """Return the text of a first test of a document. Raises `QuireError` for a document that cannot run."""
     from quire.testing.document_under_test import bench_for
-    from quire.testing.scaffold_text import file_text
+    from quire.testing.drafts import file_text
 
     return file_text(PurePath(document.source.name).name, draft_cases(bench_for(document)))
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
-from quire.lsp.test.cursor_places import place_at
 from tests.growth import assert_linear
 from tests.lsp.editor import split
+
+from quire.lsp.test.cursor_places import place_at
 
 CASE = ("cases", "-")
 

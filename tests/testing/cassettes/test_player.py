@@ -10,7 +10,7 @@ from tests.testing.bench import only, run, told
 from quire.engine.conversation import Message
 from quire.engine.ports import ModelCall
 from quire.errors import CannotStart
-from quire.testing.cassettes.file import CassetteFile, RecordedCall, call_hash
+from quire.testing.cassettes.cassette import CassetteFile, RecordedCall, call_hash
 from quire.testing.file_run import FileOptions
 
 TEST = """
@@ -39,7 +39,7 @@ def known(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
         return found[call.path]
 
     with monkeypatch.context() as patched:
-        patched.setattr("quire.testing.cassettes.player.call_hash", learn)
+        patched.setattr("quire.testing.cassettes.cassette.call_hash", learn)
         record(tmp_path, [taped("1/model", '{"best": "Bread."}'), taped("3/case[1]/1/model", "Bread!")])
         run(tmp_path, "tagline", TEST, options=FileOptions(keep_replies=True))
     return found

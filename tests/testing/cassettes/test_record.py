@@ -11,7 +11,7 @@ from tests.testing.bench import DOCUMENTS, only, run, told
 from quire.engine.ports import ModelCall, ModelReply
 from quire.engine.records import Usage
 from quire.errors import CannotStart
-from quire.testing.cassettes.file import CassetteFile
+from quire.testing.cassettes.cassette import CassetteFile
 from quire.testing.cassettes.record import Recording, RecordOptions, plan_recording, record
 from quire.testing.discovery import find_tests
 

@@ -12,9 +12,9 @@ from tests.walks.test_pure_walk import TAGLINE
 from quire.formats.test.parse import parse
 from quire.source import Source
 from quire.testing.coverage.report import Share, merged
+from quire.testing.discovery import Selection, keyword
 from quire.testing.file_run import FileOptions, run_file
 from quire.testing.results import FileResult
-from quire.testing.selection import Selection, keyword
 
 TEST = """document: tagline.playbook.md
 coverage: {arms: 100, prompts: 100}

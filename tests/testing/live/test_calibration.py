@@ -22,8 +22,7 @@ from quire.testing.live.calibration import (
     store_calibration,
     stored_calibration,
 )
-from quire.testing.live.judge_file import Example, Judge
-from quire.testing.live.judges import Judgement
+from quire.testing.live.judges import Example, Judge, Judgement
 from quire.testing.live.statistics import Agreement
 from quire.testing.rows import BadRows
 

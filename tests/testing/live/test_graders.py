@@ -10,7 +10,7 @@ from quire.formats.test.parse import parse
 from quire.formats.test.syntax import Case, Live
 from quire.source import Source
 from quire.testing.case_run import Stage
-from quire.testing.live.graders import grade, graders, grades_something, parts_of, similarity, terms, text_of
+from quire.testing.live.trial import grade, graders, grades_something, parts_of, similarity, terms, text_of
 from quire.testing.observation import Observation
 
 

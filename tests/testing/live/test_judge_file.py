@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from quire.errors import Unreadable
 from quire.source import Source
-from quire.testing.live.judge_file import BadJudge, Example, Judge, load_judge, may_be_named, read_judge
+from quire.testing.live.judges import BadJudge, Example, Judge, load_judge, may_be_named, read_judge
 
 WHOLE = """\
 about: The tone of a reply.

@@ -7,8 +7,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.testing.live.conftest import FAILURE, Answering
 
-from quire.testing.live.judge_file import Example, Judge
-from quire.testing.live.judges import LONGEST_JUDGED, SCHEMA, ask_judge, judge_call, quoted, read_verdict
+from quire.testing.live.judges import (
+    LONGEST_JUDGED,
+    SCHEMA,
+    Example,
+    Judge,
+    ask_judge,
+    judge_call,
+    quoted,
+    read_verdict,
+)
 
 JUDGE = Judge("tone", "Pass if it is friendly.", "", ("output",), (Example("Bread.", "fail", "curt"),))
 PASS = '{"reason": "kind", "verdict": "pass"}'

@@ -11,7 +11,7 @@ from quire.engine.conversation import Message
 from quire.engine.ports import ModelCall, ModelReply
 from quire.engine.records import Usage
 from quire.errors import CannotStart, ModelFailed
-from quire.testing.live.purse import Meter, Metered, Purse, require_price
+from quire.testing.live.schedule import Meter, Metered, Purse, require_price
 
 CALL = ModelCall("", (Message("user", "hello"),))
 

@@ -14,9 +14,8 @@ from quire.engine.premises import REPLY_TOKENS
 from quire.engine.records import EffectRecord
 from quire.models.scripted import ScriptedModel
 from quire.runs.options import RunOptions
-from quire.testing.live.followed_runs import FollowedRun, follow_run
-from quire.testing.live.purse import Purse
-from quire.testing.live.recorded_prompts import AskedCall, ask_again, most_cost, recorded_run
+from quire.testing.live.recorded_prompts import AskedCall, FollowedRun, ask_again, follow_run, most_cost, recorded_run
+from quire.testing.live.schedule import Purse
 from quire.values import Value
 
 TAGLINE = """# Tagline

@@ -17,13 +17,12 @@ from quire.errors import CannotStart
 from quire.models.retry import Retrying
 from quire.testing.discovery import TestTarget
 from quire.testing.live.calibration import Calibration, store_calibration
-from quire.testing.live.judge_file import load_judge
 from quire.testing.live.judge_seat import same_model
+from quire.testing.live.judges import load_judge
 from quire.testing.live.plan import LiveOptions, live_plan
-from quire.testing.live.report import LiveReport
 from quire.testing.live.run import announcement_of, live_standings, run_live
 from quire.testing.live.statistics import Agreement
-from quire.testing.live.tries import Status, Try
+from quire.testing.live.tries import LiveReport, Status, Try
 
 __all__ = ["stub"]
 

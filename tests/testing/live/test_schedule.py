@@ -7,8 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
-from quire.testing.live.purse import Purse
-from quire.testing.live.schedule import Made, Schedule, Terms
+from quire.testing.live.schedule import Made, Purse, Schedule, Terms
 from quire.testing.live.tries import Attempt, Ending, Status, Try
 
 ROWS = tuple(f"row {place}" for place in range(1, 31))

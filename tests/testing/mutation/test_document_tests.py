@@ -98,6 +98,19 @@ def test_a_survivor_without_a_difference_says_which_case_is_missing(tmp_path: Pa
     assert (found.case, found.wanted) == ("", "in which step 1 fails every time")
 
 
+def test_the_acts_of_a_case_notice_mutants(tmp_path: Path) -> None:
+    """Step 3b runs only in the fork that the case makes."""
+    act = (
+        'then: [{fork: {from: "3", set: {choice: "no"}}, model: {"3b": Flour power.}, expect: {output: Flour power.}}]'
+    )
+    alone = TAGLINE.partition("  - name: a no")[0]
+    before = mutated(tmp_path / "without", "tagline", alone)
+    after = mutated(tmp_path / "with", "tagline", f"{alone}    {act}\n")
+    assert (before.left_out, after.left_out) == ((), ())
+    assert "drop_step:3b" in {one.mutant.id for one in before.survivors}
+    assert "drop_step:3b" in {one.mutant.id for one in after.killed}
+
+
 def test_a_case_that_fails_is_left_out(tmp_path: Path) -> None:
     report = mutated(tmp_path, "tagline", TAGLINE.replace('output: "Flour power."', "output: Something else."))
     assert report.left_out == ("a no: it fails on the unchanged document",)

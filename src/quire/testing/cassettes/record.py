@@ -12,18 +12,17 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from quire.errors import CannotStart
-from quire.testing.case_rows import CaseRow, expand
 from quire.testing.case_run import START
-from quire.testing.cassettes.file import CassetteFile, RecordedCall, call_hash, request_text
+from quire.testing.cassettes.cassette import CassetteFile, RecordedCall, call_hash, request_text
+from quire.testing.discovery import EVERYTHING, Selection
 from quire.testing.document_under_test import open_document
 from quire.testing.expectations import Judging, judge
 from quire.testing.live.plan import open_models, read_test, user_models
-from quire.testing.live.purse import Meter, Metered, Purse, require_price
+from quire.testing.live.schedule import Meter, Metered, Purse, require_price
 from quire.testing.live.try_run import LiveModel, LiveRun
-from quire.testing.selection import EVERYTHING, Selection
-from quire.testing.world.model import CaseModel
+from quire.testing.rows import CaseRow, expand
+from quire.testing.world.model import CaseModel, ModelAsked
 from quire.testing.world.model import Meter as EffectMeter
-from quire.testing.world.replies import ModelAsked
 
 if TYPE_CHECKING:
     from quire.engine.ports import Model, ModelCall, ModelReply

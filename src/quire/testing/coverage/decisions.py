@@ -103,7 +103,11 @@ def answers(
     default: bool,
     span: Span,
 ) -> Iterator[Decision]:
-    """Yield the answers to a question. `options` are those that the document lists, with their places."""
+    """Yield the answers to a question. `options` are those that the document lists, with their places.
+
+    A confirmation has two ways and a select one for each option. Free text has one: that it was answered. If the
+    document names a default, then the run in which no person is asked is a further way.
+    """
 
     def decision(way: str, words: str, at: Span = span) -> Decision:
         return Decision("answers", place, "ask", way, f"step {label} {words}", at)

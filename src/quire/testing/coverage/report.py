@@ -191,7 +191,13 @@ def uncovered_findings(coverage: DocumentCoverage, kinds: tuple[Kind, ...] = ("a
 
 
 def lcov(coverages: Iterable[DocumentCoverage], name: str = "quire") -> str:
-    """Return the tracefile of some documents. `name` has only letters, digits and `_`, as the format asks."""
+    """Return the tracefile of some documents, which editors and services paint.
+
+    Each line that something is decided on has a `DA`. Each question that is decided there is a block of branches
+    (`BRDA`), numbered from 0 on its line, so that an edit elsewhere does not change the numbers. A step is a line, and
+    not a branch. A branch of a question that no run came to has `-` in place of a number. `name` has only letters,
+    digits and `_`, as the format asks.
+    """
     return "".join(f"{line}\n" for coverage in coverages for line in _record(coverage, name))
 
 

@@ -19,7 +19,7 @@ from msgspec import Struct
 
 from quire.errors import CannotStart, Unreadable
 from quire.source import read_source, written_beside
-from quire.testing.live.judge_file import SUFFIX, VERDICTS, Judge, Verdict
+from quire.testing.live.judges import SUFFIX, VERDICTS, Judge, Verdict
 from quire.testing.live.statistics import Agreement, Kappa, kappa
 from quire.testing.rows import BadRows, Row, RowProblem, read_rows
 from quire.values import Value, encode, fingerprint, pretty

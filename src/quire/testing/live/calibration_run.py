@@ -12,7 +12,6 @@ from msgspec import Struct
 
 from quire.engine.ports import Priced
 from quire.errors import CannotStart, LimitReached
-from quire.testing.live.announcement import Announcement
 from quire.testing.live.calibration import (
     REPEATS,
     Calibration,
@@ -24,11 +23,10 @@ from quire.testing.live.calibration import (
     standing_of,
     store_calibration,
 )
-from quire.testing.live.judge_file import SUFFIX, load_judge
 from quire.testing.live.judge_seat import JudgeSeat, JudgeSeats
-from quire.testing.live.judges import Judgement, ask_judge, judge_call
-from quire.testing.live.plan import user_models
-from quire.testing.live.purse import BUDGET, HOPELESS, Meter, Metered, Purse, require_price
+from quire.testing.live.judges import SUFFIX, Judgement, ask_judge, judge_call, load_judge
+from quire.testing.live.plan import Announcement, user_models
+from quire.testing.live.schedule import BUDGET, HOPELESS, Meter, Metered, Purse, require_price
 
 if TYPE_CHECKING:
     from quire.engine.records import Usage

@@ -16,7 +16,7 @@ from quire.testing.live.calibration import Standing, standing_of, stored_calibra
 if TYPE_CHECKING:
     from quire.engine.ports import Model
     from quire.runs.adapters import Models
-    from quire.testing.live.judge_file import Judge
+    from quire.testing.live.judges import Judge
 
 
 class JudgeSeat(Struct, frozen=True):

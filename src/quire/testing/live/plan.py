@@ -1,4 +1,7 @@
-"""Plan a live test: which cases, rows, models and judges, and what it may cost. Nothing is asked or spent here."""
+"""Plan a live test: which cases, rows, models and judges, and what it may cost, which the user sees before it starts.
+
+Nothing is asked or spent here.
+"""
 
 from __future__ import annotations
 
@@ -15,18 +18,16 @@ from quire.errors import CannotStart, NoModel
 from quire.formats.test.parse import parse
 from quire.formats.test.syntax import Live, Rows
 from quire.source import MAX_TEST_BYTES, read_source
-from quire.testing.case_rows import CaseRow, expand
+from quire.testing.discovery import EVERYTHING, Selection
 from quire.testing.document_under_test import open_document
-from quire.testing.live.graders import grades_something
-from quire.testing.live.judge_file import Judge, load_judge
 from quire.testing.live.judge_seat import JudgeSeat, JudgeSeats
-from quire.testing.live.purse import require_price
-from quire.testing.live.report import Skipped
-from quire.testing.live.schedule import AT_ONCE, Terms
+from quire.testing.live.judges import Judge, load_judge
+from quire.testing.live.schedule import AT_ONCE, Terms, require_price
 from quire.testing.live.structure_hash import structure_hash
+from quire.testing.live.trial import grades_something
+from quire.testing.live.tries import Skipped, total_cost
 from quire.testing.live.try_run import RealTools
-from quire.testing.rows import file_within, read_rows
-from quire.testing.selection import EVERYTHING, Selection
+from quire.testing.rows import CaseRow, expand, file_within, read_rows
 from quire.values import fingerprint
 
 if TYPE_CHECKING:
@@ -37,6 +38,71 @@ if TYPE_CHECKING:
     from quire.source import Source
     from quire.testing.case_run import Bench
     from quire.testing.discovery import TestTarget
+
+
+class CaseForecast(Struct, frozen=True):
+    """The most that one try of a case on a model may do, and the price of one that was seen earlier."""
+
+    case: str
+    model: str
+    calls: int | None = None
+    """Calls of the model at most; None if there is no bound."""
+    cost: float | None = None
+    """In dollars at most; None if that is not known."""
+    why: str = ""
+    """Why the cost is not known."""
+    seen: float | None = None
+    judge_cost: float | None = 0.0
+    """Of the judge at most; None if that is not known."""
+    judge_calls: int = 0
+
+
+class Announcement(Struct, frozen=True):
+    """A live test that is not started yet."""
+
+    rows: int
+    models: tuple[str, ...]
+    repeats: tuple[int, int]
+    """The fewest and the most repeats of a case."""
+    tries: int
+    calls: int | None
+    """Calls of models at most, without those of judges; None if there is no bound."""
+    judge_calls: int
+    bound: float | None
+    """Dollars at most, judges included; None if that is not known."""
+    why: str
+    """Why the bound is not known."""
+    seen: float | None
+    """Dollars, if each try costs what it did when it was seen last; None if some were never seen."""
+    budget: float | None = None
+
+
+def announce(
+    terms: Sequence[Terms], models: Sequence[str], forecasts: Sequence[CaseForecast], budget: float | None
+) -> Announcement:
+    """Add up what all tries of a live test may do."""
+    often = {one.case: len(one.rows) * one.repeats for one in terms}
+    times = [often[one.case] for one in forecasts]
+    calls = [None if one.calls is None else one.calls * count for one, count in zip(forecasts, times, strict=True)]
+    costs = [total_cost((one.cost, one.judge_cost)) for one in forecasts]
+    bound = total_cost(None if cost is None else cost * count for cost, count in zip(costs, times, strict=True))
+    seen = total_cost(
+        None if one.seen is None else one.seen * count for one, count in zip(forecasts, times, strict=True)
+    )
+    repeats = [one.repeats for one in terms]
+    return Announcement(
+        sum(len(one.rows) for one in terms),
+        tuple(models),
+        (min(repeats, default=0), max(repeats, default=0)),
+        sum(often.values()) * len(models),
+        None if None in calls else sum(count for count in calls if count is not None),
+        sum(one.judge_calls * count for one, count in zip(forecasts, times, strict=True)),
+        bound,
+        next((one.why for one in forecasts if one.why and one.cost is None), "") if bound is None else "",
+        seen,
+        budget,
+    )
+
 
 MOST_TRIES = 100_000
 MOST_REPEATS = 1_000

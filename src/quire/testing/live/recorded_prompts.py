@@ -1,7 +1,9 @@
-"""Ask the recorded prompts of stored runs of another model, call by call.
+"""Ask the recorded prompts of stored runs of another model: call by call, or following it wherever its replies lead.
 
-The old reply goes on being used for everything that follows, so each call is compared by itself: the reply, and the
-captures and branches that come of it in its place.
+Call by call, the old reply goes on being used for everything that follows, so each call is compared by itself: the
+reply, and the captures and branches that come of it in its place. A model that is followed gets tools, texts and people
+from the records of the run. A call or a question that the run does not have ends the branch that makes it: nothing is
+performed.
 """
 
 from __future__ import annotations
@@ -15,7 +17,7 @@ from msgspec.structs import replace
 
 from quire.engine.driver.perform import Performer
 from quire.engine.driver.replay import Replay, replay
-from quire.engine.driver.shadow import InPlaceJournal
+from quire.engine.driver.shadow import InPlaceJournal, Recording, follow
 from quire.engine.events import Feed
 from quire.engine.ports import Ports
 from quire.engine.premises import REPLY_TOKENS
@@ -24,10 +26,11 @@ from quire.engine.records import EffectRecord, Lease, has_shape
 from quire.engine.request_hashes import KINDS
 from quire.engine.requests import HumanRequest, ModelRequest, ToolRequest
 from quire.engine.reused_replies import Saved, is_cut, saved_by
-from quire.errors import JournalMismatch
+from quire.errors import JournalMismatch, LimitReached
 from quire.runs.diff import Change
 from quire.runs.resume import apply_amendments
-from quire.testing.live.purse import BUDGET, Meter, Metered, Purse
+from quire.runs.shadow import Replayed, judge
+from quire.testing.live.schedule import BUDGET, Meter, Metered, Purse
 
 if TYPE_CHECKING:
     from quire.engine.ports import Clock, Loader, Model, People, Store, Tools
@@ -224,3 +227,90 @@ def _was_skipped(old: RunView, again: Replay, request: Effect) -> bool:
     step = again.progress.step_of(request.path)
     before = old.replay.progress.steps.get(step.path) if step else None
     return before is not None and before.status == "skipped"
+
+
+_MORE_CALLS = 3
+_AT_LEAST = 20
+"""A run may make three times the calls of the stored one, and at least this many, before it is given up."""
+
+
+class FollowedRun(Struct, frozen=True):
+    """A stored run as another model would have answered it."""
+
+    replayed: Replayed
+    calls: tuple[int, int]
+    """The calls of models in the stored run, and now."""
+    spent: tuple[Saved, Saved]
+
+
+async def follow_run(run: RecordedRun, model: Model, purse: Purse, clock: Clock, *, pure_work: int) -> FollowedRun:
+    """Walk a run with the replies of another model until it ends or needs something that is not recorded."""
+    view = run.view
+    asking = performer(view, Metered(model, purse, Meter()), clock)
+    recording = Recording.of(view.replay, view.effects)
+    replies: dict[str, EffectRecord] = {}
+    cut_off = _cut_off(run)
+    most = max(_MORE_CALLS * len(run.calls), _AT_LEAST)
+    stopped = ""
+    while not stopped:
+        try:
+            walked = await follow(
+                run.held.walk, recording, replies, lambda: Progress.of(run.held.plan), pure_work=pure_work
+            )
+        except LimitReached as error:
+            stopped = str(error)
+            break
+        walked.waits |= cut_off
+        wanted = [one for one in walked.replay.open if isinstance(one, ModelRequest) and one.path not in cut_off]
+        if walked.replay.finished or walked.replay.failure is not None or not wanted:
+            break
+        if len(replies) + len(wanted) > most:
+            stopped = f"it made {len(replies)} calls, and the stored run made {len(run.calls)}"
+            break
+        new = await _asked(asking, wanted, purse)
+        replies |= {record.path: record for record in new if not _is_unpaid(record)}
+        if any(map(_is_unpaid, new)):
+            stopped = "the budget is used up"
+    if stopped:
+        replayed = Replayed(view.row.id, view.row.title, "unreadable", problem=stopped)
+    else:
+        replayed = judge(view, walked, view.row)
+    before = [record for record in view.effects if record.kind == "model"]
+    counts = len(before), sum(not _was_refused(record) for record in replies.values())
+    return FollowedRun(replayed, counts, (_total(before), _total(list(replies.values()))))
+
+
+def _cut_off(run: RecordedRun) -> set[str]:
+    """Return the calls whose reply a run that has ended did not wait for, because a limit in time was reached. The
+    record of that stands, so no reply would be used."""
+    again = run.view.replay
+    return {one.path for one in again.open} if again.finished or again.failure is not None else set()
+
+
+async def _asked(asking: Performer, wanted: Sequence[ModelRequest], purse: Purse) -> list[EffectRecord]:
+    estimates = [asking.estimate(request) for request in wanted]
+    most = None if None in estimates else sum(one for one in estimates if one is not None)
+    room = side_by_side(most, purse)
+
+    async def one(request: ModelRequest) -> EffectRecord:
+        if refused := asking.out_of_bounds(request, asking.estimate(request)):
+            return refused
+        async with room:
+            return await asking.perform(request)
+
+    return list(await asyncio.gather(*map(one, wanted)))
+
+
+def _is_unpaid(record: EffectRecord) -> bool:
+    return record.failure is not None and record.failure.kind == BUDGET
+
+
+def _was_refused(record: EffectRecord) -> bool:
+    return record.state == "failed" and record.usage is None and not record.elapsed
+
+
+def _total(records: Sequence[EffectRecord]) -> Saved:
+    total = Saved()
+    for record in records:
+        total = total.plus(saved_by(record))
+    return total

@@ -17,10 +17,8 @@ from quire.runs.forecast import document_folder, forecast
 from quire.runs.options import RunOptions
 from quire.runs.runtime import Runtime
 from quire.stores.sqlite.in_memory import Memory, MemoryStore
-from quire.testing.live.announcement import Announcement, CaseForecast, announce
 from quire.testing.live.judges import LONGEST_JUDGED, judge_call
-from quire.testing.live.plan import LiveCase, LiveOptions, LivePlan, live_cases
-from quire.testing.live.purse import Purse
+from quire.testing.live.plan import Announcement, CaseForecast, LiveCase, LiveOptions, LivePlan, announce, live_cases
 from quire.testing.live.receipts import (
     Receipt,
     Standing,
@@ -30,11 +28,10 @@ from quire.testing.live.receipts import (
     standings,
     store_receipts,
 )
-from quire.testing.live.report import JudgeNote, LiveReport, read_report, with_baseline
-from quire.testing.live.schedule import Made, Schedule
+from quire.testing.live.schedule import Made, Purse, Schedule
 from quire.testing.live.structure_hash import document_hash
 from quire.testing.live.trial import make_try
-from quire.testing.live.tries import Attempt, Score, Try, pairs
+from quire.testing.live.tries import Attempt, JudgeNote, LiveReport, Score, Try, pairs, read_report, with_baseline
 from quire.testing.live.try_run import LiveModel
 from quire.testing.world.model import Meter as EffectMeter
 from quire.values import encode

@@ -1,29 +1,157 @@
-"""Make one try of a live test: run the case on a model, grade it, and ask its judge."""
+"""Make one try of a live test: run the case on a model, grade it, and ask its judge.
+
+Expectations about prompts, calls, questions, steps and usage describe a script, and a real model does not follow one.
+They are left out, as are snapshots. Similarity, price and time are graded, too.
+"""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, cast
 
-from quire.testing.live.graders import grade, parts_of, terms
+from msgspec import Struct
+from msgspec.structs import replace
+
+from quire.formats.test.codes import UNEXPECTED_WARNING
+from quire.formats.test.expected import Expect, Snapshot, Subject
+from quire.patterns import late_pattern
+from quire.testing.expectations import Judging, always, judge
 from quire.testing.live.judges import Judgement, ask_judge
-from quire.testing.live.purse import BUDGET, Meter, Metered, Purse
-from quire.testing.live.schedule import Made
+from quire.testing.live.schedule import BUDGET, Made, Meter, Metered, Purse
 from quire.testing.live.tries import Attempt, Ending, Try
 from quire.testing.live.try_run import LiveRun, RealTools
+from quire.values import Value, pretty
 from quire.wording import cut
 
 if TYPE_CHECKING:
     from quire.engine.ports import Model
+    from quire.formats.test.syntax import Case, Live
+    from quire.plan.pipeline_work import Formula
     from quire.testing.case_run import Stage
     from quire.testing.live.judge_seat import JudgeSeat
     from quire.testing.live.plan import LiveCase
     from quire.testing.observation import Observation
-    from quire.values import Value
+
+SUBJECTS: frozenset[Subject] = frozenset(
+    ("status", "exit", "error", "output", "artifact", "named", "stores", "outputs", "files", "that")
+)
+"""The subjects of expectations that grade live tries; expectations about others are left out."""
+LONGEST_COMPARED = 200_000
+"""Characters of a text whose words are compared."""
+_LONGEST = 300
+_WORDS = late_pattern(r"\w+")
+
+
+class Similar(Struct, frozen=True):
+    """`similar: {to: TEXT, least: 0.7}`: the words of the output are nearly those of a text."""
+
+    to: str
+    least: float
+
+
+def graders(expect: Expect | None) -> Expect | None:
+    """Return the expectations that a real model can meet; None if there are none."""
+    checks = [
+        one for one in (expect.checks if expect else ()) if one.subject in SUBJECTS and not _has_snapshot(one.matcher)
+    ]
+    return replace(expect, checks=tuple(checks)) if expect is not None and checks else None
+
+
+def grades_something(case: Case, formulas: Sequence[Formula]) -> bool:
+    """Tell whether anything beyond the status of a run decides about a try."""
+    expects = [graders(one) for one in (case.expect, *(act.expect for act in case.then))]
+    told = any(check.subject not in ("status", "exit") for one in expects if one for check in one.checks)
+    live = case.live
+    return told or bool(formulas) or (live is not None and (live.judge is not None or bool(live.similar)))
+
+
+def grade(stages: Sequence[Stage], case: Case, row: Mapping[str, Value], formulas: Sequence[Formula]) -> list[str]:
+    """Return what is wrong with a try, one line each."""
+    problems = []
+    for stage in stages:
+        expect = stage.expect(case)
+        if stage.act is not None and expect is None:
+            continue
+        # A case that expects warnings knows that the document may give them.
+        warns = any(check.subject == "warnings" for check in (expect.checks if expect else ()))
+        for problem in judge(graders(expect), Judging(stage.observation, case.span, row)):
+            if not (warns and problem.finding.code is UNEXPECTED_WARNING):
+                message, value = problem.finding.message, " ".join(problem.value.split())
+                problems.append(cut(message if not value or value in message else f"{message}: {value}", _LONGEST))
+    if formulas:
+        judging = Judging(stages[-1].observation, case.span, row)
+        problems += [cut(one.finding.message, _LONGEST) for one in always(formulas, judging)]
+    return problems
+
+
+def terms(live: Live, seen: Observation, cost: float | None, seconds: float) -> Iterator[str]:
+    """Yield the terms of a live test, apart from judges, that a try does not meet."""
+    if live.cost is not None and cost is None:
+        yield "its cost is not known"
+    elif live.cost is not None and cost is not None and cost > live.cost:
+        yield f"it cost more than ${live.cost:g}"
+    if live.seconds is not None and seconds > live.seconds:
+        yield f"it took longer than {live.seconds:g} s"
+    wanted = similar_of(live)
+    if wanted is not None:
+        found = similarity(text_of(seen.output), wanted.to)
+        if found < wanted.least:
+            yield f"the output is not similar: {found:.1f} of {wanted.least:g}"
+
+
+def similar_of(live: Live) -> Similar | None:
+    """Return the terms of similarity, which the reader of the test has checked."""
+    least = live.similar.get("least")
+    return (
+        Similar(str(live.similar["to"]), float(least) if isinstance(least, int | float) else 0.7)
+        if live.similar
+        else None
+    )
+
+
+def similarity(text: str, other: str) -> float:
+    """Return how much two texts have in common, from 0 to 1: the F1 of their words, in any order and case.
+
+    It is a rough measure, and the same everywhere: it needs no model.
+    """
+    words = [Counter(_WORDS.findall(one[:LONGEST_COMPARED].casefold())) for one in (text, other)]
+    total = words[0].total() + words[1].total()
+    return 2 * (words[0] & words[1]).total() / total if total else 1.0
+
+
+def parts_of(seen: Observation, reads: Sequence[str]) -> list[tuple[str, str]] | None:
+    """Return the texts that a judge reads; None if one of them is not there."""
+    found: list[tuple[str, str]] = []
+    for name in reads:
+        table, _, key = name.partition(".")
+        if table == "output":
+            found.append((name, text_of(seen.output)))
+        elif table == "artifact":
+            found.append((name, seen.artifact))
+        else:
+            values: Mapping[str, Value] = getattr(seen, table)
+            if key not in values:
+                return None
+            found.append((name, text_of(values[key])))
+    return found
+
+
+def text_of(value: Value) -> str:
+    """Return a value as a judge reads it."""
+    return "" if value is None else pretty(value)
+
+
+def _has_snapshot(matcher: object) -> bool:
+    if isinstance(matcher, Snapshot):
+        return True
+    if isinstance(matcher, Struct):
+        return any(_has_snapshot(getattr(matcher, name)) for name in matcher.__struct_fields__ if name != "span")
+    return isinstance(matcher, tuple) and any(map(_has_snapshot, matcher))
+
 
 _MOST_PROBLEMS = 5
-_LONGEST = 300
 
 
 async def make_try(case: LiveCase, attempt: Attempt, model: Model, purse: Purse, real: RealTools | None = None) -> Made:

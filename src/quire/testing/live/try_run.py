@@ -22,9 +22,8 @@ from quire.engine.ports import Model, ModelCall, ModelReply, Priced
 from quire.errors import QuireError
 from quire.runs.runtime import Runtime
 from quire.testing.case_run import Bench, CaseRun, CaseRuntime, CaseWorld, Stage, moment
-from quire.testing.world.model import CaseModel, Meter
+from quire.testing.world.model import CaseModel, Meter, Replies
 from quire.testing.world.process import CaseProcess, MortalStore
-from quire.testing.world.replies import Replies
 
 if TYPE_CHECKING:
     from quire.engine.ports import Tools

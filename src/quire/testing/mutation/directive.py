@@ -25,13 +25,13 @@ from quire.plan.pipeline_work import Agent, Invoke
 from quire.plan.templates import references
 from quire.schema import Schema, object_schema, refs
 from quire.schema_types import Enum, Field, FieldType, ListOf, Object, Ref, Simple
-from quire.testing.mutation.edits import Edit, shown
+from quire.testing.mutation.edits import Edit, shown, with_item, without
 from quire.testing.mutation.kills import Kill
 from quire.trust.capabilities import Grants, capability
 from quire.values import encode
 
 if TYPE_CHECKING:
-    from quire.plan.nodes import Plan, Step
+    from quire.plan.nodes import Plan
     from quire.plan.thread import Hook, Thread
     from quire.testing.mutation.edits import Site
     from quire.values import Value
@@ -113,21 +113,18 @@ _Edited = Iterator[tuple[str, str, str, str, tuple[Field, ...]]]
 def _fields(fields: tuple[Field, ...], above: str) -> _Edited:
     for number, field in enumerate(fields):
         name = f"{above}.{field.name}" if above else field.name
-
-        def put(one: Field, number: int = number) -> tuple[Field, ...]:
-            return (*fields[:number], one, *fields[number + 1 :])
-
         if field.required:
-            yield "make_optional", name, "", f"does not require the field {name}", put(replace(field, required=False))
+            optional = with_item(fields, number, replace(field, required=False))
+            yield "make_optional", name, "", f"does not require the field {name}", optional
         for operator, inner, detail, change, type in _types(field.type, name):
-            yield operator, inner, detail, change, put(replace(field, type=type))
+            yield operator, inner, detail, change, with_item(fields, number, replace(field, type=type))
 
 
 def _types(type: FieldType, name: str) -> Iterator[tuple[str, str, str, str, FieldType]]:
     match type:
         case Enum(values=values):
             for number, value in enumerate(values if len(values) > 1 else ()):
-                fewer = Enum(values[:number] + values[number + 1 :])
+                fewer = Enum(without(values, number))
                 yield "drop_enum_value", name, str(number), f"drops the value {shown(value)} of the field {name}", fewer
         case Simple():
             for limit in _LIMITS:
@@ -159,12 +156,12 @@ def directive_edits(site: Site, thread: Thread) -> Iterator[Edit]:
     yield from _hooks(site, thread)
     for number, output in enumerate(thread.outputs):
         if output.required:
-            outputs = (*thread.outputs[:number], replace(output, required=False), *thread.outputs[number + 1 :])
+            outputs = with_item(thread.outputs, number, replace(output, required=False))
             yield Edit(
                 "make_optional",
                 output.name,
                 f"does not require the output {output.name}",
-                _with(site, replace(thread, outputs=outputs)),
+                site.with_work(outputs=outputs),
                 Kill("error", value=output.name),
                 site.find(f'"{output.name}"'),
             )
@@ -172,31 +169,27 @@ def directive_edits(site: Site, thread: Thread) -> Iterator[Edit]:
     yield from _references(site, thread)
 
 
-def _with(site: Site, thread: Thread) -> Step:
-    return replace(site.step, work=thread)
-
-
 def _permissions(site: Site, thread: Thread) -> Iterator[Edit]:
     granted = Grants.of(one.capability for one in thread.permissions)
     for number, permission in enumerate(thread.permissions):
-        others = thread.permissions[:number] + thread.permissions[number + 1 :]
+        others = without(thread.permissions, number)
         detail, span = permission.capability, permission.span
         if not Grants.of(one.capability for one in others).covers(permission.capability):
             yield Edit(
                 "drop_permission",
                 detail,
                 f"drops the permission {permission.capability}",
-                _with(site, replace(thread, permissions=others)),
+                site.with_work(permissions=others),
                 Kill("refused"),
                 span,
             )
         if not granted.covers(EVERYTHING):
-            wider = (*thread.permissions[:number], replace(permission, capability=EVERYTHING))
+            wider = with_item(thread.permissions, number, replace(permission, capability=EVERYTHING))
             yield Edit(
                 "widen_permission",
                 detail,
                 f"widens the permission {permission.capability} to {EVERYTHING}",
-                _with(site, replace(thread, permissions=(*wider, *thread.permissions[number + 1 :]))),
+                site.with_work(permissions=wider),
                 Kill("refused", value=_not_granted(granted)),
                 span,
             )
@@ -218,7 +211,7 @@ def _limits(site: Site, thread: Thread) -> Iterator[Edit]:
             "drop_limit",
             name,
             f"drops the limit {name}, which is {value}",
-            _with(site, replace(thread, limits=limits)),
+            site.with_work(limits=limits),
             Kill("error", value=f"limit reached: {name}"),
             site.find(name),
         )
@@ -227,14 +220,14 @@ def _limits(site: Site, thread: Thread) -> Iterator[Edit]:
 def _hooks(site: Site, thread: Thread) -> Iterator[Edit]:
     for number, hook in enumerate(thread.hooks):
         name = hook.id or f"{hook.event}.{number}"
-        others = thread.hooks[:number] + thread.hooks[number + 1 :]
+        others = without(thread.hooks, number)
         kill = Kill("hooks", hook.id)
         sentence = f"drops the hook {name} at {hook.event}"
-        yield Edit("drop_hook", name, sentence, _with(site, replace(thread, hooks=others)), kill, hook.span)
+        yield Edit("drop_hook", name, sentence, site.with_work(hooks=others), kill, hook.span)
         if hook.condition:
-            hooks = (*thread.hooks[:number], _negated(hook), *thread.hooks[number + 1 :])
+            hooks = with_item(thread.hooks, number, _negated(hook))
             sentence = f"negates the condition of the hook {name}"
-            yield Edit("negate_condition", name, sentence, _with(site, replace(thread, hooks=hooks)), kill, hook.span)
+            yield Edit("negate_condition", name, sentence, site.with_work(hooks=hooks), kill, hook.span)
 
 
 def _negated(hook: Hook) -> Hook:
@@ -246,12 +239,12 @@ def _knowledge(site: Site, thread: Thread) -> Iterator[Edit]:
     for place in ("system", "before", "after"):
         ids: tuple[str, ...] = getattr(thread.context, place)
         for number, item in enumerate(ids):
-            context = replace(thread.context, **{place: ids[:number] + ids[number + 1 :]})
+            context = replace(thread.context, **{place: without(ids, number)})
             yield Edit(
                 "drop_knowledge",
                 f"{place}.{item}",
                 f"drops the knowledge {item} from {place}",
-                _with(site, replace(thread, context=context)),
+                site.with_work(context=context),
                 Kill("prompts", _FIRST_TURN),
                 site.find(item),
             )
@@ -269,7 +262,7 @@ def _references(site: Site, thread: Thread) -> Iterator[Edit]:
                 "drop_reference",
                 f"{name}.{reference.name}.{number}",
                 f"drops {written} from the text",
-                _with(site, replace(thread, **{name: fewer})),
+                site.with_work(**{name: fewer}),
                 Kill("prompts", _FIRST_TURN, reference.name),
                 site.find(written),
             )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from quire.plan.nodes import Plan, Step
     from quire.testing.mutation.kills import Kill
     from quire.values import Value
+
+T = TypeVar("T")
 
 _LEAVES = 50
 """Literals of one value that are changed."""
@@ -55,6 +57,10 @@ class Site(Struct, frozen=True):
     def name(self) -> str:
         return f"step {self.step.label}"
 
+    def with_work(self, **fields: object) -> Step:
+        """Return the step with other values in the fields of its work."""
+        return replace(self.step, work=replace(self.step.work, **fields))  # type: ignore[type-var]  # never None
+
     @property
     def can_be_dropped(self) -> bool:
         """True for a step of a sequence. A loop, a branch and a `collect` need theirs."""
@@ -76,6 +82,15 @@ class Site(Struct, frozen=True):
             if at < 0:
                 return None
         return Span(at, at + len(text))
+
+
+def without(items: tuple[T, ...], number: int) -> tuple[T, ...]:
+    return items[:number] + items[number + 1 :]
+
+
+def with_item(items: tuple[T, ...], number: int, item: T) -> tuple[T, ...]:
+    """Return the items with another one in the place with this number."""
+    return (*items[:number], item, *items[number + 1 :])
 
 
 def sites(plan: Plan, source: Source, reads: frozenset[str] = frozenset()) -> Iterator[Site]:

@@ -32,7 +32,7 @@ from quire.plan.pipeline_work import (
 )
 from quire.schema_types import ListOf
 from quire.testing.live.structure_hash import structure_hash
-from quire.testing.mutation.edits import Edit, changed_literals, shown
+from quire.testing.mutation.edits import Edit, changed_literals, shown, with_item, without
 from quire.testing.mutation.expressions import negated, span_in, variants
 from quire.testing.mutation.formulas import changed_formulas, with_formula
 from quire.testing.mutation.kills import Kill
@@ -126,29 +126,19 @@ def _guard(site: Site, guard: Guard) -> Iterator[Edit]:
         return replace(step, guard=replace(guard, **fields))
 
     if guard.when is not None:
-        yield Edit(
-            "drop_condition",
-            "when",
-            f"drops when of {site.name}",
-            changed(when=None),
-            Kill("steps", step.label, value="skipped"),
-            site.key("when"),
-        )
+        kill = Kill("steps", step.label, value="skipped")
+        sentence = f"drops when of {site.name}"
+        yield Edit("drop_condition", "when", sentence, changed(when=None), kill, site.key("when"))
     if guard.on_error is not None:
         for detail, policy in _other_policies(guard.on_error):
-            sentence = f"has on_error {policy} instead of {guard.on_error} in {site.name}"
-            span = site.key("on_error")
-            yield Edit(
-                "change_on_error", detail, sentence, changed(on_error=policy), _policy_kill(guard.on_error), span
-            )
+            yield _policy_edit(site, guard.on_error, detail, policy, changed(on_error=policy))
     if guard.default is not None and guard.goes_on and not _is_null(guard.default):
         sentence = f"drops the default of {site.name}"
-        span = site.key("default")
-        kill = result_kill(step)
-        yield Edit("drop_default", "guard", sentence, changed(default=None), kill, span)
+        yield Edit("drop_default", "guard", sentence, changed(default=None), result_kill(step), site.key("default"))
     if guard.timeout is not None:
+        kill = Kill("status", value="completed") if guard.goes_on else Kill("error", value="(timeout)")
         sentence = f"drops the timeout of {site.name}"
-        yield Edit("drop_timeout", "", sentence, changed(timeout=None), _timeout_kill(guard), site.key("timeout"))
+        yield Edit("drop_timeout", "", sentence, changed(timeout=None), kill, site.key("timeout"))
 
 
 def _is_null(formula: Formula) -> bool:
@@ -156,15 +146,11 @@ def _is_null(formula: Formula) -> bool:
     return isinstance(root, Constant) and root.value is None
 
 
-def _policy_kill(on_error: OnError) -> Kill:
-    """Return the expectation for a case in which the step fails as often as it is tried."""
-    return Kill("status", value="completed" if on_error.goes_on else "failed")
-
-
-def _timeout_kill(guard: Guard) -> Kill:
-    if guard.goes_on:
-        return Kill("status", value="completed")
-    return Kill("error", value="(timeout)")
+def _policy_edit(site: Site, old: OnError, detail: str, policy: OnError, changed: Step) -> Edit:
+    """Return the edit of a policy. It takes a case in which the step fails as often as it is tried."""
+    kill = Kill("status", value="completed" if old.goes_on else "failed")
+    sentence = f"has on_error {policy} instead of {old} in {site.name}"
+    return Edit("change_on_error", detail, sentence, changed, kill, site.key("on_error"))
 
 
 def _other_policies(on_error: OnError) -> Iterator[tuple[str, OnError]]:
@@ -182,77 +168,71 @@ def _other_policies(on_error: OnError) -> Iterator[tuple[str, OnError]]:
 
 
 def _agent(site: Site, work: Agent) -> Iterator[Edit]:
-    step, label = site.step, site.step.label
+    label, parts = site.step.label, work.prompt.parts
     seen: dict[str, int] = {}
-    for number, part in enumerate(work.prompt.parts):
+    for number, part in enumerate(parts):
         if not isinstance(part, Reference) or part.default is not None:
             continue
         earlier = seen.get(part.raw, 0)
         seen[part.raw] = earlier + 1
-        fewer = Template(work.prompt.parts[:number] + work.prompt.parts[number + 1 :])
         yield Edit(
             "drop_reference",
             f"{part.name}.{earlier}" if earlier else part.name,
             f"drops {part.raw} from the prompt of {site.name}",
-            replace(step, work=replace(work, prompt=fewer)),
+            site.with_work(prompt=Template(without(parts, number))),
             Kill("prompts", label, part.name),
             site.find(part.raw, earlier),
         )
     if work.schema is not None:
-        sentence = f"drops the schema {work.schema} of {site.name}"
-        without = replace(step, work=replace(work, schema=None))
-        yield Edit("drop_schema", "", sentence, without, Kill("prompts", label, value=work.schema), site.key("schema"))
+        yield _schema_edit(site, work.schema, Kill("prompts", label, value=work.schema))
+
+
+def _schema_edit(site: Site, schema: str, kill: Kill) -> Edit:
+    sentence = f"drops the schema {schema} of {site.name}"
+    return Edit("drop_schema", "", sentence, site.with_work(schema=None), kill, site.key("schema"))
 
 
 def _invoke(site: Site, work: Invoke) -> Iterator[Edit]:
-    step = site.step
-    kill = _invoke_kill(step, work)
+    kill = _invoke_kill(site.step, work)
     for number, (name, argument) in enumerate(work.arguments):
         if not isinstance(argument, Literal):
             continue
         for place, whole, old, new in changed_literals(argument.value):
-            arguments = (*work.arguments[:number], (name, Literal(whole)), *work.arguments[number + 1 :])
             where = f"{name}.{place}" if place and not place.startswith("[") else f"{name}{place}"
             yield Edit(
                 "change_argument",
                 where,
                 f"gives {shown(new)} instead of {shown(old)} in the argument {where} of {site.name}",
-                replace(step, work=replace(work, arguments=arguments)),
+                site.with_work(arguments=with_item(work.arguments, number, (name, Literal(whole)))),
                 kill,
-                site.find(str(old)) if isinstance(old, str) else site.find(shown(old)),
+                site.find(old if isinstance(old, str) else shown(old)),
             )
     if work.schema is not None:
-        sentence = f"drops the schema {work.schema} of {site.name}"
-        without = replace(step, work=replace(work, schema=None))
-        yield Edit("drop_schema", "", sentence, without, Kill("status", value="failed"), site.key("schema"))
+        yield _schema_edit(site, work.schema, Kill("status", value="failed"))
 
 
 def _call(site: Site, work: Call) -> Iterator[Edit]:
     for number, (name, _) in enumerate(work.passes):
-        fewer = replace(work, passes=work.passes[:number] + work.passes[number + 1 :])
+        fewer = site.with_work(passes=without(work.passes, number))
         sentence = f"does not pass {name} in {site.name}"
-        yield Edit("drop_pass", name, sentence, replace(site.step, work=fewer), result_kill(site.step), site.find(name))
+        yield Edit("drop_pass", name, sentence, fewer, result_kill(site.step), site.find(name))
 
 
 def _select(site: Site, work: Select) -> Iterator[Edit]:
     step, cases = site.step, work.cases
-
-    def changed(edited: tuple[tuple[str, Call | Block], ...]) -> Step:
-        return replace(step, work=replace(work, cases=edited))
-
     for number, (name, target) in enumerate(cases):
         kill, span = _target_kill(step, target), site.find(name)
-        rest = cases[:number] + cases[number + 1 :]
-        yield Edit("drop_arm", name, f"drops the case {name} of {site.name}", changed(rest), kill, span)
+        fewer = site.with_work(cases=without(cases, number))
+        yield Edit("drop_arm", name, f"drops the case {name} of {site.name}", fewer, kill, span)
         if number + 1 < len(cases) and not _runs_the_same(cases[number + 1][1], target):
             other_name, other = cases[number + 1]
             swapped = (*cases[:number], (name, other), (other_name, target), *cases[number + 2 :])
             sentence = f"swaps the cases {name} and {other_name} of {site.name}"
-            yield Edit("swap_arms", name, sentence, changed(swapped), kill, span)
+            yield Edit("swap_arms", name, sentence, site.with_work(cases=swapped), kill, span)
     if work.default is not None:
         kill = result_kill(step) if isinstance(work.default, Formula) else _target_kill(step, work.default)
-        without = replace(step, work=replace(work, default=None))
-        yield Edit("drop_arm", "default", f"drops the default of {site.name}", without, kill, site.key("default"))
+        sentence = f"drops the default of {site.name}"
+        yield Edit("drop_arm", "default", sentence, site.with_work(default=None), kill, site.key("default"))
 
 
 def _runs_the_same(one: Call | Block, other: Call | Block) -> bool:
@@ -269,59 +249,46 @@ def _target_kill(step: Step, target: Call | Block) -> Kill:
 def _max_items(site: Site, work: Fold | ForEach) -> Iterator[Edit]:
     if work.max_items is None:
         return
-    step, span = site.step, site.key("max_items")
-    fails = isinstance(work, ForEach)
-    kill = Kill("error", value="max_items") if fails else result_kill(step)
-
-    def changed(most: int | None) -> Step:
-        return replace(step, work=replace(work, max_items=most))
-
+    span, fails = site.key("max_items"), isinstance(work, ForEach)
     type = declared_type(site.plan, work.source) if isinstance(work.source, Formula) else None
     longest = type.max_items if isinstance(type, ListOf) else None
     if longest is None or longest > work.max_items:
-        yield Edit("drop_max_items", "", f"drops max_items of {site.name}", changed(None), kill, span)
+        kill = Kill("error", value="max_items") if fails else result_kill(site.step)
+        sentence = f"drops max_items of {site.name}"
+        yield Edit("drop_max_items", "", sentence, site.with_work(max_items=None), kill, span)
     fewer = work.max_items - 1
     if fewer and (longest is None or longest > fewer):
+        kill = Kill("status", value="completed") if fails else result_kill(site.step)
         sentence = f"has max_items {fewer} instead of {work.max_items} in {site.name}"
-        enough = Kill("status", value="completed") if fails else kill
-        yield Edit("change_max_items", "", sentence, changed(fewer), enough, span)
+        yield Edit("change_max_items", "", sentence, site.with_work(max_items=fewer), kill, span)
 
 
 def _fan(site: Site, work: ForEach | Parallel) -> Iterator[Edit]:
-    step, span = site.step, site.key("on_error")
     # A policy that is not written is the default of a `parallel`: there is nothing to change.
-    for detail, policy in _other_policies(work.on_error) if span is not None else ():
-        sentence = f"has on_error {policy} instead of {work.on_error} in {site.name}"
-        changed = replace(step, work=replace(work, on_error=policy))
-        yield Edit("change_on_error", detail, sentence, changed, _policy_kill(work.on_error), span)
+    for detail, policy in _other_policies(work.on_error) if site.key("on_error") is not None else ():
+        yield _policy_edit(site, work.on_error, detail, policy, site.with_work(on_error=policy))
     if work.default is not None and work.on_error.goes_on:
-        without = replace(step, work=replace(work, default=None))
-        sentence = f"drops the default of {site.name}"
-        yield Edit("drop_default", "fan", sentence, without, result_kill(step), site.key("default"))
+        sentence, kill = f"drops the default of {site.name}", result_kill(site.step)
+        yield Edit("drop_default", "fan", sentence, site.with_work(default=None), kill, site.key("default"))
 
 
 def _branches(site: Site, work: Parallel) -> Iterator[Edit]:
-    for number, (name, branch) in enumerate(work.branches):
-        if len(work.branches) > 1:
-            fewer = replace(work, branches=work.branches[:number] + work.branches[number + 1 :])
-            sentence = f"drops the branch {name} of {site.name}"
-            changed = replace(site.step, work=fewer)
-            yield Edit("drop_branch", name, sentence, changed, result_kill(site.step), branch.span)
+    for number, (name, branch) in enumerate(work.branches if len(work.branches) > 1 else ()):
+        fewer = site.with_work(branches=without(work.branches, number))
+        sentence = f"drops the branch {name} of {site.name}"
+        yield Edit("drop_branch", name, sentence, fewer, result_kill(site.step), branch.span)
 
 
 def _repeat(site: Site, work: Repeat) -> Iterator[Edit]:
-    step = site.step
     if work.max > 1:
         sentence = f"goes {work.max - 1} rounds at most instead of {work.max} in {site.name}"
-        changed = replace(step, work=replace(work, max=work.max - 1))
         # A run that needs the last round fails without it, or goes on with another value.
-        ends = result_kill(step) if work.keeps_last else Kill("status", value="completed")
-        kill = replace(ends)
-        yield Edit("change_max", "", sentence, changed, kill, site.key("max"))
+        kill = result_kill(site.step) if work.keeps_last else Kill("status", value="completed")
+        yield Edit("change_max", "", sentence, site.with_work(max=work.max - 1), kill, site.key("max"))
     last = "fails" if work.keeps_last else "keeps the last value"
-    flipped = replace(step, work=replace(work, keeps_last=not work.keeps_last))
     sentence = f"{last} after the last round of {site.name}"
     kill = Kill("status", value="completed" if work.keeps_last else "failed")
+    flipped = site.with_work(keeps_last=not work.keeps_last)
     yield Edit("change_on_max", "", sentence, flipped, kill, site.key("on_max"))
 
 

@@ -28,7 +28,8 @@ from quire.plan.nodes import (
     ValueSlot,
 )
 from quire.plan.templates import template
-from quire.testing.mutation.edits import Edit, shown
+from quire.testing.coverage.decisions import template_text, test_text
+from quire.testing.mutation.edits import Edit, shown, with_item, without
 from quire.testing.mutation.kills import Kill
 from quire.trust.capabilities import canonical
 
@@ -70,22 +71,20 @@ def _question(site: Site) -> Iterator[Edit]:
             Kill("asked", label, name),
             site.find(reference),
         )
-    for number, option in enumerate(ask.options):
-        if len(ask.options) > 1:
-            fewer = ask.options[:number] + ask.options[number + 1 :]
-            written = "".join(part if isinstance(part, str) else part.raw for part in option.parts)
-            yield Edit(
-                "drop_option",
-                str(number),
-                f"drops the option {shown(written)} of {site.name}",
-                replace(step, ask=replace(ask, options=fewer)),
-                Kill("steps", label, value="completed"),
-                site.find(written),
-            )
+    for number, option in enumerate(ask.options if len(ask.options) > 1 else ()):
+        written = template_text(option)
+        yield Edit(
+            "drop_option",
+            str(number),
+            f"drops the option {shown(written)} of {site.name}",
+            replace(step, ask=replace(ask, options=without(ask.options, number))),
+            Kill("steps", label, value="completed"),
+            site.find(written),
+        )
 
 
 def _think(site: Site, work: Think) -> Iterator[Edit]:
-    step, label = site.step, site.step.label
+    label = site.step.label
     for number, name, prompt in _without_references(work.prompt):
         reference = _raw(work.prompt, number)
         earlier = sum(_raw(work.prompt, other) == reference for other in range(number))
@@ -93,7 +92,7 @@ def _think(site: Site, work: Think) -> Iterator[Edit]:
             "drop_reference",
             f"{name}.{earlier}" if earlier else name,
             f"drops {reference} from the prompt of {site.name}",
-            replace(step, work=replace(work, prompt=prompt)),
+            site.with_work(prompt=prompt),
             Kill("prompts", label, name),
             site.find(reference, earlier),
         )
@@ -104,7 +103,7 @@ def _think(site: Site, work: Think) -> Iterator[Edit]:
             "drop_preamble",
             "",
             f"drops the prompt {where} of {site.name}",
-            replace(step, work=replace(work, preamble=None)),
+            site.with_work(preamble=None),
             Kill("prompts", label, name),
             site.find("@prompt"),
         )
@@ -113,7 +112,7 @@ def _think(site: Site, work: Think) -> Iterator[Edit]:
             "drop_context",
             "",
             f"sends all earlier results to {site.name}",
-            replace(step, work=replace(work, context=None)),
+            site.with_work(context=None),
             Kill("prompts", label, absent=True),
             site.find("@context"),
         )
@@ -137,7 +136,7 @@ def _capture(site: Site, capture: Capture) -> Iterator[Edit]:
             "drop_capture",
             name,
             f"drops the capture {name} of {site.name}",
-            _without_capture(replace(site.step, capture=None), capture),
+            _with_capture(replace(site.step, capture=None), capture, None),
             Kill("named", name),
             site.find("@output"),
         )
@@ -161,20 +160,20 @@ def _match(site: Site, match: Match) -> Iterator[Edit]:
 
     for number, case in enumerate(cases):
         kill = Kill("steps", _first_label(case.body) or step.label)
-        words = _test(case.test)
+        words = _words(case.test)
         span = site.find(case.test.value if case.test else "else")
-        rest = cases[:number] + cases[number + 1 :]
-        yield Edit("drop_arm", str(number + 1), f"drops the arm {words} of {site.name}", changed(rest), kill, span)
+        sentence = f"drops the arm {words} of {site.name}"
+        yield Edit("drop_arm", str(number + 1), sentence, changed(without(cases, number)), kill, span)
         if case.test is not None:
-            for operator, test in (("negate_condition", _negated(case.test)), ("change_condition", _other(case.test))):
-                arms = (*cases[:number], replace(case, test=test), *cases[number + 1 :])
-                sentence = f"asks {_test(test)} instead of {words} in {site.name}"
+            for operator, test in _other_tests(case.test):
+                arms = with_item(cases, number, replace(case, test=test))
+                sentence = f"asks {_words(test)} instead of {words} in {site.name}"
                 yield Edit(operator, str(number + 1), sentence, changed(arms), kill, span)
         if number + 1 < len(cases) and case.body != cases[number + 1].body:
             after = cases[number + 1]
             both = (replace(case, body=after.body), replace(after, body=case.body))
             arms = (*cases[:number], *both, *cases[number + 2 :])
-            sentence = f"swaps the arms {words} and {_test(after.test)} of {site.name}"
+            sentence = f"swaps the arms {words} and {_words(after.test)} of {site.name}"
             yield Edit("swap_arms", str(number + 1), sentence, changed(arms), kill, span)
 
 
@@ -186,7 +185,7 @@ def _tool(site: Site, work: UseTool) -> Iterator[Edit]:
             operator,
             f"argument.{place}",
             f"{sentence} of {site.name}",
-            replace(site.step, work=replace(work, arguments=arguments)),
+            site.with_work(arguments=arguments),
             kill,
             site.find(written),
         )
@@ -209,7 +208,7 @@ def _argument_edits(tree: Arguments, place: str) -> Iterator[tuple[str, str, Arg
         case tuple():
             for number, part in enumerate(tree):
                 for at, sentence, changed, text in _argument_edits(part, f"{place}[{number}]"):
-                    yield at, sentence, (*tree[:number], changed, *tree[number + 1 :]), text
+                    yield at, sentence, with_item(tree, number, changed), text
         case dict():
             for name, part in tree.items():
                 for at, sentence, changed, text in _argument_edits(part, f"{place}.{name}" if place else name):
@@ -225,7 +224,7 @@ def _without_references(text: Template) -> Iterator[tuple[int, str, Template]]:
     """Yield the template without one of its references: the number of the part, the name, and the rest."""
     for number, part in enumerate(text.parts):
         if isinstance(part, Reference):
-            yield number, part.name, Template(text.parts[:number] + text.parts[number + 1 :])
+            yield number, part.name, Template(without(text.parts, number))
 
 
 def _raw(text: Template, number: int) -> str:
@@ -237,20 +236,13 @@ def _first_label(body: Sequence) -> str:
     return body.steps[0].label if body.steps else ""
 
 
-def _test(test: Comparison | None) -> str:
-    return f'{test.variable} {test.operator} "{test.value}"' if test else "else"
+def _words(test: Comparison | None) -> str:
+    return test_text(test) if test else "else"
 
 
-def _negated(test: Comparison) -> Comparison:
-    return replace(test, operator="!=" if test.operator == "==" else "==")
-
-
-def _other(test: Comparison) -> Comparison:
-    return replace(test, value=f"{test.value}~")
-
-
-def _without_capture(step: Step, capture: Capture) -> Step:
-    return _with_capture(step, capture, None)
+def _other_tests(test: Comparison) -> Iterator[tuple[str, Comparison]]:
+    yield "negate_condition", replace(test, operator="!=" if test.operator == "==" else "==")
+    yield "change_condition", replace(test, value=f"{test.value}~")
 
 
 def _with_capture(step: Step, old: Capture, new: Capture | None) -> Step:

@@ -1,22 +1,175 @@
-"""The model of a case: replies from its script, and keeps every prompt that it was sent."""
+"""The model of a case: replies from its script, and keeps every prompt that it was sent.
+
+A call is answered by the first entry, in the order of the file, whose conditions all hold and that has uses left; then
+by the next entry without conditions; then by the default. A call that is made again at the same path, because a
+process died before the reply was recorded, gets the same entry again.
+"""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from quire.engine.conversation import ToolUse
 from quire.engine.ports import ModelCall, ModelReply
 from quire.engine.records import Usage
+from quire.engine.thread_progress import thread_of
 from quire.errors import ModelFailed
+from quire.patterns import late_pattern
+from quire.plan.ways import is_named
 from quire.testing.observation import SeenPrompt
-from quire.testing.world.replies import ModelAsked, Replies
 
 if TYPE_CHECKING:
-    from quire.formats.test.syntax import Entry
+    from quire.formats.test.syntax import Entry, Script
     from quire.testing.world.process import CaseProcess
     from quire.values import Value
+
+_TURN = late_pattern(r"/turn\[(\d+)\]")
+_ITEM = late_pattern(r"/(?:for_each|fold|repeat)\[(\d+)\]")
+_FAR = 60
+
+
+class ModelAsked(Struct):
+    """A call of the model, as far as scripts can tell calls apart."""
+
+    path: str
+    way: str
+    text: str
+    """The whole prompt."""
+
+    @property
+    def turn(self) -> int | None:
+        found = _TURN.findall(self.path)
+        return int(found[-1]) if found else None
+
+    @property
+    def item(self) -> int | None:
+        """The number of the innermost item, from 0."""
+        found = _ITEM.findall(self.path)
+        return int(found[-1]) if found else None
+
+
+class _Uses:
+    """An entry with the number of calls that it may still answer, and has answered."""
+
+    def __init__(self, entry: Entry) -> None:
+        self.entry = entry
+        self.left = entry.times
+        self.answered = 0
+        self.crashed = False
+
+    def take(self) -> None:
+        self.answered += 1
+        if self.left is not None:
+            self.left -= 1
+
+    def give_back(self) -> None:
+        self.answered -= 1
+        if self.left is not None:
+            self.left += 1
+
+
+class Replies:
+    """The replies of a case that are still to be given. `threads` maps the paths of threads to their directives."""
+
+    def __init__(self, script: Script | None, threads: Mapping[str, str]) -> None:
+        self._uses = [_Uses(entry) for entry in (script.entries if script else ())]
+        self._threads = threads
+        self._given: dict[str, _Uses] = {}
+
+    def add(self, script: Script) -> None:
+        """Put the entries of an act before those that are left."""
+        self._uses[:0] = [_Uses(entry) for entry in script.entries]
+
+    def take(self, asked: ModelAsked) -> Entry | None:
+        """Return the entry that answers a call, and use it up; None if there is none."""
+        found = self._find(asked)
+        if found is None:
+            return None
+        found.take()
+        self._given[asked.path] = found
+        return found.entry
+
+    def answers(self, asked: ModelAsked) -> bool:
+        """Tell whether an entry that names the call, and not just any, would answer it."""
+        found = self._find(asked)
+        return found is not None and not found.entry.is_default
+
+    def dies(self, entry: Entry) -> bool:
+        """Tell whether the process dies at this entry. It dies once: the call that is made again is answered."""
+        uses = next(one for one in self._uses if one.entry is entry)
+        first = entry.crash is not None and not uses.crashed
+        uses.crashed = uses.crashed or first
+        return first
+
+    def forget(self, recorded: Collection[str]) -> None:
+        """Take back the replies of a dead process that are not in the journal."""
+        for path in [path for path in self._given if path not in recorded]:
+            self._given.pop(path).give_back()
+
+    def unused(self) -> list[Entry]:
+        """Return the entries of the case itself that answered fewer calls than they say. A crash is an answer."""
+        own = (one for one in self._uses if not one.entry.shared and not one.entry.is_default)
+        return [one.entry for one in own if one.left and not one.crashed]
+
+    def nearest(self, asked: ModelAsked) -> tuple[Entry, str] | None:
+        """Return the entry that comes closest to answering a call, and the reason why it does not. An entry that is
+        only for another step is not close."""
+        best: tuple[int, Entry, str] | None = None
+        for uses in self._uses:
+            if uses.entry.step and not is_named(asked.way, (uses.entry.step,)):
+                continue
+            reasons = self._misfits(uses.entry, asked)
+            if not reasons and uses.left == 0:
+                reasons = ["it was used already" if uses.entry.times == 1 else f"it was used {uses.answered} times"]
+            if reasons and (best is None or len(reasons) < best[0]):
+                best = len(reasons), uses.entry, reasons[0]
+        return (best[1], best[2]) if best else None
+
+    def _find(self, asked: ModelAsked) -> _Uses | None:
+        free = [uses for uses in self._uses if uses.left is None or uses.left > 0]
+        groups: tuple[Iterable[_Uses], ...] = (
+            (one for one in free if not one.entry.in_order and not one.entry.is_default),
+            (one for one in free if one.entry.in_order),
+            (one for one in free if one.entry.is_default),
+        )
+        for group in groups:
+            for uses in group:
+                if not self._misfits(uses.entry, asked):
+                    return uses
+        return None
+
+    def _misfits(self, entry: Entry, asked: ModelAsked) -> list[str]:
+        """Return the reasons why an entry does not answer a call; none if it does."""
+        found = []
+        if entry.step and not is_named(asked.way, (entry.step,)):
+            found.append(f"it is for step {entry.step}")
+        if entry.path and entry.path != asked.path:
+            found.append(f"it is for {entry.path}")
+        if entry.thread and entry.thread not in self._thread(asked.path):
+            found.append(f"it is for the thread {entry.thread}")
+        if entry.turn is not None and entry.turn != asked.turn:
+            found.append(f"it is for turn {entry.turn}, and this is {_said(asked.turn, 'turn')}")
+        if entry.item is not None and entry.item != asked.item:
+            found.append(f"it is for item {entry.item}, and this is {_said(asked.item, 'item')}")
+        if entry.contains and entry.contains not in asked.text:
+            short = entry.contains if len(entry.contains) <= _FAR else entry.contains[: _FAR - 1] + "…"
+            found.append(f'the prompt does not contain "{short}"')
+        return found
+
+    def _thread(self, path: str) -> tuple[str, ...]:
+        """Return the names of the thread that a call belongs to: its path, its id, and the last part of the id."""
+        place = thread_of(path)
+        name = self._threads.get(place, "")
+        return place, name, name.rpartition("/")[2]
+
+
+def _said(number: int | None, what: str) -> str:
+    return f"no {what}" if number is None else f"{what} {number}"
+
 
 NAME = "script"
 NO_REPLY = "no_reply"

@@ -17,7 +17,7 @@ from quire.errors import Denied, ToolFailed
 from quire.plain_schema import plainly_fits
 from quire.plan.built_in_tools import FETCH, SEND, SHELL
 from quire.testing.observation import SeenCall
-from quire.testing.world.tool_scripts import ToolScripts, Unanswered
+from quire.testing.world.scripts import ToolScripts, Unanswered
 from quire.tools.gate import Gate
 from quire.tools.registry import Connection, Connections, ToolSpec
 from quire.trust.capabilities import canonical, denied_capability, mcp_tool, python_tool
