@@ -119,7 +119,7 @@ def given_limits(pairs: Sequence[str], format: str = "directive") -> dict[str, V
 def ask_for_missing(plan: Plan, given: dict[str, Value]) -> dict[str, Value]:
     """Ask the user at the terminal for missing inputs. Given inputs are checked before the first question."""
     missing = missing_inputs(plan, given)
-    if plan.format == "directive":
+    if plan.thread:
         # For a directive an empty text is a value.
         missing = [wanted for wanted in missing if given.get(wanted.name) is None]
     if not missing:

@@ -75,7 +75,7 @@ def command(
     plan = document.plan
     if asked.why is not None and not as_json:
         write_lines(proof_lines(document, asked)[0])
-    elif plan.format == "directive" and not graph:
+    elif plan.thread and not graph:
         _show_directive(document, inputs if prompt is not None else None, as_json, asked)
     elif prompt == "":
         raise click.UsageError("--prompt needs the STEP of a playbook or a pipeline")

@@ -296,7 +296,10 @@ class Plan(Struct, frozen=True, dict=True):
         return next((step.work for step in self.body.steps if isinstance(step.work, Thread)), None)
 
     def stops(self) -> dict[str, Step]:
-        """Return the steps, by path, after which a run can stop or be forked: of a pipeline, its top-level ones."""
+        """Return the steps, by path, after which a run can stop or be forked: of a pipeline, its top-level ones; of a
+        directive none, because its turns are known only in a run."""
+        if self.thread:
+            return {}
         if self.format == "pipeline":
             return {str(step.position): step for step in self.body.steps}
         return dict(self.steps())

@@ -120,7 +120,7 @@ class EditedDocument:
             pins = replace(pins, inputs=_inputs(plan, pins.inputs))
         except BadInputs as error:
             raise MissingInputs(error.problems, error.inputs) from None
-        if plan.format == "directive":
+        if plan.thread:
             pins = await self._as_thread(plan, pins, texts)
 
         async def text(digest: str) -> str:

@@ -183,7 +183,7 @@ class _Looking:
             self._inputs,
             model=found.model.spec if found.model else "",
             one_model=runtime.models.given is not None or options.model is not None,
-            limits=found.limits if self._document.format == "directive" else None,
+            limits=found.limits if self.plan.thread else None,
             environ=runtime.environ,
             own=found.model.settings if found.model else None,
         )
@@ -231,7 +231,7 @@ class _Looking:
         self.documents = {name: callee.plan for name, callee in callees.items()}
         self._files = {name: callee.source.name for name, callee in callees.items()}
         self._bundles = {name: one.bundle for name, one in callees.items() if one.bundle is not None}
-        if self.plan.format != "directive":
+        if not self.plan.thread:
             return
         if self._found.inputs:
             # Composing would only repeat what is wrong with the inputs; signatures are verified all the same.

@@ -90,7 +90,7 @@ def find_place(plan: Plan, named: str) -> Place:
     Raises `CannotStart`, with the nearest name, if there is no such step.
     """
     wanted = named.strip()
-    if plan.format == "directive":
+    if plan.thread:
         return _turn(wanted)
     steps = {path: step.label for path, step in plan.stops().items()}
     path = path_named(wanted, steps)
@@ -115,11 +115,10 @@ def _turn(named: str) -> Place:
 
 def _no_step(plan: Plan, named: str, steps: Mapping[str, str]) -> CannotStart:
     labels = list(dict.fromkeys(steps.values()))
-    if plan.format == "pipeline":
-        inside = next((path for path, step in plan.steps() if named in (path, step.label)), None)
-        if inside is not None:
-            top = inside.partition("/")[0]
-            return CannotStart(f"step {named} is inside of step {top}: a pipeline is forked between its own steps")
+    inside = next((path for path, step in plan.steps() if named in (path, step.label)), None)
+    if inside is not None:
+        top = inside.partition("/")[0]
+        return CannotStart(f"step {named} is inside of step {top}: a pipeline is forked between its own steps")
     close = nearest(named, labels)
     known = did_you_mean(close, f"the steps are {', '.join(labels)}")
     return CannotStart(f"there is no step {named}: {known}")

@@ -223,7 +223,7 @@ def _gather(runtime: Runtime, document: Document, inputs: Mapping[str, Value], o
     callees = runtime.callees(one_model=one_model, allow=options.allow, shelf=shelf).reachable(plan)
     granted = default_grants(runtime.settings, options.allow)
     started: Started | None = None
-    if plan.format == "directive":
+    if plan.thread:
         started = runtime.directives.start(document, inputs, options.limits, granted, one_model=one_model)
         granted = started.grants
     if options.within is not None:
