@@ -87,7 +87,7 @@ def command(
         from quire.workspace.locate import find_workspace
 
         settings = load_settings(find_workspace(Path.cwd()))
-        given = read_inputs(inputs, None, as_json=plan.format == "pipeline", declared=plan.declared)
+        given = read_inputs(inputs, None, plan)
         print_prompt(prompt_of_document(document, prompt, given, settings), as_json)
     elif graph:
         text = _drawn(document, plan, graph)

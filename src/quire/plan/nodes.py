@@ -287,6 +287,11 @@ class Plan(Struct, frozen=True, dict=True):
         return max((program_size(pattern) for one in fields for pattern in patterns(one)), default=0)
 
     @property
+    def infers_inputs(self) -> bool:
+        """True for a pipeline without a declaration: it takes any input, and its steps tell which ones they read."""
+        return self.format == "pipeline" and self.declared is None
+
+    @property
     def thread(self) -> Thread | None:
         """The thread that a directive is; None for the other formats."""
         if self.format != "directive":

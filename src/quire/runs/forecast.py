@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING
 from msgspec import Struct, field
 
 from quire.engine.conversation import Message
-from quire.engine.declared_inputs import complete_declared, defaults_of
-from quire.engine.inputs import complete_inputs, resolve_inputs
+from quire.engine.declared_inputs import defaults_of
+from quire.engine.inputs import run_inputs
 from quire.engine.interpreter.pipeline.agent import narrowed_tools
 from quire.engine.interpreter.thread.limits import resolve_limits
 from quire.engine.ports import ModelCall, Priced
@@ -205,12 +205,8 @@ class _Looking:
 
     def _check_inputs(self) -> None:
         plan = self.plan
-        if plan.format == "playbook":
-            complete_inputs(plan, self._inputs)
-        elif plan.thread:
-            resolve_inputs(plan.thread.inputs, self._inputs)
-        elif plan.declared is not None:
-            complete_declared(plan, self._inputs)
+        if not plan.infers_inputs:
+            run_inputs(plan, self._inputs)
         else:
             from quire.formats.pipeline.inputs import inferred_inputs
             from quire.library.lookup import tree_of

@@ -14,7 +14,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from quire.engine.driver.journal import is_lost_call
-from quire.engine.inputs import complete_inputs
+from quire.engine.inputs import run_inputs
 from quire.engine.records import EffectRecord, Event, NewRun, RunRow, RunUpdate, Status
 from quire.engine.requests import BREAK
 from quire.errors import BadInputs, CannotStart, RunState
@@ -291,15 +291,13 @@ def _inputs(view: RunView, sets: Mapping[str, Value]) -> Mapping[str, Value]:
     """Return the inputs with the new values: before the first step, inputs are the only values that can be set. Raises
     `BadInputs` for a name that the document does not have."""
     plan = view.document.runnable()
+    given = {**view.pins.inputs, **sets}
     if plan.format == "pipeline":
-        from quire.engine.declared_inputs import complete_declared
-
-        return complete_declared(plan, {**view.pins.inputs, **sets})
-    known = [wanted.name for wanted in plan.inputs] if plan.format == "playbook" else list(view.pins.inputs)
+        return run_inputs(plan, given)
+    known = list(view.pins.inputs) if plan.thread else [wanted.name for wanted in plan.inputs]
     if problems := [unknown(name, known, "the document has no input") for name in sets if name not in known]:
         raise BadInputs(problems)
-    given = {**view.pins.inputs, **sets}
-    return complete_inputs(plan, given, one_line=False) if plan.format == "playbook" else given
+    return given if plan.thread else run_inputs(plan, given, one_line=False)
 
 
 def with_boundary(
