@@ -142,7 +142,7 @@ def steps_data(plan: Plan) -> list[Value]:
         {
             "path": path,
             "label": step.label,
-            "title": step_title(step) if plan.format == "pipeline" else step.title,
+            "title": step_title(step),
             "asks_model": step.work is not None and step.work.asks_model,
             "stops": path in stops,
             "question": _question(step),
