@@ -6,7 +6,8 @@ import pytest
 
 from quire.errors import BadInputs
 from quire.library.document import read
-from quire.plan.nodes import Plan
+from quire.plan.nodes import Plan, Sequence, Step
+from quire.plan.thread import Thread
 from quire.runs.step_names import check_step_labels
 from quire.source import Source
 
@@ -77,7 +78,7 @@ def test_a_label_alone_may_be_that_of_a_callee() -> None:
 def test_what_a_thread_calls_only_its_run_can_tell() -> None:
     """The steps of a directive are its turns; those of the documents that it calls come after them."""
     thread = plan("pipeline: t\nsteps:\n- call: {pipeline: d}\n")
-    directive = Plan("d", "directive", (), thread.body)
+    directive = Plan("d", "directive", (), Sequence((Step(1, "thread", "d", work=Thread("d")),)))
     check_step_labels(thread, ("1>turn 2", "1>turn 2>1"), {"1>start": "x"}, {"d": directive})
     with pytest.raises(BadInputs, match=r"1 › 4 is not a turn of a directive: its steps are turn 1, turn 2"):
         check_step_labels(thread, ("1>4",), {}, {"d": directive})

@@ -137,7 +137,7 @@ def input_values(plan: Plan) -> dict[str, AbstractValue]:
     """Return what is known of the inputs of a document by their declaration. The caller has chosen them."""
     if plan.declared is not None:
         return {one.name: _input(one.name, one.type, enforced=True) for one in plan.declared}
-    if plan.format == "pipeline":
+    if plan.infers_inputs:
         return {}  # the walk takes every name that no step has written for an input
     if plan.thread is not None:
         return {one.name: _input(one.name, None) for one in plan.thread.inputs}

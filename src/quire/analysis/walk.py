@@ -91,7 +91,7 @@ class Walk:
 
         before, self.facts = (self.facts, self._repeated), []
         self._repeated = 0
-        is_open = not self._way and plan.format == "pipeline" and plan.declared is None
+        is_open = not self._way and plan.infers_inputs
         names = Names(dict(inputs), pipe, plan.schemas, is_open=is_open, otherwise=otherwise, answers=self.answers)
         scope = Scope(plan, names, self._way[-1] if self._way else "")
         cost = Cost()

@@ -100,7 +100,7 @@ def command(
     if item_type == "tool" and item_id.startswith("rye."):
         item_id = item_id.replace(".", "/")  # as permissions spell it
     asked = Asked(action, item_type, item_id)
-    if plan.format == "directive":
+    if plan.thread:
         if allow:
             raise click.UsageError(
                 "--allow is for playbooks and pipelines: a directive is granted what it is signed with"

@@ -134,15 +134,16 @@ def _inputs(context: click.Context) -> dict[str, tuple[str, tuple[str, ...]]]:
     if not isinstance(named, str) or not named:
         return {}
     document = document_of(named)
-    if document.format == "pipeline":
+    plan = document.runnable()
+    if plan.declared is not None:
+        return {one.name: _field(one) for one in plan.declared}
+    if plan.infers_inputs:
         from quire.formats.pipeline.inputs import inferred_inputs, optional_inputs
 
-        if (declared := document.runnable().declared) is not None:
-            return {one.name: _field(one) for one in declared}
         tree = tree_of(document)
         return dict.fromkeys((*inferred_inputs(tree), *optional_inputs(tree)), ("", ()))
     found: dict[str, tuple[str, tuple[str, ...]]] = {}
-    for one in document.runnable().inputs:
+    for one in plan.inputs:
         options = ("true", "false") if one.type == "boolean" else one.options if one.type == "enum" else ()
         found[one.name] = (one.description or one.type, tuple(options))
     return found

@@ -16,6 +16,7 @@ from quire.display.keyboard import STDIN
 from quire.display.text import one_line, visible
 from quire.engine.inputs import checked_input, complete_inputs, describe, missing_inputs
 from quire.errors import BadInputs, CannotStart
+from quire.formats import FORMATS
 from quire.plan.vocabulary import CALLS
 from quire.source import read_bytes, read_to_end
 from quire.values import InvalidValue, Value, decode, value_of
@@ -24,22 +25,16 @@ from quire.wording import did_you_mean, nearest
 if TYPE_CHECKING:
     from quire.cli.line_editor import Field
     from quire.plan.nodes import Input, Plan
-    from quire.schema import Field as SchemaField
 
 
-def read_inputs(
-    pairs: Sequence[str],
-    file: str | None,
-    *,
-    as_json: bool = False,
-    declared: Sequence[SchemaField] | None = None,
-) -> dict[str, Value]:
+def read_inputs(pairs: Sequence[str], file: str | None, plan: Plan | None = None) -> dict[str, Value]:
     """Return all given inputs; `-i` overrides the file, and a later `-i` an earlier one.
 
-    With `as_json`, which pipelines use, a text becomes the value that `value_of` makes of it; the text of a declared
-    input becomes a value of its type. Raises `BadInputs` with all problems.
+    For a plan with JSON inputs a text becomes the value that `value_of` makes of it; the text of a declared input
+    becomes a value of its type. Raises `BadInputs` with all problems.
     """
-    types = {one.name: one.type for one in declared or ()}
+    types = {one.name: one.type for one in (plan.declared if plan else None) or ()}
+    as_json = plan is not None and FORMATS[plan.format].json_inputs
     sources = [pair.partition("=")[2] for pair in pairs] + ([f"@{file}"] if file is not None else [])
     if sum(source == "@-" for source in sources) > 1:
         raise click.UsageError("stdin can be read only once: only one input can be @-")
@@ -119,7 +114,7 @@ def given_limits(pairs: Sequence[str], format: str = "directive") -> dict[str, V
 def ask_for_missing(plan: Plan, given: dict[str, Value]) -> dict[str, Value]:
     """Ask the user at the terminal for missing inputs. Given inputs are checked before the first question."""
     missing = missing_inputs(plan, given)
-    if plan.format == "directive":
+    if plan.thread:
         # For a directive an empty text is a value.
         missing = [wanted for wanted in missing if given.get(wanted.name) is None]
     if not missing:

@@ -13,6 +13,7 @@ from quire.cli.options import NO_BUDGET, budget_of
 from quire.cli.session import SessionOptions, drive, say_warnings, spawn_detached
 from quire.display.text import one_line, place
 from quire.errors import RunState
+from quire.formats import FORMATS
 from quire.plan.vocabulary import CALLS
 from quire.runs.scripts import pinned_spec
 from quire.values import Value, value_of
@@ -83,7 +84,7 @@ def require_limits_fit(row: RunRow, limits: Collection[str]) -> None:
 
 def values_for(row: RunRow, texts: Mapping[str, str]) -> Mapping[str, Value]:
     """Convert the texts of `--set` as `-i` does: for a pipeline, a text that is JSON becomes that value."""
-    return {name: value_of(text) for name, text in texts.items()} if row.format == "pipeline" else texts
+    return {name: value_of(text) for name, text in texts.items()} if FORMATS[row.format].json_inputs else texts
 
 
 async def repair_and_drive(

@@ -75,7 +75,7 @@ def command(
     plan = document.plan
     if asked.why is not None and not as_json:
         write_lines(proof_lines(document, asked)[0])
-    elif plan.format == "directive" and not graph:
+    elif plan.thread and not graph:
         _show_directive(document, inputs if prompt is not None else None, as_json, asked)
     elif prompt == "":
         raise click.UsageError("--prompt needs the STEP of a playbook or a pipeline")
@@ -87,7 +87,7 @@ def command(
         from quire.workspace.locate import find_workspace
 
         settings = load_settings(find_workspace(Path.cwd()))
-        given = read_inputs(inputs, None, as_json=plan.format == "pipeline", declared=plan.declared)
+        given = read_inputs(inputs, None, plan)
         print_prompt(prompt_of_document(document, prompt, given, settings), as_json)
     elif graph:
         text = _drawn(document, plan, graph)

@@ -84,8 +84,7 @@ def run_document(order: Order) -> int:
         force=order.force,
         out=to.kept if to else "",
     )
-    is_pipeline = read.format == "pipeline"
-    declared = read.runnable().declared
+    plan = read.runnable()
     given = _given(read, order)
     ask = manner.interactive and not order.detach
     try:
@@ -96,11 +95,9 @@ def run_document(order: Order) -> int:
         _require_known(order.allow, runtime)
     if not order.force:
         options = replace(options, accepted=_accepted(runtime, read, ask))
-    if declared is not None:
-        given = _completed(runtime, read, choice, given, order.cluster) if ask else given
-    elif is_pipeline:
+    if plan.infers_inputs:
         _warn_of_inputs(read, given)
-    elif ask and choice is not None:
+    elif ask and (choice is not None or plan.declared is not None):
         given = _completed(runtime, read, choice, given, order.cluster)
 
     async def work(runtime: Runtime, granted: tuple[str, ...]) -> int:
@@ -112,14 +109,14 @@ def run_document(order: Order) -> int:
 
 def _given(read: Document, order: Order) -> dict[str, Value]:
     """Return the inputs that were given by name or file, and as TEXT."""
-    is_pipeline, declared = read.format == "pipeline", read.runnable().declared
+    plan = read.runnable()
     if not order.text:
-        return read_inputs(order.inputs, order.inputs_file, as_json=is_pipeline, declared=declared)
+        return read_inputs(order.inputs, order.inputs_file, plan)
     from quire.cli.text_input import checked_text, text_input
 
     text = checked_text(order.text, order.inputs, order.inputs_file)
-    given = read_inputs(order.inputs, order.inputs_file, as_json=is_pipeline, declared=declared)
-    return given | text_input(read, text, given, declared)
+    given = read_inputs(order.inputs, order.inputs_file, plan)
+    return given | text_input(read, text, given)
 
 
 def _open(read: Document, options: RunOptions, scripted: bool, cluster: bool) -> tuple[Runtime, Choice | None]:
@@ -142,7 +139,7 @@ def _missing(read: Document, given: dict[str, Value]) -> list[str]:
         from quire.engine.declared_inputs import describe_field, missing_fields
 
         return [f"missing input {describe_field(one)}" for one in missing_fields(plan, given)]
-    if plan.format == "pipeline":
+    if plan.infers_inputs:
         from quire.formats.pipeline.inputs import inferred_inputs
 
         return [warning for warning in [warn_of_missing(inferred_inputs(tree_of(read)), given)] if warning]

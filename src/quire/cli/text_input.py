@@ -16,7 +16,6 @@ from quire.wording import did_you_mean
 
 if TYPE_CHECKING:
     from quire.library.document import Document
-    from quire.schema import Field
     from quire.values import Value
 
 STDIN = "-"
@@ -37,12 +36,10 @@ def checked_text(words: Sequence[str], inputs: Sequence[str], file: str | None) 
     return text
 
 
-def text_input(
-    document: Document, text: str, given: Collection[str], declared: Sequence[Field] | None
-) -> dict[str, Value]:
+def text_input(document: Document, text: str, given: Collection[str]) -> dict[str, Value]:
     """Return the input that TEXT is for, with its value. Raises `CannotStart` if that is not clear."""
     name = _meant_input(document, text, given)
-    return read_inputs([f"{name}={text}"], None, as_json=document.format == "pipeline", declared=declared)
+    return read_inputs([f"{name}={text}"], None, document.runnable())
 
 
 def _meant_input(document: Document, text: str, given: Collection[str]) -> str:

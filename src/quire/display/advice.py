@@ -13,7 +13,7 @@ from quire.display.text import one_line, place
 from quire.patterns import late_pattern
 from quire.plan.vocabulary import CONTROL
 from quire.plan.ways import first_label
-from quire.runs.outcome import limit_of
+from quire.runs.outcome import limit_to_raise
 from quire.trust.capabilities import canonical
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ def after_failure(row: RunRow, progress: Progress) -> list[str]:
     failure = row.failure
     if failure is None:
         return []
-    if row.format == "directive" and (name := limit_of(failure.kind)):
+    if name := limit_to_raise(row):
         return [f"to go on: {resume_command(row.id, limit=f'{name}={_more(progress, name)}')}"]
     if failure.kind == "denied" and _NO_GRANT in failure.message:
         return ["nothing opens that place to a tool, so a resume and a fork are refused again: change it yourself"]

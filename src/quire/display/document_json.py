@@ -142,9 +142,9 @@ def steps_data(plan: Plan) -> list[Value]:
         {
             "path": path,
             "label": step.label,
-            "title": step_title(step) if plan.format == "pipeline" else step.title,
+            "title": step_title(step),
             "asks_model": step.work is not None and step.work.asks_model,
-            "stops": path in stops and plan.format != "directive",
+            "stops": path in stops,
             "question": _question(step),
         }
         for path, step in plan.steps()
@@ -251,7 +251,7 @@ def outlined(
     brackets. Raises `CannotStart` for a directive that cannot be composed.
     """
     plan = document.runnable()
-    if plan.format == "directive":
+    if plan.thread:
         from quire.display.outline_directive import directive_data
         from quire.library.survey import survey
 

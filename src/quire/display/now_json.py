@@ -9,7 +9,7 @@ from quire.display.commands import Blank, resume_command
 from quire.display.run_json import row_data
 from quire.engine.records import Status
 from quire.plan.ways import first_label
-from quire.runs.outcome import limit_of
+from quire.runs.outcome import limit_to_raise
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -41,7 +41,7 @@ def _action(row: RunRow) -> dict[str, Value]:
     failure = row.failure
     if failure is None:
         return _button("resume", "Try again", "", command)
-    if row.format == "directive" and (name := limit_of(failure.kind)):
+    if name := limit_to_raise(row):
         with_more = resume_command(row.id, limit=f"{name}={MORE}")
         return {**_button("more", "Raise the limit", failure.message, with_more), "limit": name}
     if failure.kind == "limit":

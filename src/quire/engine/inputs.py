@@ -1,9 +1,9 @@
 """Check and convert the inputs of a run before anything runs: complete, and of the right type.
 
-`complete_inputs` handles the inputs of a plan, whose values are text. `resolve_inputs` handles the inputs of a
-directive: values often come from a command line or from a model, so a number, a boolean, a list or an object may be
-given as its text. Values without a usable declaration (a directive without inputs, an unknown type) are passed on
-unchanged.
+`run_inputs` handles those of any plan; `complete_inputs` those of a playbook, whose values are text. `resolve_inputs`
+handles the inputs of a directive: values often come from a command line or from a model, so a number, a boolean, a list
+or an object may be given as its text. Values without a usable declaration (a directive without inputs, an unknown type)
+are passed on unchanged.
 """
 
 from __future__ import annotations
@@ -25,6 +25,18 @@ if TYPE_CHECKING:
 _NUMBER = late_pattern(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 _LINE_END = late_pattern(r"\r\n|\r|\n")
 _BOOLEANS = dict.fromkeys(("true", "yes", "on", "1"), True) | dict.fromkeys(("false", "no", "off", "0"), False)
+
+
+def run_inputs(plan: Plan, given: Mapping[str, Value], *, one_line: bool = True) -> Mapping[str, Value]:
+    """Return the inputs as a run gets them, by the rules of the plan's format. Raises `BadInputs`. `one_line` is as in
+    `complete_inputs`."""
+    if plan.thread:
+        return resolve_inputs(plan.thread.inputs, given)
+    if plan.format == "playbook":
+        return complete_inputs(plan, given, one_line=one_line)
+    from quire.engine.declared_inputs import complete_declared
+
+    return complete_declared(plan, given)
 
 
 def complete_inputs(plan: Plan, given: Mapping[str, Value], *, one_line: bool = True) -> dict[str, str]:

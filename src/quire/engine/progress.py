@@ -64,7 +64,7 @@ class Progress(Struct):
     @classmethod
     def of(cls, plan: Plan) -> Progress:
         progress = cls({})
-        if plan.format == "directive":
+        if plan.thread:
             return progress
         if plan.format == "pipeline":
             for path, step, depth in _told_steps((str(step.position), step) for step in plan.body.steps):

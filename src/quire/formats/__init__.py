@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "FORMATS",
+    "RUNNABLE",
     "TEST_SUFFIX",
     "Format",
     "FormatModule",
@@ -63,15 +64,19 @@ class Format(Struct, frozen=True):
     name: str
     module: str
     """The name of a `FormatModule`."""
+    json_inputs: bool = False
+    """True if what a user types for an input without a declared type is read as JSON, where it is JSON."""
 
 
 FORMATS = {
     "playbook": Format("playbook", "quire.formats.playbook.check"),
     "directive": Format("directive", "quire.formats.directive.check"),
     "knowledge": Format("knowledge", "quire.formats.directive.knowledge"),
-    "pipeline": Format("pipeline", "quire.formats.pipeline.check"),
+    "pipeline": Format("pipeline", "quire.formats.pipeline.check", json_inputs=True),
     "test": Format("test", "quire.formats.test.check"),
 }
+RUNNABLE = ("playbook", "directive", "pipeline")
+"""The formats whose documents run; the others are read by these, or test them."""
 
 
 def sniff(name: str, text: str) -> str | None:

@@ -90,6 +90,11 @@ class Caller(Struct, frozen=True):
     format: str
     calls: tuple[CallTarget, ...]
 
+    @property
+    def decides(self) -> bool:
+        """True if a model decides which of the calls are made, so that none of them is certain."""
+        return self.format == "directive"
+
 
 class Circle(Struct, frozen=True):
     """Documents that can reach themselves."""
@@ -210,14 +215,14 @@ def circles(root: Caller, find: FindTarget) -> list[Circle]:
     them.
     """
     callers, edges = _reached(root, find)
-    if root.format != "directive":
-        made = {key: {} if callers[key].format == "directive" else found for key, found in edges.items()}
+    if not root.decides:
+        made = {key: {} if callers[key].decides else found for key, found in edges.items()}
         certain = [key for key in _before(root.key, made) if made[key]]
         if rings := _rings(made, certain):
             if root.format == "pipeline":
                 rings = _rings(made, [key for key in certain if callers[key].format == "playbook"])
             return [_circle(ring, root, callers, made) for ring in rings]
-    rings = _rings(edges, [key for key in callers if callers[key].format != "directive"])
+    rings = _rings(edges, [key for key in callers if not callers[key].decides])
     return [_circle(ring, root, callers, edges) for ring in rings]
 
 
@@ -304,5 +309,5 @@ def _circle(ring: list[str], root: Caller, callers: Mapping[str, Caller], edges:
     at = ring.index(entered)
     ring = [*ring[at:], *ring[:at]]
     way = _way(before, root.key, entered) if entered != root.key else [*ring, entered]
-    decided = any(callers[key].format == "directive" for key in (*way, *ring))
+    decided = any(callers[key].decides for key in (*way, *ring))
     return Circle(edges[way[0]][way[1]], tuple(callers[key].name for key in ring), decided)

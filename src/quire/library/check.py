@@ -138,7 +138,7 @@ class DocumentCheck:
 
     def _is_proven(self, source: Source) -> bool:
         format = formats.format_of(source)
-        return format in ("directive", "pipeline") or (format == "playbook" and _reaches_out(source.text))
+        return format in formats.RUNNABLE and (format != "playbook" or _reaches_out(source.text))
 
     def _written(self, source: Source) -> tuple[Diagnostic, ...]:
         """Return what the rules of the format find."""

@@ -105,7 +105,7 @@ class Foresight:
 
     def whole(self, plan: Plan, name: str = "") -> Plan:
         """Return a plan with everything that it runs with: the tools of its steps, or what a directive inherits."""
-        if plan.format != "directive" or self._settings is None:
+        if not plan.thread or self._settings is None:
             return self._with_tools(plan, name)
         from quire.library.directive_plans import composed_plan
 

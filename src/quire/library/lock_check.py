@@ -48,7 +48,7 @@ def locked_findings(sources: Iterable[Source], *, all: bool) -> list[LockedFindi
     held = [
         (source, workspace_of(Path(source.name).parent))
         for source in sources
-        if formats.format_of(source) in ("playbook", "pipeline", "directive")
+        if formats.format_of(source) in formats.RUNNABLE
     ]
     workspaces = {workspace.folder: workspace for _, workspace in held}
     if all and lock_path(here := find_workspace(Path.cwd())).is_file():

@@ -53,7 +53,7 @@ class ProvenFindings:
         """Return the plans of a document: several for a file with several pipelines, none for one that cannot be
         read."""
         format = formats.format_of(source)
-        if format not in ("playbook", "directive", "pipeline"):
+        if format not in formats.RUNNABLE:
             return []
         if format == "pipeline" and (registered := self._foresight.registered(source)):
             return registered

@@ -22,6 +22,6 @@ def preview_of(view: View, step: str) -> Preview:
         raise CannotStart("the document has errors, so it has no prompts yet")
     if settings is None or library is None:
         raise CannotStart("the settings of the workspace cannot be read")
-    if document.format == "directive":
+    if document.plan.thread:
         return prompt_of_directive(library, os.environ, document, {})
     return prompt_of_document(document, step, {}, settings)

@@ -19,6 +19,7 @@ from quire.plan.pipeline_work import (
     Invoke,
     Literal,
     OnError,
+    PipelineWork,
     Select,
     Stop,
 )
@@ -29,7 +30,9 @@ QUESTIONS = {"input": "asks for text", "confirm": "asks yes or no", "select": "a
 
 
 def step_title(step: Step) -> str:
-    """Describe a step of a pipeline in a few words: steps have no titles there."""
+    """Return the title of a step; in a pipeline, where steps have no titles, a few words about its work."""
+    if not isinstance(step.work, PipelineWork):
+        return step.title
     match step.work:
         case Invoke(tool=tool) if step.title != "shell":
             what = f"{step.title} {tool}"

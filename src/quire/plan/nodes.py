@@ -287,6 +287,11 @@ class Plan(Struct, frozen=True, dict=True):
         return max((program_size(pattern) for one in fields for pattern in patterns(one)), default=0)
 
     @property
+    def infers_inputs(self) -> bool:
+        """True for a pipeline without a declaration: it takes any input, and its steps tell which ones they read."""
+        return self.format == "pipeline" and self.declared is None
+
+    @property
     def thread(self) -> Thread | None:
         """The thread that a directive is; None for the other formats."""
         if self.format != "directive":
@@ -296,7 +301,10 @@ class Plan(Struct, frozen=True, dict=True):
         return next((step.work for step in self.body.steps if isinstance(step.work, Thread)), None)
 
     def stops(self) -> dict[str, Step]:
-        """Return the steps, by path, after which a run can stop or be forked: of a pipeline, its top-level ones."""
+        """Return the steps, by path, after which a run can stop or be forked: of a pipeline, its top-level ones; of a
+        directive none, because its turns are known only in a run."""
+        if self.thread:
+            return {}
         if self.format == "pipeline":
             return {str(step.position): step for step in self.body.steps}
         return dict(self.steps())

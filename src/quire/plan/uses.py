@@ -65,17 +65,17 @@ def _uses(plan: Plan) -> _Uses:
     works = [step.work for step in steps if step.work is not None]
     calls = (call for work in works for call in work.tool_calls())
     thinking = [work for work in works if isinstance(work, Think)]
-    of_playbook = thinking if plan.format == "playbook" else []
+    others = [work for work in works if not isinstance(work, Think | UseTool)]
     with_tools = any(map(step_tools, steps))
     return _Uses(
         tool_calls=tuple(dict.fromkeys((place, tool) for place, tool in calls if place or tool not in OWN_TOOLS)),
         prompt_schemes=frozenset(work.preamble.scheme for work in thinking if work.preamble is not None),
         asks_a_model=any(work.asks_model for work in works),
-        has_threads=plan.format != "playbook" and _has_threads(works),
-        has_agents=with_tools or (plan.format != "playbook" and _has_agents(works)),
-        has_step_tools=with_tools and plan.format == "playbook",
-        asks_for_models=any(work.model for work in of_playbook),
-        models=tuple(dict.fromkeys(work.cast.model for work in of_playbook if work.cast and work.cast.model)),
+        has_threads=bool(others) and _has_threads(others),
+        has_agents=with_tools or (bool(others) and _has_agents(others)),
+        has_step_tools=with_tools,
+        asks_for_models=any(work.model for work in thinking),
+        models=tuple(dict.fromkeys(work.cast.model for work in thinking if work.cast and work.cast.model)),
     )
 
 

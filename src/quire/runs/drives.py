@@ -216,6 +216,6 @@ def _letters(runtime: Runtime, row: RunRow, pins: PinnedState, ended: DriveResul
 def _grants(runtime: Runtime, plan: Plan, pins: PinnedState) -> Grants:
     """Return the grants of the start that are still granted."""
     now = default_grants(runtime.settings, pins.allow)
-    if plan.format == "directive":
+    if plan.thread:
         return runtime.directives.granted_now(pins.grants, pins.keys, now)
     return now.narrow(Grants.of(pins.grants))

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, cast
 
 from msgspec.structs import replace
 
-from quire.engine.inputs import complete_inputs, resolve_inputs
+from quire.engine.inputs import run_inputs
 from quire.engine.records import EffectRecord
 from quire.engine.request_hashes import request_hash
 from quire.errors import BadInputs, CannotStart, Refused, StepFailed
@@ -120,7 +120,7 @@ class EditedDocument:
             pins = replace(pins, inputs=_inputs(plan, pins.inputs))
         except BadInputs as error:
             raise MissingInputs(error.problems, error.inputs) from None
-        if plan.format == "directive":
+        if plan.thread:
             pins = await self._as_thread(plan, pins, texts)
 
         async def text(digest: str) -> str:
@@ -258,17 +258,10 @@ def _model_wanted(bundle: Bundle) -> Mapping[str, str] | None:
 
 def _inputs(plan: Plan, given: Mapping[str, Value]) -> Mapping[str, Value]:
     """Return the inputs of the run that the edited document still has, completed. Raises `BadInputs`."""
-    if plan.thread is not None:
-        declared = {one.name for one in plan.thread.inputs}
-        return resolve_inputs(plan.thread.inputs, {name: value for name, value in given.items() if name in declared})
-    names = [wanted.name for wanted in plan.declared or plan.inputs]
-    if plan.format == "playbook" or plan.declared is not None:
+    if not plan.infers_inputs:
+        names = {wanted.name for wanted in plan.declared or plan.inputs}
         given = {name: value for name, value in given.items() if name in names}
-    if plan.format == "playbook":
-        return complete_inputs(plan, given, one_line=False)
-    from quire.engine.declared_inputs import complete_declared
-
-    return complete_declared(plan, given)
+    return run_inputs(plan, given, one_line=False)
 
 
 def _sha256(pinned_callee: Value) -> str:

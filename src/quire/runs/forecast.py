@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING
 from msgspec import Struct, field
 
 from quire.engine.conversation import Message
-from quire.engine.declared_inputs import complete_declared, defaults_of
-from quire.engine.inputs import complete_inputs, resolve_inputs
+from quire.engine.declared_inputs import defaults_of
+from quire.engine.inputs import run_inputs
 from quire.engine.interpreter.pipeline.agent import narrowed_tools
 from quire.engine.interpreter.thread.limits import resolve_limits
 from quire.engine.ports import ModelCall, Priced
@@ -183,7 +183,7 @@ class _Looking:
             self._inputs,
             model=found.model.spec if found.model else "",
             one_model=runtime.models.given is not None or options.model is not None,
-            limits=found.limits if self._document.format == "directive" else None,
+            limits=found.limits if self.plan.thread else None,
             environ=runtime.environ,
             own=found.model.settings if found.model else None,
         )
@@ -205,12 +205,8 @@ class _Looking:
 
     def _check_inputs(self) -> None:
         plan = self.plan
-        if plan.format == "playbook":
-            complete_inputs(plan, self._inputs)
-        elif plan.thread:
-            resolve_inputs(plan.thread.inputs, self._inputs)
-        elif plan.declared is not None:
-            complete_declared(plan, self._inputs)
+        if not plan.infers_inputs:
+            run_inputs(plan, self._inputs)
         else:
             from quire.formats.pipeline.inputs import inferred_inputs
             from quire.library.lookup import tree_of
@@ -231,7 +227,7 @@ class _Looking:
         self.documents = {name: callee.plan for name, callee in callees.items()}
         self._files = {name: callee.source.name for name, callee in callees.items()}
         self._bundles = {name: one.bundle for name, one in callees.items() if one.bundle is not None}
-        if self.plan.format != "directive":
+        if not self.plan.thread:
             return
         if self._found.inputs:
             # Composing would only repeat what is wrong with the inputs; signatures are verified all the same.

@@ -14,7 +14,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from quire.engine.driver.journal import is_lost_call
-from quire.engine.inputs import complete_inputs
+from quire.engine.inputs import run_inputs
 from quire.engine.records import EffectRecord, Event, NewRun, RunRow, RunUpdate, Status
 from quire.engine.requests import BREAK
 from quire.errors import BadInputs, CannotStart, RunState
@@ -90,7 +90,7 @@ def find_place(plan: Plan, named: str) -> Place:
     Raises `CannotStart`, with the nearest name, if there is no such step.
     """
     wanted = named.strip()
-    if plan.format == "directive":
+    if plan.thread:
         return _turn(wanted)
     steps = {path: step.label for path, step in plan.stops().items()}
     path = path_named(wanted, steps)
@@ -115,11 +115,10 @@ def _turn(named: str) -> Place:
 
 def _no_step(plan: Plan, named: str, steps: Mapping[str, str]) -> CannotStart:
     labels = list(dict.fromkeys(steps.values()))
-    if plan.format == "pipeline":
-        inside = next((path for path, step in plan.steps() if named in (path, step.label)), None)
-        if inside is not None:
-            top = inside.partition("/")[0]
-            return CannotStart(f"step {named} is inside of step {top}: a pipeline is forked between its own steps")
+    inside = next((path for path, step in plan.steps() if named in (path, step.label)), None)
+    if inside is not None:
+        top = inside.partition("/")[0]
+        return CannotStart(f"step {named} is inside of step {top}: a pipeline is forked between its own steps")
     close = nearest(named, labels)
     known = did_you_mean(close, f"the steps are {', '.join(labels)}")
     return CannotStart(f"there is no step {named}: {known}")
@@ -292,15 +291,13 @@ def _inputs(view: RunView, sets: Mapping[str, Value]) -> Mapping[str, Value]:
     """Return the inputs with the new values: before the first step, inputs are the only values that can be set. Raises
     `BadInputs` for a name that the document does not have."""
     plan = view.document.runnable()
+    given = {**view.pins.inputs, **sets}
     if plan.format == "pipeline":
-        from quire.engine.declared_inputs import complete_declared
-
-        return complete_declared(plan, {**view.pins.inputs, **sets})
-    known = [wanted.name for wanted in plan.inputs] if plan.format == "playbook" else list(view.pins.inputs)
+        return run_inputs(plan, given)
+    known = list(view.pins.inputs) if plan.thread else [wanted.name for wanted in plan.inputs]
     if problems := [unknown(name, known, "the document has no input") for name in sets if name not in known]:
         raise BadInputs(problems)
-    given = {**view.pins.inputs, **sets}
-    return complete_inputs(plan, given, one_line=False) if plan.format == "playbook" else given
+    return given if plan.thread else run_inputs(plan, given, one_line=False)
 
 
 def with_boundary(

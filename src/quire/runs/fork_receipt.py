@@ -54,7 +54,7 @@ class Receipt(Struct, frozen=True):
 def fork_steps(view: RunView) -> list[ForkStep]:
     """Return the steps at which a run can be forked, in the order of the document."""
     plan = view.document.runnable()
-    if plan.format == "directive":
+    if plan.thread:
         turns = sorted({int(found[1]) for one in view.effects if (found := _TURN.match(one.path))} | {1})
         status = str(view.row.status)
         return [
@@ -93,7 +93,7 @@ def _bounds(fork: PreparedFork, settings: Settings) -> PlanBounds:
     """Return the bounds of the rest of the run. Those of a directive are the turns that it has left."""
     plan = fork.origin.document.runnable()
     foresight = Foresight(settings)
-    if plan.format == "directive":
+    if plan.thread:
         whole = foresight.bounds(plan)
         limit = fork.origin.thread.limits.as_value().get("turns") if fork.origin.thread else None
         most = limit if isinstance(limit, int) else whole.model_calls.most

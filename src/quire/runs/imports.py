@@ -21,6 +21,7 @@ from msgspec.structs import replace
 from quire.engine.records import EffectRecord, Event, NewRun, Question, RunRow, RunUpdate, Status, Usage
 from quire.engine.requests import Failure
 from quire.errors import CannotStart, JournalMismatch, QuireError
+from quire.formats import RUNNABLE
 from quire.runs.adapters import one_name
 from quire.runs.export import VERSION, digest_of, result_of
 from quire.runs.runtime import Runtime
@@ -232,7 +233,7 @@ def _row(entry: Entry) -> RunRow:
     run, pins = entry["run"], entry["pins"]
     if not isinstance(pins, dict):
         raise TypeError("pins")
-    if run["format"] not in ("playbook", "pipeline", "directive"):
+    if run["format"] not in RUNNABLE:
         raise ValueError("format")
     if not _RUN_ID.fullmatch(_text(run, "id")):
         raise ValueError("id")

@@ -157,6 +157,12 @@ def returned(ended: DriveResult) -> Mapping[str, Value]:
     return ended.result if isinstance(ended.result, Mapping) else {}
 
 
+def limit_to_raise(row: RunRow) -> str:
+    """Return the thread limit at which a run stopped and with more of which it goes on; empty if there is none. The
+    limits of a directive that a run calls are not those of the run."""
+    return limit_of(row.failure.kind) if row.failure and row.format == "directive" else ""
+
+
 def limit_of(kind: str) -> str:
     """Return the thread limit that a failure kind refers to; empty for any other failure."""
     from quire.engine.interpreter.thread.limits import DEFAULTS

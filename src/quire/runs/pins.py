@@ -304,7 +304,7 @@ class PinnedRun(Struct, frozen=True):
     def thread(self, work: PureWork | None = None) -> Setup | None:
         """Return the outermost thread as it starts; None if the document is not a directive."""
         setting = self.setting if work is None else replace(self.setting, work=work)
-        return self._thread(setting) if self.plan.format == "directive" else None
+        return self._thread(setting) if self.plan.thread else None
 
     def _thread(self, setting: Environment) -> Setup:
         from quire.engine.interpreter.thread.setup import ParentContext, set_up

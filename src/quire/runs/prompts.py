@@ -100,7 +100,7 @@ def prompt_of_run(view: RunView, named: str, settings: Settings) -> Preview:
     plan = view.document.runnable()
     if plan.format == "pipeline":
         return _prompt_of_pipeline_run(view, named)
-    if plan.format == "directive":
+    if plan.thread:
         return _prompt_of_turn(view, named)
     path, step = find_step(plan, named)
     asked = view.replay.asked.get(f"{path}/model")

@@ -107,7 +107,7 @@ def origins(view: RunView, path: str) -> list[ValueSource]:
     progress, plan = view.replay.progress, view.document.runnable()
     if not isinstance(progress, ProvenanceProgress):
         return []
-    if plan.format == "directive":
+    if plan.thread:
         return _of_turn(view, path)
     step = next((one for at, one in plan.steps() if at == path), None)
     if step is None:

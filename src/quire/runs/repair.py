@@ -176,7 +176,7 @@ def _options(runtime: Runtime, old: _Old, plan: Plan, changes: Changes) -> RunOp
             force=changes.force,
         )
     usual, asked = (default_grants(runtime.settings, allow).patterns for allow in ((), changes.allow))
-    bounded = plan.format != "directive" or bool(pins.reply_to)
+    bounded = not plan.thread or bool(pins.reply_to)
     callees = runtime.callees(one_model=pins.one_model, allow=changes.allow, shelf=pins.shelf)
     called = callees.reachable(plan) if pins.callees else {}
     documents = {name: callee.plan for name, callee in called.items()}

@@ -165,7 +165,7 @@ def same_steps(old: Document, new: Document) -> dict[str, str]:
 def _step_texts(document: Document) -> dict[str, str]:
     """Return the texts of top-level steps by path, without the numbers in the headings of a playbook."""
     plan, text = document.runnable(), document.source.text
-    if plan.format == "directive":
+    if plan.thread:
         return {}
     starts = [*(step.span.start for step in plan.body.steps), len(text)]
     found = {}

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from msgspec import Struct
 from msgspec.structs import replace
 
-from quire.engine.inputs import complete_inputs
+from quire.engine.inputs import run_inputs
 from quire.engine.ports import Scripted
 from quire.errors import BadInputs, NearMisses
 from quire.library.callees import Callee, pinned
@@ -78,7 +78,7 @@ async def prepare(
         require_locked(settings, document)
     parts = _gather(runtime, document, inputs, options)
     forced = require_meant(parts.written, force=options.force, accepted=(*options.accepted, *runtime.accepted))
-    values = _values(parts.plan, inputs, parts.started)
+    values = parts.started.inputs if parts.started else run_inputs(parts.plan, inputs)
     check_step_labels(parts.plan, options.breakpoints, options.answers, parts.documents)
     if options.unattended and not options.says_yes:
         check_unattended(parts.plan, parts.documents, options.answers)
@@ -223,7 +223,7 @@ def _gather(runtime: Runtime, document: Document, inputs: Mapping[str, Value], o
     callees = runtime.callees(one_model=one_model, allow=options.allow, shelf=shelf).reachable(plan)
     granted = default_grants(runtime.settings, options.allow)
     started: Started | None = None
-    if plan.format == "directive":
+    if plan.thread:
         started = runtime.directives.start(document, inputs, options.limits, granted, one_model=one_model)
         granted = started.grants
     if options.within is not None:
@@ -381,14 +381,3 @@ def _require_json(inputs: Mapping[str, Value]) -> None:
             problems.append(f"input {name}: not a JSON value: {error}")
     if problems:
         raise BadInputs(problems)
-
-
-def _values(plan: Plan, inputs: Mapping[str, Value], started: Started | None) -> Mapping[str, Value]:
-    """Return the inputs as the run gets them."""
-    if started is not None:
-        return started.inputs
-    if plan.format != "pipeline":
-        return complete_inputs(plan, inputs)
-    from quire.engine.declared_inputs import complete_declared
-
-    return complete_declared(plan, inputs)

@@ -44,13 +44,8 @@ def static_failures(plan: Plan) -> Sequence[str]:
     """Return a line for each step of a playbook that would fail if it were reached, and for each failing top-level step
     of a pipeline. Directives are not checked here."""
     problems = [
-        f"step {step.label}: {problem}"
-        for path, step in plan.steps()
-        if plan.format == "playbook" or path.isdecimal()
-        for problem in _refused_headers(step.work)
+        f"step {step.label}: {problem}" for step in plan.stops().values() for problem in _refused_headers(step.work)
     ]
-    if plan.format != "playbook":
-        return tuple(problems)
     for _, step in plan.steps():
         if isinstance(step.work, UseTool) and (problem := tool_call_problem(step.work)):
             problems.append(f"step {step.label}: {problem}")
@@ -87,7 +82,7 @@ def _fetches(tool: str) -> bool:
 def server_prompts(plan: Plan) -> Sequence[tuple[str, str, str]]:
     """Return the label of each step that begins with a prompt of a server, the server, and the prompt."""
     found = []
-    for label, source in _prompts(plan, "mcp") if plan.format == "playbook" else ():
+    for label, source in _prompts(plan, "mcp"):
         server, _, name = source.where.partition("/")
         found.append((label, server, name))
     return tuple(found)

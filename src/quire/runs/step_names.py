@@ -45,14 +45,14 @@ def check_step_labels(
     for name in breakpoints:
         if JOINT in (way := typed_way(name)):
             problems += (f"breakpoint {name}: {one}" for one in way_problems(plan, way, documents or {}, stop=True))
-        elif plan.format == "directive":
+        elif plan.thread:
             problems += [] if _TURN.search(name) else [f"{name} is not a step of a directive: {_TURNS}"]
         elif name not in (labels := _stops(plan)):
             problems.append(f"breakpoint {name}: {_no_stop(plan, name)}{_instead(name, labels)}")
     for name, answer in answers.items():
         if JOINT in (way := typed_way(name)):
             problems += (f"answer {name}: {one}" for one in way_problems(plan, way, documents or {}, answer=answer))
-        elif plan.format == "directive":
+        elif plan.thread:
             known = _TURN.search(name) or _BEFORE.fullmatch(name)
             problems += [] if known else [f"{name} is not a step of a directive: {_TURNS}"]
         else:
@@ -73,7 +73,7 @@ def _follow(
     plan: Plan, parts: Sequence[str], above: str, documents: Documents, answer: str | None, stop: bool
 ) -> list[str]:
     label, *rest = parts
-    if plan.format == "directive":
+    if plan.thread:
         # Only the run can tell which turns there will be, what they call and whether one of them asks.
         known = _TURN.search(label) or (_BEFORE.fullmatch(label) and not stop)
         return [] if known else [f"{above}{label} is not a turn of a directive: {_TURNS}"]
@@ -105,7 +105,7 @@ def _called(step: Step, documents: Documents) -> list[str]:
 
 def _no_stop(plan: Plan, name: str) -> str:
     for path, step in plan.steps():
-        if step.label == name and plan.format == "pipeline":
+        if step.label == name:
             return f"a run does not stop inside of step {path.partition('/')[0]}"
     return f"there is no step {name}"
 
@@ -146,7 +146,7 @@ def _somewhere(label: str, documents: Documents | None) -> bool:
     """Tell whether a step of a callee has this label; True if that cannot be known."""
     if documents is None:
         return True
-    threads = any(plan.format == "directive" for plan in documents.values())
+    threads = any(plan.thread for plan in documents.values())
     return threads or any(step.label == label for plan in documents.values() for _, step in plan.steps())
 
 

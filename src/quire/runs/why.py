@@ -190,8 +190,9 @@ def _find(view: RunView, named: str) -> str:
     labelled = [path for path, step in steps.items() if wanted in (step.way.lower(), step.label.lower())]
     if not labelled and named.isdecimal():
         labelled = [path for path, step in steps.items() if step.label == f"turn {named}"]
-    is_thread = view.row.format == "directive"  # its plan has one step, which has no name for users
-    plan = [] if is_thread else [(path, step.label) for path, step in view.document.runnable().steps()]
+    whole = view.document.runnable()
+    # The one step of a thread has no name for users.
+    plan = [] if whole.thread else [(path, step.label) for path, step in whole.steps()]
     labelled = labelled or [path for path, label in plan if label.lower() == named.lower() and path not in steps]
     if len(labelled) > 1 and named not in labelled:
         raise CannotStart(f"several steps are called {named}: say which by its path ({', '.join(labelled)})")

@@ -138,7 +138,7 @@ class PreparedStart(Struct, frozen=True):
         """Return the start for runs of changed plans: nothing is proven of them, and each request of a directive has
         the grants of its thread, which the gate narrows to what is granted here."""
         pins = replace(self.run.pins, proven={})
-        if self.run.plan.format == "directive":
+        if self.run.plan.thread:
             pins = replace(pins, grants=("*", *sorted(reaching(default_grants(settings, pins.allow)))))
         run = ChangedRun(pins, self.run.document, self.run.setting)
         return PreparedStart(replace(self.new, pins=pins.as_json()), run)
@@ -173,7 +173,7 @@ class CaseRuntime(Runtime):
 
     def gate(self, plans: Sequence[Plan], grants: Grants, run: str = "") -> Tools:
         others: Callable[[Grants], Mapping[str, Connection]] = lambda held: {}  # noqa: E731
-        if run and any(plan.format == "directive" for plan in plans):
+        if run and any(plan.thread for plan in plans):
             others = self._launching(run, grants)
         return self._world.tools.gate(self.settings, plans, grants, self.clock.now, others)
 

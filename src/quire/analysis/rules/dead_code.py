@@ -29,8 +29,7 @@ _SHOWN = 8
 def check(proof: Proof, context: RuleContext) -> Iterator[Diagnostic]:
     """Yield what never runs, never decides, or is never read."""
     plan = proof.plan
-    if plan.format == "playbook":
-        yield from _chains(plan)
+    yield from _chains(plan)
     if plan.format != "pipeline":
         return
     yield from _after_the_end(plan.body)

@@ -102,7 +102,7 @@ class _Checks:
             return False
         if self._steps.is_known(name):
             return True
-        if self._plan.format == "directive":
+        if self._plan.thread:
             self._report(all_codes.UNKNOWN_STEP, f"there is no step {shown(name)}", span, _TURNS)
             return False
         self._report(all_codes.UNKNOWN_STEP, f"there is no step {shown(name)}", span, self._instead(name))

@@ -28,7 +28,7 @@ class DocumentSteps:
             self._reached.setdefault(one.name, []).append(one)
             if JOINT in one.name:
                 self._reached.setdefault(last_label(one.name), []).append(one)
-        self._threads = any(one.format == "directive" for one in (plan, *callees.values()))
+        self._threads = any(one.thread for one in (plan, *callees.values()))
         self.is_open = self._calls_unknown() or self._thread_calls()
 
     def _calls_unknown(self) -> bool:

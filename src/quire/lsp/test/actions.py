@@ -91,7 +91,7 @@ def _missing_inputs(view: View, document: TestedDocument, tree: Mapping, case: M
 
 def _missing_replies(view: View, document: TestedDocument, tree: Mapping, case: Mapping) -> Action | None:
     """Return the change that adds placeholders for the replies and the answers that a case does not script."""
-    if document.format == "directive" or document.steps is None:
+    if document.steps is None or document.steps.plan.thread:
         return None
     text = view.source.text
     replies = _unscripted(document, tree, case)

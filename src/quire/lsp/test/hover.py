@@ -119,13 +119,12 @@ def step_text(found: TestedDocument, label: str) -> str:
         return ""
     from quire.plan.descriptions import instead_of_model, step_title
 
-    is_pipeline = found.format == "pipeline"
-    title = step_title(step) if is_pipeline else step.title
+    title = step_title(step)
     asks = step.work is not None and step.work.asks_model
     lines = [f"**step {code(label)}** {title}".rstrip(), f"in {_file(found)}"]
     if step.ask is not None:
         lines.append(f"It asks a person ({step.ask.kind}).")
-    if step.capture is not None and not is_pipeline:
+    if step.capture is not None and title == step.title:  # otherwise the title names it
         lines.append(f"Its result is named {code(step.capture.name)}.")
     if not asks and step.ask is None:
         lines.append(f"It asks no model: {instead_of_model(step)}.")

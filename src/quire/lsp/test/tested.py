@@ -99,7 +99,7 @@ class TestedDocument:
         """Return the labels of steps: of all, of those that ask a model, or of those that ask a person."""
         if self.steps is None:
             return []
-        if self.format == "directive":
+        if self.steps.plan.thread:
             return ["turn 1", "turn 2", "turn 3"]
         match kind:
             case "model step":

@@ -210,14 +210,11 @@ class _Explorer(Struct):
 
     def _complete(self, inputs: Mapping[str, Value]) -> Mapping[str, Value] | None:
         """Return the inputs as a run pins them; None if they are refused."""
-        from quire.engine.declared_inputs import complete_declared
-        from quire.engine.inputs import complete_inputs
+        from quire.engine.inputs import run_inputs
 
         plan, pinned = self.start.run.plan, self.start.run.pins.inputs
         try:
-            if plan.format == "playbook":
-                return complete_inputs(plan, inputs)
-            return complete_declared(plan, inputs) if plan.format == "pipeline" else {**pinned, **inputs}
+            return {**pinned, **inputs} if plan.thread else run_inputs(plan, inputs)
         except QuireError:
             return None
 

@@ -178,7 +178,7 @@ def _texts(case: LiveCase, runtime: Runtime, plans: Sequence[Plan]) -> dict[str,
     """Return the texts that a document is made of besides its plan: files with prompts, and parts of a directive."""
     document = case.bench.document
     found = read_prompt_files(plans, document_folder(document))
-    if document.format == "directive":
+    if document.runnable().thread:
         setting = next(iter(case.rows.values())).case.setting
         granted = default_grants(runtime.settings, setting.allow or ())
         # A directive that cannot start is composed of nothing; its tries say why.
