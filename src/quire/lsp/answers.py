@@ -191,7 +191,7 @@ TokenMark: TypeAlias = Literal["declaration", "readonly", "deprecated", "modific
 
 
 class Token(Struct, frozen=True):
-    """A piece of text with a meaning. It may not go over a line end; pieces of one document must not overlap."""
+    """A piece of text with a meaning. Of pieces that lie in each other, the inner one counts."""
 
     span: Span
     kind: TokenKind

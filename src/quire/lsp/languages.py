@@ -10,7 +10,7 @@ without the module has no such answers. Modules are imported when they are first
 | `completion` | `complete(view, offset)` | list of `Completion` |
 | `completion` | `resolve(view, what)` | Markdown |
 | `signatures` | `signature(view, offset)` | `Signature` or None |
-| `tokens` | `tokens(view)` | list of `Token`, in order |
+| `tokens` | `tokens(view)` | list of `Token` |
 | `hints` | `hints(view, span)` | list of `Hint` |
 | `lenses` | `lenses(view)` | list of `Lens` |
 | `actions` | `actions(view, span, findings)` | list of `Action` |

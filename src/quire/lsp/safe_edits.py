@@ -1,4 +1,4 @@
-"""Keep the edits of formatting that leave the meaning of a YAML text as it is."""
+"""Keep the edits of formatting that leave the meaning of a text as it is."""
 
 from __future__ import annotations
 

@@ -11,6 +11,7 @@ from tests.growth import within
 from tests.lsp.directive.sample_workspace import FILES, GREET, LEAD, RULES, VOICE, write_workspace
 
 from quire.lsp.desk import Desk, uri_of
+from quire.lsp.features.semantic_tokens import flat_tokens
 from quire.lsp.languages import function
 from quire.lsp.views import View
 from quire.source import OPEN_TEXTS, Span
@@ -77,7 +78,7 @@ def look_over(view: View) -> None:
         spans += [symbol.span, symbol.selection]
         assert symbol.span.start <= symbol.selection.start <= symbol.selection.end <= symbol.span.end
     last = 0
-    for token in ask(view, "tokens", "tokens") or ():  # type: ignore[attr-defined]
+    for token in flat_tokens(text, ask(view, "tokens", "tokens") or []):  # type: ignore[arg-type]
         assert token.span.start >= last
         assert "\n" not in text[token.span.start : token.span.end]
         last = token.span.end

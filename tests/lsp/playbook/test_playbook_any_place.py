@@ -14,6 +14,7 @@ from tests.lsp.editor import Editor
 from quire.diagnostics import Diagnostic
 from quire.formats import check
 from quire.lsp.answers import Symbol
+from quire.lsp.features.semantic_tokens import flat_tokens
 from quire.lsp.playbook.actions import actions
 from quire.lsp.playbook.completion import complete, resolve
 from quire.lsp.playbook.folding import folds
@@ -121,7 +122,7 @@ def whole(view: View) -> Iterator[Span]:
         assert symbol.span.start <= symbol.selection.start <= symbol.selection.end <= symbol.span.end
         yield symbol.span
     last = 0
-    for token in tokens(view):
+    for token in flat_tokens(view.source.text, tokens(view)):
         assert last <= token.span.start < token.span.end
         assert "\n" not in view.source.text[token.span.start : token.span.end]
         last = token.span.end

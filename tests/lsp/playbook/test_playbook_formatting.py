@@ -13,7 +13,8 @@ from tests.lsp.editor import Editor, apply
 
 from quire.formats.playbook.as_json import as_vector
 from quire.formats.playbook.parse import parse
-from quire.lsp.playbook.formatting import edited, format
+from quire.lsp.playbook.formatting import format
+from quire.lsp.safe_edits import edited
 from quire.lsp.texts import EditorText
 from quire.lsp.views import View
 from quire.source import Source, Span

@@ -1,7 +1,4 @@
-"""Colour a directive: tags, attributes and values of the fence, references to inputs, calls and permissions.
-
-Pieces may lie in each other, such as a reference in a value: the inner one counts there.
-"""
+"""Colour a directive: tags, attributes and values of the fence, references to inputs, calls and permissions."""
 
 from __future__ import annotations
 
@@ -16,7 +13,6 @@ from quire.lsp.directive.grants import permission_at
 from quire.lsp.directive.tags import scan
 from quire.lsp.directive.value_references import value_references
 from quire.plan.vocabulary import CONTEXT, number
-from quire.source import Span
 
 if TYPE_CHECKING:
     from quire.lsp.answers import TokenKind
@@ -29,8 +25,7 @@ _IDS = frozenset({"extends", "item_id"})
 def tokens(view: View) -> list[Token]:
     text = view.source.text
     scanned = scan(text)
-    found = [*_fence(scanned), *_references(text, scanned), *_calls(text, scanned)]
-    return list(_flat(text, found))
+    return [*_fence(scanned), *_references(text, scanned), *_calls(text, scanned)]
 
 
 def _fence(scanned: Scan) -> Iterator[Token]:
@@ -94,32 +89,3 @@ def _calls(text: str, scanned: Scan) -> Iterator[Token]:
             if one.value_span is not None:
                 kind: TokenKind = "namespace" if one.name in ("item_id", "directive_id") else "string"
                 yield Token(one.value_span, "enumMember" if one.name in ("item_type", "scope") else kind)
-
-
-def _flat(text: str, found: list[Token]) -> Iterator[Token]:
-    """Yield pieces that do not overlap and do not go over a line end, in order."""
-    open: list[Token] = []
-    at = 0
-    for one in sorted(found, key=lambda token: (token.span.start, -token.span.end)):
-        while open and open[-1].span.end <= one.span.start:
-            last = open.pop()
-            yield from _lines(text, at, last.span.end, last)
-            at = max(at, last.span.end)
-        if open:
-            yield from _lines(text, at, one.span.start, open[-1])
-        at = max(at, one.span.start)
-        open.append(one)
-    while open:
-        last = open.pop()
-        yield from _lines(text, at, last.span.end, last)
-        at = max(at, last.span.end)
-
-
-def _lines(text: str, start: int, end: int, token: Token) -> Iterator[Token]:
-    start = max(start, token.span.start)
-    while start < end:
-        stop = text.find("\n", start, end)
-        stop = end if stop < 0 else stop
-        if stop > start:
-            yield Token(Span(start, stop), token.kind, token.marks)
-        start = stop + 1

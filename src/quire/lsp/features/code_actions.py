@@ -9,7 +9,7 @@ from quire.diagnostics import fix_of
 from quire.lsp import wire
 from quire.lsp.answers import Action, FileEdit
 from quire.lsp.desk import uri_of
-from quire.lsp.features.request_places import ask, view_in
+from quire.lsp.features.request_places import ask, view_in, workspace_edit
 
 if TYPE_CHECKING:
     from quire.diagnostics import Diagnostic, Edit
@@ -78,12 +78,7 @@ def _is_wanted(kind: str, wanted: object) -> bool:
 
 
 def _written(session: Session, view: View, one: Action, touched: list[Diagnostic]) -> dict[str, Any] | None:
-    edit = wire.workspace_edit(
-        session.desk,
-        one.edits,
-        versioned=session.client.can("workspace.workspaceEdit.documentChanges"),
-        creates="create" in (session.client.value("workspace.workspaceEdit.resourceOperations") or []),
-    )
+    edit = workspace_edit(session, one.edits, creates=True)
     if edit is None or (one.command and not session.client.can("workspace.applyEdit")):
         return None
     command = {"title": one.title, "command": one.command, "arguments": [uri_of(view.path), *one.arguments]}

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from quire.errors import QuireError
-from quire.lsp import wire
 from quire.lsp.desk import path_of
 from quire.lsp.features.code_actions import fix_all
+from quire.lsp.features.request_places import workspace_edit
 from quire.lsp.jobs import Unasked
 from quire.lsp.protocol import INVALID_PARAMS, RequestFailed
 
@@ -66,8 +66,7 @@ def _fix_all(session: Session, view: View) -> Any:
     found = fix_all(view)
     if found is None:
         return None
-    versioned = session.client.can("workspace.workspaceEdit.documentChanges")
-    return wire.workspace_edit(session.desk, found.edits, versioned=versioned, creates=False)
+    return workspace_edit(session, found.edits)
 
 
 def _test(session: Session, view: View, case: str) -> NoReturn:
@@ -125,12 +124,7 @@ def _write_test(session: Session, view: View, wanted: str) -> NoReturn:
             case = added_case(session.desk.view_of(view.path) or view, draft)
         except QuireError:
             return  # the test was changed meanwhile, and has no list of cases any more
-        edit = wire.workspace_edit(
-            session.desk,
-            (case,),
-            versioned=session.client.can("workspace.workspaceEdit.documentChanges"),
-            creates="create" in (session.client.value("workspace.workspaceEdit.resourceOperations") or []),
-        )
+        edit = workspace_edit(session, (case,), creates=True)
         if edit is not None:
             session.outbox.apply("Write a test", edit)
 

@@ -14,7 +14,7 @@ from quire.lsp import wire
 from quire.lsp.answers import DOCUMENTS, FileEdit
 from quire.lsp.desk import path_of, uri_of
 from quire.lsp.features.moved_callees import called_name, is_called
-from quire.lsp.features.request_places import ask
+from quire.lsp.features.request_places import ask, workspace_edit
 from quire.patterns import late_pattern
 
 if TYPE_CHECKING:
@@ -47,9 +47,8 @@ def will_rename(session: Session, params: Mapping[str, Any]) -> dict[str, Any] |
     edits = [
         FileEdit(path, tuple(sorted(some.values(), key=lambda edit: edit.span.start))) for path, some in found.items()
     ]
-    versioned = session.client.can("workspace.workspaceEdit.documentChanges")
-    written = wire.workspace_edit(session.desk, edits, versioned=versioned, creates=False)
-    if written is not None and versioned:
+    written = workspace_edit(session, edits)
+    if written is not None and "documentChanges" in written:
         written["documentChanges"] += tests
     return written
 

@@ -6,9 +6,8 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from quire.diagnostics import Edit
-from quire.lsp import wire
 from quire.lsp.answers import DOCUMENTS, FileEdit
-from quire.lsp.features.request_places import ask, names_at, place_in
+from quire.lsp.features.request_places import ask, names_at, place_in, workspace_edit
 from quire.lsp.name_targets import places_of
 from quire.lsp.prompt_files import files_of, sharing_problem
 from quire.lsp.protocol import RequestFailed
@@ -53,8 +52,7 @@ def rename(session: Session, params: Mapping[str, Any]) -> dict[str, Any] | None
                 raise RequestFailed(problem)
             places.setdefault(where.path, (where, []))[1].append(one)
     files = [FileEdit(path, _edits(where, names, new)) for path, (where, names) in places.items()]
-    versioned = session.client.can("workspace.workspaceEdit.documentChanges")
-    return wire.workspace_edit(session.desk, files, versioned=versioned, creates=False)
+    return workspace_edit(session, files)
 
 
 def _edits(view: View, names: list[Name], new: str) -> tuple[Edit, ...]:

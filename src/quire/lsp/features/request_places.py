@@ -1,16 +1,17 @@
-"""The place that a request is about."""
+"""The place that a request is about, and the edits that answer it."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from quire.lsp import wire
 from quire.lsp.languages import function
 from quire.lsp.parameters import uri_in
 from quire.lsp.prompt_files import names_at as prompt_names_at
 
 if TYPE_CHECKING:
-    from quire.lsp.answers import Name
+    from quire.lsp.answers import FileEdit, Name
     from quire.lsp.session import Session
     from quire.lsp.views import View
 
@@ -37,6 +38,14 @@ def names_at(session: Session, params: Mapping[str, Any]) -> list[tuple[View, Na
     if name is not None:
         return [(view, name)]
     return [(view, one) for one in prompt_names_at(view, offset)]
+
+
+def workspace_edit(session: Session, files: Sequence[FileEdit], *, creates: bool = False) -> wire.Json | None:
+    """Write the edits of several files for the editor. None if one has to be made and the editor cannot, or if it must
+    not be made."""
+    versioned = session.client.can("workspace.workspaceEdit.documentChanges")
+    creates = creates and "create" in (session.client.value("workspace.workspaceEdit.resourceOperations") or [])
+    return wire.workspace_edit(session.desk, files, versioned=versioned, creates=creates)
 
 
 def ask(view: View, module: str, name: str, *arguments: object) -> Any:

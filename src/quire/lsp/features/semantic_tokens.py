@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
+from quire.lsp.answers import Token
 from quire.lsp.features.request_places import ask, view_in
 from quire.lsp.protocol import TOKEN_MARKS, TOKEN_TYPES
 from quire.lsp.texts import units
+from quire.source import Span
 
 if TYPE_CHECKING:
-    from quire.lsp.answers import Token
     from quire.lsp.session import Session
     from quire.lsp.views import View
 
@@ -59,14 +60,12 @@ def _kept(uri: str, data: list[int]) -> dict[str, Any]:
 
 
 def _data(view: View) -> list[int]:
-    found: Sequence[Token] = ask(view, "tokens", "tokens") or ()
     data: list[int] = []
     line = column = 0
-    for one in found:
+    text = view.source.text
+    for one in flat_tokens(text, ask(view, "tokens", "tokens") or []):
         at = view.text.position(one.span.start)
-        length = units(view.source.text[one.span.start : one.span.end], view.text.encoding)
-        if not length or (at["line"], at["character"]) < (line, column):
-            continue
+        length = units(text[one.span.start : one.span.end], view.text.encoding)
         ahead = at["character"] - (column if at["line"] == line else 0)
         type, marks = _numbers(one)
         data += [at["line"] - line, ahead, length, type, marks]
@@ -78,3 +77,33 @@ def _numbers(one: Token) -> tuple[int, int]:
     if one.kind == "unresolved":
         return _UNRESOLVED
     return _TYPES[one.kind], sum(_MARKS[mark] for mark in one.marks)
+
+
+def flat_tokens(text: str, found: list[Token]) -> Iterator[Token]:
+    """Yield pieces that do not overlap and do not go over a line end, in order. Pieces may lie in each other, such as a
+    reference in a value: the inner one counts there."""
+    open: list[Token] = []
+    at = 0
+    for one in sorted(found, key=lambda token: (token.span.start, -token.span.end)):
+        while open and open[-1].span.end <= one.span.start:
+            last = open.pop()
+            yield from _lines(text, at, last.span.end, last)
+            at = max(at, last.span.end)
+        if open:
+            yield from _lines(text, at, one.span.start, open[-1])
+        at = max(at, one.span.start)
+        open.append(one)
+    while open:
+        last = open.pop()
+        yield from _lines(text, at, last.span.end, last)
+        at = max(at, last.span.end)
+
+
+def _lines(text: str, start: int, end: int, token: Token) -> Iterator[Token]:
+    start = max(start, token.span.start)
+    while start < end:
+        stop = text.find("\n", start, end)
+        stop = end if stop < 0 else stop
+        if stop > start:
+            yield Token(Span(start, stop), token.kind, token.marks)
+        start = stop + 1

@@ -20,4 +20,4 @@ def tokens(view: View) -> list[Token]:
         if entry.key not in KEYS:
             continue
         found += [Token(span, "namespace" if entry.key == "references" else kind) for _, span in entry.values]
-    return sorted(found, key=lambda token: token.span.start)
+    return found

@@ -37,18 +37,8 @@ def tokens(view: View) -> list[Token]:
         found += [Token(one.span, "parameter", ("declaration",)) for one in pipeline.input_names]
         for _, step in labelled(pipeline):
             found += _step(view, step)
-    found.sort(key=lambda one: one.span.start)
-    return list(_apart(view, found))
-
-
-def _apart(view: View, found: list[Token]) -> Iterator[Token]:
-    """Yield the tokens without those that overlap an earlier one or go over a line end."""
-    text, last = view.source.text, 0
-    for one in found:
-        span = one.span
-        if last <= span.start < span.end <= len(text) and text.find("\n", span.start, span.end) < 0:
-            last = span.end
-            yield one
+    text = view.source.text
+    return [one for one in found if one.span.end <= len(text) and "\n" not in text[one.span.start : one.span.end]]
 
 
 def _step(view: View, step: Step) -> Iterator[Token]:

@@ -37,6 +37,7 @@ from quire.formats.playbook.scan import (
 from quire.formats.playbook.syntax import ARTIFACT_TYPES, ELICIT_KINDS, OUTPUT_TYPES
 from quire.lsp.playbook.layout import layout_of
 from quire.lsp.playbook.tool_text import read_tool
+from quire.lsp.safe_edits import safe_edits
 from quire.patterns import late_pattern
 from quire.source import Source, Span
 
@@ -45,8 +46,6 @@ if TYPE_CHECKING:
     from quire.lsp.playbook.layout import Part
     from quire.lsp.views import View
 
-MOST_TRIED = 40
-"""Edits that are tried one by one where all of them together would change the meaning."""
 _WORD = late_pattern(r"[A-Za-z0-9_]++")
 _INPUT = late_pattern(r"-[^\S\n]++`[^`\n]++`[^\S\n]++\(([^):\n]*+)(?::([^)\n]*+))?\)(:?+)")
 _ARTIFACT = late_pattern(r"^([^\S\n]*+)(type|from):[^\S\n]*+(\S++)[^\S\n]*+$")
@@ -57,11 +56,9 @@ def format(view: View, span: Span) -> list[Edit]:
     reading = view.reading
     if reading.playbook is None:
         return []
-    edits = list(_edits(view, reading.playbook))
-    if edits and not _means_same(view.source, edits):
-        edits = [one for one in edits[:MOST_TRIED] if _means_same(view.source, [one])]
-        if not _means_same(view.source, edits):
-            return []
+    edits = safe_edits(
+        view.source.text, list(_edits(view, reading.playbook)), lambda text: _means_same(view.source, text)
+    )
     return [one for one in edits if span.start <= one.span.start and one.span.end <= span.end]
 
 
@@ -195,18 +192,11 @@ def _artifact(source: Source, start: int, end: int) -> Iterator[Edit]:
             yield from _line(source, source.line_span(number), f"{found[2]}: {value}")
 
 
-def _means_same(source: Source, edits: list[Edit]) -> bool:
-    """Tell whether a document has the same tree after some edits."""
+def _means_same(source: Source, text: str) -> bool:
+    """Tell whether a text has the same tree as a document."""
     from quire.formats.playbook.as_json import as_vector
     from quire.formats.playbook.parse import parse
 
     before = as_vector(parse(source))["definition"]
-    after = as_vector(parse(Source.of(edited(source.text, edits), source.name)))["definition"]
+    after = as_vector(parse(Source.of(text, source.name)))["definition"]
     return before == after
-
-
-def edited(text: str, edits: list[Edit]) -> str:
-    """Return a text after some edits, which do not touch each other."""
-    for edit in sorted(edits, key=lambda one: one.span.start, reverse=True):
-        text = text[: edit.span.start] + edit.new + text[edit.span.end :]
-    return text

@@ -5,13 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
-from msgspec.structs import replace
 
 from quire.errors import QuireError
 from quire.workspace.secrets import shown_model
 
 if TYPE_CHECKING:
-    from quire.library.document import Document
     from quire.lsp.views import View
     from quire.plan.nodes import Plan
     from quire.values import Value
@@ -39,7 +37,6 @@ def composed_prompt(view: View, label: str) -> ComposedPrompt:
         return ComposedPrompt(problem="the document has errors, so it has no prompts yet")
     if settings is None:
         return ComposedPrompt(problem="the settings of the workspace cannot be read")
-    document = _up_to(document, document.plan, label)
     problem = ""
     for given in ({}, _first_options(document.plan)):
         try:
@@ -50,15 +47,6 @@ def composed_prompt(view: View, label: str) -> ComposedPrompt:
         notes = (*found.notes, *(f"with {name} = {value}" for name, value in given.items()))
         return ComposedPrompt(prompt_text(found.request), notes)
     return ComposedPrompt(problem=problem)
-
-
-def _up_to(document: Document, plan: Plan, label: str) -> Document:
-    """Return a document without the steps after one. They have no part in its prompt, and a large document has many."""
-    for at, step in enumerate(plan.body.steps):
-        inner = [one.label for case in (step.match.cases if step.match else ()) for one in case.body.steps]
-        if label == step.label or label in inner:
-            return replace(document, plan=replace(plan, body=replace(plan.body, steps=plan.body.steps[: at + 1])))
-    return document
 
 
 def _first_options(plan: Plan | None) -> dict[str, Value]:

@@ -35,7 +35,7 @@ _TYPE = late_pattern(r"\(([A-Za-z]++)")
 
 
 def tokens(view: View) -> list[Token]:
-    """Return the tokens of a document in order. None of them overlap."""
+    """Return the tokens of a document."""
     tree = tree_of(view)
     layout = layout_of(view)
     found = [*_headings(layout)]
@@ -45,18 +45,7 @@ def tokens(view: View) -> list[Token]:
         text = view.source.text
         closed = (one for one in comments(text, tree.title_start) if text.endswith("-->", one.start, one.end))
         found += [Token(one, "comment") for one in closed]
-    return _apart(found)
-
-
-def _apart(found: list[Token]) -> list[Token]:
-    """Return tokens in order. Where two overlap, the later one gives way."""
-    kept: list[Token] = []
-    end = 0
-    for one in sorted(found, key=lambda one: (one.span.start, one.span.end)):
-        if one.span.start >= end and one.span.end > one.span.start:
-            kept.append(one)
-            end = one.span.end
-    return kept
+    return found
 
 
 def _headings(layout: Layout) -> Iterator[Token]:
