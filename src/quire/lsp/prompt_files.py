@@ -93,7 +93,7 @@ def _uses(owner: View, prompt: View) -> list[Name]:
 
 
 def _complete_playbook(prompt: View, offset: int, before: str, owner: View, use: int) -> list[Completion]:
-    from quire.lsp.playbook.complete_values import placeholder_names, placeholder_types
+    from quire.lsp.playbook.complete_directives import placeholder_names, placeholder_types
 
     if typed := _PLACEHOLDER.search(before):
         return placeholder_names(prompt, offset - len(typed[1]), offset, (owner, use))

@@ -124,7 +124,7 @@ def test_the_table_knows_the_words_of_the_format() -> None:
 
 
 def test_every_event_and_operator_has_a_meaning() -> None:
-    from quire.lsp.directive.hook_values import DECISION_MEANINGS, EVENTS, OPERATOR_MEANINGS
+    from quire.lsp.directive.hooks import DECISION_MEANINGS, EVENTS, OPERATOR_MEANINGS
     from quire.plan.vocabulary import DECISIONS, OPERATORS, SENT_EVENTS
 
     assert set(EVENTS) == set(SENT_EVENTS)

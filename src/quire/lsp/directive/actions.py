@@ -11,7 +11,7 @@ from quire.formats.directive.codes import lints, notes, warnings
 from quire.lsp.answers import Action, FileEdit
 from quire.lsp.directive.element_edits import begins_line, indent_of, replaced, with_child, with_grant
 from quire.lsp.directive.grants import calls_of_view, permissions, tier
-from quire.lsp.directive.item_files import id_of
+from quire.lsp.directive.item_words import id_of
 from quire.lsp.directive.tags import scan
 from quire.lsp.drafted_tests import test_action
 from quire.source import Span

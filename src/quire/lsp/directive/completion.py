@@ -43,13 +43,12 @@ def resolve(view: View, what: str) -> str:
 
         return tool_markdown(rest)
     if kind == "grant":
-        from quire.lsp.directive.permission_words import permission_markdown
+        from quire.lsp.directive.grants import permission_markdown
 
         return permission_markdown(view, rest)
     if kind == "item":
         from quire.lsp.answers import Name
-        from quire.lsp.directive.item_files import KINDS, path_of_item
-        from quire.lsp.directive.item_words import item_markdown
+        from quire.lsp.directive.item_words import KINDS, item_markdown, path_of_item
 
         item_type, _, item_id = rest.partition(":")
         if item_type in KINDS:
@@ -185,8 +184,7 @@ def _in_text(view: View, offset: int, around: list[Tagged]) -> list[Completion]:
 
 
 def _in_body(view: View, offset: int, start: int) -> list[Completion]:
-    from quire.lsp.directive.completion_calls import in_call
-    from quire.lsp.directive.completion_values import references, values_of
+    from quire.lsp.directive.completion_values import in_call, references, values_of
 
     if (found := in_call(view, offset, start)) is not None:
         return found
@@ -214,7 +212,7 @@ def _whole(view: View) -> list[Completion]:
     """Return a whole directive, for a file that has none yet."""
     from pathlib import PurePath
 
-    from quire.lsp.directive.item_files import id_of
+    from quire.lsp.directive.item_words import id_of
 
     name = PurePath(view.path).stem
     category = id_of(view.path).rpartition("/")[0]

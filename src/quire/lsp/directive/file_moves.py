@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from quire.diagnostics import Edit
 from quire.lsp.directive.grants import permissions
-from quire.lsp.directive.item_files import KINDS, entries, id_of
+from quire.lsp.directive.item_words import KINDS, entries, id_of
 from quire.lsp.directive.tags import scan
 
 if TYPE_CHECKING:

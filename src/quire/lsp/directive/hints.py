@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from quire.lsp.answers import Hint
 from quire.lsp.directive.grants import permissions, tier
-from quire.lsp.directive.item_files import path_of_item
+from quire.lsp.directive.item_words import path_of_item
 from quire.lsp.directive.limit_words import amount, effective_limits, model_words
 from quire.lsp.directive.tags import scan
 from quire.plan.vocabulary import LIMITS

@@ -59,7 +59,7 @@ def _in_fence(view: View, scanned: Scan, offset: int) -> Hover | None:
         return None
     named = _named(view, offset)
     if (asked := permission_at(tag)) is not None and _touches(asked[1], offset):
-        from quire.lsp.directive.permission_words import permission_markdown
+        from quire.lsp.directive.grants import permission_markdown
 
         item = f"\n\n{named.markdown}" if named is not None and tag.tag != "tool" else ""
         return Hover(asked[1], permission_markdown(view, asked[0]) + item)
@@ -67,9 +67,9 @@ def _in_fence(view: View, scanned: Scan, offset: int) -> Hover | None:
 
 
 def _element(view: View, tag: Tagged, span: Span) -> Hover | None:
-    from quire.lsp.directive.hook_words import hook_markdown
+    from quire.lsp.directive.grants import permissions_markdown
+    from quire.lsp.directive.hooks import hook_markdown
     from quire.lsp.directive.limit_words import limits_markdown, model_markdown
-    from quire.lsp.directive.permission_words import permissions_markdown
 
     parent = tag.parent.tag if tag.parent else ""
     if parent == "outputs" and tag.tag not in ("output", "success", "failure"):
@@ -104,7 +104,7 @@ def _attribute(view: View, tag: Tagged, one: Attribute) -> Hover | None:
 
 
 def _value(view: View, tag: Tagged, one: Attribute, offset: int) -> Hover | None:
-    from quire.lsp.directive.hook_values import EVENTS, OPERATOR_MEANINGS, path_meaning
+    from quire.lsp.directive.hooks import EVENTS, OPERATOR_MEANINGS, path_meaning
     from quire.lsp.directive.limit_words import limit_markdown, model_markdown
 
     value = one.value.strip()
@@ -143,8 +143,7 @@ def _tier(value: str, span: Span) -> Hover | None:
 
 
 def _in_body(view: View, scanned: Scan, offset: int) -> Hover | None:
-    from quire.lsp.directive.call_words import call_markdown
-    from quire.lsp.directive.calls import spelled_calls
+    from quire.lsp.directive.calls import call_markdown, spelled_calls
 
     if (found := _named(view, offset)) is not None:
         return found
@@ -183,7 +182,7 @@ def _name_words(view: View, name: Name) -> str:
         case "tool":
             return tool_markdown(name.text)
         case "hook":
-            from quire.lsp.directive.hook_words import hook_named
+            from quire.lsp.directive.hooks import hook_named
 
             return hook_named(view, name)
     return ""

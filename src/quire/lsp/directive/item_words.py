@@ -1,21 +1,148 @@
-"""Items, inputs, outputs and tools that a directive names, in words."""
+"""Items: the files behind their ids, their signatures, and what a directive says of them in words.
+
+The folders are listed once for each state of the workspace. Nothing is verified here.
+"""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
+from pathlib import Path, PurePath
 from typing import TYPE_CHECKING
+from weakref import WeakKeyDictionary
 
 from quire.errors import QuireError
-from quire.lsp.directive.signature_state import signature_words
 from quire.lsp.directive.tags import scan
 from quire.lsp.markdown import code
+from quire.patterns import late_pattern
 from quire.plan.built_in_tools import BUILT_IN_TOOLS
 from quire.wording import cut_line
 
 if TYPE_CHECKING:
-    from quire.lsp.answers import Name
+    from quire.library.items import Entry, ItemType
+    from quire.library.registered import Registered
+    from quire.lsp.answers import Name, NameKind
+    from quire.lsp.folders import Folder
     from quire.lsp.views import View
     from quire.values import Value
+
+KINDS: dict[str, NameKind] = {
+    "directive": "directive",
+    "knowledge": "knowledge",
+    "pipeline": "pipeline",
+    "playbook": "document",
+}
+"""The kind of name for each type of item that is a file."""
+
+_OPEN = late_pattern(r"[{}$<>*?\[\]]|\.\.\.|…")
+_LISTED: WeakKeyDictionary[Folder, dict[str, dict[str, Entry]]] = WeakKeyDictionary()
+
+
+def entries(folder: Folder, item_type: str) -> dict[str, Entry]:
+    """Return the items of a type by their ids; empty if the workspace cannot be read."""
+    listed = _LISTED.setdefault(folder, {})
+    if item_type not in listed:
+        listed[item_type] = _read(folder, item_type)
+    return listed[item_type]
+
+
+def _read(folder: Folder, item_type: str) -> dict[str, Entry]:
+    if item_type not in KINDS or folder.library is None:
+        return {}
+    kind: ItemType = item_type  # type: ignore[assignment]  # one of the keys of KINDS
+    try:
+        return {entry.id: entry for entry in folder.library.spaces.entries(kind)}
+    except (QuireError, OSError):
+        return {}
+
+
+def entry_of(folder: Folder, item_type: str, item_id: str) -> Entry | None:
+    """Return the item that an id means: by its whole id, else by a bare name that only one item has. Pipelines have no
+    bare names."""
+    item_id = item_id.strip()
+    if not item_id or item_type not in KINDS or not is_static(item_id):
+        return None
+    known = entries(folder, item_type)
+    if item_id in known:
+        return known[item_id]
+    if "/" in item_id or item_type == "pipeline":
+        return None
+    named = [entry for entry in known.values() if entry.name == item_id]
+    return named[0] if len(named) == 1 else None
+
+
+def path_of_item(folder: Folder, item_type: str, item_id: str) -> str:
+    """Return the absolute path of the file of an item; empty if there is none."""
+    found = entry_of(folder, item_type, item_id)
+    return os.path.abspath(found.path) if found else ""  # noqa: PTH100
+
+
+def pipeline_called(folder: Folder, item_id: str) -> Registered | None:
+    """Return the registered pipeline that an id means; None if there is none."""
+    try:
+        return folder.snapshot.registry().pipelines.get(item_id.strip()) if folder.snapshot is not None else None
+    except QuireError:
+        return None
+
+
+def permitted_pipeline(folder: Folder, pattern: str) -> str:
+    """Return the id of the pipeline that a permission means, in which dots may stand for slashes; empty if it means
+    none, or more than one by a wildcard."""
+    known = entries(folder, "pipeline") if is_static(pattern) else {}
+    dotted = pattern.replace("/", ".")
+    return pattern if pattern in known else next((one for one in known if one.replace("/", ".") == dotted), "")
+
+
+def is_static(item_id: str) -> bool:
+    """Tell whether an id is spelled out: it has no reference and no wildcard in it."""
+    return bool(item_id) and not _OPEN.search(item_id)
+
+
+def id_of(path: str) -> str:
+    """Return the id of a file below `.ai/directives` or `.ai/knowledge`; empty for another file."""
+    parts = PurePath(path).with_suffix("").parts if PurePath(path).name else ()
+    at = max((at for at, part in enumerate(parts) if part == ".ai"), default=-1)
+    return "/".join(parts[at + 2 :]) if at >= 0 and len(parts) > at + 2 else ""
+
+
+def signature_words(view: View) -> str:
+    """Return `signed by ada`, `not signed`, or what is wrong; `built in` for an item of Quire. The text that the editor
+    has counts, so an edited item counts as changed."""
+    from quire.library.document_state import trusted_keys
+    from quire.library.items import BUILT_IN_FOLDER, is_genuine
+    from quire.trust.sign_file import signable
+    from quire.trust.signatures import Verification
+
+    settings = view.folder.settings
+    path = Path(view.path)
+    if path.is_relative_to(BUILT_IN_FOLDER):
+        return "built in" if is_genuine(path, view.source.text) else "built in, but changed"
+    if settings is None:
+        return "not known: the settings cannot be read"
+    try:
+        item = signable(path, settings.workspace.folder)
+    except QuireError as error:
+        return str(error)
+    keys = trusted_keys(settings)
+    if isinstance(keys, str):
+        return "not known: the trusted keys cannot be read"
+    verdict = item.verify(view.source.text, keys)
+    if verdict.ok:
+        key = keys.find(verdict.key_id)
+        return f"signed by {key.name}" if key and key.name else "signed"
+    match verdict.outcome:
+        case Verification.UNSIGNED:
+            return "not signed"
+        case Verification.MODIFIED:
+            return "changed since it was signed"
+        case Verification.UNTRUSTED:
+            return "signed with a key that you do not trust"
+        case Verification.REVOKED:
+            return "signed with a key that is revoked"
+        case Verification.MISPLACED:
+            return "signed for another place"
+    return "its signature is not valid"
+
 
 _LONGEST = 300
 

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
 
 def lenses(view: View) -> list[Lens]:
+    from quire.lsp.directive.item_words import signature_words
     from quire.lsp.directive.prompt_words import bound_words
-    from quire.lsp.directive.signature_state import signature_words
 
     scanned = scan(view.source.text)
     root = scanned.root

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from quire.errors import QuireError
 from quire.lsp.bounds import with_price
-from quire.lsp.directive.signature_state import signature_words
+from quire.lsp.directive.item_words import signature_words
 from quire.lsp.markdown import code, fenced
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ LONGEST_PROMPT = 8_000
 
 def prompt_markdown(view: View) -> str:
     """Return the hover of a directive as a whole."""
-    from quire.lsp.directive.item_files import id_of
+    from quire.lsp.directive.item_words import id_of
 
     name = id_of(view.path)
     lines = [f"**directive** {code(name)}" if name else "**directive**", f"- {signature_words(view)}"]

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from quire.lsp.answers import Signature
-from quire.lsp.directive.call_words import action_schema, parameters_of
+from quire.lsp.directive.calls import action_schema, parameters_of
 from quire.lsp.directive.completion import fence_around
-from quire.lsp.directive.completion_calls import call_around
+from quire.lsp.directive.completion_values import call_around
 from quire.lsp.markdown import code
 from quire.patterns import late_pattern
 

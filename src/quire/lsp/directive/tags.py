@@ -15,6 +15,7 @@ from functools import lru_cache
 from msgspec import Struct, field
 
 from quire.formats.markdown import Fence, find_fence
+from quire.patterns import late_pattern
 from quire.plan.vocabulary import OPAQUE
 from quire.source import Span
 
@@ -25,6 +26,10 @@ _AFTER_VALUE = re.compile(r"[\s/>?]|$")
 _OPEN_VALUE = re.compile(r"[^\n<>]*+")
 _END = re.compile(r"\s*+(/?)>")
 _ENDS = {"<!--": "-->", "<![CDATA[": "]]>"}
+_DECLARED = late_pattern(r"<input\b[^<>]*?\bname\s*=\s*[\"'](\w+)[\"']")
+_OUTPUT = late_pattern(r"<output\b[^<>]*?\bname\s*=\s*[\"'](\w+)[\"']")
+_OUTPUTS = late_pattern(r"<outputs>(.*?)(?:</outputs>|</directive>|$)", re.DOTALL)
+_KEYED = late_pattern(r"<(?!output\b|success\b|failure\b)([A-Za-z_]\w*)[\s>]")
 DEEPEST = 100
 """Levels of elements. Those below are taken for empty, so that no text takes long: the format allows fewer."""
 
@@ -285,3 +290,14 @@ def read_attributes(text: str, at: int, end: int) -> tuple[tuple[Attribute, ...]
             at = match.end()
         found.append(Attribute(match[1], name, text[value.start : value.end], value, quoted))
     return tuple(found), at
+
+
+def declared_inputs(text: str) -> tuple[str, ...]:
+    """Return the names of inputs, from the text alone: it may not be well-formed."""
+    return tuple(dict.fromkeys(_DECLARED.findall(text)))
+
+
+def declared_outputs(text: str) -> tuple[str, ...]:
+    found = _OUTPUTS.search(text)
+    part = found[1] if found else ""
+    return tuple(dict.fromkeys([*_OUTPUT.findall(part), *_KEYED.findall(part)]))

@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING
 
 from quire.lsp.answers import Token
 from quire.lsp.directive.calls import spelled_calls
-from quire.lsp.directive.completion_values import declared_inputs, declared_outputs
 from quire.lsp.directive.elements import VALUES, meaning_of
 from quire.lsp.directive.grants import permission_at
-from quire.lsp.directive.tags import scan
-from quire.lsp.directive.value_references import value_references
+from quire.lsp.directive.index import value_references
+from quire.lsp.directive.tags import declared_inputs, declared_outputs, scan
 from quire.plan.vocabulary import CONTEXT, number
 
 if TYPE_CHECKING:

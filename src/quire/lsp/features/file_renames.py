@@ -113,7 +113,7 @@ def _followed(view: View, workspace: Path, moves: Mapping[str, str]) -> Iterator
 
 def _library_id(view: View, path: str) -> str:
     """Return the id by which `@prompt(library:ID)` names a file; empty for a file that is not in the library."""
-    from quire.lsp.playbook.callees import prompt_folders
+    from quire.lsp.playbook.tools import prompt_folders
 
     id = Path(path).name.removesuffix(".md")
     is_id = path.endswith(".md") and _LIBRARY_ID.fullmatch(id) is not None

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from quire.errors import QuireError
 from quire.formats.pipeline.syntax import is_name
 from quire.library.registered import playbook_name
-from quire.lsp.directive.item_files import entries, id_of
+from quire.lsp.directive.item_words import entries, id_of
 from quire.patterns import late_pattern
 
 if TYPE_CHECKING:

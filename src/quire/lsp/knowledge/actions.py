@@ -10,7 +10,7 @@ from quire.diagnostics import Edit, Severity
 from quire.formats.directive.codes import knowledge as codes
 from quire.formats.directive.knowledge import REQUIRED
 from quire.lsp.answers import Action, FileEdit
-from quire.lsp.directive.item_files import id_of
+from quire.lsp.directive.item_words import id_of
 from quire.lsp.knowledge.metadata import metadata
 from quire.source import Span
 

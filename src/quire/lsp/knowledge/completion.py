@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from quire.formats.directive.knowledge import REQUIRED
 from quire.lsp.answers import Completion
-from quire.lsp.directive.item_files import entries, id_of
+from quire.lsp.directive.item_words import entries, id_of
 from quire.lsp.knowledge.metadata import KEYS, metadata
 from quire.patterns import late_pattern
 from quire.source import Span

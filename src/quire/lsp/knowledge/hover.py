@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from quire.lsp.answers import Hover, Name
-from quire.lsp.directive.item_files import id_of
+from quire.lsp.directive.item_words import id_of
 from quire.lsp.knowledge.metadata import KEYS, metadata
 from quire.lsp.markdown import code
 from quire.wording import first_of
@@ -53,7 +53,7 @@ def _item(view: View, name: Name) -> Hover:
 
 
 def _about(view: View) -> str:
-    from quire.lsp.directive.signature_state import signature_words
+    from quire.lsp.directive.item_words import signature_words
     from quire.lsp.knowledge.usage import used_by
 
     naming, fetching = used_by(view)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from quire.lsp.answers import Index, Link, Name, Symbol
-from quire.lsp.directive.item_files import path_of_item
+from quire.lsp.directive.item_words import path_of_item
 from quire.lsp.knowledge.metadata import metadata
 from quire.source import Span
 from quire.wording import cut_line

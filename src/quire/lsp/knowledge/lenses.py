@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def lenses(view: View) -> list[Lens]:
-    from quire.lsp.directive.signature_state import signature_words
+    from quire.lsp.directive.item_words import signature_words
     from quire.lsp.knowledge.usage import used_by
 
     found = metadata(view)

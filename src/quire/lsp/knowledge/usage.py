@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from quire.lsp.directive.grants import permissions
-from quire.lsp.directive.item_files import id_of
+from quire.lsp.directive.item_words import id_of
 from quire.trust.capabilities import Grants, capability
 
 if TYPE_CHECKING:

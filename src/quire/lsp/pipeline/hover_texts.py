@@ -196,7 +196,7 @@ def tool_text(view: View, name: str) -> str:
 
 def _server_tool_text(view: View, server: str, tool: str) -> str:
     """Return the hover of a tool of a server, which is not asked about it."""
-    from quire.lsp.playbook.known_tools import authority_of
+    from quire.lsp.playbook.tools import authority_of
 
     lines = [f"**tool** {code(tool)} of the server {code(server)}"]
     authority = authority_of(view, server, tool)

@@ -1,22 +1,309 @@
-"""Complete directives of playbooks: their words, their forms, and what stands in their parentheses."""
+"""Complete directives of playbooks: their forms, what stands in their parentheses, and the names of values."""
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterator
+from itertools import islice
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from quire.formats.playbook.names import family
-from quire.formats.playbook.syntax import ELICIT_KINDS, OUTPUT_TYPES
+from quire.formats.playbook.syntax import ELICIT_KINDS, INPUT_TYPES, OUTPUT_TYPES
 from quire.lsp.answers import Completion, snippet
-from quire.lsp.playbook.complete_references import complete_model, complete_prompt, complete_tool
-from quire.lsp.playbook.complete_values import result_names
 from quire.lsp.playbook.directive_forms import FORMS
-from quire.lsp.playbook.index import KnownNames
-from quire.lsp.playbook.layout import ASKED
+from quire.lsp.playbook.hover import argument_lines, escaped, paragraphs, tool_class
+from quire.lsp.playbook.index import KnownNames, input_words
+from quire.lsp.playbook.layout import ASKED, HOW_WORDS, layout_of
+from quire.lsp.playbook.step_prompts import resolved_model
+from quire.lsp.playbook.tools import (
+    OWN,
+    Argument,
+    arguments_of,
+    built_in,
+    callable_documents,
+    connections,
+    json_texts,
+    open_place,
+    prompt_folders,
+    read_tool,
+    tool_names,
+)
 from quire.patterns import late_pattern
+from quire.plan.built_in_tools import BUILT_IN_TOOLS
 from quire.source import Span
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from quire.lsp.views import View
+
+MOST = 200
+"""Names that are offered. The nearest captures come first."""
+_FIRST, _SECOND, _THIRD, _LAST = 1, 2, 3, 8
+_CAPTURED = late_pattern(r"@output\(([A-Za-z0-9_]++)")
+
+
+def readable_names(view: View, offset: int, *, own: bool = False) -> Iterator[tuple[str, str, str, int]]:
+    """Yield the names that can be read at a place, with their type, who gives them, and their order. A text that is not
+    well-formed gives at least the names of captures that it has."""
+    layout = layout_of(view)
+    seen: set[str] = set()
+    for declared in layout.inputs.values():
+        seen.add(declared.name)
+        yield declared.name, input_words(declared), declared.description, _SECOND
+    for capture in islice(layout.readable(offset, own=own), MOST):
+        if capture.name not in seen:
+            seen.add(capture.name)
+            about = f"step {capture.label} keeps {HOW_WORDS[capture.how]}"
+            order = _THIRD if capture.name.startswith(ASKED) else _FIRST
+            yield capture.name, capture.type_words, about, order
+    if layout.part_at(offset) is None or layout.scan.blocks:
+        for found in islice(_CAPTURED.finditer(view.source.text, 0, offset), MOST):
+            if found[1] not in seen:
+                seen.add(found[1])
+                yield found[1], "", "kept before", _LAST
+
+
+def placeholder_names(view: View, start: int, offset: int, reads: tuple[View, int] | None = None) -> list[Completion]:
+    """Return the names for `{{`. The closing braces are added unless they are there. `reads` is the place that reads
+    the names, if that is in another document: the one that uses a prompt file."""
+    rest = view.source.text[offset : offset + 2]
+    closing = "" if rest == "}}" else "}" if rest[:1] == "}" else "}}"
+    return [
+        Completion(
+            name, "variable", name + closing, detail=type, documentation=about, order=order, span=Span(start, offset)
+        )
+        for name, type, about, order in readable_names(*(reads or (view, offset)))
+    ]
+
+
+def placeholder_types(start: int, offset: int) -> list[Completion]:
+    return [Completion(one, "keyword", span=Span(start, offset)) for one in dict.fromkeys(INPUT_TYPES.values())]
+
+
+def condition_names(view: View, start: int, offset: int) -> list[Completion]:
+    """Return the names for a condition, which may read the result of its own step."""
+    return [
+        Completion(name, "variable", detail=type, documentation=about, order=order, span=Span(start, offset))
+        for name, type, about, order in readable_names(view, offset, own=True)
+    ]
+
+
+def values_of(view: View, name: str) -> tuple[str, ...]:
+    """Return the only texts that a name can have in a condition; empty if they are not known."""
+    layout = layout_of(view)
+    if (declared := layout.inputs.get(name)) is not None:
+        return declared.options or (("true", "false") if declared.type == "boolean" else ())
+    found: dict[str, None] = {}
+    for capture in layout.captures:
+        if capture.name == name:
+            if not capture.options:
+                return ("true", "false") if capture.type == "boolean" else ()
+            found |= dict.fromkeys(capture.options)
+    return tuple(found)
+
+
+def condition_values(view: View, name: str, span: Span, opening: str, closing: str) -> list[Completion]:
+    """Return the texts that a name can be compared with."""
+    return [
+        Completion(one, "enum", opening + one + closing, detail=f"value of {name}", order=1, span=span)
+        for one in values_of(view, name)
+    ]
+
+
+def result_names(view: View, offset: int, span: Span) -> list[Completion]:
+    """Return the names of earlier results, for `@context` and `from:`: outputs, and labels of steps."""
+    layout = layout_of(view)
+    found: dict[str, Completion] = {}
+    for capture in islice(layout.readable(offset), MOST):
+        about = f"step {capture.label} keeps {HOW_WORDS[capture.how]}"
+        found.setdefault(capture.name, Completion(capture.name, "variable", detail=about, order=_FIRST, span=span))
+    here = layout.part_at(offset)
+    for part in layout.parts:
+        is_before = part.start < offset and (here is None or part.top is not here.top or part is here.parent)
+        if is_before and part.label not in found:
+            found[part.label] = Completion(part.label, "reference", detail=part.title, order=_SECOND, span=span)
+    return list(found.values())
+
+
+MOST_FILES = 300
+
+
+def complete_tool(view: View, start: int, offset: int) -> list[Completion]:
+    """Return the connections, tools, or arguments of the `@tool` of a line."""
+    text = view.source.text
+    call = read_tool(text, start, offset)
+    if call is None:
+        return []
+    if call.tool_span is None:
+        span = Span(call.connection_span.start, offset)
+        return [
+            Completion(name, "module", detail=about, order=at, span=span)
+            for at, (name, about) in enumerate(connections(view))
+        ][:50]
+    if call.arguments is None:
+        return _tools(view, call.connection, Span(call.tool_span.start, offset))
+    known = arguments_of(view, call.connection, call.tool)
+    if known is None:
+        return []
+    place, key, at = open_place(text, call.arguments, offset)
+    if place == "key":
+        return _keys(view, known, call.arguments, at, offset)
+    if place == "value":
+        return _values(view, known, key, at, offset)
+    return [_all_arguments(known, Span(offset, offset))] if not text[call.arguments : offset].strip() else []
+
+
+def _tools(view: View, connection: str, span: Span) -> list[Completion]:
+    if connection != OWN:
+        return [Completion(name, "function", detail=connection, span=span) for name in tool_names(view, connection)]
+    found = [
+        Completion(tool.name, "function", detail=tool.effect, order=2, span=span, resolve=f"tool:{tool.name}")
+        for tool in BUILT_IN_TOOLS
+    ]
+    is_quoted = view.source.text[span.start - 1 : span.start] == '"'
+    for name, kind in callable_documents(view):
+        order = 4 if name.startswith("rye/") else 1
+        insert = "" if is_quoted or "/" not in name else f'"{name}"'
+        found.append(Completion(name, "module", insert, detail=kind, order=order, span=span, resolve=f"tool:{name}"))
+    return found
+
+
+def tool_page(view: View, name: str) -> str:
+    """Return the documentation of a built-in tool or a document."""
+    own = built_in(name)
+    return paragraphs(
+        escaped(own.description) if own else "",
+        tool_class(view, OWN, name) if own else "",
+        argument_lines(arguments_of(view, OWN, name)),
+    )
+
+
+def _all_arguments(known: Sequence[Argument], span: Span) -> Completion:
+    """Return a completion with all required arguments."""
+    needed = [one for one in known if one.required] or list(known[:1])
+    filled = ", ".join(_pair(one, at) for at, one in enumerate(needed, 1))
+    return Completion("{…}", "snippet", f"{{{filled}}}", True, "the required arguments", span=span)
+
+
+def _pair(one: Argument, at: int) -> str:
+    sign = '"' if _is_quoted(one) else ""
+    return f'"{one.name}": {sign}${{{at}:{one.options[0] if one.options else one.name}}}{sign}'
+
+
+def _is_quoted(one: Argument) -> bool:
+    return one.is_text and not one.type.startswith(("integer", "number", "array", "object", "boolean"))
+
+
+def _keys(view: View, known: Sequence[Argument], first: int, start: int, offset: int) -> list[Completion]:
+    """Return the arguments that the call does not have yet."""
+    text = view.source.text
+    end = text.find("\n", offset)
+    end = len(text) if end < 0 else end
+    given = {
+        text[one.span.start : one.span.end] for one in json_texts(text, first, end) if one.is_key and one.depth == 1
+    }
+    is_quoted = start > 0 and text[start - 1] == '"'
+    has_end = text[offset : offset + 1] == '"'
+    found = []
+    for one in known:
+        if one.name in given and one.name != text[start:offset]:
+            continue
+        insert = f"{one.name}" if has_end else f'{one.name}": ' if is_quoted else f'"{one.name}": '
+        order = 1 if one.required else 3
+        about = escaped(one.description)
+        found.append(Completion(one.name, "property", insert, False, one.type, about, order, Span(start, offset)))
+    return found
+
+
+def _values(view: View, known: Sequence[Argument], key: str, start: int, offset: int) -> list[Completion]:
+    argument = next((one for one in known if one.name == key), None)
+    if argument is None:
+        return []
+    in_quotes = view.source.text[start - 1 : start] == '"'
+    sign = '"' if argument.is_text and not in_quotes else ""
+    return [
+        Completion(one, "enum", f"{sign}{one}{sign}", span=Span(start, offset))
+        for one in argument.options
+        if argument.is_text or not in_quotes
+    ]
+
+
+def complete_model(view: View, span: Span) -> list[Completion]:
+    """Return the agents and tiers that a step can ask for."""
+    settings = view.folder.settings
+    if settings is None:
+        return []
+    from quire.models.tiers import step_models
+
+    found = [
+        Completion(name, "class", detail=f"agent · {resolved_model(settings, name)}", order=1, span=span)
+        for name in settings.agents
+    ]
+    for name in dict.fromkeys(step_models(settings.models)):
+        means = resolved_model(settings, name)
+        if means and name not in settings.agents:
+            order = 2 if name in settings.models.tiers else 4
+            found.append(Completion(name, "enum", detail=f"tier · {means}", order=order, span=span))
+    return found
+
+
+def complete_prompt(view: View, typed: str, start: int, offset: int) -> list[Completion]:
+    """Return the schemes of `@prompt`, or what can stand behind one."""
+    scheme, colon, where = typed.partition(":")
+    if not colon:
+        span = Span(start, offset)
+        texts = {"library:": "of the prompt library", "file:": "beside the playbook", "mcp:": "of a server"}
+        found = [Completion(one, "keyword", detail=about, order=1, span=span) for one, about in texts.items()]
+        return [*found, Completion("{{name}}", "snippet", "{{${1:name}}}", True, "the text of a value", span=span)]
+    at = start + len(scheme) + 1
+    if scheme == "library":
+        return _library(view, Span(at, offset))
+    if scheme == "file":
+        return _files(view, where, offset)
+    settings = view.folder.settings
+    if scheme == "mcp" and settings is not None and "/" not in where:
+        return [Completion(one, "module", f"{one}/", span=Span(at, offset)) for one in settings.servers]
+    return []
+
+
+def _library(view: View, span: Span) -> list[Completion]:
+    found: dict[str, Completion] = {}
+    for folder in prompt_folders(view):
+        for name in _names_in(folder):
+            if name.endswith(".md"):
+                found.setdefault(name[:-3], Completion(name[:-3], "file", detail=str(folder), span=span))
+    return list(found.values())[:MOST_FILES]
+
+
+def _files(view: View, where: str, offset: int) -> list[Completion]:
+    """Return the files and folders of the folder that is typed. Hidden ones are left out."""
+    from quire.formats.playbook.lint import leaves_folder
+
+    folder, _, name = where.rpartition("/")
+    if leaves_folder(where) or "{{" in folder:
+        return []
+    home = Path(view.path).parent
+    place = home / folder
+    if not Path(os.path.realpath(place)).is_relative_to(os.path.realpath(home)):
+        return []
+    span = Span(offset - len(name), offset)
+    found = []
+    for one in _names_in(place):
+        if (place / one).is_dir():
+            found.append(Completion(f"{one}/", "folder", order=2, span=span))
+        elif str(place / one) != view.path:
+            found.append(Completion(one, "file", order=1 if one.endswith((".md", ".txt")) else 3, span=span))
+    return found[:MOST_FILES]
+
+
+def _names_in(folder: Path) -> list[str]:
+    try:
+        return sorted(name for name in os.listdir(folder) if not name.startswith("."))  # noqa: PTH208
+    except OSError:
+        return []
+
 
 _WORD = late_pattern(r"[A-Za-z0-9_-]*+$")
 _OUTPUT_TYPE = late_pattern(r"[A-Za-z0-9_]++\s*+:\s*+([A-Za-z0-9_]*+)$")

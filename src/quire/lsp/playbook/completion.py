@@ -10,14 +10,15 @@ from typing import TYPE_CHECKING
 from quire.diagnostics import Severity
 from quire.formats.playbook.syntax import ARTIFACT_TYPES, INPUT_TYPES
 from quire.lsp.answers import Completion, snippet
-from quire.lsp.playbook.complete_directives import complete_directive, directive_names
-from quire.lsp.playbook.complete_references import tool_page
-from quire.lsp.playbook.complete_values import (
+from quire.lsp.playbook.complete_directives import (
+    complete_directive,
     condition_names,
     condition_values,
+    directive_names,
     placeholder_names,
     placeholder_types,
     result_names,
+    tool_page,
 )
 from quire.lsp.playbook.directive_forms import MARKER_MEANINGS
 from quire.lsp.playbook.layout import Layout, Part, layout_of

@@ -36,7 +36,7 @@ from quire.formats.playbook.scan import (
 )
 from quire.formats.playbook.syntax import ARTIFACT_TYPES, ELICIT_KINDS, OUTPUT_TYPES
 from quire.lsp.playbook.layout import layout_of
-from quire.lsp.playbook.tool_text import read_tool
+from quire.lsp.playbook.tools import read_tool
 from quire.lsp.safe_edits import safe_edits
 from quire.patterns import late_pattern
 from quire.source import Source, Span

@@ -1,23 +1,320 @@
-"""Show what stands under the cursor in a playbook."""
+"""Show what stands under the cursor in a playbook: values, steps, directives, and what it refers to."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
+from quire.display.visible import visible
+from quire.formats.playbook.names import family
 from quire.lsp.answers import Hover, Name
 from quire.lsp.bounds import bound_words
-from quire.lsp.markdown import fenced
+from quire.lsp.markdown import code, fenced
 from quire.lsp.playbook.directive_forms import FORMS, MARKER_MEANINGS, MEANINGS
-from quire.lsp.playbook.hover_references import document_hover, model_hover, prompt_hover, tool_hover
-from quire.lsp.playbook.hover_steps import step_hover
-from quire.lsp.playbook.hover_text import escaped, paragraphs, quoted
-from quire.lsp.playbook.hover_values import value_hover
-from quire.lsp.playbook.layout import layout_of
+from quire.lsp.playbook.index import arm_words, work_words
+from quire.lsp.playbook.layout import HOW_WORDS, Capture, layout_of
+from quire.lsp.playbook.step_prompts import RUN_MODEL, composed_prompt, model_of_step, resolved_model
+from quire.lsp.playbook.tools import OWN, PYTHON, Argument, arguments_of, authority_of, built_in, read_tool
 from quire.patterns import late_pattern
-from quire.source import Span
+from quire.source import PLACEHOLDER, Span
+from quire.wording import cut_line, cut_off
 
 if TYPE_CHECKING:
+    from quire.formats.playbook.syntax import InputDeclaration, Playbook, Step
     from quire.lsp.views import View
+
+_MARKUP = late_pattern(r"([\\`*_{}\[\]<>()#+!|~-])")
+LONGEST_LINE = 300
+
+
+def escaped(text: str) -> str:
+    """Return a text of a document on one line, without markup: it may hold links and pictures."""
+    return _MARKUP.sub(r"\\\1", cut_line(" ".join(visible(text).split()), LONGEST_LINE))
+
+
+def quoted(text: str) -> str:
+    """Return a short text of a document as code."""
+    return code(cut_line(" ".join(visible(text).split()), LONGEST_LINE))
+
+
+def listed(labels: Iterable[str], most: int = 8) -> str:
+    """Return the labels of steps in words: `step 1`, `steps 1, 3a and 2 more`."""
+    found = list(dict.fromkeys(labels))
+    if not found:
+        return ""
+    shown = ", ".join(found[:most]) + (f" and {len(found) - most} more" if len(found) > most else "")
+    return f"step {shown}" if len(found) == 1 else f"steps {shown}"
+
+
+def paragraphs(*parts: str) -> str:
+    """Join parts of a hover; empty ones are left out."""
+    return "\n\n".join(part for part in parts if part)
+
+
+_MOST_WRITERS = 8
+
+
+def value_hover(view: View, name: Name, offset: int) -> str:
+    """Return the facts about an input or a kept result."""
+    if name.document and name.document != view.path:
+        return _passed(view, name)
+    layout = layout_of(view)
+    declared = layout.inputs.get(name.text)
+    writers = [one for one in layout.captures if one.name == name.text]
+    if declared is not None and name.kind == "input":
+        return paragraphs(_input(declared), _readers(view, name), _shadowed(writers))
+    if not writers:
+        return _unset(view, name, offset)
+    late = ""
+    if name.role == "reads" and all(one.name != name.text for one in layout.readable(offset, own=True)):
+        late = "Nothing is there yet at this place: it is set later, or in another arm."
+    lines = "\n".join(f"- {_writer(one)}" for one in writers[:_MOST_WRITERS])
+    more = f"\n- and {len(writers) - _MOST_WRITERS} more" if len(writers) > _MOST_WRITERS else ""
+    kinds = " or ".join(dict.fromkeys(quoted(one.type_words) for one in writers[:_MOST_WRITERS]))
+    head = f"**{quoted(name.text)}** · {_kind(writers[0])}, {kinds}"
+    return paragraphs(head, lines + more, late, _readers(view, name))
+
+
+def _kind(writer: Capture) -> str:
+    return "answer" if writer.how == "answer" else "kept result"
+
+
+def _writer(one: Capture) -> str:
+    title = f" ({escaped(one.title)})" if one.title else ""
+    field = f" ({quoted(one.field)})" if one.field else ""
+    return f"step {one.label}{title} keeps {HOW_WORDS[one.how]}{field}"
+
+
+def _input(declared: InputDeclaration) -> str:
+    kind = declared.type
+    if declared.options:
+        kind = " | ".join(f'"{one}"' for one in declared.options)
+    default = "required" if declared.default is None else f"default {quoted(declared.default)}"
+    return paragraphs(f"**{quoted(declared.name)}** · input, {quoted(kind)}, {default}", escaped(declared.description))
+
+
+def _shadowed(writers: list[Capture]) -> str:
+    if not writers:
+        return ""
+    return f"The `@output` of {listed(one.label for one in writers)} has the same name, and can never be read."
+
+
+def _readers(view: View, name: Name) -> str:
+    """Return the steps that read a value."""
+    layout = layout_of(view)
+    reading = [one for one in view.index.same(name) if one.role == "reads"]
+    labels = [part.label for one in reading if (part := layout.part_at(one.span.start))]
+    return f"Read in {listed(labels)}." if labels else "No step reads it." if name.role != "reads" else ""
+
+
+def _unset(view: View, name: Name, offset: int) -> str:
+    """Return the facts about a name that nothing sets."""
+    text = view.source.text
+    start = text.rfind("\n", 0, offset) + 1
+    end = text.find("\n", offset)
+    for found in PLACEHOLDER.finditer(text, start, end if end >= 0 else len(text)):
+        if found.start() <= offset <= found.end() and found[3] is not None:
+            return paragraphs(
+                f"**{quoted(name.text)}** · set by nothing", f"It is {quoted(found[3])}, its own default."
+            )
+    return paragraphs(
+        f"**{quoted(name.text)}** · set by nothing",
+        "It is sent as it stands. Declare it in `## INPUTS`, or keep it with `@output` before.",
+    )
+
+
+def _passed(view: View, name: Name) -> str:
+    """Return the facts about an input of a callee."""
+    line = view.source.line_span(view.source.position(name.span.start).line)
+    call = read_tool(view.source.text, line.start, line.end)
+    known = arguments_of(view, call.connection, call.tool) if call else None
+    for one in known or ():
+        if one.name == name.text:
+            needed = "required" if one.required else "optional"
+            head = (
+                f"**{quoted(name.text)}** · input of {quoted(call.tool if call else '')}, {quoted(one.type)}, {needed}"
+            )
+            return paragraphs(head, escaped(one.description))
+    return f"**{quoted(name.text)}** · not an input of {quoted(call.tool)}" if call and known is not None else ""
+
+
+LONGEST_PROMPT = 8_000
+
+
+def step_of(tree: Playbook | None, label: str) -> Step | None:
+    """Return the first step or sub-step of a label."""
+    for parent in tree.steps if tree else ():
+        for step in family(parent):
+            if step.label == label:
+                return step
+    return None
+
+
+def step_hover(view: View, label: str) -> str:
+    """Return the facts about a step; empty if there is none of that label."""
+    step = step_of(view.reading.partial, label)
+    if step is None:
+        return ""
+    work = work_words(step)
+    title = f": {escaped(step.title)}" if step.title else ""
+    head = f"**STEP {step.label}{title}**" + (f" · {escaped(work)}" if work else "")
+    bound = bound_words(view, quick=True)
+    return paragraphs(
+        head,
+        _question_text(step),
+        _arms_text(step),
+        _prompt(view, step),
+        f"The document takes {bound}." if bound else "",
+    )
+
+
+def _question_text(step: Step) -> str:
+    asked = step.elicitation
+    if asked is None or step.tool:
+        return ""
+    answers = {"confirm": "yes or no", "input": "any text"}.get(asked.kind) or " or ".join(map(quoted, asked.options))
+    default = f"; unattended {quoted(asked.default)}" if asked.default is not None else ""
+    return f"Asks: {escaped(asked.prompt)} ({answers}{default})"
+
+
+def _arms_text(step: Step) -> str:
+    if not step.arms:
+        return ""
+    lines = []
+    for arm in step.arms:
+        labels = ", ".join(one.label for one in arm.steps) or "nothing"
+        lines.append(f"- {quoted(arm_words(arm))} → {labels}")
+    if all(arm.condition for arm in step.arms):
+        lines.append("- otherwise no arm is taken")
+    return "\n".join(lines)
+
+
+def _prompt(view: View, step: Step) -> str:
+    if step.tool or not (step.has_text or step.prompt):
+        return ""
+    model = model_of_step(view, step.label, step.model.name if step.model else "")
+    found = composed_prompt(view, step.label)
+    if found.problem:
+        return f"No prompt to show: {escaped(found.problem)}"
+    notes = "\n".join(f"- {escaped(note)}" for note in found.notes)
+    sent = f"Sent to {quoted(model)}:" if ":" in model else "Sent to the model:"
+    return paragraphs(sent, fenced(cut_off(found.text.strip(), LONGEST_PROMPT), "text"), notes)
+
+
+LONGEST_TEXT = 2_000
+_EFFECTS = {
+    "read": "only reads",
+    "idempotent": "writes; doing it twice is the same as once",
+    "write": "changes something",
+    "unknown": "may change something: the class of its effect is not known",
+}
+_WORDS = {"document": "playbook", "pipeline": "pipeline", "directive": "directive"}
+
+
+def tool_hover(view: View, name: Name) -> str:
+    """Return the facts about a tool or a connection."""
+    if name.kind == "server":
+        return _connection(view, name.text)
+    connection = name.scope
+    own = built_in(name.text) if connection == OWN else None
+    if connection == OWN and own is None:
+        return paragraphs(
+            f"**{quoted(name.text)}** · not known", "Neither a built-in tool nor a document has this name."
+        )
+    head = f"**{quoted(name.text)}** · " + ("built-in tool" if own else _place(connection))
+    known = arguments_of(view, connection, name.text)
+    more = "" if own else "Its arguments are known when its server or module is started."
+    return paragraphs(
+        head,
+        escaped(own.description) if own else "",
+        tool_class(view, connection, name.text),
+        argument_lines(known),
+        more,
+    )
+
+
+def tool_class(view: View, connection: str, tool: str) -> str:
+    """Return the class of a tool's effect, its tier, and who grants it."""
+    found = authority_of(view, connection, tool)
+    if found is None:
+        return ""
+    tier = f", tier {quoted(found.tier)}" if found.tier else ""
+    missing = "a run needs `--allow`" if connection == OWN else "agree to this workspace with `quire trust`"
+    granted = f"Granted by {found.granted_by}." if found.granted_by else f"Not granted: {missing}."
+    return f"It {_EFFECTS.get(found.effect, found.effect)}{tier}. {granted}"
+
+
+def argument_lines(known: Sequence[Argument] | None) -> str:
+    """Return the arguments as a list, the required ones first."""
+    lines = []
+    for one in sorted(known or (), key=lambda one: not one.required):
+        about = f": {escaped(one.description)}" if one.description else ""
+        lines.append(f"- {quoted(one.name)} ({escaped(one.type)}{', required' if one.required else ''}){about}")
+    return "\n".join(lines)
+
+
+def _place(connection: str) -> str:
+    return "function of this workspace" if connection == PYTHON else f"tool of the server {quoted(connection)}"
+
+
+def _connection(view: View, name: str) -> str:
+    settings = view.folder.settings
+    if name == OWN:
+        return "**`quire`** · built-in tools, and other documents by their names"
+    if name == PYTHON:
+        modules = ", ".join(map(quoted, settings.tools.modules)) if settings else ""
+        return paragraphs("**`python`** · functions of this workspace", f"From {modules}." if modules else "")
+    if settings is not None and name in settings.servers:
+        return f"**{quoted(name)}** · MCP server"
+    return paragraphs(f"**{quoted(name)}** · not known", "No server of `.mcp.json` has this name.")
+
+
+def document_hover(view: View, name: Name) -> str:
+    """Return the facts about a document that is called."""
+    known = arguments_of(view, OWN, name.text)
+    try:
+        file = Path(name.document).relative_to(view.folder.path).as_posix()
+    except ValueError:
+        file = name.document
+    library = view.folder.snapshot
+    description = ""
+    if library is not None:
+        home = view.folder.view(name.document)
+        tree = home.reading.partial if home is not None and home.format == "playbook" else None
+        description = tree.description if tree else ""
+    takes = argument_lines(known)
+    return paragraphs(
+        f"**{quoted(name.text)}** · {_WORDS[name.kind]}, {quoted(file)}",
+        escaped(description),
+        f"Inputs:\n\n{takes}" if takes else "It takes no inputs." if known is not None else "",
+    )
+
+
+def model_hover(view: View, name: Name) -> str:
+    """Return the model that a name means here."""
+    settings = view.folder.settings
+    if settings is None:
+        return ""
+    kind = "agent" if name.kind == "agent" else "tier"
+    model = resolved_model(settings, name.text)
+    if not model:
+        return paragraphs(
+            f"**{quoted(name.text)}** · not known",
+            "No tier and no profile of the settings has this name: the model of the run does the step.",
+        )
+    shown = model if model == RUN_MODEL else quoted(model)
+    return f"**{quoted(name.text)}** · {kind}, means {shown}"
+
+
+def prompt_hover(view: View, name: Name) -> str:
+    """Return the text of a prompt."""
+    home = view.folder.view(name.document)
+    if home is None:
+        return ""
+    word = "prompt of the library" if name.kind == "prompt" else "file"
+    return paragraphs(f"**{quoted(name.text)}** · {word}", fenced(cut_off(home.source.text, LONGEST_TEXT), "markdown"))
+
 
 _DIRECTIVE = late_pattern(r"[^\S\n]*+@([a-z]++)\(")
 _MARKER = late_pattern(r"[^\S\n]*+```(if|elif|else|endif)\b")

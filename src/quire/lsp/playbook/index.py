@@ -1,21 +1,182 @@
-"""The names and parts of a playbook: inputs, captures, placeholders, conditions and steps."""
+"""The names and parts of a playbook: its outline, and its own names and those of other things."""
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterator
+from operator import attrgetter
 from typing import TYPE_CHECKING
 
 from quire.formats.playbook.names import family
-from quire.lsp.answers import Index, Link, Name, NameKind, Role
-from quire.lsp.playbook.layout import ASKED, layout_of
-from quire.lsp.playbook.outline import outline
-from quire.lsp.playbook.references import references
+from quire.lsp.answers import Index, Link, Name, NameKind, Role, Symbol
+from quire.lsp.name_targets import pipeline_names
+from quire.lsp.playbook.layout import ASKED, Part, Section, layout_of
+from quire.lsp.playbook.tools import (
+    OWN,
+    CalledDocument,
+    called_document,
+    json_texts,
+    prompt_path,
+    read_tool,
+    settings_file,
+)
 from quire.patterns import late_pattern
 from quire.source import PLACEHOLDER, Span
 
 if TYPE_CHECKING:
-    from quire.formats.playbook.syntax import Arm, Playbook, Step
+    from quire.formats.playbook.syntax import (
+        Arm,
+        InputDeclaration,
+        ModelChoice,
+        Playbook,
+        PromptReference,
+        Step,
+        ToolCall,
+    )
     from quire.lsp.views import View
+
+
+def outline(view: View, tree: Playbook) -> tuple[Symbol, ...]:
+    """Return the parts of a playbook in the order of its text."""
+    layout = layout_of(view)
+    parts = {part.heading.start: part for part in layout.parts}
+    found = [_section_symbol(section, tree) for section in layout.sections if section.kind]
+    ends = [one.line.start() for one in layout.markers if one.word == "endif"]
+    found += [_step_symbol(step, parts, ends) for step in tree.steps if step.start in parts]
+    return tuple(sorted(found, key=lambda one: one.span.start))
+
+
+def arm_words(arm: Arm) -> str:
+    """Return an arm in words: `depth == "thorough"`, or `else`."""
+    one = arm.condition
+    return f'{one.variable} {one.operator} "{one.value}"' if one else "else"
+
+
+def work_words(step: Step) -> str:
+    """Return what a step does in short words."""
+    words: list[str] = []
+    if step.tool:
+        words.append(f"calls {step.tool.connection}/{step.tool.tool}")
+    elif step.elicitation:
+        words.append("asks a person")
+    if not step.tool and (step.has_text or step.prompt):
+        words.append("asks a model")
+    kept = f" → {step.output.name}" if step.output else ""
+    return ", ".join(words) + kept
+
+
+def input_words(declared: InputDeclaration) -> str:
+    """Return the type of an input in words: `enum: a, b`, `string = Go`."""
+    if declared.options:
+        return f"{declared.type}: {', '.join(declared.options)}"
+    return declared.type if declared.default is None else f"{declared.type} = {declared.default}"
+
+
+def _section_symbol(section: Section, tree: Playbook) -> Symbol:
+    children: tuple[Symbol, ...] = ()
+    if section.kind == "inputs":
+        # The inputs are in the order of the text.
+        first = bisect_left(tree.inputs, section.start, key=attrgetter("start"))
+        last = bisect_left(tree.inputs, section.end, key=attrgetter("start"))
+        children = tuple(
+            Symbol(one.name, "input", one.span, one.name_span, input_words(one)) for one in tree.inputs[first:last]
+        )
+    return Symbol(section.name, "element", Span(section.start, section.end), section.heading, "", children)
+
+
+def _step_symbol(step: Step, parts: dict[int, Part], ends: list[int]) -> Symbol:
+    part = parts[step.start]
+    arms = []
+    for number, arm in enumerate(step.arms):
+        if number + 1 < len(step.arms):
+            end = step.arms[number + 1].start
+        else:
+            at = bisect_left(ends, arm.end)
+            end = ends[at] if at < len(ends) and ends[at] < part.end else part.end
+        arms.append(_arm_symbol(arm, max(end, arm.end), parts))
+    return Symbol(_name(step), "step", Span(part.start, part.end), part.heading, work_words(step), tuple(arms))
+
+
+def _arm_symbol(arm: Arm, end: int, parts: dict[int, Part]) -> Symbol:
+    children = []
+    for step in arm.steps:
+        part = parts.get(step.start)
+        span = Span(part.start, part.end) if part else Span(step.start, max(step.start, step.end))
+        children.append(Symbol(_name(step), "step", span, part.heading if part else span, work_words(step)))
+    word = "" if arm.condition is None else "if "
+    return Symbol(word + arm_words(arm), "branch", Span(arm.start, end), arm.span, "", tuple(children))
+
+
+def _name(step: Step) -> str:
+    return f"STEP {step.label}: {step.title}" if step.title else f"STEP {step.label}"
+
+
+def references(view: View, step: Step, names: list[Name], links: list[Link]) -> None:
+    """Add the names and links of one step."""
+    if step.tool:
+        _tool(view, step.tool, names, links)
+    if step.prompt:
+        _prompt(view, step.prompt, names, links)
+    if step.model:
+        names.append(_model(view, step.model))
+
+
+def _tool(view: View, call: ToolCall, names: list[Name], links: list[Link]) -> None:
+    written = read_tool(view.source.text, call.start, call.end - 1)
+    if written is None or written.tool_span is None:
+        return
+    names.append(Name("server", call.connection, written.connection_span, "reads", renames=False))
+    callee = called_document(view, call.tool) if call.connection == OWN else None
+    if callee is None:
+        names.append(Name("tool", call.tool, written.tool_span, "reads", call.connection, renames=False))
+        return
+    if callee.kind == "pipeline":
+        names += pipeline_names(call.tool, written.tool_span, callee.declared, callee.path)
+    else:
+        names.append(Name(callee.kind, call.tool, written.tool_span, "reads", "", callee.path, renames=False))
+    links.append(Link(written.tool_span, callee.path, f"Open {call.tool}"))
+    if written.arguments is not None:
+        names += _passed(view, callee, written.arguments, call.end - 1)
+
+
+def _passed(view: View, callee: CalledDocument, start: int, end: int) -> list[Name]:
+    """Return the inputs of a callee that a call gives values to."""
+    text = view.source.text
+    return [
+        Name("input", text[one.span.start : one.span.end], one.span, "writes", callee.scope, callee.path)
+        for one in json_texts(text, start, end)
+        if one.is_key and one.depth == 1
+    ]
+
+
+def _prompt(view: View, prompt: PromptReference, names: list[Name], links: list[Link]) -> None:
+    scheme, colon, where = prompt.ref.partition(":")
+    if not colon:
+        return
+    end = prompt.end - 1
+    span = Span(end - len(where), end)
+    if scheme == "mcp":
+        server = where.partition("/")[0]
+        names.append(Name("server", server, Span(span.start, span.start + len(server)), "reads", renames=False))
+        return
+    path = prompt_path(view, prompt.ref)
+    if path:
+        kind: NameKind = "file" if scheme == "file" else "prompt"
+        names.append(Name(kind, where, span, "reads", document=path, renames=False))
+        links.append(Link(span, path, "Open the prompt"))
+
+
+def _model(view: View, choice: ModelChoice) -> Name:
+    """Return the name of a profile or a tier. One that the workspace's own settings declare belongs to them."""
+    settings = view.folder.settings
+    kind: NameKind = "agent" if settings is not None and choice.name in settings.agents else "model"
+    file = settings_file(view)
+    is_known = settings is not None and (kind == "agent" or choice.name in settings.models.tiers)
+    toml = view.folder.view(file) if is_known else None
+    is_declared = toml is not None and choice.name in toml.source.text
+    document = file if is_declared else ""
+    return Name(kind, choice.name, choice.name_span, "reads", document=document, renames=is_declared)
+
 
 _WORD = late_pattern(r"[A-Za-z0-9_]++")
 _COMMENT = late_pattern(r"<!--[ \t]*+quire:")

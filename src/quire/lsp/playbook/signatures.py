@@ -6,9 +6,8 @@ from typing import TYPE_CHECKING
 
 from quire.lsp.answers import Signature
 from quire.lsp.playbook.directive_forms import FORMS, Form
-from quire.lsp.playbook.known_tools import Argument, arguments_of
 from quire.lsp.playbook.layout import layout_of
-from quire.lsp.playbook.tool_text import open_place, read_tool
+from quire.lsp.playbook.tools import Argument, arguments_of, open_place, read_tool
 from quire.patterns import late_pattern
 
 if TYPE_CHECKING:
