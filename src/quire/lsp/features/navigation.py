@@ -1,16 +1,104 @@
-"""Find where a name is introduced and where it is used, in all documents of the workspace."""
+"""Find where a name is introduced and where it is used, and which documents call which."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from quire.lsp import wire
-from quire.lsp.features.request_places import names_at, view_in
+from quire.lsp.answers import Name
+from quire.lsp.features.request_places import names_at, place_in, view_in
 from quire.lsp.name_targets import definitions_of, places_of
+from quire.source import Span
 
 if TYPE_CHECKING:
     from quire.lsp.session import Session
+    from quire.lsp.views import View
+
+CALLABLE = frozenset({"pipeline", "document", "directive", "knowledge"})
+"""Kinds of names that mean a document which another one calls, or uses."""
+_MODULE = 2
+
+
+def prepare_calls(session: Session, params: Mapping[str, Any]) -> list[dict[str, Any]] | None:
+    """Return the document under the cursor: a callee that is named there, else the document itself."""
+    place = place_in(session, params)
+    if place is None:
+        return None
+    view, offset = place
+    name = view.index.at(offset)
+    if name is not None and name.kind in CALLABLE and name.document:
+        return [_item(session, name.document, name.scope, name.text)]
+    return [_item(session, view.path, *_pipeline_at(view, offset))]
+
+
+def incoming_calls(session: Session, params: Mapping[str, Any]) -> list[dict[str, Any]] | None:
+    """Return the documents that call one, with the places of the calls."""
+    target = _target(session, params)
+    if target is None:
+        return None
+    view, name = target
+    calls: dict[tuple[str, str, str], list[dict[str, Any]]] = {}
+    for caller, one in places_of(view, name):
+        if one.role == "reads" and one.kind in CALLABLE:
+            key = (caller.path, *_pipeline_at(caller, one.span.start))
+            calls.setdefault(key, []).append(caller.text.range(one.span))
+    return [{"from": _item(session, *key), "fromRanges": ranges} for key, ranges in calls.items()]
+
+
+def outgoing_calls(session: Session, params: Mapping[str, Any]) -> list[dict[str, Any]] | None:
+    """Return the documents that one calls, with the places of the calls."""
+    target = _target(session, params)
+    if target is None:
+        return None
+    view = target[0]
+    calls: dict[tuple[str, str], list[dict[str, Any]]] = {}
+    names: dict[tuple[str, str], str] = {}
+    for one in view.index.names:
+        # The part of `KEY.NAME` before the dot is a file; settings name nothing but files.
+        is_file = one.kind == "pipeline" and not one.scope and view.format != "settings"
+        if one.role == "reads" and one.kind in CALLABLE and one.document and not is_file:
+            calls.setdefault((one.document, one.scope), []).append(view.text.range(one.span))
+            names[one.document, one.scope] = one.text
+    return [{"to": _item(session, *key, names[key]), "fromRanges": ranges} for key, ranges in calls.items()]
+
+
+def _pipeline_at(view: View, offset: int) -> tuple[str, str]:
+    """Return the scope and the name of the pipeline around an offset; empty for a document of another format."""
+    declared = [one for one in view.index.names if one.kind == "pipeline" and one.role == "declares"]
+    before = [one for one in declared if one.span.start <= offset] or declared[:1]
+    return (before[-1].scope, before[-1].text) if before else ("", "")
+
+
+def _target(session: Session, params: Mapping[str, Any]) -> tuple[View, Name] | None:
+    item = params.get("item")
+    data = item.get("data") if isinstance(item, Mapping) else None
+    if not isinstance(data, Mapping) or not isinstance(path := data.get("path"), str):
+        return None
+    view = session.desk.view_of(path)
+    scope = data.get("scope")
+    name = Name("document", "", Span(0, 0), "reads", scope if isinstance(scope, str) else "", path)
+    return (view, name) if view is not None else None
+
+
+def _item(session: Session, path: str, scope: str, text: str) -> dict[str, Any]:
+    view = session.desk.view_of(path)
+    zero = {"start": {"line": 0, "character": 0}, "end": {"line": 0, "character": 0}}
+    chosen = zero
+    if view is not None:
+        found = definitions_of(view, Name("document", text, Span(0, 0), "reads", scope, path))
+        chosen = view.text.range(found[0][1]) if found else zero
+    return {
+        "name": text or Path(path).name,
+        "kind": _MODULE,
+        "detail": Path(path).name,
+        "uri": wire.uri_at(session.desk, path),
+        "range": view.text.whole if view else zero,
+        "selectionRange": chosen,
+        "data": {"path": path, "scope": scope},
+    }
+
 
 _READ, _WRITE = 2, 3
 

@@ -1,4 +1,4 @@
-"""Colour the parts of a document that only its own language knows."""
+"""Colour the parts of a document that only its own language knows, and show types, bounds and names inside of lines."""
 
 from __future__ import annotations
 
@@ -12,8 +12,32 @@ from quire.lsp.texts import units
 from quire.source import Span
 
 if TYPE_CHECKING:
+    from quire.lsp.answers import Hint
     from quire.lsp.session import Session
     from quire.lsp.views import View
+
+_KINDS = {"type": 1, "parameter": 2}
+
+
+def inlay_hints(session: Session, params: Mapping[str, Any]) -> list[dict[str, Any]] | None:
+    view = view_in(session, params)
+    if view is None:
+        return None
+    span = view.text.span(params.get("range"))
+    found: list[Hint] = ask(view, "hints", "hints", span) or []
+    return [
+        {
+            "position": view.text.position(one.offset),
+            "label": one.label,
+            "kind": _KINDS[one.kind],
+            "paddingLeft": not one.before,
+            "paddingRight": one.before,
+            **({"tooltip": {"kind": "markdown", "value": one.tooltip}} if one.tooltip else {}),
+        }
+        for one in found
+        if span.start <= one.offset <= span.end
+    ]
+
 
 _TYPES = {name: number for number, name in enumerate(TOKEN_TYPES)}
 _MARKS = {name: 1 << number for number, name in enumerate(TOKEN_MARKS)}

@@ -1,15 +1,107 @@
-"""The outline of a document, and the search for parts of all documents."""
+"""The outline of a document, the search for parts of all documents, and what follows from the parts: folds, selections,
+and formatting.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from quire.lsp import wire
-from quire.lsp.features.request_places import view_in
+from quire.lsp.features.request_places import ask, view_in
+from quire.source import Span
 
 if TYPE_CHECKING:
+    from quire.diagnostics import Edit
+    from quire.lsp.answers import Fold, Symbol
     from quire.lsp.session import Session
+    from quire.lsp.views import View
+
+
+def folding(session: Session, params: Mapping[str, Any]) -> list[dict[str, Any]] | None:
+    """Return the lines that can be folded: the parts of the outline, and what the format adds."""
+    view = view_in(session, params)
+    if view is None:
+        return None
+    source = view.source
+    found: dict[tuple[int, int], dict[str, Any]] = {}
+    for one in _all(view.index.symbols):
+        text = source.text[one.span.start : one.span.end].rstrip()
+        first = source.position(one.span.start).line
+        last = source.position(one.span.start + len(text)).line
+        if last > first:
+            found[first, last] = {"startLine": first - 1, "endLine": last - 1}
+    more: list[Fold] = ask(view, "folding", "folds") or []
+    for fold in more:
+        if fold.last > fold.first:
+            found[fold.first, fold.last] = {"startLine": fold.first - 1, "endLine": fold.last - 1, "kind": fold.kind}
+    return [found[key] for key in sorted(found)]
+
+
+def _all(symbols: Sequence[Symbol]) -> Iterator[Symbol]:
+    for one in symbols:
+        yield one
+        yield from _all(one.children)
+
+
+def selection(session: Session, params: Mapping[str, Any]) -> list[dict[str, Any]] | None:
+    view = view_in(session, params)
+    positions = params.get("positions")
+    if view is None or not isinstance(positions, list):
+        return None
+    return [_nested(view, view.text.offset(position)) for position in positions]
+
+
+def _nested(view: View, offset: int) -> dict[str, Any]:
+    spans = sorted(set(_around(view, offset)), key=lambda span: span.end - span.start)
+    result: dict[str, Any] | None = None
+    kept = [spans[0]] if spans else [Span(offset, offset)]
+    for span in spans[1:]:
+        if span.start <= kept[-1].start and kept[-1].end <= span.end:
+            kept.append(span)
+    for span in reversed(kept):
+        result = {"range": view.text.range(span), **({"parent": result} if result else {})}
+    assert result is not None  # noqa: S101  # there is at least one span
+    return result
+
+
+def _around(view: View, offset: int) -> Iterator[Span]:
+    source = view.source
+    word = view.word(offset)
+    yield word
+    line = source.line_span(source.position(offset).line)
+    text = source.text[line.start : line.end]
+    yield line
+    stripped = Span(line.start + len(text) - len(text.lstrip()), line.start + len(text.rstrip()))
+    if stripped.start <= offset <= stripped.end:
+        yield stripped
+    if name := view.index.at(offset):
+        yield name.span
+    yield from _parts(view.index.symbols, offset)
+    yield Span(0, len(source.text))
+
+
+def _parts(symbols: Sequence[Symbol], offset: int) -> Iterator[Span]:
+    for one in symbols:
+        if one.span.start <= offset <= one.span.end:
+            yield one.span
+            yield from _parts(one.children, offset)
+
+
+def formatting(session: Session, params: Mapping[str, Any]) -> list[dict[str, Any]] | None:
+    view = view_in(session, params)
+    return _edits(view, Span(0, len(view.source.text))) if view else None
+
+
+def format_part(session: Session, params: Mapping[str, Any]) -> list[dict[str, Any]] | None:
+    view = view_in(session, params)
+    return _edits(view, view.text.span(params.get("range"))) if view else None
+
+
+def _edits(view: View, span: Span) -> list[dict[str, Any]]:
+    found: list[Edit] = ask(view, "formatting", "format", span) or []
+    return [wire.text_edit(view.text, edit) for edit in found]
+
 
 MOST = 1_000
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 def lenses(view: View) -> list[Lens]:
     from quire.lsp.directive.item_words import signature_words
-    from quire.lsp.knowledge.usage import used_by
+    from quire.lsp.knowledge.hover import used_by
 
     found = metadata(view)
     if found.part is None:

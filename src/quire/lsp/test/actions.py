@@ -11,8 +11,8 @@ from quire.formats.yaml.nodes import Entry, Mapping, Node, Scalar
 from quire.formats.yaml.nodes import Sequence as YamlSequence
 from quire.lsp.answers import Action, FileEdit
 from quire.lsp.test.completion import names_at
-from quire.lsp.test.cursor_places import place_at
-from quire.lsp.test.name_roles import key_role, value_role
+from quire.lsp.test.index import key_role, value_role
+from quire.lsp.test.schema_places import place_at
 from quire.lsp.test.tested import TestedDocument, tested
 from quire.source import Span
 from quire.values import encode

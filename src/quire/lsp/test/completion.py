@@ -9,11 +9,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from quire.lsp.answers import Completion, CompletionKind
-from quire.lsp.test.cursor_places import Place, place_at
-from quire.lsp.test.name_roles import ITEM, Role, key_role, value_role
+from quire.lsp.test.index import ITEM, Role, key_role, value_role
 from quire.lsp.test.schema_places import (
+    Place,
     description_of,
     keys_at,
+    place_at,
     takes_expression,
     takes_mapping,
     takes_matcher,

@@ -17,7 +17,7 @@ from quire.formats.yaml import TEST_TAGS, read_yaml
 from quire.formats.yaml.nodes import Entry, Mapping, Node
 from quire.formats.yaml.nodes import Sequence as YamlSequence
 from quire.lsp.safe_edits import plain_value, safe_edits
-from quire.lsp.test.name_roles import ITEM, key_role
+from quire.lsp.test.index import ITEM, key_role
 from quire.lsp.test.schema_places import keys_at, takes_matcher
 from quire.source import MAX_TEST_BYTES, Source, Span
 

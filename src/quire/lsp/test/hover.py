@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from quire.lsp.answers import Hover
 from quire.lsp.markdown import code, fenced
-from quire.lsp.test.cursor_places import Place, place_at
-from quire.lsp.test.name_roles import ITEM, Role, below_world, key_role, value_role
-from quire.lsp.test.schema_places import description_of, words_at
+from quire.lsp.test.index import ITEM, Role, below_world, key_role, value_role
+from quire.lsp.test.schema_places import Place, description_of, place_at, words_at
 from quire.lsp.test.tested import TestedDocument, tested
 
 if TYPE_CHECKING:
